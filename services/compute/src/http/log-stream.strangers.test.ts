@@ -39,7 +39,7 @@ beforeEach(async () => {
     now: Date.now,
   });
   addLogStream(app, {
-    ...{ instances: { find: () => worker } as never, access, log },
+    ...{ instances: { find: () => worker } as never, programs: undefined, access, log },
     // Loopback is one address: a client is who its header says.
     clientOf: ({ headers }) => ({
       address: '127.0.0.1',

@@ -4,11 +4,11 @@ import { type Client, type Held, type HttpServer, type Logger, Shares, serveAll 
 import { AppError, type Fields, fieldsOf, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
 import { CONSOLE_API } from '@skerry/protocol/api/compute/machines';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { Instances } from '../instances/instances.ts';
-import type { InstanceWorker } from '../instances/worker/worker.ts';
-import { type OwnerAccess, signedRequestOf } from '../owner/access.ts';
+import { signedRequestOf } from '../owner/access.ts';
+import type { LogLine } from '../programs/sandbox/log-tail.ts';
+import { type LogSource, type LogSources, openLog } from './log-source.ts';
 
-const PATH = new RegExp(`^${CONSOLE_API.streamMachineLogs.path.replace(':ref', '([0-9a-f]{64})')}$`);
+const PATH = new RegExp(`^${CONSOLE_API.streamMachineLogs.path.replace(':ref', '([0-9A-Za-z]{1,100})')}$`);
 const FRAME_BYTES_MAX = 32 * 1024;
 /** Until the first frame says who asks: a client has it ready when it connects. */
 const AUTH_LIMIT_MS = 3_000;
@@ -26,9 +26,7 @@ const CLOSE_REFUSED = 1008;
 const CLOSE_SLOW = 1013;
 const NO_BODY = new Uint8Array();
 
-export interface LogStreamSources {
-  readonly instances: Instances;
-  readonly access: OwnerAccess;
+export interface LogStreamSources extends LogSources {
   readonly log: Logger;
   readonly clientOf: (request: IncomingMessage) => Client;
 }
@@ -113,31 +111,22 @@ function becomeReader({ client, place }: Visitor, { readers }: Places, owner: st
   client.once('close', () => held.release());
 }
 
-async function serve(
-  visitor: Visitor,
-  places: Places,
-  { instances, access, log }: LogStreamSources,
-): Promise<void> {
+async function serve(visitor: Visitor, places: Places, sources: LogStreamSources): Promise<void> {
   const { client, ref, url, place } = visitor;
-  client.on('error', (error) => log.debug({ err: error }, 'a log reader disconnected'));
+  client.on('error', (error) => sources.log.debug({ err: error }, 'a log reader disconnected'));
   places.waiting.set(client, place);
   client.once('close', () => places.waiting.delete(client));
   try {
     const auth = await readAuth(client).finally(() => places.waiting.delete(client));
-    const worker = instances.find(ref);
     const headers = {
       [OWNER_HEADERS.publicKey]: auth['X-SignedPubKey'],
       [OWNER_HEADERS.operation]: auth['X-SignedOperation'],
     };
     const signed = { ...signedRequestOf({ headers, method: 'GET', url }, NO_BODY), isStream: true };
-    const owner = worker?.record.wanted.owner;
-    if (worker) await access.permit(signed, owner);
-    else await access.identify(signed);
-    if (!worker || owner === undefined)
-      throw new AppError('INSTANCE_NOT_FOUND', 'this node does not have an instance with this id');
-    becomeReader(visitor, places, owner);
+    const source = await openLog(sources, signed, ref);
+    becomeReader(visitor, places, source.owner);
     client.send(JSON.stringify({ status: 'connected' }));
-    await follow(client, worker);
+    await follow(client, source);
   } catch (error) {
     const reason = error instanceof AppError ? error.message : 'the node failed';
     client.send(JSON.stringify({ status: 'failed', reason }), () => client.close(CLOSE_REFUSED));
@@ -167,19 +156,14 @@ function readAuth(client: WebSocket): Promise<Fields> {
   });
 }
 
-async function follow(client: WebSocket, worker: InstanceWorker): Promise<void> {
-  const say = (type: 'stdout' | 'system', message: string) => {
+async function follow(client: WebSocket, source: LogSource): Promise<void> {
+  const say = ({ type, text: message }: Pick<LogLine, 'type' | 'text'>) => {
     if (client.bufferedAmount > BACKLOG_BYTES_MAX) client.close(CLOSE_SLOW);
     else client.send(JSON.stringify({ type, message }));
   };
-  for (const { text } of await worker.console.read(PAST_LINES)) say('stdout', text);
-  const { phase, reason } = worker.record.status ?? {};
-  if (phase !== 'running')
-    say(
-      'system',
-      `the instance is not running: it is ${phase ?? 'new'}${reason ? ` (${reason.message})` : ''}`,
-    );
-  const stop = worker.console.listen(({ text }) => say('stdout', text));
-  if (!stop) throw new AppError('OVERLOADED', "too many readers of this instance's logs");
+  for (const line of await source.read(PAST_LINES)) say(line);
+  if (source.silence !== undefined) say({ type: 'system', text: source.silence });
+  const stop = source.listen(say);
+  if (!stop) throw new AppError('OVERLOADED', 'too many readers of this log');
   client.once('close', stop);
 }

@@ -25,17 +25,15 @@ import {
   revertToSnapshot,
   type Snapshot,
 } from '../instances/disks/snapshots.ts';
-import type { Instances } from '../instances/instances.ts';
 import type { InstanceWorker } from '../instances/worker/worker.ts';
-import { checkBody, type OwnerAccess, type SignedRequest, signedRequestOf } from '../owner/access.ts';
+import { checkBody, type SignedRequest, signedRequestOf } from '../owner/access.ts';
 import type { BackupLinks } from '../owner/links.ts';
 import { KeptBodies } from './kept-bodies.ts';
+import { type LogSources, logLineView, openLog } from './log-source.ts';
 import { receiveFile } from './receive-file.ts';
 
-export interface MachineRoutes {
+export interface MachineRoutes extends LogSources {
   readonly dataDir: string;
-  readonly instances: Instances;
-  readonly access: OwnerAccess;
   readonly backups: Backups;
   readonly links: BackupLinks;
   readonly images: ImageStore;
@@ -83,7 +81,7 @@ export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
     ...snapshotHandlers(permit),
     ...backupHandlers(routes, permitLoosely),
     restoreMachine: restoreHandler(routes, permit),
-    readMachineLogs: logsHandler(permit),
+    readMachineLogs: logsHandler(routes, signedOf),
   };
   serveAll(app, MACHINES_API, handlers, (operation) =>
     operation === MACHINES_API.restoreMachine ? { config: { watchesItsBody: true } } : {},
@@ -103,17 +101,13 @@ const isFile = ({ routeOptions, headers }: FastifyRequest) =>
   routeOptions.config.watchesItsBody === true && headers['content-type']?.startsWith(OCTETS) === true;
 
 const logsHandler =
-  (permit: Permit): MachineHandlers['readMachineLogs'] =>
+  (
+    routes: LogSources,
+    signedOf: (request: FastifyRequest) => SignedRequest,
+  ): MachineHandlers['readMachineLogs'] =>
   async ({ params: { ref }, query, request }) => {
-    const { worker } = await permit(request, ref);
-    const lines = await worker.console.read(query.limit ?? LOG_LINES_DEFAULT);
-    return lines.map(({ atMs, text }) => ({
-      SYSLOG_IDENTIFIER: `vm-${ref}-stdout`,
-      MESSAGE: text,
-      file: 'console',
-      // Microseconds, as in systemd's journal.
-      __REALTIME_TIMESTAMP: String(atMs * 1000),
-    }));
+    const source = await openLog(routes, signedOf(request), ref);
+    return (await source.read(query.limit ?? LOG_LINES_DEFAULT)).map((line) => logLineView(source, line));
   };
 
 const powerHandlers = (permit: Permit): Pick<MachineHandlers, 'stopMachine' | 'rebootMachine'> => ({

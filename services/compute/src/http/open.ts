@@ -55,6 +55,7 @@ export async function openServer(config: ComputeConfig, deps: ServerDeps): Promi
   const domain = () => new URL(announcer.url).hostname;
   return createComputeServer({
     ...{ log, dataDir, limits, clientOf, instances, core, nodeId, images, backups, domains, now },
+    programs: programs.programs,
     addRoutes: async (server) => {
       addProofRoute(server, { signer, nodeId, place: () => parseNodeUrl(announcer.url) });
       await programs.addRoutes(server, clientOf);

@@ -37,6 +37,13 @@ export interface SignedRequest {
   readonly isStream?: boolean;
 }
 
+/** What owners operate: what it is called, and the type of its messages, which delegates need. */
+export const OPERATED = {
+  instance: { name: 'instance', type: 'INSTANCE' },
+  program: { name: 'program', type: 'PROGRAM' },
+} as const;
+type Operated = (typeof OPERATED)[keyof typeof OPERATED];
+
 /** The parts of an HTTP request that owners sign. @param body undefined where it comes later */
 export function signedRequestOf(
   request: {
@@ -65,7 +72,7 @@ export function checkBody({ bodySha256 }: OwnerOperation, digest: string): void 
     throw new AppError('INVALID_SIGNATURE', 'the operation was signed for a different body');
 }
 
-/** Decides whether somebody may operate an instance: its owner, or whom the owner's aggregate `security` names. */
+/** Decides whether somebody may operate an instance or a program: its owner, or whom the owner's aggregate `security` names. */
 export class OwnerAccess {
   readonly #options: AccessOptions;
 
@@ -88,17 +95,21 @@ export class OwnerAccess {
    * that was asked for before, and UPSTREAM_UNAVAILABLE or UNEXPECTED_ANSWER where the core node cannot be asked for
    * the owner's delegates.
    */
-  async permit(request: SignedRequest, owner: string | undefined): Promise<OwnerOperation> {
+  async permit(
+    request: SignedRequest,
+    owner: string | undefined,
+    { name, type }: Operated = OPERATED.instance,
+  ): Promise<OwnerOperation> {
     const signed = await this.identify(request);
     if (owner === undefined)
       throw new AppError('INSTANCE_NOT_READY', 'the owner of the instance is not known yet');
     if (
       normaliseAddress(owner) !== signed.address &&
-      !mayOperate(await this.#readAuthorizations(owner), signed.address)
+      !mayOperate(await this.#readAuthorizations(owner), signed.address, type)
     )
       throw new AppError(
         'NOT_PERMITTED',
-        "only the owner of the instance and the owner's delegates may do this",
+        `only the owner of the ${name} and the owner's delegates may do this`,
       );
     if (request.method !== 'GET' || request.isStream) await this.note(signed, owner);
     return signed;

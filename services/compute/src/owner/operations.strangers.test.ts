@@ -74,7 +74,7 @@ async function open(): Promise<void> {
   } as unknown as MachineRoutes;
   await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
   addLogStream(app, {
-    ...{ instances: instances as never, access, log },
+    ...{ instances: instances as never, programs: undefined, access, log },
     clientOf: () => ({ address: '127.0.0.1', key: 'one', isExempt: true, isRelayed: false }),
   });
   url = await listen(app, '127.0.0.1', 0);

@@ -6,10 +6,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
-import { createClientOf, createHttpServer, createLogger, listen, readConfig } from '@skerry/kit';
-import { AppError, sha256Hex } from '@skerry/protocol';
+import { CoreClient, createSigner, generatePrivateKey, OwnerPass, type Signer } from '@skerry/client';
+import {
+  createClientOf,
+  createHttpServer,
+  createLogger,
+  type HttpServer,
+  listen,
+  readConfig,
+} from '@skerry/kit';
+import { AppError, OPERATION_WINDOW_MS, sha256Hex } from '@skerry/protocol';
+import type { LogLineView } from '@skerry/protocol/api/compute/machines';
+import { WebSocket } from 'ws';
 import { computeConfig } from '../config.ts';
+import { addLogStream } from '../http/log-stream.ts';
+import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
+import { OwnerAccess } from '../owner/access.ts';
+import { Replays } from '../owner/replays.ts';
 import { RealCore } from '../testing/real-core.ts';
 import { until } from '../testing/wait.ts';
 import { openPrograms, type ProgramService } from './open.ts';
@@ -29,6 +42,8 @@ let service: ProgramService;
 let url: string;
 const ending = new AbortController();
 const nodeSigner = createSigner(generatePrivateKey());
+const ownerSigner = createSigner(generatePrivateKey());
+const NODE = { domain: '127.0.0.1', nodeId: sha256Hex('node') };
 const closing = new AsyncDisposableStack();
 
 async function openService(coreUrl: string, directory: string): Promise<ProgramService> {
@@ -43,10 +58,24 @@ before(async () => {
   home = await mkdtemp(join(tmpdir(), 'skerry-programs-'));
   closing.defer(() => rm(home, { recursive: true, force: true }));
   core = closing.use(await new RealCore().start());
-  owner = new CoreClient({ url: core.url, signer: createSigner(generatePrivateKey()) });
+  owner = new CoreClient({ url: core.url, signer: ownerSigner });
   service = closing.use(await openService(core.url, home));
   const app = await createHttpServer({ log });
-  await service.addRoutes(app, createClientOf({ trustedProxies: [], exempt: ['127.0.0.1'] }));
+  const clientOf = createClientOf({ trustedProxies: [], exempt: ['127.0.0.1'] });
+  await service.addRoutes(app, clientOf);
+  const access = new OwnerAccess({
+    coreUrl: core.url,
+    domain: () => NODE.domain,
+    nodeId: NODE.nodeId,
+    replays: new Replays({ windowMs: OPERATION_WINDOW_MS }),
+    now: Date.now,
+  });
+  const instances = { find: () => undefined } as never;
+  const sources = { instances, programs: service.programs, access, log, clientOf };
+  await app.register(async (scope) =>
+    addMachineRoutes(scope as HttpServer, sources as unknown as MachineRoutes),
+  );
+  addLogStream(app, sources);
   url = await listen(app, '127.0.0.1', 0);
   closing.defer(() => app.close());
   const reporting = service.work();
@@ -188,6 +217,83 @@ describe('over HTTP', () => {
     assert.deepEqual(
       [seen.get('answered'), seen.get('failed')],
       [null, { code: 'PROGRAM_FAILED', message: 'ZeroDivisionError: division by zero' }],
+    );
+  });
+});
+
+describe('the log of a program', () => {
+  const pathOf = (hash: string, what = 'logs') => `/control/machine/${hash}/${what}`;
+  const read = async (hash: string, by: Signer, query = '') => {
+    const pass = await OwnerPass.create(by, NODE);
+    const headers = await pass.headers({ method: 'GET', path: pathOf(hash) });
+    const answer = await fetch(`${url}${pathOf(hash)}${query}`, { headers });
+    return { status: answer.status, body: (await answer.json()) as LogLineView[] & { code?: string } };
+  };
+  const SAYS = 'import sys\ndef main(v):\n  print("said", v["n"])\n  print("loud", file=sys.stderr)';
+  const say = (hash: string, n: number) =>
+    fetch(`${url}/run/${hash}`, { method: 'POST', body: JSON.stringify({ variables: { n } }) });
+
+  test('is for its owner, and for delegates of programs alone; strangers learn nothing', async () => {
+    const hash = await publish(SAYS);
+    const before = await read(hash, ownerSigner);
+    assert.deepEqual([before.status, before.body.code], [404, 'INSTANCE_NOT_FOUND']);
+    await say(hash, 1);
+    const { status, body } = await read(hash, ownerSigner);
+    assert.equal(status, 200);
+    const shown = body.map(({ SYSLOG_IDENTIFIER: from, MESSAGE, file }) => [from, MESSAGE, file]);
+    assert.deepEqual(shown.toSorted(), [
+      [`vm-${hash}-stderr`, 'loud', 'stderr'],
+      [`vm-${hash}-stdout`, 'said 1', 'stdout'],
+    ]);
+    assert.ok(Math.abs(Number(body[0]!.__REALTIME_TIMESTAMP) / 1000 - Date.now()) < SOON_MS);
+    assert.equal((await read(hash, ownerSigner, '?limit=1')).body.length, 1);
+
+    const [stranger, ofPrograms, ofInstances] = Array.from({ length: 3 }, () =>
+      createSigner(generatePrivateKey()),
+    ) as [Signer, Signer, Signer];
+    const authorizations = [
+      { address: ofPrograms.address, types: ['PROGRAM'] },
+      { address: ofInstances.address, types: ['INSTANCE'] },
+    ];
+    await owner.postMessage({ type: 'AGGREGATE', content: { key: 'security', content: { authorizations } } });
+    const answers = [];
+    for (const by of [stranger, ofInstances, ofPrograms]) {
+      const one = await read(hash, by);
+      answers.push([one.status, one.body.code]);
+    }
+    assert.deepEqual(answers, [
+      [403, 'NOT_PERMITTED'],
+      [403, 'NOT_PERMITTED'],
+      [200, undefined],
+    ]);
+    assert.equal((await fetch(`${url}${pathOf(hash)}`)).status, 401);
+  });
+
+  test('can be followed by its owner', { timeout: SOON_MS }, async () => {
+    const hash = await publish(SAYS);
+    await say(hash, 1);
+    const follow = async (by: Signer) => {
+      const socket = new WebSocket(`${url.replace('http', 'ws')}${pathOf(hash, 'stream_logs')}`);
+      closing.defer(() => socket.terminate());
+      await once(socket, 'open');
+      const pass = await OwnerPass.create(by, NODE);
+      const heard: { status?: string; type?: string; message?: string }[] = [];
+      socket.on('message', (data) => heard.push(JSON.parse(String(data))));
+      const auth = await pass.sign({ method: 'GET', path: pathOf(hash, 'stream_logs') });
+      socket.send(JSON.stringify({ auth }));
+      return heard;
+    };
+    const refused = await follow(createSigner(generatePrivateKey()));
+    const heard = await follow(ownerSigner);
+    await until('the past is told', SOON_MS, () => heard.length >= 3);
+    await say(hash, 2);
+    await until('what comes is told', SOON_MS, () => heard.length >= 5);
+    assert.equal(heard[0]!.status, 'connected');
+    const said = heard.filter(({ type }) => type === 'stdout').map(({ message }) => message);
+    assert.deepEqual(said, ['said 1', 'said 2']);
+    assert.deepEqual(
+      refused.map(({ status }) => status),
+      ['failed'],
     );
   });
 });

@@ -1,8 +1,15 @@
+import { ANY_HASH_PATTERN } from '../../network-form/item-hash.ts';
 import { type Static, Type } from '../../type.ts';
 import { type Api, Bytes, content, type Operation, orNull } from '../operation.ts';
 
 const ref = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'item hash of the INSTANCE message' });
 const RefParams = Type.Object({ ref });
+const LogParams = Type.Object({
+  ref: Type.String({
+    pattern: ANY_HASH_PATTERN,
+    description: 'item hash of the INSTANCE message, or of the PROGRAM message',
+  }),
+});
 const BackupParams = Type.Object({
   ref,
   id: Type.String({ pattern: '^[0-9a-f]{16}$', description: 'the backup' }),
@@ -12,7 +19,9 @@ const SnapshotParams = Type.Object({
   name: Type.String({ maxLength: 64, description: 'the snapshot' }),
 });
 const LogsQuery = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'how many lines' })),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 10_000, description: 'how many lines; 1000 by default' }),
+  ),
 });
 const LinkQuery = Type.Object({
   expires: Type.Optional(Type.Number({ description: 'Unix seconds' })),
@@ -21,9 +30,12 @@ const LinkQuery = Type.Object({
 
 export const LogLineView = Type.Object(
   {
-    SYSLOG_IDENTIFIER: Type.String(),
-    MESSAGE: Type.String(),
-    file: Type.String(),
+    SYSLOG_IDENTIFIER: Type.String({ description: '`vm-`, the hash, and `-stdout`, `-stderr` or `-system`' }),
+    MESSAGE: Type.String({ description: 'the line' }),
+    file: Type.String({
+      description:
+        '`console` of an instance; of a program `stdout`, `stderr`, or `system` for what the node says of it',
+    }),
     __REALTIME_TIMESTAMP: Type.String({ description: 'microseconds since 1970' }),
   },
   { title: 'LogLine' },
@@ -34,7 +46,9 @@ export type LogLineView = Static<typeof LogLineView>;
 export const LogFrame = Type.Object({
   status: Type.Optional(Type.String({ description: 'connected, or failed' })),
   reason: Type.Optional(Type.String({ description: 'why it failed' })),
-  type: Type.Optional(Type.String({ description: 'stdout, or system for what the node itself says' })),
+  type: Type.Optional(
+    Type.String({ description: 'stdout, stderr (of programs), or system for what the node itself says' }),
+  ),
   message: Type.Optional(Type.String({ description: 'the line' })),
 });
 export type LogFrame = Static<typeof LogFrame>;
@@ -240,7 +254,8 @@ export const MACHINES_API = {
     ...owned,
     method: 'GET',
     path: '/control/machine/:ref/logs',
-    summary: 'Read the last lines of the console',
+    params: LogParams,
+    summary: 'Read the last lines of its console, or of what a program wrote here since the node started',
     query: LogsQuery,
     answers: { 200: Type.Array(LogLineView) },
     errors: ACCESS_ERRORS,
@@ -341,7 +356,8 @@ export const CONSOLE_API = {
     ...owned,
     method: 'GET',
     path: '/control/machine/:ref/stream_logs',
-    summary: 'The lines of its console as they are written (WebSocket)',
+    params: LogParams,
+    summary: 'The lines of its console, or of a program, as they are written (WebSocket)',
     answers: {
       101: {
         description:
