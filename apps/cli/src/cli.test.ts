@@ -97,7 +97,7 @@ test('a group without a command prints its help and ends with 2', async () => {
 
 test('every command has help with an example', async () => {
   await using home = await createTestDir();
-  const groups = { key: 5, message: 4, file: 2, instance: 16, domain: 6, program: 5, vrf: 2, credit: 9 };
+  const groups = { key: 5, message: 4, file: 2, instance: 16, domain: 6, program: 6, vrf: 2, credit: 9 };
   const commands = ['up', 'status', 'core', 'scheduler', 'compute', 'gateway'].map((name) => [name]);
   for (const [group, count] of Object.entries(groups)) {
     const { out } = await run(home.path, group, '--help');

@@ -7,6 +7,7 @@ import {
 } from '@skerry/protocol/api/compute/machines';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import type { ProgramRunner } from '@skerry/protocol/api/core/programs';
 import type { AnswerOf, Operation } from '@skerry/protocol/api/operation';
 import {
   AppError,
@@ -74,7 +75,7 @@ const ACTIONS = {
   erase: MACHINES_API.eraseMachine,
 } as const;
 
-/** What an owner asks the compute node of an instance. Every request is signed; every failure is an AppError. */
+/** What an owner asks the compute node of an instance; of a program, its logs. Every request is signed; every failure is an AppError. */
 export class MachineClient {
   readonly url: string;
   readonly #instanceId: string;
@@ -121,6 +122,7 @@ export class MachineClient {
     return this.#ask(ACTIONS[action], { params: this.#params }, { timeoutMs: LONG_TIMEOUT_MS });
   }
 
+  /** The last lines of the console, or of what the program wrote, oldest first. */
   readLogs(limit: number): Promise<LogLineView[]> {
     return this.#ask(MACHINES_API.readMachineLogs, { params: this.#params, query: { limit } });
   }
@@ -181,4 +183,49 @@ export class MachineClient {
     const input = { params: this.#params, body };
     return this.#ask(MACHINES_API.restoreMachine, input, { timeoutMs: LONG_TIMEOUT_MS });
   }
+}
+
+/** What one compute node said when it was asked for the log of a program. */
+export interface ProgramLog {
+  readonly runner: ProgramRunner;
+  /** Undefined where the node failed. */
+  readonly lines: readonly LogLineView[] | undefined;
+  readonly failure: AppError | undefined;
+}
+
+/** Nodes that are asked: those that calls go to first. */
+const NODES_ASKED_MAX = 16;
+/** By which a node says that it has not run the program since it started. */
+const NOT_RUN = 'INSTANCE_NOT_FOUND';
+
+async function askRunner(
+  runner: ProgramRunner,
+  hash: string,
+  signer: AskedSigner,
+  limit: number,
+): Promise<ProgramLog[]> {
+  try {
+    const node = await MachineClient.open(runner.url.replace(/\/+$/, ''), hash, signer);
+    return [{ runner, lines: await node.readLogs(limit), failure: undefined }];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return error.code === NOT_RUN ? [] : [{ runner, lines: undefined, failure: error }];
+  }
+}
+
+/**
+ * What a program wrote, by each node that ran it: a compute node keeps it for itself, until it starts anew. The first 16
+ * nodes that calls are sent to are asked; the signer signs a pass for each. Nodes that have not run it are left out.
+ *
+ * @param limit lines of each node, at most
+ * @throws AppError PROGRAM_NOT_FOUND, and what a core node may not be asked for
+ */
+export async function readProgramLogs(
+  core: Pick<CoreClient, 'listProgramRunners'>,
+  hash: string,
+  signer: AskedSigner,
+  limit: number,
+): Promise<ProgramLog[]> {
+  const runners = (await core.listProgramRunners(hash)).slice(0, NODES_ASKED_MAX);
+  return (await Promise.all(runners.map((runner) => askRunner(runner, hash, signer, limit)))).flat();
 }

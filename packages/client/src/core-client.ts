@@ -12,7 +12,7 @@ import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
 import { type JudgedMessageView, MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { type InfoView, NODE_API } from '@skerry/protocol/api/core/node';
-import { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
+import { PROGRAMS_API, type ProgramRunner } from '@skerry/protocol/api/core/programs';
 import {
   STORAGE_API,
   type StoredFileView,
@@ -199,6 +199,12 @@ export class CoreClient<S extends AskedSigner = Signer> {
   /** The programs that a compute node runs by itself. */
   listAssignedPrograms(nodeId: string): Promise<AnswerOf<typeof PROGRAMS_API.listAssignedPrograms>> {
     return this.#call(PROGRAMS_API.listAssignedPrograms, { params: { node_id: nodeId } });
+  }
+
+  /** The compute nodes that a program is sent to, in the order in which they are asked. Throws PROGRAM_NOT_FOUND. */
+  async listProgramRunners(hash: string): Promise<ProgramRunner[]> {
+    const input = { params: { program_hash: hash } };
+    return (await this.#call(PROGRAMS_API.listProgramRunners, input)).runners;
   }
 
   /** What the program answers, whatever status it gives it. Throws where it did not answer: PROGRAM_FAILED, PROGRAM_TIMED_OUT, ... */

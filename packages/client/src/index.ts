@@ -10,7 +10,13 @@ export {
   type UnreadableRow,
   urlOfCall,
 } from './call.ts';
-export { findNodeUrl, MachineClient, readLogFrame } from './compute-client.ts';
+export {
+  findNodeUrl,
+  MachineClient,
+  type ProgramLog,
+  readLogFrame,
+  readProgramLogs,
+} from './compute-client.ts';
 export {
   CoreClient,
   type CoreClientOptions,

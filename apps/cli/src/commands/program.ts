@@ -59,6 +59,18 @@ function addUse(program: Command, bind: Bind): void {
     );
 
   program
+    .command('logs')
+    .description('show what it printed, by each node that ran it since the node started')
+    .argument('<hash>')
+    .option('-f, --follow', 'keep showing new output, of the nodes that have run it')
+    .addHelpText('after', examples('skerry program logs HASH', 'skerry program logs HASH --follow'))
+    .action(
+      bind<{ follow?: boolean }>(async (context, options, [hash]) =>
+        (await import('../programs/logs.ts')).showProgramLogs(context, hash!, options),
+      ),
+    );
+
+  program
     .command('show')
     .description('show what is published about a program')
     .argument('<hash>')

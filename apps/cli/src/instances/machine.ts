@@ -43,7 +43,7 @@ export async function showLogs(
 }
 
 /** Prints lines as they come, until the node ends the stream. */
-async function followLogs(machine: MachineClient, print: (text: string) => void): Promise<void> {
+export async function followLogs(machine: MachineClient, print: (text: string) => void): Promise<void> {
   const { url, frame } = await machine.openLogs();
   const socket = new WebSocket(url);
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -196,6 +196,7 @@ async function checkProgram(): Promise<void> {
   await writeFile(file, 'def main(variables, request): return {"hello": variables.get("name", "world")}\n');
   const hash = await skerry('program', 'create', file);
   assert.deepEqual(JSON.parse(await skerry('program', 'run', hash, '--var', 'name=Ada')), { hello: 'Ada' });
+  assert.equal(await skerry('program', 'logs', hash), '');
   assert.match(await skerry('program', 'list'), new RegExp(`python3 +hello\\.py +${hash}`));
   await skerry('program', 'delete', hash);
   const { code, err } = await skerryHere(process.env, ['program', 'run', hash]);

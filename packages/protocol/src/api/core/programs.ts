@@ -18,6 +18,18 @@ const AssignedProgram = Type.Object({
 });
 export type AssignedProgram = Static<typeof AssignedProgram>;
 
+const ProgramRunner = Type.Object(
+  {
+    node_id: Type.String(),
+    node_address: Type.String(),
+    url: Type.String({ description: 'of its API' }),
+  },
+  { title: 'ProgramRunner' },
+);
+export type ProgramRunner = Static<typeof ProgramRunner>;
+
+const PROGRAM = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
+
 /** Programs: keep and run (specification, "Programs"; docs/programs.md). */
 export const PROGRAMS_API = {
   createProgram: {
@@ -64,6 +76,28 @@ export const PROGRAMS_API = {
       }),
     },
     example: { params: { node_id: '0'.repeat(64) }, answer: { programs: [], cursor: '0' } },
+  },
+  listProgramRunners: {
+    method: 'GET',
+    path: '/api/v0/programs/:program_hash/runners',
+    summary: 'List the compute nodes that a program is sent to, the one that is asked first first',
+    ...reads('INVALID_HASH', 'PROGRAM_NOT_FOUND'),
+    params: Type.Object({
+      program_hash: Type.String({ description: 'item hash of the PROGRAM message' }),
+    }),
+    answers: { 200: Type.Object({ runners: Type.Array(ProgramRunner) }) },
+    example: {
+      params: { program_hash: PROGRAM },
+      answer: {
+        runners: [
+          {
+            node_id: '5f2ee1d03a4d9a1e05f1e1f8ae48bb0d2f0c9bd28bbab0d6b3d5d0d8c5a2b5a7',
+            node_address: '0x1234567890123456789012345678901234567890',
+            url: 'https://compute.example.org',
+          },
+        ],
+      },
+    },
   },
   runProgram: {
     method: 'POST',

@@ -7,7 +7,7 @@ import { getProgram, listStanding, listTriggered } from '../../state/programs/pr
 import { answerOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
 import { Assignments } from './assign.ts';
-import { forwardRun } from './forward.ts';
+import { forwardRun, orderRunners } from './forward.ts';
 
 const CALLER_BYTES = 16;
 /** Many compute nodes ask again and again. */
@@ -43,8 +43,7 @@ export function programHandlers({
   return {
     createProgram: async ({ body }) => answerOf(await submitBody({ intake }, body, { type: 'PROGRAM' }), {}),
     async listProgramsOnMessage({ query }) {
-      const found = await listTriggered(db, query.sort_order === 1);
-      return found.map(({ itemHash, filters }) => ({
+      return (await listTriggered(db, query.sort_order === 1)).map(({ itemHash, filters }) => ({
         item_hash: itemHash,
         content: { on: { message: filters } },
       }));
@@ -60,6 +59,11 @@ export function programHandlers({
         })),
         cursor,
       };
+    },
+    async listProgramRunners({ params }) {
+      const stored = await getProgram(db, parseMessageHash(params.program_hash).hash);
+      const runners = orderRunners(await listRunners(), stored);
+      return { runners: runners.map(({ runtimes: _, ...runner }) => runner) };
     },
     async runProgram({ params, body, request, reply }) {
       const { hash } = parseMessageHash(params.program_hash);

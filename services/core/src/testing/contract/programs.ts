@@ -64,6 +64,12 @@ export const programCases: Cases = {
     succeeds(`/api/v0/programs/assigned/${NO_HASH}`),
     refuses('INVALID_PARAMETERS', '/api/v0/programs/assigned/abc'),
   ],
+  'GET /api/v0/programs/{program_hash}/runners': [
+    succeeds(async (core) => ({ path: `/api/v0/programs/${await given.program(core)}/runners` })),
+    refuses('PROGRAM_NOT_FOUND', `/api/v0/programs/${NO_HASH}/runners`),
+    refuses('INVALID_HASH', '/api/v0/programs/abc/runners'),
+    refusesWithoutDatabase(`/api/v0/programs/${NO_HASH}/runners`),
+  ],
   'POST /api/v0/run/{program_hash}': [
     ...ranCases,
     alone(refuses('NO_RUNNER', async (core) => run(await given.program(core)))),

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { computeService } from '@skerry/compute';
+import { coreService } from '@skerry/core';
+import { createLogger, type Host, readConfig } from '@skerry/kit';
+import { NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
+import { startPerson } from '../testing/person.ts';
+import { createTestDir } from '../testing/run.ts';
+import { until } from '../testing/shell.ts';
+
+/** Only what hangs takes as long. */
+const HANG_MS = 120_000;
+const host: Host = { log: createLogger('test', 'fatal'), signal: new AbortController().signal };
+const scheduler = createSigner(generatePrivateKey());
+
+const startCore = (home: string) =>
+  coreService.start(
+    readConfig(coreService.config, {
+      SKERRY_CORE_DATA_DIR: join(home, 'core'),
+      SKERRY_CORE_PORT: '0',
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_CORE_SCHEDULERS: scheduler.address,
+      SKERRY_CORE_ALLOW_PRIVATE: 'yes',
+    }),
+    host,
+  );
+
+/** A compute node that runs programs and no machines, as a scheduler lists it. */
+async function startNode(home: string, coreUrl: string) {
+  const settings = {
+    SKERRY_HOME: home,
+    SKERRY_COMPUTE_HOST: '127.0.0.1',
+    SKERRY_COMPUTE_PORT: '0',
+    SKERRY_COMPUTE_CORE_URL: coreUrl,
+    SKERRY_COMPUTE_PROGRAM_SPARES: '0',
+    SKERRY_COMPUTE_PROGRAM_MEMORY_MIB: '256',
+    SKERRY_COMPUTE_INSTALL_PACKAGES: 'no',
+    SKERRY_COMPUTE_PREPARE_IMAGES: '',
+  };
+  const node = await computeService.start(readConfig(computeService.config, settings), host);
+  const url = node.urls[0]!;
+  const config = (await (await fetch(`${url}/status/config`)).json()) as { node_hash: string };
+  return { url, nodeId: config.node_hash, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };
+}
+
+test('skerry program logs: what a program printed, by node, for its owner alone', async () => {
+  assert.equal(process.geteuid?.(), 0, 'this test needs root');
+  await using home = await createTestDir();
+  await using core = await startCore(home.path);
+  const coreUrl = core.urls[0]!;
+  await using first = await startNode(join(home.path, 'one'), coreUrl);
+  await using second = await startNode(join(home.path, 'two'), coreUrl);
+  const runners = [first, second].map(({ nodeId, url }) => ({
+    ...{ node_id: nodeId, node_address: scheduler.address, url, runtimes: ['python3'] },
+  }));
+  await new CoreClient({ url: coreUrl, signer: scheduler }).postMessage({
+    type: 'POST',
+    channel: NETWORK_CHANNEL.scheduling,
+    content: { type: NETWORK_POST.runners, content: { runners, decided_at_ms: Date.now() } },
+  });
+
+  const skerry = await startPerson(home.path, { SKERRY_CORE_URL: coreUrl });
+  await skerry('key', 'new');
+  const file = join(home.path, 'hello.py');
+  await writeFile(file, 'def main(v):\n  print("greeted", v["name"], "\\x1b[2J")\n  return 1\n');
+  const hash = (await skerry('program', 'create', file)).out.trim();
+  const logs = (...args: string[]) => skerry('program', 'logs', hash, ...args);
+
+  const before = await logs();
+  assert.deepEqual([before.code, before.out], [0, '']);
+  assert.match(before.err, /no node has run the program/);
+  assert.deepEqual(JSON.parse((await logs('--json')).out), []);
+
+  const ran = await skerry('program', 'run', hash, '--var', 'name=Ada');
+  assert.equal(ran.code, 0, ran.err);
+  await until('its output is there', HANG_MS, async () => (await logs()).out === 'greeted Ada \n');
+  const [told] = JSON.parse((await logs('--json')).out) as {
+    url: string;
+    lines: { MESSAGE: string; file: string }[];
+    error: null;
+  }[];
+  assert.deepEqual(
+    [told!.lines.map(({ MESSAGE, file }) => [MESSAGE, file]), told!.error],
+    [[['greeted Ada \x1b[2J', 'stdout']], null],
+  );
+
+  // A caller may ask any node; then each part says which node it is from.
+  const other = told!.url === first.url ? second : first;
+  const called = await fetch(`${other.url}/vm/${hash}?name=Bob`);
+  assert.equal(await called.text(), '1');
+  await until('both have something', HANG_MS, async () => (await logs()).out.includes('Bob'));
+  assert.equal(
+    (await logs()).out,
+    `==> ${told!.url} <==\ngreeted Ada \n\n==> ${other.url} <==\ngreeted Bob \n`,
+  );
+
+  await skerry('key', 'new', '--key', 'other');
+  const refused = await logs('--key', 'other');
+  assert.equal(refused.code, 4, refused.err);
+  assert.match(refused.err, /only the owner of the program.*NOT_PERMITTED/);
+  const unknown = await skerry('program', 'logs', 'f'.repeat(64));
+  assert.deepEqual([unknown.code, /PROGRAM_NOT_FOUND/.test(unknown.err)], [3, true]);
+});

@@ -1,0 +1,56 @@
+import { MachineClient, type ProgramLog, readProgramLogs } from '@skerry/client';
+import type { LogLineView } from '@skerry/protocol/api/compute/machines';
+import { type AppError, parseMessageHash } from '@skerry/protocol/forms';
+import type { Context } from '../context.ts';
+import { followLogs } from '../instances/machine.ts';
+import { consoleLine } from '../output/text.ts';
+
+/** More than a node keeps of a program. */
+const LOG_LINES = 10_000;
+
+/** What the node itself says is set apart, as in a log that is followed. */
+const textOf = ({ MESSAGE, file }: LogLineView) => (file === 'system' ? `-- ${MESSAGE}` : MESSAGE);
+
+const viewOf = ({ runner, lines, failure }: ProgramLog) => ({
+  ...runner,
+  lines: lines ?? null,
+  error: failure ? { code: failure.code, message: failure.message } : null,
+});
+
+/** Shows what a program wrote, node after node, where more than one has something. */
+export async function showProgramLogs(
+  context: Context,
+  text: string,
+  { follow = false }: { readonly follow?: boolean },
+): Promise<void> {
+  const { reader, output } = context;
+  const { hash } = parseMessageHash(text);
+  const signer = await context.loadSigner();
+  const logs = await readProgramLogs(reader, hash, signer, LOG_LINES);
+  const kept = logs.filter(({ lines }) => lines !== undefined);
+  const failed = logs.flatMap(({ failure, runner }) => (failure ? [{ failure, runner }] : []));
+  // Of nodes that answer, one word says why; of several, the parts that there are count.
+  if (kept.length === 0 && failed[0]) throw failed[0].failure satisfies AppError;
+  const show = (line: string) => consoleLine(line, output.stdout.isTTY === true);
+  if (!output.json)
+    for (const { failure, runner } of failed) output.note(`${show(runner.url)}: ${show(failure.message)}`);
+  if (follow && kept.length > 0) {
+    const isMarked = kept.length > 1;
+    await Promise.all(
+      kept.map(async ({ runner: { url } }) => {
+        const node = await MachineClient.open(url.replace(/\/+$/, ''), hash, signer);
+        await followLogs(node, (line) =>
+          output.stdout.write(`${isMarked ? `${show(url)}: ` : ''}${show(line)}\n`),
+        );
+      }),
+    );
+    return;
+  }
+  const parts = kept.map(({ runner, lines = [] }) => {
+    const shown = lines.map((line) => show(textOf(line)));
+    return (kept.length > 1 ? [`==> ${show(runner.url)} <==`, ...shown] : shown).join('\n');
+  });
+  output.result(logs.map(viewOf), parts.join('\n\n'));
+  if (kept.length === 0 && !output.json)
+    output.note('no node has run the program since the node started: call it, then look again');
+}
