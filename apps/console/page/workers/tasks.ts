@@ -12,7 +12,14 @@ import { type FoundSystems, findSystems, type JudgedFact, judgeAddress, judgeSco
 import { type JudgedMachine, judgeListed, judgeMachines, type ToldMessage } from './listed.ts';
 import { type JudgedChange, judgeEvent, type ToldEvent } from './machine/change.ts';
 import { type Copies, type CopyAction, workOnCopies } from './machine/copies.ts';
-import { type LogLine, type LogsOf, readMachineLogs } from './machine/logs.ts';
+import {
+  type LogLine,
+  type LogsOf,
+  type ProgramLog,
+  type ProgramLogsOf,
+  readMachineLogs,
+  readProgramLogs,
+} from './machine/logs.ts';
 import type { MachineAt } from './machine/machine.ts';
 import { type Judged, judgeMessages, type ProvenMessage, proveMessage, proveOnChain } from './messages.ts';
 import { type JudgedDraw, judgeDraw } from './random.ts';
@@ -115,6 +122,8 @@ export interface Tasks {
   };
   /** Asked with `by`: the first time, the owner signs a pass for the compute node. */
   readonly machineLogs: { readonly asked: LogsOf; readonly answer: readonly LogLine[] };
+  /** What a program wrote, by node: asked with `by`, as above. */
+  readonly programLogs: { readonly asked: ProgramLogsOf; readonly answer: readonly ProgramLog[] };
   /** Snapshots and backups of its disk: asked with `by`, as above. */
   readonly machineCopies: {
     readonly asked: MachineAt & { readonly action: CopyAction };
@@ -180,6 +189,7 @@ const HANDLERS: Handlers = {
   quote: ({ coreUrl, priced }) => quote(coreUrl, priced),
   act: ({ coreUrl, action }, _onProgress, signer) => act(coreUrl, action, signer),
   machineLogs: (asked, _onProgress, signer) => readMachineLogs(asked, signer),
+  programLogs: (asked, _onProgress, signer) => readProgramLogs(asked, signer),
   machineCopies: ({ action, ...of }, _onProgress, signer) => workOnCopies(of, action, signer),
   traffic: (of, _onProgress, signer) => readTraffic(of, signer),
   upload: ({ coreUrl, file }, onProgress, signer) => upload(coreUrl, file, signer, onProgress),

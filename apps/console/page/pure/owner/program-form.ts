@@ -16,7 +16,9 @@ export const EXAMPLES: readonly Example[] = [
     runtime: 'python3',
     variables: 'name=Ada',
     code: `def main(variables, request):
-    return {"hello": variables.get("name", "world")}
+    name = variables.get("name", "world")
+    print("greeted", name)  # into its log, which you alone read
+    return {"hello": name}
 `,
   },
   {

@@ -27,7 +27,7 @@ const textOf = (lines: readonly LogLine[]) =>
     .slice(-CHARS_MAX);
 
 /** The newest line stays in sight, unless the reader looks at older ones. */
-function Lines({ lines, none }: { readonly lines: readonly LogLine[]; readonly none: string }) {
+export function Lines({ lines, none }: { readonly lines: readonly LogLine[]; readonly none: string }) {
   const box = useRef<HTMLPreElement>(null);
   const isHeld = useRef(false);
   const text = textOf(lines);

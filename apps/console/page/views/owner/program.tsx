@@ -13,6 +13,7 @@ import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { EXAMPLES, readVariables } from '../../pure/owner/program-form.ts';
 import { fields, maybe, number, text } from '../../pure/read.ts';
 import { linkTo } from '../../pure/route.ts';
+import { ProgramLogs } from './program-logs.tsx';
 
 const readProgram = fields({
   name: maybe(text),
@@ -241,6 +242,7 @@ export function ProgramPage({ hash }: { readonly hash: string }) {
               onTried={(one) => setTried((before) => [one, ...before].slice(0, RUNS_MAX))}
             />
             <About message={message} />
+            <ProgramLogs message={message} />
             <Log tried={tried} />
             <Timing tried={tried} />
           </div>
