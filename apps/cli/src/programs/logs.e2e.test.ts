@@ -67,6 +67,9 @@ test('skerry program logs: what a program printed, by node, for its owner alone'
   const file = join(home.path, 'hello.py');
   await writeFile(file, 'def main(v):\n  print("greeted", v["name"], "\\x1b[2J")\n  return 1\n');
   const hash = (await skerry('program', 'create', file)).out.trim();
+  // A core node looks at the list of the schedulers now and then.
+  const listed = async () => (await new CoreClient({ url: coreUrl }).listProgramRunners(hash)).length;
+  await until('both nodes are listed', HANG_MS, async () => (await listed()) === 2);
   const logs = (...args: string[]) => skerry('program', 'logs', hash, ...args);
 
   const before = await logs();
