@@ -84,6 +84,23 @@ async function askMark(page: Page, { core, machineId }: Tour): Promise<void> {
   assert.equal(await told.count(), 0);
 }
 
+/** Fails where the page asks a node for the same while it is on its way: views share what they ask for. */
+async function assertAskedOnce(page: Page, where: string): Promise<void> {
+  const twice = await page.evaluate(() => {
+    const asked = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
+    // The live list begins at the newest event when it begins, and the number of that is shown, too.
+    const fetched = asked.filter(
+      ({ name, initiatorType }) => initiatorType === 'fetch' && !name.includes('cursor='),
+    );
+    const isTwice = (one: PerformanceResourceTiming, at: number) =>
+      fetched.some(
+        (other, index) => index < at && other.name === one.name && one.startTime < other.responseEnd,
+      );
+    return fetched.filter(isTwice).map(({ name }) => name);
+  });
+  assert.deepEqual(twice, [], where);
+}
+
 /** Every view in each width and theme: a tab changes both where it is, so that nothing is loaded again for a look. */
 async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
   await browser.look(`${tour.core}/`, { width: 1_600, theme: 'light' }, async (page) => {
@@ -92,6 +109,7 @@ async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
       await page.goto(`${tour.core}/#/${path}`);
       await page.locator(whole).first().waitFor();
       await isShown(page);
+      await assertAskedOnce(page, path);
       await assertReachable(page, path);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height });

@@ -13,7 +13,7 @@ import {
   readServices,
 } from './answers.ts';
 import { ask } from './ask.ts';
-import { type Network, serviceUrl, useNetwork } from './network.ts';
+import { serviceUrl, useNetwork } from './network.ts';
 import { type Resource, useResource } from './resource.ts';
 
 /** What views ask, and how often: together they stay far below what a node lets one client ask. */
@@ -24,16 +24,17 @@ const SELDOM_MS = 30_000;
 /** Scores messages that a chart is drawn from. */
 const SCORES_SHOWN = 48;
 
-/** What a core node answers. */
+/** What a core node answers. @param path undefined: it is not known yet what to ask */
 export function useCore<T>(
-  path: string,
+  path: string | undefined,
   reader: Reader<T>,
   everyMs = OFTEN_MS,
   accepts: readonly number[] = [],
-) {
+): Resource<T> {
   const { coreUrl } = useNetwork();
   const url = `${coreUrl}${path}`;
-  return useResource(url, (signal) => ask(url, reader, signal, { accepts }), everyMs);
+  const load = (signal: AbortSignal) => ask(url, reader, signal, { accepts });
+  return useResource(path === undefined ? undefined : url, load, everyMs, reader);
 }
 
 export interface FromService<T> extends Resource<T> {
@@ -48,15 +49,10 @@ export function useService<T>(
   reader: Reader<T>,
   everyMs = OFTEN_MS,
 ): FromService<T> {
-  const network: Network = useNetwork();
-  const base = serviceUrl(network, name);
-  const url = base ? `${base}${path}` : '';
-  const answered = useResource<T | undefined>(
-    url,
-    (signal) => (url === '' ? Promise.resolve(undefined) : ask(url, reader, signal)),
-    url === '' ? Number.POSITIVE_INFINITY : everyMs,
-  );
-  return { ...answered, isKnown: base !== null };
+  const base = serviceUrl(useNetwork(), name);
+  const url = `${base}${path}`;
+  const load = (signal: AbortSignal) => ask(url, reader, signal);
+  return { ...useResource(base ? url : undefined, load, everyMs, reader), isKnown: base !== null };
 }
 
 /** A machine with what it follows from. */
@@ -81,7 +77,7 @@ export const useSchedulerNodes = () => useService('scheduler', '/api/v0/nodes', 
 export const useSchedulerStatus = () => useService('scheduler', '/status', readSchedulerStatus);
 export const useServices = () => useService('status', '/api/services', readServices);
 
-/** Scores messages of the publishers that the core node trusts, newest first. */
+/** Scores messages of the publishers that the core node trusts, newest first; nothing before it has said who these are. */
 export function useScores(shown = SCORES_SHOWN) {
   const { info } = useNetwork();
   const publishers = info?.trust.scoring_publishers.value ?? [];
@@ -92,7 +88,7 @@ export function useScores(shown = SCORES_SHOWN) {
     pagination: String(shown),
     ...(publishers.length === 0 ? {} : { addresses: publishers.join(',') }),
   });
-  return useCore(`/api/v0/messages.json?${query}`, readScoresMessages, SELDOM_MS);
+  return useCore(info && `/api/v0/messages.json?${query}`, readScoresMessages, SELDOM_MS);
 }
 
 export const useMeasurements = (kind: 'core' | 'compute', nodeId: string) =>

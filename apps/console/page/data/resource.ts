@@ -75,13 +75,62 @@ async function keepAsking<T>(
   }
 }
 
-/** @param key what it is asked for: another key asks anew @param everyMs Infinity: until it was answered once */
-export function useResource<T>(key: string, load: Load<T>, everyMs: number): Resource<T> {
-  const state = useMemo(() => signal<Resource<T>>(EMPTY), [key]);
-  useEffect(() => {
-    const stop = new AbortController();
-    void keepAsking(key, load, everyMs, state, stop.signal);
-    return () => stop.abort();
-  }, [key]);
-  return state.value;
+/** Something that views ask for. */
+interface Question {
+  readonly key: string;
+  readonly form: unknown;
+  readonly everyMs: number;
+  readonly state: Signal<Resource<unknown>>;
+  askers: number;
+  stop: AbortController;
+}
+
+/** What is asked for now. Views that ask the same share the answer, and what it costs the node and the page. */
+const questions = new Set<Question>();
+
+function questionOf(key: string, form: unknown, everyMs: number): Question {
+  const isSame = (one: Question) => one.key === key && one.form === form && one.everyMs === everyMs;
+  const found = [...questions].find(isSame);
+  if (found) return found;
+  const made = {
+    key,
+    form,
+    everyMs,
+    state: signal<Resource<unknown>>(EMPTY),
+    askers: 0,
+    stop: new AbortController(),
+  };
+  questions.add(made);
+  return made;
+}
+
+/** The first who asks begins, and it ends with the last one. @returns how one leaves */
+function join(question: Question, load: Load<unknown>): () => void {
+  if (question.askers++ === 0) {
+    // The last one may have left after this one was drawn.
+    questions.add(question);
+    question.stop = new AbortController();
+    void keepAsking(question.key, load, question.everyMs, question.state, question.stop.signal);
+  }
+  return () => {
+    if (--question.askers > 0) return;
+    question.stop.abort();
+    questions.delete(question);
+  };
+}
+
+/**
+ * @param key what it is asked for: another key asks anew; undefined: nothing yet
+ * @param everyMs Infinity: until it was answered once
+ * @param form what it is read as: who asks for the same key in the same form, as often, shares the answer
+ */
+export function useResource<T>(
+  key: string | undefined,
+  load: Load<T>,
+  everyMs: number,
+  form: unknown = load,
+): Resource<T> {
+  const question = useMemo(() => (key === undefined ? undefined : questionOf(key, form, everyMs)), [key]);
+  useEffect(() => question && join(question, load), [question]);
+  return (question?.state.value ?? EMPTY) as Resource<T>;
 }
