@@ -64,6 +64,21 @@ async function connectOnce(client: Datagrams, port: number, number: number): Pro
   return performance.now() - startMs;
 }
 
+/** An instance that reads nothing: what this process would read for it, the honest clients of this process would wait for. */
+async function openSilent(host: string, port: number): Promise<AsyncDisposable> {
+  const bind = `require('node:dgram').createSocket('udp4').bind(${port}, '${host}', () => console.log('bound'))`;
+  const child = spawn(process.execPath, ['-e', bind], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  child.kill('SIGSTOP');
+  return {
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
 const TICKS_PER_SECOND = 100;
 
 /** Seconds of processor time that a process has taken. */
@@ -99,7 +114,7 @@ export async function checkQuicCrowd(
     return plane;
   });
   await using instance = await Datagrams.open('::1', world.upstreamHttpsPort);
-  await using _silent = await Datagrams.open('127.0.0.2', world.upstreamHttpsPort);
+  await using _silent = await openSilent('127.0.0.2', world.upstreamHttpsPort);
   instance.answer(answerOf);
   let number = 0;
   const honest = async (isOver: (times: readonly number[]) => boolean) => {
