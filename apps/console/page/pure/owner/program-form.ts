@@ -17,7 +17,7 @@ export const EXAMPLES: readonly Example[] = [
     variables: 'name=Ada',
     code: `def main(variables, request):
     name = variables.get("name", "world")
-    print("greeted", name)  # into its log, which you alone read
+    print("greeted", name)  # into its log
     return {"hello": name}
 `,
   },
