@@ -12,6 +12,8 @@ const WIDTHS = [390, 1_600] as const;
 const THEMES = ['light', 'dark'] as const;
 /** Tabs until the button is reached: more are a trap. */
 const TABS_MAX = 60;
+/** So many are told at once, and some of them are messages. */
+const LAST_EVENTS = 60;
 
 const isShown = (page: Page) => page.waitForFunction(() => !document.querySelector('.loading'));
 
@@ -84,6 +86,56 @@ async function askMark(page: Page, { core, machineId }: Tour): Promise<void> {
   assert.equal(await told.count(), 0);
 }
 
+/** Fails where a mark does not open, but for those that are explained where they stand. */
+async function assertMarksOpen(page: Page, where: string): Promise<void> {
+  const closed = await page.evaluate(() =>
+    [...document.querySelectorAll('[data-mark]')]
+      .filter((one) => one.localName !== 'button' && !one.closest('footer, .meanings'))
+      .map((one) => one.textContent),
+  );
+  assert.deepEqual(closed, [], where);
+}
+
+/** With the keyboard, of a line that came live: its mark opens, and the line is still there when it is closed. */
+async function askLiveMark(page: Page, { core }: Tour): Promise<void> {
+  // What came last stands in the place of what is to come.
+  await page.route(
+    '**/api/v0/events?kinds=message,instance&*',
+    (route, request) =>
+      route.continue({
+        url: request
+          .url()
+          .replace(/cursor=(\d+)/, (_, cursor) => `cursor=${Math.max(0, cursor - LAST_EVENTS)}`),
+      }),
+    { times: 1 },
+  );
+  await page.goto('about:blank');
+  await page.goto(`${core}/#/messages`);
+  await page.locator('.live .opens').first().focus();
+  const line = page.locator('.live li:has(.opens:focus) a');
+  const link = await line.getAttribute('href');
+  await page.keyboard.press('Space');
+  const told = page.getByRole('dialog');
+  await told.locator(`a[href="${link}"]`).waitFor();
+  await told.getByText('not proven').waitFor();
+  await page.keyboard.press('Escape');
+  await told.waitFor({ state: 'detached' });
+  assert.equal(await line.getAttribute('href'), link);
+}
+
+/** With the keyboard: what one service says leads to its answer. */
+async function askWord(page: Page, { core }: Tour): Promise<void> {
+  await page.goto(`${core}/#/`);
+  const mark = page.locator('.panel:has(h2:text-is("This core node")) .aside .opens');
+  await mark.focus();
+  await page.keyboard.press('Enter');
+  const told = page.getByRole('dialog');
+  await told.locator(`a[href="${core}/api/v0/health"]`).waitFor();
+  await told.getByText('not proven').waitFor();
+  await page.keyboard.press('Escape');
+  await told.waitFor({ state: 'detached' });
+}
+
 /** Fails where the page asks a node for the same while it is on its way: views share what they ask for. */
 async function assertAskedOnce(page: Page, where: string): Promise<void> {
   const twice = await page.evaluate(() => {
@@ -110,6 +162,7 @@ async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
       await page.locator(whole).first().waitFor();
       await isShown(page);
       await assertAskedOnce(page, path);
+      await assertMarksOpen(page, path);
       await assertReachable(page, path);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height });
@@ -140,6 +193,8 @@ export async function tourConsole(browser: Browsing, tour: Tour): Promise<void> 
     assert.equal(await page.locator('.compared [data-mark=wrong]').count(), 0);
     assert.ok((await page.locator('.compared [data-mark=proven]').count()) > 10);
     await askMark(page, tour);
+    await askWord(page, tour);
+    await askLiveMark(page, tour);
   });
 }
 

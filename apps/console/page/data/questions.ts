@@ -24,20 +24,26 @@ const SELDOM_MS = 30_000;
 /** Scores messages that a chart is drawn from. */
 const SCORES_SHOWN = 48;
 
+/** Something that was told, and where. */
+export interface Told<T> extends Resource<T> {
+  /** The URL that answers it; undefined where nobody is asked. */
+  readonly source: string | undefined;
+}
+
 /** What a core node answers. @param path undefined: it is not known yet what to ask */
 export function useCore<T>(
   path: string | undefined,
   reader: Reader<T>,
   everyMs = OFTEN_MS,
   accepts: readonly number[] = [],
-): Resource<T> {
+): Told<T> {
   const { coreUrl } = useNetwork();
-  const url = `${coreUrl}${path}`;
-  const load = (signal: AbortSignal) => ask(url, reader, signal, { accepts });
-  return useResource(path === undefined ? undefined : url, load, everyMs, reader);
+  const url = path === undefined ? undefined : `${coreUrl}${path}`;
+  const load = (signal: AbortSignal) => ask(url!, reader, signal, { accepts });
+  return { ...useResource(url, load, everyMs, reader), source: url };
 }
 
-export interface FromService<T> extends Resource<T> {
+export interface FromService<T> extends Told<T> {
   /** Whether the core node says where the service is. */
   readonly isKnown: boolean;
 }
@@ -50,9 +56,9 @@ export function useService<T>(
   everyMs = OFTEN_MS,
 ): FromService<T> {
   const base = serviceUrl(useNetwork(), name);
-  const url = `${base}${path}`;
-  const load = (signal: AbortSignal) => ask(url, reader, signal);
-  return { ...useResource(base ? url : undefined, load, everyMs, reader), isKnown: base !== null };
+  const url = base ? `${base}${path}` : undefined;
+  const load = (signal: AbortSignal) => ask(url!, reader, signal);
+  return { ...useResource(url, load, everyMs, reader), source: url, isKnown: base !== null };
 }
 
 /** A machine with what it follows from. */

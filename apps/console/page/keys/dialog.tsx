@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { type Question, question } from '../data/identity.ts';
-import { Facts, Mark, Safe } from '../parts/basic.tsx';
+import { Facts, ProofMark, Safe } from '../parts/basic.tsx';
 import { Json } from '../parts/json.tsx';
 import { costText, enforcementText } from '../pure/owner/cost.ts';
 
@@ -19,14 +19,14 @@ const Foreseen = ({ about: { itemHash, hostname, cost } }: Question) => (
       <p class="foreseen">
         <span class="muted">It will be called</span>
         <b class="hostname">{hostname}</b>
-        <Mark kind="proven" label="computed in this tab" />
+        <ProofMark kind="proven" of="hostname" label="computed in this tab" />
       </p>
     )}
     {cost === null ? null : (
       <p class="foreseen">
         <span class="muted">It costs</span>
         <b>{costText(cost)}</b>
-        <Mark kind="said" label="prices of the core node" />
+        <ProofMark kind="said" of="price" label="prices of the core node" />
         <span class="muted">{enforcementText(cost)}</span>
       </p>
     )}

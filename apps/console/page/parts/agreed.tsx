@@ -1,9 +1,8 @@
 import type { Proof } from '../data/prove.ts';
 import type { MarkKind } from '../data/trust/mark-kinds.ts';
 import type { Agreement, Answered } from '../pure/agree.ts';
-import { linkTo } from '../pure/route.ts';
 import type { JudgedFact } from '../workers/facts.ts';
-import { Mark, Safe } from './basic.tsx';
+import { ProofMark, Safe } from './basic.tsx';
 import { Fact } from './fact.tsx';
 
 const KINDS: Readonly<Record<Agreement['kind'], MarkKind>> = {
@@ -28,11 +27,11 @@ const labelOf = (agreement: Agreement) => {
 /** Whether several nodes say the same. */
 export const Agreed = ({ agreement }: { readonly agreement: Agreement | undefined }) =>
   agreement === undefined ? (
-    <Mark kind="waiting" label="asking other nodes" />
+    <ProofMark kind="waiting" of="agreement" label="asking other nodes" />
   ) : (
-    <a href={linkTo(['trust'])} data-agreement={agreement.kind}>
-      <Mark kind={KINDS[agreement.kind]} label={labelOf(agreement)} />
-    </a>
+    <span data-agreement={agreement.kind}>
+      <ProofMark kind={KINDS[agreement.kind]} of="agreement" label={labelOf(agreement)} />
+    </span>
   );
 
 /** Of one of several things that are checked together what was found. */
@@ -53,7 +52,8 @@ export const AnswerLines = ({
   <ul class="lines">
     {answers.map(({ url, said, why }, at) => (
       <li key={url}>
-        <Mark
+        <ProofMark
+          of="agreement"
           kind={
             said === null ? 'waiting' : at === 0 ? 'said' : said === answers[0]?.said ? 'agreed' : 'wrong'
           }

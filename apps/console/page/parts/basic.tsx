@@ -154,36 +154,56 @@ export function Hash(props: { readonly value: string; readonly href?: string }) 
   );
 }
 
-/** How sure the page is of what stands beside it. */
-export function Mark({ kind, label }: { readonly kind: MarkKind; readonly label?: string }) {
-  const { sign, tone, meaning } = MARKS[kind];
+interface MarkProps {
+  readonly kind: MarkKind;
+  readonly label?: string | undefined;
+}
+
+const Sign = ({ kind, label }: MarkProps) => {
+  const { sign, meaning } = MARKS[kind];
   return (
-    <span class={`mark ${tone}`} title={meaning} data-mark={kind}>
+    <>
       <span aria-hidden="true">{sign}</span>{' '}
       <span class={label === undefined ? 'unseen' : ''}>{label ?? meaning}</span>
+    </>
+  );
+};
+
+/** How sure the page is of something, where that is explained. Elsewhere a mark opens: `ProofMark`. */
+export function Mark({ kind, label }: MarkProps) {
+  const { tone, meaning } = MARKS[kind];
+  return (
+    <span class={`mark ${tone}`} title={meaning} data-mark={kind}>
+      <Sign kind={kind} label={label} />
     </span>
   );
 }
 
-/** A mark that tells what it follows from and what it leaves open, when it is pressed. */
-export function ProofMark(props: Explained & { readonly label?: string }) {
-  const { label, ...mark } = props;
-  const { sign, tone, meaning } = MARKS[mark.kind];
+/** A mark that is pressed. @param props.number of the line in a list that hears what is pressed in it */
+export function MarkButton(props: MarkProps & { readonly number?: number; readonly onClick?: () => void }) {
+  const { kind, label, number, onClick } = props;
+  const { tone, meaning } = MARKS[kind];
   return (
     <button
       type="button"
       class={`mark opens ${tone}`}
       title={`${meaning}: what that follows from, and what it leaves open`}
       aria-haspopup="dialog"
-      data-mark={mark.kind}
-      onClick={() => {
-        explained.value = mark;
-      }}
+      data-mark={kind}
+      data-number={number}
+      {...(onClick === undefined ? {} : { onClick })}
     >
-      <span aria-hidden="true">{sign}</span>{' '}
-      <span class={label === undefined ? 'unseen' : ''}>{label ?? meaning}</span>
+      <Sign kind={kind} label={label} />
     </button>
   );
+}
+
+/** How sure the page is of what stands beside it. Pressed, it tells what that follows from, and what it leaves open. */
+export function ProofMark({ label, ...mark }: Explained & { readonly label?: string }) {
+  const open = () => {
+    explained.value = mark;
+  };
+  return <MarkButton kind={mark.kind} label={label} onClick={open} />;
 }
 
 /** Names and values, one below the other. */

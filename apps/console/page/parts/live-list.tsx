@@ -3,9 +3,10 @@ import { useLive, wantRows } from '../data/live.ts';
 import { messageLink } from '../data/network.ts';
 import { zone } from '../data/settings.ts';
 import { type Check, checkedCount, useChecks } from '../data/trust/checks.ts';
+import { explained } from '../data/trust/explained.ts';
 import { clock, count, short } from '../pure/format.ts';
 import type { LiveFilter, LiveMessage, LiveState } from '../workers/live.ts';
-import { Badge, Mark, Safe } from './basic.tsx';
+import { Badge, MarkButton, Safe } from './basic.tsx';
 import { Empty } from './states.tsx';
 
 /** Rows have one height, so that those that are seen are known without asking the browser. */
@@ -22,8 +23,8 @@ interface RowProps {
 
 const Row = ({ row, check, top }: RowProps) => (
   <li style={{ transform: `translateY(${top}px)` }} title={check.failure}>
+    <MarkButton kind={check.mark} number={row.number} />
     <a href={messageLink(row.item_hash)}>
-      <Mark kind={check.mark} />
       <span class="number muted">{timeOf(row.atMs)}</span>
       <span class="type">
         <Safe text={row.content_type ?? row.type} limit={32} />
@@ -34,6 +35,33 @@ const Row = ({ row, check, top }: RowProps) => (
     </a>
   </li>
 );
+
+interface RowsProps {
+  readonly rows: readonly LiveMessage[];
+  readonly checkOf: (row: LiveMessage) => Check;
+  readonly height: number;
+  /** The number of the first row. */
+  readonly top: number;
+}
+
+function Rows({ rows, checkOf, height, top }: RowsProps) {
+  /** One for all rows: they come and go. */
+  const open = ({ target }: Event) => {
+    const pressed = (target as Element).closest<HTMLElement>('[data-number]')?.dataset.number;
+    const row = rows.find(({ number }) => String(number) === pressed);
+    if (!row) return;
+    const { mark: kind, failure: why } = checkOf(row);
+    explained.value = { kind, of: 'message', message: row.item_hash, why };
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: what is pressed are buttons, and a key presses them as well
+    <ul style={{ height: `${height}px` }} onClick={open}>
+      {rows.map((row) => (
+        <Row key={row.number} row={row} check={checkOf(row)} top={(top - row.number) * ROW_PX} />
+      ))}
+    </ul>
+  );
+}
 
 interface BarProps {
   readonly state: LiveState;
@@ -69,8 +97,8 @@ function Bar({ state, isHeld, missed, onFollow }: BarProps) {
 }
 
 /**
- * Messages as they come, however many: the page holds the rows that are seen. The list is held while the reader scrolls in it or
- * points at it.
+ * Messages as they come, however many: the page holds the rows that are seen. The list is held while the reader scrolls in it,
+ * points at it, goes through it with the keyboard, or reads what a mark in it means.
  */
 export function LiveList({ filter }: { readonly filter: LiveFilter }) {
   const state = useLive();
@@ -88,6 +116,9 @@ export function LiveList({ filter }: { readonly filter: LiveFilter }) {
   useEffect(() => () => wantRows(), []);
   useEffect(() => setHeight(box.current?.clientHeight ?? 600), []);
   const hold = () => setHeld((before) => before ?? (state.total === 0 ? null : state.total - 1));
+  const release = () => {
+    if (scrolled === 0 && !explained.value) setHeld(null);
+  };
   const follow = () => {
     box.current?.scrollTo(0, 0);
     setHeld(null);
@@ -103,8 +134,10 @@ export function LiveList({ filter }: { readonly filter: LiveFilter }) {
         tabIndex={0}
         aria-label="messages as they come"
         onPointerEnter={hold}
-        onPointerLeave={() => {
-          if (scrolled === 0) setHeld(null);
+        onPointerLeave={release}
+        onFocusIn={hold}
+        onFocusOut={({ currentTarget, relatedTarget }) => {
+          if (!currentTarget.contains(relatedTarget as Node | null)) release();
         }}
         onScroll={({ currentTarget }) => {
           setScrolled(currentTarget.scrollTop);
@@ -116,11 +149,7 @@ export function LiveList({ filter }: { readonly filter: LiveFilter }) {
             <p class="muted">Messages appear here as the core node takes them in.</p>
           </Empty>
         ) : (
-          <ul style={{ height: `${kept * ROW_PX}px` }}>
-            {state.rows.map((row) => (
-              <Row key={row.number} row={row} check={checkOf(row)} top={(top - row.number) * ROW_PX} />
-            ))}
-          </ul>
+          <Rows rows={state.rows} height={kept * ROW_PX} top={top} checkOf={checkOf} />
         )}
       </section>
     </>

@@ -1,6 +1,6 @@
 import type { RefusedMessage } from '@skerry/client';
 import { messageLink } from '../data/network.ts';
-import { Hash, Mark, Safe } from './basic.tsx';
+import { Hash, ProofMark, Safe } from './basic.tsx';
 
 const SHOWN = 10;
 
@@ -10,7 +10,7 @@ export const RefusedList = ({ refused }: { readonly refused: readonly RefusedMes
     <ul class="lines">
       {refused.slice(0, SHOWN).map(({ itemHash, code, message }) => (
         <li key={itemHash}>
-          <Mark kind="wrong" label={code} />
+          <ProofMark kind="wrong" of="message" message={itemHash} why={message} label={code} />
           <Hash value={itemHash} href={messageLink(itemHash)} />
           <span class="muted">
             <Safe text={message} />

@@ -10,9 +10,8 @@ import {
 } from '../data/answers-of-services.ts';
 import { now } from '../data/clock.ts';
 import { machineLink, messageLink, useNetwork } from '../data/network.ts';
-import { useCore, useService } from '../data/questions.ts';
-import type { Resource } from '../data/resource.ts';
-import { Badge, DateTime, Hash, Mark, Panel, Safe, Stat, Time } from '../parts/basic.tsx';
+import { type Told, useCore, useService } from '../data/questions.ts';
+import { Badge, DateTime, Hash, Panel, ProofMark, Safe, Stat, Time } from '../parts/basic.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
@@ -217,11 +216,19 @@ function Balance({ account, lines }: AccountHistory) {
   );
 }
 
-const History = ({ lines, total }: { readonly lines: readonly HistoryLine[]; readonly total: number }) => (
+interface HistoryProps {
+  readonly lines: readonly HistoryLine[];
+  readonly total: number;
+  readonly source: string | undefined;
+}
+
+const History = ({ lines, total, source }: HistoryProps) => (
   <Panel
     title="Bought and used"
     wide
-    aside={<Mark kind="said" label="each line names the message that says so" />}
+    aside={
+      <ProofMark kind="said" of="coreWord" source={source} label="each line names the message that says so" />
+    }
   >
     {lines.length === 0 ? (
       <Empty title="Nothing yet." />
@@ -251,14 +258,14 @@ const PURCHASE_TONES: Readonly<Record<string, 'good' | 'warn' | 'bad'>> = {
 };
 
 /** Transfers of tokens on their way to become credits. */
-function Purchases({
-  from,
-}: {
-  readonly from: Resource<{ readonly data: readonly Purchase[] } | undefined>;
-}) {
+function Purchases({ from }: { readonly from: Told<{ readonly data: readonly Purchase[] } | undefined> }) {
   const rows = from.value?.data ?? [];
   return rows.length === 0 ? null : (
-    <Panel title="Transfers" wide aside={<Mark kind="said" label="the credit service's word" />}>
+    <Panel
+      title="Transfers"
+      wide
+      aside={<ProofMark kind="said" of="creditWord" source={from.source} label="the credit service's word" />}
+    >
       <ul class="lines">
         {rows.map((row) => (
           <li key={row.id}>
@@ -318,7 +325,7 @@ export function AccountPage({ address }: { readonly address: string }) {
               <Purchases from={purchases} />
               <Loaded from={history}>
                 {({ credit_history: lines, pagination }) => (
-                  <History lines={lines} total={pagination.total} />
+                  <History lines={lines} total={pagination.total} source={history.source} />
                 )}
               </Loaded>
             </div>

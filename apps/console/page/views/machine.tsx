@@ -3,7 +3,7 @@ import { identity } from '../data/identity.ts';
 import { messageLink, nodeLink, useNetwork } from '../data/network.ts';
 import { useProof } from '../data/prove.ts';
 import { instancePath, useCore, useService } from '../data/questions.ts';
-import { Badge, Facts, Hash, Mark, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
+import { Badge, Facts, Hash, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { Lazy } from '../parts/lazy.tsx';
 import { Loaded, Unknown } from '../parts/states.tsx';
 import { cores, mebibytes, score } from '../pure/format.ts';
@@ -66,7 +66,10 @@ const Explained = ({ value }: { readonly value: Explanation }) => (
 function PlacePanel({ id }: { readonly id: string }) {
   const explained = useService('scheduler', `/api/v0/explain/${id}`, readExplanation);
   return (
-    <Panel title="Why it is where it is" aside={<Mark kind="said" label="scheduler" />}>
+    <Panel
+      title="Why it is where it is"
+      aside={<ProofMark kind="said" of="schedulerWord" source={explained.source} label="scheduler" />}
+    >
       {explained.isKnown ? (
         <Loaded from={explained}>{(value) => <Explained value={value} />}</Loaded>
       ) : (
@@ -120,7 +123,7 @@ function AboutPanel({ machine, hostname }: AboutProps) {
           [
             'host name',
             hostname === undefined ? (
-              <Mark kind="waiting" />
+              <ProofMark kind="waiting" of="hostname" message={machine.instance_id} />
             ) : (
               <>
                 <ProofMark kind="proven" of="hostname" message={machine.instance_id} /> {hostname}

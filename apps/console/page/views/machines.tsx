@@ -4,7 +4,7 @@ import { machineLink, nodeLink, useNetwork } from '../data/network.ts';
 import { route } from '../data/place.ts';
 import { useProof } from '../data/prove.ts';
 import { MACHINES_SHOWN, useProvableInstances } from '../data/questions.ts';
-import { Badge, Hash, Mark, Panel, ProofMark, Safe, Time, type Tone } from '../parts/basic.tsx';
+import { Badge, Hash, Panel, ProofMark, Safe, Time, type Tone } from '../parts/basic.tsx';
 import { Pages, pageOf } from '../parts/pages.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
@@ -41,7 +41,7 @@ const COLUMNS: readonly Column<Row>[] = [
         </a>
         <span class="muted">
           {hostname === undefined ? (
-            <Mark kind="waiting" label="host name" />
+            <ProofMark kind="waiting" of="hostname" message={id} label="host name" />
           ) : (
             <ProofMark kind="proven" of="hostname" message={id} label={hostname} />
           )}

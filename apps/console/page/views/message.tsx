@@ -5,7 +5,7 @@ import { useCore } from '../data/questions.ts';
 import { useStatusAgreement } from '../data/trust/agree.ts';
 import type { MarkKind } from '../data/trust/mark-kinds.ts';
 import { Agreed } from '../parts/agreed.tsx';
-import { Badge, DateTime, Facts, Hash, Mark, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
+import { Badge, DateTime, Facts, Hash, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { Json } from '../parts/json.tsx';
 import { Lazy } from '../parts/lazy.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -20,7 +20,12 @@ function Verdict({ message, proof }: { readonly message: Message; readonly proof
   if (proof.kind === 'waiting')
     return (
       <div class="verdict">
-        <Mark kind="waiting" label="checking the signature in this tab" />
+        <ProofMark
+          kind="waiting"
+          of="message"
+          message={message.item_hash}
+          label="checking the signature in this tab"
+        />
       </div>
     );
   const contradictions = proof.kind === 'proven' ? proof.value.contradictions : [];
@@ -46,8 +51,8 @@ function Verdict({ message, proof }: { readonly message: Message; readonly proof
       ) : null}
       {contradictions.map(({ name, said, signed }) => (
         <p key={name}>
-          <Mark kind="wrong" label={name} />: the core node says <Safe text={said} limit={300} />, signed was{' '}
-          <Safe text={signed} limit={300} />
+          <ProofMark kind="wrong" of="message" message={message.item_hash} label={name} />: the core node says{' '}
+          <Safe text={said} limit={300} />, signed was <Safe text={signed} limit={300} />
         </p>
       ))}
       {isGood ? (
@@ -152,9 +157,15 @@ const Confirmations = ({ message }: { readonly message: Message }) =>
   );
 
 function WordPanel({ message }: { readonly message: Message }) {
+  const { coreUrl } = useNetwork();
   const { agreement } = useStatusAgreement(message.item_hash);
   return (
-    <Panel title="What the core node says of it" aside={<Mark kind="said" />}>
+    <Panel
+      title="What the core node says of it"
+      aside={
+        <ProofMark kind="said" of="coreWord" source={`${coreUrl}/api/v0/messages/${message.item_hash}`} />
+      }
+    >
       <Facts
         rows={[
           [

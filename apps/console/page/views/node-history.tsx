@@ -6,7 +6,7 @@ import type { Proof } from '../data/prove.ts';
 import { useCore, useService, useServices } from '../data/questions.ts';
 import { verify } from '../data/workers.ts';
 import { Bars } from '../parts/bars.tsx';
-import { Badge, DateTime, Mark, Panel, Safe, Time, type Tone } from '../parts/basic.tsx';
+import { Badge, DateTime, Panel, ProofMark, Safe, Time, type Tone } from '../parts/basic.tsx';
 import { Fact } from '../parts/fact.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { count } from '../pure/format.ts';
@@ -89,7 +89,10 @@ function Uptime(node: NodeProps) {
 function Versions(node: NodeProps) {
   const history = useHistory(node, DAY_SECONDS);
   return (
-    <Panel title="Versions" aside={<Mark kind="said" label="as monitors heard" />}>
+    <Panel
+      title="Versions"
+      aside={<ProofMark kind="said" of="monitorWord" source={history.source} label="as monitors heard" />}
+    >
       <Loaded from={history} lines={2}>
         {({ history: parts }) => {
           const runs = versionRuns(parts ?? [], DAY_SECONDS).slice(0, VERSIONS_SHOWN);
@@ -150,7 +153,10 @@ function PeerKey({ url, address }: { readonly url: string; readonly address: str
 function Peers() {
   const sync = useCore('/api/v0/sync/status', readPeers, SELDOM_MS);
   return (
-    <Panel title="Peers of the core node that is asked" aside={<Mark kind="said" label="its own word" />}>
+    <Panel
+      title="Peers of the core node that is asked"
+      aside={<ProofMark kind="said" of="coreWord" source={sync.source} label="its own word" />}
+    >
       <Loaded from={sync} lines={3}>
         {({ peers, messages, behind }) => (
           <>

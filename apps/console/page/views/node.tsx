@@ -2,7 +2,7 @@ import type { ComputeScore, CoreScore } from '../data/answers.ts';
 import { readInstances } from '../data/answers.ts';
 import { machineLink } from '../data/network.ts';
 import { useCore, useMeasurements, useSchedulerNodes, useScores } from '../data/questions.ts';
-import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Badge, Facts, Hash, Meter, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { Lazy } from '../parts/lazy.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
@@ -20,7 +20,12 @@ const TONES = ['accent', 'second', 'third', 'plain'] as const;
 function ScorePanel({ nodeId }: { readonly nodeId: string }) {
   const scores = useScores();
   return (
-    <Panel title="Score over time" aside={<Mark kind="said" label="as its monitor published" />}>
+    <Panel
+      title="Score over time"
+      aside={
+        <ProofMark kind="said" of="monitorWord" source={scores.source} label="as its monitor published" />
+      }
+    >
       <Loaded from={scores} lines={6}>
         {({ messages }) => {
           const series = SCORE_PARTS.map(([name, partOf], at) => ({

@@ -8,7 +8,7 @@ import {
   useScores,
   useServices,
 } from '../data/questions.ts';
-import { Badge, Facts, Hash, Mark, Meter, Panel, Safe, Time } from '../parts/basic.tsx';
+import { Badge, Facts, Hash, Meter, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { Lazy } from '../parts/lazy.tsx';
 import { Empty, Failed, Loaded, Loading, Unknown } from '../parts/states.tsx';
 import { mebibytes } from '../pure/format.ts';
@@ -100,7 +100,12 @@ function Verdict() {
         </ul>
       )}
       <p class="muted">
-        <Mark kind="said" label="as this core node, its scheduler, status service and monitors say" />
+        <ProofMark
+          kind="said"
+          of="coreWord"
+          source={health.source}
+          label="as this core node, its scheduler, status service and monitors say"
+        />
         {' · '}
         <Time ms={health.atMs} />
       </p>
@@ -134,7 +139,10 @@ const RoomMeters = ({ total, free }: Room) => (
 function RoomPanel() {
   const nodes = useSchedulerNodes();
   return (
-    <Panel title="Room" aside={<Mark kind="said" label="scheduler" />}>
+    <Panel
+      title="Room"
+      aside={<ProofMark kind="said" of="schedulerWord" source={nodes.source} label="scheduler" />}
+    >
       {nodes.isKnown ? (
         <Loaded from={nodes} lines={6}>
           {({ nodes: all }) =>
@@ -157,7 +165,10 @@ const percent = (value: number) => (value === 100 ? '100 %' : `${value.toFixed(2
 function ServicesPanel() {
   const services = useServices();
   return (
-    <Panel title="Services" aside={<Mark kind="said" label="status service" />}>
+    <Panel
+      title="Services"
+      aside={<ProofMark kind="said" of="statusWord" source={services.source} label="status service" />}
+    >
       {services.isKnown ? (
         <Loaded from={services} lines={6}>
           {(all) =>
@@ -190,7 +201,10 @@ function NodePanel() {
   const health = useHealth();
   const { coreUrl, info } = useNetwork();
   return (
-    <Panel title="This core node" aside={<Mark kind="said" label="its own word" />}>
+    <Panel
+      title="This core node"
+      aside={<ProofMark kind="said" of="coreWord" source={health.source} label="its own word" />}
+    >
       <Loaded from={health} lines={15}>
         {({ version, checks }) => (
           <>

@@ -145,7 +145,10 @@ export function Providers() {
   const providers = byProvider(nodes, new Map(found.map((one) => [one.nodeId, one])));
   // Nodes would change their rows with what was measured: they are shown when that was looked at.
   const isWaiting =
-    isAsked(scheduled) || isAsked(scores) || publishers === undefined || proof.kind === 'waiting';
+    (scheduled.isKnown && isAsked(scheduled)) ||
+    isAsked(scores) ||
+    publishers === undefined ||
+    proof.kind === 'waiting';
   return (
     <Panel
       title="Nodes by provider"

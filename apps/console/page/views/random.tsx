@@ -6,7 +6,7 @@ import { AskFailure } from '../data/failure.ts';
 import { messageLink, useNetwork } from '../data/network.ts';
 import { route } from '../data/place.ts';
 import { verify } from '../data/workers.ts';
-import { DateTime, Facts, Hash, Mark, Panel, ProofMark, Safe } from '../parts/basic.tsx';
+import { DateTime, Facts, Hash, Panel, ProofMark, Safe } from '../parts/basic.tsx';
 import { Command } from '../parts/command.tsx';
 import { Field, Form, type Typed } from '../parts/form.tsx';
 import { Json } from '../parts/json.tsx';
@@ -45,20 +45,20 @@ function Owners({ owners, unknown }: JudgedDraw) {
   if (unknown !== null)
     return (
       <>
-        <Mark kind="said" /> nobody could be asked whose it is: <Safe text={unknown} />
+        <ProofMark kind="said" of="random" /> nobody could be asked whose it is: <Safe text={unknown} />
       </>
     );
   if (owners.length === 0)
     return (
       <>
-        <Mark kind="said" /> no core node published it, as far as this one knows
+        <ProofMark kind="said" of="random" /> no core node published it, as far as this one knows
       </>
     );
   return (
     <span class="stack">
       {owners.slice(0, OWNERS_SHOWN).map(({ address, itemHash, time }) => (
         <span key={itemHash}>
-          <Mark kind="proven" /> published by <Hash value={address} />{' '}
+          <ProofMark kind="proven" of="message" message={itemHash} /> published by <Hash value={address} />{' '}
           <a href={messageLink(itemHash)}>
             at <DateTime ms={time * 1_000} />
           </a>
@@ -128,12 +128,17 @@ function Result({ answer, judged, asked }: Judged) {
         {verdict.valid && isGood ? <Values values={verdict.values} /> : null}
         {verdict.valid ? null : (
           <p>
-            <Mark kind="wrong" label={verdict.reason.message} /> <code>{verdict.reason.code}</code>
+            <ProofMark kind="wrong" of="random" label={verdict.reason.message} />{' '}
+            <code>{verdict.reason.code}</code>
           </p>
         )}
         {verdict.valid && !isGood ? (
           <p>
-            <Mark kind="wrong" label="the proof is of another request than the one that was asked" />
+            <ProofMark
+              kind="wrong"
+              of="random"
+              label="the proof is of another request than the one that was asked"
+            />
           </p>
         ) : null}
       </div>

@@ -1,6 +1,6 @@
 import { messageLink, useNetwork } from '../data/network.ts';
 import { verify } from '../data/workers.ts';
-import { Badge, DateTime, Facts, Hash, Mark, Safe } from '../parts/basic.tsx';
+import { Badge, DateTime, Facts, Hash, ProofMark, Safe } from '../parts/basic.tsx';
 import { CheckedHere } from '../parts/checked-here.tsx';
 import { RefusedList } from '../parts/refused-list.tsx';
 import type { ComparedLine } from '../pure/compare.ts';
@@ -16,7 +16,7 @@ interface Timed {
 const Line = ({ line }: { readonly line: ComparedLine }) => (
   <tr class={line.isEqual ? '' : 'differs'}>
     <td data-title="line">
-      <Mark kind={line.isEqual ? 'proven' : 'wrong'} label={line.name} />
+      <ProofMark of="score" kind={line.isEqual ? 'proven' : 'wrong'} label={line.name} />
     </td>
     <td class="number" data-title="as published">
       {line.published ?? '–'}

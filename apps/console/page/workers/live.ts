@@ -88,7 +88,8 @@ const CHANGES_TOLD = 20;
 const BODY_CHARS_MAX = 3_000;
 const RATE_SECONDS = 61;
 const TELL_MS = 200;
-const SILENCE_MS = 35_000;
+/** A core node says each 15 s that it is there, and looks once a second whether to: who says nothing for longer is not heard. */
+const SILENCE_MS = 18_000;
 const RETRY_BASE_MS = 200;
 const RETRY_MAX_MS = 10_000;
 
@@ -141,14 +142,20 @@ async function readConnection({ url }: LiveWish): Promise<void> {
   try {
     const asked = `${url}/api/v0/events?kinds=message,instance&bodies=shared&cursor=${encodeURIComponent(cursor)}`;
     const headers = { accept: 'text/event-stream' };
-    const response = await fetch(asked, { headers, signal: silence.signal, credentials: 'omit' });
+    const response = await fetch(asked, { headers, signal: silence.signal, credentials: 'omit' }).catch(
+      () => {
+        throw new Error('the core node does not answer');
+      },
+    );
     if (!response.ok || !response.body) throw new Error(`the core node answered ${response.status}`);
     [status, why] = ['live', null];
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     const events = new EventText();
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch(() => {
+        throw new Error('the connection to the core node broke');
+      });
       if (done) throw new Error('the core node ended the stream');
       clearTimeout(watchdog);
       watchdog = setTimeout(() => silence.abort(), SILENCE_MS);

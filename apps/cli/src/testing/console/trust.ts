@@ -62,10 +62,19 @@ async function proveKeys(page: Page, { core, peer }: Nodes): Promise<void> {
   await shown(page, keyAt(peer, 'proven'));
 }
 
+/** Of a core node that names no services, the overview is whole, and waits for none of them. */
+async function lookWithoutServices(page: Page, { core }: Nodes): Promise<void> {
+  await page.goto(`${core}/#/`);
+  await shown(page, '.wide-row .panel');
+  await page.waitForFunction(() => !document.querySelector('.loading'));
+}
+
 /** Two nodes agree, until one of them is made to say something else; the reader's own lists count, and stay. */
 export async function compareNodes(browser: Browsing, nodes: Nodes): Promise<void> {
   const { core, peer, machineId } = nodes;
   await browser.look(`${core}/#/trust`, { width: 1_600, theme: 'dark' }, async (page) => {
+    await lookWithoutServices(page, nodes);
+    await page.goto(`${core}/#/trust`);
     await shown(page, '[data-agreement=agree]');
     assert.equal(await page.getByText(peer).first().isVisible(), true);
     await proveKeys(page, nodes);

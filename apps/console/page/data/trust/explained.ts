@@ -9,6 +9,8 @@ export interface Explained {
   readonly of: Subject;
   /** The message whose bytes it follows from. */
   readonly message?: string | undefined;
+  /** Where the answer that says so is, byte by byte. */
+  readonly source?: string | undefined;
   /** What was found of this one, in a sentence. */
   readonly why?: string | undefined;
 }

@@ -67,6 +67,66 @@ export const SUBJECTS = {
     by: 'its hash, which is computed here and signed',
     open: 'how long nodes keep it',
   },
+  digest: {
+    what: 'a digest of all that a core node has',
+    by: 'the lists and signed messages that were read, folded in this tab',
+    open: 'that the lists are those of the network',
+  },
+  agreement: {
+    what: 'whether nodes agree',
+    by: 'the answers of core nodes whose keys answer at their URLs, on the page Trust',
+    open: 'that different people run them',
+  },
+  certificate: {
+    what: 'a certificate',
+    by: 'what this browser got when it asked the machine by HTTPS',
+    open: 'where nothing came, why: no TLS, or a certificate that is not believed',
+  },
+  price: {
+    what: 'a price',
+    by: 'the core node\'s price list; the charges that follow are signed, and "Add up" checks them',
+    open: 'that it stays, and that other core nodes have the same',
+  },
+  coreWord: {
+    what: 'what a core node says',
+    by: 'its answer alone',
+    open: 'all of it, but for what has a mark of its own',
+  },
+  schedulerWord: {
+    what: 'what a scheduler says',
+    by: 'its answer; where it placed a machine it also signed, which the history of the machine shows',
+    open: 'its reasons, what room there is, and which nodes are healthy',
+  },
+  gatewayWord: {
+    what: 'what a gateway says',
+    by: 'its answer; nobody knows it by a key',
+    open: 'that it leads where it says; names are computed here, and have marks of their own',
+  },
+  statusWord: {
+    what: 'what a status service says',
+    by: 'its answer; nobody knows it by a key',
+    open: 'that it asked, and what it heard',
+  },
+  creditWord: {
+    what: 'what a credit service says',
+    by: 'its answer; the credits that it gives are signed messages',
+    open: 'that it lists every transfer',
+  },
+  nodeWord: {
+    what: 'what the node of a machine or program says',
+    by: 'its answer; its owner signed that this tab may ask',
+    open: 'that it tells all, and nothing else than what happened',
+  },
+  monitorWord: {
+    what: 'what monitors say',
+    by: 'their measurements, which they signed; "Recompute" checks them',
+    open: 'that they measured honestly, and that none is missing',
+  },
+  chainWord: {
+    what: 'what a core node read from a chain',
+    by: 'its answer, as the endpoints of its operator gave it',
+    open: 'that the endpoints tell the truth, and that nothing is missing',
+  },
   page: {
     what: 'this page',
     by: 'nothing in it: "skerry console --check" compares it with a signed release',

@@ -5,9 +5,10 @@ import {
   readChainEvents,
   readChainTransactions,
 } from '../../data/answers-of-services.ts';
+import { useNetwork } from '../../data/network.ts';
 import { route } from '../../data/place.ts';
 import { useCore } from '../../data/questions.ts';
-import { DateTime, Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { DateTime, Hash, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Field, Form, type Typed } from '../../parts/form.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { type Column, SortTable } from '../../parts/table.tsx';
@@ -150,6 +151,7 @@ export function ChainQuery({
   readonly network: string;
   readonly contracts: readonly Coverage[];
 }) {
+  const { coreUrl } = useNetwork();
   const { parts, query } = route.value;
   const isEvents = query.what !== 'transactions';
   const base = `/api/v0/indexer/${encodeURIComponent(network)}`;
@@ -161,7 +163,14 @@ export function ChainQuery({
     <Panel
       title="Ask"
       wide
-      aside={<Mark kind="said" label="the core node's word, as its endpoints gave it" />}
+      aside={
+        <ProofMark
+          kind="said"
+          of="chainWord"
+          source={`${coreUrl}${path}`}
+          label="the core node's word, as its endpoints gave it"
+        />
+      }
     >
       <Form key={JSON.stringify(query)} label="query" button="Search" onSend={search}>
         <label class="number-field">

@@ -10,7 +10,7 @@ import {
 import { now } from '../../data/clock.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useCore } from '../../data/questions.ts';
-import { Badge, DateTime, Facts, Mark, Panel, Time } from '../../parts/basic.tsx';
+import { Badge, DateTime, Facts, Panel, ProofMark, Time } from '../../parts/basic.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { credits, dollars, lastingOf, perDay, rounded, usedOver, whenUsedUp } from '../../pure/credits.ts';
@@ -96,7 +96,10 @@ export function MachineCost({ machine }: { readonly machine: Instance }) {
     SELDOM_MS,
   );
   return (
-    <Panel title="What it costs, in credits" aside={<Mark kind="said" label="core node" />}>
+    <Panel
+      title="What it costs, in credits"
+      aside={<ProofMark kind="said" of="price" source={costs.source} label="core node" />}
+    >
       <Loaded from={costs} lines={5}>
         {({ resources }) => {
           const [cost] = resources ?? [];

@@ -1,7 +1,7 @@
 import { type Action, useAction } from '../../data/action.ts';
 import { readWhy } from '../../data/answers.ts';
 import { useService } from '../../data/questions.ts';
-import { Mark, Safe } from '../../parts/basic.tsx';
+import { ProofMark, Safe } from '../../parts/basic.tsx';
 
 /** A server that says nothing for so long does not answer. */
 const SILENCE_MS = 20_000;
@@ -38,7 +38,7 @@ function Refused({ id, met }: { readonly id: string; readonly met: 'refused' | '
   return (
     <span class="stack">
       <span class="muted">
-        <Mark kind="said" label="gateway" />{' '}
+        <ProofMark kind="said" of="gatewayWord" source={why.source} label="gateway" />{' '}
         {missing ? (
           <>
             First missing: <Safe text={missing.message} limit={300} /> <code>{missing.code}</code>
@@ -70,7 +70,8 @@ const Told = ({ id, trying }: { readonly id: string; readonly trying: Action<und
   return (
     <span class="stack" role="status" data-https={met}>
       <span>
-        <Mark kind={met === 'believed' ? 'proven' : 'wrong'} label="seen by this tab" /> {MET[met]}
+        <ProofMark of="certificate" kind={met === 'believed' ? 'proven' : 'wrong'} label="seen by this tab" />{' '}
+        {MET[met]}
       </span>
       {met === 'believed' ? null : <Refused id={id} met={met} />}
     </span>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Instance } from '../../data/answers.ts';
 import { ask } from '../../data/ask.ts';
 import { useResource } from '../../data/resource.ts';
-import { Facts, Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Facts, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { fields, maybe, number, record, text } from '../../pure/read.ts';
 import { TryHttps } from './https.tsx';
 import { useMachineUrls, useNodeUrl } from './urls.ts';
@@ -57,7 +57,10 @@ export function MachinePorts({ machine }: { readonly machine: Instance }) {
       ]
     : [];
   return (
-    <Panel title="Addresses and ports" aside={<Mark kind="said" label="core node, gateway, its node" />}>
+    <Panel
+      title="Addresses and ports"
+      aside={<ProofMark kind="said" of="nodeWord" label="core node, gateway, its node" />}
+    >
       <Facts
         rows={[
           ['open ports', portsText(open)],

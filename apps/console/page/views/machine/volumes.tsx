@@ -2,7 +2,7 @@ import { readWholeMessages } from '../../data/answers.ts';
 import { messageLink, useNetwork } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
 import { useCore } from '../../data/questions.ts';
-import { Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Hash, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { mebibytes } from '../../pure/format.ts';
 import { type Volume, volumesOf } from '../../pure/volumes.ts';
 
@@ -47,7 +47,9 @@ export function MachineVolumes({ id }: { readonly id: string }) {
     <Panel
       title="Its volumes"
       aside={
-        <Mark
+        <ProofMark
+          of="message"
+          message={id}
           kind={
             isWrong
               ? 'wrong'

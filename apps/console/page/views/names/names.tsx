@@ -9,7 +9,7 @@ import { machineLink, serviceUrl, useNetwork } from '../../data/network.ts';
 import { route } from '../../data/place.ts';
 import { useProof } from '../../data/prove.ts';
 import { useService } from '../../data/questions.ts';
-import { Badge, Facts, Hash, Mark, Panel, ProofMark, Safe, Time } from '../../parts/basic.tsx';
+import { Badge, Facts, Hash, Panel, ProofMark, Safe, Time } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Empty, Loaded, Unknown } from '../../parts/states.tsx';
 import { type Column, SortTable } from '../../parts/table.tsx';
@@ -79,7 +79,11 @@ function Routes() {
   const ids = listed.value?.routes.map((one) => one.instance_hash);
   const names = useProof('hostnames', ids ? { ids } : undefined);
   return (
-    <Panel title="Names and where they lead" wide aside={<Mark kind="said" label="gateway" />}>
+    <Panel
+      title="Names and where they lead"
+      wide
+      aside={<ProofMark kind="said" of="gatewayWord" source={listed.source} label="gateway" />}
+    >
       <Loaded from={listed} lines={5}>
         {({ routes, total, next_position: next }) =>
           routes.length === 0 ? (
@@ -136,7 +140,10 @@ const CollisionLine = ({ collision: { subdomain, holder, waiting } }: { readonly
 function Collisions() {
   const shared = useService('gateway', `/api/collisions?limit=${SHOWN}`, readCollisions, SELDOM_MS);
   return (
-    <Panel title="Names that several machines share" aside={<Mark kind="said" label="gateway" />}>
+    <Panel
+      title="Names that several machines share"
+      aside={<ProofMark kind="said" of="gatewayWord" source={shared.source} label="gateway" />}
+    >
       <Loaded from={shared} lines={2}>
         {({ collisions }) =>
           collisions.length === 0 ? (
@@ -157,7 +164,10 @@ function Collisions() {
 function About() {
   const told = useService('gateway', '/api/status', readGateway);
   return (
-    <Panel title="The gateway" aside={<Mark kind="said" label="gateway" />}>
+    <Panel
+      title="The gateway"
+      aside={<ProofMark kind="said" of="gatewayWord" source={told.source} label="gateway" />}
+    >
       <Loaded from={told} lines={4}>
         {(gateway) => (
           <Facts

@@ -1,6 +1,6 @@
 import { readWhy, type Why } from '../../data/answers.ts';
 import { useService } from '../../data/questions.ts';
-import { Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Loaded, Unknown } from '../../parts/states.tsx';
 
 const STEPS: Readonly<Record<string, string>> = {
@@ -49,7 +49,10 @@ const WhyChain = ({ why }: { readonly why: Why }) => (
 export function WhyPanel({ subject }: { readonly subject: string }) {
   const why = useService('gateway', `/api/why/${encodeURIComponent(subject)}`, readWhy);
   return (
-    <Panel title="Why its name answers, or not" aside={<Mark kind="said" label="gateway" />}>
+    <Panel
+      title="Why its name answers, or not"
+      aside={<ProofMark kind="said" of="gatewayWord" source={why.source} label="gateway" />}
+    >
       {why.isKnown ? (
         <Loaded from={why}>{(value) => <WhyChain why={value} />}</Loaded>
       ) : (

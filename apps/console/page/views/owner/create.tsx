@@ -5,7 +5,7 @@ import { download } from '../../data/download.ts';
 import { identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
-import { Mark, Panel } from '../../parts/basic.tsx';
+import { Panel, ProofMark } from '../../parts/basic.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { mebibytes } from '../../pure/format.ts';
 import { costText, enforcementText } from '../../pure/owner/cost.ts';
@@ -177,7 +177,7 @@ function Price({ form }: { readonly form: MachineForm }) {
     <p class="foreseen" data-price>
       <span class="muted">It costs</span>
       <b>{cost === null ? '…' : costText(cost)}</b>
-      {cost === null ? null : <Mark kind="said" label="prices of the core node" />}
+      {cost === null ? null : <ProofMark kind="said" of="price" label="prices of the core node" />}
       {cost === null ? null : <span class="muted">{enforcementText(cost)}</span>}
     </p>
   );

@@ -8,7 +8,7 @@ import { messageLink, useNetwork } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
 import { useCore } from '../../data/questions.ts';
 import { verify } from '../../data/workers.ts';
-import { Hash, Mark, Meter, Panel, Safe, Time } from '../../parts/basic.tsx';
+import { Hash, Meter, Panel, ProofMark, Safe, Time } from '../../parts/basic.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { bytes } from '../../pure/format.ts';
 import { costText } from '../../pure/owner/cost.ts';
@@ -54,7 +54,7 @@ const Result = ({ going }: { readonly going: Going }) => {
   if (going.kind !== 'done') return null;
   return (
     <p class="foreseen" data-state="stored">
-      <Mark kind="proven" label="SHA-256, computed in this tab" />
+      <ProofMark kind="proven" of="file" message={going.itemHash} label="SHA-256, computed in this tab" />
       <Hash value={going.fileHash} href={`${coreUrl}/api/v0/storage/raw/${going.fileHash}`} />
       <span class="muted">kept by</span>
       <Hash value={going.itemHash} href={messageLink(going.itemHash)} />

@@ -3,7 +3,7 @@ import { type Instance, readInstance, readWhy, type Why } from '../../data/answe
 import { machineLink, nodeLink } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
 import { useCore, useService } from '../../data/questions.ts';
-import { Hash, Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Hash, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Command } from '../../parts/command.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { linkTo } from '../../pure/route.ts';
@@ -107,7 +107,12 @@ function Following({ id, machine }: { readonly id: string; readonly machine: Ins
       <Panel title="How far it is" aside={<a href={machineLink(id)}>everything about it</a>}>
         <p class="foreseen">
           {names.kind === 'proven' ? <b class="hostname">{names.value[id]}</b> : null}
-          <Mark kind={names.kind === 'proven' ? 'proven' : 'waiting'} label="its name" />
+          <ProofMark
+            of="hostname"
+            message={id}
+            kind={names.kind === 'proven' ? 'proven' : 'waiting'}
+            label="its name"
+          />
         </p>
         <Stages stages={stagesOf(machine, why.value)} />
       </Panel>

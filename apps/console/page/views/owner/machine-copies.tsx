@@ -4,7 +4,7 @@ import type { Instance } from '../../data/answers.ts';
 import { type Identity, identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { verify } from '../../data/workers.ts';
-import { Badge, Mark, Panel, Safe, Time, Until } from '../../parts/basic.tsx';
+import { Badge, Panel, ProofMark, Safe, Time, Until } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { bytes } from '../../pure/format.ts';
@@ -270,7 +270,11 @@ export function MachineCopies({ machine }: { readonly machine: Instance }) {
   const me = identity.value;
   if (me?.address !== machine.owner.toLowerCase() || machine.node_address === null) return null;
   return (
-    <Panel title="Snapshots and backups" wide aside={<Mark kind="said" label="its node, to its owner" />}>
+    <Panel
+      title="Snapshots and backups"
+      wide
+      aside={<ProofMark kind="said" of="nodeWord" label="its node, to its owner" />}
+    >
       <Asked key={me.address} machine={machine} by={me} />
     </Panel>
   );

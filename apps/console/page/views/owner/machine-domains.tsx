@@ -4,7 +4,7 @@ import type { Instance } from '../../data/answers.ts';
 import { ask } from '../../data/ask.ts';
 import { useNetwork } from '../../data/network.ts';
 import { askAgain, useResource } from '../../data/resource.ts';
-import { Badge, Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Badge, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { type Domain, domainsOf, type Needed, readClaims, readDomains } from '../../pure/owner/domains.ts';
@@ -100,7 +100,11 @@ export function MachineDomains({ machine }: { readonly machine: Instance }) {
   const failure = doing.state.kind === 'failed' ? doing.state.failure : (claims.failure ?? atNode.failure);
   const isBusy = doing.state.kind === 'running';
   return (
-    <Panel title="Domains of your own" wide aside={<Mark kind="said" label="core node, its node" />}>
+    <Panel
+      title="Domains of your own"
+      wide
+      aside={<ProofMark kind="said" of="coreWord" source={claimsUrl} label="core node, its node" />}
+    >
       {domains.length === 0 ? null : (
         <ul class="lines">
           {domains.map((one) => (

@@ -8,7 +8,7 @@ import { useNetwork } from '../../data/network.ts';
 import { useResource } from '../../data/resource.ts';
 import { zone } from '../../data/settings.ts';
 import { verify } from '../../data/workers.ts';
-import { Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { clock, count } from '../../pure/format.ts';
@@ -134,7 +134,11 @@ export function MachineLogs({ machine }: { readonly machine: Instance }) {
   const me = identity.value;
   if (me?.address !== machine.owner.toLowerCase() || machine.node_address === null) return null;
   return (
-    <Panel title="Its console" wide aside={<Mark kind="said" label="its node, to its owner" />}>
+    <Panel
+      title="Its console"
+      wide
+      aside={<ProofMark kind="said" of="nodeWord" label="its node, to its owner" />}
+    >
       {isWanted ? (
         <Following
           machine={machine}

@@ -3,7 +3,7 @@ import type { Instance } from '../../data/answers.ts';
 import { identity } from '../../data/identity.ts';
 import { serviceUrl, useNetwork } from '../../data/network.ts';
 import { verify } from '../../data/workers.ts';
-import { DateTime, Facts, Mark, Panel } from '../../parts/basic.tsx';
+import { DateTime, Facts, Panel, ProofMark } from '../../parts/basic.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { bytes, count } from '../../pure/format.ts';
 import type { Traffic } from '../../workers/traffic.ts';
@@ -34,7 +34,11 @@ export function MachineTraffic({ machine }: { readonly machine: Instance }) {
   if (me?.address !== machine.owner.toLowerCase() || !gatewayUrl) return null;
   const { state } = asking;
   return (
-    <Panel title="Traffic under its name" wide aside={<Mark kind="said" label="gateway, to its owner" />}>
+    <Panel
+      title="Traffic under its name"
+      wide
+      aside={<ProofMark kind="said" of="gatewayWord" label="gateway, to its owner" />}
+    >
       {state.kind === 'done' ? <Told traffic={state.value} /> : null}
       {state.kind === 'failed' ? <Failed failure={state.failure} /> : null}
       <div class="actions">

@@ -5,7 +5,7 @@ import { type Identity, identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useResource } from '../../data/resource.ts';
 import { verify } from '../../data/workers.ts';
-import { Mark, Panel, Safe } from '../../parts/basic.tsx';
+import { Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { Lines } from './machine-logs.tsx';
 
@@ -73,7 +73,11 @@ export function ProgramLogs({ message: { item_hash: hash, sender } }: { readonly
   const me = identity.value;
   if (me?.address !== sender.toLowerCase()) return null;
   return (
-    <Panel title="What it wrote" wide aside={<Mark kind="said" label="its node, to its owner" />}>
+    <Panel
+      title="What it wrote"
+      wide
+      aside={<ProofMark kind="said" of="nodeWord" label="its node, to its owner" />}
+    >
       {isWanted ? (
         <Following
           hash={hash}

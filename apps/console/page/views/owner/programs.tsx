@@ -5,7 +5,7 @@ import { identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
 import { useCore } from '../../data/questions.ts';
-import { Badge, Hash, Mark, Panel, Safe, Time } from '../../parts/basic.tsx';
+import { Badge, Hash, Panel, ProofMark, Safe, Time } from '../../parts/basic.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { type Column, SortTable } from '../../parts/table.tsx';
 import { costText } from '../../pure/owner/cost.ts';
@@ -203,7 +203,7 @@ function Write() {
           {cost === null ? null : (
             <p class="foreseen">
               <span class="muted">Kept, it costs</span> <b>{costText(cost)}</b>
-              <Mark kind="said" label="prices of the core node" />
+              <ProofMark kind="said" of="price" label="prices of the core node" />
             </p>
           )}
           {publishing.state.kind === 'failed' ? <Failed failure={publishing.state.failure} /> : null}

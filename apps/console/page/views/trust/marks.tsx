@@ -17,7 +17,7 @@ const KINDS: Readonly<Record<MarkKind, string>> = {
 /** What the marks say, and what they do not. */
 export const MarksPanel = () => (
   <Panel title="What the marks prove" wide>
-    <ul class="lines">
+    <ul class="lines meanings">
       {MARK_KINDS.map((kind) => (
         <li key={kind}>
           <Mark kind={kind} />
@@ -53,7 +53,7 @@ const close = () => {
 };
 
 function Explanation({ of: mark }: { readonly of: Explained }) {
-  const { kind, of, message, why } = mark;
+  const { kind, of, message, why, source } = mark;
   const { what, by, open } = SUBJECTS[of];
   return (
     <>
@@ -68,6 +68,17 @@ function Explanation({ of: mark }: { readonly of: Explained }) {
           ...(message === undefined
             ? []
             : [['bytes', <Hash key="bytes" value={message} href={messageLink(message)} />] as const]),
+          // Where services are is a stranger's word.
+          ...(source === undefined || !/^https?:/.test(source)
+            ? []
+            : [
+                [
+                  'answer',
+                  <a key="answer" href={source}>
+                    <Safe text={source} limit={200} />
+                  </a>,
+                ] as const,
+              ]),
           ['not proven', open],
         ]}
       />
@@ -97,6 +108,8 @@ export function MarkDialog() {
     return () => {
       removeEventListener('hashchange', close);
       if (before instanceof HTMLElement) before.focus();
+      // A line that went by is gone.
+      if (document.activeElement === document.body) document.getElementById('main')?.focus();
     };
   }, [mark]);
   return mark ? (

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Message } from '../../data/answers.ts';
 import { useNetwork } from '../../data/network.ts';
 import { verify } from '../../data/workers.ts';
-import { Facts, Hash, Mark, ProofMark, Safe } from '../../parts/basic.tsx';
+import { Facts, Hash, ProofMark, Safe } from '../../parts/basic.tsx';
 import { CheckedHere } from '../../parts/checked-here.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { count } from '../../pure/format.ts';
@@ -42,7 +42,8 @@ const Result = ({ found, rpcUrl }: { readonly found: Found; readonly rpcUrl: str
           ],
           [
             'the message in it',
-            <Mark
+            <ProofMark
+              of="confirmation"
               kind={isArchiveProven ? 'proven' : 'said'}
               label={isArchiveProven ? 'found' : 'as the core node gives the archive'}
             />,

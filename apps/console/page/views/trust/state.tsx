@@ -1,7 +1,7 @@
 import type { RecomputedDigest } from '@skerry/client';
 import { useNetwork } from '../../data/network.ts';
 import { verify } from '../../data/workers.ts';
-import { Facts, Hash, Mark } from '../../parts/basic.tsx';
+import { Facts, Hash, ProofMark } from '../../parts/basic.tsx';
 import { CheckedHere } from '../../parts/checked-here.tsx';
 import { RefusedList } from '../../parts/refused-list.tsx';
 import { count } from '../../pure/format.ts';
@@ -12,13 +12,14 @@ const Compared = ({ compared }: { readonly compared: RecomputedDigest }) => {
   if (isCut)
     return (
       <>
-        <Mark kind="said" /> {count(said.count)}: more than are read here
+        <ProofMark kind="said" of="digest" /> {count(said.count)}: more than are read here
       </>
     );
   return (
     <span class="stack">
       <span>
-        <Mark kind={isSame ? 'proven' : 'wrong'} /> {count(computed.count)} <Hash value={computed.digest} />
+        <ProofMark of="digest" kind={isSame ? 'proven' : 'wrong'} /> {count(computed.count)}{' '}
+        <Hash value={computed.digest} />
       </span>
       {isSame ? null : (
         <span class="wrong">

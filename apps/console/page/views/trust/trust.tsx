@@ -17,7 +17,7 @@ function NodesPanel() {
   const { value, keys, agreement } = useAgreement({
     path: '/api/v0/state/digest/messages',
     reader: readDigest,
-    say: ({ count, digest }) => `${count} messages, ${digest.slice(0, 16)}`,
+    say: ({ count, digest }) => `${count} ${count === 1 ? 'message' : 'messages'}, ${digest.slice(0, 16)}`,
   });
   return (
     <Panel title="Do the nodes agree?" aside={<Agreed agreement={agreement} />}>
