@@ -83,7 +83,12 @@ export const useSchedulerNodes = () => useService('scheduler', '/api/v0/nodes', 
 export const useSchedulerStatus = () => useService('scheduler', '/status', readSchedulerStatus);
 export const useServices = () => useService('status', '/api/services', readServices);
 
-/** Scores messages of the publishers that the core node trusts, newest first; nothing before it has said who these are. */
+const NO_SCORES = { messages: [] };
+
+/**
+ * Scores messages of the publishers that the core node trusts, newest first. Nothing is asked before it has said who these are, and
+ * where it trusts nobody there are none: anybody can sign scores.
+ */
 export function useScores(shown = SCORES_SHOWN) {
   const { info } = useNetwork();
   const publishers = info?.trust.scoring_publishers.value ?? [];
@@ -92,9 +97,11 @@ export function useScores(shown = SCORES_SHOWN) {
     contentTypes: 'net-scoring-scores',
     channels: 'net-scoring',
     pagination: String(shown),
-    ...(publishers.length === 0 ? {} : { addresses: publishers.join(',') }),
+    addresses: publishers.join(','),
   });
-  return useCore(info && `/api/v0/messages.json?${query}`, readScoresMessages, SELDOM_MS);
+  const path = publishers.length === 0 ? undefined : `/api/v0/messages.json?${query}`;
+  const told = useCore(path, readScoresMessages, SELDOM_MS);
+  return info && publishers.length === 0 ? { ...told, value: NO_SCORES } : told;
 }
 
 export const useMeasurements = (kind: 'core' | 'compute', nodeId: string) =>
