@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "access.h"
@@ -137,12 +136,6 @@ static void act(struct conn *conn, enum relayed relayed) {
 static void relay_both(struct conn *conn) {
   act(conn, relay_from(conn, CLIENT));
   if (conn->state == OPEN) act(conn, relay_from(conn, INSTANCE));
-}
-
-static uint32_t unix_seconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_REALTIME_COARSE, &time);
-  return (uint32_t)time.tv_sec;
 }
 
 /* How the way to the instance stands; see connect.h. */

@@ -146,6 +146,8 @@ static void answer_question(const uint8_t *payload, uint32_t length) {
     answer.connected_at = route->connected_at;
     answer.failed_at = route->failed_at;
     answer.failure = route->failure;
+    answer.quic_answered_at = route->answered_at;
+    answer.quic_refused_at = route->refused_at;
     if (route->traffic) {
       answer.since = route->traffic->since;
       answer.connections = route->traffic->connections;

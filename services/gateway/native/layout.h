@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Of all that follows. */
-#define LAYOUT_NUMBER 322176359u
+#define LAYOUT_NUMBER 3848744594u
 
 /* What became of a connection. */
 enum outcome {
@@ -36,6 +36,7 @@ enum quic_outcome {
   QUIC_TOO_MANY,
   QUIC_CLIENT_LIMIT,
   QUIC_INSTANCE_LIMIT,
+  QUIC_INSTANCE_SILENT,
   QUIC_PROXY_PROTOCOL,
   QUIC_MOVED,
   QUIC_UNKNOWN_VERSION,
@@ -70,11 +71,11 @@ struct shared_stats {
   uint64_t quic_bytes_to_instances;
   uint64_t quic_bytes_to_clients;
   uint64_t quic_held_back;
-  uint64_t quic_outcomes[15];
+  uint64_t quic_outcomes[16];
   uint64_t connection_bytes;
   uint64_t announced_bytes;
 };
-_Static_assert(sizeof(struct shared_stats) == 288, "");
+_Static_assert(sizeof(struct shared_stats) == 296, "");
 _Static_assert(offsetof(struct shared_stats, open) == 0, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_instances) == 8, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_clients) == 16, "");
@@ -84,8 +85,8 @@ _Static_assert(offsetof(struct shared_stats, quic_bytes_to_instances) == 128, ""
 _Static_assert(offsetof(struct shared_stats, quic_bytes_to_clients) == 136, "");
 _Static_assert(offsetof(struct shared_stats, quic_held_back) == 144, "");
 _Static_assert(offsetof(struct shared_stats, quic_outcomes) == 152, "");
-_Static_assert(offsetof(struct shared_stats, connection_bytes) == 272, "");
-_Static_assert(offsetof(struct shared_stats, announced_bytes) == 280, "");
+_Static_assert(offsetof(struct shared_stats, connection_bytes) == 280, "");
+_Static_assert(offsetof(struct shared_stats, announced_bytes) == 288, "");
 
 struct access_record {
   uint64_t started_unix_ms;
@@ -116,10 +117,12 @@ struct route_answer {
   uint64_t connections;
   uint64_t bytes_to_instance;
   uint64_t bytes_to_client;
+  uint32_t quic_answered_at;
+  uint32_t quic_refused_at;
   uint8_t is_known;
   uint8_t failure;
 } __attribute__((packed));
-_Static_assert(sizeof(struct route_answer) == 46, "");
+_Static_assert(sizeof(struct route_answer) == 54, "");
 _Static_assert(offsetof(struct route_answer, id) == 0, "");
 _Static_assert(offsetof(struct route_answer, open) == 4, "");
 _Static_assert(offsetof(struct route_answer, connected_at) == 8, "");
@@ -128,8 +131,10 @@ _Static_assert(offsetof(struct route_answer, since) == 16, "");
 _Static_assert(offsetof(struct route_answer, connections) == 20, "");
 _Static_assert(offsetof(struct route_answer, bytes_to_instance) == 28, "");
 _Static_assert(offsetof(struct route_answer, bytes_to_client) == 36, "");
-_Static_assert(offsetof(struct route_answer, is_known) == 44, "");
-_Static_assert(offsetof(struct route_answer, failure) == 45, "");
+_Static_assert(offsetof(struct route_answer, quic_answered_at) == 44, "");
+_Static_assert(offsetof(struct route_answer, quic_refused_at) == 48, "");
+_Static_assert(offsetof(struct route_answer, is_known) == 52, "");
+_Static_assert(offsetof(struct route_answer, failure) == 53, "");
 
 struct listening {
   uint16_t port;

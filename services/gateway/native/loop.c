@@ -17,6 +17,12 @@ static void read_clock(void) {
   now_ms = (uint32_t)(ms - start_ms);
 }
 
+uint32_t unix_seconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_REALTIME_COARSE, &time);
+  return (uint32_t)time.tv_sec;
+}
+
 bool loop_open(void) {
   read_clock();
   epoll_fd = epoll_create1(EPOLL_CLOEXEC);

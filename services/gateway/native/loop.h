@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 
 extern uint32_t now_ms; /* since the start, as of this turn of the loop */
+uint32_t unix_seconds(void);
 
 /* What an event's data says: a connection's address with the side in its lowest bit, a QUIC flow's address with its tag, or one of
  * the others with a number above. */

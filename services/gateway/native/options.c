@@ -13,6 +13,8 @@ static bool read_option(const char *key, const char *value) {
       {"max_per_client", &options.max_per_client}, {"max_per_instance", &options.max_per_instance},
       {"hello_timeout_ms", &options.hello_timeout_ms}, {"connect_timeout_ms", &options.connect_timeout_ms},
       {"answer_timeout_ms", &options.answer_timeout_ms}, {"idle_timeout_ms", &options.idle_timeout_ms},
+      {"max_refusals", &options.refusals.at_once}, {"refusals_per_s", &options.refusals.per_s},
+      {"max_unanswered", &options.unanswered.at_once}, {"unanswered_per_s", &options.unanswered.per_s},
       {"orphan_ms", &options.orphan_ms},
       {"upgrade_drain_ms", &options.upgrade_drain_ms}, {"access_every", &options.access_every},
   };

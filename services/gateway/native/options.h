@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tokens.h"
+
 /* Handed over are the listeners for TLS and as many sockets for QUIC. */
 enum { MAX_LISTENERS = 16, MAX_HANDED = 2 * MAX_LISTENERS, MAX_PATH_BYTES = 100 };
 
@@ -19,6 +21,8 @@ struct options {
   const char *handover_path; /* NULL for none */
   uint32_t max_connections, max_undecided, max_per_client, max_per_instance;
   uint32_t hello_timeout_ms, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms;
+  struct rate refusals; /* of QUIC, to everybody */
+  struct rate unanswered; /* QUIC flows to an instance that answers none */
   uint32_t orphan_ms, upgrade_drain_ms;
   uint32_t access_every; /* one of so many connections has its line in the access log; 0 for none */
 };

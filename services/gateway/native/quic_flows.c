@@ -18,6 +18,7 @@
 #include "quic_upload.h"
 #include "refusal.h"
 #include "stats.h"
+#include "tokens.h"
 
 enum {
   DATAGRAMS_PER_TURN = 64,
@@ -26,8 +27,7 @@ enum {
   UNPROVEN_MS = 30 * 1000,
   PROVEN_MS = 120 * 1000, /* RFC 4787 section 4.3 */
   TOUCH_MS = 1000,
-  REFUSALS_PER_MS = 2,
-  MAX_REFUSALS = 1000, /* at once, after some silence */
+  ANSWERING_S = 1,                /* an instance that has said nothing for longer may be one that never does */
   AMPLIFICATION = 3,              /* RFC 9000 section 8.1 */
   MAX_UNHEARD_BYTES = 1024 * 1024, /* so that an instance cannot aim us at whoever once was a client */
   MAX_MOVED_UNHEARD_BYTES = 256 * 1024, /* nor at whom a client says it is */
@@ -61,14 +61,8 @@ static struct id id_of(const struct quic_id *id) { return (struct id){id->length
 
 /* Whoever sends us first packets in the name of others has us send at most so much to them. */
 static bool may_refuse(void) {
-  static uint32_t left = MAX_REFUSALS, filled_ms;
-  uint32_t passed = now_ms - filled_ms;
-  left = passed >= MAX_REFUSALS / REFUSALS_PER_MS ? MAX_REFUSALS : left + passed * REFUSALS_PER_MS;
-  if (left > MAX_REFUSALS) left = MAX_REFUSALS;
-  filled_ms = now_ms;
-  if (left == 0) return false;
-  left--;
-  return true;
+  static struct tokens refusals;
+  return tokens_take(&refusals, options.refusals);
 }
 
 static void answer_with(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length) {
@@ -89,7 +83,18 @@ static void forward(struct quic_flow *flow, const uint8_t *bytes, uint32_t lengt
   quic_upload_send(flow, (struct quic_batch){bytes, length, length});
 }
 
+/* A socket for each who asks an instance that answers nobody would cost more than anything else that a stranger can ask for. */
+static bool may_open(struct route *route) {
+  if (unix_seconds() - route->answered_at <= ANSWERING_S || tokens_take(&route->unanswered, options.unanswered)) return true;
+  route->refused_at = unix_seconds();
+  return false;
+}
+
 static void open_flow(struct quic_flow *flow, struct route *route, const uint8_t *bytes, uint32_t length) {
+  if (!may_open(route)) {
+    refuse(flow, QUIC_INSTANCE_SILENT, QUIC_CONNECTION_REFUSED);
+    return;
+  }
   if (!quic_lists_connect(flow, quic_connect(route->address, options.instance_port), route)) {
     refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
     return;
@@ -283,6 +288,8 @@ static uint32_t allowance_of(const struct quic_flow *flow) {
 
 /* What the instance says before the client is proven has long headers, with the ids that it chooses. */
 static void learn_from(struct quic_flow *flow, struct quic_batch batch) {
+  flow->route->answered_at = unix_seconds();
+  flow->route->unanswered = (struct tokens){0};
   if (flow->state == FLOW_UNANSWERED) {
     count(QUIC_FORWARDED);
     quic_lists_enter(flow, FLOW_UNPROVEN);

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tokens.h"
+
 /* Of the connections to an instance, from the first one on. Most names have none, so it is not in the route itself. */
 struct traffic {
   uint64_t connections, to_instance, to_client;
@@ -14,6 +16,8 @@ struct route {
   uint32_t open; /* connections to the instance */
   uint32_t flows; /* of QUIC */
   uint32_t connected_at, failed_at; /* Unix seconds of the last attempts, 0 for never */
+  uint32_t answered_at, refused_at; /* of flows: when it last said something, and when one was last refused since it does not */
+  struct tokens unanswered; /* flows that began since it last said something */
   struct traffic *traffic; /* NULL before the first connection */
   uint8_t failure; /* errno of the last failed attempt */
   uint8_t flags; /* of enum route_flag */

@@ -60,6 +60,7 @@ export const QUIC_OUTCOMES = [
   'too_many',
   'client_limit',
   'instance_limit',
+  'instance_silent',
   'proxy_protocol',
   'moved',
   'unknown_version',

@@ -30,7 +30,15 @@ export interface Attempts {
   readonly failure: RouteFailure | null;
   /** TLS connections that are open now. */
   readonly open: number;
+  /** Of QUIC, where the data plane forwards it. */
+  readonly quic?: QuicAttempts;
   readonly traffic: Traffic;
+}
+
+/** When an instance last said something over QUIC, and when a client was last refused since it left too many unanswered. */
+export interface QuicAttempts {
+  readonly answeredAt: number | null;
+  readonly refusedAt: number | null;
 }
 
 /** What passed to and from an instance since its route was last set, as far as it is remembered. */
@@ -167,6 +175,12 @@ export interface DataPlaneLimits {
   readonly connectTimeoutMs: number;
   /** From the first datagram of a QUIC connection to an instance until the instance answers. */
   readonly answerTimeoutMs: number;
+  /** QUIC clients that are told at once, after some silence, why they get no connection, and how many a second then: the others wait. */
+  readonly maxRefusals: number;
+  readonly refusalsPerSecond: number;
+  /** QUIC connections that may begin to an instance before it says something, and then a second, until it does: more are refused. */
+  readonly maxUnanswered: number;
+  readonly unansweredPerSecond: number;
   /** Without a byte in either direction. */
   readonly idleTimeoutMs: number;
   /** Between two requests of one HTTP connection. */
@@ -181,6 +195,10 @@ export const DEFAULT_LIMITS: DataPlaneLimits = {
   helloTimeoutMs: 10_000,
   connectTimeoutMs: 5_000,
   answerTimeoutMs: 1_000,
+  maxRefusals: 1_000,
+  refusalsPerSecond: 2_000,
+  maxUnanswered: 256,
+  unansweredPerSecond: 32,
   idleTimeoutMs: 300_000,
   keepAliveTimeoutMs: 60_000,
 };

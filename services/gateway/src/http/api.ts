@@ -78,7 +78,7 @@ function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATE
         probes.tcp,
         attempts,
       );
-      const http3 = explainHttp3(options.ports.noQuic, instance, probes.quic);
+      const http3 = explainHttp3(options.ports.noQuic, instance, probes.quic, attempts?.quic);
       return { hostname, instance_hash: instanceHash, ipv6, chain: [...steps], missing, http3 };
     },
     async syncGateway({ body }) {

@@ -71,11 +71,24 @@ describe('why a name answers or does not', () => {
       const { ok, detail } = explainHttp3(...args);
       return `${ok}: ${detail}`;
     };
-    assert.equal(told('it is off', plain, OPEN), 'null: this gateway does not forward QUIC: it is off');
-    assert.match(told(null, instance({ proxyHeader: true }), OPEN), /^false: .*PROXY protocol/);
-    assert.equal(told(null, undefined, undefined), 'null: not tried');
-    assert.equal(told(null, plain, OPEN), 'true: UDP port 443: answers');
-    assert.match(told(null, plain, CLOSED), /^false: UDP port 443: refused; .*udp:443/);
+    assert.equal(
+      told('it is off', plain, OPEN, undefined),
+      'null: this gateway does not forward QUIC: it is off',
+    );
+    assert.match(told(null, instance({ proxyHeader: true }), OPEN, undefined), /^false: .*PROXY protocol/);
+    assert.equal(told(null, undefined, undefined, undefined), 'null: not tried');
+    const answers = 'true: UDP port 443: answers';
+    assert.equal(told(null, plain, OPEN, undefined), answers);
+    assert.match(told(null, plain, CLOSED, undefined), /^false: UDP port 443: refused; .*udp:443/);
+    assert.equal(told(null, plain, OPEN, { answeredAt: 2, refusedAt: 1 }), answers);
+    assert.equal(
+      told(null, plain, OPEN, { answeredAt: 2, refusedAt: 60 }),
+      `${answers}; it has answered no client since 1970-01-01T00:00:02.000Z, so most are refused, the last at 1970-01-01T00:01:00.000Z`,
+    );
+    assert.match(
+      told(null, plain, CLOSED, { answeredAt: null, refusedAt: 60 }),
+      /udp:443 among its ports; it has answered no client so far, so most are refused/,
+    );
   });
 
   test('a name is taken with or without the domain, in any case; anything else is refused', () => {

@@ -1,6 +1,6 @@
 import { type ErrorCode, hostnameOf, type ItemHash, parseItemHash, prefixOfHostname } from '@skerry/protocol';
 import { WHY_STEPS, type WhyRecord } from '@skerry/protocol/api/gateway';
-import type { Attempts, RouteFailure } from '../dataplane/port.ts';
+import type { Attempts, QuicAttempts, RouteFailure } from '../dataplane/port.ts';
 import { fullHostname } from './compile.ts';
 import { explainNoAddress, type Instance, isBarred, isRoutable, sinceOf, whyHolder } from './instance.ts';
 import type { InstanceTable } from './table.ts';
@@ -145,15 +145,24 @@ export function explainWhy(
   return { hostname, instanceHash: instance.hash, ipv6: instance.ipv6, steps, missing };
 }
 
+/** Told only until the instance says something again. */
+function explainRefused(quic: QuicAttempts | undefined): string {
+  if (!quic?.refusedAt || quic.refusedAt <= (quic.answeredAt ?? 0)) return '';
+  const answered = quic.answeredAt ? `since ${iso(quic.answeredAt)}` : 'so far';
+  return `; it has answered no client ${answered}, so most are refused, the last at ${iso(quic.refusedAt)}`;
+}
+
 /**
  * Whether HTTP/3 reaches an instance. Nothing is missing where it does not: browsers use TCP.
  *
  * @param noQuic why the gateway does not forward QUIC; null where it does
+ * @param quic what clients have met with; undefined where that is not known
  */
 export function explainHttp3(
   noQuic: string | null,
   instance: Pick<Instance, 'proxyHeader'> | undefined,
   probe: Probe | undefined,
+  quic: QuicAttempts | undefined,
 ): NonNullable<WhyRecord['http3']> {
   if (noQuic !== null) return { ok: null, detail: `this gateway does not forward QUIC: ${noQuic}` };
   if (instance?.proxyHeader)
@@ -163,9 +172,10 @@ export function explainHttp3(
     };
   if (probe === undefined) return { ok: null, detail: 'not tried' };
   const { port, failure } = probe;
-  if (failure === null) return { ok: true, detail: `UDP port ${port}: answers` };
+  const refused = explainRefused(quic);
+  if (failure === null) return { ok: true, detail: `UDP port ${port}: answers${refused}` };
   const hint = `the instance needs a server for HTTP/3, and udp:${port} among its ports`;
-  return { ok: false, detail: `UDP port ${port}: ${failure.replaceAll('_', ' ')}; ${hint}` };
+  return { ok: false, detail: `UDP port ${port}: ${failure.replaceAll('_', ' ')}; ${hint}${refused}` };
 }
 
 /** Whether there is any sense in trying to connect. */

@@ -99,6 +99,8 @@ export const ROUTE_ANSWER = new Layout({
   connections: 'u64',
   bytesToInstance: 'u64',
   bytesToClient: 'u64',
+  quicAnsweredAt: 'u32',
+  quicRefusedAt: 'u32',
   isKnown: 'u8',
   failure: 'u8',
 });

@@ -142,6 +142,10 @@ export class NativeDataPlane implements DataPlane {
       ['hello_timeout_ms', limits.helloTimeoutMs],
       ['connect_timeout_ms', limits.connectTimeoutMs],
       ['answer_timeout_ms', limits.answerTimeoutMs],
+      ['max_refusals', limits.maxRefusals],
+      ['refusals_per_s', limits.refusalsPerSecond],
+      ['max_unanswered', limits.maxUnanswered],
+      ['unanswered_per_s', limits.unansweredPerSecond],
       ['idle_timeout_ms', limits.idleTimeoutMs],
       ['orphan_ms', ORPHAN_MS],
       ['upgrade_drain_ms', handover?.drainMs ?? 0],
@@ -260,6 +264,7 @@ export class NativeDataPlane implements DataPlane {
       failedAt: later(answer.failedAt, http.failedAt),
       failure: answer.failedAt > (http.failedAt ?? 0) ? failureOfNumber(answer.failure) : http.failure,
       open: answer.open,
+      quic: { answeredAt: answer.quicAnsweredAt || null, refusedAt: answer.quicRefusedAt || null },
       traffic: {
         since: earliest(answer.since || null, since),
         connections: answer.connections,

@@ -89,6 +89,19 @@ export async function openQuicWorld(...args: Parameters<typeof openOnce>): Promi
   }
 }
 
+/** The plane finds all that was sent meanwhile at once. */
+export async function whileItStands(
+  { native }: Pick<QuicWorld, 'native'>,
+  send: () => Promise<void>,
+): Promise<void> {
+  process.kill(native.pid!, 'SIGSTOP');
+  try {
+    await send();
+  } finally {
+    process.kill(native.pid!, 'SIGCONT');
+  }
+}
+
 export const hello = (serverName: string | undefined, destination = id(9), version: Version = VERSION_1) =>
   initialDatagram([cryptoFrame(0, helloMessage({ serverName }))], { destination, source: CLIENT, version });
 
