@@ -23,7 +23,7 @@ import { parseCommand } from './usage.ts';
 /**
  * `npm test`: format, lint and types; then every test, in lanes in which one file runs after another. Those that boot machines
  * (`*.vm.e2e.test.ts`) have a lane, since an emulated one keeps one core busy; the other end-to-end ones have one, since they
- * wait most of their time; quick ones fill what is left, and small ones of a package share a process. A lane that is done helps
+ * wait most of their time; two of quick ones fill what is left, and small ones of a package share a process. A lane that is done helps
  * the others.
  * Whatever a file does, the run ends: each file has a limit, and so has the whole.
  */
@@ -53,8 +53,8 @@ const { values, positionals } = parseCommand(USAGE, {
   allowPositionals: true,
 });
 
-/** Beside those of machines and end-to-end tests. */
-const QUICK_LANES = 1;
+/** Beside those of machines and end-to-end tests: half of a quick file's time is waiting. */
+const QUICK_LANES = 2;
 /** Ending everything may take this long at most. */
 const END_LIMIT_MS = 30_000;
 
