@@ -92,7 +92,7 @@ async function openGround(
   const { pool } = database;
   if (database.directory !== undefined) await reserve.watch(database.directory);
   await migrate({ pool, directory: MIGRATIONS, log });
-  const { blobs, id: storeId } = await openBlobStore(config, join(dataDir, 'files'), reserve);
+  const { id: storeId, ...store } = await openBlobStore(config, join(dataDir, 'files'), reserve);
   const { cacheDir } = config;
   const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
   const verifier = stack.use(
@@ -113,7 +113,7 @@ async function openGround(
     await loadIndexerSettings(config.indexerFile),
   );
   return {
-    ...{ database, blobs, storeId, verifier, reserve, anchors, log },
+    ...{ database, ...store, storeId, verifier, reserve, anchors, log },
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
     links: urlsOf(config).map(createHttpLink),
     now: Date.now,

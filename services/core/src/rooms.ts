@@ -54,7 +54,9 @@ import { createContentReader } from './store/content-reader.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import type { Claims } from './store/files/claims.ts';
 import { Files } from './store/files/files.ts';
-import { Parts } from './store/files/parts.ts';
+import { choosePlace } from './store/files/parts/choose-place.ts';
+import { Parts } from './store/files/parts/parts.ts';
+import type { Pieces } from './store/files/parts/shared-place.ts';
 import { Uploads } from './store/files/uploads.ts';
 import { chooseIpfs } from './store/ipfs/choose-ipfs.ts';
 import type { BlockSource } from './store/ipfs/gateways.ts';
@@ -66,6 +68,8 @@ import type { Schema } from './store/schema.ts';
 export interface Ground {
   readonly database: Database<Schema>;
   readonly blobs: BlobStore;
+  /** Where all processes of the node reach what has come of files; the data directory where left out. */
+  readonly pieces?: Pieces;
   readonly verifier: Verifier;
   readonly indexer: Indexer;
   readonly reserve: DiskReserve;
@@ -298,8 +302,7 @@ export type CoreRooms = Awaited<ReturnType<typeof openRooms>>;
 
 /** Everything behind the doors: each room is given its settings and what it uses of those above it. */
 export async function openRooms(config: RoomConfig, ground: Ground) {
-  const { database, blobs, verifier, indexer, reserve, signal, log } = ground;
-  const { countOf = () => 1 } = ground;
+  const { database, blobs, pieces, verifier, indexer, reserve, signal, log, countOf = () => 1 } = ground;
   const processes = () => config.rateProcesses || countOf('answer');
   const limits = ground.limits ?? { ...rateLimitsOf(config), processes };
   const settings: RouteSettings = { ...config, limits };
@@ -321,6 +324,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...{ db, verifier, pipeline, readContentFile, reserve, secrets, sender, events, now },
   });
   const { uploadLimitBytes } = config;
+  const partsDir = join(config.dataDir, 'parts');
   const files = new Files({ db, blobs, intake, pipeline, uploadLimitBytes });
   const { claims } = files;
   const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
@@ -342,7 +346,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
     reads: createReads({ database, standby: ground.standby, metrics }),
     uploads: new Uploads(db, config),
-    parts: new Parts({ directory: join(config.dataDir, 'parts'), reserve, now }),
+    parts: new Parts({ place: choosePlace({ ...{ db, pieces, reserve, now }, directory: partsDir }), now }),
     clientOf: createClientOf(settings.limits),
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
     /** Makes what is stored that of those who are trusted now; resolves when nothing is left. */

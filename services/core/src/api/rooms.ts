@@ -14,7 +14,7 @@ import type { SealedBox } from '../notify/webhooks/sealed-box.ts';
 import type { Sync } from '../peers/sync/sync.ts';
 import type { Trust } from '../peers/trust/trust.ts';
 import type { Files } from '../store/files/files.ts';
-import type { Parts } from '../store/files/parts.ts';
+import type { Parts } from '../store/files/parts/parts.ts';
 import type { UploadLimits, Uploads } from '../store/files/uploads.ts';
 import type { IpfsFiles } from '../store/ipfs/ipfs-files.ts';
 import type { Reads } from '../store/reads.ts';

@@ -10,7 +10,7 @@ import { sha256Hex } from '@skerry/protocol';
 import { sql } from 'kysely';
 import type { BlobStore } from '../store/files/blob-store.ts';
 import { createDirectoryBlobStore } from '../store/files/directory-store.ts';
-import { createS3BlobStore } from '../store/files/s3-store.ts';
+import { createS3BlobStore } from '../store/files/s3/store.ts';
 import { startProxy } from '../store/files/testing/s3-proxy.ts';
 import { startTestS3 } from '../store/files/testing/s3-server.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';

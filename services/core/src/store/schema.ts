@@ -250,6 +250,8 @@ export interface Schema {
     time: number;
   };
   files: { hash: string; size_bytes: number; content_type: string; stored_at: Generated<Date> };
+  files_in_parts: { file: string; name: string; received_bytes: number; written_ms: number };
+  pieces_of_files: { piece: string; file: string; first_byte: number | null };
   unpinned_uploads: { hash: string; client: string; bytes: number };
   file_pins: { file_hash: string; message_hash: string; owner: string };
   ipfs_dags: { root: string; complete: boolean; touched_ms: number };

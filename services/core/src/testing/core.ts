@@ -19,6 +19,7 @@ import type { PeerLink } from '../peers/sync/link.ts';
 import { type CoreRooms, openRooms, routeRoomsOf, type TrustConfig } from '../rooms.ts';
 import type { BlobStore } from '../store/files/blob-store.ts';
 import { createDirectoryBlobStore } from '../store/files/directory-store.ts';
+import type { Pieces } from '../store/files/parts/shared-place.ts';
 import { IpfsFetcher } from '../store/ipfs/fetcher.ts';
 import type { BlockSource } from '../store/ipfs/gateways.ts';
 import type { Schema } from '../store/schema.ts';
@@ -85,6 +86,7 @@ export interface TestCoreOptions {
   readonly settings?: Partial<RouteSettings>;
   readonly indexer?: IndexerSettings;
   readonly blobs?: BlobStore;
+  readonly pieces?: Pieces;
   readonly reserve?: DiskReserve;
   readonly webhooks?: Pick<SenderSettings, 'allowHttp' | 'allowedAddresses' | 'timeoutMs'>;
   /** Whether programs are sent to nodes at private addresses; so unless said otherwise, since all of a test is on loopback. */
@@ -182,6 +184,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     ...{ database, blobs, indexer, reserve, log },
     verifier: options.verifier ?? inlineVerifier,
     links: options.peers ?? [],
+    ...(options.pieces && { pieces: options.pieces }),
     ...(options.standby && { standby: options.standby }),
     ...(options.isLeading && { isLeading: options.isLeading }),
     // No time passes for the rate limits: however slow the machine, a rate is used up by its requests.

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { createS3BlobStore } from '../../store/files/s3-store.ts';
+import { createS3BlobStore } from '../../store/files/s3/store.ts';
 import { startTestS3 } from '../../store/files/testing/s3-server.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { encodeAsJson, JSON_FILE_BYTES_MAX, jsonLength } from './storage-json.ts';

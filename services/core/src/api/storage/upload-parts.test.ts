@@ -1,15 +1,45 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { listen } from '@skerry/kit';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger, listen } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { createS3Pieces } from '../../store/files/s3/pieces.ts';
+import { createS3BlobStore } from '../../store/files/s3/store.ts';
+import { startTestS3 } from '../../store/files/testing/s3-server.ts';
+import type { Schema } from '../../store/schema.ts';
+import { createTestCore, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
 
 const LIMIT = 1024 * 1024;
 const OCTETS = 'application/octet-stream';
 const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+const placeOf = (whole: Uint8Array, offset: number, more: Record<string, string> = {}) => {
+  const hash = hashOf(whole);
+  const { alice } = signers;
+  const query = { address: alice.address, signature: alice.sign(hash), size: whole.length, offset, ...more };
+  const text = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
+  return `/api/v0/storage/uploads/${hash}?${new URLSearchParams(text)}`;
+};
+async function putPart(url: string, place: string, body: Uint8Array, type = OCTETS) {
+  const answer = await fetch(url + place, {
+    method: 'PUT',
+    headers: { 'content-type': type },
+    body: body as BodyInit,
+  });
+  return (await answer.json()) as Record<string, unknown>;
+}
+
+async function readProgress(url: string, whole: Uint8Array): Promise<number> {
+  const query = `address=${signers.alice.address}&size=${whole.length}`;
+  const answer = await fetch(`${url}/api/v0/storage/uploads/${hashOf(whole)}?${query}`);
+  return ((await answer.json()) as { received: number }).received;
+}
 
 describe('a file in parts, over a socket', () => {
   let core: TestCore;
@@ -21,31 +51,8 @@ describe('a file in parts, over a socket', () => {
   after(() => core[Symbol.asyncDispose]());
 
   const { alice, bob } = signers;
-  const placeOf = (whole: Uint8Array, offset: number, more: Record<string, string> = {}) => {
-    const hash = hashOf(whole);
-    const query = {
-      address: alice.address,
-      signature: alice.sign(hash),
-      size: whole.length,
-      offset,
-      ...more,
-    };
-    const text = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
-    return `/api/v0/storage/uploads/${hash}?${new URLSearchParams(text)}`;
-  };
-  const put = async (place: string, body: Uint8Array, type = OCTETS) => {
-    const answer = await fetch(url + place, {
-      method: 'PUT',
-      headers: { 'content-type': type },
-      body: body as BodyInit,
-    });
-    return (await answer.json()) as Record<string, unknown>;
-  };
-  const progress = async (whole: Uint8Array) => {
-    const query = `address=${alice.address}&size=${whole.length}`;
-    const answer = await fetch(`${url}/api/v0/storage/uploads/${hashOf(whole)}?${query}`);
-    return ((await answer.json()) as { received: number }).received;
-  };
+  const put = (place: string, body: Uint8Array, type?: string) => putPart(url, place, body, type);
+  const progress = (whole: Uint8Array) => readProgress(url, whole);
 
   test('what arrived before the connection broke is not sent again, and the whole is kept for its uploader', async () => {
     const whole = randomBytes(500_000);
@@ -106,4 +113,30 @@ describe('a file in parts, over a socket', () => {
     assert.equal((await put(placeOf(whole, 0), whole, 'text/plain')).code, 'UNSUPPORTED_MEDIA_TYPE');
     assert.equal(await progress(whole), 0);
   });
+});
+
+test('a file that one machine has begun is ended by another one, where they share an object store', async () => {
+  await using stack = new AsyncDisposableStack();
+  const log = createLogger('test', 'silent');
+  const { settings: s3 } = stack.use(await startTestS3());
+  const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+  const startMachine = async () => {
+    const spool = await mkdtemp(join(tmpdir(), 'skerry-spool-'));
+    stack.defer(() => rm(spool, { recursive: true, force: true }));
+    const blobs = await createS3BlobStore(s3, spool);
+    const core = stack.use(
+      await createTestCore({ database, blobs, pieces: createS3Pieces(s3), uploadLimitBytes: LIMIT }),
+    );
+    return core.listen();
+  };
+  const [first, second] = [await startMachine(), await startMachine()];
+  const whole = randomBytes(LIMIT);
+  const [head, rest] = [whole.subarray(0, 700_000), whole.subarray(700_000)];
+  const begun = await putPart(first, placeOf(whole, 0), head);
+  assert.equal(begun.received, head.length);
+  assert.equal(await readProgress(second, whole), head.length);
+  const ended = await putPart(second, placeOf(whole, head.length), rest);
+  assert.match(String(ended.item_hash), /^[0-9a-f]{64}$/);
+  const kept = await fetch(`${first}/api/v0/storage/raw/${hashOf(whole)}`);
+  assert.equal(hashOf(new Uint8Array(await kept.arrayBuffer())), hashOf(whole));
 });

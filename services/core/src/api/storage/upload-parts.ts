@@ -1,7 +1,7 @@
 import type { Handlers } from '@skerry/kit';
 import { AppError, normaliseAddress, parseEvmAddress, parseItemHash, verifyUpload } from '@skerry/protocol';
 import type { UPLOADS_API, UploadView } from '@skerry/protocol/api/core/storage';
-import type { Whole } from '../../store/files/parts.ts';
+import type { Whole } from '../../store/files/parts/parts.ts';
 import type { Rooms } from '../rooms.ts';
 import { asContentType, fieldsOf, withPlace } from './storage-form.ts';
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { ItemHash } from '@skerry/protocol';
-import type { LinkedAnswer } from './s3-request.ts';
+import type { LinkedAnswer } from './s3/request.ts';
 
 /** A blob that was received whole and hashed, not yet kept. */
 export interface ReceivedBlob {
@@ -27,7 +27,7 @@ export interface KeptBlob {
 
 /**
  * Port: bytes by the SHA-256 of them. Whatever is readable under a hash is complete. Adapters: a directory
- * (`directory-store.ts`), an S3-compatible object store (`s3-store.ts`); `testing/blob-suite.ts` holds for each.
+ * (`directory-store.ts`), an S3-compatible object store (`s3/store.ts`); `testing/blob-suite.ts` holds for each.
  */
 export interface BlobStore {
   /**

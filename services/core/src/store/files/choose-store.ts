@@ -5,8 +5,10 @@ import { loadOrCreateText, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { BlobStore } from './blob-store.ts';
 import { createDirectoryBlobStore } from './directory-store.ts';
-import type { S3Settings } from './s3-request.ts';
-import { createS3BlobStore, S3_OBJECT_BYTES_MAX } from './s3-store.ts';
+import type { Pieces } from './parts/shared-place.ts';
+import { createS3Pieces } from './s3/pieces.ts';
+import type { S3Settings } from './s3/request.ts';
+import { createS3BlobStore, S3_OBJECT_BYTES_MAX } from './s3/store.ts';
 import { enterDirectory } from './shared-directory.ts';
 
 export interface StoreSettings {
@@ -71,6 +73,8 @@ const ID_FILE = 'store-id';
 export interface OpenStore {
   readonly blobs: BlobStore;
   readonly id: string;
+  /** For what has come of files, where all processes of the node reach it. */
+  readonly pieces?: Pieces;
 }
 
 /**
@@ -89,6 +93,6 @@ export async function openBlobStore(
       ? createS3BlobStore(s3, directory, reserve, isAlone)
       : createDirectoryBlobStore(directory, reserve, isAlone),
   );
-  if (s3) return { blobs, id: `bucket ${s3.bucket}` };
+  if (s3) return { blobs, id: `bucket ${s3.bucket}`, pieces: createS3Pieces(s3) };
   return { blobs, id: await loadOrCreateText(join(directory, ID_FILE), randomUUID, 0o600) };
 }

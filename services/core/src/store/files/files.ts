@@ -10,7 +10,7 @@ import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
 import { Claims } from './claims.ts';
 import { spare } from './doomed.ts';
-import type { LinkedAnswer } from './s3-request.ts';
+import type { LinkedAnswer } from './s3/request.ts';
 
 export interface StoredFile {
   /** SHA-256, or a CID. */

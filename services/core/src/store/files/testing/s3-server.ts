@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { S3Settings } from '../s3-request.ts';
+import type { S3Settings } from '../s3/request.ts';
 
 const CHILD = fileURLToPath(new URL('./s3-child.ts', import.meta.url));
 /** The one account that the server knows; it checks the signature of every request. */

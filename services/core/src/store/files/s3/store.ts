@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { DiskReserve } from '@skerry/database';
 import { AppError, type ItemHash, parseItemHash } from '@skerry/protocol';
-import type { BlobStore, ByteRange, KeptBlob, ReceivedBlob } from './blob-store.ts';
-import { asS3Error, finish, type LinkedAnswer, readText, S3Client, type S3Settings } from './s3-request.ts';
-import { openSpool, type Spool, type SpooledFile } from './spool.ts';
+import type { BlobStore, ByteRange, KeptBlob, ReceivedBlob } from '../blob-store.ts';
+import { openSpool, type Spool, type SpooledFile } from '../spool.ts';
+import { putObject, readObject, removeObject } from './objects.ts';
+import { asS3Error, finish, type LinkedAnswer, readText, S3Client, type S3Settings } from './request.ts';
 
 /** The largest object of one PUT (S3 "Uploading objects"). */
 export const S3_OBJECT_BYTES_MAX = 5 * 1024 ** 3;
@@ -48,16 +48,6 @@ async function listPage(client: S3Client, after: string | undefined, limit: numb
   return { blobs: parseListing(xml), next: field(xml, 'IsTruncated') === 'true' ? lastKey : undefined };
 }
 
-/** Throws STORAGE_UNAVAILABLE where an answer holds another range than the one that was asked for. */
-function checkRange(response: IncomingMessage, { first, last }: ByteRange): void {
-  const given = response.headers['content-range'] ?? '';
-  if (given.startsWith(`bytes ${first}-${last}/`)) return;
-  response.destroy();
-  throw new AppError('STORAGE_UNAVAILABLE', 'the object store returned a different range', {
-    cause: new Error(`asked for ${first}-${last}, got ${given.slice(0, 100)}`),
-  });
-}
-
 class S3BlobStore implements BlobStore {
   readonly #client: S3Client;
   readonly #spool: Spool;
@@ -85,15 +75,9 @@ class S3BlobStore implements BlobStore {
     };
   }
 
-  async #put({ path, hash, sizeBytes }: SpooledFile): Promise<void> {
-    const response = await this.#client.call({
-      method: 'PUT',
-      key: hash,
-      headers: { 'Content-Length': String(sizeBytes), 'X-Amz-Content-Sha256': hash },
-      body: () => createReadStream(path, { highWaterMark: READ_BYTES }),
-    });
-    if (response.statusCode !== 200) throw await asS3Error(response, `PUT ${hash}`);
-    await finish(response);
+  #put({ path, hash, sizeBytes }: SpooledFile): Promise<void> {
+    const open = () => createReadStream(path, { highWaterMark: READ_BYTES });
+    return putObject(this.#client, hash, { sizeBytes, sha256: hash, open });
   }
 
   async find(hash: ItemHash): Promise<KeptBlob | undefined> {
@@ -109,20 +93,9 @@ class S3BlobStore implements BlobStore {
   }
 
   async read(hash: ItemHash, range?: ByteRange): Promise<Readable> {
-    const response = await this.#client.call({
-      method: 'GET',
-      key: hash,
-      ...(range ? { headers: { Range: `bytes=${range.first}-${range.last}` } } : {}),
-    });
-    if (response.statusCode === (range ? 206 : 200)) {
-      if (range) checkRange(response, range);
-      // Who reads slowly or pauses is not a dead connection.
-      response.setTimeout(0);
-      return response;
-    }
-    if (response.statusCode !== 404) throw await asS3Error(response, `GET ${hash}`);
-    await finish(response);
-    throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
+    const found = await readObject(this.#client, hash, range);
+    if (!found) throw new AppError('FILE_NOT_FOUND', `there is no file ${hash} here`);
+    return found;
   }
 
   async list(after: ItemHash | undefined, limit: number): Promise<readonly KeptBlob[]> {
@@ -136,10 +109,8 @@ class S3BlobStore implements BlobStore {
     return found;
   }
 
-  async remove(hash: ItemHash): Promise<void> {
-    const response = await this.#client.call({ method: 'DELETE', key: hash });
-    if (![200, 204, 404].includes(response.statusCode!)) throw await asS3Error(response, `DELETE ${hash}`);
-    await finish(response);
+  remove(hash: ItemHash): Promise<void> {
+    return removeObject(this.#client, hash);
   }
 }
 

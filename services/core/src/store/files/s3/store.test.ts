@@ -6,11 +6,11 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseS3Settings } from './choose-store.ts';
-import { createS3BlobStore, parseListing } from './s3-store.ts';
-import { describeBlobStore, hashOf, keepBlob } from './testing/blob-suite.ts';
-import { startProxy } from './testing/s3-proxy.ts';
-import { startTestS3 } from './testing/s3-server.ts';
+import { parseS3Settings } from '../choose-store.ts';
+import { describeBlobStore, hashOf, keepBlob } from '../testing/blob-suite.ts';
+import { startProxy } from '../testing/s3-proxy.ts';
+import { startTestS3 } from '../testing/s3-server.ts';
+import { createS3BlobStore, parseListing } from './store.ts';
 
 const createSpool = () => mkdtemp(join(tmpdir(), 'skerry-spool-'));
 

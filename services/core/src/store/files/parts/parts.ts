@@ -1,10 +1,6 @@
-import { constants, createReadStream } from 'node:fs';
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { DiskReserve } from '@skerry/database';
 import { AppError } from '@skerry/protocol';
-import { asStorageError } from './spool.ts';
+import type { Begun, PartsPlace } from './place.ts';
 
 /** A file that comes in parts. What it is called by: the same uploader begins it once. */
 export interface Whole {
@@ -16,13 +12,10 @@ export interface Whole {
 }
 
 export interface PartsOptions {
-  readonly directory: string;
-  readonly reserve: DiskReserve;
+  readonly place: PartsPlace;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
-
-const { O_CREAT, O_WRONLY } = constants;
 
 /** Files of one uploader that are not complete. */
 const PER_UPLOADER = 4;
@@ -35,21 +28,35 @@ const KEPT_MS = 24 * 3_600_000;
 const RESTS_MS = 10 * 60_000;
 const RETRY_AFTER_SECONDS = 10;
 
-interface Begun extends Whole {
-  readonly name: string;
-  readonly receivedBytes: number;
-  readonly writtenMs: number;
-}
+/** With what its name says. */
+interface Known extends Begun, Pick<Whole, 'address' | 'sizeBytes'> {}
 
-const NAME = /^([0-9a-f]{64})-(0x[0-9a-f]{40})-([0-9]{1,16})$/;
+const NAME = /^[0-9a-f]{64}-(0x[0-9a-f]{40})-([0-9]{1,16})$/;
 const nameOf = ({ hash, address, sizeBytes }: Whole) => `${hash}-${address.toLowerCase()}-${sizeBytes}`;
+
+/** Nothing where the name is not one of ours. */
+function know(begun: Begun): Known[] {
+  const [, address, size] = NAME.exec(begun.name) ?? [];
+  return address === undefined ? [] : [{ ...begun, address, sizeBytes: Number(size) }];
+}
 
 const refuse = (code: 'RATE_LIMITED' | 'OVERLOADED', message: string) =>
   new AppError(code, message, { details: { retry_after: RETRY_AFTER_SECONDS } });
 
+/** No more than was announced. Who stops reading is not the end of the connection: it is still answered. */
+async function* bounded(source: Readable, { sizeBytes }: Whole, before: number): AsyncGenerator<Buffer> {
+  let received = before;
+  for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    received += chunk.length;
+    if (received > sizeBytes)
+      throw new AppError('FILE_TOO_LARGE', `more came than the ${sizeBytes} bytes that were announced`);
+    yield chunk;
+  }
+}
+
 /**
- * What has come of files that are sent in parts. It outlasts broken connections and this process: a part is written to a file whose
- * name says all that is known of it. Nothing of it is believed before the whole has its hash.
+ * What has come of files that are sent in parts. It outlasts broken connections and this process. Nothing of it is believed before
+ * the whole has its hash.
  */
 export class Parts {
   readonly #options: PartsOptions;
@@ -60,14 +67,13 @@ export class Parts {
   }
 
   /** How many bytes there are of a file; 0 where it was not begun. */
-  async received(whole: Whole): Promise<number> {
-    const found = await stat(this.#pathOf(nameOf(whole))).catch(() => undefined);
-    return found?.size ?? 0;
+  received(whole: Whole): Promise<number> {
+    return this.#options.place.received(nameOf(whole));
   }
 
   /**
    * Adds what comes, if it begins where the file ends; otherwise nothing of it is read. What came before the source failed is kept.
-   * Throws RATE_LIMITED, OVERLOADED, STORAGE_FULL, FILE_TOO_LARGE, and what the source failed with.
+   * Throws RATE_LIMITED, OVERLOADED, STORAGE_FULL, STORAGE_UNAVAILABLE, FILE_TOO_LARGE, and what the source failed with.
    * @returns how many bytes there are now
    */
   async append(whole: Whole, offset: number, source: Readable): Promise<number> {
@@ -77,7 +83,9 @@ export class Parts {
     try {
       await this.#makeRoom(whole, name);
       const before = await this.received(whole);
-      return before === offset ? await this.#write(whole, name, before, source) : before;
+      return before === offset
+        ? await this.#options.place.write(name, before, bounded(source, whole, before))
+        : before;
     } finally {
       this.#busy.delete(name);
     }
@@ -85,64 +93,21 @@ export class Parts {
 
   /** All that has come. */
   read(whole: Whole): Readable {
-    return createReadStream(this.#pathOf(nameOf(whole)));
+    return this.#options.place.read(nameOf(whole));
   }
 
-  async remove(whole: Whole): Promise<void> {
-    await rm(this.#pathOf(nameOf(whole)), { force: true });
+  remove(whole: Whole): Promise<void> {
+    return this.#options.place.remove(nameOf(whole));
   }
 
-  #pathOf(name: string): string {
-    return join(this.#options.directory, name);
-  }
-
-  async #write({ sizeBytes }: Whole, name: string, before: number, source: Readable): Promise<number> {
-    const { reserve } = this.#options;
-    let received = before;
-    try {
-      // Each byte to its place: a process of the same directory that was frozen in the middle of a part may go on with it at any time.
-      const handle = await open(this.#pathOf(name), O_WRONLY | O_CREAT, 0o600);
-      try {
-        for await (const chunk of source as AsyncIterable<Buffer>) {
-          if (received + chunk.length > sizeBytes)
-            throw new AppError('FILE_TOO_LARGE', `more came than the ${sizeBytes} bytes that were announced`);
-          reserve.take(chunk.length);
-          for (let at = 0; at < chunk.length; )
-            at += (await handle.write(chunk, at, chunk.length - at, received + at)).bytesWritten;
-          received += chunk.length;
-        }
-      } finally {
-        await handle.close();
-      }
-    } catch (error) {
-      throw asStorageError(error);
-    }
-    return received;
-  }
-
-  async #list(): Promise<Begun[]> {
-    const names = await readdir(this.#options.directory).catch(() => []);
-    const found = await Promise.all(
-      names.map(async (name): Promise<Begun[]> => {
-        const [, hash, address, size] = NAME.exec(name) ?? [];
-        const file = await stat(this.#pathOf(name)).catch(() => undefined);
-        if (hash === undefined || address === undefined || !file) return [];
-        const known = { name, hash, address, sizeBytes: Number(size) };
-        return [{ ...known, receivedBytes: file.size, writtenMs: file.mtimeMs }];
-      }),
-    );
-    return found.flat();
-  }
-
-  async #drop(dropped: readonly Begun[]): Promise<void> {
-    for (const { name } of dropped) await rm(this.#pathOf(name), { force: true });
+  async #drop(dropped: readonly Known[]): Promise<void> {
+    for (const { name } of dropped) await this.#options.place.remove(name);
   }
 
   /** Throws where a file that was not begun yet may not begin. */
   async #makeRoom(whole: Whole, name: string): Promise<void> {
-    await mkdir(this.#options.directory, { recursive: true });
     const nowMs = this.#options.now();
-    const all = await this.#list();
+    const all = (await this.#options.place.list()).flatMap(know);
     const old = all.filter((one) => nowMs - one.writtenMs > KEPT_MS && !this.#busy.has(one.name));
     await this.#drop(old);
     const kept = all.filter((one) => !old.includes(one));

@@ -1,0 +1,20 @@
+import type { DiskReserve } from '@skerry/database';
+import type { Kysely } from 'kysely';
+import type { Schema } from '../../schema.ts';
+import { DirectoryPlace } from './directory-place.ts';
+import type { PartsPlace } from './place.ts';
+import { type Pieces, SharedPlace } from './shared-place.ts';
+
+export interface PlaceOptions {
+  readonly db: Kysely<Schema>;
+  /** Undefined where the node's files are in a directory. */
+  readonly pieces: Pieces | undefined;
+  readonly directory: string;
+  readonly reserve: DiskReserve;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** What has come of files is where all processes reach it that reach the files themselves. */
+export const choosePlace = ({ db, pieces, directory, reserve, now }: PlaceOptions): PartsPlace =>
+  pieces ? new SharedPlace({ db, pieces, now }) : new DirectoryPlace(directory, reserve);

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { BOUNDLESS } from '@skerry/database';
+import { createTestDatabase, type TestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import { MIGRATIONS } from '../../../testing/core.ts';
+import type { Schema } from '../../schema.ts';
+import { createS3Pieces } from '../s3/pieces.ts';
+import { S3Client } from '../s3/request.ts';
+import { createS3BlobStore } from '../s3/store.ts';
+import { keepBlob } from '../testing/blob-suite.ts';
+import { startTestS3, type TestS3 } from '../testing/s3-server.ts';
+import { DirectoryPlace } from './directory-place.ts';
+import { Parts, type Whole } from './parts.ts';
+import type { PartsPlace } from './place.ts';
+import { type Pieces, SharedPlace } from './shared-place.ts';
+
+const HOUR_MS = 3_600_000;
+/** So that files of a few bytes have several pieces. */
+const PIECE_BYTES = 4;
+
+const digit = (n: number) => n.toString(16).padStart(2, '0');
+const wholeOf = (n: number, sizeBytes = 10): Whole => ({
+  hash: digit(n).repeat(32),
+  address: `0x${digit(n >> 2).repeat(20)}`,
+  sizeBytes,
+});
+const nameOf = ({ hash, address, sizeBytes }: Whole) => `${hash}-${address}-${sizeBytes}`;
+const bytesOf = (bytes: string) => Readable.from([Buffer.from(bytes)]);
+
+interface Fixture extends AsyncDisposable {
+  /** As another process has it. */
+  open(): PartsPlace;
+  /** As if nothing had come of it since. */
+  rest(name: string, sinceMs: number): Promise<void>;
+}
+
+function describeParts(where: string, start: () => Promise<Fixture>): void {
+  describe(`files that come in parts, in ${where}`, () => {
+    let fixture: Fixture;
+    let parts: Parts;
+    const open = (now = Date.now) => new Parts({ place: fixture.open(), now });
+    beforeEach(async () => {
+      fixture = await start();
+      parts = open();
+    });
+    afterEach(() => fixture[Symbol.asyncDispose]());
+    const send = (whole: Whole, offset: number, bytes: string) => parts.append(whole, offset, bytesOf(bytes));
+
+    test('a part goes on where the last one ended, also in another process; any other is not read', async () => {
+      const whole = wholeOf(0);
+      assert.equal(await parts.received(whole), 0);
+      assert.equal(await send(whole, 0, 'abcd'), 4);
+      parts = open();
+      assert.equal(await parts.received(whole), 4);
+      for (const offset of [0, 3, 5]) assert.equal(await send(whole, offset, 'XX'), 4);
+      assert.equal(await send(whole, 4, 'efghij'), 10);
+      assert.equal(await text(parts.read(whole)), 'abcdefghij');
+      await parts.remove(whole);
+      assert.equal(await parts.received(whole), 0);
+    });
+
+    test('what came before a connection broke is kept; more than was announced is refused', async () => {
+      const whole = wholeOf(0);
+      const broken = async function* () {
+        yield Buffer.from('abc');
+        throw new Error('gone');
+      };
+      await assert.rejects(parts.append(whole, 0, Readable.from(broken())), /gone/);
+      assert.equal(await parts.received(whole), 3);
+      const more = bytesOf('defghijk');
+      await assert.rejects(parts.append(whole, 3, more), { code: 'FILE_TOO_LARGE' });
+      assert.equal(more.destroyed, false, 'its sender can still be told');
+      assert.equal(await parts.received(whole), 3);
+    });
+
+    test('a process that was frozen in the middle of a part goes on with it, after another one has: each byte is in its place', async () => {
+      const whole = wholeOf(0);
+      const source = new Readable({ read() {} });
+      const frozen = parts.append(whole, 0, source);
+      source.push('abcd');
+      await until(
+        'it has begun',
+        () => parts.received(whole),
+        (received) => received === 4,
+      );
+      parts = open();
+      assert.equal(await send(whole, 4, 'efghij'), 10);
+      source.push('efg');
+      source.push(null);
+      // It says how much there is, or how much it has written.
+      assert.ok([7, 10].includes(await frozen));
+      assert.equal(await text(parts.read(whole)), 'abcdefghij');
+    });
+
+    test('two parts of one file do not come at once', async () => {
+      const source = new Readable({ read() {} });
+      const first = parts.append(wholeOf(0), 0, source);
+      await assert.rejects(send(wholeOf(0), 0, 'abc'), { code: 'OVERLOADED' });
+      source.push('abc');
+      source.push(null);
+      assert.equal(await first, 3);
+    });
+
+    test('an address has four on their way, the node sixty-four; the one that rests longest makes room', async () => {
+      for (let n = 0; n < 4; n++) await send(wholeOf(n), 0, 'a');
+      await assert.rejects(send({ ...wholeOf(4), address: wholeOf(0).address }, 0, 'a'), {
+        code: 'RATE_LIMITED',
+      });
+      for (let n = 4; n < 64; n++) await send(wholeOf(n), 0, 'a');
+      await assert.rejects(send(wholeOf(64), 0, 'a'), { code: 'OVERLOADED' });
+      await fixture.rest(nameOf(wholeOf(1)), Date.now() - HOUR_MS);
+      assert.equal(await send(wholeOf(64), 0, 'a'), 1);
+      assert.equal(await parts.received(wholeOf(1)), 0);
+      assert.equal((await fixture.open().list()).length, 64);
+      await assert.rejects(send(wholeOf(200, 17 * 1024 ** 3), 0, 'a'), { code: 'OVERLOADED' });
+    });
+
+    test('what nobody sends on goes after a day', async () => {
+      await send(wholeOf(0), 0, 'a');
+      parts = open(() => Date.now() + 25 * HOUR_MS);
+      await send(wholeOf(1), 0, 'a');
+      assert.equal(await parts.received(wholeOf(0)), 0);
+      assert.equal((await fixture.open().list()).length, 1);
+    });
+  });
+}
+
+describeParts('a directory', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-parts-'));
+  return {
+    open: () => new DirectoryPlace(join(directory, 'parts'), BOUNDLESS),
+    rest: (name, sinceMs) => utimes(join(directory, 'parts', name), sinceMs / 1_000, sinceMs / 1_000),
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
+  };
+});
+
+describe('in an object store', () => {
+  let s3: TestS3;
+  let database: TestDatabase<Schema>;
+  before(async () => {
+    s3 = await startTestS3();
+    database = await createTestDatabase({ migrations: MIGRATIONS, log: createLogger('test', 'silent') });
+  });
+  after(async () => {
+    await database[Symbol.asyncDispose]();
+    await s3[Symbol.asyncDispose]();
+  });
+  const openPlace = (pieces: Pieces = createS3Pieces(s3.settings)) =>
+    new SharedPlace({ db: database.kysely, pieces, now: Date.now, pieceBytes: PIECE_BYTES });
+  const clear = async () => {
+    const place = openPlace();
+    for (const { name } of await place.list()) await place.remove(name);
+  };
+  async function countObjects(): Promise<number> {
+    const query = { 'list-type': '2', prefix: 'parts/' };
+    const answer = await new S3Client(s3.settings).call({ method: 'GET', key: '', query });
+    return (await text(answer)).split('<Key>').length - 1;
+  }
+  const countPieces = async () =>
+    (await database.kysely.selectFrom('pieces_of_files').select('piece').execute()).length;
+
+  describeParts('an object store that all processes reach', async () => ({
+    open: openPlace,
+    rest: async (name, written_ms) => {
+      await database.kysely
+        .updateTable('files_in_parts')
+        .set({ written_ms })
+        .where('name', '=', name)
+        .execute();
+    },
+    [Symbol.asyncDispose]: clear,
+  }));
+
+  test('nothing is left in it of what was removed, also where the removal was cut off', async () => {
+    const place = openPlace();
+    await place.write('a', 0, bytesOf('abcdefghij'));
+    assert.deepEqual([await countObjects(), await countPieces()], [1, 1]);
+    await place.write('a', 10, bytesOf('klm'));
+    assert.deepEqual([await countObjects(), await countPieces()], [2, 2]);
+    const pieces = createS3Pieces(s3.settings);
+    const failing = openPlace({ ...pieces, remove: () => Promise.reject(new Error('the process ended')) });
+    await assert.rejects(failing.remove('a'), /ended/);
+    assert.deepEqual([await place.received('a'), await countObjects()], [0, 2]);
+    await place.write('b', 0, bytesOf('a'));
+    assert.deepEqual([await countObjects(), await countPieces()], [1, 1]);
+    await clear();
+    assert.deepEqual([await countObjects(), await countPieces()], [0, 0]);
+  });
+
+  test('a piece that the store does not take is not part of the file, and goes with it', async () => {
+    const pieces = createS3Pieces(s3.settings);
+    const full = openPlace({ ...pieces, put: () => Promise.reject(new Error('full')) });
+    await assert.rejects(full.write('a', 0, bytesOf('abcd')), /full/);
+    assert.equal(await full.received('a'), 0);
+    const place = openPlace();
+    assert.equal(await place.write('a', 0, bytesOf('abcd')), 4);
+    await clear();
+    assert.deepEqual([await countObjects(), await countPieces()], [0, 0]);
+  });
+
+  test('where an object is lost, the file begins anew', async () => {
+    const place = openPlace();
+    await place.write('a', 0, bytesOf('abcd'));
+    const [lost] = await database.kysely.selectFrom('pieces_of_files').select('piece').execute();
+    await createS3Pieces(s3.settings).remove(lost!.piece);
+    await assert.rejects(text(place.read('a')), { code: 'STORAGE_UNAVAILABLE' });
+    assert.deepEqual([await place.received('a'), await countPieces()], [0, 0]);
+  });
+
+  test('the sweep, which goes through the blobs of the same bucket, does not meet them', async () => {
+    const spool = await mkdtemp(join(tmpdir(), 'skerry-spool-'));
+    try {
+      const blobs = await createS3BlobStore(s3.settings, spool);
+      await openPlace().write('a', 0, bytesOf('abcd'));
+      const hash = await keepBlob(blobs, Buffer.from('a file'));
+      assert.deepEqual(
+        (await blobs.list(undefined, 10)).map((blob) => blob.hash),
+        [hash],
+      );
+    } finally {
+      await rm(spool, { recursive: true });
+      await clear();
+    }
+  });
+});
