@@ -226,9 +226,9 @@ struct route *control_known_route(const char *name, uint8_t length) { return tab
 static void serve_handover(void) {
   int fds[MAX_HANDED];
   unsigned count = listen_descriptors(fds);
-  quic_socket_join(false);
+  quic_socket_tell_more(false);
   if (!handover_give(fds, count, is_orphan)) {
-    quic_socket_join(true);
+    quic_socket_tell_more(true);
     return;
   }
   control_tell(REPORT_HANDED_OVER, NULL, 0);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Of all that follows. */
-#define LAYOUT_NUMBER 3848744594u
+#define LAYOUT_NUMBER 2702394901u
 
 /* What became of a connection. */
 enum outcome {
@@ -71,11 +71,13 @@ struct shared_stats {
   uint64_t quic_bytes_to_instances;
   uint64_t quic_bytes_to_clients;
   uint64_t quic_held_back;
+  uint64_t quic_dropped_to_instances;
+  uint64_t quic_dropped_to_clients;
   uint64_t quic_outcomes[16];
   uint64_t connection_bytes;
   uint64_t announced_bytes;
 };
-_Static_assert(sizeof(struct shared_stats) == 296, "");
+_Static_assert(sizeof(struct shared_stats) == 312, "");
 _Static_assert(offsetof(struct shared_stats, open) == 0, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_instances) == 8, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_clients) == 16, "");
@@ -84,9 +86,11 @@ _Static_assert(offsetof(struct shared_stats, quic_open) == 120, "");
 _Static_assert(offsetof(struct shared_stats, quic_bytes_to_instances) == 128, "");
 _Static_assert(offsetof(struct shared_stats, quic_bytes_to_clients) == 136, "");
 _Static_assert(offsetof(struct shared_stats, quic_held_back) == 144, "");
-_Static_assert(offsetof(struct shared_stats, quic_outcomes) == 152, "");
-_Static_assert(offsetof(struct shared_stats, connection_bytes) == 280, "");
-_Static_assert(offsetof(struct shared_stats, announced_bytes) == 288, "");
+_Static_assert(offsetof(struct shared_stats, quic_dropped_to_instances) == 152, "");
+_Static_assert(offsetof(struct shared_stats, quic_dropped_to_clients) == 160, "");
+_Static_assert(offsetof(struct shared_stats, quic_outcomes) == 168, "");
+_Static_assert(offsetof(struct shared_stats, connection_bytes) == 296, "");
+_Static_assert(offsetof(struct shared_stats, announced_bytes) == 304, "");
 
 struct access_record {
   uint64_t started_unix_ms;

@@ -49,6 +49,7 @@ struct quic_flow {
   uint32_t touched_ms, unheard; /* bytes to the client since its last datagram */
   uint32_t version;
   int fd;
+  uint32_t drops; /* that the kernel has told of */
   struct quic_peer peer;
   uint8_t state, learnt_count;
   struct quic_id first, source; /* of the client's first packet */

@@ -327,7 +327,7 @@ void quic_flows_answered(struct quic_flow *flow, uint32_t events) {
   struct quic_batch batch = {joined, 0, 0};
   for (int i = 0; i < DATAGRAMS_PER_TURN && flow->state != FLOW_ENDED; i++) {
     uint32_t segment;
-    ssize_t size = quic_receive_joined(flow->fd, joined + batch.length, MAX_DATAGRAM_BYTES, &segment);
+    ssize_t size = quic_receive_joined(flow->fd, &flow->drops, joined + batch.length, MAX_DATAGRAM_BYTES, &segment);
     int error = errno;
     if (size == 0) continue;
     if (size > 0 && takes_more(batch, (uint32_t)size, segment)) {

@@ -80,6 +80,7 @@ void quic_handover_give(int fd) {
     struct quic_flow *flow;
     while ((flow = quic_lists_first(state))) {
       const struct record record = record_of(flow);
+      quic_socket_tell_drops(flow->fd, false);
       if (!send_record(fd, &record, flow->fd)) return;
       /* The other has the same socket: closing alone would leave it watched. */
       loop_forget(flow->fd);
@@ -129,6 +130,8 @@ static void take_record(const struct record *record, int socket) {
   if (quic_lists_connect(flow, socket, route)) {
     quic_lists_enter(flow, (enum quic_state)record->state);
     flow->touched_ms = now_ms - record->silent_ms;
+    quic_socket_tell_drops(socket, true);
+    flow->drops = quic_socket_drops(socket);
     flow->unheard = record->unheard;
     flow->to_instance = record->to_instance;
     flow->to_client = record->to_client;

@@ -11,11 +11,15 @@
 
 #include "loop.h"
 #include "options.h"
+#include "stats.h"
 
 enum { BUFFER_BYTES = 4 * 1024 * 1024 };
+/* Of SO_MEMINFO: what the kernel calls SK_MEMINFO_DROPS, and how much there is (its header is not part of every C library). */
+enum { MEMORY_DROPS = 8, MEMORY_NUMBERS };
 
 static int sockets[MAX_LISTENERS];
 static struct in6_addr addresses[MAX_LISTENERS];
+static uint32_t dropped[MAX_LISTENERS];
 static unsigned socket_count;
 
 /* Of both families in the form of IPv6, so that one kind of socket serves both. */
@@ -74,6 +78,15 @@ static int adopt(const struct sockaddr_in6 *wanted, int given[], int given_count
 
 static void join_datagrams(int fd, int on) { setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on); }
 
+void quic_socket_tell_drops(int fd, int on) { setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof on); }
+
+uint32_t quic_socket_drops(int fd) {
+  uint32_t memory[MEMORY_NUMBERS] = {0};
+  socklen_t length = sizeof memory;
+  getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &length);
+  return memory[MEMORY_DROPS];
+}
+
 bool quic_socket_open(unsigned index, const char *host, uint16_t port, int given[], int given_count) {
   struct sockaddr_in6 address;
   if (!parse_host(host, port, &address)) return errno = EADDRNOTAVAIL, false;
@@ -82,8 +95,10 @@ bool quic_socket_open(unsigned index, const char *host, uint16_t port, int given
   if (fd < 0) return false;
   /* Also of one that was given. */
   join_datagrams(fd, true);
+  quic_socket_tell_drops(fd, true);
   if (!loop_watch(fd, EPOLLIN, (uint64_t)index << TAG_BITS | TAG_QUIC_SOCKET)) return close_with_errno(fd) >= 0;
   sockets[index] = fd;
+  dropped[index] = quic_socket_drops(fd);
   addresses[index] = address.sin6_addr;
   socket_count = index + 1;
   return true;
@@ -99,8 +114,11 @@ void quic_socket_stop(void) {
 
 bool quic_socket_is_open(void) { return socket_count > 0; }
 
-void quic_socket_join(bool is_joined) {
-  for (unsigned i = 0; i < socket_count; i++) join_datagrams(sockets[i], is_joined);
+void quic_socket_tell_more(bool is_told) {
+  for (unsigned i = 0; i < socket_count; i++) {
+    join_datagrams(sockets[i], is_told);
+    quic_socket_tell_drops(sockets[i], is_told);
+  }
 }
 
 uint32_t quic_socket_room(uint8_t *is_scarce) {
@@ -124,10 +142,10 @@ unsigned quic_socket_descriptors(int fds[]) {
   return socket_count;
 }
 
-/* Room for the address that a datagram came to, and the size of those that the kernel has joined. */
+/* Room for the address that a datagram came to, the size of those that the kernel has joined, and how many it has dropped. */
 union origin {
   struct cmsghdr header;
-  char room[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(int))];
+  char room[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint32_t))];
 };
 
 /* Of datagrams that the kernel has joined: the size of all but the last, which is as large or smaller. */
@@ -136,6 +154,17 @@ static void read_segment(const struct cmsghdr *header, uint32_t *segment) {
   if (header->cmsg_level != SOL_UDP || header->cmsg_type != UDP_GRO) return;
   memcpy(&size, CMSG_DATA(header), sizeof size);
   if (size > 0) *segment = (uint32_t)size;
+}
+
+/* What the kernel has dropped on the socket before what came now; it says nothing where there is nothing. */
+static void count_drops(const struct cmsghdr *header, uint32_t *before, uint64_t *count) {
+  uint32_t now;
+  if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SO_RXQ_OVFL) return;
+  memcpy(&now, CMSG_DATA(header), sizeof now);
+  /* Several processors count. */
+  if ((int32_t)(now - *before) <= 0) return;
+  *count += now - *before;
+  *before = now;
 }
 
 ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uint32_t capacity, uint32_t *segment) {
@@ -152,6 +181,7 @@ ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uin
   for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
     struct in6_pktinfo info;
     read_segment(at, segment);
+    count_drops(at, &dropped[index], &stats->quic_dropped_to_instances);
     if (at->cmsg_level != IPPROTO_IPV6 || at->cmsg_type != IPV6_PKTINFO) continue;
     memcpy(&info, CMSG_DATA(at), sizeof info);
     peer->local = info.ipi6_addr;
@@ -214,17 +244,17 @@ void quic_answer(const struct quic_peer *peer, struct quic_batch batch) {
 
 uint32_t quic_pass_on(int fd, struct quic_batch batch) { return send_batch(fd, NULL, batch); }
 
-ssize_t quic_receive_joined(int fd, uint8_t *bytes, uint32_t capacity, uint32_t *segment) {
-  union {
-    struct cmsghdr header;
-    char room[CMSG_SPACE(sizeof(int))];
-  } joined;
+ssize_t quic_receive_joined(int fd, uint32_t *drops, uint8_t *bytes, uint32_t capacity, uint32_t *segment) {
+  union origin origin;
   struct iovec part = {bytes, capacity};
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &joined, .msg_controllen = sizeof joined};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &origin, .msg_controllen = sizeof origin};
   ssize_t size = recvmsg(fd, &message, 0);
   if (size < 0) return -1;
   *segment = (uint32_t)size;
-  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) read_segment(at, segment);
+  for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    read_segment(at, segment);
+    count_drops(at, drops, &stats->quic_dropped_to_clients);
+  }
   return size;
 }
 
@@ -234,6 +264,7 @@ int quic_connect(const uint8_t address[16], uint16_t port) {
   int fd = open_datagrams(), bytes = BUFFER_BYTES;
   if (fd < 0) return -1;
   join_datagrams(fd, true);
+  quic_socket_tell_drops(fd, true);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   if (connect(fd, (const struct sockaddr *)&to, sizeof to) == 0) return fd;
   return close_with_errno(fd);

@@ -18,9 +18,12 @@ void quic_socket_stop(void);
 bool quic_socket_is_open(void);
 /* How much the kernel keeps of what has come to each of the sockets, by its own count, and whether it is less than we wanted. */
 uint32_t quic_socket_room(uint8_t *is_scarce);
-/* Whether the kernel joins datagrams that come to the sockets. They are handed over without: a release from before it was done would
- * take several for one. Who takes them says so again. */
-void quic_socket_join(bool is_joined);
+/* Whether the kernel joins datagrams that come to the sockets, and tells what it dropped. They are handed over without: a release from
+ * before it was done would take several for one, or have no room for what is told. Who takes them says so again. */
+void quic_socket_tell_more(bool is_told);
+/* The same of one socket, as far as drops are concerned, and how many there were so far. */
+void quic_socket_tell_drops(int fd, int on);
+uint32_t quic_socket_drops(int fd);
 /* Where a socket is bound, and the socket that is bound there; -1 for none. */
 struct in6_addr quic_socket_address(unsigned index);
 int quic_socket_find(const struct in6_addr *address);
@@ -41,7 +44,8 @@ ssize_t quic_receive(unsigned index, struct quic_peer *peer, uint8_t *bytes, uin
 void quic_answer(const struct quic_peer *peer, struct quic_batch batch);
 /* The same to the instance of a flow's socket. Returns how many bytes went. */
 uint32_t quic_pass_on(int fd, struct quic_batch batch);
-/* What has come from an instance, in as many datagrams as the kernel has joined; -1 with errno where nothing has. */
-ssize_t quic_receive_joined(int fd, uint8_t *bytes, uint32_t capacity, uint32_t *segment);
+/* What has come from an instance, in as many datagrams as the kernel has joined; -1 with errno where nothing has. `drops` are those
+ * that are counted. */
+ssize_t quic_receive_joined(int fd, uint32_t *drops, uint8_t *bytes, uint32_t capacity, uint32_t *segment);
 /* A socket of its own for a flow, -1 with errno where there is none. */
 int quic_connect(const uint8_t address[16], uint16_t port);

@@ -74,12 +74,20 @@ const QUIC_BYTES = {
   help: 'Bytes of QUIC datagrams, by where they went; held_back went nowhere, since the client had not shown that it is there.',
 } as const;
 
+const QUIC_DROPS = {
+  metric: 'quic_dropped_datagrams_total',
+  type: 'counter',
+  help: 'QUIC datagrams that the kernel dropped before the gateway read them, by where they went; those that it had joined count as one.',
+} as const;
+
 /** What else is counted of QUIC, by the native plane alone. */
 export const QUIC_FIGURES = {
   quicOpen: { metric: 'quic_open_flows', type: 'gauge', help: 'QUIC connections that are followed.' },
   quicBytesToInstances: { ...QUIC_BYTES, labels: { direction: 'to_instances' } },
   quicBytesToClients: { ...QUIC_BYTES, labels: { direction: 'to_clients' } },
   quicHeldBack: { ...QUIC_BYTES, labels: { direction: 'held_back' } },
+  quicDroppedToInstances: { ...QUIC_DROPS, labels: { direction: 'to_instances' } },
+  quicDroppedToClients: { ...QUIC_DROPS, labels: { direction: 'to_clients' } },
 } as const satisfies Record<string, Figure>;
 export type QuicFigure = keyof typeof QUIC_FIGURES;
 

@@ -23,6 +23,7 @@ const METRICS = {
   skerry_gateway_tls_connections_total: 'counter',
   skerry_gateway_quic_open_flows: 'gauge',
   skerry_gateway_quic_bytes_total: 'counter',
+  skerry_gateway_quic_dropped_datagrams_total: 'counter',
   skerry_gateway_quic_connections_total: 'counter',
   skerry_gateway_http_open_connections: 'gauge',
   skerry_gateway_http_requests_total: 'counter',
@@ -35,7 +36,14 @@ test('every figure of the gateway is told under its name, with labels of closed 
   tls.figures.bytesToClients = 2_000;
   for (const [index, outcome] of TLS_OUTCOMES.entries()) tls.outcomes[outcome] = 10 + index;
   const quic = {
-    figures: { quicOpen: 6, quicBytesToInstances: 3_000, quicBytesToClients: 4_000, quicHeldBack: 5_000 },
+    figures: {
+      quicOpen: 6,
+      quicBytesToInstances: 3_000,
+      quicBytesToClients: 4_000,
+      quicHeldBack: 5_000,
+      quicDroppedToInstances: 7,
+      quicDroppedToClients: 8,
+    },
     outcomes: { ...noQuicCounts().outcomes, forwarded: 70, stray: 80 },
   };
   const httpCounts = Object.fromEntries(
@@ -68,6 +76,8 @@ test('every figure of the gateway is told under its name, with labels of closed 
     'quic_bytes_total{direction="to_instances"} 3000',
     'quic_bytes_total{direction="to_clients"} 4000',
     'quic_bytes_total{direction="held_back"} 5000',
+    'quic_dropped_datagrams_total{direction="to_instances"} 7',
+    'quic_dropped_datagrams_total{direction="to_clients"} 8',
     ...QUIC_OUTCOMES.map(
       (outcome) => `quic_connections_total{outcome="${outcome}"} ${quic.outcomes[outcome]}`,
     ),

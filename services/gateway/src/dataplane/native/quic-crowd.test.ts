@@ -149,3 +149,36 @@ describe('a crowd of first packets', () => {
     });
   });
 });
+
+describe('what the kernel drops', () => {
+  /** More than it keeps of what is not read. */
+  const [COUNT, BYTES] = [400, 60_000];
+  const large = Array.from({ length: COUNT }, () => new Uint8Array(BYTES));
+
+  test('is counted, of what clients send', async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    await whileItStands(world, () => client.sendAll(large, world.ports.https, '127.0.0.1'));
+    // It is told with what comes next.
+    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
+    const dropped = () => world.native.stats().quic.figures.quicDroppedToInstances;
+    await until(() => world.count('stray') + dropped() === COUNT);
+    assert.ok(dropped() > 0);
+  });
+
+  test('is counted, of what instances send', async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    client.send(hello(NAME_A), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 1);
+    const { from } = world.instanceA.heard[0]!;
+    await whileItStands(world, () => world.instanceA.sendAll(large, from.port, from.address));
+    const figures = () => world.native.stats().quic.figures;
+    await until(() => {
+      world.instanceA.send(Uint8Array.of(1), from.port, from.address);
+      return figures().quicDroppedToClients > 0;
+    });
+    const read = () => Math.floor((figures().quicHeldBack + figures().quicBytesToClients) / BYTES);
+    await until(() => read() + figures().quicDroppedToClients === COUNT);
+  });
+});

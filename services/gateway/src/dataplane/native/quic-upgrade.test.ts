@@ -15,6 +15,7 @@ import {
   instanceInitial,
   openQuicWorld,
   short,
+  whileItStands,
 } from './testing/quic-world.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'skerry-quic-'));
@@ -29,8 +30,11 @@ describe('a gateway that replaces another', () => {
     const { http: httpPort, https: httpsPort } = world.ports;
     await using proven = await Datagrams.open('127.0.0.1');
     await using unproven = await Datagrams.open('::1');
+    const large = Array.from({ length: 400 }, () => new Uint8Array(60_000));
+    await whileItStands(world, () => proven.sendAll(large, httpsPort, '127.0.0.1'));
     proven.send(hello(NAME_A), httpsPort, '127.0.0.1');
     await until(() => world.instanceA.heard.length === 1);
+    assert.ok(world.native.stats().quic.figures.quicDroppedToInstances > 0);
     const { from: provenFrom } = world.instanceA.heard[0]!;
     world.instanceA.send(instanceInitial(id(9)), provenFrom.port, provenFrom.address);
     await proven.take(1);
@@ -81,6 +85,7 @@ describe('a gateway that replaces another', () => {
       proven.send(hello(NAME_A, id(number)), httpsPort, '127.0.0.1');
       await until(() => world.instanceB.heard.length === number - 18);
     }
+    assert.equal(second.stats().quic.figures.quicDroppedToInstances, 0, 'the first has counted them');
   });
 
   test('one without QUIC takes none', async () => {
