@@ -11,6 +11,11 @@ bool quic_id_is(const struct quic_id *id, struct id other) {
   return id->length == other.length && memcmp(id->bytes, other.bytes, id->length) == 0;
 }
 
+bool quic_peer_is(const struct quic_peer *peer, const struct quic_peer *other) {
+  return peer->port == other->port && peer->socket == other->socket &&
+         memcmp(&peer->address, &other->address, sizeof peer->address) == 0;
+}
+
 bool quic_flow_is_answered_by(const struct quic_flow *flow, const struct packet *packet, const uint8_t *bytes, uint32_t length) {
   for (unsigned i = 0; i < flow->learnt_count; i++) {
     const struct quic_id *id = &flow->learnt[i].id;

@@ -58,5 +58,7 @@ struct quic_flow {
 
 void quic_id_set(struct quic_id *id, struct id from);
 bool quic_id_is(const struct quic_id *id, struct id other);
+/* Whether both are one socket of a client, which speaks to one of ours. */
+bool quic_peer_is(const struct quic_peer *peer, const struct quic_peer *other);
 /* Whether a datagram of the client bears an id that the instance chose. */
 bool quic_flow_is_answered_by(const struct quic_flow *flow, const struct packet *packet, const uint8_t *bytes, uint32_t length);

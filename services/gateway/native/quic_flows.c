@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "options.h"
 #include "quic_backlog.h"
+#include "quic_early.h"
 #include "quic_index.h"
 #include "quic_lists.h"
 #include "quic_turn.h"
@@ -104,6 +105,7 @@ static void open_flow(struct quic_flow *flow, struct route *route, const uint8_t
   for (uint32_t i = 0; undecided && i < undecided->held_count; i++)
     forward(flow, undecided->held[i].bytes, undecided->held[i].length);
   forward(flow, bytes, length);
+  quic_early_give(flow);
   quic_lists_forget_undecided(flow);
 }
 
@@ -141,8 +143,8 @@ static void decide(struct quic_flow *flow, struct flight *flight, const uint8_t 
     case HELLO_NO_NAME: refuse(flow, QUIC_NO_SERVER_NAME, QUIC_UNRECOGNIZED_NAME); break;
     case HELLO_MALFORMED: refuse(flow, QUIC_MALFORMED, QUIC_DECODE_ERROR); break;
     default:
-      /* What does not authenticate leaves nothing behind. */
-      if (!flight->is_begun) give_up(flow, QUIC_STRAY);
+      /* What does not authenticate leaves no flow behind. */
+      if (!flight->is_begun) quic_lists_end(flow);
       else if (!keep(flow, flight)) give_up(flow, QUIC_CROWDED_OUT);
       else hold(flow, bytes, length);
   }
@@ -190,12 +192,22 @@ static void move(const struct heard *heard, const struct quic_flow *old) {
   make_room();
 }
 
+/* RFC 9000 section 7.2. */
+static bool has_first_id(const struct heard *heard) { return heard->packet.destination.length >= MIN_FIRST_ID_BYTES; }
+
+/* It is of no flow: of early data, there may be one soon. */
+static void leave(const struct heard *heard) {
+  bool is_early = heard->packet.type == PACKET_ZERO_RTT && has_first_id(heard);
+  if (!is_early || !quic_early_keep(heard->peer, heard->packet.destination, heard->bytes, heard->length)) count(QUIC_STRAY);
+}
+
 static void begin(const struct heard *heard) {
   static struct flight flight;
   struct quic_flow *flow = create(heard->peer, &heard->packet);
   if (!flow) return;
   memset(&flight, 0, offsetof(struct flight, bytes));
   decide(flow, &flight, heard->bytes, heard->length);
+  if (!flight.is_begun) leave(heard);
   make_room();
 }
 
@@ -230,12 +242,12 @@ static void begin_or_decide(const struct heard *heard) {
   else count(QUIC_STRAY);
 }
 
-/* RFC 9000 sections 7.2 and 14.1. Early data may stand before an Initial packet in its datagram. */
+/* RFC 9000 section 14.1. Early data may stand before an Initial packet in its datagram. */
 static bool may_begin(const struct heard *heard) {
   if (heard->length < MIN_CLIENT_DATAGRAM_BYTES) return false;
   if (heard->packet.type == PACKET_UNKNOWN_VERSION) return true;
   if (heard->packet.type != PACKET_INITIAL && heard->packet.type != PACKET_ZERO_RTT) return false;
-  return heard->packet.destination.length >= MIN_FIRST_ID_BYTES;
+  return has_first_id(heard);
 }
 
 static void hear(const struct heard *heard) {
@@ -243,7 +255,7 @@ static void hear(const struct heard *heard) {
   uint64_t *crowded_out = &stats->quic_outcomes[QUIC_CROWDED_OUT];
   if (flow && flow->state != FLOW_UNDECIDED) pass_on(flow, heard);
   else if (!flow && !may_begin(heard) && !quic_index_find_moved(heard->peer, &heard->packet, heard->bytes, heard->length))
-    count(QUIC_STRAY);
+    leave(heard);
   else if (!quic_backlog_add(heard->peer, heard->bytes, heard->length, crowded_out)) count(QUIC_CROWDED_OUT);
 }
 
@@ -351,6 +363,7 @@ void quic_flows_answered(struct quic_flow *flow, uint32_t events) {
 }
 
 void quic_flows_expire(void) {
+  quic_early_expire();
   for (enum quic_state state = FLOW_UNDECIDED; state < FLOW_ENDED; state++) {
     struct quic_flow *flow;
     while ((flow = quic_lists_first(state))) {
@@ -364,7 +377,7 @@ void quic_flows_expire(void) {
 }
 
 uint32_t quic_flows_next_due_ms(void) {
-  uint32_t due = UINT32_MAX;
+  uint32_t due = quic_early_next_due_ms();
   for (enum quic_state state = FLOW_UNDECIDED; state < FLOW_ENDED; state++) {
     const struct quic_flow *first = quic_lists_first(state);
     if (!first) continue;

@@ -33,15 +33,11 @@ static bool is_at(const struct quic_flow *flow, const struct quic_peer *peer) {
   return memcmp(&flow->peer.address, &peer->address, sizeof peer->address) == 0;
 }
 
-static bool is_from(const struct quic_flow *flow, const struct quic_peer *peer) {
-  return flow->peer.port == peer->port && flow->peer.socket == peer->socket && is_at(flow, peer);
-}
-
 bool quic_index_add(struct quic_flow *flow) {
   struct quic_flow **bucket = &near[near_of(&flow->peer)], **address = &here[here_of(&flow->peer)];
   unsigned count = 0;
   for (const struct quic_flow *other = *bucket; other; other = other->next_near)
-    if (is_from(other, &flow->peer)) count++;
+    if (quic_peer_is(&other->peer, &flow->peer)) count++;
   if (count >= MAX_FLOWS_PER_PEER) return false;
   flow->next_near = *bucket;
   *bucket = flow;
@@ -97,7 +93,7 @@ struct quic_flow *quic_index_find(const struct quic_peer *peer, const struct pac
   unsigned count = 0;
   if (packet->type > PACKET_RETRY && packet->type != PACKET_SHORT) return NULL;
   for (struct quic_flow *flow = near[near_of(peer)]; flow; flow = flow->next_near) {
-    if (!is_from(flow, peer)) continue;
+    if (!quic_peer_is(&flow->peer, peer)) continue;
     if (has_first_id(flow, packet) || quic_flow_is_answered_by(flow, packet, bytes, length)) return flow;
     if (flow->state == FLOW_UNDECIDED) continue;
     only = flow;

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TEST_CACHE } from '../dataplane/native/testing/built.ts';
 import { randomFrom } from '../tls/testing/fuzz.ts';
-import { helloMessage } from '../tls/testing/hello.ts';
+import { helloMessage, joined } from '../tls/testing/hello.ts';
 import { MAX_QUIC_HELLO_BYTES } from './crypto-stream.ts';
 import { MAX_INITIALS } from './initial-reader.ts';
 import { VERSION_1, VERSION_2 } from './packet.ts';
 import { cutAt, inDatagrams, mutateFlight, shuffled } from './testing/flights.ts';
-import { initialDatagram } from './testing/initials.ts';
+import { cryptoFrame, DESTINATION, initialDatagram, longHead, padded, varint } from './testing/initials.ts';
 import { buildNativeReader, type Flight, readHere, readNatively } from './testing/native-reader.ts';
 import { REAL_FLIGHTS } from './testing/real-flights.ts';
 
@@ -61,6 +61,24 @@ for (const [how, path] of Object.entries(paths)) {
       assert.deepEqual(
         [kinds.get('server_name'), kinds.get('need_more'), kinds.get('malformed')],
         [2 * hello.length + 2, 1, 2],
+      );
+    });
+
+    test('agree that early data alone says nothing, and that it may come before the hello', async () => {
+      const early = joined(
+        longHead(0xd0, VERSION_1, DESTINATION, DESTINATION),
+        varint(20),
+        new Uint8Array(20),
+      );
+      const hello = initialDatagram([cryptoFrame(0, helloMessage({ serverName: NAME }))]);
+      const alone = [early, padded(early)];
+      const kinds = await compare(path, [...alone.map((one) => [one]), ...alone.map((one) => [one, hello])]);
+      assert.deepEqual(
+        [...kinds],
+        [
+          ['unread', 2],
+          ['server_name', 2],
+        ],
       );
     });
 

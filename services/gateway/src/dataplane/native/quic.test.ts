@@ -58,17 +58,6 @@ describe('QUIC by name', () => {
     assert.equal(world.native.stats().quic.figures.quicOpen, 4);
   });
 
-  test('early data may stand before the Initial packet in its datagram; alone it begins nothing', async () => {
-    await using world = await openQuicWorld();
-    await using client = await Datagrams.open('127.0.0.1');
-    const early = joined(longHead(0xd0, VERSION_1, id(9), CLIENT), Uint8Array.of(30), new Uint8Array(30));
-    client.send(padded(early), world.ports.https, '127.0.0.1');
-    await until(() => world.count('stray') === 1);
-    const both = joined(early, hello(NAME_A));
-    client.send(both, world.ports.https, '127.0.0.1');
-    assert.deepEqual(await world.instanceA.take(1), [both]);
-  });
-
   test('who is not routed hears so at once, in both versions', async () => {
     await using world = await openQuicWorld({ answerTimeoutMs: 1_000 });
     await using client = await Datagrams.open('127.0.0.1');
