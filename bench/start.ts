@@ -19,12 +19,23 @@ const IDLE_MS = 40_000;
 const READY_MS = 300_000;
 const MIB = 1024;
 
-/** Commands that a person waits for. The last one asks a core node that is not there. */
-const COMMANDS: readonly (readonly string[])[] = [
-  ['--help'],
-  ['key', 'list'],
-  ['instance', 'list', '--all', '--core', 'http://127.0.0.1:9'],
-];
+const LIST = ['instance', 'list', '--all', '--core'] as const;
+/** Commands that a person waits for. The last two ask a core node: one that is not there, and one that has no instances. */
+const commandsOf = (coreUrl: string): Readonly<Record<string, readonly string[]>> => ({
+  'skerry --help': ['--help'],
+  'skerry key list': ['key', 'list'],
+  'skerry instance list': [...LIST, 'http://127.0.0.1:9'],
+  'skerry instance list, answered': [...LIST, coreUrl],
+});
+const NO_INSTANCES = {
+  instances: [],
+  pagination: { total: 0, page: 1, per_page: 100, total_pages: 1 },
+  cursor: '0',
+  next_cursor: null,
+};
+/** Answers each request so, in a process of its own: the bench waits for its runs without an event loop. */
+const ANSWERING = `require('node:http').createServer((_, answer) => answer.end(${JSON.stringify(JSON.stringify(NO_INSTANCES))}))
+  .listen(0, '127.0.0.1', function () { process.send(this.address().port) })`;
 const COMMAND_GOAL: Goal = { of: 'ratio', most: 6 };
 const SERVING_GOAL: Goal = { of: 'median', most: 5 };
 const MEMORY_GOAL: Goal = { of: 'median', most: 600 };
@@ -44,12 +55,26 @@ function measureRun(args: readonly string[], home: string): number {
   return ((secondsOfChildren() - before) * 1000) / RUNS;
 }
 
-function benchCommands(figures: Figures, home: string): void {
+async function benchCommands(figures: Figures, home: string): Promise<void> {
+  const core = spawn(process.execPath, ['-e', ANSWERING], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  try {
+    const [port] = (await once(core, 'message')) as [number];
+    measureCommands(figures, home, Object.entries(commandsOf(`http://127.0.0.1:${port}`)));
+  } finally {
+    await end(core);
+  }
+}
+
+function measureCommands(
+  figures: Figures,
+  home: string,
+  commands: readonly [name: string, args: readonly string[]][],
+): void {
   const bares: number[] = [];
-  const own = COMMANDS.map((): number[] => []);
+  const own = commands.map((): number[] => []);
   for (let round = 0; round <= COMMAND_ROUNDS; round++) {
     const bare = measureRun(['-e', '0'], home);
-    const costs = COMMANDS.map((args) => measureRun([COMMAND, ...args], home));
+    const costs = commands.map(([, args]) => measureRun([COMMAND, ...args], home));
     // The first round fills the compile cache.
     if (round === 0) continue;
     bares.push(bare);
@@ -60,9 +85,8 @@ function benchCommands(figures: Figures, home: string): void {
   figures.group('CPU time of a command');
   const bareName = 'node -e 0';
   figures.add(bareName, 'ms', bares);
-  COMMANDS.forEach((args, index) => {
+  commands.forEach(([name], index) => {
     const values = own[index]!.map((cost, round) => cost / bares[round]!);
-    const name = `skerry ${args.slice(0, 2).join(' ')}`;
     figures.add(name, 'ms', own[index]!, { ratio: { to: bareName, values }, goal: COMMAND_GOAL });
   });
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { answering } from '../packages/client/src/testing/answering.ts';
 import { openBundles } from '../packages/kit/src/modules/bundles.ts';
 import { listSources, ROOT } from './source.ts';
 
@@ -72,4 +74,42 @@ test('the bundled command line says what its sources say', () => {
       assert.deepEqual([stdout, stderr, status], [source.stdout, source.stderr, source.status]);
     }
   }
+});
+
+/** Tells at its end what a process has loaded: modules, and parts of Node. What is beside no package finds its library in its bundle. */
+const TELL_LOADED = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from 'node:module';
+  const urls = [];
+  registerHooks({
+    resolve: (name, context, next) => name === 'typebox/schema'
+      ? { url: '${pathToFileURL(join(made, 'typebox-schema.mjs'))}', format: 'module', shortCircuit: true }
+      : next(name, context),
+    load: (url, context, next) => { urls.push(url); return next(url, context); },
+  });
+  process.on('exit', () => console.error(JSON.stringify({ urls, parts: process.moduleLoadList })));
+`)}`;
+
+test('a command that asks a core node loads neither fetch nor curves, which take longer than all else of it', async () => {
+  const pagination = { total: 0, page: 1, per_page: 100, total_pages: 1 };
+  await using node = await answering({
+    '/api/v0/instances': [{ instances: [], pagination, cursor: '0', next_cursor: null }],
+  });
+  const bundle = fileURLToPath(openBundles(MODULES, list)(COMMAND, MAIN.href) ?? '');
+  const args = [bundle, 'instance', 'list', '--all', '--json', '--core', node.url];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--import', TELL_LOADED, ...args], {
+    env: { PATH: process.env.PATH, SKERRY_HOME: join(made, 'home') },
+  });
+  assert.deepEqual([JSON.parse(stdout), node.asked.length], [[], 1]);
+  const { urls, parts } = JSON.parse(stderr) as { urls: string[]; parts: string[] };
+  assert.ok(parts.some((part) => part.endsWith(' http')));
+  assert.deepEqual(
+    parts.filter((part) => /undici|http2/.test(part)),
+    [],
+  );
+  const own = urls.filter((url) => url.startsWith(pathToFileURL(made).href));
+  assert.ok(own.length > 5);
+  assert.deepEqual(
+    own.filter((url) => /^\/\/ .*\/@noble\/curves\//m.test(readFileSync(fileURLToPath(url), 'utf8'))),
+    [],
+  );
 });

@@ -1,7 +1,9 @@
 import type { Signer } from '@skerry/client';
 import { CoreClient } from '@skerry/client/core-client';
+import { askTextBy } from '@skerry/client/request';
 import { type SkerryPaths, skerryPaths } from '@skerry/kit/paths';
 import type { NetworkService } from '@skerry/protocol/api/core/node';
+import { askOverHttp } from './ask.ts';
 import type { Environment } from './config.ts';
 import { type ChosenNetwork, chooseNetwork } from './networks/choose.ts';
 import { createServiceFinder, isLoopback } from './networks/services.ts';
@@ -47,6 +49,7 @@ function describeElsewhere({ name, network: { core } }: ChosenNetwork): string |
 
 export async function createContext(sources: ContextSources, options: GlobalOptions): Promise<Context> {
   const { environment, stdin, output } = sources;
+  askTextBy(askOverHttp);
   const paths = skerryPaths(environment);
   const network = chooseNetwork({ options, environment, networks: await loadNetworks(paths.config) });
   if (network.warning !== undefined) output.note(network.warning);

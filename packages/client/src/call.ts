@@ -10,7 +10,7 @@ import {
 import { AppError, createParser, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 import { type TArray, type TObject, type TSchema, Type } from '@skerry/protocol/type';
 import type { ReadPlace } from './read-place.ts';
-import { type RequestOptions, readRefusal, request } from './request.ts';
+import { type RequestOptions, readRefusal, request, requestText, type TextAnswer } from './request.ts';
 
 type Part<Name extends string, Has, T> = Has extends object
   ? Record<never, never> extends T
@@ -74,27 +74,35 @@ function requestOptionsOf(
   };
 }
 
-/**
- * Asks for an operation, and leaves the reading of its answer to the caller: for bytes and streams. Throws what the service refuses
- * with, or UPSTREAM_UNAVAILABLE.
- */
-export async function callRaw<O extends Operation>(
+async function callBy<O extends Operation, Answer extends Omit<TextAnswer, 'text'>>(
+  ask: (url: string, options: RequestOptions) => Promise<Answer>,
   baseUrl: string,
   operation: O,
   input: CallInput<O>,
-  options: CallOptions = {},
-): Promise<Response> {
+  options: CallOptions,
+): Promise<Answer> {
   const { place } = options;
-  let headers: Headers | undefined;
+  let headers: TextAnswer['headers'] | undefined;
   try {
     const url = urlOfCall(baseUrl, operation, input);
-    const response = await request(url, requestOptionsOf(operation, input as Sending, options));
+    const response = await ask(url, requestOptionsOf(operation, input as Sending, options));
     ({ headers } = response);
     return response;
   } finally {
     place?.noteAnswer(operation, headers);
   }
 }
+
+/**
+ * Asks for an operation, and leaves the reading of its answer to the caller: for bytes and streams. Throws what the service refuses
+ * with, or UPSTREAM_UNAVAILABLE.
+ */
+export const callRaw = <O extends Operation>(
+  baseUrl: string,
+  operation: O,
+  input: CallInput<O>,
+  options: CallOptions = {},
+): Promise<Response> => callBy(request, baseUrl, operation, input, options);
 
 /** A schema that lets fields through which it does not name: a newer service may answer more. */
 function openOf(schema: unknown): unknown {
@@ -137,7 +145,7 @@ const isRefusal = (body: unknown): boolean => {
   return status === 'error' && isErrorCode(code);
 };
 
-async function readAnswer(operation: Operation, response: Response): Promise<unknown> {
+async function readAnswer(operation: Operation, response: TextAnswer): Promise<unknown> {
   const form = operation.answers[response.status];
   const from = `${operation.method} ${response.url}`;
   const text = await response.text();
@@ -163,7 +171,8 @@ export async function call<O extends Operation>(
   input: CallInput<O>,
   options: CallOptions = {},
 ): Promise<AnswerOf<O>> {
-  return (await readAnswer(operation, await callRaw(baseUrl, operation, input, options))) as AnswerOf<O>;
+  const answer = await callBy(requestText, baseUrl, operation, input, options);
+  return (await readAnswer(operation, answer)) as AnswerOf<O>;
 }
 
 /** A row of a list that has not the form that the contract says. */
@@ -212,7 +221,7 @@ export async function callRows<O extends Operation, List extends ListOf<AnswerOf
   options: CallOptions = {},
 ): Promise<AnswerOf<O> & { readonly unreadable: readonly UnreadableRow[] }> {
   const { page, parse } = rowsIn(operation, list);
-  const answer = await readAnswer(page, await callRaw(baseUrl, page as O, input, options));
+  const answer = await readAnswer(page, await callBy(requestText, baseUrl, page as O, input, options));
   const unreadable: UnreadableRow[] = [];
   const rows = (fieldsOf(answer)[list] as readonly unknown[]).filter((row) => {
     try {

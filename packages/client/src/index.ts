@@ -57,7 +57,15 @@ export {
   recomputeInstancesDigest,
   recomputeMessagesDigest,
 } from './recompute-digest.ts';
-export { type RequestOptions, readRefusal, request } from './request.ts';
+export {
+  type AskText,
+  askTextBy,
+  type RequestOptions,
+  readRefusal,
+  request,
+  type Sent,
+  type TextAnswer,
+} from './request.ts';
 export {
   type ComputedScores,
   computeScores,

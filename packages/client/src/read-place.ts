@@ -19,7 +19,7 @@ export class ReadPlace {
   }
 
   /** @param headers of the answer; left out where none came: what was sent may be stored all the same, which only the primary knows */
-  noteAnswer({ method }: Pick<Operation, 'method'>, headers?: Headers): void {
+  noteAnswer({ method }: Pick<Operation, 'method'>, headers?: Pick<Headers, 'get'>): void {
     if (method === 'GET') return;
     const told = headers?.get(LAST_EVENT_HEADER) ?? '';
     this.#event = NUMBER.test(told) ? Math.max(this.#event ?? 0, Number(told)) : undefined;

@@ -3,15 +3,16 @@ import { AppError } from './errors.ts';
 import { recoverPersonalSigner } from './evm/personal-sign.ts';
 import { parseIpv6Prefix } from './instance-address.ts';
 import { LIMITS } from './limits.ts';
+import { HASH64_PATTERN } from './network-form/item-hash.ts';
 import { createParser } from './schema.ts';
-import { type Static, Type } from './type.ts';
+import { NodeProofView } from './views.ts';
 
 /**
  * How a node proves that its key answers at a place: at the URL that it announces, and at one address inside its /64. Whoever
  * wants to know sends a challenge of its own; the node signs a text (EIP-191) that names itself, the place and the challenge.
  * So no proof is of use for another node, another place, or to answer another question.
  */
-export const NODE_PROOF_PATH = '/status/proof';
+
 /** Where the address inside the prefix answers. A port of its own: the node's other ones may be anybody's on its machine. */
 export const NODE_PROOF_PORT = 4029;
 /** Real proofs have about 300 bytes. */
@@ -19,7 +20,7 @@ export const NODE_PROOF_BYTES_MAX = 8 * 1024;
 
 /** No message of any chain begins so. */
 const PROOF_DOMAIN = 'net-node-proof';
-const CHALLENGE = /^[0-9a-f]{64}$/;
+const CHALLENGE = new RegExp(HASH64_PATTERN);
 /** The group after the /64: instances and programs have 1 and 3. */
 const KIND_NODE = 0xffff;
 
@@ -62,15 +63,6 @@ export interface NodeProofClaim {
 /** What is signed. */
 export const nodeProofText = ({ nodeId, place, challenge }: NodeProofClaim) =>
   [PROOF_DOMAIN, nodeId, place, challenge].join('\n');
-
-/** What a node answers at `NODE_PROOF_PATH?challenge=`. */
-export const NodeProofView = Type.Object({
-  node_id: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-  place: Type.String({ maxLength: LIMITS.urlChars, description: 'the URL or address that is proved' }),
-  challenge: Type.String({ pattern: CHALLENGE.source }),
-  signature: Type.String({ pattern: '^0x[0-9a-f]{130}$' }),
-});
-export type NodeProofView = Static<typeof NodeProofView>;
 
 const parseProof = createParser(NodeProofView, 'proof');
 

@@ -166,3 +166,14 @@ export const NETWORK_EVENTS = {
   ),
 };
 export type NetworkEvent = Static<(typeof NETWORK_EVENTS)[keyof typeof NETWORK_EVENTS]>;
+
+export const NODE_PROOF_PATH = '/status/proof';
+
+/** What a node answers at `NODE_PROOF_PATH?challenge=` (node-proof.ts). */
+export const NodeProofView = Type.Object({
+  node_id: Hash,
+  place: Type.String({ maxLength: LIMITS.urlChars, description: 'the URL or address that is proved' }),
+  challenge: Hash,
+  signature: Type.String({ pattern: '^0x[0-9a-f]{130}$' }),
+});
+export type NodeProofView = Static<typeof NodeProofView>;

@@ -1,6 +1,6 @@
 import { Reason } from '../../content/network.ts';
-import { NODE_PROOF_PATH, NodeProofView } from '../../node-proof.ts';
 import { type Static, Type } from '../../type.ts';
+import { NODE_PROOF_PATH, NodeProofView } from '../../views.ts';
 import { type Api, orNull, text } from '../operation.ts';
 
 /** The shapes that deployed tools read. What deployed nodes do not say is optional. */

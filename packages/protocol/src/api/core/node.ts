@@ -1,6 +1,6 @@
 import { LIMITS } from '../../limits.ts';
-import { NODE_PROOF_PATH, NodeProofView } from '../../node-proof.ts';
 import { type Static, Type } from '../../type.ts';
+import { NODE_PROOF_PATH, NodeProofView } from '../../views.ts';
 import { type Api, orNull, text } from '../operation.ts';
 import { answersAlways, answersFromMemory, reads } from './common/declare.ts';
 

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Sent } from '@skerry/client/request';
+import { askOverHttp } from './ask.ts';
+
+let asked: { line: string; length: string | undefined; body: string };
+let answer: (response: ServerResponse) => void;
+const server = createServer(async (request, response) => {
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  asked = { line: `${request.method} ${request.url}`, length: request.headers['content-length'], body };
+  answer(response);
+});
+let url = '';
+before(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const ask = (sent: Partial<Sent> = {}, path = '/a?b=c') =>
+  askOverHttp(`${url}${path}`, { method: 'GET', headers: {}, signal: AbortSignal.timeout(10_000), ...sent });
+
+test('it reads an answer as fetch does: status, headers, text', async () => {
+  answer = (response) => response.writeHead(404, { 'X-Last-Event': '7' }).end('\uFEFFé');
+  const [own, fetched] = await Promise.all([ask(), fetch(`${url}/a?b=c`)]);
+  for (const one of [own, fetched]) {
+    assert.deepEqual([one.status, one.ok, one.url], [404, false, `${url}/a?b=c`]);
+    assert.deepEqual([one.headers.get('x-last-event'), one.headers.get('X-None')], ['7', null]);
+    assert.equal(await one.text(), 'é');
+  }
+});
+
+test('a body is sent with its length, whatever the method', async () => {
+  answer = (response) => response.end('{}');
+  for (const method of ['POST', 'PUT', 'DELETE']) {
+    await ask({ method, body: '{"é":1}' });
+    assert.deepEqual(asked, { line: `${method} /a?b=c`, length: '8', body: '{"é":1}' });
+  }
+  await ask({ method: 'POST', body: new Uint8Array([65]) });
+  assert.deepEqual(asked, { line: 'POST /a?b=c', length: '1', body: 'A' });
+  const form = new FormData();
+  form.set('name', 'value');
+  await ask({ method: 'POST', body: form });
+  assert.match(asked.body, /name="name"\r\n\r\nvalue/);
+});
+
+test('a packed answer is unpacked, and a redirect is followed', async () => {
+  answer = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('packed'));
+  assert.equal(await (await ask()).text(), 'packed');
+  answer = (response) => {
+    if (asked.line.endsWith('/there')) response.end(asked.body);
+    else response.writeHead(307, { location: '/there' }).end();
+  };
+  const redirected = await ask({ method: 'POST', body: 'again' });
+  assert.deepEqual([await redirected.text(), redirected.url], ['again', `${url}/there`]);
+});
+
+test('it rejects where nobody answers, an answer is cut off, or its time is over', async () => {
+  const free = createServer().listen(0, '127.0.0.1');
+  await once(free, 'listening');
+  const { port } = free.address() as AddressInfo;
+  await new Promise((resolve) => free.close(resolve));
+  const sent = { method: 'GET', headers: {}, signal: AbortSignal.timeout(10_000) };
+  await assert.rejects(askOverHttp(`http://127.0.0.1:${port}`, sent), { code: 'ECONNREFUSED' });
+  answer = (response) => {
+    response.writeHead(200, { 'content-length': '9' }).write('cut');
+    setImmediate(() => response.destroy());
+  };
+  await assert.rejects(ask(), { code: 'ECONNRESET' });
+  const stop = new AbortController();
+  answer = (response) => {
+    response.writeHead(200, { 'content-length': '9' }).write('slow');
+    setImmediate(() => stop.abort());
+  };
+  await assert.rejects(ask({ signal: stop.signal }), { name: 'AbortError' });
+  await assert.rejects(ask({ signal: AbortSignal.abort() }), { name: 'AbortError' });
+});
