@@ -29,6 +29,10 @@ const TEST_PROGRAMS: Readonly<Record<string, string>> = {
   'systemd-notify': 'systemd',
 };
 
+/** Checked beside npm's; the package brings the library itself, whatever its version is called. */
+const SYSTEM_LIBRARY = { file: 'libsecp256k1.so', package: 'libsecp256k1-dev' } as const;
+const LIBRARY_DIRECTORIES = ['x86_64', 'aarch64'].map((machine) => `/usr/lib/${machine}-linux-gnu`);
+
 const DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
 
 function isInstalled(program: string): boolean {
@@ -42,12 +46,22 @@ function isInstalled(program: string): boolean {
   });
 }
 
+function isHere(name: string): boolean {
+  const paths = PYTHON_LIBRARIES[name]
+    ? libraryPaths(name)
+    : name === SYSTEM_LIBRARY.file
+      ? LIBRARY_DIRECTORIES.map((directory) => join(directory, name))
+      : undefined;
+  return paths ? paths.some((path) => existsSync(path)) : isInstalled(name);
+}
+
 /** Sees that the programs are there: as root on Debian they are installed, elsewhere it is said what to install. */
 export async function ensurePrograms(more: Readonly<Record<string, string>> = {}): Promise<void> {
-  const programs = { ...TEST_PROGRAMS, ...more, ...PYTHON_LIBRARIES };
-  const missing = Object.keys(programs).filter((name) =>
-    PYTHON_LIBRARIES[name] ? !libraryPaths(name).some((path) => existsSync(path)) : !isInstalled(name),
-  );
+  const programs: Readonly<Record<string, string>> = {
+    ...{ ...TEST_PROGRAMS, ...more, ...PYTHON_LIBRARIES },
+    [SYSTEM_LIBRARY.file]: SYSTEM_LIBRARY.package,
+  };
+  const missing = Object.keys(programs).filter((name) => !isHere(name));
   if (missing.length === 0) return;
   const packages = [...new Set(missing.map((program) => programs[program]!))];
   const install = ['install', '--yes', '--no-install-recommends', ...packages];

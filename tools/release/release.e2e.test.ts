@@ -132,7 +132,8 @@ describe('the command, installed by npm in an empty folder', () => {
     const engine = join(installed, 'node_modules/@skerry/protocol/dist/evm/secp256k1-node.js');
     const vrf = join(installed, 'node_modules/@skerry/protocol/dist/vrf/native.js');
     const found = [(await import(engine)).engine.name, (await (await import(vrf)).loadVrfEngine()).name];
-    assert.deepEqual(found, ['native', 'native']);
+    assert.ok(found[0] === 'system' || found[0] === 'native', found[0]);
+    assert.equal(found[1], 'native');
   });
 
   for (const [index, node] of NODES.entries()) {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import fc from 'fast-check';
@@ -8,9 +10,11 @@ import { personalSignDigest } from './personal-digest.ts';
 import { recoverPersonalSigner } from './personal-sign.ts';
 import { loadNativeEngine } from './secp256k1-node.ts';
 import { pureEngine } from './secp256k1-pure.ts';
+import { loadSystemEngine } from './secp256k1-system.ts';
 
+const system = loadSystemEngine();
 const native = loadNativeEngine();
-const engines = native ? [native, pureEngine] : [pureEngine];
+const engines = [system, native, pureEngine].filter((engine) => engine !== undefined);
 const hex = (bytes: Uint8Array) => `0x${bytesToHex(bytes)}`;
 const secretKey = fc
   .uint8Array({ minLength: 32, maxLength: 32 })
@@ -75,7 +79,21 @@ for (const engine of engines) {
   });
 }
 
-test('both engines agree on every signature, valid or not', () => {
+/** Where Debian, and what follows it, has libraries. */
+const LIBRARIES = `/usr/lib/${{ x64: 'x86_64', arm64: 'aarch64' }[process.arch as string]}-linux-gnu`;
+
+test('the library of the system is the one in use where there is one, and Node warns of nothing', () => {
+  const isHere =
+    existsSync(LIBRARIES) && readdirSync(LIBRARIES).some((name) => /^libsecp256k1\.so\.[1256]$/.test(name));
+  assert.equal(system !== undefined, isHere);
+  const code = `const { engine } = await import(${JSON.stringify(import.meta.resolve('./secp256k1-node.ts'))}); console.log(engine.name);`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+  });
+  assert.deepEqual([stdout.trim(), stderr], [engines[0]!.name, '']);
+});
+
+test('all engines agree on every signature, valid or not', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 65, maxLength: 65 }), fc.boolean(), (bytes, odd) => {
       bytes[64] = odd ? 28 : 27;

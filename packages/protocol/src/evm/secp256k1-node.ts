@@ -1,5 +1,6 @@
 import type { Secp256k1Engine } from './secp256k1-port.ts';
 import { pureEngine } from './secp256k1-pure.ts';
+import { loadSystemEngine } from './secp256k1-system.ts';
 
 interface NativeBindings {
   ecdsaRecover(
@@ -10,7 +11,7 @@ interface NativeBindings {
   ): Uint8Array;
 }
 
-/** Loads libsecp256k1 (about twenty times faster). The package's own fallback is avoided: ours is better kept. */
+/** Loads npm's libsecp256k1 (about twenty times faster). The package's own fallback is avoided: ours is better kept. */
 export function loadNativeEngine(): Secp256k1Engine | undefined {
   try {
     const { createRequire } = process.getBuiltinModule('node:module');
@@ -32,7 +33,7 @@ export function loadNativeEngine(): Secp256k1Engine | undefined {
 
 let chosen: Secp256k1Engine | undefined;
 const choose = (): Secp256k1Engine => {
-  chosen ??= loadNativeEngine() ?? pureEngine;
+  chosen ??= loadSystemEngine() ?? loadNativeEngine() ?? pureEngine;
   return chosen;
 };
 

@@ -6,6 +6,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import fc from 'fast-check';
 import { loadNativeEngine } from '../evm/secp256k1-node.ts';
 import { pureEngine } from '../evm/secp256k1-pure.ts';
+import { loadSystemEngine } from '../evm/secp256k1-system.ts';
 import { bytesToHex, hexToBytes } from '../hex.ts';
 import { recoverCompressedKey, verifyEcdsa, verifyEd25519 } from './curves.ts';
 
@@ -146,7 +147,9 @@ describe('ECDSA over secp256k1', () => {
   const numberOf = (bytes: Uint8Array) => BigInt(`0x${bytesToHex(bytes)}`);
 
   test('both engines recover the signer and agree with plain verification; n-s is taken with the other id', async () => {
-    const engines = [loadNativeEngine(), pureEngine].filter((engine) => engine !== undefined);
+    const engines = [loadSystemEngine(), loadNativeEngine(), pureEngine].filter(
+      (engine) => engine !== undefined,
+    );
     fc.assert(
       fc.property(secretKey, bytes32, fc.nat(511), (secret, digest, bit) => {
         const key = secp256k1.getPublicKey(secret);
