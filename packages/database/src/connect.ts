@@ -6,7 +6,7 @@ import { APPLICATION_NAME } from './holders.ts';
 import { type Reached, reachOf } from './hosts.ts';
 import { findLimits } from './limits.ts';
 import { connectWithPatience, ensureDatabase } from './reach.ts';
-import { CheckingClient } from './values.ts';
+import { CheckingClient } from './statements/values.ts';
 import { Watch } from './watch.ts';
 
 /** The name of the node's own database in the embedded server. */
@@ -96,6 +96,7 @@ export function createPool(
   const pool = new pg.Pool({
     ...connection,
     Client: CheckingClient,
+    onConnect: (client) => (client as CheckingClient).prepared.begin(client),
     application_name: APPLICATION_NAME,
     types: { getTypeParser },
     max: options.connectionsMax ?? POOL_CONNECTIONS_MAX,

@@ -1,4 +1,5 @@
 import { AppError } from '@skerry/protocol';
+import { isOutdated } from './statements/prepared.ts';
 
 /** SQLSTATE classes that waiting can cure: connection exceptions, insufficient resources, operator intervention. */
 const PASSING_CLASSES = ['08', '53', '57'];
@@ -36,9 +37,11 @@ export function asDatabaseError(error: unknown): AppError | undefined {
   if (!(error instanceof Error)) return undefined;
   if (error instanceof AggregateError)
     return error.errors.map(asDatabaseError).find((one) => one !== undefined);
-  const { code } = error as { code?: unknown };
+  const { code, routine } = error as { code?: unknown; routine?: unknown };
   const isAway =
-    (typeof code === 'string' && isPassingCode(code)) || CONNECTION_SENTENCES.test(error.message);
+    (typeof code === 'string' && isPassingCode(code)) ||
+    isOutdated({ code, routine }) ||
+    CONNECTION_SENTENCES.test(error.message);
   return isAway ? databaseAway(error) : undefined;
 }
 

@@ -11,6 +11,7 @@ export { withClient } from './reach.ts';
 export { BOUNDLESS, type DiskReserve, Reserve } from './reserve.ts';
 export { type ReadOutcome, Standby } from './standby.ts';
 export { lockForStart } from './start-lock.ts';
+export { prepared, textsOf } from './statements/prepared.ts';
+export { storableJson } from './statements/values.ts';
 export { inTransaction } from './transaction.ts';
-export { storableJson } from './values.ts';
 export { type CopyValue, createWrite, type Write, type Writer } from './write.ts';

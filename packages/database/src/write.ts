@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { Kysely, PostgresAdapter, PostgresDialect, type Transaction } from 'kysely';
 import type pg from 'pg';
 import { from } from 'pg-copy-streams';
-import { checkValues } from './values.ts';
+import { checkValues } from './statements/values.ts';
 
 /** Values that a row of COPY may have; an array becomes an array of texts. */
 export type CopyValue = string | number | boolean | null | readonly string[];

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { prepared } from '@skerry/database';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
 import { numberEvents, type Standing } from '../../notify/events/append.ts';
 import { addSteps, keepDigest } from '../../state/message-set.ts';
@@ -43,7 +44,11 @@ export async function closeBatch(
   { changedKeys, reconsider, steps, moves, lastEvent }: Done,
 ): Promise<BatchEnd> {
   const place = { mark: randomUUID(), lastEvent };
-  const { rows } = await sql<{ has_lined_up: boolean; seq: number | null; after: string | null }>`
+  const { rows } = await sql<{
+    has_lined_up: boolean;
+    seq: number | null;
+    after: string | null;
+  }>`${prepared(changedKeys, reconsider)}
     with lined_up as (${lineUp(changedKeys, reconsider)} returning true),
     kept as (${keepDigest(addSteps(digest, steps.map(stepOf)))}),
     numbered as (${lastEvent > lastSeq ? numberEvents(lastEvent) : sql`select`}),

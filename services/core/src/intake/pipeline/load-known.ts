@@ -1,3 +1,4 @@
+import { prepared, textsOf } from '@skerry/database';
 import type { MessageStatus, SyncFields, SyncKey } from '@skerry/protocol';
 import { syncKeyOf } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
@@ -40,9 +41,9 @@ const isKnown = (row: Found): row is Found & Row => row.status !== null;
 
 export async function loadKept(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Kept> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
-  const { rows } = await sql<Found>`
+  const { rows } = await sql<Found>`${prepared(hashes)}
     select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms, forgotten_by
-    from unnest(${hashes}::text[]) as k (item_hash) left join messages m on m.item_hash = k.item_hash
+    from unnest(${textsOf(hashes)}) as k (item_hash) left join messages m on m.item_hash = k.item_hash
     left join lateral (
       select array_agg(forget_hash order by forget_hash) as forgotten_by from forgets where target = k.item_hash
     ) f on true

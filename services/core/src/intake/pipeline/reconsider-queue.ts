@@ -1,3 +1,4 @@
+import { textsOf } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import type { StoredMessage } from '../stored.ts';
@@ -10,8 +11,8 @@ import type { StoredMessage } from '../stored.ts';
 /** Puts in line what hangs on keys, and the messages of hashes. */
 export const lineUp = (changedKeys: readonly string[], hashes: readonly string[]): RawBuilder<unknown> => sql`
   insert into reconsider (item_hash)
-  select item_hash from dependencies where key = any(${changedKeys}::text[])
-  union select item_hash from messages where item_hash = any(${hashes}::text[])
+  select item_hash from dependencies where key = any(${textsOf(changedKeys)})
+  union select item_hash from messages where item_hash = any(${textsOf(hashes)})
   on conflict do nothing`;
 
 /** @returns whether anything was put in line */

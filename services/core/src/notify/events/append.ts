@@ -1,4 +1,4 @@
-import { HOLD_IDLE_MS, type Writer } from '@skerry/database';
+import { HOLD_IDLE_MS, prepared, type Writer } from '@skerry/database';
 import type { NetworkEvent, SetDigest } from '@skerry/protocol';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
 import { MESSAGES } from '../../state/message-set.ts';
@@ -24,12 +24,10 @@ export interface Standing {
  * them; another table in the same statement would be read as of before the wait.
  */
 export async function lockEvents(trx: Transaction<Schema>): Promise<Standing> {
-  const { last_seq, count, sum } = await trx
-    .selectFrom('event_counter')
-    .innerJoin('digests', (join) => join.on('digests.name', '=', MESSAGES))
-    .select(['last_seq', 'digests.count', 'digests.sum', HOLD.as('hold')])
-    .forUpdate()
-    .executeTakeFirstOrThrow();
+  const { rows } = await sql<{ last_seq: number; count: number; sum: string }>`${prepared()}
+    select last_seq, d.count, d.sum, ${HOLD} from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
+    for update`.execute(trx);
+  const { last_seq, count, sum } = rows[0]!;
   return { lastSeq: last_seq, digest: { count, digest: sum } };
 }
 

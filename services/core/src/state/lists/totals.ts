@@ -1,3 +1,4 @@
+import { prepared } from '@skerry/database';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { meansIndex } from './driver.ts';
@@ -38,7 +39,7 @@ export async function countIn(
     add(singles, ALL, by);
     for (const label of labels) add(singles, label, by);
   }
-  const { rows } = await sql<{ a: string; total: number; heavy: boolean }>`
+  const { rows } = await sql<{ a: string; total: number; heavy: boolean }>`${prepared()}
     insert into totals (a, b, total) select a, ${ALL}, total
     from unnest(${[...singles.keys()]}::text[], ${[...singles.values()]}::bigint[]) as t (a, total) order by a
     on conflict (a, b) do update set total = totals.total + excluded.total
@@ -84,7 +85,7 @@ async function countPairs(
   }
   if (pairs.size === 0) return;
   const keys = [...pairs.keys()].map((key) => key.split(SEPARATOR) as [string, string]);
-  await sql`
+  await sql`${prepared()}
     insert into totals (a, b, total)
     select * from unnest(${keys.map(([a]) => a)}::text[], ${keys.map(([, b]) => b)}::text[], ${[...pairs.values()]}::bigint[])
     on conflict (a, b) do update set total = totals.total + excluded.total`.execute(trx);

@@ -1,3 +1,4 @@
+import { prepared, textsOf } from '@skerry/database';
 import { gathered } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
@@ -15,7 +16,7 @@ export interface ReadMessage {
 export type MessageReader = (hash: string) => Promise<ReadMessage | undefined>;
 
 /** More statements at a time make each of them wait for a processor; whoever comes meanwhile shares the next. */
-const GATHERING = { atOnce: 2, keysMax: 100 } as const;
+const GATHERING = { atOnce: 2, keysMax: 64 } as const;
 
 type Row = StoredMessage & { readonly shown: readonly Confirmation[] | null };
 
@@ -23,8 +24,10 @@ async function readMessages(
   db: Kysely<Schema>,
   hashes: readonly string[],
 ): Promise<ReadonlyMap<string, ReadMessage>> {
-  const { rows } = await sql<Row>`
-    select m.*, ${shownConfirmations} as shown from messages m where item_hash = any(${hashes})`.execute(db);
+  const { rows } = await sql<Row>`${prepared(hashes)}
+    select m.*, ${shownConfirmations} as shown from messages m where item_hash = any(${textsOf(hashes)})`.execute(
+    db,
+  );
   const messageOf = ({ shown, ...row }: Row): ReadMessage => ({
     row,
     confirmations: new Map([[row.item_hash, shown ?? []]]),

@@ -1,5 +1,7 @@
 import { AppError } from '@skerry/protocol';
-import { PrimaryClient, type Reached } from './hosts.ts';
+import type pg from 'pg';
+import { PrimaryClient, type Reached } from '../hosts.ts';
+import { isOutdated, Prepared } from './prepared.ts';
 
 /**
  * From here on a number is milliseconds since 1970, a size or a count, and whole. Times in seconds and measurements may
@@ -48,17 +50,36 @@ export const storableJson = (value: unknown): string =>
     typeof member === 'string' ? storableText(member) : member,
   );
 
-/** A client that refuses, before it is sent, what PostgreSQL would refuse after. */
+type Query = (...args: unknown[]) => unknown;
+
+/** A client that refuses, before it is sent, what PostgreSQL would refuse after, and keeps the plans of statements that ask for it (`prepared`). */
 export class CheckingClient extends PrimaryClient {
+  readonly prepared = new Prepared();
+
   constructor(config?: string | Reached) {
     super(config);
-    const { query } = this;
+    const query = this.query.bind(this) as Query;
     Object.assign(this, {
       query: (statement: unknown, values?: unknown, ...rest: unknown[]) => {
         const given = Array.isArray(values) ? values : (statement as { values?: unknown } | null)?.values;
         if (Array.isArray(given)) checkValues(given);
-        return (query as (...args: unknown[]) => unknown).call(this, statement, values, ...rest);
+        if (typeof statement !== 'string' || !Array.isArray(values)) return query(statement, values, ...rest);
+        const name = this.prepared.nameOf(statement);
+        return name === undefined
+          ? query(statement, values, ...rest)
+          : this.#queryPrepared(query, { name, text: statement, values });
       },
     });
+  }
+
+  async #queryPrepared(query: Query, statement: pg.QueryConfig): Promise<unknown> {
+    if (this.prepared.areOld()) await query('discard plans');
+    try {
+      return await query(statement);
+    } catch (error) {
+      // The next connection prepares it as it is now.
+      if (isOutdated(error as object)) this.end().catch(() => {});
+      throw error;
+    }
   }
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import fc from 'fast-check';
-import { asDatabaseError } from './failure.ts';
-import { createTestDatabase, type TestDatabase } from './testing/database.ts';
+import { asDatabaseError } from '../failure.ts';
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts';
+import { createWrite } from '../write.ts';
 import { storableJson, storableText } from './values.ts';
-import { createWrite } from './write.ts';
 
 interface Schema {
   things: { id: number; text: string | null; data: unknown };
