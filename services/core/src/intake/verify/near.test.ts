@@ -34,19 +34,35 @@ test('one that comes alone is verified where it is read; a crowd, and what comes
   const verify = () => verifier.verify(body, NOW);
   const alone = await verify();
   assert.deepEqual([state.given, alone], [0, await inlineVerifier.verify(body, NOW)]);
-  // It took 1 ms, so that the next 9 belong to whoever asks.
+  // It took all that was left over; what has come back since is enough for one more.
   const go = Promise.withResolvers<void>();
   state.go = go.promise;
   const crowd = [verify(), verify(), verify()];
-  assert.equal(state.given, 3);
+  assert.equal(state.given, 2);
   nowMs += 1_000;
   crowd.push(verify());
-  assert.equal(state.given, 4, 'it gathers with those that are away');
+  assert.equal(state.given, 3, 'it gathers with those that are away');
   go.resolve();
   for (const one of await Promise.all(crowd)) assert.deepEqual(one, alone);
   nowMs += 1_000;
   await verify();
-  assert.equal(state.given, 4);
+  assert.equal(state.given, 3);
+});
+
+test('a few that come together are verified where they are read, as far as this thread has time left over', async () => {
+  const { state, threads } = createThreads();
+  let nowMs = 0;
+  // Each takes a quarter of a millisecond.
+  await using verifier = verifyNear(threads, () => (nowMs += 0.25));
+  const verify = () => verifier.verify(bodyOf('small'), NOW);
+  await Promise.all(Array.from({ length: 4 }, verify));
+  assert.equal(state.given, 0);
+  nowMs += 3;
+  await Promise.all(Array.from({ length: 4 }, verify));
+  assert.equal(state.given, 1, 'a tenth of 3 ms, and what was left, is enough for three');
+  nowMs += 1_000;
+  await Promise.all(Array.from({ length: 7 }, verify));
+  assert.equal(state.given, 2, 'no more than a millisecond is left over');
 });
 
 test('what is wrong is told as by the threads; large bodies are theirs, and all once it is closed', async () => {
