@@ -87,9 +87,35 @@ function groupOf(digits: string): string {
   return from === 0 ? digits : digits.slice(from);
 }
 
+const [ZERO, ONE, COLON] = [48, 49, 58];
+
+/** The three groups of an id in one piece, where none begins with a zero, which its group does not show. */
+function tailOf(id: string): string | undefined {
+  const [a, b, c] = [id.charCodeAt(0), id.charCodeAt(4), id.charCodeAt(8)];
+  if (a === ZERO || b === ZERO || c === ZERO) return undefined;
+  return String.fromCharCode(
+    a,
+    id.charCodeAt(1),
+    id.charCodeAt(2),
+    id.charCodeAt(3),
+    COLON,
+    b,
+    id.charCodeAt(5),
+    id.charCodeAt(6),
+    id.charCodeAt(7),
+    COLON,
+    c,
+    id.charCodeAt(9),
+    id.charCodeAt(10),
+    ONE,
+  );
+}
+
 /** The address an instance has on a node; "" where the node has no network. A million of them are asked for when a plan begins. */
 export function addressOn({ node, addressHead }: NodeLoad, instanceId: string): string {
   if (addressHead === null) return '';
+  const tail = tailOf(instanceId);
+  if (tail !== undefined) return addressHead + tail;
   const [first, second] = [instanceId.slice(0, 4), instanceId.slice(4, 8)];
   // A run of zeros is written in another way (RFC 5952), and wherever it is longest.
   if (first === '0000' || second === '0000') return instanceAddress(node.ipv6Prefix!, instanceId).guest;
