@@ -2,7 +2,6 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { nodeFlagsOf } from '../../devnet/src/plan.ts';
 import { type NodeProcess, startNode } from '../../services/core/src/testing/node.ts';
 
 const SETTINGS = { SKERRY_CORE_RATE_LIMITS: 'no', SKERRY_CORE_GOSSIP: 'no' };
@@ -21,9 +20,7 @@ export class Processes implements AsyncDisposable {
   /** Starts one more, with these roles, and gives where it answers. */
   async start(roles: string): Promise<string> {
     const settings = { ...SETTINGS, SKERRY_CORE_ROLES: roles };
-    // As `npm start` starts it: how much memory new objects have decides how often and how long all stands still.
-    const execArgv = [...process.execArgv, ...nodeFlagsOf('core')];
-    const started = await startNode(this.#home, this.#databaseUrl, settings, { execArgv });
+    const started = await startNode(this.#home, this.#databaseUrl, settings);
     this.#started.push(started);
     return started.url;
   }
