@@ -8,7 +8,8 @@ import { createLogger } from '@skerry/kit';
 import type { Database } from '../../packages/database/src/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../../packages/database/src/testing/database.ts';
 import { startTcpTestServer } from '../../packages/database/src/testing/tcp-server.ts';
-import { VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
+import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/build-addon.ts';
+import { type PrepareBatches, VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
 import { createHttpLink } from '../../services/core/src/peers/sync/link.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { MIGRATIONS } from '../../services/core/src/testing/core.ts';
@@ -21,6 +22,7 @@ import { ingest } from '../messages/intake.ts';
 
 const log = createLogger('bench', 'error');
 const POLL_MS = 20;
+const COMPILE_MS = 120_000;
 const SETTINGS = {
   SKERRY_CORE_GOSSIP: 'no',
   SKERRY_CORE_RATE_LIMITS: 'no',
@@ -28,6 +30,9 @@ const SETTINGS = {
 };
 /** What a message is written to. */
 const COPIED = ['messages', 'message_tags', 'shapes', 'totals', 'events', 'digests', 'dependencies'];
+
+/** Where what checks many signatures at once is compiled before anything is measured: a node does it once, and keeps it. */
+const addonIn = (directory: string) => join(directory, 'addon');
 
 const secondsSince = (startMs: number) => (performance.now() - startMs) / 1000;
 
@@ -59,8 +64,12 @@ async function takeIn(database: Database<Schema>, bodies: readonly Buffer[]): Pr
 }
 
 /** Every signature on every core, and nothing else. */
-async function checkAll(bodies: readonly Buffer[], meter: Meter): Promise<Spent> {
-  await using verifier = new VerifierPool({ workers: availableParallelism(), log });
+async function checkAll(
+  bodies: readonly Buffer[],
+  meter: Meter,
+  prepareBatches?: PrepareBatches,
+): Promise<Spent> {
+  await using verifier = new VerifierPool({ workers: availableParallelism(), log, prepareBatches });
   const now = Math.floor(Date.now() / 1000);
   await verifier.verifyAll(bodies.slice(0, 5_000), now);
   return await meter.measure(() => verifier.verifyAll(bodies, now));
@@ -107,10 +116,11 @@ async function sync(
   directory: string,
   meter: Meter,
 ): Promise<Spent & { readySeconds: number }> {
-  const source = await startNode(join(directory, 'full'), full.url, SETTINGS);
+  const settings = { ...SETTINGS, SKERRY_CORE_CACHE_DIR: addonIn(directory) };
+  const source = await startNode(join(directory, 'full'), full.url, settings);
   const startMs = performance.now();
   const peers = { SKERRY_CORE_PEERS: source.url };
-  const joined = await startNode(join(directory, 'empty'), empty.url, { ...SETTINGS, ...peers });
+  const joined = await startNode(join(directory, 'empty'), empty.url, { ...settings, ...peers });
   try {
     const link = createHttpLink(joined.url);
     const readySeconds = secondsSince(startMs);
@@ -127,6 +137,22 @@ async function sync(
 function takeSpent(figures: Figures, name: string, count: number, spent: Spent): void {
   figures.add(name, '/s', count / spent.seconds);
   figures.add(`${name}, CPU time of a message`, 'µs', (spent.processorSeconds * 1e6) / count);
+}
+
+/** Signatures one by one, and as a node checks them: in batches. @returns the latter */
+async function checkBoth(
+  take: (name: string, spent: Spent) => void,
+  bodies: readonly Buffer[],
+  directory: string,
+  meter: Meter,
+): Promise<Spent> {
+  const cores = availableParallelism();
+  take(`signatures alone, one by one, on ${cores} cores`, await checkAll(bodies, meter));
+  const prepareBatches: PrepareBatches = (signal) => buildBatchAddon(addonIn(directory), signal);
+  await prepareBatches(AbortSignal.timeout(COMPILE_MS));
+  const checked = await checkAll(bodies, meter, prepareBatches);
+  take(`signatures alone, on ${cores} cores`, checked);
+  return checked;
 }
 
 /** An empty node from a full one with every signature checked, against `pg_dump | psql` of the same database. */
@@ -149,8 +175,7 @@ export async function benchTransfer(figures: Figures, count: number): Promise<vo
   figures.group(`${count} messages to an empty node, every signature checked`);
   const take = (name: string, spent: Spent) => takeSpent(figures, name, count, spent);
   take('taken in, one by one', await meter.measure(() => takeIn(full, bodies)));
-  const checked = await checkAll(bodies, meter);
-  take(`signatures alone, on ${availableParallelism()} cores`, checked);
+  const checked = await checkBoth(take, bodies, directory, meter);
   const synced = await sync(full, empty, count, directory, meter);
   figures.add('an empty node, until it is ready', 's', synced.readySeconds);
   take('an empty node takes all', synced);
