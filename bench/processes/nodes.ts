@@ -1,12 +1,17 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type NodeProcess, startNode } from '../../services/core/src/testing/node.ts';
 
 const SETTINGS = { SKERRY_CORE_RATE_LIMITS: 'no', SKERRY_CORE_GOSSIP: 'no' };
 
-/** Processes of one core node on one database, which end together. */
+/** Those that stood still have missed some of their leases. */
+const AWAKE_WITHIN_MS = 30_000;
+const ASK_EVERY_MS = 50;
+
+/** Processes of one core node on one database, which stand still and end together. */
 export class Processes implements AsyncDisposable {
   readonly #home: string;
   readonly #databaseUrl: string;
@@ -25,7 +30,21 @@ export class Processes implements AsyncDisposable {
     return started.url;
   }
 
+  /** What others measure meanwhile has the machine for itself. */
+  pause(): void {
+    for (const { child } of this.#started) child.kill('SIGSTOP');
+  }
+
+  /** Resolves when all serve again. */
+  async resume(): Promise<void> {
+    for (const { child } of this.#started) child.kill('SIGCONT');
+    const signal = AbortSignal.timeout(AWAKE_WITHIN_MS);
+    for (const { url } of this.#started)
+      while (!(await fetch(`${url}/health`, { signal })).ok) await delay(ASK_EVERY_MS, undefined, { signal });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.resume();
     for (const one of this.#started) await one.end('SIGTERM');
   }
 }

@@ -1,13 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startTestServer } from '@skerry/database/testing';
+import { createTestDatabase, startTestServer } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { createBodies } from '../data-set/signed-bodies.ts';
 import { type Figures, quantile, tell } from '../measure/figures.ts';
 import { benchCommits } from './commits.ts';
 import { postAll, readWhile, spend } from './load.ts';
 import { Processes, startBare } from './nodes.ts';
+
+const log = createLogger('bench', 'error');
 
 const ROUNDS = 3;
 const FILLED = 1_000;
@@ -17,6 +19,8 @@ const READERS = 50;
 const READ_EVERY_MS = 100;
 const RATE = 500;
 const SECONDS = 4;
+/** Processes that stood still have missed their timers. */
+const WARM_SECONDS = 1;
 const READ_GOAL_MS = 5;
 const ALL = 'answer,write,deliver,index';
 const REST = 'write,deliver,index';
@@ -29,6 +33,8 @@ const DURABLE = {
 interface Subject {
   readonly name: string;
   readonly urls: readonly string[];
+  /** Stand still while it is another one's turn. */
+  readonly processes?: Processes;
 }
 
 interface Readable extends Subject {
@@ -45,7 +51,10 @@ async function inTurns<S extends Subject, T>(
   for (let round = 0; round <= ROUNDS; round++) {
     for (let i = 0; i < subjects.length; i++) {
       const index = (i + round) % subjects.length;
-      const one = await run(subjects[index]!, `${round}-${index}-${subjects.length}`);
+      const subject = subjects[index]!;
+      await subject.processes?.resume();
+      const one = await run(subject, `${round}-${index}-${subjects.length}`);
+      subject.processes?.pause();
       if (round > 0) found[index]!.push(one);
     }
     tell(`round ${round} of ${ROUNDS}`);
@@ -57,6 +66,7 @@ async function benchReads(figures: Figures, subjects: readonly Readable[]): Prom
   const found = await inTurns(subjects, async ({ urls, hashes }, tag) => {
     const reading = { hashes, readers: READERS, everyMs: READ_EVERY_MS };
     const bodies = createBodies(RATE * SECONDS, `reads-${tag}`);
+    await readWhile(urls, reading, { bodies: createBodies(RATE * WARM_SECONDS, `warm-${tag}`), rate: RATE });
     let timesMs: number[] = [];
     const spent = await spend(async () => {
       timesMs = await readWhile(urls, reading, { bodies, rate: RATE });
@@ -115,27 +125,41 @@ async function benchIngest(figures: Figures, subjects: readonly Subject[]): Prom
   });
 }
 
+/** A node of one process that does everything, or of one for each of these sets of roles; where those are that answer. */
+async function startFilled(
+  stack: AsyncDisposableStack,
+  home: string,
+  serverUrl: string,
+  roles: readonly string[],
+) {
+  const database = stack.use(await createTestDatabase({ serverUrl, log }));
+  const processes = stack.use(new Processes(home, database.url));
+  const urls: string[] = [];
+  for (const one of roles) urls.push(await processes.start(one));
+  const answering = urls.filter((_, at) => /answer/.test(roles[at]!));
+  const filled = await postAll(answering, createBodies(FILLED, 'filled'), SENDERS);
+  processes.pause();
+  return { processes, urls: answering, hashes: filled.hashes };
+}
+
 async function benchServing(figures: Figures, directory: string): Promise<void> {
-  await using server = await startTestServer(createLogger('bench', 'error'), DURABLE);
-  await using processes = new Processes(directory, server.url);
-  const whole = await processes.start(ALL);
-  await processes.start(REST);
-  const answering = [await processes.start('answer'), await processes.start('answer')];
-  tell('four processes serve');
-  await using bare = await startBare(server.url);
-  const filled = createBodies(FILLED, 'filled');
-  const { hashes } = await postAll([whole], filled, SENDERS);
-  const one = { name: 'one process', urls: [whole], hashes };
-  const two = { name: 'two answering processes', urls: answering, hashes };
-  await benchReads(figures, [
-    one,
-    two,
-    { name: 'three answering processes', urls: [whole, ...answering], hashes },
-    { name: 'a bare server', urls: [bare.url], ...(await postAll([bare.url], filled, SENDERS)) },
-  ]);
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestServer(log, DURABLE));
+  const start = (name: string, roles: readonly string[]) =>
+    startFilled(stack, join(directory, name), server.url, roles);
+  const one = { name: 'one process', ...(await start('one', [ALL])) };
+  const two = {
+    name: 'two answering processes',
+    ...(await start('two', [REST, 'answer', 'answer'])),
+  };
+  const three = { name: 'three answering processes', ...(await start('three', [ALL, 'answer', 'answer'])) };
+  tell('three nodes, of seven processes, serve');
+  const bare = stack.use(await startBare(server.url));
+  const { hashes } = await postAll([bare.url], createBodies(FILLED, 'filled'), SENDERS);
+  await benchReads(figures, [one, two, three, { name: 'a bare server', urls: [bare.url], hashes }]);
   await benchIngest(figures, [
     one,
-    { name: 'one that answers, the other roles apart', urls: [answering[0]!] },
+    { ...two, name: 'one that answers, the other roles apart', urls: two.urls.slice(0, 1) },
     two,
   ]);
 }
