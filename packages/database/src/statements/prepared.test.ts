@@ -55,6 +55,12 @@ describe('statements that come again and again', () => {
     });
   });
 
+  test('are answered also where they are asked with a callback, as a pool asks', async () => {
+    const text = '/* prepared */ select name from islands where name = $1';
+    assert.deepEqual((await database.pool.query(text, ['island 7'])).rows, [{ name: 'island 7' }]);
+    await assert.rejects(database.pool.query(`${text} and nonsense`, ['island 7']), { code: '42703' });
+  });
+
   test('whose columns have changed since: fail as when the database is away, and once', async () => {
     await using other = await openPool<{ islands: { name: string } }>(
       { connectionString: database.url },

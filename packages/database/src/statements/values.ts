@@ -51,6 +51,8 @@ export const storableJson = (value: unknown): string =>
   );
 
 type Query = (...args: unknown[]) => unknown;
+/** As `pg.Pool.query` asks. */
+type Callback = (error: unknown, result?: unknown) => void;
 
 /** A client that refuses, before it is sent, what PostgreSQL would refuse after, and keeps the plans of statements that ask for it (`prepared`). */
 export class CheckingClient extends PrimaryClient {
@@ -60,14 +62,16 @@ export class CheckingClient extends PrimaryClient {
     super(config);
     const query = this.query.bind(this) as Query;
     Object.assign(this, {
-      query: (statement: unknown, values?: unknown, ...rest: unknown[]) => {
+      query: (statement: unknown, values?: unknown, callback?: Callback) => {
         const given = Array.isArray(values) ? values : (statement as { values?: unknown } | null)?.values;
         if (Array.isArray(given)) checkValues(given);
-        if (typeof statement !== 'string' || !Array.isArray(values)) return query(statement, values, ...rest);
-        const name = this.prepared.nameOf(statement);
-        return name === undefined
-          ? query(statement, values, ...rest)
-          : this.#queryPrepared(query, { name, text: statement, values });
+        const name =
+          typeof statement === 'string' && Array.isArray(values) && this.prepared.nameOf(statement);
+        if (!name) return query(statement, values, callback);
+        const result = this.#queryPrepared(query, { name, text: statement, values });
+        if (!callback) return result;
+        result.then((found) => callback(undefined, found), callback);
+        return undefined;
       },
     });
   }
