@@ -78,6 +78,8 @@ interface Tally {
   /** A line each. */
   failed: string[];
   skipped: string[];
+  /** What did not pass in a process that files share; each file ran again by itself, and that counts. */
+  again: string[];
 }
 
 /** Files whose processes may take as long. */
@@ -120,7 +122,7 @@ const accounts = new CpuAccounts();
 const spent: Spent[] = [];
 let database: CpuMeter | undefined;
 const directory = await makeRunDirectory();
-const tally: Tally = { passed: 0, failed: [], skipped: [] };
+const tally: Tally = { passed: 0, failed: [], skipped: [], again: [] };
 /** What runs now. */
 const running = new Set<string>();
 const stop = new AbortController();
@@ -143,7 +145,8 @@ async function runTogether(paths: readonly string[], limitMs: number): Promise<F
   const title = `\n${paths.join('\n')} (${(outcome.elapsedMs / 1000).toFixed(1)} s, ${outcome.cpuSeconds.toFixed(1)} CPU s)`;
   if (!isCounted) {
     say(`${title}\nfailed in one process; each runs again in its own: ${outcome.failed.join('; ')}`);
-    // It may pass by itself: then this is all that is ever told of it.
+    // It may pass by itself: then this, and a line at the end, is all that is ever told of it.
+    tally.again.push(...outcome.failed);
     for (const error of outcome.errors) say(`  ${error}`);
     return outcome;
   }
@@ -193,6 +196,7 @@ function finish(): never {
   const cpu = tellCpu();
   const seconds = Math.round((performance.now() - startMs) / 1000);
   for (const what of tally.skipped) say(`NOT RUN HERE: ${what}`);
+  for (const what of tally.again) say(`RAN AGAIN: ${what}`);
   for (const what of tally.failed) say(`FAILED: ${what}`);
   say(`\n${quick.length} quick and ${endToEnd.length + machines.length} end-to-end files in ${seconds} s`);
   say(`${tally.passed} passed, ${tally.failed.length} failed, ${tally.skipped.length} skipped`);
