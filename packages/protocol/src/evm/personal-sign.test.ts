@@ -93,6 +93,12 @@ test('the library of the system is the one in use where there is one, and Node w
   assert.deepEqual([stdout.trim(), stderr], [engines[0]!.name, '']);
 });
 
+test('no engine ends the process over a recovery id that nobody checked', () => {
+  const ones = new Uint8Array(64).fill(1);
+  for (const engine of engines)
+    assert.equal(engine.recover(ones.subarray(32), ones, 5 as 0), undefined, engine.name);
+});
+
 test('all engines agree on every signature, valid or not', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 65, maxLength: 65 }), fc.boolean(), (bytes, odd) => {

@@ -93,6 +93,8 @@ function createEngine(ffi: Ffi, functions: Functions): Secp256k1Engine {
   return {
     name: 'system',
     recover(givenDigest, givenRs, recoveryId) {
+      // The library ends the process where it is asked for another recovery id.
+      if (recoveryId !== 0 && recoveryId !== 1) return undefined;
       if (givenDigest.length !== DIGEST_BYTES || givenRs.length !== RS_BYTES) return undefined;
       bytes.set(givenRs, AT.rs);
       bytes.set(givenDigest, AT.digest);

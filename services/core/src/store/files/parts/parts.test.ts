@@ -205,6 +205,15 @@ describe('in an object store', () => {
     assert.deepEqual([await countObjects(), await countPieces()], [0, 0]);
   });
 
+  test('many small parts do not fill the store with objects: beyond a number the file begins anew', async () => {
+    const pieces = createS3Pieces(s3.settings);
+    const options = { db: database.kysely, pieces, now: Date.now, piecesMax: 3 };
+    const place = new SharedPlace(options);
+    for (let at = 0; at < 3; at++) assert.equal(await place.write('a', at, bytesOf('x')), at + 1);
+    await assert.rejects(place.write('a', 3, bytesOf('x')), { code: 'RATE_LIMITED' });
+    assert.deepEqual([await place.received('a'), await countObjects(), await countPieces()], [0, 0, 0]);
+  });
+
   test('where an object is lost, the file begins anew', async () => {
     const place = openPlace();
     await place.write('a', 0, bytesOf('abcd'));

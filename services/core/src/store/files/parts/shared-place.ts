@@ -17,6 +17,9 @@ export interface Pieces {
 
 /** Of a file that comes, so much is in memory, and is lost with its process. */
 const PIECE_BYTES = 4 * 1024 * 1024;
+/** Of one file: three times as many as the largest needs. Each part that ends early leaves a smaller one. */
+const PIECES_MAX = 4_096;
+const RETRY_AFTER_SECONDS = 10;
 /** Pieces of files that are gone, looked for whenever a part begins. */
 const LEFT_OVER_MAX = 100;
 
@@ -49,6 +52,8 @@ export interface SharedPlaceOptions {
   readonly now: () => number;
   /** PIECE_BYTES by default. */
   readonly pieceBytes?: number;
+  /** PIECES_MAX by default. */
+  readonly piecesMax?: number;
 }
 
 /**
@@ -79,11 +84,20 @@ export class SharedPlace implements PartsPlace {
   }
 
   async write(name: string, before: number, source: AsyncIterable<Buffer>): Promise<number> {
-    const { pieceBytes = PIECE_BYTES } = this.#options;
+    const { pieceBytes = PIECE_BYTES, piecesMax = PIECES_MAX } = this.#options;
     const file = await this.#begin(name);
     await this.#removeLeftOver();
     let received = before;
+    let count = (await this.#listPieces(file)).length;
     for await (const chunks of gather(source, pieceBytes)) {
+      if (++count > piecesMax) {
+        await this.remove(name);
+        throw new AppError(
+          'RATE_LIMITED',
+          `a file may come in ${piecesMax} pieces; send it from its beginning, in larger parts`,
+          { details: { retry_after: RETRY_AFTER_SECONDS } },
+        );
+      }
       // Another process went on with it, or removed it: what is there now is what counts.
       if (!(await this.#add(file, received, chunks))) return this.received(name);
       received += bytesOf(chunks);
@@ -103,12 +117,7 @@ export class SharedPlace implements PartsPlace {
       .returning('file')
       .executeTakeFirst();
     if (!gone) return;
-    const pieces = await db
-      .selectFrom('pieces_of_files')
-      .select('piece')
-      .where('file', '=', gone.file)
-      .execute();
-    await this.#removePieces(pieces);
+    await this.#removePieces(await this.#listPieces(gone.file));
   }
 
   async *#readAll(name: string): AsyncGenerator<Buffer> {
@@ -130,6 +139,11 @@ export class SharedPlace implements PartsPlace {
       }
       yield* chunks;
     }
+  }
+
+  /** Those that are meant to come among them. */
+  #listPieces(file: string): Promise<{ piece: string }[]> {
+    return this.#options.db.selectFrom('pieces_of_files').select('piece').where('file', '=', file).execute();
   }
 
   async #begin(name: string): Promise<string> {
