@@ -20,6 +20,8 @@ const PIECE_BYTES = 4 * 1024 * 1024;
 /** Of one file: three times as many as the largest needs. Each part that ends early leaves a smaller one. */
 const PIECES_MAX = 4_096;
 const RETRY_AFTER_SECONDS = 10;
+/** Whoever sent the last part waits for it. */
+const REMOVED_AT_ONCE = 16;
 /** Pieces of files that are gone, looked for whenever a part begins. */
 const LEFT_OVER_MAX = 100;
 
@@ -178,7 +180,8 @@ export class SharedPlace implements PartsPlace {
   async #removePieces(found: readonly { readonly piece: string }[]): Promise<void> {
     const { db, pieces } = this.#options;
     if (found.length === 0) return;
-    for (const { piece } of found) await pieces.remove(piece);
+    for (let at = 0; at < found.length; at += REMOVED_AT_ONCE)
+      await Promise.all(found.slice(at, at + REMOVED_AT_ONCE).map(({ piece }) => pieces.remove(piece)));
     const removed = found.map(({ piece }) => piece);
     await db.deleteFrom('pieces_of_files').where('piece', 'in', removed).execute();
   }
