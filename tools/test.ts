@@ -58,6 +58,11 @@ const QUICK_LANES = 2;
 /** Ending everything may take this long at most. */
 const END_LIMIT_MS = 30_000;
 
+/** At the end so many errors are told again, each as far as this. */
+const ERRORS_TOLD_MAX = 4;
+const ERROR_LINES_MAX = 20;
+const firstLinesOf = (text: string) => text.split('\n').slice(0, ERROR_LINES_MAX).join('\n');
+
 const secondsOf = (value: string | undefined) => (value === undefined ? undefined : Number(value) * 1000);
 const fileLimitMs = secondsOf(values['file-limit']);
 const idleLimitMs = secondsOf(values['idle-limit']);
@@ -77,6 +82,8 @@ interface Tally {
   passed: number;
   /** A line each. */
   failed: string[];
+  /** Why, as far as tests said so. */
+  errors: string[];
   skipped: string[];
   /** What did not pass in a process that files share; each file ran again by itself, and that counts. */
   again: string[];
@@ -122,7 +129,7 @@ const accounts = new CpuAccounts();
 const spent: Spent[] = [];
 let database: CpuMeter | undefined;
 const directory = await makeRunDirectory();
-const tally: Tally = { passed: 0, failed: [], skipped: [], again: [] };
+const tally: Tally = { passed: 0, failed: [], errors: [], skipped: [], again: [] };
 /** What runs now. */
 const running = new Set<string>();
 const stop = new AbortController();
@@ -152,6 +159,7 @@ async function runTogether(paths: readonly string[], limitMs: number): Promise<F
   }
   tally.passed += outcome.passed;
   tally.failed.push(...outcome.failed);
+  tally.errors.push(...outcome.errors);
   tally.skipped.push(...outcome.skipped);
   say(`${title}\n${outcome.output.trimEnd()}`);
   return outcome;
@@ -197,6 +205,8 @@ function finish(): never {
   const seconds = Math.round((performance.now() - startMs) / 1000);
   for (const what of tally.skipped) say(`NOT RUN HERE: ${what}`);
   for (const what of tally.again) say(`RAN AGAIN: ${what}`);
+  // Whoever sees the closing lines alone, as of a run elsewhere, is to know why.
+  for (const error of tally.errors.slice(0, ERRORS_TOLD_MAX)) say(firstLinesOf(error));
   for (const what of tally.failed) say(`FAILED: ${what}`);
   say(`\n${quick.length} quick and ${endToEnd.length + machines.length} end-to-end files in ${seconds} s`);
   say(`${tally.passed} passed, ${tally.failed.length} failed, ${tally.skipped.length} skipped`);

@@ -25,6 +25,7 @@ import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/
 import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
 import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
+import { readLastChange } from './last-change.ts';
 import { type MessageDraft, requestMessage } from './message.ts';
 import { ReadPlace } from './read-place.ts';
 import { request } from './request.ts';
@@ -70,6 +71,9 @@ const FILE_TIMEOUT_MS = 3_600_000;
 const LIST_PAGE_SIZE = 100;
 /** The longest that a program may take, and some time for its start. */
 const RUN_TIMEOUT_MS = (LIMITS.programTimeoutSecondsMax + 120) * 1000;
+
+/** Of a clock that is right; nodes take more, for clocks that are not. */
+const AHEAD_SECONDS_MAX = LIMITS.futureSeconds / 2;
 
 /** What an owner asks of a webhook of its own. */
 const WEBHOOK_ACTIONS = {
@@ -123,11 +127,15 @@ export class CoreClient<S extends AskedSigner = Signer> {
   }
 
   /**
-   * A change of an instance, dated after the last one that the caller knows of: within one second, the resolution of a
-   * timestamp, the item hash would decide which of two changes counts.
+   * A change, dated after the last one that the caller knows of: within one second, the resolution of a timestamp, the item hash
+   * would decide which of two changes counts.
+   * @param after Unix seconds
    */
-  #signChange(draft: MessageDraft, after = 0): Promise<string> {
-    const timestamp = Math.max(Math.floor(Date.now() / 1000), after + 1);
+  async #signChange(draft: MessageDraft, after = 0): Promise<string> {
+    const now = Math.floor(Date.now() / 1000);
+    const timestamp = Math.max(now, Math.floor(after) + 1);
+    // Whoever changes one thing many times a second runs ahead of the clock, and would be refused at some time.
+    if (timestamp - now > AHEAD_SECONDS_MAX) await new Promise((resolve) => setTimeout(resolve, 1000));
     return this.#sign({ ...draft, timestamp });
   }
 
@@ -136,8 +144,17 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return this.#call(NODE_API.getInfo, {});
   }
 
+  /** What changes an aggregate or a post is dated after the last change of it that the node knows of, where it has no time of its own. */
   async postMessage(draft: MessageDraft): Promise<SubmittedMessage> {
-    return this.#call(MESSAGES_API.submitMessage, { body: await this.#sign(draft) });
+    const { timestamp } = draft;
+    const body =
+      timestamp === undefined
+        ? await this.#signChange(
+            draft,
+            await readLastChange(this.url, draft, this.signer.address, this.#options),
+          )
+        : await this.#sign(draft);
+    return this.#call(MESSAGES_API.submitMessage, { body });
   }
 
   /** Takes messages of the signer back: instances end, programs run no more, files are not kept for it. */

@@ -1,4 +1,5 @@
 import { call } from '@skerry/client/call';
+import { pause } from '@skerry/kit';
 import { NODE_API, type NodeConfigView } from '@skerry/protocol/api/compute/node';
 import { CREDIT_API, type CreditStatusView } from '@skerry/protocol/api/credit';
 import { ASIDE } from './gateway.ts';
@@ -72,6 +73,29 @@ export async function findComputeAbility(url: string | undefined): Promise<Abili
   } catch {
     return { machines: true, programs: true, text: UNKNOWN };
   }
+}
+
+/** The scheduler looks at a node that just came up within this time, or something is wrong with it. */
+const RUNNER_WAIT_MS = 10_000;
+const RUNNER_LOOK_MS = 50;
+
+/**
+ * Resolves once the core node has been told of nodes that run programs, or after ten seconds: the scheduler tells it a moment after
+ * all daemons serve, and a program that is called before is refused.
+ */
+export async function waitForRunners(coreUrl: string, signal: AbortSignal): Promise<void> {
+  const [{ NETWORK_LISTS_API }, { NETWORK_POST }] = await Promise.all([
+    import('@skerry/protocol/api/core/deployed/lists'),
+    import('@skerry/protocol/forms'),
+  ]);
+  const query = { contentTypes: NETWORK_POST.runners, pagination: 1 };
+  const untilMs = performance.now() + RUNNER_WAIT_MS;
+  do {
+    const told = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, ASIDE).catch(
+      () => undefined,
+    );
+    if (told !== undefined && told.messages.length > 0) return;
+  } while (performance.now() < untilMs && (await pause(RUNNER_LOOK_MS, signal)));
 }
 
 /** How many virtual machines run on a node; 0 where it does not answer. */

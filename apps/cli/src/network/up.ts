@@ -6,7 +6,7 @@ import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { LOCAL } from '../networks/store.ts';
-import { countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
+import { countRunning, findComputeAbility, findCreditAbility, waitForRunners } from './ability.ts';
 import { findConsoleUrl } from './console-url.ts';
 import { listenForStop, SIGINT_EXIT_CODE, untilAborted } from './stop.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -55,9 +55,18 @@ function checkCores(cores: number): number {
   throw new AppError('INVALID_PARAMETERS', `--cores must be 1 to ${CORES_MAX}, not ${cores}`);
 }
 
-async function welcome(context: Context, devnet: Devnet, dataDir: string, terminal: Terminal): Promise<void> {
+async function welcome(
+  context: Context,
+  devnet: Devnet,
+  dataDir: string,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<void> {
   const { output } = context;
   const ability = await findComputeAbility(devnet.urls.compute);
+  // What is said to be up can be used.
+  if (ability.programs && devnet.urls.core && devnet.urls.scheduler)
+    await waitForRunners(devnet.urls.core, signal);
   const credit = await findCreditAbility(devnet.urls.credit);
   const { urls, coreUrls, failures } = devnet;
   const { name } = context.network;
@@ -108,7 +117,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     terminal.say(renderFarewell(0));
     return EXIT.ok;
   }
-  await welcome(context, devnet, dataDir, terminal);
+  await welcome(context, devnet, dataDir, terminal, stop.signal);
   terminal.say(
     devnet.chain
       ? `messages are confirmed on a chain at ${devnet.chain.url}`

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { createSigner, type Signer } from '@skerry/client';
+import { CoreClient, createSigner, type Signer } from '@skerry/client';
 import { createTestCore, type TestCore } from '../testing/core.ts';
 
 const T0 = 1_700_000_000;
@@ -38,6 +38,19 @@ describe('aggregates', () => {
       [Date.parse(view.created), Date.parse(view.last_updated)],
       [(T0 + 10) * 1000, (T0 + 30) * 1000],
     );
+  });
+
+  test('of changes that a client sends one after another, the last one counts, also within a second', async () => {
+    const client = new CoreClient({ url: await core.listen(), signer: owner });
+    const post = await client.postMessage({ type: 'POST', content: { type: 'note', content: { n: 0 } } });
+    for (let n = 1; n <= 6; n++) {
+      await client.postMessage({ type: 'AGGREGATE', content: { key: 'profile', content: { n } } });
+      const amend = { type: 'amend', ref: post.item_hash, content: { n } };
+      await client.postMessage({ type: 'POST', content: amend });
+    }
+    assert.deepEqual((await read()).content, { n: 6 });
+    const amended = await core.get(`/posts.json?hashes=${post.item_hash}`);
+    assert.deepEqual(amended.body.posts[0].content, { n: 6 });
   });
 
   test('of one second, the greater item hash counts', async () => {
