@@ -142,6 +142,7 @@ function filterChains(names: NetworkNames, lanOpen: boolean, openNetworks: reado
     meta l4proto { icmp, ipv6-icmp } accept
     ct direction reply ct state established,related accept
     oifname . meta l4proto . th dport @allowed accept
+    meta l4proto tcp ct state established reject with tcp reset
     drop
   }
   chain out_of_node {

@@ -125,6 +125,12 @@ export class Machine implements AsyncDisposable {
     return seenAs(await this.run(process.execPath, '-e', code));
   }
 
+  /** Says something all the time over a connection to one that greets; `ECONNRESET` is among the lines once that is refused. */
+  async talksTo(host: string, port: number): Promise<readonly string[]> {
+    const code = `const s = require('net').connect(${port}, '${host}'); s.once('data', () => { console.log('open'); setInterval(() => s.write('x'), 50); }); s.on('error', ({ code }) => { console.log(code); process.exit(); })`;
+    return this.watch(process.execPath, '-e', code);
+  }
+
   /** Whether no ping is answered. */
   async isSilent(address: string, ...args: string[]): Promise<boolean> {
     return !(await this.pings(address, '-W', '1', ...args));

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { until } from '@skerry/kit/testing/until';
 import { run } from '../host/run.ts';
 import { guestLinkOf, placeOf } from '../instances/place.ts';
 import { AddressBook } from '../network/address-book.ts';
@@ -152,7 +153,10 @@ async function scenario(): Promise<void> {
   step(`rules changed in ${(performance.now() - sinceMs).toFixed(0)} ms`);
   assert.equal(await far.greets(NODE4, wider.hostPorts[8443]!), FAR4);
   assert.equal(await far.greetsUdp(NODE4, wider.hostPorts[8443]!), FAR4);
+  const talks = [await far.talksTo(NODE4, wider.hostPorts[8443]!), await far.talksTo(a.guest, 8443)];
   await network.add(a);
+  for (const lines of talks)
+    await until('whoever talks to a port that closes is told', () => lines.includes('ECONNRESET'));
   assert.ok(await far.isShut(NODE4, wider.hostPorts[8443]!));
   assert.ok(await far.isShut(a.guest, 8443));
   assert.ok(await far.isShutUdp(NODE4, wider.hostPorts[8443]!));
