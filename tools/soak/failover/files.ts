@@ -1,11 +1,23 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CoreClient, createSigner, generatePrivateKey, signMessage } from '@skerry/client';
+import {
+  CoreClient,
+  createSigner,
+  generatePrivateKey,
+  request,
+  type SendRest,
+  signMessage,
+  storeInParts,
+} from '@skerry/client';
 import { sha256Hex } from '@skerry/protocol';
+import type { UploadView } from '@skerry/protocol/api/core/storage';
 import { type Ledger, postMessage } from './load.ts';
 
 const PACE_MS = 1_000;
 const FILE_BYTES = 20_000;
+/** Of a file whose parts go to one process and another in turn. */
+const PARTED_BYTES = 2_000_000;
+const PART_BYTES = 450_000;
 /** Files read back at a time. */
 const READS_AT_ONCE = 8;
 
@@ -16,46 +28,84 @@ const REJECTED = 'FILE_NOT_FOUND';
 export class Files {
   /** Files whose STORE was acknowledged, by their SHA-256. */
   readonly kept: string[] = [];
+  /** So many of them came in parts. */
+  parted = 0;
   /** Acknowledged STORE messages whose file nobody has. */
   readonly lacking: string[] = [];
 }
 
+/** Until it says nothing: what it was refused with is noted. */
+async function tryUntil(ledger: Ledger, signal: AbortSignal, act: () => Promise<string>): Promise<void> {
+  while (!signal.aborted) {
+    const said = await act();
+    if (said === '') return;
+    ledger.refuse(said);
+    await delay(PACE_MS);
+  }
+}
+
+/** Stores a file until it is acknowledged. */
+async function storeOne(
+  bytes: Uint8Array<ArrayBuffer>,
+  what: string,
+  { files, ledger, signal }: Storing,
+  store: (file: Blob, hash: string) => Promise<unknown>,
+): Promise<string> {
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  await tryUntil(ledger, signal, async () => {
+    try {
+      await store(new Blob([bytes]), hash);
+      files.kept.push(hash);
+      return '';
+    } catch (error) {
+      return `${what}: ${(error as { code?: string }).code ?? 'connection broke'}`;
+    }
+  });
+  return hash;
+}
+
+export interface Storing {
+  readonly files: Files;
+  readonly ledger: Ledger;
+  readonly signal: AbortSignal;
+}
+
 /** Stores a file, and a message that lacks its file, again and again, each until it is acknowledged. */
-export async function storeFiles(
-  url: string,
-  files: Files,
-  ledger: Ledger,
-  signal: AbortSignal,
-): Promise<void> {
+export async function storeFiles(url: string, storing: Storing): Promise<void> {
+  const { files, ledger, signal } = storing;
   const signer = createSigner(generatePrivateKey());
   const client = new CoreClient({ url, signer });
-  const tryUntil = async (act: () => Promise<string>): Promise<void> => {
-    while (!signal.aborted) {
-      const said = await act();
-      if (said === '') return;
-      ledger.refuse(said);
-      await delay(PACE_MS);
-    }
-  };
   while (!signal.aborted) {
-    const bytes = randomBytes(FILE_BYTES);
-    const hash = createHash('sha256').update(bytes).digest('hex');
-    await tryUntil(async () => {
-      try {
-        await client.storeFile(new Blob([bytes]), 'noise', hash);
-        files.kept.push(hash);
-        return '';
-      } catch (error) {
-        return `file: ${(error as { code?: string }).code ?? 'connection broke'}`;
-      }
-    });
+    const hash = await storeOne(randomBytes(FILE_BYTES), 'file', storing, (file, itsHash) =>
+      client.storeFile(file, 'noise', itsHash),
+    );
     const content = { item_type: 'storage', item_hash: sha256Hex(`nowhere ${hash}`) };
     const { body, itemHash } = signMessage({ type: 'STORE', content, channel: 'failover' }, signer);
-    await tryUntil(async () => {
+    await tryUntil(ledger, signal, async () => {
       const said = await postMessage(url, body);
       if (said !== '' && !said.includes(REJECTED)) return said;
       files.lacking.push(itemHash);
       return '';
+    });
+    await delay(PACE_MS);
+  }
+}
+
+/** Stores files again and again of which each process gets a part in turn. */
+export async function storeParts(urls: readonly string[], storing: Storing): Promise<void> {
+  const [first = ''] = urls;
+  const client = new CoreClient({ url: first, signer: createSigner(generatePrivateKey()) });
+  let turn = 0;
+  const send: SendRest = async (url, rest) => {
+    const other = url.replace(first, urls[turn++ % urls.length]!);
+    const answer = await request(other, { method: 'PUT', body: rest.slice(0, PART_BYTES, rest.type) });
+    return (await answer.json()) as UploadView;
+  };
+  while (!storing.signal.aborted) {
+    await storeOne(randomBytes(PARTED_BYTES), 'file in parts', storing, async (file, hash) => {
+      if ((await storeInParts(client, file, hash, { send })) === undefined)
+        throw Object.assign(new Error('only as a whole'), { code: 'ONLY_AS_A_WHOLE' });
+      storing.files.parted++;
     });
     await delay(PACE_MS);
   }

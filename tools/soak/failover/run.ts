@@ -9,7 +9,7 @@ import type { Archive } from './backup.ts';
 import type { Cluster } from './cluster.ts';
 import type { Cores } from './cores.ts';
 import { FAULTS, type Fault } from './faults.ts';
-import { Files, findLost, findUnrejected, storeFiles } from './files.ts';
+import { Files, findLost, findUnrejected, storeFiles, storeParts } from './files.ts';
 import { type Gap, tellGaps } from './gaps.ts';
 import { Leads } from './leads.ts';
 import { Ledger, Stream, startWriters, Webhook, watchHealth } from './load.ts';
@@ -111,7 +111,7 @@ async function compare(
     `${ledger.acknowledged.length} acknowledged, ${lost.length} lost; streams: ${ofStreams.join('; ')}; webhook: ${ids.size} events in ${webhook.attempts} calls, ${manyIds} under more than one id`,
   );
   say(
-    `${files.kept.length} files acknowledged, ${lostFiles.flat().length} lost; ${files.lacking.length} messages without a file, ${lostLacking.length} lost, the others rejected`,
+    `${files.kept.length} files acknowledged, ${files.parted} of them in parts, ${lostFiles.flat().length} lost; ${files.lacking.length} messages without a file, ${lostLacking.length} lost, the others rejected`,
   );
   const noticed = [...(await readLosses(cores))].filter(([, count]) => count > 0).map(([name]) => name);
   say(`the database has lost something: ${noticed.join(', ') || 'no process'} says so`);
@@ -159,9 +159,11 @@ async function play(cluster: Cluster, stack: AsyncDisposableStack, archive: Arch
   const ledger = new Ledger();
   const leads = new Leads();
   const files = new Files();
+  const storing = { files, ledger, signal: stop.signal };
   const written = [
     startWriters(cores.urlOf, ANSWERING.length, ledger, stop.signal),
-    ...ANSWERING.map((index) => storeFiles(cores.urlOf(index), files, ledger, stop.signal)),
+    ...ANSWERING.map((index) => storeFiles(cores.urlOf(index), storing)),
+    storeParts(ANSWERING.map(cores.urlOf), storing),
     leads.watch(cores, stop.signal),
   ];
   await until('the first acknowledgements', () => ledger.acknowledged.length > 20);
