@@ -11,7 +11,16 @@ import { helloMessage } from '../../services/gateway/src/tls/testing/hello.ts';
 import type { Goal } from '../measure/figure.ts';
 import { type Figures, quantile, tell } from '../measure/figures.ts';
 import { cpuSeconds } from '../measure/processor-time.ts';
-import { INSTANCE_PORT, isThere, openNative, type Subject, spawnPinned } from './subjects.ts';
+import {
+  compile,
+  INSTANCE_PORT,
+  isThere,
+  openNative,
+  openRelay,
+  RELAY_PORT,
+  type Subject,
+  spawnPinned,
+} from './subjects.ts';
 
 const ROUNDS = 5;
 const MEGABYTES = 300;
@@ -31,13 +40,6 @@ const NAME = 'h1.raw.test';
 const datagramFor = (serverName: string, more: { destination?: Uint8Array } = {}) =>
   initialDatagram([cryptoFrame(0, helloMessage({ serverName }))], more);
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
-
-function compile(source: string, to: string, more: readonly string[] = []): string {
-  execFileSync('cc', ['-O2', new URL(source, import.meta.url).pathname, ...more, '-o', to], {
-    stdio: 'inherit',
-  });
-  return to;
-}
 
 /** What the load generator prints, which runs beside the instance. */
 async function run(path: string, args: readonly (string | number)[]): Promise<number[]> {
@@ -59,7 +61,6 @@ stream { server { listen 127.0.0.1:${port} udp; proxy_pass [::1]:${INSTANCE_PORT
 `;
 
 const NGINX_PORT = 18_106;
-const RELAY_PORT = 18_107;
 
 async function openNginx(dir: string): Promise<Subject> {
   const path = join(dir, 'nginx-udp.conf');
@@ -140,22 +141,6 @@ function measureReading(figures: Figures, dir: string): void {
 
 const inMs = (microseconds: readonly number[]) => microseconds.map((one) => one / 1000);
 
-/** A relay that reads nothing, on the gateway's CPU: what it takes is the machine's. */
-async function openRelay(dir: string): Promise<Subject> {
-  const child = spawnPinned(0, compile('quic-relay.c', join(dir, 'quic-relay')), [
-    String(RELAY_PORT),
-    String(INSTANCE_PORT),
-  ]);
-  await once(child.stdout!, 'data');
-  return {
-    ...{ name: 'bare relay', port: RELAY_PORT, pids: [child.pid!] },
-    async [Symbol.asyncDispose]() {
-      child.kill();
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    },
-  };
-}
-
 async function measureFirst(
   figures: Figures,
   load: string,
@@ -228,7 +213,10 @@ export async function benchQuic(figures: Figures, dir: string): Promise<void> {
   await once(instance.stdout!, 'data');
   const native = stack.use(await openNative(dir, { name: 'native', quic: 'yes' }));
   await measureIdle(figures, native);
-  await measureFirst(figures, load, { native, relay: stack.use(await openRelay(dir)) });
+  await measureFirst(figures, load, {
+    native,
+    relay: stack.use(await openRelay(dir, 'quic-relay.c', RELAY_PORT)),
+  });
   const hasNginx = isThere(NGINX);
   if (!hasNginx)
     tell('QUIC downloads and uploads: without nginx and its module stream there is nothing to compare with');

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -17,6 +17,7 @@ const LISTEN_PORTS = {
   sniproxy: 18_104,
   typescript: 18_105,
 };
+export const RELAY_PORT = 18_106;
 
 /** A proxy that runs, and the processes whose CPU time is its own. */
 export interface Subject extends AsyncDisposable {
@@ -50,6 +51,14 @@ async function answers(port: number): Promise<void> {
   throw new Error(`nothing answers on port ${port}`);
 }
 
+/** A program of one of this directory's C sources. */
+export function compile(source: string, to: string, more: readonly string[] = []): string {
+  execFileSync('cc', ['-O2', new URL(source, import.meta.url).pathname, ...more, '-o', to], {
+    stdio: 'inherit',
+  });
+  return to;
+}
+
 /** Pinned to the first CPU, as every proxy here; client and instance have the second. */
 export function spawnPinned(cpu: 0 | 1, command: string, args: readonly string[]): ChildProcess {
   return spawn('taskset', ['-c', String(cpu), command, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -64,6 +73,23 @@ async function program(name: keyof typeof LISTEN_PORTS, command: string, args: s
     name,
     port,
     pids: [child.pid!],
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    },
+  };
+}
+
+/** The name of those that do the least a relay can do, whatever it carries: what they take is the machine's. */
+export const BARE_RELAY = 'bare relay';
+
+/** @param source of a relay from one port to another */
+export async function openRelay(dir: string, source: string, port: number): Promise<Subject> {
+  const path = compile(source, join(dir, source.replace(/\.c$/, '')));
+  const child = spawnPinned(0, path, [String(port), String(INSTANCE_PORT)]);
+  await once(child.stdout!, 'data');
+  return {
+    ...{ name: BARE_RELAY, port, pids: [child.pid!] },
     async [Symbol.asyncDispose]() {
       child.kill();
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
