@@ -9,7 +9,7 @@ import {
 } from '@skerry/protocol/api/operation';
 import { AppError, createParser, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 import { type TArray, type TObject, type TSchema, Type } from '@skerry/protocol/type';
-import type { ReadPlace } from './read-place.ts';
+import type { ReadPlace } from './reads/read-place.ts';
 import { type RequestOptions, readRefusal, request, requestText, type TextAnswer } from './request.ts';
 
 type Part<Name extends string, Has, T> = Has extends object

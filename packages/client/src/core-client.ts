@@ -25,9 +25,9 @@ import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/
 import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
 import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
-import { readLastChange } from './last-change.ts';
 import { type MessageDraft, requestMessage } from './message.ts';
-import { ReadPlace } from './read-place.ts';
+import { readLastChange } from './reads/last-change.ts';
+import { ReadPlace } from './reads/read-place.ts';
 import { request } from './request.ts';
 import type { AskedSigner, Signer } from './signer.ts';
 

@@ -1,4 +1,3 @@
-export { readAggregate } from './aggregate.ts';
 export { type AnnouncedNode, readAnnouncedNodes } from './announced-nodes.ts';
 export {
   type CallInput,
@@ -49,6 +48,7 @@ export {
   proveConfirmation,
 } from './proofs/confirmation.ts';
 export { type Delegation, proveDelegation } from './proofs/delegation.ts';
+export { readAggregate } from './reads/aggregate.ts';
 export { type RecomputedDerived, recomputeDerivedDigests } from './recompute-derived.ts';
 export {
   type RecomputedDigest,

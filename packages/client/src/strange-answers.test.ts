@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceView, NetworkEvent, NodeContent } from '@skerry/protocol';
-import { readAggregate } from './aggregate.ts';
 import { readAnnouncedNodes } from './announced-nodes.ts';
 import { findNodeUrl, readLogFrame } from './compute-client.ts';
 import { CoreClient } from './core-client.ts';
 import { watchEvents } from './events.ts';
 import { publishMessage } from './network-message.ts';
 import { diffNodes } from './node-diff.ts';
+import { readAggregate } from './reads/aggregate.ts';
 import { answering } from './testing/answering.ts';
 
 /** Nodes that answer what no contract has, and deployed ones, which answer less than ours. */

@@ -13,9 +13,9 @@ import {
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
-import { readAggregate } from '../aggregate.ts';
 import { call, callRows, type UnreadableRow } from '../call.ts';
 import { readPages } from '../pages.ts';
+import { readAggregate } from '../reads/aggregate.ts';
 import { type SignedMessageSource, verifyListed } from '../signed-message.ts';
 
 /** A message that the core node gave, and that its publisher did not sign as it was given. */

@@ -1,8 +1,8 @@
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { AMEND, fieldsOf } from '@skerry/protocol/forms';
+import { type CallOptions, call } from '../call.ts';
+import type { MessageDraft } from '../message.ts';
 import { readAggregateTime } from './aggregate.ts';
-import { type CallOptions, call } from './call.ts';
-import type { MessageDraft } from './message.ts';
 
 async function readPostTime(
   coreUrl: string,

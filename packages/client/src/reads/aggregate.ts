@@ -2,7 +2,7 @@ import { AGGREGATES_API, OwnedAggregatesView } from '@skerry/protocol/api/core/a
 import type { SentQuery } from '@skerry/protocol/api/operation';
 import { AppError, fieldsOf } from '@skerry/protocol/forms';
 import type { Static } from '@skerry/protocol/type';
-import { type CallOptions, call, createAnswerParser } from './call.ts';
+import { type CallOptions, call, createAnswerParser } from '../call.ts';
 
 const parseOwned = createAnswerParser(OwnedAggregatesView, 'the answer');
 
