@@ -1,3 +1,6 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { createLogger, listen } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { sql } from 'kysely';
@@ -7,6 +10,7 @@ import type { Schema } from '../services/core/src/store/schema.ts';
 import { createTestCore, MIGRATIONS, signers, type TestCore } from '../services/core/src/testing/core.ts';
 import { type Figures, tell } from './measure/figures.ts';
 import { Times, timeOf } from './measure/queries.ts';
+import type { Lookups } from './metrics-readers.ts';
 
 const NODES = 1_000;
 const HOURS = 8_760;
@@ -61,35 +65,30 @@ export async function benchMetrics(figures: Figures): Promise<void> {
     pg_size_pretty(pg_total_relation_size('node_metrics')) as size from node_metrics`.execute(core.rooms.db);
   tell(`${rows[0]!.count} rows, ${rows[0]!.size}, written in ${(loadMs / 1000).toFixed(0)} s`);
   const url = await listen(core.api, '127.0.0.1', 0);
-  let bytes = 0;
-  const ask = async (index: number) => {
+  const paths = Array.from({ length: REQUESTS }, (_, index) => {
     const number = (index * 7_919) % NODES;
-    const kind = number < NODES / 2 ? 'core' : 'compute';
-    const response = await fetch(`${url}/api/v0/${kind}/${nodeId(number)}/metrics`);
-    bytes = (await response.arrayBuffer()).byteLength;
-    if (response.status !== 200) throw new Error(`the lookup answered ${response.status}`);
-  };
+    return `/api/v0/${number < NODES / 2 ? 'core' : 'compute'}/${nodeId(number)}/metrics`;
+  });
   const goal = { of: 'p95', most: GOAL_MS } as const;
   const take = (name: string, times: Times) => {
     figures.addTimes(name, times.all, { goal });
     figures.addTimes(`${name}; the best of ${SAMES} in a row`, times.quiet);
   };
-  /** The same lookup a few times: what disturbs the machine seldom disturbs all of them. */
-  const askSames = async (index: number) => {
-    const sames: number[] = [];
-    for (let same = 0; same < SAMES; same++) sames.push(await timeOf(() => ask(index)));
-    return sames;
+  /** Read by a process of its own, so that reading costs the server nothing but its part of the processors. */
+  const read = async (readers: number): Promise<Times> => {
+    const child = fork(fileURLToPath(new URL('./metrics-readers.ts', import.meta.url)));
+    const ended = new AbortController();
+    child.once('exit', (code) => ended.abort(new Error(`the readers ended with ${code}`)));
+    child.send({ urls: paths.map((path) => url + path), readers, sames: SAMES } satisfies Lookups);
+    const [timesMs] = (await once(child, 'message', ended)) as [readonly number[][]];
+    child.disconnect();
+    const times = new Times();
+    for (const sames of timesMs) times.add(...sames);
+    return times;
   };
-  const alone = new Times();
-  for (let index = 0; index < REQUESTS; index++) alone.add(...(await askSames(index)));
+  const answer = await fetch(url + paths[0]);
   figures.group(`two weeks of one node, of a year of ${NODES} nodes`);
-  figures.add('an answer', 'KiB', bytes / 1024);
-  take('one reader, each node in turn', alone);
-  const together = new Times();
-  await Promise.all(
-    Array.from({ length: READERS }, async (_, reader) => {
-      for (let index = reader; index < REQUESTS; index += READERS) together.add(...(await askSames(index)));
-    }),
-  );
-  take(`${READERS} readers that never pause`, together);
+  figures.add('an answer', 'KiB', (await answer.arrayBuffer()).byteLength / 1024);
+  take('one reader, each node in turn', await read(1));
+  take(`${READERS} readers that never pause`, await read(READERS));
 }

@@ -7,6 +7,8 @@ import { createTestCore, signers, type TestCore } from '../testing/core.ts';
 const NOW = 1_780_272_000;
 const DAY = 86_400;
 const NODE = 'ab'.repeat(32);
+/** What a node says of itself is text like any other. */
+const VERSION = '1.0.0 "ü\\\n';
 
 const recordOf = (measuredAt: unknown, more: object = {}) => ({
   node_id: NODE,
@@ -40,7 +42,7 @@ describe('the metrics lookup', () => {
     const { body: first } = await core.send(
       signers.monitor,
       draftOf({
-        ccn: [recordOf(NOW - 100.5, { metrics_latency: 0.5, asn: 64_512, version: '1.0.0', txs_total: 3 })],
+        ccn: [recordOf(NOW - 100.5, { metrics_latency: 0.5, asn: 64_512, version: VERSION, txs_total: 3 })],
         crn: [
           recordOf(NOW - 90, { full_check_latency: '1', diagnostic_vm_ping_latency: 0.001 }),
           recordOf(undefined),
@@ -60,7 +62,7 @@ describe('the metrics lookup', () => {
       pending_messages: [null],
       eth_height_remaining: [null],
       asn: [64_512],
-      version: ['1.0.0'],
+      version: [VERSION],
     });
     assert.deepEqual(await lookUp('compute', '?format=rows'), [
       {

@@ -1,28 +1,12 @@
 import type { Handlers } from '@skerry/kit';
 import { AppError, type NodeKind, parseItemHash } from '@skerry/protocol';
 import type { MEASUREMENTS_API } from '@skerry/protocol/api/core/measurements';
-import {
-  columnsOf,
-  type MetricsRow,
-  readNodeHistory,
-  readNodeMetrics,
-  windowOf,
-} from '../state/measurements/node-metrics.ts';
+import { readNodeHistory, readNodeMetrics, windowOf } from '../state/measurements/node-metrics.ts';
 import type { Rooms } from './rooms.ts';
 
 /** A year of one node, measured by five monitors every hour. */
 const ROWS_MAX = 50_000;
 const SORT_DESCENDING = ['desc', 'descending', '-1'];
-
-const asColumns = (kind: NodeKind, rows: readonly MetricsRow[]) =>
-  Object.fromEntries(columnsOf(kind).map((column) => [column, rows.map((row) => row[column] ?? null)]));
-
-const asRows = (rows: readonly MetricsRow[]) =>
-  rows.map((row) =>
-    Object.fromEntries(
-      Object.entries(row).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
-    ),
-  );
 
 /** What trusted monitors measured of one node (specification, "Node metrics lookup"; docs/decisions.md 10). */
 export function nodeMetricsHandlers({
@@ -31,19 +15,22 @@ export function nodeMetricsHandlers({
 }: Pick<Rooms, 'db' | 'now'>): Handlers<typeof MEASUREMENTS_API> {
   const handlerOf =
     (kind: NodeKind): Handlers<typeof MEASUREMENTS_API>['getCoreMeasurements'] =>
-    async ({ params, query }) => {
+    async ({ params, query, reply }) => {
       const nodeId = parseItemHash(params.node_hash);
       const window = windowOf(query.start_date, query.end_date, now() / 1000);
-      const isNewestFirst = SORT_DESCENDING.includes(query.sort.toLowerCase());
-      const rows = await readNodeMetrics(db, kind, nodeId, window, isNewestFirst, ROWS_MAX + 1);
-      if (rows.length === 0)
+      const found = await readNodeMetrics(db, kind, nodeId, window, {
+        form: query.format === 'rows' ? 'rows' : 'columns',
+        isNewestFirst: SORT_DESCENDING.includes(query.sort.toLowerCase()),
+        limit: ROWS_MAX + 1,
+      });
+      if (found.measurements === 0)
         throw new AppError('NODE_NOT_FOUND', `there are no measurements of the ${kind} node ${nodeId} then`);
-      if (rows.length > ROWS_MAX)
+      if (found.measurements > ROWS_MAX)
         throw new AppError(
           'INVALID_PARAMETERS',
           `more than ${ROWS_MAX} measurements: ask for a shorter time`,
         );
-      return { metrics: query.format === 'rows' ? asRows(rows) : asColumns(kind, rows) };
+      return reply.type('application/json; charset=utf-8').send(`{"metrics":${found.json}}`);
     };
   const historyOf =
     (kind: NodeKind): Handlers<typeof MEASUREMENTS_API>['getCoreHistory'] =>

@@ -1,4 +1,4 @@
-import { type NodeKind, type NumberField, RECORD_NUMBERS } from '@skerry/protocol';
+import { type NodeKind, RECORD_NUMBERS } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
@@ -9,12 +9,14 @@ export interface MetricsWindow {
   readonly to: number;
 }
 
-export type MetricsRow = {
-  readonly item_hash: string;
-  readonly measured_at: number;
-  readonly asn: number | null;
-  readonly version: string | null;
-} & Readonly<Partial<Record<NumberField, number | null>>>;
+/** `columns`: an object of arrays of equal length, one of each column. `rows`: an array of objects without nulls. */
+export type MetricsForm = 'columns' | 'rows';
+
+export interface Measured {
+  readonly measurements: number;
+  /** All of them, in the form that was asked for. */
+  readonly json: string;
+}
 
 const WINDOW_SECONDS = 14 * 86_400;
 
@@ -29,27 +31,44 @@ export function windowOf(
 }
 
 /** The columns of a kind, in the order in which they are told. */
-export const columnsOf = (kind: NodeKind) =>
+const columnsOf = (kind: NodeKind) =>
   ['item_hash', 'measured_at', ...RECORD_NUMBERS[kind], 'asn', 'version'] as const;
 
-/** Measurements of one node in order of time. @param limit rows at most */
+interface MetricsOrder {
+  readonly form: MetricsForm;
+  readonly isNewestFirst: boolean;
+  /** Measurements at most. */
+  readonly limit: number;
+}
+
+/**
+ * Measurements of one node in order of time. PostgreSQL writes the JSON: two weeks are four thousand values, and to read, keep
+ * and write each of them takes Node as long again as all the rest of an answer. A join would be planned as a hash of every
+ * message there is; the hash of each measurement's own is one step of an index.
+ */
 export async function readNodeMetrics(
   db: Kysely<Schema>,
   kind: NodeKind,
   nodeId: string,
   window: MetricsWindow,
-  isNewestFirst: boolean,
-  limit: number,
-): Promise<MetricsRow[]> {
+  { form, isNewestFirst, limit }: MetricsOrder,
+): Promise<Measured> {
   const direction = isNewestFirst ? sql`desc` : sql`asc`;
   const numbers = RECORD_NUMBERS[kind].map((column) => sql.ref(`r.${column}`));
-  const { rows } = await sql<MetricsRow>`
-    select m.item_hash, r.measured_at, ${sql.join(numbers)}, r.asn, r.version
-    from node_metrics r join metrics_messages m on m.id = r.message
-    where r.node = (select id from metrics_nodes where kind = ${kind} and node_id = ${nodeId})
-      and r.measured_at >= ${window.from}::float8 and r.measured_at <= ${window.to}::float8
-    order by r.measured_at ${direction}, m.item_hash, r.place limit ${limit}`.execute(db);
-  return rows;
+  const members = columnsOf(kind).map((column) => sql`${sql.lit(column)}, json_agg(${sql.ref(column)})`);
+  const told = {
+    columns: sql`json_build_object(${sql.join(members)})`,
+    rows: sql`json_agg(json_strip_nulls(row_to_json(measured)))`,
+  };
+  const { rows } = await sql<Measured>`
+    select count(*)::integer as measurements, ${told[form]}::text as json from (
+      select (select item_hash from metrics_messages where id = r.message) as item_hash,
+        r.measured_at, ${sql.join(numbers)}, r.asn, r.version
+      from node_metrics r
+      where r.node = (select id from metrics_nodes where kind = ${kind} and node_id = ${nodeId})
+        and r.measured_at >= ${window.from}::float8 and r.measured_at <= ${window.to}::float8
+      order by r.measured_at ${direction}, item_hash, r.place limit ${limit}) measured`.execute(db);
+  return rows[0]!;
 }
 
 /** A part of a node's history, as it is told. */
