@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { createLogger } from '@skerry/kit';
+import { createLogger, VERSION } from '@skerry/kit';
 import { type Database, openDatabase } from '../../packages/database/src/connect.ts';
 import { migrate } from '../../packages/database/src/migrate.ts';
 import { createWrite } from '../../packages/database/src/write.ts';
@@ -15,6 +15,8 @@ import { appendEvents, lockEvents } from '../../services/core/src/notify/events/
 import { createEventLog, type EventLog } from '../../services/core/src/notify/events/log.ts';
 import { startDeliverer } from '../../services/core/src/notify/webhooks/delivery/deliverer.ts';
 import { createSender } from '../../services/core/src/notify/webhooks/delivery/send.ts';
+import { signDelivery } from '../../services/core/src/notify/webhooks/delivery/sign.ts';
+import { eventIdOf } from '../../services/core/src/notify/webhooks/event-id.ts';
 import {
   createSealedBox,
   KEY_BYTES,
@@ -22,6 +24,8 @@ import {
 } from '../../services/core/src/notify/webhooks/sealed-box.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { type Figures, tell } from '../measure/figures.ts';
+import { readProcessorSeconds } from '../measure/processor-time.ts';
+import type { Wanted } from './receiver.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../services/core/src/store/migrations', import.meta.url));
 const ENDPOINTS = 100;
@@ -39,11 +43,17 @@ async function startReceiver() {
   const [{ port }] = (await once(child, 'message')) as [{ port: number }];
   return {
     url: `http://127.0.0.1:${port}`,
-    async read(): Promise<{ got: number; delaysMs: number[] }> {
-      child.send('read');
-      const [reading] = (await once(child, 'message')) as [{ got: number; delaysMs: number[] }];
-      return reading;
+    async readGot(): Promise<number> {
+      child.send('got' satisfies Wanted);
+      const [got] = (await once(child, 'message')) as [number];
+      return got;
     },
+    async readDelays(): Promise<number[]> {
+      child.send('delays' satisfies Wanted);
+      const [delaysMs] = (await once(child, 'message')) as [number[]];
+      return delaysMs;
+    },
+    pid: child.pid!,
     close: () => child.disconnect(),
   };
 }
@@ -67,15 +77,25 @@ async function writeEvents({ pool }: Database<Schema>, channels: readonly string
   });
 }
 
-/** The bare client: the same POST to the same server from as many callers, nothing kept. Requests per second. */
+/**
+ * The bare client: a POST of the same bytes to the same server from as many callers, nothing kept, the id and the signature
+ * always the same. Requests per second.
+ */
 async function callBare(url: string, count: number): Promise<number> {
   const agent = new Agent({ keepAlive: true });
   const body = JSON.stringify({
     type: 'message.new',
     timestamp: new Date().toISOString(),
-    data: eventOf('x').data,
+    data: { ...eventOf('c100').data, cursor: '10000' },
   });
-  const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    'user-agent': `Skerry-Webhooks/${VERSION}`,
+    'webhook-id': eventIdOf('bare', 10_000, 0),
+    'webhook-timestamp': '1700000000',
+    'webhook-signature': signDelivery(['a secret'], 'bare', 1_700_000_000, body),
+  };
   let next = 0;
   const startMs = performance.now();
   const call = async () => {
@@ -117,12 +137,8 @@ async function addWebhooks({ database, receiver, endpoints, dead }: Omit<Run, 'e
   await database.pool.query('update webhook_planner set version = 1');
 }
 
-async function waitFor({ receiver }: Run, count: number) {
-  for (;;) {
-    const reading = await receiver.read();
-    if (reading.got >= count) return reading;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+async function waitFor({ receiver }: Run, count: number): Promise<void> {
+  while ((await receiver.readGot()) < count) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 /** Event to first attempt at a steady rate. Returns how many deliveries there were. */
@@ -144,7 +160,8 @@ async function benchSteadyRate(figures: Figures, run: Run, seconds: number): Pro
   const expected = Array.from({ length: written }, (_, n) => n % endpoints).filter(
     (one) => one >= dead,
   ).length;
-  const { delaysMs } = await waitFor(run, expected);
+  await waitFor(run, expected);
+  const delaysMs = await run.receiver.readDelays();
   figures.group(
     `${EVENTS_PER_SECOND} events a second for ${seconds} s, ${endpoints} endpoints, ${dead} dead`,
   );
@@ -163,27 +180,31 @@ async function benchBacklog(figures: Figures, run: Run, delivered: number): Prom
   const rates: number[] = [];
   const bareRates: number[] = [];
   const costs: number[] = [];
+  const databaseCosts: number[] = [];
   const bareCosts: number[] = [];
   let total = delivered;
   for (let round = 0; round <= BACKLOG_ROUNDS; round++) {
-    const startUsage = process.cpuUsage();
+    const bareUsage = process.cpuUsage();
     const bare = await callBare(`${receiver.url}/bare`, BULK);
-    const bareCost = costOf(startUsage);
+    const bareCost = costOf(bareUsage);
     total += BULK;
-    const bulkMs = performance.now();
-    const bulkUsage = process.cpuUsage();
     await writeEvents(
       database,
       Array.from({ length: BULK }, (_, n) => `c${dead + (n % (endpoints - dead))}`),
     );
+    // From here the backlog is there: to write it is not the deliverer's work.
+    const [bulkMs, bulkUsage, databaseSeconds] = [performance.now(), process.cpuUsage(), readDatabase(run)];
     events.wake();
     total += BULK;
     await waitFor(run, total);
     const rate = BULK / ((performance.now() - bulkMs) / 1000);
+    const cost = costOf(bulkUsage);
+    const databaseCost = ((readDatabase(run) - databaseSeconds) * 1e6) / BULK;
     if (round === 0) continue;
     rates.push(rate);
     bareRates.push(bare);
-    costs.push(costOf(bulkUsage));
+    costs.push(cost);
+    databaseCosts.push(databaseCost);
     bareCosts.push(bareCost);
     tell(`round ${round} of ${BACKLOG_ROUNDS}: delivered ${rate.toFixed(0)}/s`);
   }
@@ -197,6 +218,13 @@ async function benchBacklog(figures: Figures, run: Run, delivered: number): Prom
   figures.add('CPU time of the node for a delivery, without its database', 'µs', costs, {
     ratio: { to: 'bare HTTP client', values: costs.map((cost, round) => cost / bareCosts[round]!) },
   });
+  figures.add('CPU time of its database for a delivery', 'µs', databaseCosts);
+}
+
+/** Processor seconds of the database: what this process has below it, without the receiver. */
+function readDatabase({ receiver }: Run): number {
+  const { user, system } = process.cpuUsage();
+  return readProcessorSeconds([process.pid]) - readProcessorSeconds([receiver.pid]) - (user + system) / 1e6;
 }
 
 /** Microseconds of processor time of this process for each of a bulk. */

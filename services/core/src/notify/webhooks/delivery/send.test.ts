@@ -36,9 +36,13 @@ describe('sending', () => {
       '[2002:7f00:1::]',
       '169.254.169.254',
     ]) {
-      const attempted = await sender.send(new URL(`http://${host}:${port}/`), HEADERS, '{}');
-      assert.equal(attempted.ok, false, host);
-      assert.equal(!attempted.ok && attempted.failure.code, 'WEBHOOK_URL_REFUSED', host);
+      const url = new URL(`http://${host}:${port}/`);
+      // What is remembered of a URL is never that it was let through once.
+      for (let attempt = 1; attempt <= 2; attempt++) {
+        const attempted = await sender.send(url, HEADERS, '{}');
+        assert.equal(attempted.ok, false, host);
+        assert.equal(!attempted.ok && attempted.failure.code, 'WEBHOOK_URL_REFUSED', host);
+      }
     }
     assert.equal(receiver.received.length, 0);
     sender.close();

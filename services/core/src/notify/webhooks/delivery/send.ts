@@ -138,7 +138,6 @@ class StrictSender implements Sender {
     const startMs = performance.now();
     let result: AttemptFailure | number;
     try {
-      this.check(url);
       result = await this.#post({ url, headers, body }, this.timeoutMs, true);
     } catch (error) {
       result = failureOfError(error as Error);
@@ -154,9 +153,11 @@ class StrictSender implements Sender {
     this.#agents.https.destroy();
   }
 
+  /** Throws WEBHOOK_URL_REFUSED. What a URL says of itself is judged once: no later delivery changes it. */
   #targetOf(url: URL): Target {
     let target = this.#targets.get(url);
     if (!target) {
+      this.check(url);
       const { hostname, port, path } = urlToHttpOptions(url);
       const isTls = url.protocol === 'https:';
       target = {
