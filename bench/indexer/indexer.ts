@@ -95,6 +95,8 @@ async function measureLimits(anvil: Anvil, server: TestServer): Promise<Limits> 
 
 interface OwnRun {
   readonly seconds: number;
+  /** Of the indexer, the chain and the database. */
+  readonly cpuSeconds: number;
   /** Resident bytes of the process at each quarter of the way, and the most that were seen. */
   readonly quarters: readonly number[];
   readonly peakBytes: number;
@@ -102,7 +104,7 @@ interface OwnRun {
 }
 
 /** From an empty database until the last event is queryable and every index is there, in a process of its own. */
-async function runOurs(anvil: Anvil, databaseUrl: string): Promise<OwnRun> {
+async function runOurs(anvil: Anvil, server: TestServer, databaseUrl: string): Promise<OwnRun> {
   await using database = await openPool({ connectionString: databaseUrl }, { log, connectionsMax: 2 });
   const { pool } = database;
   const network = networkSettings([anvil.url], {
@@ -115,6 +117,7 @@ async function runOurs(anvil: Anvil, databaseUrl: string): Promise<OwnRun> {
   });
   const settings = JSON.stringify({ networks: [network], watches_per_owner: 0, decode_threads: 1 });
   const head = await anvil.head();
+  const othersBefore = readProcessorSeconds([anvil.pid, server.pid]);
   const startMs = performance.now();
   const child = spawn(process.execPath, [join(import.meta.dirname, 'child.ts'), databaseUrl, settings], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -136,9 +139,10 @@ async function runOurs(anvil: Anvil, databaseUrl: string): Promise<OwnRun> {
     if (rows[0]!.n === 0) break;
   }
   const seconds = (performance.now() - startMs) / 1000;
+  const cpuSeconds = readProcessorSeconds([anvil.pid, server.pid, child.pid!]) - othersBefore;
   child.stdin.end();
   const reports = JSON.parse(await said) as EndpointReport[];
-  return { seconds, quarters, peakBytes, report: reports[0]! };
+  return { seconds, cpuSeconds, quarters, peakBytes, report: reports[0]! };
 }
 
 /** What the parts take alone, and all of them together on the cores that chain, database and indexer share here. */
@@ -157,6 +161,9 @@ function takeOurs(figures: Figures, events: number, ours: OwnRun, limits: Limits
   figures.group(`${events.toLocaleString('en')} events, the indexer`);
   figures.add('Skerry', '/s', events / ours.seconds);
   figures.add('Skerry, in all', 's', ours.seconds);
+  figures.add('Skerry, CPU time of indexer, chain and database', 's', ours.cpuSeconds, {
+    ratio: { to: 'all of these, CPU time', values: [ours.cpuSeconds / limits.cpuSeconds] },
+  });
   figures.add(
     'memory at each quarter',
     'MB',
@@ -196,7 +203,7 @@ export async function benchIndexer(figures: Figures, args: readonly string[]): P
   const limits = await measureLimits(anvil, server);
   const shared = takeLimits(figures, events, limits);
   await using database = await createIndexerDatabase(server.url);
-  const ours = await runOurs(anvil, databaseUrlOf(server.url, database.name));
+  const ours = await runOurs(anvil, server, databaseUrlOf(server.url, database.name));
   takeOurs(figures, events, ours, limits, shared);
   if (!args.includes('--no-ponder')) await benchPonder(figures, anvil, server, events, ours.seconds);
 }
