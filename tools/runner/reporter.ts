@@ -13,6 +13,7 @@ export type Report =
 /** The runner's ends of these are pipes: reports go into one; the other closes when the runner is gone, also by SIGKILL. */
 const REPORT_FD = 3;
 const LIFE_FD = 4;
+const STRAY = 'an error that belongs to no test';
 
 // What a test starts with the arguments of this process is no test file of the runner's, and has the memory that it always has.
 process.execArgv = process.execArgv.filter(
@@ -24,20 +25,31 @@ life.on('close', () => process.exit(1)).on('error', () => {});
 life.resume();
 life.unref();
 
+/** What nothing caught, in full: the test runner tells of one that it knows no test for by its sentence alone. */
+const stray: unknown[] = [];
+process.on('uncaughtExceptionMonitor', (error) => stray.push(error));
+process.on('unhandledRejection', (reason) => stray.push(reason));
+
 interface Event {
   readonly type: string;
   readonly data: {
     readonly name: string;
     readonly nesting: number;
     readonly line?: number;
+    readonly message?: string;
     readonly skip?: string | boolean;
     readonly todo?: string | boolean;
     readonly details?: { readonly type?: string; readonly error?: Error };
   };
 }
 
+/** Of the whole file: its counts, and what was thrown that belongs to no test. */
+const isOfFile = ({ type, data }: Event) => type === 'test:diagnostic' && data.nesting === 0;
+
 function reportOf({ type, data }: Event): Report | undefined {
-  const { name, skip, todo } = data;
+  const { name, skip, todo, message } = data;
+  if (isOfFile({ type, data }) && message?.startsWith('Error: '))
+    return { kind: 'failed', name: STRAY, error: [message, ...stray.map((one) => inspect(one))].join('\n') };
   const test = `${name} (line ${data.line ?? '?'})`;
   if (type === 'test:dequeue') return { kind: 'open', test };
   if (type === 'test:complete') return { kind: 'closed', test };
@@ -50,8 +62,7 @@ function reportOf({ type, data }: Event): Report | undefined {
 }
 
 /** The counts of one file are the runner's to add up. */
-const isForPeople = ({ type, data }: Event) =>
-  type !== 'test:summary' && !(type === 'test:diagnostic' && data.nesting === 0);
+const isForPeople = (event: Event) => event.type !== 'test:summary' && !isOfFile(event);
 
 async function* tell(source: AsyncIterable<Event>): AsyncGenerator<Event> {
   for await (const event of source) {

@@ -146,6 +146,15 @@ test('where files that share a process do not all pass, only what each does in i
   assert.equal(code, 0);
 });
 
+test('what is thrown beside the tests of files that share a process is told in full, and fails the one that throws it', async () => {
+  const { output, code } = await runFixtures(['passes.ts', 'strays.ts']);
+  assert.match(output, /an error that belongs to no test: Error: .*"Error: nobody waits for this"/);
+  assert.match(output, /Error: nobody waits for this\n {4}at .*strays\.ts/);
+  assert.match(output, /FAILED: something is thrown beside it \(tools\/runner\/testing\/strays\.ts\)/);
+  assert.match(output, /^1 passed, 1 failed, 0 skipped$/m);
+  assert.equal(code, 1);
+});
+
 test('of files that share a process it is said which one does not end', async () => {
   const { output, code } = await runFixtures(['passes.ts', 'stays.ts'], '--idle-limit', '1');
   assert.match(output, /FAILED: tools\/runner\/testing\/stays\.ts does not end although its tests have/);
