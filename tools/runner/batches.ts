@@ -12,17 +12,24 @@ const OWN_PROCESS = [
   // Reading these is harmless; `process.ts` is a module's name.
   /\bprocess\.(?!execPath|geteuid|platform|arch|pid|kill|cwd|env\b|ts\b)/,
   /\bprocess\.env(?:\.\w+|\[[^\]]*\])?\s*(?:\?\?|\|\||&&)?=(?!=)|(?:\bdelete |\bassign\()process\.env\b/,
-  /\b(?:mock|globalThis|performance(?!\.now\b)|gc)\b/,
+  // A test's own `t.mock` ends with it.
+  /(?<!\.)\bmock\b/,
+  /\b(?:globalThis|performance(?!\.now\b)|gc)\b/,
   // What they do to the process is out of sight of the file.
-  /\bsimulate|\w+Suite\(|\bstartPerson\(/,
-  /node:(?:worker_threads|async_hooks|diagnostics_channel)\b/,
+  /\bsimulate\w*\(|\w+Suite\(|\bstartPerson\(/,
 ];
+const OWN_MODULES = /node:(?:worker_threads|async_hooks|diagnostics_channel)\b/;
+/** In it is what others do: the program of a child, a path of an API. */
+const STRING = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g;
 
 /** Whose modules a file is likely to need: its workspace, or the tools. */
 export const packageOf = (path: string) =>
   /^tools\//.test(path) ? 'tools' : path.split('/').slice(0, 2).join('/');
 
-const isShareable = (text: string): boolean => !OWN_PROCESS.some((own) => own.test(text));
+function isShareable(text: string): boolean {
+  const code = text.replaceAll(STRING, "''");
+  return !OWN_MODULES.test(text) && !OWN_PROCESS.some((own) => own.test(code));
+}
 
 /** Files that run in one process, in the order in which they were given. */
 export function batch(

@@ -181,6 +181,13 @@ test('files of one package share a process, unless one could change or notice th
     ['packages/a/src/reads.test.ts', "const env = { ...process.env }; if (process.env.HOME === '/') {}"],
     ['packages/a/src/time.test.ts', 'performance.now()'],
     ['packages/a/src/loop.test.ts', 'performance.eventLoopUtilization()'],
+    ['packages/a/src/child.test.ts', "spawn('node', ['-e', 'process.exit(1)'], { env: process.env });"],
+    [
+      'packages/a/src/mocks.test.ts',
+      "t.mock.timers.enable({ apis: ['setTimeout'] }); called.mock.callCount();",
+    ],
+    ['packages/a/src/mock.test.ts', "import { mock } from 'node:test';"],
+    ['packages/a/src/workers.test.ts', "import { Worker } from 'node:worker_threads';"],
     ...Array.from({ length: 17 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
     ['tools/one.test.ts', ''],
     ['tools/soak/two.test.ts', ''],
@@ -188,10 +195,12 @@ test('files of one package share a process, unless one could change or notice th
   const batches = batch([...texts.keys()], (path) => texts.get(path)!);
   assert.deepEqual(
     batches.map((paths) => paths.length),
-    [5, 1, 1, 1, 1, 1, 16, 1, 2],
+    [7, 1, 1, 1, 1, 1, 1, 1, 16, 1, 2],
   );
   assert.deepEqual(
     batches[0],
-    ['one', 'three', 'hooks', 'reads', 'time'].map((name) => `packages/a/src/${name}.test.ts`),
+    ['one', 'three', 'hooks', 'reads', 'time', 'child', 'mocks'].map(
+      (name) => `packages/a/src/${name}.test.ts`,
+    ),
   );
 });
