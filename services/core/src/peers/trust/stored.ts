@@ -87,6 +87,7 @@ export async function prepareReading(
   );
   const hashes = rows.map(({ item_hash: hash }) => hash);
   return async (trx) => {
+    if (hashes.length === 0) return [];
     const { rows: inForce } = await sql<StoredMessage>`
       select * from messages where item_hash = any(${hashes}::text[]) and status = 'processed'
       order by "time" desc, item_hash`.execute(trx);

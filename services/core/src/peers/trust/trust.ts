@@ -209,10 +209,13 @@ export class Trust {
         // Another change came in between: begin anew.
         if (signal?.aborted || !isSameValue(row.value, value)) return;
         const { rows, next } = await readStored(db, name, changed, row.place);
-        const read = await prepareReading(rows, tools.readContentFile);
-        await tools.pipeline.derive(read, (trx) =>
-          next ? writePlace(trx, name, next, value) : writeDerived(trx, name, value),
-        );
+        // Where nothing is found need not be kept: whoever looks there again does as little.
+        if (rows.length > 0 || !next) {
+          const read = await prepareReading(rows, tools.readContentFile);
+          await tools.pipeline.derive(read, (trx) =>
+            next ? writePlace(trx, name, next, value) : writeDerived(trx, name, value),
+          );
+        }
         const now = this.#rows.get(name)!;
         if (!isSameValue(now.value, value)) return;
         this.#rows.set(name, next ? { ...now, place: next } : { ...now, derived: value, place: null });
