@@ -32,3 +32,25 @@ test('the chain keeps its contract and its blocks from one start to the next', a
   assert.equal(Number(await ask(second!.url, 'eth_blockNumber')), head);
   assert.deepEqual(await ask(second!.url, 'eth_getBlockByNumber', '0x1', false), block);
 });
+
+test('a core node that has nothing to do is told of blocks, and does not ask for them all the time', async () => {
+  await using directory = await createTestDir();
+  await using chain = await startChain(join(directory.path, 'chain'));
+  for (const file of [chain!.packingFile, chain!.followingFile]) {
+    const { network } = JSON.parse(await readFile(file, 'utf8')).anchors[0];
+    const socket = new WebSocket(network.subscriptions[0]);
+    const told = Promise.withResolvers<string>();
+    socket.addEventListener('error', () => told.reject(new Error('there is no subscription')));
+    socket.addEventListener('open', () =>
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] })),
+    );
+    socket.addEventListener('message', ({ data }) => {
+      const { id, params } = JSON.parse(data);
+      if (id === 1) void ask(chain!.url, 'evm_mine').catch(told.reject);
+      else told.resolve(params.result.number);
+    });
+    const number = await told.promise;
+    socket.close();
+    assert.equal(number, await ask(chain!.url, 'eth_blockNumber'));
+  }
+});

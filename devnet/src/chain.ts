@@ -121,11 +121,13 @@ async function writeSettings(
     name: 'devnet',
     chain_id: CHAIN_ID,
     endpoints: [url],
+    // Without it an idle network would ask for blocks all the time.
+    subscriptions: [url.replace(/^http/, 'ws')],
     poll_ms: 500,
     finality: 'depth',
     on_restart: 'reset',
   };
-  const anchor = { network, chain: 'ETH', contract, emitters: [emitter], poll_ms: 500 };
+  const anchor = { network, chain: 'ETH', contract, emitters: [emitter] };
   const packing = { key_file: keyFile, interval_seconds: 2, resend_seconds: 10 };
   const write = async (name: string, value: object) => {
     const path = join(directory, name);

@@ -18,8 +18,10 @@ import { deleteSomeRemoved, mergeSpans } from './store/upkeep.ts';
 import { type StepOutcome, Tail } from './tail.ts';
 import { SETTINGS_OWNER, watchContract } from './watch.ts';
 
-/** How often a backfill that has nothing to do looks whether it has. */
-const IDLE_MS = 500;
+/** How often a backfill that has nothing to do looks whether it has: this process says so at once, another one does not. */
+const IDLE_MS = 2_000;
+/** The first rest of a backfill that was interrupted. */
+const BACKFILL_REST_MS = 500;
 const UPKEEP_MS = 30_000;
 /** The first rest of work at the head that failed: there a poll may be ten minutes away where blocks are told. */
 const HEAD_REST_MS = 2_000;
@@ -263,7 +265,7 @@ export class NetworkRunner {
           await this.#rest();
         }
       } catch (error) {
-        let waitMs = IDLE_MS;
+        let waitMs = BACKFILL_REST_MS;
         if (error instanceof OffChain) await this.#haltOffChain(networkId, error);
         else waitMs = this.#note(error, BACKFILL_FAILED);
         await this.#rest(waitMs);
@@ -340,7 +342,7 @@ export class NetworkRunner {
   /** @returns milliseconds to rest */
   #note(error: unknown, what: string): number {
     const { log, signal, settings } = this.#options;
-    const baseMs = what === BACKFILL_FAILED ? IDLE_MS : Math.min(HEAD_REST_MS, settings.poll_ms);
+    const baseMs = what === BACKFILL_FAILED ? BACKFILL_REST_MS : Math.min(HEAD_REST_MS, settings.poll_ms);
     // Another process was faster, or a watch changed: what is stored is the truth.
     if (signal.aborted || error instanceof Moved) return baseMs;
     let failures = this.#failures.get(what);
