@@ -322,17 +322,23 @@ export class Dispatcher implements DeliveryCapacity {
     this.#flights.add(flight);
     lane.inFlight++;
     if (isQuick) this.#quick++;
-    flight.ended = this.#attempt(endpoint, claimed)
-      .then((attempted) => this.#ended(lane, endpoint, claimed, attempted))
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'an attempt failed unexpectedly'))
-      .finally(() => {
-        this.#flights.delete(flight);
-        lane.inFlight--;
-        if (flight.isQuick) this.#quick--;
-        else if (isQuick) lane.stuck--;
-        this.#enqueue(lane);
-        this.#pump();
-      });
+    flight.ended = this.#fly(flight, endpoint, claimed);
+  }
+
+  async #fly(flight: Flight, endpoint: Endpoint, claimed: Claimed): Promise<void> {
+    const { lane, isQuick: wasQuick } = flight;
+    try {
+      this.#ended(lane, endpoint, claimed, await this.#attempt(endpoint, claimed));
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'an attempt failed unexpectedly');
+    } finally {
+      this.#flights.delete(flight);
+      lane.inFlight--;
+      if (flight.isQuick) this.#quick--;
+      else if (wasQuick) lane.stuck--;
+      this.#enqueue(lane);
+      this.#pump();
+    }
   }
 
   async #attempt(endpoint: Endpoint, claimed: Claimed): Promise<Attempted> {

@@ -14,6 +14,8 @@ import type { Attempted, Next } from './schedule.ts';
 
 /** Outcomes in one statement. */
 const BATCH_MAX = 500;
+/** So long outcomes gather before they are written: nobody waits for them, and a statement costs as much as many of them. */
+const GATHER_MS = 10;
 /** Outcomes wait no longer than this for a database that failed. */
 const RETRY_MAX_MS = 10_000;
 /** A success is written to the endpoint this often at most. */
@@ -115,11 +117,11 @@ export class Settler {
   }
 
   async #write(): Promise<void> {
-    // What ends in the same turn of the event loop is written together.
-    await new Promise((resolve) => setImmediate(resolve));
     try {
-      while (this.#queue.length > 0 || this.#endpoints.size > 0 || this.#gone.size > 0)
+      while (this.#queue.length > 0 || this.#endpoints.size > 0 || this.#gone.size > 0) {
+        if (this.#queue.length < BATCH_MAX) await pause(GATHER_MS, this.#closed.signal);
         if (!(await this.#writeSome())) return;
+      }
     } finally {
       // In the step that saw nothing left: whoever comes after it begins anew.
       this.#writing = undefined;
