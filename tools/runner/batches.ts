@@ -7,19 +7,18 @@ import { ROOT } from '../source.ts';
  */
 const FILES_MAX = 16;
 
-/** What a file with one of these changes, asks or waits for could be another's of the same process. */
+/** What a file with one of these in its code changes, asks or waits for could be another's of the same process. */
 const OWN_PROCESS = [
   // Reading these is harmless; `process.ts` is a module's name.
   /\bprocess\.(?!execPath|geteuid|platform|arch|pid|kill|cwd|env\b|ts\b)/,
   /\bprocess\.env(?:\.\w+|\[[^\]]*\])?\s*(?:\?\?|\|\||&&)?=(?!=)|(?:\bdelete |\bassign\()process\.env\b/,
-  // A test's own `t.mock` ends with it.
-  /(?<!\.)\bmock\b/,
-  /\b(?:globalThis|performance(?!\.now\b)|gc)\b/,
   // What they do to the process is out of sight of the file.
   /\bsimulate\w*\(|\w+Suite\(|\bstartPerson\(/,
 ];
-const OWN_MODULES = /node:(?:worker_threads|async_hooks|diagnostics_channel)\b/;
-/** In it is what others do: the program of a child, a path of an API. */
+/** The same, also in a string. A test's own `t.mock` ends with it. */
+const OWN_NAMES =
+  /(?<!\.)\bmock\b|\b(?:globalThis|performance(?!\.now\b)|gc)\b|node:(?:worker_threads|async_hooks|diagnostics_channel)\b/;
+/** What others do: the program of a child, a path of an API. */
 const STRING = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g;
 
 /** Whose modules a file is likely to need: its workspace, or the tools. */
@@ -28,7 +27,7 @@ export const packageOf = (path: string) =>
 
 function isShareable(text: string): boolean {
   const code = text.replaceAll(STRING, "''");
-  return !OWN_MODULES.test(text) && !OWN_PROCESS.some((own) => own.test(code));
+  return !OWN_NAMES.test(text) && !OWN_PROCESS.some((own) => own.test(code));
 }
 
 /** Files that run in one process, in the order in which they were given. */

@@ -187,6 +187,7 @@ test('files of one package share a process, unless one could change or notice th
       "t.mock.timers.enable({ apis: ['setTimeout'] }); called.mock.callCount();",
     ],
     ['packages/a/src/mock.test.ts', "import { mock } from 'node:test';"],
+    ['packages/a/src/gc.test.ts', "observer.observe({ entryTypes: ['gc'] });"],
     ['packages/a/src/workers.test.ts', "import { Worker } from 'node:worker_threads';"],
     ...Array.from({ length: 17 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
     ['tools/one.test.ts', ''],
@@ -195,7 +196,7 @@ test('files of one package share a process, unless one could change or notice th
   const batches = batch([...texts.keys()], (path) => texts.get(path)!);
   assert.deepEqual(
     batches.map((paths) => paths.length),
-    [7, 1, 1, 1, 1, 1, 1, 1, 16, 1, 2],
+    [7, 1, 1, 1, 1, 1, 1, 1, 1, 16, 1, 2],
   );
   assert.deepEqual(
     batches[0],
