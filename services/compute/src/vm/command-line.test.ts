@@ -24,7 +24,7 @@ const confines = { uid: 1_879_048_192, root: '/data/instances/a' };
 
 describe('qemuArguments', () => {
   test('software emulation has a bounded translation cache', () => {
-    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg', confines), '-accel'), ['tcg,tb-size=64']);
+    assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg', confines), '-accel'), ['tcg,tb-size=128']);
     assert.deepEqual(valuesOf(qemuArguments(machine, 'tcg', confines), '-cpu'), ['max']);
   });
 

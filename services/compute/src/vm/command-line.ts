@@ -7,8 +7,11 @@ export const CHARDEV = { ready: 'ready', console: 'console' } as const;
 /** The machine's disk, as QEMU is spoken to about it. */
 export const DISK_DEVICE = 'disk0';
 
-/** Code that QEMU keeps translated: without a limit it grows by some 200 MiB for each guest. */
-const TRANSLATION_CACHE_MIB = 64;
+/**
+ * Code that QEMU keeps translated: without a limit it grows by some 200 MiB for each guest. Where it is full, all is translated
+ * anew: while Debian boots twice with this, and eight times with half of it.
+ */
+const TRANSLATION_CACHE_MIB = 128;
 /** The console's last words are kept in QEMU's memory, where a guest cannot fill the host's disk with them. A power of two. */
 const CONSOLE_BYTES = 262_144;
 
