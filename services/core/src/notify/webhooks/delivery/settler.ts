@@ -33,6 +33,8 @@ export interface SettlerOptions {
   readonly db: Kysely<Schema>;
   readonly now: () => number;
   readonly log: Logger;
+  /** How long outcomes gather; until the signal ends at most. */
+  readonly gather?: (signal: AbortSignal) => Promise<unknown>;
 }
 
 const noteOf = (attempted: Attempted, nowMs: number): AttemptNote => ({
@@ -117,9 +119,10 @@ export class Settler {
   }
 
   async #write(): Promise<void> {
+    const { gather = (signal) => pause(GATHER_MS, signal) } = this.#options;
     try {
       while (this.#queue.length > 0 || this.#endpoints.size > 0 || this.#gone.size > 0) {
-        if (this.#queue.length < BATCH_MAX) await pause(GATHER_MS, this.#closed.signal);
+        if (this.#queue.length < BATCH_MAX) await gather(this.#closed.signal);
         if (!(await this.#writeSome())) return;
       }
     } finally {
