@@ -17,7 +17,7 @@ const LISTEN_PORTS = {
   sniproxy: 18_104,
   typescript: 18_105,
 };
-export const RELAY_PORT = 18_106;
+export const RELAY_PORT = 18_107;
 
 /** A proxy that runs, and the processes whose CPU time is its own. */
 export interface Subject extends AsyncDisposable {
