@@ -1,3 +1,4 @@
+import { prepared } from '@skerry/database';
 import { type NodeKind, RECORD_NUMBERS } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
@@ -60,7 +61,7 @@ export async function readNodeMetrics(
     columns: sql`json_build_object(${sql.join(members)})`,
     rows: sql`json_agg(json_strip_nulls(row_to_json(measured)))`,
   };
-  const { rows } = await sql<Measured>`
+  const { rows } = await sql<Measured>`${prepared()}
     select count(*)::integer as measurements, ${told[form]}::text as json from (
       select (select item_hash from metrics_messages where id = r.message) as item_hash,
         r.measured_at, ${sql.join(numbers)}, r.asn, r.version
