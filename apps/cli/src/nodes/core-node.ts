@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { call, type DifferingMessage, diffNodes } from '@skerry/client';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state';
@@ -88,22 +89,36 @@ function differingParts(first: StateDigestView, second: StateDigestView): string
   return parts.filter((part) => of(first, part) !== of(second, part));
 }
 
-export async function showNodeDiff(
-  { output }: Context,
-  firstText: string,
-  secondText: string,
-): Promise<number> {
-  const [first, second] = [parseHttpUrl(firstText), parseHttpUrl(secondText)];
-  const [difference, trusts, ...digests] = await Promise.all([
+async function compareNodes(first: string, second: string) {
+  const [{ onlyFirst, onlySecond }, trusts, ...digests] = await Promise.all([
     diffNodes(first, second),
     Promise.all([readTrust(first), readTrust(second)]),
     call(first, STATE_API.getStateDigest, {}),
     call(second, STATE_API.getStateDigest, {}),
   ]);
   const trust = differingTrust(...trusts);
-  const { onlyFirst, onlySecond } = difference;
   const parts = differingParts(digests[0]!, digests[1]!);
   const isSame = onlyFirst.length + onlySecond.length + parts.length + trust.length === 0;
+  return { onlyFirst, onlySecond, parts, trust, isSame };
+}
+
+/** Nodes that differ are compared again: two that keep in step have the same a second later. */
+const LOOKS_MAX = 4;
+const LOOK_AGAIN_MS = 1_000;
+
+export async function showNodeDiff(
+  { output }: Context,
+  firstText: string,
+  secondText: string,
+): Promise<number> {
+  const [first, second] = [parseHttpUrl(firstText), parseHttpUrl(secondText)];
+  let compared = await compareNodes(first, second);
+  // A message that was just sent is at one of them for a moment.
+  for (let looks = 1; !compared.isSame && looks < LOOKS_MAX; looks++) {
+    await delay(LOOK_AGAIN_MS);
+    compared = await compareNodes(first, second);
+  }
+  const { onlyFirst, onlySecond, parts, trust, isSame } = compared;
   const rowsOf = (url: string, some: readonly DifferingMessage[]) =>
     some.map(({ hash, time }) => [hash, renderTime(time), url]);
   const rows = [...rowsOf(first, onlyFirst), ...rowsOf(second, onlySecond)];
