@@ -31,6 +31,9 @@ test('what a large upload let go of is collected young, as it comes', async (t) 
   const { sizeBytes } = await spool.receive(Readable.from(chunks()), SIZE_BYTES);
   assert.equal(sizeBytes, SIZE_BYTES);
   kinds.push(...observer.takeRecords().map(kindOf));
-  const young = kinds.filter((kind) => kind === constants.NODE_PERFORMANCE_GC_MINOR).length;
-  assert.ok(young >= 5, `kinds of collections: ${kinds.join(' ')}`);
+  const count = (wanted: number) => kinds.filter((kind) => kind === wanted).length;
+  const young = count(constants.NODE_PERFORMANCE_GC_MINOR);
+  // One of everything may be under way for another reason, and takes the place of one or two.
+  const isYoung = young >= 3 && count(constants.NODE_PERFORMANCE_GC_MAJOR) <= 1;
+  assert.ok(isYoung, `kinds of collections: ${kinds.join(' ')}`);
 });
