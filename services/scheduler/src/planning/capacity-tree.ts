@@ -2,6 +2,7 @@ import type { Resources } from '../view.ts';
 import { freeOf, type NodeLoad, weightOf } from './load.ts';
 
 const UNUSABLE = -1;
+const NOWHERE = -1;
 /** Where the figures of a place are: its weight is the first. */
 const [CPU, MEMORY, DISK, WIDTH] = [1, 2, 3, 4];
 
@@ -26,7 +27,6 @@ interface Best {
  */
 export class CapacityTree {
   #loads: NodeLoad[] = [];
-  #slots = new Map<NodeLoad, number>();
   /** Leaves; a power of two. Place 1 is the root, place `size + slot` a leaf. */
   #size = 1;
   /** Of each place four figures side by side, as one look at memory brings them: weight, cores, memory, disk. */
@@ -46,21 +46,25 @@ export class CapacityTree {
 
   /** @param loads every node there is */
   rebuild(loads: Iterable<NodeLoad>): void {
+    for (const load of this.#loads) load.slot = NOWHERE;
     this.#loads = [...loads].sort((a, b) => (a.node.nodeId < b.node.nodeId ? -1 : 1));
-    this.#slots = new Map(this.#loads.map((load, slot) => [load, slot]));
     this.#size = 2 ** Math.ceil(Math.log2(Math.max(1, this.#loads.length)));
     this.#figures = new Float64Array(2 * this.#size * WIDTH).fill(UNUSABLE);
     this.#usable = 0;
-    for (const [slot, load] of this.#loads.entries()) this.#setLeaf(slot, load);
+    for (const [slot, load] of this.#loads.entries()) {
+      load.slot = slot;
+      this.#setLeaf(slot, load);
+    }
     for (let at = this.#size - 1; at >= 1; at--) this.#join(at);
   }
 
   /** To be told when what a node holds or is good for has changed. */
   update(load: NodeLoad): void {
-    const slot = this.#slots.get(load);
-    if (slot === undefined) return;
+    const { slot } = load;
+    if (slot === NOWHERE) return;
     this.#setLeaf(slot, load);
-    for (let at = (this.#size + slot) >> 1; at >= 1; at >>= 1) this.#join(at);
+    // What a place does not show is nothing to those above it.
+    for (let at = (this.#size + slot) >> 1; at >= 1 && this.#join(at); at >>= 1);
   }
 
   /**
@@ -116,14 +120,20 @@ export class CapacityTree {
     figures[first + DISK] = free.diskGib;
   }
 
-  #join(at: number): void {
+  /** @returns whether the place shows anything else than before */
+  #join(at: number): boolean {
     const figures = this.#figures;
     const first = WIDTH * at;
     const left = 2 * first;
     const right = left + WIDTH;
+    let isChanged = false;
     for (let one = 0; one < WIDTH; one++) {
       const [a, b] = [figures[left + one]!, figures[right + one]!];
-      figures[first + one] = a > b ? a : b;
+      const most = a > b ? a : b;
+      if (figures[first + one] === most) continue;
+      figures[first + one] = most;
+      isChanged = true;
     }
+    return isChanged;
   }
 }

@@ -1,18 +1,11 @@
+import { digitsOf, KEY_DIGITS } from './id-table.ts';
+
 /** Digits of an instance's id that are in its address (docs/decisions.md 15). */
 export const ID_DIGITS_IN_ADDRESS = 11;
-/** The last of those make the key: 28 bits are a small integer, which a map takes without a box. */
-const KEY_FROM = ID_DIGITS_IN_ADDRESS - 7;
-/** Of '0', and of 'a' less ten. */
-const [DIGITS_FROM, LETTERS_FROM] = [48, 87];
+/** The last of those make the key. */
+const KEY_FROM = ID_DIGITS_IN_ADDRESS - KEY_DIGITS;
 
-function keyOf(instanceId: string): number {
-  let key = 0;
-  for (let at = KEY_FROM; at < ID_DIGITS_IN_ADDRESS; at++) {
-    const code = instanceId.charCodeAt(at);
-    key = (key << 4) | (code - (code < LETTERS_FROM ? DIGITS_FROM : LETTERS_FROM));
-  }
-  return key;
-}
+const keyOf = (instanceId: string) => digitsOf(instanceId, KEY_FROM);
 
 const isAlike = (a: string, b: string) =>
   a === b || a.slice(0, ID_DIGITS_IN_ADDRESS) === b.slice(0, ID_DIGITS_IN_ADDRESS);

@@ -13,6 +13,8 @@ export interface NodeLoad {
   readonly instances: Holdings;
   /** What the addresses of its instances begin with; null where the node has no network. */
   addressHead: string | null;
+  /** Its leaf in the tree of capacities, whose own this is; -1 where it is in none. */
+  slot: number;
 }
 
 export const limitsOf = ({ capacity }: Node, cpuOvercommit: number): Resources => ({
@@ -27,6 +29,7 @@ export const createLoad = (node: Node, standing: Standing, cpuOvercommit: number
   used: { cpu: 0, memoryMib: 0, diskGib: 0 },
   instances: new Holdings(),
   addressHead: headOf(node),
+  slot: -1,
 });
 
 /** What can still be promised; nothing where instances hold more than the node has now. */

@@ -8,10 +8,11 @@ import {
   type Resources,
 } from '../view.ts';
 import { CapacityTree } from './capacity-tree.ts';
+import { IdTable, type Linked } from './id-table.ts';
 import { addLoad, addressOn, createLoad, headOf, limitsOf, type NodeLoad } from './load.ts';
 import { explainShortage, NO_CAPACITY, NO_NODES } from './shortage.ts';
 import type { Standing } from './standing.ts';
-import { compareWaiters, type Outcome, type Ticket, type Waiter, WaitingLine } from './waiting.ts';
+import { compareWaiters, type Outcome, type Waiter, WaitingLine } from './waiting.ts';
 
 export interface PlannerOptions {
   /** Virtual cores that may be promised for each core of a node. Memory and disk are promised once. */
@@ -32,7 +33,7 @@ export interface Decision {
   readonly from: string | null;
 }
 
-interface Entry extends Waiter {
+interface Entry extends Waiter<Entry>, Linked<Entry> {
   /** As the network tells it. */
   instance: Instance;
   /** What is decided. */
@@ -42,7 +43,6 @@ interface Entry extends Waiter {
   load: NodeLoad | null;
   /** What is booked for it on its node. */
   held: Resources;
-  ticket: Ticket<Entry> | null;
   /** Whether it is among what changed since the last run. */
   isChanged: boolean;
 }
@@ -54,18 +54,18 @@ function kindOf(from: string | null, to: string | null): DecisionKind {
 }
 
 /** Most of what is told is what was decided. */
-const isSameInstance = ({ needs, createdAt, placement, said, instance: known }: Entry, instance: Instance) =>
-  createdAt === instance.createdAt &&
+const isSameInstance = ({ placement, said, instance: known }: Entry, instance: Instance) =>
+  known.createdAt === instance.createdAt &&
   known.failedOn === instance.failedOn &&
-  needs.cpu === instance.needs.cpu &&
-  needs.memoryMib === instance.needs.memoryMib &&
-  needs.diskGib === instance.needs.diskGib &&
+  known.needs.cpu === instance.needs.cpu &&
+  known.needs.memoryMib === instance.needs.memoryMib &&
+  known.needs.diskGib === instance.needs.diskGib &&
   isSamePlacement(placement, instance) &&
   isSamePlacement(said, instance);
 
 /** What an instance takes of a node. Only the node itself can say that it never starts there, so only of one that is believed it counts. */
-const heldOn = ({ needs, instance }: Entry, { node, standing }: NodeLoad): Resources =>
-  instance.failedOn === node.nodeId && standing.isBelieved ? NOTHING : needs;
+const heldOn = ({ instance }: Entry, { node, standing }: NodeLoad): Resources =>
+  instance.failedOn === node.nodeId && standing.isBelieved ? NOTHING : instance.needs;
 
 const NODE_GONE: Reason = { code: 'NODE_GONE', message: 'its node has left the network' };
 
@@ -81,7 +81,7 @@ export class Planner {
   readonly #options: PlannerOptions;
   readonly #tree = new CapacityTree();
   readonly #loads = new Map<string, NodeLoad>();
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new IdTable<Entry>();
   readonly #line = new WaitingLine<Entry>();
   /** Instances whose node is not known, by node. */
   readonly #orphans = new Map<string, Set<Entry>>();
@@ -105,7 +105,7 @@ export class Planner {
   }
 
   get instanceIds(): Iterable<string> {
-    return this.#entries.keys();
+    return this.#entries.ids();
   }
 
   /** Instances without a node, in the order in which they are served. */
@@ -169,7 +169,7 @@ export class Planner {
 
   /** An instance as the network tells it, with what is decided for it and on its way. */
   setInstance(instance: Instance): void {
-    const { instanceId, createdAt, needs } = instance;
+    const { instanceId } = instance;
     const known = this.#entries.get(instanceId);
     if (known && isSameInstance(known, instance)) {
       known.instance = instance;
@@ -179,24 +179,24 @@ export class Planner {
     if (known) this.#remove(known);
     const entry: Entry = {
       instanceId,
-      createdAt,
-      needs,
       instance,
       placement: instance,
       said: instance,
       load: null,
       held: NOTHING,
-      ticket: null,
+      lane: undefined,
+      next: undefined,
+      mayBeAlike: false,
+      isWaiting: false,
       isChanged: false,
     };
-    this.#entries.set(instanceId, entry);
+    this.#entries.add(entry);
     this.#book(entry);
   }
 
   removeInstance(instanceId: string): void {
     const entry = this.#entries.get(instanceId);
     if (!entry) return;
-    this.#entries.delete(instanceId);
     this.#remove(entry);
   }
 
@@ -219,7 +219,7 @@ export class Planner {
     const decisions: Decision[] = [];
     for (const entry of this.#line) {
       if (entry.load !== null) continue;
-      const reason = words(entry.needs);
+      const reason = words(entry.instance.needs);
       if (entry.placement.nodeId === null && reason.message === entry.placement.reason?.message) continue;
       decisions.push(this.#decide(entry, nowhere(reason)));
       if (decisions.length >= max) break;
@@ -288,17 +288,21 @@ export class Planner {
   }
 
   #release(entry: Entry): void {
-    const { load, ticket, placement } = entry;
+    this.#letGo(entry);
+    if (entry.isWaiting) this.#line.remove(entry);
+  }
+
+  #letGo(entry: Entry): void {
+    const { load, placement } = entry;
     if (load) {
       addLoad(load, entry.held, entry.instanceId, -1);
       this.#touch(load);
       entry.load = null;
     } else if (placement.nodeId !== null) this.#forgetOrphan(entry, placement.nodeId);
-    if (ticket) this.#line.remove(ticket);
-    entry.ticket = null;
   }
 
   #remove(entry: Entry): void {
+    this.#entries.delete(entry);
     this.#release(entry);
     entry.isChanged = false;
   }
@@ -313,27 +317,28 @@ export class Planner {
   #lineUp(entry: Entry): void {
     const isMissing = entry.load === null || entry.load.standing.leaving !== null;
     const wants = isMissing && entry.instance.barred === undefined;
-    if (wants === (entry.ticket !== null)) return;
-    if (entry.ticket) this.#line.remove(entry.ticket);
-    entry.ticket = wants ? this.#line.add(entry) : null;
+    if (wants === entry.isWaiting) return;
+    if (wants) this.#line.add(entry);
+    else this.#line.remove(entry);
   }
 
   #place(entry: Entry): Outcome {
-    const { instanceId, needs } = entry;
+    const { instanceId, mayBeAlike } = entry;
+    const { needs } = entry.instance;
     let load = this.#tree.find(needs);
-    if (load?.instances.hasAddressOf(instanceId)) {
+    // What a node holds is in the table, too: one that is alike there has told of it.
+    if (mayBeAlike && load?.instances.hasAddressOf(instanceId)) {
       load = this.#tree.find(needs, (one) => one.instances.hasAddressOf(instanceId));
       if (!load) return 'refused';
     }
     if (!load) return 'full';
-    // Its ticket is given back by the line.
-    entry.ticket = null;
     const reason = entry.load
       ? entry.load.standing.leaving
       : entry.placement.nodeId === null
         ? null
         : NODE_GONE;
-    this.#release(entry);
+    // The line lets it go by itself.
+    this.#letGo(entry);
     const ipv6 = addressOn(load, instanceId);
     entry.placement = { nodeId: load.node.nodeId, nodeAddress: load.node.address, ipv6, reason };
     this.#hold(entry, load);
@@ -375,9 +380,9 @@ export class Planner {
       if (!entry.isChanged) continue;
       entry.isChanged = false;
       const { said, placement } = entry;
-      if (entry.load === null && entry.ticket !== null) {
+      if (entry.load === null && entry.isWaiting) {
         if (placement.nodeId !== null || placement.reason?.code !== shortageCode)
-          decisions.push(this.#decide(entry, nowhere(words(entry.needs))));
+          decisions.push(this.#decide(entry, nowhere(words(entry.instance.needs))));
       } else if (!isSamePlacement(said, placement)) decisions.push(this.#decide(entry, placement));
     }
     this.#changed = [];
