@@ -61,6 +61,8 @@ export class NetworkRunner {
   readonly #rpc: RpcPool;
   readonly #feed: HeadFeed;
   #changed = new AbortController();
+  /** Ends the rest of a backfill that has something to do. */
+  #roused = new AbortController();
   #lastUpkeepMs = 0;
   #isStalled = false;
   /** By what failed. */
@@ -196,6 +198,8 @@ export class NetworkRunner {
       try {
         reserve.take();
         outcome = await tail.step();
+        // The floor was made or has moved: what lies below it is the backfill's.
+        if (outcome === 'behind') this.#roused.abort();
         if (outcome === 'halted') await this.#unhalt(networkId);
         this.#worked(STEP_FAILED);
       } catch (error) {
@@ -262,7 +266,7 @@ export class NetworkRunner {
         } else {
           await partitions.finish();
           await this.#upkeep(networkId);
-          await this.#rest();
+          await this.#idle();
         }
       } catch (error) {
         let waitMs = BACKFILL_REST_MS;
@@ -335,7 +339,13 @@ export class NetworkRunner {
     }
   }
 
-  #rest(ms = IDLE_MS): Promise<boolean> {
+  /** Of a backfill that has nothing to do. */
+  async #idle(): Promise<void> {
+    await pause(IDLE_MS, AbortSignal.any([this.#roused.signal, this.#changed.signal, this.#options.signal]));
+    this.#roused = new AbortController();
+  }
+
+  #rest(ms: number): Promise<boolean> {
     return pause(ms, AbortSignal.any([this.#changed.signal, this.#options.signal]));
   }
 
