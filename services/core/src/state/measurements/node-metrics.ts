@@ -1,6 +1,6 @@
 import { prepared } from '@skerry/database';
 import { type NodeKind, RECORD_NUMBERS } from '@skerry/protocol';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
 export interface MetricsWindow {
@@ -43,17 +43,16 @@ interface MetricsOrder {
 }
 
 /**
- * Measurements of one node in order of time. PostgreSQL writes the JSON: two weeks are four thousand values, and to read, keep
- * and write each of them takes Node as long again as all the rest of an answer. A join would be planned as a hash of every
- * message there is; the hash of each measurement's own is one step of an index.
+ * The statement of a lookup. PostgreSQL writes the JSON: two weeks are four thousand values, and to read, keep and write each
+ * of them takes Node as long again as all the rest of an answer. A join would be planned as a hash of every message there is;
+ * the hash of each measurement's own is one step of an index.
  */
-export async function readNodeMetrics(
-  db: Kysely<Schema>,
+export function lookupOf(
   kind: NodeKind,
   nodeId: string,
   window: MetricsWindow,
   { form, isNewestFirst, limit }: MetricsOrder,
-): Promise<Measured> {
+): RawBuilder<Measured> {
   const direction = isNewestFirst ? sql`desc` : sql`asc`;
   const numbers = RECORD_NUMBERS[kind].map((column) => sql.ref(`r.${column}`));
   const members = columnsOf(kind).map((column) => sql`${sql.lit(column)}, json_agg(${sql.ref(column)})`);
@@ -61,14 +60,25 @@ export async function readNodeMetrics(
     columns: sql`json_build_object(${sql.join(members)})`,
     rows: sql`json_agg(json_strip_nulls(row_to_json(measured)))`,
   };
-  const { rows } = await sql<Measured>`${prepared()}
+  return sql<Measured>`${prepared()}
     select count(*)::integer as measurements, ${told[form]}::text as json from (
       select (select item_hash from metrics_messages where id = r.message) as item_hash,
         r.measured_at, ${sql.join(numbers)}, r.asn, r.version
       from node_metrics r
       where r.node = (select id from metrics_nodes where kind = ${kind} and node_id = ${nodeId})
         and r.measured_at >= ${window.from}::float8 and r.measured_at <= ${window.to}::float8
-      order by r.measured_at ${direction}, item_hash, r.place limit ${limit}) measured`.execute(db);
+      order by r.measured_at ${direction}, item_hash, r.place limit ${limit}) measured`;
+}
+
+/** Measurements of one node in order of time. */
+export async function readNodeMetrics(
+  db: Kysely<Schema>,
+  kind: NodeKind,
+  nodeId: string,
+  window: MetricsWindow,
+  order: MetricsOrder,
+): Promise<Measured> {
+  const { rows } = await lookupOf(kind, nodeId, window, order).execute(db);
   return rows[0]!;
 }
 
