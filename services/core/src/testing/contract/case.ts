@@ -20,8 +20,9 @@ export interface Call {
 export interface Case {
   /** The status of a success, or the code of a refusal, or the status of a refusal that has a body of its own. */
   readonly expects: number | ErrorCode;
-  /** On a core node of its own, since it does something to it. */
-  readonly isAlone: boolean;
+  /** Which core node is called: the one of all cases; one of its own, since the case does something to it; the one that has lost its database. */
+  readonly on: 'shared' | 'own' | 'dark';
+  /** Where the database is lost, the call is made before. */
   readonly makeCall: (core: TestCore) => Call | Promise<Call>;
 }
 
@@ -33,28 +34,31 @@ type MakeCall = Case['makeCall'] | string;
 const asMaker = (call: MakeCall): Case['makeCall'] =>
   typeof call === 'string' ? () => ({ path: call }) : call;
 
-export const succeeds = (call: MakeCall): Case => ({ expects: 200, isAlone: false, makeCall: asMaker(call) });
+export const succeeds = (call: MakeCall): Case => ({ expects: 200, on: 'shared', makeCall: asMaker(call) });
 
 export const answers = (expects: number, call: MakeCall): Case => ({
   expects,
-  isAlone: false,
+  on: 'shared',
   makeCall: asMaker(call),
 });
 
 export const refuses = (expects: ErrorCode | number, call: MakeCall): Case => ({
   expects,
-  isAlone: false,
+  on: 'shared',
   makeCall: asMaker(call),
 });
 
-export const alone = (one: Case): Case => ({ ...one, isAlone: true });
+export const alone = (one: Case): Case => ({ ...one, on: 'own' });
+
+/** Clients that nobody else is: each has its rate to itself. */
+let clients = 0;
 
 /** What every limited route refuses: one request more than its rate. */
 export const refusesTooMany = (path: string, count = 100, method: 'GET' | 'POST' = 'GET'): Case => ({
   expects: 'RATE_LIMITED',
-  isAlone: true,
+  on: 'shared',
   makeCall: async ({ api }) => {
-    const remoteAddress = '203.0.113.9';
+    const remoteAddress = `203.0.113.${++clients}`;
     for (let n = 0; n < count; n++) await api.inject({ method, url: path, remoteAddress });
     return { path, remoteAddress };
   },
@@ -63,12 +67,8 @@ export const refusesTooMany = (path: string, count = 100, method: 'GET' | 'POST'
 /** What every limited route answers while the database is away, and what brings it back. */
 export const refusesWithoutDatabase = (call: MakeCall): Case => ({
   expects: 'DATABASE_UNAVAILABLE',
-  isAlone: true,
-  makeCall: async (core) => {
-    const made = await asMaker(call)(core);
-    await core.loseDatabase();
-    return made;
-  },
+  on: 'dark',
+  makeCall: asMaker(call),
 });
 
 export const programContent = {

@@ -1,5 +1,5 @@
 import { parseIndexerSettings } from '@skerry/indexer';
-import { alone, type Cases, refuses, refusesTooMany, succeeds } from './case.ts';
+import { type Cases, refuses, refusesTooMany, succeeds } from './case.ts';
 
 /** A chain that no endpoint answers for: its lists are empty, and say so. What a real one gives is in http/indexer.test.ts. */
 export const QUIET_CHAIN = parseIndexerSettings({
@@ -7,7 +7,7 @@ export const QUIET_CHAIN = parseIndexerSettings({
 });
 
 export const indexerCases: Cases = {
-  'GET /api/v0/indexer': [succeeds('/api/v0/indexer'), alone(refusesTooMany('/api/v0/indexer'))],
+  'GET /api/v0/indexer': [succeeds('/api/v0/indexer'), refusesTooMany('/api/v0/indexer')],
   'GET /api/v0/indexer/{network}': [
     succeeds('/api/v0/indexer/quiet'),
     refuses('NETWORK_NOT_FOUND', '/api/v0/indexer/nowhere'),
