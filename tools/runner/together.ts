@@ -1,4 +1,5 @@
 import asyncHooks, { type AsyncHook, AsyncResource } from 'node:async_hooks';
+import { flushCompileCache } from 'node:module';
 import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -41,3 +42,5 @@ for (const [index, path] of paths.entries()) {
 }
 await turns.at(-1)!.promise;
 for (const hook of following) hook.disable();
+// For the processes that tests start, and for other files: Node itself writes when this process ends.
+flushCompileCache();

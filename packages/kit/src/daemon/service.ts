@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { AppError } from '@skerry/protocol/forms';
 import type { Keeping } from '../backup/keeping.ts';
 import { type ConfigSpec, readConfig, type Setting, variableName } from './config.ts';
@@ -129,6 +130,8 @@ async function serve<C>(
   // A parent that ends at this word may be what the manager waits for.
   await manager?.ready(running.urls.join(' '));
   if (process.send) process.send({ ready: true, urls: running.urls, pid: process.pid });
+  // Node writes at the end of a process, which one that is killed never comes to: its successor would compile everything again.
+  flushCompileCache();
   await stopped;
   log.info(`${service.name} is stopping`);
   // It is the process that stops, not the service: the manager would end the successor, too.
