@@ -5,7 +5,7 @@ import { ROOT } from '../source.ts';
  * Half of what most files take is their process's start: the same modules, loaded and compiled once more. Those of one package
  * share a process, one after another, unless they touch what belongs to the process.
  */
-const FILES_MAX = 16;
+const FILES_MAX = 32;
 
 /** What a file with one of these in its code changes, asks or waits for could be another's of the same process. */
 const OWN_PROCESS = [

@@ -189,14 +189,14 @@ test('files of one package share a process, unless one could change or notice th
     ['packages/a/src/mock.test.ts', "import { mock } from 'node:test';"],
     ['packages/a/src/gc.test.ts', "observer.observe({ entryTypes: ['gc'] });"],
     ['packages/a/src/workers.test.ts', "import { Worker } from 'node:worker_threads';"],
-    ...Array.from({ length: 17 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
+    ...Array.from({ length: 33 }, (_, index) => [`packages/c/src/${index}.test.ts`, ''] as const),
     ['tools/one.test.ts', ''],
     ['tools/soak/two.test.ts', ''],
   ]);
   const batches = batch([...texts.keys()], (path) => texts.get(path)!);
   assert.deepEqual(
     batches.map((paths) => paths.length),
-    [7, 1, 1, 1, 1, 1, 1, 1, 1, 16, 1, 2],
+    [7, 1, 1, 1, 1, 1, 1, 1, 1, 32, 1, 2],
   );
   assert.deepEqual(
     batches[0],

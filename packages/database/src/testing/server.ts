@@ -23,6 +23,8 @@ const QUICK: ServerSettings = {
   shared_buffers: '32MB',
   max_connections: '100',
   autovacuum: 'off',
+  // Within the kernel: databases are copies of a template.
+  file_copy_method: 'clone',
 };
 
 export interface TestServer extends AsyncDisposable {
