@@ -22,6 +22,9 @@ const BOOTSTRAP_MARKS: readonly {
   { starts: 'cleaning package lists', percent: 80, message: 'cleaning up' },
 ];
 
+/** What a build says that it does, in order. */
+export const BOOTSTRAP_STEPS = BOOTSTRAP_MARKS.map(({ message }) => message);
+
 /** What a line of mmdebstrap's standard error says about how far it is, if anything. */
 export function parseBootstrapLine(line: string): Progress | undefined {
   const text = line.replace(/^I: /, '');

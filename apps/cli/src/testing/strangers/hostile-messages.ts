@@ -59,8 +59,8 @@ export const revokedDelegate = ({ victim, delegate, grantedAt, hashes }: Target)
   },
 });
 
-/** Machines dated 1970 would be first in every queue and have every name. */
-export const backdater: Actor = {
+/** Machines dated 1970 would be first in every queue and have every name. @param image a name, or the hash of a file */
+export const backdater = (image: string): Actor => ({
   who: 'machines dated 1970',
   async run(stage) {
     for (let n = 0; !stage.signal.aborted; n++) {
@@ -69,7 +69,7 @@ export const backdater: Actor = {
         cpu: 1,
         memory: 512,
         disk: 4,
-        image: 'debian:12',
+        image,
         ssh_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1zK0mPpV6c9nZ0Zc0YwQx1m3rXo2bVJm7y9yqzvWcS stranger',
       };
       const { body } = signMessage({ type: 'INSTANCE', content, timestamp: n % 2 }, stage.signer);
@@ -77,7 +77,7 @@ export const backdater: Actor = {
       await stage.pause(20 * PACE_MS);
     }
   },
-};
+});
 
 /** Announces nodes at other people's places, with other people's prefixes and more room than there is. */
 export const liarNode = (targets: readonly string[], prefixes: readonly string[]): Actor => ({

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CoreClient, call, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import { loadOrCreateKeyFile, skerryPaths } from '@skerry/kit';
-import { hostnameOf, type InstanceView } from '@skerry/protocol';
+import { hostnameOf, type InstanceView, sha256Hex } from '@skerry/protocol';
 import { STATE_API } from '@skerry/protocol/api/core/state';
 import { readEnvironment } from '../../config.ts';
 import { end, startNetwork } from '../network.ts';
@@ -42,6 +42,7 @@ const clientAddress = (at: number) => `198.51.100.${10 + at}`;
 const CLIENTS = 40;
 const CORE_PORTS = [4024, 4124, 4224];
 const SECOND_COMPUTE_PORT = 4120;
+const MACHINE_IMAGE = 'debian:12';
 const MACHINE_MS = 600_000;
 const AGREE_MS = 600_000;
 const SAMPLE_EVERY_MS = 15_000;
@@ -81,7 +82,7 @@ async function createMachine(signer: Signer, name: string): Promise<InstanceView
     cpu: 1,
     memory: 512,
     disk: 4,
-    image: 'debian:12',
+    image: MACHINE_IMAGE,
     ssh_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1zK0mPpV6c9nZ0Zc0YwQx1m3rXo2bVJm7y9yqzvWcS owner',
     firewall: { allowedPorts: [22] },
   });
@@ -92,6 +93,13 @@ async function createMachine(signer: Signer, name: string): Promise<InstanceView
     return view.phase === 'running';
   });
   return view;
+}
+
+/** A file that no machine boots: where honest users have none, booting those of strangers would be most of a short run. */
+async function storeNoDisk(signer: Signer): Promise<string> {
+  const bytes = 'no disk';
+  await core(signer).storeFile(new Blob([bytes]), 'disk', sha256Hex(bytes));
+  return sha256Hex(bytes);
 }
 
 /** Lets a delegate act and takes the permission back: what it made meanwhile stays. */
@@ -187,6 +195,7 @@ async function scenario(): Promise<void> {
   const machines: InstanceView[] = [];
   for (let n = 0; n < MACHINES; n++) machines.push(await createMachine(victim, `m${n}`));
   say(`${machines.length} machines run`);
+  const image = MACHINES > 0 ? MACHINE_IMAGE : await storeNoDisk(victim);
   const delegate = newSigner();
   const grantedAt = await grantAndRevoke(victim, delegate);
   const { item_hash: note } = await core(victim).postMessage({
@@ -215,7 +224,7 @@ async function scenario(): Promise<void> {
   const prefix = `${machines[0]?.ipv6.split(':').slice(0, 4).join(':') ?? 'fd00:0:0:1'}::/64`;
   const hostile: Actor[] = [
     revokedDelegate({ victim, delegate, grantedAt, hashes }),
-    backdater,
+    backdater(image),
     liarNode(
       [
         LOCAL_CORE,
