@@ -1,8 +1,6 @@
-// The life of a devnet and a machine on it, step by step. Run by first-light.vm.e2e.test.ts in a network namespace of its own.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
@@ -12,7 +10,7 @@ import { readEnvironment } from '../config.ts';
 import { openByName } from './console/reach.ts';
 import { skerryHere, succeedHere } from './here.ts';
 import { end, startNetwork, type Up } from './network.ts';
-import { endAllOf, findProcesses, listDescendants, residentMib } from './processes.ts';
+import { findProcesses, listDescendants, residentMib } from './processes.ts';
 import { run, say, skerry as skerryAlone, succeed, until } from './shell.ts';
 
 const CORE = 'http://127.0.0.1:4024';
@@ -28,16 +26,13 @@ const ROUTED_WITHIN_MS = 100_000;
 const SOON_MS = 600_000;
 const DAEMONS = ['core', 'scheduler', 'compute', 'gateway'] as const;
 
-const home = await mkdtemp(join(tmpdir(), 'skerry-first-light-'));
-const cache = skerryPaths(readEnvironment()).cache;
-Object.assign(process.env, {
+const settingsOf = (home: string) => ({
   SKERRY_HOME: home,
-  SKERRY_CACHE: cache,
+  SKERRY_CACHE: skerryPaths(readEnvironment()).cache,
   SKERRY_GATEWAY_API_KEYS: API_KEY,
   SKERRY_GATEWAY_SYNC_INTERVAL_MS: String(SYNC_PERIOD_MS),
   SKERRY_COMPUTE_DOMAIN_ZONE: ZONE,
 });
-const sshKey = join(home, 'ssh-key');
 
 /** The processes of a daemon, not that of a launcher above it. */
 const listDaemons = (up: Up, name: string) =>
@@ -52,7 +47,7 @@ function findDaemon(up: Up, name: string): number {
 }
 
 /** The process of the one virtual machine of this network. */
-const findMachine = () => findProcesses(new RegExp(`^qemu-system.*${home}`))[0]?.pid;
+const findMachine = (home: string) => findProcesses(new RegExp(`^qemu-system.*${home}`))[0]?.pid;
 
 const getJson = async (url: string, init: RequestInit = {}) => {
   const response = await fetch(url, init);
@@ -95,7 +90,7 @@ async function measureRouting(
   return assert.fail('the event stream ended');
 }
 
-async function createWeb(core: CoreClient): Promise<InstanceView & { hostname: string }> {
+async function createWeb(core: CoreClient, sshKey: string): Promise<InstanceView & { hostname: string }> {
   const { cursor } = await core.listInstances();
   const routing = measureRouting(core, cursor, 'web', AbortSignal.timeout(SOON_MS));
   const startMs = performance.now();
@@ -191,7 +186,7 @@ async function killEachDaemon(up: Up, core: CoreClient, host: string): Promise<v
 }
 
 /** The README's first program. */
-async function checkProgram(): Promise<void> {
+async function checkProgram(home: string): Promise<void> {
   const file = join(home, 'hello.py');
   await writeFile(file, 'def main(variables, request): return {"hello": variables.get("name", "world")}\n');
   const hash = await skerry('program', 'create', file);
@@ -220,7 +215,14 @@ async function checkCustomDomain(): Promise<void> {
   );
 }
 
-async function scenario(): Promise<void> {
+/**
+ * The life of a devnet and a machine on it, step by step, in a network namespace of its own.
+ * @param home an empty directory
+ * @param more what else is done on the network, once the machine is gone
+ */
+export async function playFirstLight(home: string, more: (core: string) => Promise<void>): Promise<void> {
+  Object.assign(process.env, settingsOf(home));
+  const sshKey = join(home, 'ssh-key');
   await succeed('ip', 'link', 'set', 'lo', 'up');
   await succeed('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', sshKey);
   const bootMs = performance.now();
@@ -230,8 +232,8 @@ async function scenario(): Promise<void> {
   const core = new CoreClient({ url: CORE, signer: createSigner(generatePrivateKey()) });
 
   await skerry('key', 'new');
-  await checkProgram();
-  const web = await createWeb(core);
+  await checkProgram(home);
+  const web = await createWeb(core, sshKey);
   const host = `${web.hostname}.${DOMAIN}`;
   assert.equal(await skerry('domain', 'name', 'web'), host);
   const uname = await inside('uname -a');
@@ -268,7 +270,7 @@ async function scenario(): Promise<void> {
   say('firewall changes apply to the running machine');
 
   await killEachDaemon(up, core, host);
-  const machineBefore = findMachine();
+  const machineBefore = findMachine(home);
   assert.ok(machineBefore);
   const daemons = DAEMONS.map((name) => findDaemon(up, name));
   await end(up, 'SIGKILL');
@@ -279,27 +281,18 @@ async function scenario(): Promise<void> {
   );
   up = await startNetwork();
   await until('the machine is reachable', SOON_MS, () => isReachable(host));
-  assert.equal(findMachine(), machineBefore, 'the same machine runs on');
+  assert.equal(findMachine(home), machineBefore, 'the same machine runs on');
   say('kill -9 of the whole devnet: the machine ran on, and is reachable with the next one');
 
   await skerry('instance', 'stop', 'web', '--wait');
   assert.equal(JSON.parse(await skerry('instance', 'show', 'web', '--json')).status, 'stopped');
-  assert.equal(findMachine(), undefined);
+  assert.equal(findMachine(home), undefined);
   const unasked = await skerryHere(process.env, ['instance', 'delete', 'web']);
   assert.match(unasked.err, /CONFIRMATION_REQUIRED/);
   await skerry('instance', 'delete', 'web', '--yes', '--erase');
   assert.deepEqual(JSON.parse(await skerry('instance', 'list', '--json')), []);
   say('deleted, and its disk erased');
+  await more(CORE);
   assert.equal(await end(up, 'SIGINT'), 0);
   say('stopped');
-}
-
-try {
-  await scenario();
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  endAllOf(home);
-  await rm(home, { recursive: true, force: true });
 }

@@ -1,16 +1,15 @@
-// A network, and a machine on it by clicks alone. Run by clicks.vm.e2e.test.ts in a network namespace of its own.
+// The life of a network, and machines on it by commands and by clicks. Run by first-light.vm.e2e.test.ts in a network namespace of its
+// own.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { liveByClicks, PAGE } from '../../apps/cli/src/testing/console/by-clicks.ts';
-import { end, startNetwork } from '../../apps/cli/src/testing/network.ts';
+import { playFirstLight } from '../../apps/cli/src/testing/first-light.ts';
 import { endAllOf } from '../../apps/cli/src/testing/processes.ts';
-import { say, succeed } from '../../apps/cli/src/testing/shell.ts';
+import { say } from '../../apps/cli/src/testing/shell.ts';
 import { IMAGE_FILES } from '../../services/compute/src/images/image.ts';
 import { findCacheDir, openCache } from '../../services/compute/src/testing/play.ts';
 import { makeTinyDisk } from '../../services/compute/src/testing/tiny-guest.ts';
-
-const CORE = 'http://127.0.0.1:4024';
 
 /** What the guest serves on port 80; on 443, where TLS would be, it listens. */
 const ANSWERS = {
@@ -29,17 +28,17 @@ async function makeDisk(cache: string): Promise<string> {
   return disk;
 }
 
-const cache = findCacheDir();
-const home = await mkdtemp(join(tmpdir(), 'skerry-clicks-'));
-Object.assign(process.env, { SKERRY_HOME: home, SKERRY_CACHE: cache });
-try {
-  await succeed('ip', 'link', 'set', 'lo', 'up');
-  const disk = await makeDisk(cache);
-  const up = await startNetwork();
+/** Another machine on the same network. */
+async function clickMachine(core: string): Promise<void> {
+  const disk = await makeDisk(findCacheDir());
   const begunMs = performance.now();
-  await liveByClicks(CORE, disk);
+  await liveByClicks(core, disk);
   say(`a key, a disk, a machine and its end by clicks: ${Math.round(performance.now() - begunMs)} ms`);
-  await end(up, 'SIGINT');
+}
+
+const home = await mkdtemp(join(tmpdir(), 'skerry-first-light-'));
+try {
+  await playFirstLight(home, clickMachine);
 } catch (error) {
   console.error(error);
   process.exitCode = 1;
