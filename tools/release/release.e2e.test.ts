@@ -78,6 +78,12 @@ describe('the packages', () => {
       const wrong = (path: string) =>
         /\.test\.|(^|\/)(testing|src)\/|package-lock|\.soak\./.test(path) || /(?<!\.d)\.ts$/.test(path);
       assert.deepEqual(ours.filter(wrong), [], name);
+      const forMakers = /node_modules\/(?:@[^/]+\/)?[^@/]+\/(?:tests?|bench|benchmarks?|examples?|docs)\//;
+      assert.deepEqual(
+        files.filter((path) => forMakers.test(path)),
+        [],
+        name,
+      );
       for (const path of ['package.json', 'README.md']) assert.ok(files.includes(path), `${name}: ${path}`);
       const maps = ours.filter((path) => /(^|\/)dist\/.*\.js$/.test(path) && !files.includes(`${path}.map`));
       assert.deepEqual(maps, [], name);
