@@ -11,7 +11,7 @@ import {
 } from './testing/setup.ts';
 
 /** `npm run soak -- indexer/crash` does it at more. */
-const KILLS = 10;
+const KILLS = 4;
 
 test(`kill -9 at ${KILLS} moments of a backfill and of reorganisations: the tables equal a read of the chain`, () =>
   killAgainAndAgain(KILLS));

@@ -1,5 +1,8 @@
 import { test } from 'node:test';
-import { runStorm } from './testing/storm.ts';
+import { reorganise, runStorm } from './testing/storm.ts';
+
+test('reorganisations of depths from 1 to 64', () =>
+  reorganise([1, 2, 3, 5, 8, 13, 21, 32, 33, 34, 48, 63, 64]));
 
 const SEEDS = 40;
 /** Seeds that `npm test` does not play. */

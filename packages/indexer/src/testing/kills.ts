@@ -80,5 +80,7 @@ export async function killAgainAndAgain(kills: number): Promise<void> {
   }
   assert.ok((await compareWithChain(pool, anvil)) > 4_000);
   const undone = await pool.query('select from indexer_undos');
-  assert.ok((undone.rowCount ?? 0) > 3, `${undone.rowCount} undone`);
+  // A reorganisation of what was killed before it was undone may be undone with the next one.
+  const undonesMin = Math.min(4, kills / 2 - 1);
+  assert.ok((undone.rowCount ?? 0) >= undonesMin, `${undone.rowCount} undone`);
 }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from '../indexer.ts';
+import { parseCursor } from '../read/cursor.ts';
+import { listEvents } from '../read/events.ts';
 import { Anvil } from './anvil.ts';
 import { TRANSFER } from './contracts.ts';
 import { type Fault, FaultProxy } from './fault-proxy.ts';
@@ -9,6 +11,7 @@ import {
   compareWithChain,
   createIndexerDatabase,
   indexerSettings,
+  NETWORK,
   OTHER,
   seeded,
   TOKEN,
@@ -18,7 +21,7 @@ import {
 } from './setup.ts';
 
 const log = createLogger('test', 'silent');
-export const ALICE = `0x${'a1'.repeat(20)}`;
+const ALICE = `0x${'a1'.repeat(20)}`;
 const ANONYMOUS = 'event Hidden(address indexed who, uint256 x) anonymous';
 
 export const CONTRACTS = [
@@ -102,4 +105,50 @@ export async function runStorm(seed: number): Promise<void> {
   assert.ok((await compareWithChain(database.pool, anvil)) > 20);
   const played = Object.keys({ ...first.played, ...second.played }).length;
   assert.ok(played > 5, JSON.stringify([first.played, second.played]));
+}
+
+/** Reorganisations of these depths, one after another: after each the tables equal a read of the chain, and cursors tell of it. */
+export async function reorganise(depths: readonly number[]): Promise<void> {
+  const random = seeded(64);
+  await using anvil = await Anvil.start(['--slots-in-an-epoch', '50']);
+  await using database = await createIndexerDatabase();
+  await anvil.setCode(TOKEN);
+  await anvil.setCode(OTHER);
+  await grow(anvil, random, 140);
+  const settings = indexerSettings([anvil.url], { contracts: CONTRACTS, finality_depth: 100 });
+  await using _indexer = await startIndexer({ pool: database.pool, settings, log });
+  await untilIndexed(database.pool, anvil);
+  const page = async (bounds: { toBlock?: number }, cursor?: string) => {
+    const filter = { contract: TOKEN, ...bounds };
+    const list = await listEvents(
+      database.pool,
+      NETWORK,
+      filter,
+      { limit: 2, offset: 0 },
+      cursor === undefined ? undefined : parseCursor(cursor),
+    );
+    return list!.cursor!;
+  };
+  for (const depth of depths) {
+    // Empty blocks that are made again are the same blocks.
+    for (let block = 0; block < depth; block++) {
+      await anvil.emit(TOKEN, [TRANSFER_TOPIC, word(ALICE), word(block)], word(depth));
+      await anvil.mine();
+    }
+    await untilIndexed(database.pool, anvil);
+    const stands = { toBlock: (await anvil.head()) - depth };
+    const [shown, standing] = [await page({}), await page(stands)];
+    await anvil.reorg(depth);
+    await grow(anvil, random, 2);
+    await untilIndexed(database.pool, anvil);
+    await compareWithChain(database.pool, anvil);
+    // Whoever was in the middle of pages is told, unless everything that was shown still stands.
+    await assert.rejects(page({}, shown), { code: 'CURSOR_REORGED' });
+    await page(stands, standing);
+  }
+  const { rows } = await database.pool.query('select depth from indexer_undos order by seq');
+  assert.deepEqual(
+    rows.map(({ depth }) => depth),
+    depths,
+  );
 }
