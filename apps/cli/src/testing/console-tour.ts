@@ -7,9 +7,14 @@ import { clickWebhook } from './console/webhook.ts';
 
 /** What the console shows of a network, seen in a browser. */
 
-/** The one that a view is loaded in comes last. */
-const WIDTHS = [390, 1_600] as const;
-const THEMES = ['light', 'dark'] as const;
+/** Whole: each rule for accessibility in each width, and colours in each theme; otherwise rules in the first, colours in the last. */
+const LOOKS = [
+  { width: 390, theme: 'light', isShort: true },
+  { width: 390, theme: 'dark', isShort: false },
+  { width: 1_600, theme: 'light', isShort: false },
+  // The width that a view is loaded in comes last.
+  { width: 1_600, theme: 'dark', isShort: true },
+] as const;
 /** Tabs until the button is reached: more are a trap. */
 const TABS_MAX = 60;
 /** So many are told at once, and some of them are messages. */
@@ -154,7 +159,8 @@ async function assertAskedOnce(page: Page, where: string): Promise<void> {
 }
 
 /** Every view in each width and theme: a tab changes both where it is, so that nothing is loaded again for a look. */
-async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
+async function lookAtAll(browser: Browsing, tour: Tour, isWhole: boolean): Promise<void> {
+  const looks = LOOKS.filter(({ isShort }) => isWhole || isShort);
   await browser.look(`${tour.core}/`, { width: 1_600, theme: 'light' }, async (page) => {
     const { height } = page.viewportSize()!;
     for (const [path, whole] of Object.entries(viewsOf(tour))) {
@@ -164,15 +170,13 @@ async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
       await assertAskedOnce(page, path);
       await assertMarksOpen(page, path);
       await assertReachable(page, path);
-      for (const width of WIDTHS) {
+      for (const { width, theme } of looks) {
         await page.setViewportSize({ width, height });
-        for (const colorScheme of THEMES) {
-          await page.emulateMedia({ colorScheme });
-          const where = `${path} in ${width} px, ${colorScheme}`;
-          await assertFits(page, where);
-          await assertFieldsAreFlat(page, where);
-          await assertAccessible(page, where, colorScheme === 'dark');
-        }
+        await page.emulateMedia({ colorScheme: theme });
+        const where = `${path} in ${width} px, ${theme}`;
+        await assertFits(page, where);
+        await assertFieldsAreFlat(page, where);
+        await assertAccessible(page, where, theme === 'dark');
       }
     }
   });
@@ -180,11 +184,19 @@ async function lookAtAll(browser: Browsing, tour: Tour): Promise<void> {
 
 export type Tour = Told;
 
-/** Every view, narrow and wide, light and dark; a score computed again, with the keyboard; a message that was changed on its way. */
+/**
+ * Every view, narrow and wide, light and dark, and lies about what is in it. A whole one is for `npm run soak -- tour`: each view
+ * in each width and theme, and each lie.
+ */
+export async function lookAndCatchLies(browser: Browsing, tour: Tour, isWhole: boolean): Promise<void> {
+  await lookAtAll(browser, tour, isWhole);
+  await catchLies(browser, tour, isWhole);
+}
+
+/** Every view; messages that were changed on their way; a webhook; a score computed again, with the keyboard. */
 export async function tourConsole(browser: Browsing, tour: Tour): Promise<void> {
   const { core, nodeId } = tour;
-  await lookAtAll(browser, tour);
-  await catchLies(browser, tour);
+  await lookAndCatchLies(browser, tour, false);
   await clickWebhook(browser, core);
   await browser.look(`${core}/`, { width: 1_600, theme: 'light' }, async (page) => {
     await page.getByRole('navigation').getByRole('link', { name: 'Nodes' }).click();

@@ -38,11 +38,8 @@ const keyAt = (url: string, mark: string) => `[data-core-key="${url}"] [data-mar
 
 /** The peer's key answers at its URL; not one that it is said to have, and not where another one answers. */
 async function proveKeys(page: Page, { core, peer }: Nodes): Promise<void> {
-  const trust = `${core}/#/trust`;
-  const anew = async () => {
-    await page.goto('about:blank');
-    await page.goto(trust);
-  };
+  let times = 0;
+  const anew = () => page.goto(`${core}/?${times++}#/trust`);
   for (const url of [core, peer]) await shown(page, keyAt(url, 'proven'));
   const lies: readonly (readonly [string, (body: string) => string])[] = [
     [`${peer}/status/proof?*`, (body) => body.replace(/("signature":"0x.)(.)/, otherAfter)],
