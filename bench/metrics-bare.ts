@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +21,7 @@ export async function startBareServer(
     const { sql, parameters } = queryOf(request.url!);
     // Prepared once for each connection, as the core node's are.
     const { rows } = await pool.query<{ json: string }>({
-      name: 'lookup',
+      name: hash('sha1', sql),
       text: sql,
       values: [...parameters],
     });
