@@ -9,5 +9,9 @@ test(
   {
     skip: isRoot ? false : 'a network namespace takes root',
   },
-  () => runAlone('strangers/scenario.ts', '--seconds', '6', '--quiet', '2', '--machines', '0'),
+  () =>
+    runAlone(
+      'strangers/scenario.ts',
+      ...['--seconds', '6', '--quiet', '2', '--machines', '0', '--cores', '2'],
+    ),
 );

@@ -36,6 +36,9 @@ function listenForErrors(page: Page): string[] {
   return errors;
 }
 
+/** Whoever waits for something in a page looks so often: Playwright would with each frame, and make the browser draw all of them. */
+export const LOOK_AGAIN = { polling: 50 } as const;
+
 /** Fails where a page is wider than its window. */
 export async function assertFits(page: Page, where: string): Promise<void> {
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { assertFits, type Browsing } from './browser.ts';
+import { assertFits, type Browsing, LOOK_AGAIN } from './browser.ts';
 import { assertAccessible, assertReachable } from './console/access.ts';
 import { catchLies, type Told } from './console/liars.ts';
 import { clickWebhook } from './console/webhook.ts';
@@ -20,12 +20,17 @@ const TABS_MAX = 60;
 /** So many are told at once, and some of them are messages. */
 const LAST_EVENTS = 60;
 
-const isShown = (page: Page) => page.waitForFunction(() => !document.querySelector('.loading'));
+const isShown = (page: Page) =>
+  page.waitForFunction(() => !document.querySelector('.loading'), undefined, LOOK_AGAIN);
 
 /** With the keyboard alone. */
 async function recompute(page: Page): Promise<string | null> {
   await page.getByRole('button', { name: 'Recompute', exact: true }).waitFor();
-  await page.waitForFunction(() => !document.querySelector<HTMLButtonElement>('button.primary')?.disabled);
+  await page.waitForFunction(
+    () => !document.querySelector<HTMLButtonElement>('button.primary')?.disabled,
+    undefined,
+    LOOK_AGAIN,
+  );
   for (let tabs = 0; tabs < TABS_MAX; tabs++) {
     await page.keyboard.press('Tab');
     if ((await page.locator(':focus').textContent()) === 'Recompute') break;

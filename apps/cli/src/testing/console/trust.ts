@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createSigner, generatePrivateKey } from '@skerry/client';
 import type { Page } from 'playwright-core';
-import type { Browsing } from '../browser.ts';
+import { type Browsing, LOOK_AGAIN } from '../browser.ts';
 
 interface Nodes {
   /** Serves the console; the other one is its peer. */
@@ -31,6 +31,8 @@ async function useOwnScheduler(page: Page, core: string): Promise<void> {
     () =>
       document.querySelector('.rows [data-mark=proven]') &&
       !document.querySelector('.rows [data-mark=wrong]'),
+    undefined,
+    LOOK_AGAIN,
   );
 }
 
@@ -63,7 +65,7 @@ async function proveKeys(page: Page, { core, peer }: Nodes): Promise<void> {
 async function lookWithoutServices(page: Page, { core }: Nodes): Promise<void> {
   await page.goto(`${core}/#/`);
   await shown(page, '.wide-row .panel');
-  await page.waitForFunction(() => !document.querySelector('.loading'));
+  await page.waitForFunction(() => !document.querySelector('.loading'), undefined, LOOK_AGAIN);
 }
 
 /** Two nodes agree, until one of them is made to say something else; the reader's own lists count, and stay. */

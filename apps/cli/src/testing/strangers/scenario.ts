@@ -1,4 +1,4 @@
-// Honest users beside a hostile population, on a network of three core and two compute nodes. Run by strangers.*.test.ts in a
+// Honest users beside a hostile population, on a network of some core and two compute nodes. Run by strangers.*.test.ts in a
 // network namespace of its own: every client has an address of its own there, and none is exempt from a limit.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -29,6 +29,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '600' },
     quiet: { type: 'string', default: '60' },
     machines: { type: 'string', default: '2' },
+    cores: { type: 'string', default: '3' },
   },
 });
 const HOSTILE_MS = Number(values.seconds) * 1000;
@@ -40,7 +41,7 @@ const LOCAL_CORE = 'http://127.0.0.1:4024';
 const NODE_ADDRESS = '198.51.100.1';
 const clientAddress = (at: number) => `198.51.100.${10 + at}`;
 const CLIENTS = 40;
-const CORE_PORTS = [4024, 4124, 4224];
+const CORE_PORTS = [4024, 4124, 4224].slice(0, Number(values.cores));
 const SECOND_COMPUTE_PORT = 4120;
 const MACHINE_IMAGE = 'debian:12';
 const MACHINE_MS = 600_000;
@@ -176,7 +177,7 @@ function expectBounded(samples: readonly Sample[]): string {
 async function scenario(): Promise<void> {
   await addAddresses();
   const second = await loadOrCreateKeyFile(join(home, 'second-compute', 'key'));
-  const up = await startNetwork('--cores', '3', '--hour', '20s');
+  const up = await startNetwork('--cores', values.cores, '--hour', '20s');
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => {
     await end(up, 'SIGINT');
@@ -189,7 +190,9 @@ async function scenario(): Promise<void> {
       SKERRY_COMPUTE_ANNOUNCE_URL: `http://127.0.0.1:${SECOND_COMPUTE_PORT}`,
     }),
   );
-  say(`three core and two compute nodes run; the second compute node is ${createSigner(second).address}`);
+  say(
+    `${values.cores} core and two compute nodes run; the second compute node is ${createSigner(second).address}`,
+  );
 
   const victim = newSigner();
   const machines: InstanceView[] = [];
