@@ -29,7 +29,7 @@ test('PgBouncer in transaction mode does for the pool, whether it refuses time l
     await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
         write(async (writer) => {
-          await writer.copy('written', ['n'], [[n]]);
+          writer.copy('written', ['n'], [[n]]);
           await writer.trx
             .updateTable('written')
             .set({ n: n + 100 })

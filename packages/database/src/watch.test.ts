@@ -75,7 +75,7 @@ describe('a frozen server', () => {
     const answers = await Promise.all([
       codeOf(inserted),
       codeOf(copying.query('commit')),
-      codeOf(write((writer) => writer.copy('written', ['n'], [[2]]))),
+      codeOf(write(async ({ copy }) => copy('written', ['n'], [[2]]))),
     ]);
     copying.release();
     assert.deepEqual(answers, Array(3).fill('DATABASE_UNAVAILABLE'));

@@ -1,8 +1,6 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { Kysely, PostgresAdapter, PostgresDialect, type Transaction } from 'kysely';
 import type pg from 'pg';
-import { from } from 'pg-copy-streams';
+import { type Copied, copyIn } from './copy-in.ts';
 import { checkValues } from './statements/values.ts';
 
 /** Values that a row of COPY may have; an array becomes an array of texts. */
@@ -11,8 +9,11 @@ export type CopyValue = string | number | boolean | null | readonly string[];
 /** A transaction that also takes rows by COPY, which costs a third less than INSERT. */
 export interface Writer<Schema> {
   readonly trx: Transaction<Schema>;
-  /** @param columns in the rows' order */
-  copy(table: string, columns: readonly string[], rows: readonly (readonly CopyValue[])[]): Promise<void>;
+  /**
+   * Rows go with the transaction's next statement, or with its commit, and with those of other tables.
+   * @param columns in the rows' order
+   */
+  copy(table: string, columns: readonly string[], rows: readonly (readonly CopyValue[])[]): void;
 }
 
 export type Write<Schema> = <T>(body: (writer: Writer<Schema>) => Promise<T>) => Promise<T>;
@@ -21,9 +22,7 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '
 const escapeText = (text: string) => text.replace(/[\\\n\r\t]/g, (char) => ESCAPES[char]!);
 const quoteMember = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`;
 
-/** One row in COPY's text format (PostgreSQL documentation, "COPY", File Formats). */
 function formatRow(values: readonly CopyValue[]): string {
-  checkValues(values);
   const fields = values.map((value) => {
     if (value === null) return '\\N';
     if (typeof value === 'string') return escapeText(value);
@@ -33,7 +32,7 @@ function formatRow(values: readonly CopyValue[]): string {
   return `${fields.join('\t')}\n`;
 }
 
-/** Rows that are formatted at once: between them the connection takes what there is. */
+/** Rows that are formatted at once. */
 const ROWS_PER_CHUNK = 200;
 
 function* chunksOf(rows: readonly (readonly CopyValue[])[]): Generator<string> {
@@ -47,14 +46,65 @@ function* chunksOf(rows: readonly (readonly CopyValue[])[]): Generator<string> {
 /** Whether the server only refused a statement, and goes on. */
 const isRefusal = (error: object) => 'severity' in error && error.severity === 'ERROR';
 
+type Query = (...args: unknown[]) => Promise<unknown>;
+/** What the query builder reads of a statement that was not sent. */
+const NOTHING = { command: '', rowCount: null, rows: [] };
+
+/** All of them have an end; fails with what failed first. @returns what the last one resolved with */
+async function settleAll(statements: readonly Promise<unknown>[]): Promise<unknown> {
+  const ends = await Promise.allSettled(statements);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  return (ends.at(-1) as PromiseFulfilledResult<unknown>).value;
+}
+
+/**
+ * One connection, as the query builder sees it. What nobody waits for, its `begin` and rows, goes with the next statement:
+ * each way there and back wakes this process and the server, which costs more than most statements do.
+ */
+function createStatements(client: pg.PoolClient) {
+  const query = client.query.bind(client) as Query;
+  let mustBegin = false;
+  let isOver = false;
+  let copies: Copied[] = [];
+  return {
+    copy(table: string, columns: readonly string[], rows: readonly (readonly CopyValue[])[]): void {
+      for (const row of rows) checkValues(row);
+      const names = columns.map((name) => `"${name}"`).join(', ');
+      copies.push({ statement: `copy ${table} (${names}) from stdin`, chunks: chunksOf(rows) });
+    },
+    query: (async (...args) => {
+      const [statement] = args;
+      if (statement === 'begin') {
+        mustBegin = true;
+        return NOTHING;
+      }
+      // A commit that fails leaves nothing behind.
+      if (statement === 'rollback' && (mustBegin || isOver)) return NOTHING;
+      const ahead: Promise<unknown>[] = [];
+      const kept = statement === 'rollback' ? [] : copies;
+      copies = [];
+      isOver = statement === 'commit';
+      if (isOver && mustBegin && kept.length === 0) return NOTHING;
+      if (mustBegin) ahead.push(query('begin'));
+      mustBegin = false;
+      if (kept.length > 0) ahead.push(copyIn(client, kept));
+      return settleAll([...ahead, query(...args)]);
+    }) satisfies Query,
+  };
+}
+
+/** Streams of COPY, which others on this pool use, cannot be sent behind other statements: only a transaction of ours is. */
+const setPipelining = (client: pg.PoolClient, pipeline: boolean) => Object.assign(client, { pipeline });
+
 /** Runs bodies in transactions of their own, each on a connection that can COPY. */
 export function createWrite<Schema>(pool: pg.Pool): Write<Schema> {
   // What is remembered of a database goes by it, so all transactions have the same.
   const adapter = new PostgresAdapter();
   return async (body) => {
-    const client = await pool.connect();
+    const client = setPipelining(await pool.connect(), true);
+    const { copy, query } = createStatements(client);
     // The query builder sees a pool that has this connection alone, and leaves its release to us.
-    const connection = { query: client.query.bind(client), release: () => {} } as unknown as pg.PoolClient;
+    const connection = { query, release: () => {} } as unknown as pg.PoolClient;
     const dialect = new PostgresDialect({
       pool: { connect: async () => connection, end: async () => {} } as unknown as pg.Pool,
     });
@@ -62,24 +112,15 @@ export function createWrite<Schema>(pool: pg.Pool): Write<Schema> {
     const kysely = new Kysely<Schema>({ dialect });
     let failure: unknown;
     try {
-      return await kysely.transaction().execute((trx) =>
-        body({
-          trx,
-          copy: (table, columns, rows) =>
-            pipeline(
-              Readable.from(chunksOf(rows)),
-              client.query(
-                from(`copy ${table} (${columns.map((name) => `"${name}"`).join(', ')}) from stdin`),
-              ),
-            ),
-        }),
-      );
+      return await kysely.transaction().execute((trx) => body({ trx, copy }));
     } catch (error) {
       failure = error;
       throw error;
     } finally {
       // A connection in an unknown state is not given to the next caller.
-      client.release(failure instanceof Error && !isRefusal(failure) ? failure : undefined);
+      setPipelining(client, false).release(
+        failure instanceof Error && !isRefusal(failure) ? failure : undefined,
+      );
     }
   };
 }

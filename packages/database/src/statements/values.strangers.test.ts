@@ -26,7 +26,7 @@ describe("the database's edge", () => {
       await assert.rejects(pool.query('select $1', [value]), refused);
       await assert.rejects(pool.query({ text: 'select $1', values: [value] }), refused);
       if (Array.isArray(value)) continue;
-      const copied = createWrite<Schema>(pool)(({ copy }) => copy('things', ['text'], [[value]]));
+      const copied = createWrite<Schema>(pool)(async ({ copy }) => copy('things', ['text'], [[value]]));
       await assert.rejects(copied, refused);
     }
     await pool.query('insert into things (id, at) values ($1, $2)', [Date.now(), Date.now() / 1000]);

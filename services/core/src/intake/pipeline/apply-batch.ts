@@ -94,7 +94,7 @@ export async function applyBatch(
     fetchable(changed, ({ verdict }) => verdict.status === 'forgotten'),
   );
   const events = [...earlier.events, ...now.events];
-  await writeEvents(writer, standing.lastSeq, events, nowMs);
+  writeEvents(writer, standing.lastSeq, events, nowMs);
   await dateAgain(
     trx,
     changed.flatMap(({ accepted: { message }, keyBefore }) =>

@@ -44,7 +44,7 @@ async function rewriteRows({ trx, copy }: Writer<Schema>, rows: readonly CopyVal
   await sql`
     create temporary table if not exists ${sql.ref(REWRITTEN)} on commit delete rows
     as select ${sql.join(names.map((name) => sql.ref(name)))} from messages with no data`.execute(trx);
-  await copy(REWRITTEN, names, rows);
+  copy(REWRITTEN, names, rows);
   await sql`
     update messages m set ${sql.join(OVERWRITTEN.map((name) => sql`${sql.ref(name)} = ${sql.ref(`r.${name}`)}`))}
     from ${sql.ref(REWRITTEN)} r where m.item_hash = r.item_hash`.execute(trx);
@@ -54,7 +54,7 @@ async function writeRows(writer: Writer<Schema>, decided: readonly Decided[], no
   const rowOf = (one: Decided) => [...READERS.map((read) => read(one)), nowMs];
   const fresh = decided.filter(({ before }) => before === null).map(rowOf);
   const known = decided.filter(({ before }) => before !== null).map(rowOf);
-  if (fresh.length > 0) await writer.copy('messages', [...NAMES, 'settled_at_ms'], fresh);
+  if (fresh.length > 0) writer.copy('messages', [...NAMES, 'settled_at_ms'], fresh);
   if (known.length > 0) await rewriteRows(writer, known);
 }
 

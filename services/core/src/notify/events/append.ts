@@ -38,14 +38,14 @@ export const numberEvents = (lastSeq: number): RawBuilder<unknown> =>
   sql`update event_counter set last_seq = ${lastSeq}::bigint`;
 
 /** Numbers the events from `lastSeq` on and writes them; `numberEvents` comes after it. The caller holds the lock. */
-export async function writeEvents(
+export function writeEvents(
   { copy }: Writer<Schema>,
   lastSeq: number,
   events: readonly EventDraft[],
   nowMs: number,
-): Promise<void> {
+): void {
   if (events.length === 0) return;
-  await copy(
+  copy(
     'events',
     ['seq', 'kind', 'data', 'time_ms', 'cause'],
     events.map((event, index) => [
@@ -66,6 +66,6 @@ export async function appendEvents(
   nowMs: number,
 ): Promise<void> {
   if (events.length === 0) return;
-  await writeEvents(writer, lastSeq, events, nowMs);
+  writeEvents(writer, lastSeq, events, nowMs);
   await numberEvents(lastSeq + events.length).execute(writer.trx);
 }

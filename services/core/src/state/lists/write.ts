@@ -30,7 +30,7 @@ export async function writeLists(
       ? [...new Set(ROW.tags(one))].map((tag) => [tag, ...TAG_COLUMNS.map((column) => ROW[column](one))])
       : [],
   );
-  if (rows.length > 0) await copy('message_tags', ['tag', ...TAG_COLUMNS], rows);
+  if (rows.length > 0) copy('message_tags', ['tag', ...TAG_COLUMNS], rows);
   const counted = listed.map(({ shown, ...one }): Counted => ({ labels: labelsOf(one), by: shown ? 1 : -1 }));
   await countIn(trx, counted, heavyFrom);
 }
