@@ -1,35 +1,22 @@
-import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
+import { HttpClient } from '../measure/http-client.ts';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
 
-/** Answers take this long where a server hangs. */
-const TIMEOUT_MS = 60_000;
 /** Messages on their way at a time, at a steady rate. */
 const IN_FLIGHT_MAX = 2_000;
-const HEADERS = { 'content-type': 'application/json' };
 
-/** As many connections as there are questions under way, which are used again. */
-const agent = new Agent({ keepAlive: true });
-
-/** By Node's own client: `fetch` takes twice the processor, which the servers share. */
-async function read(
-  url: string,
-  { method = 'GET', body }: { method?: string; body?: Buffer } = {},
-): Promise<string> {
-  const headers = body && { ...HEADERS, 'content-length': body.length };
-  const asked = request(url, { agent, method, headers, signal: AbortSignal.timeout(TIMEOUT_MS) }).end(body);
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-  const said = await text(answer);
-  if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}: ${said}`);
-  return said;
+const clients = new Map<string, HttpClient>();
+/** As many connections as there are questions under way, which are used again until the process ends. */
+function clientOf(url: string): HttpClient {
+  const client = clients.get(url) ?? new HttpClient(url);
+  clients.set(url, client);
+  return client;
 }
 
 /** Sends one message; its hash, once it is acknowledged. */
 async function post(url: string, body: Buffer): Promise<string> {
-  const said = await read(`${url}/api/v0/messages`, { method: 'POST', body });
-  return (JSON.parse(said) as { item_hash: string }).item_hash;
+  const said = await clientOf(url).ask('/api/v0/messages', { method: 'POST', body });
+  return (JSON.parse(said.toString()) as { item_hash: string }).item_hash;
 }
 
 interface Spent {
@@ -103,7 +90,7 @@ export async function readWhile(
     await delay((reader * everyMs) / readers);
     for (let n = reader; !isOver; n += readers) {
       const startMs = performance.now();
-      await read(`${urls[n % urls.length]}/api/v0/messages/${hashes[n % hashes.length]}`);
+      await clientOf(urls[n % urls.length]!).ask(`/api/v0/messages/${hashes[n % hashes.length]}`);
       const tookMs = performance.now() - startMs;
       timesMs.push(tookMs);
       if (tookMs < everyMs) await delay(everyMs - tookMs);

@@ -21,6 +21,8 @@ const RATE = 500;
 const SECONDS = 4;
 /** Processes that stood still have missed their timers. */
 const WARM_SECONDS = 1;
+/** Before the first round: a node that is new compiles what it runs often, and its native code. */
+const FIRST_WARM_SECONDS = 12;
 const READ_GOAL_MS = 5;
 const ALL = 'answer,write,deliver,index';
 const REST = 'write,deliver,index';
@@ -45,7 +47,7 @@ interface Readable extends Subject {
 /** One round of all subjects, another one first each time; the first round warms up and is thrown away. */
 async function inTurns<S extends Subject, T>(
   subjects: readonly S[],
-  run: (subject: S, tag: string) => Promise<T>,
+  run: (subject: S, tag: string, isFirst: boolean) => Promise<T>,
 ) {
   const found = subjects.map((): T[] => []);
   for (let round = 0; round <= ROUNDS; round++) {
@@ -53,7 +55,7 @@ async function inTurns<S extends Subject, T>(
       const index = (i + round) % subjects.length;
       const subject = subjects[index]!;
       await subject.processes?.resume();
-      const one = await run(subject, `${round}-${index}-${subjects.length}`);
+      const one = await run(subject, `${round}-${index}-${subjects.length}`, round === 0);
       subject.processes?.pause();
       if (round > 0) found[index]!.push(one);
     }
@@ -63,10 +65,11 @@ async function inTurns<S extends Subject, T>(
 }
 
 async function benchReads(figures: Figures, subjects: readonly Readable[]): Promise<void> {
-  const found = await inTurns(subjects, async ({ urls, hashes }, tag) => {
+  const found = await inTurns(subjects, async ({ urls, hashes }, tag, isFirst) => {
     const reading = { hashes, readers: READERS, everyMs: READ_EVERY_MS };
     const bodies = createBodies(RATE * SECONDS, `reads-${tag}`);
-    await readWhile(urls, reading, { bodies: createBodies(RATE * WARM_SECONDS, `warm-${tag}`), rate: RATE });
+    const warming = RATE * (isFirst ? FIRST_WARM_SECONDS : WARM_SECONDS);
+    await readWhile(urls, reading, { bodies: createBodies(warming, `warm-${tag}`), rate: RATE });
     let timesMs: number[] = [];
     const spent = await spend(async () => {
       timesMs = await readWhile(urls, reading, { bodies, rate: RATE });
