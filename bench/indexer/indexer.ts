@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -35,6 +36,9 @@ const DEFAULT_QUERY_EVENTS = 10_000_000;
 const RANGE_BLOCKS = 10;
 const PARTITION_BLOCKS = 1_000_000;
 const POLL_MS = 50;
+/** Of all parts on the same cores; or so much of what a bare pipeline of them does, where that is less. */
+const GOAL = 0.9;
+const OF_THE_LEAST = 0.9;
 const log = createLogger('bench', 'warn');
 
 interface Stage {
@@ -91,6 +95,19 @@ async function measureLimits(anvil: Anvil, server: TestServer): Promise<Limits> 
     { name: 'making the indexes', seconds: seconds.index },
   ];
   return { stages, cpuSeconds };
+}
+
+/** Seconds of a bare pipeline of the same parts in a process of its own, from its start to its end. */
+async function runPipeline(anvil: Anvil, server: TestServer): Promise<number> {
+  await using database = await createIndexerDatabase(server.url);
+  const args = [databaseUrlOf(server.url, database.name), anvil.url, String(await anvil.head())];
+  const startMs = performance.now();
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'pipeline.ts'), ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`the bare pipeline ended with ${code}`);
+  return (performance.now() - startMs) / 1000;
 }
 
 interface OwnRun {
@@ -156,7 +173,14 @@ function takeLimits(figures: Figures, events: number, { stages, cpuSeconds }: Li
   return shared;
 }
 
-function takeOurs(figures: Figures, events: number, ours: OwnRun, limits: Limits, shared: number): void {
+/** @param pipelineSeconds of the bare pipeline */
+function takeOurs(
+  figures: Figures,
+  events: number,
+  ours: OwnRun,
+  limits: Limits,
+  { shared, pipelineSeconds }: { readonly shared: number; readonly pipelineSeconds: number },
+): void {
   const slowest = Math.max(...limits.stages.slice(0, 3).map(({ seconds }) => seconds));
   figures.group(`${events.toLocaleString('en')} events, the indexer`);
   figures.add('Skerry', '/s', events / ours.seconds);
@@ -174,8 +198,11 @@ function takeOurs(figures: Figures, events: number, ours: OwnRun, limits: Limits
   figures.add('HTTP requests for a million events', '', (requests * 1e6) / events);
   figures.add('RPC calls for a million events', '', (calls * 1e6) / events);
   figures.add('Skerry to the slowest part alone (RPC, decoding, COPY)', '', slowest / ours.seconds);
+  const bare = shared / pipelineSeconds;
+  figures.add('a bare pipeline of the parts', '/s', events / pipelineSeconds);
+  figures.add('a bare pipeline to all parts on the same cores', '', bare);
   figures.add('Skerry to all parts on the same cores', '', shared / ours.seconds, {
-    goal: { of: 'median', least: 0.9 },
+    goal: { of: 'median', least: Math.min(GOAL, OF_THE_LEAST * bare) },
   });
 }
 
@@ -203,7 +230,8 @@ export async function benchIndexer(figures: Figures, args: readonly string[]): P
   const limits = await measureLimits(anvil, server);
   const shared = takeLimits(figures, events, limits);
   await using database = await createIndexerDatabase(server.url);
+  const pipelineSeconds = await runPipeline(anvil, server);
   const ours = await runOurs(anvil, server, databaseUrlOf(server.url, database.name));
-  takeOurs(figures, events, ours, limits, shared);
+  takeOurs(figures, events, ours, limits, { shared, pipelineSeconds });
   if (!args.includes('--no-ponder')) await benchPonder(figures, anvil, server, events, ours.seconds);
 }
