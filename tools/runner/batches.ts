@@ -3,7 +3,7 @@ import { ROOT } from '../source.ts';
 
 /**
  * Half of what most files take is their process's start: the same modules, loaded and compiled once more. Those of one package
- * share a process, one after another, unless they touch what belongs to the process.
+ * share processes, one after another, unless they touch what belongs to the process.
  */
 const FILES_MAX = 32;
 
@@ -30,24 +30,17 @@ function isShareable(text: string): boolean {
   return !OWN_NAMES.test(text) && !OWN_PROCESS.some((own) => own.test(code));
 }
 
-/** Files that run in one process, in the order in which they were given. */
+/** Dealt like cards: where the heaviest come first, each hand has as many of them. */
+const deal = (paths: readonly string[]): string[][] => {
+  const hands = Math.ceil(paths.length / FILES_MAX);
+  return Array.from({ length: hands }, (_, hand) => paths.filter((_, index) => index % hands === hand));
+};
+
+/** Files that run in one process each; what was given first is in the first ones, and comes first in them. */
 export function batch(
   paths: readonly string[],
   read = (path: string) => readFileSync(`${ROOT}${path}`, 'utf8'),
 ): string[][] {
-  const batches: string[][] = [];
-  const open = new Map<string, string[]>();
-  for (const path of paths) {
-    const key = packageOf(path);
-    const others = open.get(key);
-    const isAlone = !isShareable(read(path));
-    if (!isAlone && others !== undefined && others.length < FILES_MAX) {
-      others.push(path);
-      continue;
-    }
-    const made = [path];
-    batches.push(made);
-    if (!isAlone) open.set(key, made);
-  }
-  return batches;
+  const keyOf = new Map(paths.map((path) => [path, isShareable(read(path)) ? packageOf(path) : path]));
+  return [...Map.groupBy(paths, (path) => keyOf.get(path)!).values()].flatMap(deal);
 }

@@ -196,7 +196,7 @@ test('files of one package share a process, unless one could change or notice th
   const batches = batch([...texts.keys()], (path) => texts.get(path)!);
   assert.deepEqual(
     batches.map((paths) => paths.length),
-    [7, 1, 1, 1, 1, 1, 1, 1, 1, 32, 1, 2],
+    [7, 1, 1, 1, 1, 1, 1, 1, 1, 17, 16, 2],
   );
   assert.deepEqual(
     batches[0],
