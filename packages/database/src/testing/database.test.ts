@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { until } from '@skerry/kit/testing/until';
 import { listServerProcesses } from '../embedded/testing/processes.ts';
 import { createTestDatabase, databaseUrlOf } from './database.ts';
@@ -58,7 +59,7 @@ describe('a test process that ends leaves no server', () => {
       const stdio: ['pipe', 'pipe', 'inherit'] = ['pipe', 'pipe', 'inherit'];
       const child = spawn(process.execPath, [script, way], {
         stdio,
-        env: { PATH: '/usr/bin:/bin', TMPDIR: tmpdir() },
+        env: { ...bareEnvironment(), TMPDIR: tmpdir() },
       });
       const exited = once(child, 'exit');
       const [line] = await once(createInterface({ input: child.stdout }), 'line');

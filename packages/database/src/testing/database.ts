@@ -18,6 +18,8 @@ const TEMPLATE_LOCK = 0x534b_5259;
 export interface TestDatabaseOptions {
   /** Directory of the migrations that the database has; without it the database is empty. */
   readonly migrations?: string | undefined;
+  /** What else the template holds; it is told from others by its name. */
+  readonly prepared?: { readonly name: string; fill(database: Database<unknown>): Promise<void> } | undefined;
   /** Another server than the shared one. */
   readonly serverUrl?: string | undefined;
   readonly log: Logger;
@@ -43,7 +45,7 @@ export async function createTestDatabase<Schema>(
   const template =
     options.migrations === undefined
       ? 'template0'
-      : await ensureTemplate(serverUrl, options.migrations, options.log);
+      : await ensureTemplate(serverUrl, options.migrations, options);
   const name = `${prefixOfProcess(process.pid)}${randomBytes(4).toString('hex')}`;
   await maintain(serverUrl, isShared, createStatement(name, template));
   const url = databaseUrlOf(serverUrl, name);
@@ -96,10 +98,12 @@ export function databaseUrlOf(serverUrl: string, name: string): string {
 /** Templates that this process knows to be there: a server and a name. */
 const made = new Set<string>();
 
-async function ensureTemplate(serverUrl: string, directory: string, log: Logger): Promise<string> {
+type Filling = Pick<TestDatabaseOptions, 'prepared' | 'log'>;
+
+async function ensureTemplate(serverUrl: string, directory: string, filling: Filling): Promise<string> {
   const migrations = await readMigrations(directory);
   const hash = createHash('sha256').update(
-    JSON.stringify(migrations.map(({ name, checksum }) => [name, checksum])),
+    JSON.stringify([filling.prepared?.name, ...migrations.map(({ name, checksum }) => [name, checksum])]),
   );
   const template = `skerry_template_${hash.digest('hex').slice(0, 16)}`;
   const partial = `${template}_new`;
@@ -111,7 +115,7 @@ async function ensureTemplate(serverUrl: string, directory: string, log: Logger)
     if (found.rowCount !== 0) return;
     await client.query(dropStatement(partial));
     await client.query(createStatement(partial, 'template0'));
-    await fill(databaseUrlOf(serverUrl, partial), directory, log);
+    await fill(databaseUrlOf(serverUrl, partial), directory, filling);
     await client.query(
       `alter database ${pg.escapeIdentifier(partial)} rename to ${pg.escapeIdentifier(template)}`,
     );
@@ -120,9 +124,13 @@ async function ensureTemplate(serverUrl: string, directory: string, log: Logger)
   return template;
 }
 
-async function fill(url: string, directory: string, log: Logger): Promise<void> {
-  await using database = await openPool({ connectionString: url }, { log, connectionsMax: 1 });
+async function fill(url: string, directory: string, { prepared, log }: Filling): Promise<void> {
+  await using database = await openPool(
+    { connectionString: url },
+    { log, connectionsMax: TEST_CONNECTIONS_MAX },
+  );
   await migrate({ pool: database.pool, directory, log });
+  await prepared?.fill(database);
 }
 
 /** A copy of the template's files takes half the time of one through the log, which is for templates that are large or in use. */
