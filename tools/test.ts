@@ -248,7 +248,7 @@ process.once('disconnect', () => endRun('lost whoever started it'));
 await ensurePrograms();
 process.env.TMPDIR = directory.path;
 // A test file, and each of the many processes that some start, is half of its time at compiling what all share.
-process.env.NODE_COMPILE_CACHE = join(directory.path, 'compiled');
+process.env.NODE_COMPILE_CACHE ||= join(directory.path, 'compiled');
 if (positionals.length === 0) tally.failed.push(...(await checkSources(values.json ? 2 : 1)));
 // One database server for all files; each test makes a database of its own on it.
 process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();
