@@ -17,9 +17,10 @@ static void read_clock(void) {
   now_ms = (uint32_t)(ms - start_ms);
 }
 
+/* The coarse clock is up to a tick behind: what has just begun would have begun a second before it was asked for. */
 uint32_t unix_seconds(void) {
   struct timespec time;
-  clock_gettime(CLOCK_REALTIME_COARSE, &time);
+  clock_gettime(CLOCK_REALTIME, &time);
   return (uint32_t)time.tv_sec;
 }
 
