@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Duplex } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { sql } from 'kysely';
@@ -21,7 +22,6 @@ describe('rows by COPY', () => {
     await database.pool.query(
       'create table one (n int primary key, text text); create table two (n int references one (n))',
     );
-    // A connection that an error left in another state than it seems would be taken again.
     write = createWrite(database.pool);
   });
   after(() => database[Symbol.asyncDispose]());
@@ -49,10 +49,23 @@ describe('rows by COPY', () => {
     ]);
   });
 
-  test('go with the commit where no statement follows, however many they are', async () => {
+  test('go with the commit where no statement follows, however many they are, as fast as the server takes them', async () => {
     const rows = Array.from({ length: MANY }, (_, n) => [n + 10, 'x'.repeat(200)]);
+    let waitingMax = 0;
+    database.pool.once('acquire', (client) => {
+      const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection;
+      const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+      const noted = (...args: unknown[]) => {
+        const isRoom = write(...args);
+        waitingMax = Math.max(waitingMax, stream.writableLength);
+        return isRoom;
+      };
+      Object.assign(stream, { write: noted });
+    });
     await write(async ({ copy }) => copy('one', ['n', 'text'], rows));
     assert.equal(await countIn('one'), 2 + MANY);
+    // Of four megabytes.
+    assert.ok(waitingMax > 0 && waitingMax < 1_000_000, `${waitingMax} bytes waited`);
   });
 
   test('of a transaction that fails are not kept, and what the server refuses is said', async () => {

@@ -81,13 +81,22 @@ function createStatements(client: pg.PoolClient) {
       // A commit that fails leaves nothing behind.
       if (statement === 'rollback' && (mustBegin || isOver)) return NOTHING;
       const ahead: Promise<unknown>[] = [];
+      const sendAhead = (one: Promise<unknown>) => {
+        // Its failure is told with the statement's; until then nobody has asked.
+        one.catch(() => {});
+        ahead.push(one);
+      };
       const kept = statement === 'rollback' ? [] : copies;
       copies = [];
       isOver = statement === 'commit';
       if (isOver && mustBegin && kept.length === 0) return NOTHING;
-      if (mustBegin) ahead.push(query('begin'));
+      if (mustBegin) sendAhead(query('begin'));
       mustBegin = false;
-      if (kept.length > 0) ahead.push(copyIn(client, kept));
+      if (kept.length > 0) {
+        const { sent, done } = copyIn(client, kept);
+        sendAhead(done);
+        await sent;
+      }
       return settleAll([...ahead, query(...args)]);
     }) satisfies Query,
   };
