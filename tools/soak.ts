@@ -1,39 +1,13 @@
-import { globSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
-import { soakBatches, soakSanitizedBatches } from './soak/batches.ts';
-import { chooseSoaks } from './soak/choose.ts';
-import { soakConsole } from './soak/console.ts';
-import { soakFailover } from './soak/failover.ts';
-import { soakFlights } from './soak/flights.ts';
-import { soakNativeFlights } from './soak/flights-native.ts';
-import { soakHellos } from './soak/hellos.ts';
-import { soakNativeHellos } from './soak/hellos-native.ts';
-import { soakHttpHeads } from './soak/http-heads.ts';
-import type { SoakOptions } from './soak/options.ts';
-import { soakPlane } from './soak/plane.ts';
-import { soakSim } from './soak/sim.ts';
-import { soakSockets } from './soak/sockets.ts';
+import { ALL, chooseSoaks, describeSoaks, listSoaks } from './soak/choose.ts';
+import { readOptions } from './soak/options.ts';
+import { SOAKS } from './soak/soaks.ts';
 import { ROOT } from './source.ts';
 import { parseCommand } from './usage.ts';
 
-/** What tests do briefly, for as long as wanted. */
-const FUZZERS: Readonly<Record<string, (options: SoakOptions) => Promise<void>>> = {
-  batches: soakBatches,
-  'sanitized-batches': soakSanitizedBatches,
-  console: soakConsole,
-  failover: soakFailover,
-  flights: soakFlights,
-  'native-flights': soakNativeFlights,
-  hellos: soakHellos,
-  'native-hellos': soakNativeHellos,
-  'http-heads': soakHttpHeads,
-  plane: soakPlane,
-  sim: soakSim,
-  sockets: soakSockets,
-};
 /** Of long tests only, and the Debian packages they come in. */
 const SOAK_PROGRAMS = {
   caddy: 'caddy',
@@ -61,25 +35,21 @@ async function runFiles(files: readonly string[]): Promise<void> {
   await finished(report);
 }
 
-const list = (names: readonly string[]) => names.map((name) => `  ${name}`).join('\n');
-const allFiles = globSync('{packages,services,apps,devnet,tools}/**/*.soak.test.ts', {
-  cwd: ROOT,
-  exclude: ['**/node_modules/**'],
-}).sort();
-const USAGE = `npm run soak [-- [NAME ...] [--seconds N] [--seed N] [--seeds N] [--inputs N] [--only TEXT] [--asynchronous]]
+const USAGE = `npm run soak                          what soaks there are, and how long each takes
+npm run soak -- NAME ... [OPTIONS]    runs these
+npm run soak -- ${ALL}                   runs every one, for hours
 
-What npm test does briefly, for as long as wanted. NAME is one of these, a file's name up to the
-first dot, or a part of either, which stands for all that have it; without one, all run.
+What npm test does briefly, for longer. NAME is one of the list, the path of its file, or a part
+of either, which stands for all that have it.
 
-${list([...Object.keys(FUZZERS), ...allFiles])}
-
-  --seconds N   how long each of the first kind runs (default 60)
-  --seed N      where it begins; a failure names its seed
-  --seeds N     sim: so many seeds, however long they take
-  --inputs N    flights, native-flights: so many inputs, however long they take
-  --only TEXT   failover: breaks only what has this in its name, such as 'SIGSTOP of the primary'
+  --seconds N      how long each that can be told so runs (default 60)
+  --seed N         where it begins; a failure names its seed
+  --seeds N        sim: so many seeds, however long they take
+  --inputs N       flights, native-flights: so many inputs, however long they take
+  --only TEXT      failover: breaks only what has this in its name, such as 'SIGSTOP of the primary'
   --asynchronous   failover: standbys may lack what was acknowledged
-  -h, --help    this text`;
+  --json           the list as JSON
+  -h, --help       this text`;
 const { values, positionals } = parseCommand(USAGE, {
   options: {
     seconds: { type: 'string', default: '60' },
@@ -88,29 +58,34 @@ const { values, positionals } = parseCommand(USAGE, {
     inputs: { type: 'string' },
     only: { type: 'string' },
     asynchronous: { type: 'boolean' },
+    json: { type: 'boolean' },
   },
   allowPositionals: true,
 });
-const options = {
-  seconds: Number(values.seconds),
-  seed: Number(values.seed ?? Date.now() % 2 ** 31),
-  seeds: values.seeds === undefined ? undefined : Number(values.seeds),
-  inputs: values.inputs === undefined ? undefined : Number(values.inputs),
-  only: values.only,
-  isAsynchronous: values.asynchronous,
-};
-const { fuzzers, files } = chooseSoaks(positionals, Object.keys(FUZZERS), allFiles);
 
-if (fuzzers.length + files.length === 0 || !(options.seconds > 0)) {
-  console.error(USAGE);
+function refuse(why: string): void {
+  console.error(why);
   process.exitCode = 2;
-} else {
-  for (const name of fuzzers) {
-    console.log(`${name}: ${options.seconds} s, seed ${options.seed}`);
-    await FUZZERS[name]!(options);
-  }
-  if (files.length > 0) {
-    await ensurePrograms(SOAK_PROGRAMS);
-    await runFiles(files);
-  }
 }
+
+async function runSoaks(names: readonly string[]): Promise<void> {
+  const options = readOptions(values);
+  if (typeof options === 'string') return refuse(options);
+  for (const name of names) {
+    const soak = await SOAKS[name]!.load?.();
+    if (soak === undefined) continue;
+    console.log(`${name}: ${options.seconds} s, seed ${options.seed}`);
+    await soak(options);
+  }
+  const files = names.filter((name) => SOAKS[name]!.load === undefined);
+  if (files.length === 0) return;
+  await ensurePrograms(SOAK_PROGRAMS);
+  await runFiles(files);
+}
+
+const { chosen, unknown } = chooseSoaks(positionals);
+if (positionals.length === 0)
+  console.log(values.json ? JSON.stringify(describeSoaks(), null, 2) : `${listSoaks()}\n\n${USAGE}`);
+else if (unknown.length > 0)
+  refuse(`there is no soak ${unknown.join(', ')}: npm run soak lists what there is`);
+else await runSoaks(chosen);

@@ -1,23 +1,86 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
 import { test } from 'node:test';
-import { chooseSoaks } from './choose.ts';
+import { ROOT } from '../source.ts';
+import { chooseSoaks, wordOf } from './choose.ts';
+import { readOptions } from './options.ts';
+import { SOAKS } from './soaks.ts';
 
-const FUZZERS = ['flights', 'native-flights', 'plane'];
 const HTTP3 = 'services/gateway/src/http3.soak.test.ts';
 const BULK = 'services/gateway/src/http3-bulk.soak.test.ts';
 const UPGRADE = 'apps/cli/src/upgrade.soak.test.ts';
-const choose = (...words: string[]) => {
-  const { fuzzers, files } = chooseSoaks(words, FUZZERS, [HTTP3, BULK, UPGRADE]);
-  return [...fuzzers, ...files];
-};
+const SIM = 'services/core/src/sim/sim.soak.test.ts';
+const KILLS = ['services/core/src/node/crash.soak.test.ts', 'packages/indexer/src/crash.soak.test.ts'];
+const ALL = ['flights', 'native-flights', 'plane', 'sim', HTTP3, BULK, UPGRADE, SIM, ...KILLS];
+const choose = (...words: string[]) => chooseSoaks(words, ALL);
+
+const soak = (...args: string[]) =>
+  spawnSync(process.execPath, ['tools/soak.ts', ...args], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  });
 
 test('a whole name stands for itself alone, a part for all that have it', () => {
-  assert.deepEqual(choose('http3'), [HTTP3]);
-  assert.deepEqual(choose('http3-bulk'), [BULK]);
-  assert.deepEqual(choose('flights'), ['flights']);
-  assert.deepEqual(choose('flight'), ['flights', 'native-flights']);
-  assert.deepEqual(choose('services/gateway'), [HTTP3, BULK]);
-  assert.deepEqual(choose('plane', 'upgrade'), ['plane', UPGRADE]);
-  assert.deepEqual(choose('nothing'), []);
-  assert.equal(choose().length, 6);
+  assert.deepEqual(choose('http3').chosen, [HTTP3]);
+  assert.deepEqual(choose('http3-bulk').chosen, [BULK]);
+  assert.deepEqual(choose('flights').chosen, ['flights']);
+  assert.deepEqual(choose('flight').chosen, ['flights', 'native-flights']);
+  assert.deepEqual(choose('services/gateway').chosen, [HTTP3, BULK]);
+  assert.deepEqual(choose('plane', 'upgrade').chosen, ['plane', UPGRADE]);
+  assert.deepEqual(choose('crash').chosen, KILLS);
+});
+
+test('one that runs as long as it is told is not run with the file of its name', () => {
+  assert.deepEqual(choose('sim').chosen, ['sim']);
+  assert.deepEqual(choose('sim.soak').chosen, [SIM]);
+});
+
+test('no word chooses nothing, all chooses every one, and a word that chooses nothing is named', () => {
+  assert.deepEqual(choose(), { chosen: [], unknown: [] });
+  assert.deepEqual(choose('all').chosen, ALL);
+  assert.deepEqual(choose('plane', 'nothing'), { chosen: ['plane'], unknown: ['nothing'] });
+});
+
+test('each has a short word that chooses it alone', () => {
+  assert.deepEqual(
+    ALL.map((name) => wordOf(name, ALL)),
+    [
+      ...['flights', 'native-flights', 'plane', 'sim'],
+      ...['http3', 'http3-bulk', 'upgrade', 'sim/sim', 'node/crash', 'src/crash'],
+    ],
+  );
+});
+
+test('every file of long tests has its place in the list, and every place its file', () => {
+  const files = globSync('{packages,services,apps,devnet,tools}/**/*.soak.test.ts', {
+    cwd: ROOT,
+    exclude: ['**/node_modules/**'],
+  });
+  const listed = Object.entries(SOAKS).flatMap(([name, { load }]) => (load === undefined ? [name] : []));
+  assert.deepEqual(listed, files.sort());
+});
+
+test('options are numbers, and what is wrong with one is said', () => {
+  assert.deepEqual(readOptions({ seconds: '0.5', seed: '7' }), {
+    ...{ seconds: 0.5, seed: 7, seeds: undefined, inputs: undefined },
+    ...{ only: undefined, isAsynchronous: undefined },
+  });
+  assert.equal(readOptions({ seconds: 'long' }), '--seconds takes a number above 0, not long');
+  assert.equal(readOptions({ seconds: '1', seeds: 'many' }), '--seeds takes a whole number, not many');
+});
+
+test('without a name the command lists what there is, with what it shows and its time, and runs nothing', () => {
+  const { status, stdout, stderr } = soak();
+  assert.equal(status, 0, stderr);
+  for (const [name, { shows, minutes }] of Object.entries(SOAKS))
+    assert.ok(stdout.includes(`  ${wordOf(name)}: ${shows} (${minutes} min)\n`), name);
+});
+
+test('a name that there is not is refused, also beside one that there is', () => {
+  const { status, stdout, stderr } = soak('http-heads', 'nothing');
+  assert.deepEqual([status, stdout], [2, '']);
+  assert.equal(stderr, 'there is no soak nothing: npm run soak lists what there is\n');
 });

@@ -16,6 +16,33 @@ export interface SoakOptions {
   readonly isAsynchronous?: boolean | undefined;
 }
 
+/** As they were written on the command line. */
+interface Given {
+  readonly seconds: string;
+  readonly seed?: string | undefined;
+  readonly seeds?: string | undefined;
+  readonly inputs?: string | undefined;
+  readonly only?: string | undefined;
+  readonly asynchronous?: boolean | undefined;
+}
+
+/** The options, or what is wrong with them. */
+export function readOptions(given: Given): SoakOptions | string {
+  const { seconds, seed, seeds, inputs, only, asynchronous } = given;
+  const wrong = Object.entries({ seed, seeds, inputs }).find(([, text]) => !/^\d+$/.test(text ?? '0'));
+  if (wrong) return `--${wrong[0]} takes a whole number, not ${wrong[1]}`;
+  if (!(Number(seconds) > 0)) return `--seconds takes a number above 0, not ${seconds}`;
+  const numberOf = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+  return {
+    seconds: Number(seconds),
+    seed: numberOf(seed) ?? Date.now() % 2 ** 31,
+    seeds: numberOf(seeds),
+    inputs: numberOf(inputs),
+    only,
+    isAsynchronous: asynchronous,
+  };
+}
+
 /** Where the soaks keep what they build. */
 export async function withDirectory(use: (directory: string) => Promise<void>): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-soak-'));
