@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createSigner } from '@skerry/client';
-import { coreService } from '@skerry/core';
-import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { loadOrCreateKeyFile } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { canHoldAddresses, randomPrefix } from '../../apps/cli/src/scheduler/testing/nodes.ts';
+import { startCore } from '../../apps/cli/src/testing/core.ts';
 import { startDaemon } from '../../apps/cli/src/testing/parts.ts';
 import { findFreePorts } from '../../apps/cli/src/testing/ports.ts';
 import { ROOT } from '../source.ts';
@@ -34,18 +34,16 @@ let person: Person;
 async function startNetwork(corePort: number, schedulerPort: number): Promise<void> {
   const key = join(dir, 'scheduler', 'key');
   const schedulerUrl = `http://127.0.0.1:${schedulerPort}`;
-  const config = readConfig(coreService.config, {
-    SKERRY_CORE_DATA_DIR: join(dir, 'core'),
-    SKERRY_CORE_PORT: String(corePort),
-    SKERRY_CORE_HOST: '127.0.0.1',
-    SKERRY_CORE_SCHEDULERS: createSigner(await loadOrCreateKeyFile(key)).address,
-    SKERRY_CORE_SCORING_PUBLISHERS: 'none',
-    SKERRY_CORE_CREDIT_PUBLISHERS: 'none',
-    SKERRY_CORE_SERVICES: `scheduler=${schedulerUrl}`,
-    SKERRY_CORE_ALLOW_PRIVATE: 'yes',
-  });
-  const log = createLogger('test', 'silent');
-  stack.use(await coreService.start(config, { log, signal: new AbortController().signal }));
+  stack.use(
+    await startCore(dir, {
+      SKERRY_CORE_PORT: String(corePort),
+      SKERRY_CORE_SCHEDULERS: createSigner(await loadOrCreateKeyFile(key)).address,
+      SKERRY_CORE_SCORING_PUBLISHERS: 'none',
+      SKERRY_CORE_CREDIT_PUBLISHERS: 'none',
+      SKERRY_CORE_SERVICES: `scheduler=${schedulerUrl}`,
+      SKERRY_CORE_ALLOW_PRIVATE: 'yes',
+    }),
+  );
   stack.use(
     await startDaemon('scheduler', {
       SKERRY_SCHEDULER_DATA_DIR: join(dir, 'scheduler'),

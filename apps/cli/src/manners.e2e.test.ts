@@ -2,28 +2,14 @@ import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { coreService } from '@skerry/core';
-import { createLogger, readConfig } from '@skerry/kit';
+import { startCore } from './testing/core.ts';
 import { startPerson } from './testing/person.ts';
 import { createTestDir } from './testing/run.ts';
 
-async function startCore(home: string) {
-  const settings = {
-    SKERRY_CORE_DATA_DIR: join(home, 'core'),
-    SKERRY_CORE_PORT: '0',
-    SKERRY_CORE_HOST: '127.0.0.1',
-    SKERRY_CORE_ALLOCATION_WAIT_MS: '0',
-  };
-  return coreService.start(readConfig(coreService.config, settings), {
-    log: createLogger('test', 'fatal'),
-    signal: new AbortController().signal,
-  });
-}
-
 test('what a person meets beside the answer: names, prices, empty lists, keys', async (t) => {
   await using home = await createTestDir();
-  await using core = await startCore(home.path);
-  const skerry = await startPerson(home.path, { SKERRY_CORE_URL: core.urls[0]! });
+  await using core = await startCore(home.path, { SKERRY_CORE_ALLOCATION_WAIT_MS: '0' });
+  const skerry = await startPerson(home.path, { SKERRY_CORE_URL: core.url });
   const made = JSON.parse((await skerry('key', 'new', '--json')).out) as { path: string; address: string };
   const countMessages = async () => {
     const { out } = await skerry('message', 'list', '--json', '--address', made.address);

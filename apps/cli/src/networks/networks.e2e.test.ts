@@ -1,31 +1,16 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { coreService } from '@skerry/core';
-import { createLogger, readConfig } from '@skerry/kit';
+import { startCore } from '../testing/core.ts';
 import { startPerson } from '../testing/person.ts';
 import { createTestDir } from '../testing/run.ts';
 
 /** A core node that says where its scheduler is, and nothing of the others; nothing listens on the discard port. */
 const SCHEDULER = 'http://127.0.0.1:9';
 
-async function startCore(home: string) {
-  const settings = {
-    SKERRY_CORE_DATA_DIR: join(home, 'core'),
-    SKERRY_CORE_PORT: '0',
-    SKERRY_CORE_HOST: '127.0.0.1',
-    SKERRY_CORE_SERVICES: `scheduler=${SCHEDULER}/`,
-  };
-  return coreService.start(readConfig(coreService.config, settings), {
-    log: createLogger('test', 'fatal'),
-    signal: new AbortController().signal,
-  });
-}
-
 test('one network at a time: added, used, shown, named, removed', async () => {
   await using home = await createTestDir();
-  await using core = await startCore(home.path);
-  const url = core.urls[0]!;
+  await using core = await startCore(home.path, { SKERRY_CORE_SERVICES: `scheduler=${SCHEDULER}/` });
+  const url = core.url;
   const skerry = await startPerson(home.path, {});
 
   assert.equal((await skerry('network', 'add', 'bad name', url)).code, 2);

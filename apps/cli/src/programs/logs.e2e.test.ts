@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { computeService } from '@skerry/compute';
-import { coreService } from '@skerry/core';
 import { createLogger, type Host, readConfig } from '@skerry/kit';
 import { NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
+import { startCore } from '../testing/core.ts';
 import { startPerson } from '../testing/person.ts';
 import { createTestDir } from '../testing/run.ts';
 import { until } from '../testing/shell.ts';
@@ -15,18 +15,6 @@ import { until } from '../testing/shell.ts';
 const HANG_MS = 120_000;
 const host: Host = { log: createLogger('test', 'fatal'), signal: new AbortController().signal };
 const scheduler = createSigner(generatePrivateKey());
-
-const startCore = (home: string) =>
-  coreService.start(
-    readConfig(coreService.config, {
-      SKERRY_CORE_DATA_DIR: join(home, 'core'),
-      SKERRY_CORE_PORT: '0',
-      SKERRY_CORE_HOST: '127.0.0.1',
-      SKERRY_CORE_SCHEDULERS: scheduler.address,
-      SKERRY_CORE_ALLOW_PRIVATE: 'yes',
-    }),
-    host,
-  );
 
 /** A compute node that runs programs and no machines, as a scheduler lists it. */
 async function startNode(home: string, coreUrl: string) {
@@ -49,8 +37,11 @@ async function startNode(home: string, coreUrl: string) {
 test('skerry program logs: what a program printed, by node, for its owner alone', async () => {
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
   await using home = await createTestDir();
-  await using core = await startCore(home.path);
-  const coreUrl = core.urls[0]!;
+  await using core = await startCore(home.path, {
+    SKERRY_CORE_SCHEDULERS: scheduler.address,
+    SKERRY_CORE_ALLOW_PRIVATE: 'yes',
+  });
+  const coreUrl = core.url;
   await using first = await startNode(join(home.path, 'one'), coreUrl);
   await using second = await startNode(join(home.path, 'two'), coreUrl);
   const runners = [first, second].map(({ nodeId, url }) => ({

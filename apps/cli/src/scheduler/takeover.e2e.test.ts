@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { CoreClient, call, createSigner, generatePrivateKey } from '@skerry/client';
-import { coreService } from '@skerry/core';
-import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { loadOrCreateKeyFile } from '@skerry/kit';
 import type { InstanceView } from '@skerry/protocol';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { startCore } from '../testing/core.ts';
 import { startDaemon } from '../testing/parts.ts';
 import { findFreePorts } from '../testing/ports.ts';
 import { until } from '../testing/shell.ts';
@@ -16,8 +16,6 @@ import { canHoldAddresses, FakeNode } from './testing/nodes.ts';
 /** Only what hangs takes as long. */
 const TIMEOUT_MS = 600_000;
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
-const log = createLogger('test', 'warn');
-const host = { log, signal: new AbortController().signal };
 
 const statusOf = (url: string) => call(url, SCHEDULER_API.getSchedulerStatus, {});
 
@@ -36,18 +34,7 @@ test('of two schedulers one leads; killed, the other takes over, moves nothing, 
   stack.defer(() => rm(dir, { recursive: true, force: true }));
   const keyOf = (name: string) => loadOrCreateKeyFile(join(dir, name, 'key'));
   const addresses = [createSigner(await keyOf('s0')).address, createSigner(await keyOf('s1')).address];
-  const core = stack.use(
-    await coreService.start(
-      readConfig(coreService.config, {
-        SKERRY_CORE_DATA_DIR: join(dir, 'core'),
-        SKERRY_CORE_PORT: '0',
-        SKERRY_CORE_HOST: '127.0.0.1',
-        SKERRY_CORE_SCHEDULERS: addresses.join(','),
-      }),
-      host,
-    ),
-  );
-  const coreUrl = core.urls[0]!;
+  const { url: coreUrl } = stack.use(await startCore(dir, { SKERRY_CORE_SCHEDULERS: addresses.join(',') }));
   const nodes = [stack.use(await announceNode(coreUrl)), stack.use(await announceNode(coreUrl))];
   const ports = await findFreePorts(2);
   const urls = ports.map((port) => `http://127.0.0.1:${port}`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createSigner } from '@skerry/client';
-import { coreService } from '@skerry/core';
-import { createLogger, loadOrCreateKeyFile, readConfig } from '@skerry/kit';
+import { loadOrCreateKeyFile } from '@skerry/kit';
+import { startCore } from './core.ts';
 import { startDaemon } from './parts.ts';
 
 type Settings = Readonly<Record<string, string>>;
@@ -10,16 +10,9 @@ type Settings = Readonly<Record<string, string>>;
 export async function startPlacing(dir: string, settings: { core?: Settings; scheduler?: Settings } = {}) {
   await using stack = new AsyncDisposableStack();
   const { address: scheduler } = createSigner(await loadOrCreateKeyFile(join(dir, 'scheduler', 'key')));
-  const config = readConfig(coreService.config, {
-    SKERRY_CORE_DATA_DIR: join(dir, 'core'),
-    SKERRY_CORE_PORT: '0',
-    SKERRY_CORE_HOST: '127.0.0.1',
-    SKERRY_CORE_SCHEDULERS: scheduler,
-    ...settings.core,
-  });
-  const log = createLogger('test', 'silent');
-  const core = stack.use(await coreService.start(config, { log, signal: new AbortController().signal }));
-  const coreUrl = core.urls[0]!;
+  const { url: coreUrl } = stack.use(
+    await startCore(dir, { SKERRY_CORE_SCHEDULERS: scheduler, ...settings.core }),
+  );
   const { url: schedulerUrl } = stack.use(
     await startDaemon('scheduler', {
       SKERRY_SCHEDULER_DATA_DIR: join(dir, 'scheduler'),

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { coreService } from '@skerry/core';
-import { createLogger, readConfig } from '@skerry/kit';
 import { Webhook } from 'standardwebhooks';
+import { startCore } from '../testing/core.ts';
 import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
 import { until } from '../testing/shell.ts';
@@ -43,18 +41,12 @@ async function startReceiver() {
 test('skerry webhook: every action on a core node, and what arrives', async () => {
   await using receiver = await startReceiver();
   await using home = await createTestDir();
-  await using core = await coreService.start(
-    readConfig(coreService.config, {
-      SKERRY_CORE_DATA_DIR: join(home.path, 'core'),
-      SKERRY_CORE_PORT: '0',
-      SKERRY_CORE_HOST: '127.0.0.1',
-      SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
-      SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: '127.0.0.0/8',
-    }),
-    { log: createLogger('test', 'fatal'), signal: new AbortController().signal },
-  );
+  await using core = await startCore(home.path, {
+    SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
+    SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: '127.0.0.0/8',
+  });
   const environment = { SKERRY_HOME: home.path, HOME: home.path };
-  const run = (...args: string[]) => skerryHere(environment, [...args, '--core', core.urls[0]!]);
+  const run = (...args: string[]) => skerryHere(environment, [...args, '--core', core.url]);
   const webhook = async (...args: string[]) => {
     const { out, err, code } = await run('webhook', ...args, '--json');
     assert.equal(code, 0, `${args.join(' ')}: ${err}`);
