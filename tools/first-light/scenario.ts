@@ -1,11 +1,11 @@
 // The life of a network, and machines on it by commands and by clicks. Run by first-light.vm.e2e.test.ts in a network namespace of its
 // own.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { liveByClicks, PAGE } from '../../apps/cli/src/testing/console/by-clicks.ts';
 import { playFirstLight } from '../../apps/cli/src/testing/first-light.ts';
-import { endAllOf } from '../../apps/cli/src/testing/processes.ts';
+import { playAt } from '../../apps/cli/src/testing/processes.ts';
 import { say } from '../../apps/cli/src/testing/shell.ts';
 import { IMAGE_FILES } from '../../services/compute/src/images/image.ts';
 import { findCacheDir, openCache } from '../../services/compute/src/testing/play.ts';
@@ -37,13 +37,4 @@ async function clickMachine(core: string): Promise<void> {
 }
 
 const home = await mkdtemp(join(tmpdir(), 'skerry-first-light-'));
-try {
-  await playFirstLight(home, clickMachine);
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  // The compute node may end before it hears that the machine is deleted; machines outlive their node.
-  endAllOf(home);
-  await rm(home, { recursive: true, force: true });
-}
+await playAt(home, () => playFirstLight(home, clickMachine));

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { skerryPaths } from '@skerry/kit';
@@ -21,7 +21,7 @@ import {
 } from './acme.ts';
 import { type Guest, inside, put } from './guest.ts';
 import { end, startNetwork } from './network.ts';
-import { endAllOf, findProcesses } from './processes.ts';
+import { findProcesses, playAt } from './processes.ts';
 import { say, skerry, succeed, until } from './shell.ts';
 
 const DOMAIN = 'apps.test';
@@ -129,13 +129,4 @@ async function scenario(): Promise<void> {
   assert.equal(await end(up, 'SIGINT'), 0);
 }
 
-try {
-  await scenario();
-} catch (error) {
-  console.error(error);
-  console.error(await readFile(join(home, 'pebble.log'), 'utf8').catch(() => ''));
-  process.exitCode = 1;
-} finally {
-  endAllOf(home);
-  await rm(home, { recursive: true, force: true });
-}
+await playAt(home, scenario, () => readFile(join(home, 'pebble.log'), 'utf8').catch(() => ''));

@@ -1,14 +1,14 @@
 // From `skerry instance create --wait` to the first answer through the gateway, so many times. Run by
 // first-request.soak.test.ts in a network namespace of its own: first-request.ts RUNS
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { skerryPaths } from '@skerry/kit';
 import { hostnameOf } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
 import { end, startNetwork } from './network.ts';
-import { endAllOf } from './processes.ts';
+import { playAt } from './processes.ts';
 import { run, say, skerry, succeed, until } from './shell.ts';
 
 const SOON_MS = 120_000;
@@ -90,12 +90,4 @@ async function scenario(runs: number): Promise<void> {
   assert.equal(await end(up, 'SIGINT'), 0);
 }
 
-try {
-  await scenario(Number(process.argv[2]));
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  endAllOf(home);
-  await rm(home, { recursive: true, force: true });
-}
+await playAt(home, () => scenario(Number(process.argv[2])));

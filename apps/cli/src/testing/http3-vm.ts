@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { skerryPaths } from '@skerry/kit';
@@ -13,7 +13,7 @@ import { readEnvironment } from '../config.ts';
 import { type Browsing, startBrowser } from './browser.ts';
 import { type Guest, inside, put } from './guest.ts';
 import { end, startNetwork } from './network.ts';
-import { endAllOf } from './processes.ts';
+import { playAt } from './processes.ts';
 import { SKERRY, say, skerry, succeed, until } from './shell.ts';
 
 const DOMAIN = 'apps.test';
@@ -237,12 +237,4 @@ async function scenario(): Promise<void> {
   assert.equal(await end(up, 'SIGINT'), 0);
 }
 
-try {
-  await scenario();
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  endAllOf(home);
-  await rm(home, { recursive: true, force: true });
-}
+await playAt(home, scenario);

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 
 /** Processes as /proc shows them (proc(5)). */
 
@@ -48,10 +49,33 @@ export function killAll(processes: readonly Pick<Process, 'pid'>[]): void {
   }
 }
 
-/** Ends the machines of a network that keeps its data below `home`, and everything that this process started. */
-export function endAllOf(home: string): void {
+/** Ends the machines of a network that keeps its data below `home`, which outlive their node, and everything that this process started. */
+function endAllOf(home: string): void {
   killAll(findProcesses(new RegExp(`^qemu-system.*${home}`)));
   killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
+}
+
+/**
+ * What a process that plays one scenario does: says why it fails, and leaves nothing behind of what it started and kept below `home`.
+ *
+ * @param tellMore what else says why, such as the log of another program
+ */
+export async function playAt(
+  home: string,
+  scenario: () => Promise<void>,
+  tellMore = async (): Promise<string> => '',
+): Promise<void> {
+  try {
+    await scenario();
+  } catch (error) {
+    console.error(error);
+    const more = await tellMore();
+    if (more !== '') console.error(more);
+    process.exitCode = 1;
+  } finally {
+    endAllOf(home);
+    await rm(home, { recursive: true, force: true });
+  }
 }
 
 /** The memory that these processes hold, shared pages counted in parts, MiB. */

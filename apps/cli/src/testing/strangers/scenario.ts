@@ -2,7 +2,7 @@
 // network namespace of its own: every client has an address of its own there, and none is exempt from a limit.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,7 +13,7 @@ import { STATE_API } from '@skerry/protocol/api/core/state';
 import { readEnvironment } from '../../config.ts';
 import { end, startNetwork } from '../network.ts';
 import { startDaemon } from '../parts.ts';
-import { endAllOf } from '../processes.ts';
+import { playAt } from '../processes.ts';
 import { say, succeed, until } from '../shell.ts';
 import { createCaller } from './ask.ts';
 import { follower, keeper, owner, runner, writer } from './honest.ts';
@@ -276,12 +276,4 @@ async function scenario(): Promise<void> {
   say(expectBounded(samples));
 }
 
-try {
-  await scenario();
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  endAllOf(home);
-  await rm(home, { recursive: true, force: true });
-}
+await playAt(home, scenario);
