@@ -1,7 +1,9 @@
 import { call } from '@skerry/client/call';
 import { pause } from '@skerry/kit';
+import type { Runner } from '@skerry/protocol';
 import { NODE_API, type NodeConfigView } from '@skerry/protocol/api/compute/node';
 import { CREDIT_API, type CreditStatusView } from '@skerry/protocol/api/credit';
+import { readTrust } from '../nodes/trust.ts';
 import { ASIDE } from './gateway.ts';
 
 export const getNodeConfig = (url: string): Promise<NodeConfigView> =>
@@ -78,23 +80,35 @@ export async function findComputeAbility(url: string | undefined): Promise<Abili
 /** The scheduler looks at a node that just came up within this time, or something is wrong with it. */
 const RUNNER_WAIT_MS = 10_000;
 const RUNNER_LOOK_MS = 50;
+/** Of the latest lists of runners, so many are looked at. */
+const SCHEDULER_LISTS = 8;
 
-/**
- * Resolves once the core node has been told of nodes that run programs, or after ten seconds: the scheduler tells it a moment after
- * all daemons serve, and a program that is called before is refused.
- */
-export async function waitForRunners(coreUrl: string, signal: AbortSignal): Promise<void> {
-  const [{ NETWORK_LISTS_API }, { NETWORK_POST }] = await Promise.all([
+/** The compute nodes that run programs, by the latest lists of the schedulers that the core node trusts. What anybody else says of them counts for nothing. */
+export async function listRunners(coreUrl: string): Promise<Runner[]> {
+  const [{ NETWORK_LISTS_API }, { NETWORK_POST, parseRunnersContent }, { schedulers }] = await Promise.all([
     import('@skerry/protocol/api/core/deployed/lists'),
     import('@skerry/protocol/forms'),
+    readTrust(coreUrl),
   ]);
-  const query = { contentTypes: NETWORK_POST.runners, pagination: 1 };
+  if (schedulers.value.length === 0) return [];
+  const query = {
+    contentTypes: NETWORK_POST.runners,
+    addresses: schedulers.value.join(','),
+    pagination: SCHEDULER_LISTS,
+  };
+  const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, ASIDE);
+  return messages.flatMap(({ content }) => parseRunnersContent(content.content).runners);
+}
+
+/**
+ * Resolves once a scheduler that the core node trusts has told it of nodes that run programs, or after ten seconds: that comes a
+ * moment after all daemons serve, and a program that is called before is refused.
+ */
+export async function waitForRunners(coreUrl: string, signal: AbortSignal): Promise<void> {
   const untilMs = performance.now() + RUNNER_WAIT_MS;
   do {
-    const told = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, ASIDE).catch(
-      () => undefined,
-    );
-    if (told !== undefined && told.messages.length > 0) return;
+    const runners = await listRunners(coreUrl).catch(() => []);
+    if (runners.length > 0) return;
   } while (performance.now() < untilMs && (await pause(RUNNER_LOOK_MS, signal)));
 }
 
