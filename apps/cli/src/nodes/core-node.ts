@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { parseHttpUrl } from '../options.ts';
 import { plainText, renderAge, renderFields, renderTable, renderTime } from '../output/text.ts';
-import { differenceFields, differingTrust, readTrust, trustFields } from './trust.ts';
+import { differenceFields, differingTrust, readTrust, type TrustDifference, trustFields } from './trust.ts';
 
 const ageOf = (milliseconds: number | null) =>
   milliseconds === null ? '' : renderAge((Date.now() - milliseconds) / 1000);
@@ -89,7 +89,15 @@ function differingParts(first: StateDigestView, second: StateDigestView): string
   return parts.filter((part) => of(first, part) !== of(second, part));
 }
 
-async function compareNodes(first: string, second: string) {
+interface Compared {
+  readonly onlyFirst: readonly DifferingMessage[];
+  readonly onlySecond: readonly DifferingMessage[];
+  readonly parts: readonly string[];
+  readonly trust: readonly TrustDifference[];
+  readonly isSame: boolean;
+}
+
+async function compareNodes(first: string, second: string): Promise<Compared> {
   const [{ onlyFirst, onlySecond }, trusts, ...digests] = await Promise.all([
     diffNodes(first, second),
     Promise.all([readTrust(first), readTrust(second)]),
@@ -102,9 +110,24 @@ async function compareNodes(first: string, second: string) {
   return { onlyFirst, onlySecond, parts, trust, isSame };
 }
 
-/** Nodes that differ are compared again: two that keep in step have the same a second later. */
 const LOOKS_MAX = 4;
 const LOOK_AGAIN_MS = 1_000;
+
+/**
+ * Compares up to four times, a second apart, until the nodes are the same: a message that was just sent is at one of them for a
+ * moment. Whom they trust stays different however often one looks.
+ */
+export async function compareUntilSame(
+  compare: () => Promise<Compared>,
+  rest: () => Promise<unknown> = () => delay(LOOK_AGAIN_MS),
+): Promise<Compared> {
+  let compared = await compare();
+  for (let looks = 1; !compared.isSame && compared.trust.length === 0 && looks < LOOKS_MAX; looks++) {
+    await rest();
+    compared = await compare();
+  }
+  return compared;
+}
 
 export async function showNodeDiff(
   { output }: Context,
@@ -112,13 +135,9 @@ export async function showNodeDiff(
   secondText: string,
 ): Promise<number> {
   const [first, second] = [parseHttpUrl(firstText), parseHttpUrl(secondText)];
-  let compared = await compareNodes(first, second);
-  // A message that was just sent is at one of them for a moment.
-  for (let looks = 1; !compared.isSame && looks < LOOKS_MAX; looks++) {
-    await delay(LOOK_AGAIN_MS);
-    compared = await compareNodes(first, second);
-  }
-  const { onlyFirst, onlySecond, parts, trust, isSame } = compared;
+  const { onlyFirst, onlySecond, parts, trust, isSame } = await compareUntilSame(() =>
+    compareNodes(first, second),
+  );
   const rowsOf = (url: string, some: readonly DifferingMessage[]) =>
     some.map(({ hash, time }) => [hash, renderTime(time), url]);
   const rows = [...rowsOf(first, onlyFirst), ...rowsOf(second, onlySecond)];

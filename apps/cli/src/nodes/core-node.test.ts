@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compareUntilSame } from './core-node.ts';
+
+type Compared = Awaited<ReturnType<typeof compareUntilSame>>;
+const SAME: Compared = { onlyFirst: [], onlySecond: [], parts: [], trust: [], isSame: true };
+const JUST_SENT: Compared = { ...SAME, parts: ['messages'], isSame: false };
+const nobody = { value: [], source: 'unset' };
+const OTHER_TRUST: Compared = {
+  ...JUST_SENT,
+  trust: [{ name: 'schedulers', first: nobody, second: { value: ['0x1'], source: 'setting' } }],
+};
+
+/** What is found at last, and how often it was looked and rested. */
+async function lookAt(...answers: Compared[]) {
+  let [looks, rests] = [0, 0];
+  const found = await compareUntilSame(
+    async () => answers[Math.min(looks++, answers.length - 1)]!,
+    async () => void rests++,
+  );
+  return [found, looks, rests];
+}
+
+test('a message that is at one node for a moment is no difference', async () => {
+  assert.deepEqual(await lookAt(SAME), [SAME, 1, 0]);
+  assert.deepEqual(await lookAt(JUST_SENT, JUST_SENT, SAME), [SAME, 3, 2]);
+});
+
+test('what stays different is told after four looks; other trust at once, since it stays', async () => {
+  assert.deepEqual(await lookAt(JUST_SENT), [JUST_SENT, 4, 3]);
+  assert.deepEqual(await lookAt(OTHER_TRUST), [OTHER_TRUST, 1, 0]);
+});
