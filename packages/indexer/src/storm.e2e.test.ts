@@ -20,7 +20,7 @@ describe('the tables equal a read of the final chain', () => {
   // storm.soak.test.ts has the other seeds and depths.
   test('after a storm of blocks, reorganisations and faults of two endpoints (seed 1)', () => runStorm(1));
 
-  test('reorganisations of depths from 1 to 64', () => reorganise([1, 2, 13, 33, 64]));
+  test('reorganisations of depths 1, 2, 13, 33 and 64', () => reorganise([1, 2, 13, 33, 64]));
 });
 
 describe('what cannot be made right is said', () => {
