@@ -93,6 +93,30 @@ test('a group without a command prints its help and ends with 2', async () => {
   const { out, err, code } = await run(home.path, 'instance');
   assert.deepEqual([out, code], ['', 2]);
   assert.match(err, /Usage: skerry instance/);
+  assert.doesNotMatch(err, /error:/);
+});
+
+test('a group without a command names its commands to a program, and help names a command that there is not', async () => {
+  await using home = await createTestDir();
+  const group = await run(home.path, 'key', '--json');
+  assert.deepEqual([group.out, group.code], ['', 2]);
+  assert.deepEqual(JSON.parse(group.err), {
+    error: 'which command of skerry key? There are new, import, export, show, list',
+    status: 'error',
+    code: 'INVALID_PARAMETERS',
+    hint: 'see "skerry key --help"',
+  });
+  const all = await run(home.path, '--json');
+  assert.match((JSON.parse(all.err) as { error: string }).error, /^which command of skerry\? There are up, /);
+
+  const help = await run(home.path, 'help', 'instnce');
+  assert.deepEqual([help.out, help.code], ['', 2]);
+  assert.match(
+    help.err,
+    /\nerror: unknown command 'instnce' \(Did you mean instance\?\) \(INVALID_PARAMETERS\)\n/,
+  );
+  const json = await run(home.path, 'key', 'help', 'nwe', '--json');
+  assert.match((JSON.parse(json.err) as { error: string }).error, /^unknown command 'nwe'/);
 });
 
 test('every command has help with an example', async () => {

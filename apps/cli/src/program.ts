@@ -42,7 +42,8 @@ export function createProgram(host: CommandHost, setExitCode: (exitCode: number)
     .configureHelp({ showGlobalOptions: true, sortOptions: false })
     .configureOutput({
       writeOut: (text) => host.stdout.write(text),
-      writeErr: (text) => host.stderr.write(text),
+      // The help of a group of which no command was named: the error says which there are.
+      writeErr: (text) => (program.opts<GlobalOptions>().json ? true : host.stderr.write(text)),
       // Told once, by whoever catches it.
       outputError: () => {},
     })
@@ -55,7 +56,9 @@ Examples:
   $ skerry instance create --name web --allow 22,80 --wait
 
 Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unavailable or timed out,
-            6 a program ran and failed, 130 ended by Ctrl-C`,
+            6 a program ran and failed, 130 ended by Ctrl-C
+
+Files: data, cache and keys are in your XDG directories, or all below SKERRY_HOME if it is set.`,
     );
   const bind = createBind(host, setExitCode);
   addNetworkCommands(program, bind);
@@ -101,6 +104,7 @@ function createBind(host: CommandHost, setExitCode: (exitCode: number) => void):
 function throwInsteadOfExit(command: Command): void {
   command.exitOverride((error: CommanderError) => {
     if (error.code === 'commander.missingMandatoryOptionValue') blameTypo(command);
+    if (error.code === 'commander.help' && error.exitCode !== 0) nameCommands(command, error);
     throw Object.assign(error, { commandPath: pathOf(command) });
   });
   for (const child of command.commands) throwInsteadOfExit(child);
@@ -114,6 +118,17 @@ function blameTypo(command: Command): void {
   // Its types leave out what says which option was probably meant.
   if (unknown !== undefined)
     (command as unknown as { unknownOption(flag: string): void }).unknownOption(unknown);
+}
+
+/** A group of which no command was named, or one that it does not have. */
+function nameCommands(command: Command, error: CommanderError): void {
+  const [word, wanted] = command.args;
+  if (word === 'help' && wanted !== undefined) {
+    command.args = [wanted];
+    (command as unknown as { unknownCommand(): void }).unknownCommand();
+  }
+  const names = command.commands.map((child) => child.name()).join(', ');
+  error.message = `which command of ${pathOf(command)}? There are ${names}`;
 }
 
 function pathOf(command: Command): string {

@@ -4,7 +4,7 @@ import { describeFailure, renderFailure } from './failure.ts';
 import type { CommandHost } from './host.ts';
 import { createProgram } from './program.ts';
 
-const HELP_CODES = new Set(['commander.help', 'commander.helpDisplayed', 'commander.version']);
+const SHOWN_CODES = new Set(['commander.help', 'commander.helpDisplayed', 'commander.version']);
 
 /** Runs one command line; resolves with its exit code. */
 export async function runCommandLine(args: readonly string[], host: CommandHost): Promise<number> {
@@ -20,12 +20,12 @@ export async function runCommandLine(args: readonly string[], host: CommandHost)
     }).parseAsync(args, { from: 'user' });
     return outcome.exitCode;
   } catch (error) {
-    if (error instanceof CommanderError && HELP_CODES.has(error.code)) {
-      // Help that was asked for, or a group of commands of which none was named.
-      return error.exitCode === 0 ? EXIT.ok : EXIT.wrongUse;
-    }
+    const isShown = error instanceof CommanderError && SHOWN_CODES.has(error.code);
+    if (isShown && error.exitCode === 0) return EXIT.ok;
+    const isJson = isJsonAsked(args);
     const failure = describeFailure(error);
-    host.stderr.write(renderFailure(failure, isJsonAsked(args)));
+    // Whoever named a group of commands and none of them has read its help.
+    if (isJson || !isShown) host.stderr.write(renderFailure(failure, isJson));
     return failure.exitCode;
   }
 }

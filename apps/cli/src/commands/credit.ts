@@ -93,7 +93,7 @@ function addPublisherCommands(credit: Command, bind: Bind): void {
   credit
     .command('grant')
     .description('grant credits to an address (sends a signed message)')
-    .argument('<address>')
+    .argument('<address>', 'who gets them')
     .argument('<credits>', 'whole credits, or dollars such as $5', parseCredits)
     .option(
       '--ref <text>',

@@ -58,7 +58,7 @@ function addCustomDomains(domain: Command, bind: Bind): void {
   domain
     .command('detach')
     .description('detach a custom domain from its instance')
-    .argument('<name>')
+    .argument('<name>', 'the domain, for example www.example.org')
     .addHelpText('after', examples('skerry domain detach www.example.org'))
     .action(
       bind(async (context, _options, [name]) =>

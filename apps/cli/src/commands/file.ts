@@ -10,9 +10,9 @@ export function addFileCommands(program: Command, bind: Bind): void {
   file
     .command('put')
     .description('store a file; prints its hash')
-    .argument('<path>')
-    .option('--tags <list>', 'comma-separated', parseTags)
-    .option('--channel <name>', 'channel to publish in')
+    .argument('<path>', 'a file of this machine')
+    .option('--tags <list>', 'labels that lists find it by, comma-separated', parseTags)
+    .option('--channel <name>', 'channel to publish in (default: skerry)')
     .addHelpText(
       'after',
       `${examples('skerry file put photo.jpg', 'skerry file put site.tar --tags site,v2')}
@@ -29,7 +29,7 @@ the same command is run again within a day. A file that the node keeps for you a
   file
     .command('get')
     .description('download a file and verify its hash')
-    .argument('<hash>')
+    .argument('<hash>', 'the SHA-256 of the file, or the hash of the message that keeps it')
     .option('-o, --output <file>', 'output file (default: standard output)')
     .addHelpText('after', examples('skerry file get HASH -o photo.jpg', 'skerry file get HASH | tar x'))
     .action(

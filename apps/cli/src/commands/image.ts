@@ -13,7 +13,7 @@ export function addImageCommands(program: Command, bind: Bind): void {
   image
     .command('build')
     .description('build an image now instead of on first use; does nothing if it exists')
-    .argument('<name>')
+    .argument('<name>', 'one that "skerry image list" shows')
     .addHelpText('after', examples('skerry image build debian:12'))
     .action(
       bind(async (context, _options, [name]) =>

@@ -8,7 +8,7 @@ export function addIndexerCommands(program: Command, bind: Bind): void {
   indexer
     .command('status')
     .description('show indexing progress; for one network, also its contracts and endpoints')
-    .argument('[network]')
+    .argument('[network]', 'one that "skerry indexer status" shows (default: all)')
     .addHelpText('after', examples('skerry indexer status', 'skerry indexer status ethereum --json'))
     .action(
       bind<object, [string | undefined]>(async (context, _options, [network]) =>
@@ -19,8 +19,8 @@ export function addIndexerCommands(program: Command, bind: Bind): void {
   indexer
     .command('add')
     .description('ask the core node to index a contract (sends a signed message)')
-    .argument('<network>')
-    .argument('<contract>')
+    .argument('<network>', 'one that "skerry indexer status" shows')
+    .argument('<contract>', 'its address on that network')
     .requiredOption('--abi <abi>', 'a JSON list of event declarations or a JSON ABI: text, @FILE, or -')
     .option('--start-block <n>', 'first block to index', '0')
     .option('--transactions', 'also index transactions that the address sends and receives')
@@ -39,8 +39,8 @@ export function addIndexerCommands(program: Command, bind: Bind): void {
   indexer
     .command('remove')
     .description('stop indexing a contract for you (sends a signed message)')
-    .argument('<network>')
-    .argument('<contract>')
+    .argument('<network>', 'one that "skerry indexer status" shows')
+    .argument('<contract>', 'its address on that network')
     .addHelpText('after', examples('skerry indexer remove ethereum 0x...'))
     .action(
       bind(async (context, _options, [network, contract]) =>

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { DoctorOptions } from '../doctor/doctor.ts';
 import type { JoinOptions } from '../joining/join.ts';
@@ -76,11 +76,10 @@ function addJoin(program: Command, bind: Bind): void {
       'the scheduler that should use the node (default: where the network says)',
       parseHttpUrl,
     )
-    .option(
-      '--timeout <duration>',
-      'how long to wait until the network counts the node',
-      parseDurationMs,
-      JOIN_MS,
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait until the network counts the node')
+        .argParser(parseDurationMs)
+        .default(JOIN_MS, '10m'),
     )
     .option('--foreground', 'run the daemon here, until Ctrl-C, and not as a systemd unit')
     .option('--dry-run', 'say what would be done, and change nothing')
@@ -108,7 +107,11 @@ function addLeave(program: Command, bind: Bind): void {
     .option('--role <role>', `${ROLES.join(', ')} (default: the only one with settings here)`, parseRole)
     .option('--settings <file>', "file of the daemon's settings (default: as for join)")
     .option('--scheduler <url>', 'the scheduler (default: where the network says)', parseHttpUrl)
-    .option('--timeout <duration>', 'how long to wait until the node is empty', parseDurationMs, LEAVE_MS)
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait until the node is empty')
+        .argParser(parseDurationMs)
+        .default(LEAVE_MS, '30m'),
+    )
     .option('--force', 'leave although something is still there; say what stays')
     .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText(

@@ -19,7 +19,7 @@ function addPost(message: Command, bind: Bind): void {
     .description('sign and send a message; prints its hash')
     .option('--type <type>', 'message type', 'POST')
     .requiredOption('--content <json>', 'the content: JSON, @FILE, or - for standard input')
-    .option('--channel <name>', 'channel to publish in')
+    .option('--channel <name>', 'channel to publish in (default: skerry)')
     .addHelpText(
       'after',
       examples(
@@ -38,7 +38,7 @@ function addReading(message: Command, bind: Bind): void {
   message
     .command('get')
     .description('show one message as it was signed')
-    .argument('<hash>')
+    .argument('<hash>', "the message's item hash")
     .addHelpText('after', examples('skerry message get HASH', 'skerry message get HASH --json'))
     .action(
       bind(async (context, _options, [hash]) =>
@@ -52,8 +52,8 @@ function addReading(message: Command, bind: Bind): void {
     .option('--address <list>', 'only these senders, comma-separated')
     .option('--type <list>', 'only these types')
     .option('--channel <list>', 'only these channels')
-    .option('--page <n>', 'page number, from 1', parsePositive)
-    .option('--limit <n>', 'messages per page, up to 100', parsePositive)
+    .option('--page <n>', 'page number, from 1 (default: 1)', parsePositive)
+    .option('--limit <n>', 'messages per page, up to 100 (default: 20)', parsePositive)
     .addHelpText('after', examples('skerry message list --type INSTANCE --limit 5'))
     .action(
       bind<MessageListOptions>(async (context, options) =>
@@ -66,7 +66,7 @@ function addForget(message: Command, bind: Bind): void {
   message
     .command('forget')
     .description('forget your messages: they lose their content and effect')
-    .argument('<hash...>')
+    .argument('<hash...>', 'item hashes of messages of yours')
     .option('--reason <text>', 'a note to publish')
     .addHelpText(
       'after',

@@ -4,6 +4,7 @@ import { parseDurationMs, parseMemoryMib } from '../options.ts';
 import type { ProgramCreateOptions, ProgramListOptions, ProgramRunOptions } from '../programs/programs.ts';
 
 const actions = () => import('../programs/programs.ts');
+const HASH = 'the hash of a program, as "skerry program list" shows it';
 const MEMORY_MIB = 128;
 const TIMEOUT_MS = 10_000;
 
@@ -25,7 +26,7 @@ function addCreate(program: Command, bind: Bind): void {
     .option('--runtime <runtime>', 'nodejs, python3 or wasm (default: from the file extension)')
     .option('--memory <size>', 'MiB, or with a unit: 256M', parseMemoryMib, MEMORY_MIB)
     .addOption(
-      new Option('--timeout <time>', 'time limit of one call, in seconds')
+      new Option('--timeout <time>', 'time limit of one call')
         .argParser(parseDurationMs)
         .default(TIMEOUT_MS, '10s'),
     )
@@ -49,8 +50,12 @@ function addUse(program: Command, bind: Bind): void {
   program
     .command('run')
     .description('call a program; prints its answer')
-    .argument('<hash>')
-    .option('--var <name=value>', 'a variable, repeatable; values that are JSON are parsed', addPair, [])
+    .argument('<hash>', HASH)
+    .addOption(
+      new Option('--var <name=value>', 'a variable, repeatable; values that are JSON are parsed')
+        .argParser(addPair)
+        .default([], 'none'),
+    )
     .addHelpText('after', examples('skerry program run HASH --var name=Ada --var count=3'))
     .action(
       bind<ProgramRunOptions>(async (context, options, [hash]) =>
@@ -61,7 +66,7 @@ function addUse(program: Command, bind: Bind): void {
   program
     .command('logs')
     .description('show what it printed, by each node that ran it since the node started')
-    .argument('<hash>')
+    .argument('<hash>', HASH)
     .option('-f, --follow', 'keep showing new output, of the nodes that have run it')
     .addHelpText('after', examples('skerry program logs HASH', 'skerry program logs HASH --follow'))
     .action(
@@ -73,7 +78,7 @@ function addUse(program: Command, bind: Bind): void {
   program
     .command('show')
     .description('show what is published about a program')
-    .argument('<hash>')
+    .argument('<hash>', HASH)
     .addHelpText('after', examples('skerry program show HASH --json'))
     .action(bind(async (context, _options, [hash]) => (await actions()).showProgram(context, hash!)));
 
@@ -89,7 +94,7 @@ function addUse(program: Command, bind: Bind): void {
   program
     .command('delete')
     .description('delete a program: it can no longer be called')
-    .argument('<hash>')
+    .argument('<hash>', HASH)
     .addHelpText('after', examples('skerry program delete HASH'))
     .action(bind(async (context, _options, [hash]) => (await actions()).deleteProgram(context, hash!)));
 }

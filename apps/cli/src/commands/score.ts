@@ -98,7 +98,7 @@ function addRelease(score: Command, bind: Bind): void {
     .command('release')
     .description('add a release to the version table of your key')
     .argument('<software>', 'skerry-core or skerry-compute')
-    .argument('<version>')
+    .argument('<version>', 'as nodes announce it, for example 1.2.0')
     .option('--on <date>', 'release day, YYYY-MM-DD in UTC (default: today)')
     .option('--prerelease', 'it does not replace another version')
     .addHelpText('after', examples('skerry score release skerry-core 1.2.0 --on 2026-03-01 --key scoring'))

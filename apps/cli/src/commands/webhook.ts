@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import { parseDurationMs, parsePositive, parseTags } from '../options.ts';
 import type {
@@ -10,6 +10,7 @@ import type {
 } from '../webhooks/webhooks.ts';
 
 const actions = () => import('../webhooks/webhooks.ts');
+const ID = 'a webhook, as "skerry webhook list" shows it';
 
 export function addWebhookCommands(program: Command, bind: Bind): void {
   const webhook = program.command('webhook').description('signed notifications of events to your URL');
@@ -24,13 +25,17 @@ function addAdd(webhook: Command, bind: Bind): void {
   webhook
     .command('add')
     .description('register a webhook; prints its id, and its secret if it was generated')
-    .argument('<url>')
-    .option('--event <list>', 'message.new, instance.status, ... comma-separated', parseTags, ['message.new'])
+    .argument('<url>', 'where events are sent: https, at a public address')
+    .addOption(
+      new Option('--event <list>', 'message.new, instance.status, ... comma-separated')
+        .argParser(parseTags)
+        .default(['message.new'], 'message.new'),
+    )
     .option('--type <list>', 'only messages of these types', parseTags)
     .option('--channel <list>', 'only messages in these channels', parseTags)
     .option('--sender <list>', 'only messages from these senders, or instances of these owners', parseTags)
     .option('--tag <list>', 'only messages with one of these tags', parseTags)
-    .option('--concurrency <n>', 'parallel deliveries; 1 preserves their order', parsePositive)
+    .option('--concurrency <n>', 'parallel deliveries; 1 preserves their order (default: 8)', parsePositive)
     .option('--secret-file <path>', 'file whose text is the secret (default: generate one)')
     .addHelpText('after', examples('skerry webhook add https://example.org/hook --channel notes'))
     .action(
@@ -57,7 +62,7 @@ function addPlainCommands(webhook: Command, bind: Bind): void {
     webhook
       .command(name)
       .description(description)
-      .argument('<id>')
+      .argument('<id>', ID)
       .addHelpText('after', examples(`skerry webhook ${name} ID`))
       .action(bind(async (context, _options, [id]) => (await actions()).askWebhook(context, id!, name)));
   }
@@ -67,7 +72,7 @@ function addChanges(webhook: Command, bind: Bind): void {
   webhook
     .command('resume')
     .description('resume deliveries, including missed events')
-    .argument('<id>')
+    .argument('<id>', ID)
     .option('--skip-missed', 'skip the events missed while paused')
     .addHelpText('after', examples('skerry webhook resume ID'))
     .action(
@@ -79,9 +84,9 @@ function addChanges(webhook: Command, bind: Bind): void {
   webhook
     .command('rotate')
     .description('change the secret; both sign during the overlap')
-    .argument('<id>')
+    .argument('<id>', ID)
     .option('--secret-file <path>', 'file whose text is the new secret (default: generate one)')
-    .option('--overlap <duration>', 'how long the old secret keeps signing, for example 1h', parseDurationMs)
+    .option('--overlap <duration>', 'how long the old secret keeps signing (default: 24h)', parseDurationMs)
     .addHelpText('after', examples('skerry webhook rotate ID --overlap 24h'))
     .action(
       bind<RotateOptions>(async (context, options, [id]) =>
@@ -94,9 +99,9 @@ function addDeliveries(webhook: Command, bind: Bind): void {
   webhook
     .command('deliveries')
     .description('list delivered, waiting and dead deliveries')
-    .argument('<id>')
+    .argument('<id>', ID)
     .option('--state <state>', 'only this state: waiting, delivered or dead')
-    .option('--limit <n>', 'entries to show, up to 100', parsePositive)
+    .option('--limit <n>', 'entries to show, up to 100 (default: 20)', parsePositive)
     .addHelpText('after', examples('skerry webhook deliveries ID --state dead'))
     .action(
       bind<DeliveriesOptions>(async (context, options, [id]) =>
@@ -107,7 +112,7 @@ function addDeliveries(webhook: Command, bind: Bind): void {
   webhook
     .command('replay')
     .description('deliver one event again, or all events of a period')
-    .argument('<id>')
+    .argument('<id>', ID)
     .option('--event <event-id>', 'the event to deliver')
     .option('--since <duration>', 'start of the period: 90s, 15m or 1h ago', parseDurationMs)
     .option('--until <duration>', 'end of the period: 90s, 15m or 1h ago', parseDurationMs)

@@ -28,7 +28,7 @@ export function addCompletionCommands(program: Command, bind: Bind): void {
   completion
     .command('values', { hidden: true })
     .description('list names for a shell: keys, networks or instances')
-    .argument('<kind>')
+    .argument('<kind>', 'keys, networks or instances')
     .addHelpText('after', examples('skerry completion values instances'))
     .action(
       bind(async (context, _options, [kind]) => (await import('./values.ts')).showValues(context, kind!)),

@@ -59,7 +59,7 @@ export function addNetworksCommands(program: Command, bind: Bind): void {
   network
     .command('remove')
     .description('forget a network; keys and instances stay')
-    .argument('<name>')
+    .argument('<name>', 'one that "skerry network list" shows')
     .addHelpText('after', examples('skerry network remove example'))
     .action(bind(async (context, _options, [name]) => (await actions()).removeNetwork(context, name!)));
 }
