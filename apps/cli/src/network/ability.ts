@@ -97,7 +97,9 @@ export async function listRunners(coreUrl: string): Promise<Runner[]> {
     pagination: SCHEDULER_LISTS,
   };
   const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, ASIDE);
-  return messages.flatMap(({ content }) => parseRunnersContent(content.content).runners);
+  return messages.flatMap(
+    ({ content }) => parseRunnersContent((content as { content?: unknown }).content).runners,
+  );
 }
 
 /**
