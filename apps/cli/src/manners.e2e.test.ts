@@ -52,6 +52,45 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     assert.equal((await skerry('instance', 'update', 'db', '--name', 'web')).code, 1);
   });
 
+  await t.test(
+    'a custom domain is listed as soon as it is claimed, and only a claim is taken back',
+    async () => {
+      const { out } = await skerry('instance', 'show', 'web', '--json');
+      const { instance_id: id } = JSON.parse(out) as { instance_id: string };
+      const content = { 'www.example.org': { message_id: id, type: 'instance' }, 'old.example.org': null };
+      const claims = JSON.stringify({ key: 'domains', content });
+      assert.equal((await skerry('message', 'post', '--type', 'AGGREGATE', '--content', claims)).code, 0);
+      const claimed = 'www.example.org is claimed, but no node has been chosen for the instance yet\n';
+      assert.deepEqual(await skerry('domain', 'list', 'web'), { out: claimed, err: '', code: 0 });
+      const listed = JSON.parse((await skerry('domain', 'list', 'web', '--json')).out) as object[];
+      assert.deepEqual(listed, [
+        {
+          ...{ name: 'www.example.org', owner: made.address, item_hash: id, active: false },
+          ...{ cname: 'unknown', owner_proof: 'unknown', rules: [] },
+        },
+      ]);
+
+      for (const name of ['old.example.org', 'nothere.example.org']) {
+        const never = await skerry('domain', 'detach', name);
+        assert.deepEqual([never.out, never.code], ['', 3]);
+        assert.match(never.err, /^error: you have not attached .*\(HOSTNAME_NOT_FOUND\)\n/);
+      }
+      assert.equal((await skerry('domain', 'detach', 'www.example.org')).code, 0);
+      assert.equal((await skerry('domain', 'list', 'web')).err, 'no custom domains\n');
+    },
+  );
+
+  await t.test('who asks a gateway for a custom domain is told where to look', async () => {
+    for (const ask of ['why', 'lookup']) {
+      const { err, code } = await skerry('domain', ask, 'www.example.org');
+      assert.equal(code, 2);
+      assert.match(
+        err,
+        /four words of an instance.*\nhint: of a custom domain, "skerry domain list INSTANCE"/,
+      );
+    }
+  });
+
   await t.test('a balance says what happens when it is used up', async () => {
     const { out } = await skerry('credit', 'balance');
     assert.match(out, /^when used up: nothing is stopped$/m);

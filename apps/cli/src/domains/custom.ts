@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { call, findNodeUrl } from '@skerry/client';
+import { call, findNodeUrl, readAggregate } from '@skerry/client';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
 import { AppError, parseDomainName } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
@@ -9,6 +9,11 @@ import { renderTable } from '../output/text.ts';
 /** The node hears of the aggregate at once and then asks the name servers, which may take some seconds. */
 const HEARD_WITHIN_MS = 30_000;
 const POLL_MS = 500;
+/** Where owners claim names: `{NAME: {message_id, type: 'instance'}}`, null where a claim was taken back. */
+const CLAIMS_KEY = 'domains';
+
+const NOT_SERVED = 'its operator must set SKERRY_COMPUTE_DOMAIN_ZONE to serve custom domains';
+
 function parseName(text: string): string {
   const name = parseDomainName(text);
   if (name !== undefined) return name;
@@ -20,12 +25,24 @@ function parseName(text: string): string {
 
 async function writeClaim(context: Context, name: string, claim: object | null): Promise<string> {
   const core = await context.openWriter();
-  const content = { key: 'domains', content: { [name]: claim } };
+  const content = { key: CLAIMS_KEY, content: { [name]: claim } };
   return (await core.postMessage({ type: 'AGGREGATE', content })).item_hash;
 }
 
 async function readDomains(context: Context, nodeAddress: string): Promise<DomainView[]> {
   return call(await findNodeUrl(context.reader, nodeAddress), NODE_API.listDomains, {});
+}
+
+/** The names that an owner claims, each with the instance that it is to lead to. */
+async function readClaims(context: Context, owner: string): Promise<ReadonlyMap<string, string>> {
+  const claims = await readAggregate(context.coreUrl, owner, CLAIMS_KEY);
+  const entries = typeof claims === 'object' && claims !== null ? Object.entries(claims) : [];
+  return new Map(
+    entries.flatMap(([name, claim]: [string, unknown]) => {
+      const { message_id: id } = (claim ?? {}) as { message_id?: unknown };
+      return typeof id === 'string' ? [[name, id] as const] : [];
+    }),
+  );
 }
 
 /** What is to be written into the DNS, and whether it was found there. */
@@ -65,23 +82,43 @@ export async function attachDomain(context: Context, text: string, reference: st
     if (Date.now() > deadlineMs)
       throw new AppError('TIMED_OUT', `the node of ${reference} does not know ${name}`, {
         details: {
-          hint: 'its operator must set SKERRY_COMPUTE_DOMAIN_ZONE to serve custom domains; your claim stays published',
+          hint: `${NOT_SERVED}; your claim stays published`,
         },
       });
     progress.show('waiting for the node to check the DNS');
   }
 }
 
+/** Takes a claim back. Throws HOSTNAME_NOT_FOUND where there is none. */
 export async function detachDomain(context: Context, text: string): Promise<void> {
   const name = parseName(text);
+  const { address } = await context.loadSigner();
+  if (!(await readClaims(context, address)).has(name))
+    throw new AppError('HOSTNAME_NOT_FOUND', `you have not attached ${name}`, {
+      details: { hint: '"skerry domain list INSTANCE" shows the custom domains of an instance' },
+    });
   const hash = await writeClaim(context, name, null);
   context.output.result({ name, item_hash: hash }, `detached ${name}`);
 }
 
-/** The custom domains of an instance, and what is missing. */
+/** A claim of which the instance's node says nothing. */
+const unserved = (name: string, owner: string, id: string): DomainView => ({
+  ...{ name, owner, item_hash: id, active: false },
+  ...{ cname: 'unknown', owner_proof: 'unknown', rules: [] },
+});
+
+/** The custom domains of an instance, and what is missing: what its owner claims, and what its node says of it. */
 export async function showDomains(context: Context, reference: string): Promise<void> {
-  const { instance_id: id, node_address: node } = await findInstance(context, reference);
-  const shown = node ? (await readDomains(context, node)).filter((one) => one.item_hash === id) : [];
-  context.output.result(shown, shown.map(renderDomain).join('\n\n'));
+  const { instance_id: id, owner, node_address: node } = await findInstance(context, reference);
+  const served = node ? (await readDomains(context, node)).filter((one) => one.item_hash === id) : [];
+  const others = [...(await readClaims(context, owner))]
+    .filter(([name, claimed]) => claimed === id && !served.some((one) => one.name === name))
+    .map(([name]) => unserved(name, owner, id));
+  const shown = [...served, ...others];
+  const why = node
+    ? `its node does not know it: ${NOT_SERVED}`
+    : 'no node has been chosen for the instance yet';
+  const texts = [...served.map(renderDomain), ...others.map(({ name }) => `${name} is claimed, but ${why}`)];
+  context.output.result(shown, texts.join('\n\n'));
   if (shown.length === 0 && !context.output.json) context.output.note('no custom domains');
 }

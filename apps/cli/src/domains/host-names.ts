@@ -1,4 +1,4 @@
-import { hostnameOf, parseItemHash, prefixOfHostname } from '@skerry/protocol/forms';
+import { AppError, hostnameOf, parseItemHash, prefixOfHostname } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance, isFullId, subdomainOf } from '../instances/find.ts';
 import { explainDomain, findGatewayStatus, hostAddresses, lookupDomain } from '../network/gateway.ts';
@@ -19,6 +19,7 @@ export async function nameDomain(context: Context, reference: string): Promise<v
 }
 
 export async function lookUpDomain({ findService, output }: Context, text: string): Promise<void> {
+  refuseCustom(text);
   const words = text.toLowerCase().split('.', 1)[0]!;
   prefixOfHostname(words);
   const record = await lookupDomain(await findService('gateway'), words);
@@ -33,10 +34,23 @@ export async function lookUpDomain({ findService, output }: Context, text: strin
   );
 }
 
+/** A gateway knows nothing of custom domains: they lead to the instance, or to its node. */
+function refuseCustom(text: string): void {
+  if (!text.includes('.') || subdomainOf(text) !== undefined) return;
+  throw new AppError(
+    'INVALID_HOSTNAME',
+    `${JSON.stringify(text)} does not begin with the four words of an instance`,
+    {
+      details: { hint: 'of a custom domain, "skerry domain list INSTANCE" says what is missing' },
+    },
+  );
+}
+
 const MARKS = { true: 'ok     ', false: 'MISSING', null: '-      ' } as const;
 
 /** Host names and ids as they are; what is neither is the name of an instance, as for the other commands. */
 async function subjectOf(context: Context, reference: string): Promise<string> {
+  refuseCustom(reference);
   const isHostName = reference.includes('.') || subdomainOf(reference) !== undefined;
   return isHostName || isFullId(reference) ? reference : (await findInstance(context, reference)).instance_id;
 }
