@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { ERRORS, type ErrorCode } from '@skerry/protocol';
 import { GENERATED, readGenerated } from './generate.ts';
 
 for (const [path, make] of Object.entries(GENERATED)) {
@@ -23,3 +24,29 @@ for (const [path, make] of Object.entries(GENERATED).filter(([path]) => path.inc
     assert.deepEqual([errors, validator.version], [[], '3.1']);
   });
 }
+
+test('docs/errors.md names the one exception to its statuses that a route makes', async () => {
+  type Operation = { responses: Record<string, { $ref?: string }> };
+  const odd = Object.keys(GENERATED)
+    .filter((path) => path.includes('openapi'))
+    .flatMap((path) => {
+      const { paths } = JSON.parse(readGenerated(path) ?? '') as {
+        paths: Record<string, Record<string, Operation>>;
+      };
+      return Object.values(paths).flatMap((methods) =>
+        Object.values(methods).flatMap(({ responses }) => Object.entries(responses)),
+      );
+    })
+    .flatMap(
+      ([status, { $ref = '' }]) =>
+        /responses\/(.*)/
+          .exec($ref)?.[1]
+          ?.split('.')
+          .map((code) => ({ status: Number(status), code })) ?? [],
+    )
+    .filter(({ status, code }) => ERRORS[code as ErrorCode].httpStatus !== status)
+    .map(({ status, code }) => `${status} where the table says ${ERRORS[code as ErrorCode].httpStatus}`);
+  const [exception, ...others] = new Set(odd);
+  assert.deepEqual(others, []);
+  assert.match(readGenerated('docs/errors.md') ?? '', new RegExp(exception ?? 'no exception'));
+});

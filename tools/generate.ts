@@ -43,6 +43,9 @@ What does an error code mean, and should I try again? Every error body is \`{err
 | unavailable | try again later; wait as long as \`Retry-After\` says if it is present |
 | internal | report it to the node's operator |
 
+Routes that clients of deployed nodes call answer 422 where the table says 400, and to every refused message of the [network form](wire-forms.md).
+[openapi.json](openapi.json) lists the statuses and codes of each route.
+
 \`npm run generate\` writes this page from \`packages/protocol/src/errors.ts\`.
 
 | code | HTTP status | kind | meaning |
