@@ -41,8 +41,13 @@ async function headOf(node: Node, withFiles: boolean): Promise<BackupHead> {
   const { role, keeping, config, directory } = node;
   const kinds = new Set(keeping.entries.map(({ kind }) => kind));
   kinds.delete('passing');
-  if (!(await hasDatabase(node))) kinds.delete('database');
-  const leftOut = !withFiles && kinds.delete('files') ? ['files: they were left out (--without-files)'] : [];
+  const missing = !(await hasDatabase(node)) && kinds.delete('database') && config.databaseUrl === undefined;
+  const leftOut = [
+    ...(missing
+      ? [`the database: there is none in ${directory}; is this where the node keeps its data?`]
+      : []),
+    ...(!withFiles && kinds.delete('files') ? ['files: they were left out (--without-files)'] : []),
+  ];
   return {
     format: FORMAT,
     role,

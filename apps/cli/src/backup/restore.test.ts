@@ -37,3 +37,27 @@ test('a backup from standard input is shown, verified and restored; a file that 
   assert.equal(back.code, 0, back.err);
   assert.deepEqual(await readFile(join(to, 'key')), await readFile(join(from, 'key')));
 });
+
+test('a core node without its database, and one without settings, is told as what it is', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-restore-'));
+  t.after(() => rm(home, { recursive: true }));
+  const skerry = (...args: string[]) => skerryHere({ SKERRY_HOME: home }, args);
+  const { code } = await skerry('core', 'address');
+  assert.equal(code, 0);
+  const file = join(home, 'core.skerry');
+  const place = join(home, 'data', 'core');
+  const made = await skerry('backup', file, '--role', 'core');
+  assert.equal(made.code, 0, made.err);
+  assert.ok(made.out.includes(`not in it: the database: there is none in ${place}; is this where`), made.out);
+  assert.match((await skerry('backup', 'show', file)).out, /^not in it: the database: /m);
+
+  const into = join(home, 'into');
+  const back = await skerry('restore', file, '--data-dir', into);
+  assert.equal(back.code, 0, back.err);
+  assert.doesNotMatch(back.out, /^settings:/m);
+  assert.ok(!existsSync(join(into, 'settings')));
+  const away = join(home, 'away.skerry');
+  assert.equal((await skerry('backup', away, '--role', 'core', '--data-dir', into)).code, 0);
+  const again = await skerry('restore', away, '--data-dir', join(home, 'again'));
+  assert.match(again.out, /^settings: +those of the backup are in .*\/again\/settings\//m);
+});

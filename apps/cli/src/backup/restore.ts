@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, lchown, mkdir, open, readdir, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -163,6 +164,7 @@ async function fill(
 }
 
 function renderRestored({ role, directory, aside, done }: Restored, head: BackupHead): string {
+  const settings = join(directory, SETTINGS_PREFIX);
   return renderFields([
     ['restored', `${role}${head.address === null ? '' : ` ${head.address}`} to ${directory}`],
     ['as of', head.made_at],
@@ -171,7 +173,9 @@ function renderRestored({ role, directory, aside, done }: Restored, head: Backup
     ...head.absent.map((sentence) => ['not in it', sentence] as const),
     [
       'settings',
-      `those of the backup are in ${join(directory, SETTINGS_PREFIX)}, for reading; compare them with yours`,
+      existsSync(settings)
+        ? `those of the backup are in ${settings}, for reading; compare them with yours`
+        : undefined,
     ],
     ['next', `start the ${role}; it fetches from its peers what is newer`],
   ]);
