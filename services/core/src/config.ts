@@ -70,11 +70,11 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   urls: ownUrls,
   services,
   dataDir: settings.directory('data', 'core', 'directory for the database and the files'),
-  databaseUrl: settings.optionalSecret(
+  databaseUrl: settings.optionalDatabase(
     'a PostgreSQL server to use instead of the embedded one (postgres://...); of several, the one that takes writes (postgres://one,two/...)',
     'DATABASE_URL',
   ),
-  databaseReadUrl: settings.optionalSecret(
+  databaseReadUrl: settings.optionalDatabase(
     'a standby of that server, or what spreads connections over several: it answers reads that say how fresh they have to be (docs/roles.md)',
     'DATABASE_READ_URL',
   ),

@@ -80,3 +80,19 @@ test('a value is told as its variable has it', () => {
   );
   for (const [variable, text] of Object.entries(texts)) assert.equal(shown.get(variable), text);
 });
+
+test('a database is named by an address of PostgreSQL, which is not repeated where it is none', () => {
+  const spec = defineConfig('TRY', { databaseUrl: settings.optionalDatabase('a server', 'DATABASE_URL') });
+  for (const url of [
+    'postgres://a/b',
+    'postgresql://me:pw@one:5432,two/b',
+    'socket:/run/pg?db=b',
+    '/run/pg b',
+  ])
+    assert.equal(readConfig(spec, { DATABASE_URL: url }).databaseUrl, url);
+  for (const url of ['mysql://me:hunter2@a/b', 'localhost:5432', 'https://a'])
+    assert.throws(() => readConfig(spec, { TRY_DATABASE_URL: url }), {
+      code: 'INVALID_CONFIG',
+      message: 'TRY_DATABASE_URL: expected an address such as postgresql://USER@HOST/NAME',
+    });
+});

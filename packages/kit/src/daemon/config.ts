@@ -73,6 +73,12 @@ function parseUrl(text: string): string {
   return text.replace(/\/+$/, '');
 }
 
+/** As the driver reads it: a URL, perhaps of several hosts, or a Unix socket. */
+function parseDatabase(text: string): string {
+  if (!/^(postgres(ql)?:\/\/|socket:|\/)/.test(text)) bad('an address such as postgresql://USER@HOST/NAME');
+  return text;
+}
+
 function parseFlag(text: string): boolean {
   if (/^(true|yes|1|on)$/i.test(text)) return true;
   if (/^(false|no|0|off)$/i.test(text)) return false;
@@ -120,14 +126,21 @@ export const settings = {
     secret: false,
   }),
   /** A value that is never printed. */
-  optionalSecret: (describe: string, alias?: string): Setting<string | undefined> => ({
-    parse: (text) => text,
+  optionalSecret: (
+    describe: string,
+    alias?: string,
+    parse: (text: string) => string = (text) => text,
+  ): Setting<string | undefined> => ({
+    parse,
     fallback: undefined,
     required: false,
     describe,
     secret: true,
     ...(alias === undefined ? {} : { alias }),
   }),
+  /** Where a PostgreSQL server is, with its password. */
+  optionalDatabase: (describe: string, alias: string): Setting<string | undefined> =>
+    settings.optionalSecret(describe, alias, parseDatabase),
   /** A directory below this person's data, cache or config (docs/operating.md). */
   directory: (kind: keyof SkerryPaths, name: string, describe: string): Setting<string> => ({
     parse: (text) => text,
