@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { createLogger } from './log.ts';
 
 const LOG = fileURLToPath(new URL('./log.ts', import.meta.url));
 const script = (body: string) =>
@@ -74,4 +75,22 @@ test('a daemon logs sentences on a terminal, JSON into a pipe, and what SKERRY_L
   for (const { text } of [await logOf(false), await logOf(true, 'json')])
     assert.equal((JSON.parse(text) as { msg: string }).msg, 'the service failed to start');
   assert.notEqual((await logOf(false, 'xml')).code, 0);
+});
+
+test('a logged error says what its causes say, once', () => {
+  const lines: string[] = [];
+  const log = createLogger('test', 'info', { write: (line) => void lines.push(line) });
+  const reset = new Error('read ECONNRESET');
+  log.error({ err: new Error(`it does not answer: ${reset.message}`, { cause: reset }) }, 'failed');
+  log.error(
+    { err: new Error('a batch failed', { cause: new Error('no answer', { cause: reset }) }) },
+    'failed',
+  );
+  log.error({ err: 'a text' }, 'failed');
+  const errors = lines.map((line) => (JSON.parse(line) as { err: { message?: string; stack?: string } }).err);
+  assert.deepEqual(
+    errors.map((error) => error.message ?? error),
+    ['it does not answer: read ECONNRESET', 'a batch failed: no answer: read ECONNRESET', 'a text'],
+  );
+  assert.match(errors[1]?.stack ?? '', /caused by: Error: no answer/);
 });

@@ -29,18 +29,31 @@ export function chooseLogSink(name: string, format: LogFormat | undefined): Dest
     : createLogOutput(STDOUT);
 }
 
+/** What an error says, then what its causes say beyond that: many name their cause themselves. */
+function describeError(error: Error): string {
+  let message = error.message;
+  for (let { cause } = error; cause instanceof Error; cause = cause.cause)
+    if (!message.includes(cause.message)) message += `: ${cause.message}`;
+  return message;
+}
+
 /**
  * Structured log on standard output (or `sink`), one JSON object a line. Levels: `error` wants a person, `warn` may want one,
  * `info` is a change of state worth keeping, `debug` is for whoever works on the code.
  */
 export function createLogger(name: string, level = 'info', sink?: DestinationStream): Logger {
+  // Loaded with the first log: commands have none.
+  const load = createRequire(import.meta.url)('pino') as typeof pino;
+  const { err: serialize } = load.stdSerializers;
   const options = {
     name,
+    serializers: {
+      err: (error: unknown) =>
+        error instanceof Error ? Object.assign(serialize(error), { message: describeError(error) }) : error,
+    },
     level,
     base: { name },
     redact: { paths: HIDDEN.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '(hidden)' },
   };
-  // Loaded with the first log: commands have none.
-  const load = createRequire(import.meta.url)('pino') as typeof pino;
   return load(options, sink ?? createLogOutput(STDOUT));
 }

@@ -211,12 +211,17 @@ describe('a list that peers tell', () => {
     await using core = await createTestCore({ trust: NOBODY });
     const { db } = core.rooms;
     let nowMs = 5_000;
-    const options = { db, given: {}, peers: 3, uptime: () => nowMs, log };
+    const said: string[] = [];
+    const heard = createLogger('core', 'warn', { write: (line) => void said.push(line) });
+    const options = { db, given: {}, peers: 3, uptime: () => nowMs, log: heard };
     const trust = await Trust.open(options);
     const says = (url: string, value: readonly string[]) => ({ schedulers: told(url, value) });
     await trust.hear([says('liar', [B])]);
     assert.deepEqual([...trust.setOf('schedulers')], []);
     assert.match(trust.problem()!, /only 1 of 3 peers have answered/);
+    // The log says it in the same words.
+    const logged = said.map((line) => (JSON.parse(line) as { msg: string }).msg);
+    assert.ok(logged.includes(trust.problem()!), logged.join('; '));
     await trust.hear([says('x', [A]), says('y', [A])]);
     assert.deepEqual([...trust.setOf('schedulers')], [A]);
     // One of one is most of them.

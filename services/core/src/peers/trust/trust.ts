@@ -107,7 +107,7 @@ export class Trust {
       return `${name} changed: deriving the affected state again (${done} of ${total} messages)`;
     }
     const [first] = this.#problems;
-    return first && `${first[0]}: ${first[1]}; set SKERRY_CORE_${first[0].toUpperCase()}`;
+    return first && sentenceOfProblem(...first);
   }
 
   /** Takes in what those peers said that answered, and adopts what follows from it. */
@@ -116,7 +116,7 @@ export class Trust {
       if (this.#problems.get(name) === problem) return;
       if (problem === undefined) this.#problems.delete(name);
       else this.#problems.set(name, problem);
-      if (problem !== undefined) this.#options.log.warn({ trust: name }, problem);
+      if (problem !== undefined) this.#options.log.warn({ trust: name }, sentenceOfProblem(name, problem));
     });
   }
 
@@ -235,6 +235,9 @@ export class Trust {
       this.#options.log.info({ ...deriving }, 'derived again');
   }
 }
+
+const sentenceOfProblem = (name: TrustName, problem: string) =>
+  `${name}: ${problem}; set SKERRY_CORE_${name.toUpperCase()}`;
 
 const sentenceOf = ({ source, value }: Held) =>
   source === 'peers'
