@@ -29,7 +29,7 @@ type Row = Omit<KeyColumns, 'item_hash'> & {
   decide_by_ms: number;
 };
 /** Columns of messages are all null where only FORGETs are there. */
-type Found = { item_hash: string; forgotten_by: string[] | null } & (Row | { [Column in keyof Row]: null });
+type Found = { item_hash: string; forgotten_by: string[] } & (Row | { [Column in keyof Row]: null });
 
 function knownOf({ item_hash, ...row }: Found & Row): Known {
   const fields = fieldsOfRow({ item_hash, ...row });
@@ -39,17 +39,20 @@ function knownOf({ item_hash, ...row }: Found & Row): Known {
 
 const isKnown = (row: Found): row is Found & Row => row.status !== null;
 
+/**
+ * Each is looked up by its key, whatever the planner takes the table for: right after a start it would rather read the whole of it
+ * for a batch.
+ */
 export async function loadKept(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Kept> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
   const { rows } = await sql<Found>`${prepared(hashes)}
-    select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms, forgotten_by
-    from unnest(${textsOf(hashes)}) as k (item_hash) left join messages m on m.item_hash = k.item_hash
-    left join lateral (
-      select array_agg(forget_hash order by forget_hash) as forgotten_by from forgets where target = k.item_hash
-    ) f on true
-    where m.item_hash is not null or forgotten_by is not null`.execute(trx);
+    select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms,
+      array(select forget_hash from forgets where target = k.item_hash order by forget_hash) as forgotten_by
+    from unnest(${textsOf(hashes)}) as k (item_hash)
+    left join lateral (select * from messages where item_hash = k.item_hash limit 1) m on true
+    where m.item_hash is not null or exists (select from forgets where target = k.item_hash)`.execute(trx);
   return {
     known: new Map(rows.filter(isKnown).map((row) => [row.item_hash, knownOf(row)])),
-    forgottenBy: new Map(rows.map(({ item_hash, forgotten_by }) => [item_hash, forgotten_by ?? []])),
+    forgottenBy: new Map(rows.map(({ item_hash, forgotten_by }) => [item_hash, forgotten_by])),
   };
 }

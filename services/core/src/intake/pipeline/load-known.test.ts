@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
+import { sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { MIGRATIONS } from '../../testing/core.ts';
+import type { Candidate } from './decided.ts';
+import { loadKept } from './load-known.ts';
+
+const KEPT = 5_000;
+/** So many that they are planned for themselves. */
+const BATCH = 200;
+
+const hashOf = (n: number) => n.toString(16).padStart(64, '0');
+const candidateOf = (n: number) => ({ accepted: { message: { itemHash: hashOf(n) } } }) as Candidate;
+
+test('a batch looks its messages up by their keys, also in a table that the planner knows nothing of', async () => {
+  const log = createLogger('core', 'fatal');
+  await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  await sql`alter table messages set (autovacuum_enabled = false)`.execute(database.kysely);
+  await sql`
+    insert into messages (item_hash, chain, sender, type, "time", form, owner, tags, status, signature,
+      decide_by_ms, settled_at_ms)
+    select lpad(to_hex(n), 64, '0'), 'ETH', 'sender', 'POST', n, 'envelope', 'sender', '{}', 'processed', 'signature', 0, 0
+    from generate_series(1, ${KEPT}::integer) n`.execute(database.kysely);
+  const forgets = [
+    [1, 'b'],
+    [1, 'a'],
+    [KEPT + 1, 'c'],
+  ] as const;
+  for (const [target, forget_hash] of forgets)
+    await database.kysely
+      .insertInto('forgets')
+      .values({ target: hashOf(target), forget_hash })
+      .execute();
+  await database.kysely.transaction().execute(async (trx) => {
+    // The first half are kept, and one of the others was forgotten before it came.
+    const batch = Array.from({ length: BATCH }, (_, at) => candidateOf(KEPT - BATCH / 2 + 1 + at));
+    const { known, forgottenBy } = await loadKept(trx, [candidateOf(1), ...batch]);
+    assert.equal(known.size, 1 + BATCH / 2);
+    assert.equal(known.get(hashOf(KEPT))?.fields.time, KEPT);
+    assert.deepEqual(forgottenBy.get(hashOf(1)), ['a', 'b']);
+    assert.deepEqual(forgottenBy.get(hashOf(KEPT + 1)), ['c']);
+    assert.equal(known.has(hashOf(KEPT + 1)), false);
+    assert.equal(forgottenBy.get(hashOf(KEPT + 2)), undefined);
+    const { rows } = await sql<{ read: number }>`
+      select seq_tup_read as read from pg_stat_xact_user_tables where relname = 'messages'`.execute(trx);
+    assert.deepEqual(rows, [{ read: 0 }]);
+  });
+});
