@@ -100,20 +100,33 @@ function ownOf({ name, column, type, many }: (typeof LABELLED)[number]) {
   return { column, type, many, index };
 }
 
+/** What the labels of a message are made of, and what its tags are found by. */
+const LABELLED_COLUMNS = [
+  'item_hash',
+  'time',
+  ...LABELLED.flatMap(({ column, many }) => (many ? [] : column)),
+];
+const OWN_COLUMNS = sql.join(LABELLED_COLUMNS.map((column) => sql.ref(`m.${column}`)));
+
 /** The messages that have a label, with all of their labels but the tags. */
 const messagesWith = (label: string) => {
   const [letter, value] = partsOf(label);
   const { column, type, many, index } = OWN_INDEX.get(letter)!;
   if (many)
-    return sql`select m.* from message_tags g join messages m using (item_hash)
+    return sql`select ${OWN_COLUMNS} from message_tags g join messages m using (item_hash)
       where g.tag = ${value} and ${meansIndex('g', index)}`;
-  return sql`select * from messages m where m.status = 'processed' and ${meansIndex('m', index)}
+  return sql`select ${OWN_COLUMNS} from messages m where m.status = 'processed' and ${meansIndex('m', index)}
     and ${sql.ref(`m.${column}`)} = ${type === 'integer' ? Number(value) : value}`;
 };
 
-/** Every label of the messages `own`, but the tags. */
-const SINGLES = sql.join(
-  SINGLE_LABELS.map(({ label }) => sql`select ${sql.raw(label)} as label from own`),
+/** How many of the messages `own` have each label. Counted before anything is asked of a label: they have few different ones. */
+const LABELS_OF_OWN = sql.join(
+  [
+    ...SINGLE_LABELS.map(
+      ({ label }) => sql`select ${sql.raw(label)} as label, count(*) as total from own group by 1`,
+    ),
+    sql`select ${sql.raw(TAG_LABEL.label)}, count(*) from own join message_tags g using (item_hash) group by 1`,
+  ],
   sql` union all `,
 );
 const [TAG, DAYS] = [TAG_LABEL.letter, DAY].map((letter) => sql.lit(letter));
@@ -122,15 +135,11 @@ const [TAG, DAYS] = [TAG_LABEL.letter, DAY].map((letter) => sql.lit(letter));
 async function becomeHeavy(trx: Transaction<Schema>, label: string): Promise<void> {
   await sql`update totals set heavy = true where a = ${label} and b = ${ALL}`.execute(trx);
   await sql`
-    with own as materialized (${messagesWith(label)}),
-    others as (
-      ${SINGLES} union all select ${sql.raw(TAG_LABEL.label)} from own join message_tags g using (item_hash)
-    )
+    with own as materialized (${messagesWith(label)}), others as (${LABELS_OF_OWN})
     insert into totals (a, b, total)
-    select least(label, ${label}::text collate "C"), greatest(label, ${label}::text collate "C"), count(*) from others
+    select least(label, ${label}::text collate "C"), greatest(label, ${label}::text collate "C"), total from others
     where (left(label, 1) <> left(${label}::text, 1) or (left(label, 1) = ${TAG} and label <> ${label}))
       and (left(label, 1) = ${DAYS} or exists (select from totals t where t.a = others.label and t.b = ${ALL} and t.heavy))
-    group by label
     on conflict (a, b) do update set total = excluded.total`.execute(trx);
 }
 
