@@ -7,6 +7,7 @@ import {
 } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { loadAffordance, loadStoppable } from '../../state/credits/afford.ts';
+import { messagesOf } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Facts, MessageHead, Verdict } from '../accepted.ts';
 import { aggregateEffect } from '../effects/aggregates.ts';
@@ -36,10 +37,9 @@ async function loadHeads(db: Kysely<Schema>, hashes: string[]): Promise<Map<stri
     owner: string;
     is_read: boolean;
     status: MessageHead['status'];
-  }>`select item_hash, type, content_type, channel, subject, chain, sender, owner, status,
+  }>`select m.item_hash, type, content_type, channel, subject, chain, sender, owner, status,
        content is not null or status = 'forgotten' as is_read
-     from messages
-     where item_hash = any(${hashes})`.execute(db);
+     from ${messagesOf(hashes)}`.execute(db);
   return new Map(
     rows.map((row) => [
       row.item_hash,

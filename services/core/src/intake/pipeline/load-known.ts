@@ -2,6 +2,7 @@ import { prepared, textsOf } from '@skerry/database';
 import type { MessageStatus, SyncFields, SyncKey } from '@skerry/protocol';
 import { syncKeyOf } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
+import { MESSAGE_OF_KEY } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Candidate } from './decided.ts';
 import { fieldsOfRow, type KeyColumns } from './statement.ts';
@@ -39,17 +40,13 @@ function knownOf({ item_hash, ...row }: Found & Row): Known {
 
 const isKnown = (row: Found): row is Found & Row => row.status !== null;
 
-/**
- * Each is looked up by its key, whatever the planner takes the table for: right after a start it would rather read the whole of it
- * for a batch.
- */
 export async function loadKept(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Kept> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
   const { rows } = await sql<Found>`${prepared(hashes)}
     select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms,
       array(select forget_hash from forgets where target = k.item_hash order by forget_hash) as forgotten_by
     from unnest(${textsOf(hashes)}) as k (item_hash)
-    left join lateral (select * from messages where item_hash = k.item_hash limit 1) m on true
+    left join ${MESSAGE_OF_KEY}
     where m.item_hash is not null or exists (select from forgets where target = k.item_hash)`.execute(trx);
   return {
     known: new Map(rows.filter(isKnown).map((row) => [row.item_hash, knownOf(row)])),

@@ -1,6 +1,7 @@
 import { END, formatBound, parseBound, type ShortKey, START } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { readSharedTexts } from '../../state/messages/shared.ts';
+import { messagesOf } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
 import { FRAMES_BYTES } from './frames.ts';
 import type { NodeSet } from './node-set.ts';
@@ -17,8 +18,7 @@ async function countFitting(
   limitBytes: number,
 ): Promise<number> {
   const { rows } = await sql<{ item_hash: string; bytes: number | null }>`
-    select item_hash, octet_length(source_text) as bytes from messages
-    where item_hash = any(${names}::text[])`.execute(db);
+    select m.item_hash, octet_length(source_text) as bytes from ${messagesOf(names)}`.execute(db);
   const bytesOf = new Map(rows.map((row) => [row.item_hash, row.bytes]));
   let sizeBytes = 0;
   for (const [at, name] of names.entries()) {

@@ -2,14 +2,16 @@ import { envelopeText, LIMITS, sharedText } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { erasedText, isErased } from '../../intake/erased.ts';
 import { type StoredMessage, verifiedOf } from '../../intake/stored.ts';
+import { messagesOf } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
 
 /** What an envelope is passed on as. Rows that are wide take longer to parse than anything else here. */
 async function readEnvelopes(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await sql<Envelope>`
-    select item_hash, source_text as text, signature, sender, noted_ms as "notedMs" from messages
-    where item_hash = any(${names}::text[]) and form = 'envelope' and source_text is not null
-      and (status <> 'forgotten' or content is not null)`.execute(db);
+    select m.item_hash, source_text as text, signature, sender, noted_ms as "notedMs" from ${messagesOf(names)}
+    where form = 'envelope' and source_text is not null and (status <> 'forgotten' or content is not null)`.execute(
+    db,
+  );
   return new Map(
     rows.map((row) => [row.item_hash, envelopeText(row.text, row.signature, row.sender, row.notedMs)]),
   );
@@ -34,10 +36,10 @@ const textOf = (row: SharedRow) =>
 async function readOthers(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
   if (names.length === 0) return new Map();
   const { rows } = await sql<SharedRow>`
-    select item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", sent_time, content_type, subject, tags,
+    select m.item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", sent_time, content_type, subject, tags,
       source_text, signature, status, noted_ms, content is null as lacks_content,
       case form when 'upload' then content end as content
-    from messages where item_hash = any(${names}::text[])`.execute(db);
+    from ${messagesOf(names)}`.execute(db);
   return new Map(
     rows.flatMap((row) => {
       const text = textOf(row);

@@ -3,10 +3,11 @@ import { test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { sql } from 'kysely';
-import type { Schema } from '../../store/schema.ts';
-import { MIGRATIONS } from '../../testing/core.ts';
-import type { Candidate } from './decided.ts';
-import { loadKept } from './load-known.ts';
+import type { Candidate } from '../intake/pipeline/decided.ts';
+import { loadKept } from '../intake/pipeline/load-known.ts';
+import { readSome } from '../peers/sync/envelopes.ts';
+import { MIGRATIONS } from '../testing/core.ts';
+import type { Schema } from './schema.ts';
 
 const KEPT = 5_000;
 /** So many that they are planned for themselves. */
@@ -15,14 +16,14 @@ const BATCH = 200;
 const hashOf = (n: number) => n.toString(16).padStart(64, '0');
 const candidateOf = (n: number) => ({ accepted: { message: { itemHash: hashOf(n) } } }) as Candidate;
 
-test('a batch looks its messages up by their keys, also in a table that the planner knows nothing of', async () => {
+test('a batch that comes and a page that a peer asks for are looked up by their keys, also in a table that the planner knows nothing of', async () => {
   const log = createLogger('core', 'fatal');
   await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
   await sql`alter table messages set (autovacuum_enabled = false)`.execute(database.kysely);
   await sql`
-    insert into messages (item_hash, chain, sender, type, "time", form, owner, tags, status, signature,
+    insert into messages (item_hash, chain, sender, type, "time", form, owner, tags, status, signature, source_text,
       decide_by_ms, settled_at_ms)
-    select lpad(to_hex(n), 64, '0'), 'ETH', 'sender', 'POST', n, 'envelope', 'sender', '{}', 'processed', 'signature', 0, 0
+    select lpad(to_hex(n), 64, '0'), 'ETH', 'sender', 'POST', n, 'envelope', 'sender', '{}', 'processed', 'signature', '{}', 0, 0
     from generate_series(1, ${KEPT}::integer) n`.execute(database.kysely);
   const forgets = [
     [1, 'b'],
@@ -44,6 +45,12 @@ test('a batch looks its messages up by their keys, also in a table that the plan
     assert.deepEqual(forgottenBy.get(hashOf(KEPT + 1)), ['c']);
     assert.equal(known.has(hashOf(KEPT + 1)), false);
     assert.equal(forgottenBy.get(hashOf(KEPT + 2)), undefined);
+    const { texts } = await readSome(
+      trx,
+      batch.map(({ accepted }) => accepted.message.itemHash),
+      1_000_000,
+    );
+    assert.equal(texts.length, BATCH / 2);
     const { rows } = await sql<{ read: number }>`
       select seq_tup_read as read from pg_stat_xact_user_tables where relname = 'messages'`.execute(trx);
     assert.deepEqual(rows, [{ read: 0 }]);
