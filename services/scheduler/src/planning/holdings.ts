@@ -1,11 +1,4 @@
-import { digitsOf, KEY_DIGITS } from './id-table.ts';
-
-/** Digits of an instance's id that are in its address (docs/decisions.md 15). */
-export const ID_DIGITS_IN_ADDRESS = 11;
-/** The last of those make the key. */
-const KEY_FROM = ID_DIGITS_IN_ADDRESS - KEY_DIGITS;
-
-const keyOf = (instanceId: string) => digitsOf(instanceId, KEY_FROM);
+import { addressKeyOf, ID_DIGITS_IN_ADDRESS } from './address-key.ts';
 
 const isAlike = (a: string, b: string) =>
   a === b || a.slice(0, ID_DIGITS_IN_ADDRESS) === b.slice(0, ID_DIGITS_IN_ADDRESS);
@@ -38,20 +31,20 @@ export class Holdings {
   }
 
   has(instanceId: string): boolean {
-    const key = keyOf(instanceId);
+    const key = addressKeyOf(instanceId);
     return placeIn(this.#rowOf(key), key, (one) => one === instanceId) !== -1;
   }
 
   /** Whether one whose id begins alike is held: it has the address. */
   hasAddressOf(instanceId: string): boolean {
-    const key = keyOf(instanceId);
+    const key = addressKeyOf(instanceId);
     return placeIn(this.#rowOf(key), key, (one) => isAlike(one, instanceId)) !== -1;
   }
 
   /** @param instanceId of none that is held */
   add(instanceId: string): void {
     if (this.#size >= ROW_MAX * this.#rows.length) this.#spread();
-    const key = keyOf(instanceId);
+    const key = addressKeyOf(instanceId);
     const { keys, ids } = this.#rowOf(key);
     keys.push(key);
     ids.push(instanceId);
@@ -59,7 +52,7 @@ export class Holdings {
   }
 
   delete(instanceId: string): void {
-    const key = keyOf(instanceId);
+    const key = addressKeyOf(instanceId);
     const row = this.#rowOf(key);
     const place = placeIn(row, key, (one) => one === instanceId);
     if (place === -1) return;

@@ -8,8 +8,8 @@ interface Item extends Linked<Item> {
 }
 
 const itemOf = (instanceId: string): Item => ({ instanceId, next: undefined, mayBeAlike: false });
-/** Another id with the same key: only what stands behind the first digits differs. */
-const likeOf = (id: string, n: number) => `${id.slice(0, 7)}${String(n).padStart(57, '0')}`;
+/** Another id with the same key: only what stands behind the digits of an address differs. */
+const likeOf = (id: string, n: number) => `${id.slice(0, 11)}${String(n).padStart(53, '0')}`;
 
 test('instances are found by their ids and go in any order, also where the first digits of many are the same', () => {
   const table = new IdTable<Item>();

@@ -1,27 +1,11 @@
-import { randomInt } from 'node:crypto';
-
-/** Digits of an id that make its key: 28 bits are a small integer, which a map takes without a box. */
-export const KEY_DIGITS = 7;
-const KEYS = 16 ** KEY_DIGITS;
-/** Of '0', and of 'a' less ten. */
-const [DIGITS_FROM, LETTERS_FROM] = [48, 87];
-
-/** The number that some hexadecimal digits of an id are. @param at of the first one */
-export function digitsOf(instanceId: string, at: number): number {
-  let key = 0;
-  for (let index = at; index < at + KEY_DIGITS; index++) {
-    const code = instanceId.charCodeAt(index);
-    key = (key << 4) | (code - (code < LETTERS_FROM ? DIGITS_FROM : LETTERS_FROM));
-  }
-  return key;
-}
+import { addressKeyOf } from './address-key.ts';
 
 /** What the table holds. All but the id is its own. */
 export interface Linked<T> {
   readonly instanceId: string;
   /** Of the same key. Nearly every key has one only. */
   next: T | undefined;
-  /** Whether another one with the same first digits is or was there: of a thousand in a million one has that. */
+  /** Whether another one of the same key is or was there: some thousands in a million have that. */
   mayBeAlike: boolean;
 }
 
@@ -31,8 +15,6 @@ export interface Linked<T> {
  */
 export class IdTable<T extends Linked<T>> {
   readonly #firsts = new Map<number, T>();
-  /** Ids are hashes that strangers can choose: which keys lie beside each other is nobody's to know. */
-  readonly #salt = randomInt(KEYS);
   #size = 0;
 
   get size(): number {
@@ -40,14 +22,14 @@ export class IdTable<T extends Linked<T>> {
   }
 
   get(instanceId: string): T | undefined {
-    let one = this.#firsts.get(this.#keyOf(instanceId));
+    let one = this.#firsts.get(addressKeyOf(instanceId));
     while (one !== undefined && one.instanceId !== instanceId) one = one.next;
     return one;
   }
 
   /** @param item of an id that is not there */
   add(item: T): void {
-    const key = this.#keyOf(item.instanceId);
+    const key = addressKeyOf(item.instanceId);
     const first = this.#firsts.get(key);
     item.next = first;
     if (first !== undefined) {
@@ -60,7 +42,7 @@ export class IdTable<T extends Linked<T>> {
 
   /** @param item that is there */
   delete(item: T): void {
-    const key = this.#keyOf(item.instanceId);
+    const key = addressKeyOf(item.instanceId);
     const first = this.#firsts.get(key)!;
     this.#size--;
     if (first !== item) {
@@ -74,9 +56,5 @@ export class IdTable<T extends Linked<T>> {
   *ids(): Generator<string> {
     for (const first of this.#firsts.values())
       for (let one: T | undefined = first; one !== undefined; one = one.next) yield one.instanceId;
-  }
-
-  #keyOf(instanceId: string): number {
-    return digitsOf(instanceId, 0) ^ this.#salt;
   }
 }

@@ -1,6 +1,7 @@
 import { instanceAddress } from '@skerry/protocol';
 import type { Node, Resources } from '../view.ts';
-import { Holdings, ID_DIGITS_IN_ADDRESS } from './holdings.ts';
+import { ID_DIGITS_IN_ADDRESS } from './address-key.ts';
+import { Holdings } from './holdings.ts';
 import type { Standing } from './standing.ts';
 
 /** A node in the plan: what may be promised of it and what already is. */
