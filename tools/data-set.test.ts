@@ -24,6 +24,7 @@ const TABLES = [
   'shapes',
   'aggregates',
   'aggregate_entries',
+  'aggregate_covered',
   'amended_posts',
   'aggregate_totals',
 ] as const;

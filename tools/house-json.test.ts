@@ -27,7 +27,6 @@ const OWN: Readonly<Record<string, string>> = {
   'services/compute/src/network/proof-address.ts': 'what ip says',
   'services/compute/src/network/uplink.ts': 'what ip says',
   'services/core/src/api/json-pick.ts': 'a string that it wrote',
-  'services/core/src/intake/effects/aggregates.ts': 'a key that it wrote',
   'services/core/src/state/lists/json-path.ts': 'a string by its pattern',
   'services/core/src/state/messages/view.ts': 'a message that was verified',
   'services/credit/src/purchase-store.ts': 'a file of its own',

@@ -44,6 +44,15 @@ export const deriveStatements = (heavyFrom: number): readonly (readonly [what: s
      order by owner, m.content ->> 'key', f.key, "time" desc, item_hash desc`,
   ],
   [
+    'aggregate_covered',
+    `insert into aggregate_covered (owner, key, field, value, "time", item_hash)
+     select m.owner, m.content ->> 'key', f.key, f.value, m."time", m.item_hash
+     from messages m cross join lateral jsonb_each(m.content -> 'content') f
+     where status = 'processed' and type = 'AGGREGATE' and not exists (
+       select from aggregate_entries e where e.owner = m.owner and e.key = m.content ->> 'key' and e.field = f.key
+         and e.item_hash = m.item_hash)`,
+  ],
+  [
     'instances',
     `insert into instances (instance_id, owner, name, description, cpu, memory_mib, disk_gib, image, ssh_key, firewall,
        desired, ipv6, phase, reason, created_at, effective_at, updated_at, stamps)

@@ -18,7 +18,16 @@ const TABLES = [
     'aggregates',
     'aggregate_totals',
   ],
-  ...['aggregate_entries', 'amended_posts', 'instances', 'programs', 'file_pins', 'digests', 'events'],
+  ...[
+    'aggregate_entries',
+    'aggregate_covered',
+    'amended_posts',
+    'instances',
+    'programs',
+    'file_pins',
+    'digests',
+    'events',
+  ],
 ];
 /** What is made anew after the rows are there. */
 const INDEXED = [
@@ -27,6 +36,7 @@ const INDEXED = [
   'totals',
   'aggregates',
   'aggregate_entries',
+  'aggregate_covered',
   'amended_posts',
   'instances',
 ];

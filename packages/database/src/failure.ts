@@ -45,5 +45,9 @@ export function asDatabaseError(error: unknown): AppError | undefined {
   return isAway ? databaseAway(error) : undefined;
 }
 
+/** Whether a statement was ended because it took longer than one may (SQLSTATE query_canceled): the database is there. */
+export const isTooLong = (error: unknown): boolean =>
+  error instanceof Error && (error as { code?: unknown }).code === '57014';
+
 export const databaseAway = (cause?: unknown): AppError =>
   new AppError('DATABASE_UNAVAILABLE', 'the database does not answer; try again shortly', { cause });

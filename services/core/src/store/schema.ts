@@ -49,6 +49,16 @@ export interface AttemptNote {
 /** bigint columns are read as numbers (see connect.ts): seconds, milliseconds and sizes stay far below 2^53. */
 type Json<T> = ColumnType<T, string, string>;
 
+/** A field of an element of an aggregate. */
+interface AggregateEntry {
+  owner: string;
+  key: string;
+  field: string;
+  value: Json<unknown>;
+  time: number;
+  item_hash: string;
+}
+
 export interface Schema {
   messages: {
     item_hash: string;
@@ -104,14 +114,9 @@ export interface Schema {
   reconsider: { item_hash: string };
   forgets: { target: string; forget_hash: string };
   aggregates: { owner: string; key: string; created: number; time: number; item_hash: string };
-  aggregate_entries: {
-    owner: string;
-    key: string;
-    field: string;
-    value: Json<unknown>;
-    time: number;
-    item_hash: string;
-  };
+  aggregate_entries: AggregateEntry;
+  /** Of earlier elements, beneath those. */
+  aggregate_covered: AggregateEntry;
   aggregate_totals: { kind: 'a' | 'k' | 'f' | 'b'; key: string; field: string; total: number };
   amended_posts: {
     item_hash: string;

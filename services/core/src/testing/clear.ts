@@ -5,7 +5,15 @@ import type { TestCore } from './core.ts';
 /** What follows from messages, beside themselves. */
 const TABLES = [
   ...['messages', 'message_tags', 'totals', 'dependencies', 'reconsider', 'forgets', 'aggregates'],
-  ...['aggregate_entries', 'amended_posts', 'instances', 'programs', 'file_pins', 'events'],
+  ...[
+    'aggregate_entries',
+    'aggregate_covered',
+    'amended_posts',
+    'instances',
+    'programs',
+    'file_pins',
+    'events',
+  ],
   ...['credit_resources', 'credit_entries', 'credit_notices'],
 ] as const;
 

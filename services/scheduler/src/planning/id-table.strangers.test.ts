@@ -43,5 +43,6 @@ for (const [how, idOf] of Object.entries(CHOSEN))
     assert.ok(Counted.reads < 3 * COUNT, `${Counted.reads} looks for ${COUNT} searches and removals`);
     // The rows of a node, told apart by the last bits, are as short.
     const inRow = Map.groupBy(ids, (id) => addressKeyOf(id) & 15);
-    for (const { length } of inRow.values()) assert.ok(length < COUNT / 4, `${length} of ${COUNT} in one row`);
+    for (const { length } of inRow.values())
+      assert.ok(length < COUNT / 4, `${length} of ${COUNT} in one row`);
   });

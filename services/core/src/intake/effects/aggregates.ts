@@ -42,16 +42,18 @@ function latestOf(rows: Map<string, ElementStep>, key: string, step: ElementStep
   if (!before || isLater(step, before)) rows.set(key, step);
 }
 
-async function addElements({ trx }: Writing, fresh: readonly ElementStep[]): Promise<void> {
+async function addElements(writing: Writing, fresh: readonly ElementStep[]): Promise<void> {
+  await addHeads(writing, fresh);
+  await addFields(writing, fresh);
+}
+
+async function addHeads({ trx }: Writing, fresh: readonly ElementStep[]): Promise<void> {
   const heads = new Map<string, ElementStep>();
   const earliest = new Map<string, number>();
-  const entries = new Map<string, ElementStep>();
   for (const step of fresh) {
     const subject = aggregateSubject(step.owner, step.data.key);
     latestOf(heads, subject, step);
     earliest.set(subject, Math.min(earliest.get(subject) ?? Infinity, step.message.time));
-    for (const field of Object.keys(step.data.content))
-      latestOf(entries, JSON.stringify([subject, field]), step);
   }
   const headRows = [...heads];
   await sql`
@@ -66,29 +68,62 @@ async function addElements({ trx }: Writing, fresh: readonly ElementStep[]): Pro
       ("time", item_hash) = (
         select v.t, v.h from (values (aggregates."time", aggregates.item_hash), (excluded."time", excluded.item_hash))
           as v (t, h) order by v.t desc, v.h desc limit 1)`.execute(trx);
-  const rows = [...entries].map(([id, step]) => ({
-    field: (JSON.parse(id) as [string, string])[1],
-    step,
-  }));
+}
+
+/** The latest that has a field is what the field is; the others are kept beneath it. */
+async function addFields({ trx }: Writing, fresh: readonly ElementStep[]): Promise<void> {
+  const rows = fresh.flatMap((step) =>
+    Object.entries(step.data.content).map(([field, value]) => ({ step, field, value })),
+  );
   if (rows.length === 0) return;
   await sql`
+    with given as materialized (
+      select * from unnest(
+        ${rows.map(({ step }) => step.owner)}::text[], ${rows.map(({ step }) => step.data.key)}::text[],
+        ${rows.map(({ field }) => field)}::text[], ${rows.map(({ value }) => JSON.stringify(value))}::jsonb[],
+        ${rows.map(({ step }) => step.message.time)}::float8[],
+        ${rows.map(({ step }) => hashOf(step))}::text[]) as g (owner, key, field, value, "time", item_hash)),
+    ranked as materialized (
+      select *, row_number() over (partition by owner, key, field order by "time" desc, item_hash desc) as place from (
+        select * from given
+        union select e.* from given g cross join lateral (
+          select owner, key, field, value, "time", item_hash from aggregate_entries
+          where owner = g.owner and key = g.key and field = g.field limit 1) e) of_field),
+    covered as (
+      insert into aggregate_covered (owner, key, field, value, "time", item_hash)
+      select owner, key, field, value, "time", item_hash from ranked where place > 1
+      on conflict do nothing)
     insert into aggregate_entries (owner, key, field, value, "time", item_hash)
-    select * from unnest(
-      ${rows.map(({ step }) => step.owner)}::text[], ${rows.map(({ step }) => step.data.key)}::text[],
-      ${rows.map(({ field }) => field)}::text[],
-      ${rows.map(({ field, step }) => JSON.stringify(step.data.content[field]))}::jsonb[],
-      ${rows.map(({ step }) => step.message.time)}::float8[],
-      ${rows.map(({ step }) => hashOf(step))}::text[])
+    select owner, key, field, value, "time", item_hash from ranked where place = 1
     on conflict (owner, key, field) do update set
       value = excluded.value, "time" = excluded."time", item_hash = excluded.item_hash
-    where (excluded."time", excluded.item_hash) > (aggregate_entries."time", aggregate_entries.item_hash)`.execute(
-    trx,
-  );
+    where aggregate_entries.item_hash <> excluded.item_hash`.execute(trx);
+}
+
+async function removeElements(writing: Writing, gone: readonly ElementStep[]): Promise<void> {
+  await removeFields(writing, gone);
+  await removeHeads(writing, gone);
 }
 
 /** Each field of a removed element goes back to the latest element that is left and has it. */
-async function removeElements({ trx }: Writing, gone: readonly ElementStep[]): Promise<void> {
+async function removeFields({ trx }: Writing, gone: readonly ElementStep[]): Promise<void> {
   const hashes = gone.map(hashOf);
+  await sql`delete from aggregate_covered where item_hash = any(${hashes}::text[])`.execute(trx);
+  await sql`
+    with removed as (
+      delete from aggregate_entries where item_hash = any(${hashes}::text[]) returning owner, key, field),
+    latest as materialized (
+      select c.* from removed r cross join lateral (
+        select * from aggregate_covered c where c.owner = r.owner and c.key = r.key and c.field = r.field
+        order by c."time" desc, c.item_hash desc limit 1) c),
+    uncovered as (
+      delete from aggregate_covered c using latest l
+      where c.owner = l.owner and c.key = l.key and c.field = l.field and c."time" = l."time" and c.item_hash = l.item_hash)
+    insert into aggregate_entries (owner, key, field, value, "time", item_hash)
+    select owner, key, field, value, "time", item_hash from latest`.execute(trx);
+}
+
+async function removeHeads({ trx }: Writing, gone: readonly ElementStep[]): Promise<void> {
   const subjects = [
     ...new Map(
       gone.map(({ owner, data: { key } }) => [aggregateSubject(owner, key), { owner, key }]),
@@ -96,19 +131,6 @@ async function removeElements({ trx }: Writing, gone: readonly ElementStep[]): P
   ];
   const owners = subjects.map(({ owner }) => owner);
   const keys = subjects.map(({ key }) => key);
-  const { rows: removed } = await sql<{ owner: string; key: string; field: string }>`
-    delete from aggregate_entries where item_hash = any(${hashes}) returning owner, key, field`.execute(trx);
-  await sql`
-    insert into aggregate_entries (owner, key, field, value, "time", item_hash)
-    select removed.owner, removed.key, removed.field, latest.value, latest."time", latest.item_hash
-    from unnest(${removed.map((row) => row.owner)}::text[], ${removed.map((row) => row.key)}::text[],
-      ${removed.map((row) => row.field)}::text[]) as removed (owner, key, field)
-    cross join lateral (
-      select m.content -> 'content' -> removed.field as value, m."time", m.item_hash from messages m
-      where m.subject = removed.owner || E'\\n' || removed.key and m.type = 'AGGREGATE' and m.status = 'processed'
-        and m.content -> 'content' ? removed.field
-      order by m."time" desc, m.item_hash desc limit 1
-    ) latest`.execute(trx);
   await sql`
     with touched as (select * from unnest(${owners}::text[], ${keys}::text[]) as t (owner, key)),
     left_over as (

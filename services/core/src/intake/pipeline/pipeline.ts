@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Write } from '@skerry/database';
-import { asDatabaseError, BOUNDLESS, type DiskReserve, databaseAway } from '@skerry/database';
+import { asDatabaseError, BOUNDLESS, type DiskReserve, databaseAway, isTooLong } from '@skerry/database';
 import { Failures, type Logger, Rests } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely, Transaction } from 'kysely';
@@ -87,8 +87,8 @@ export class Pipeline {
   readonly #failures: Failures | undefined;
   /** Nothing is asked of the line before, by whoever writes. */
   #lineRestsUntilMs = 0;
-  /** Messages in line whose content cannot be read now. */
-  readonly #unreadable: Rests;
+  /** Messages in line whose content cannot be read now, or that take too long. */
+  readonly #resting: Rests;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
@@ -96,7 +96,7 @@ export class Pipeline {
     this.#reserve = reserve;
     const what = 'the reconsider queue is stalled; retrying';
     this.#failures = log && new Failures({ log, what, maxMs: RETRY_MAX_MS });
-    this.#unreadable = new Rests({ now, ...UNREADABLE });
+    this.#resting = new Rests({ now, ...UNREADABLE });
   }
 
   /** The number of the last event as of the last batch; 0 before the first. */
@@ -290,14 +290,15 @@ export class Pipeline {
   }
 
   /**
-   * One message that the database refuses must not take its neighbours down: halves find it in few steps. What fails
-   * because the database is away fails as a whole.
+   * One message that the database refuses, or that takes it too long, must not take its neighbours down: halves find it in few
+   * steps. What fails because the database is away fails as a whole.
    */
   async #writeApart(batch: readonly Waiting[], error: unknown): Promise<boolean> {
     const failure = asDatabaseError(error);
-    if (batch.length === 1 || failure) {
+    const isAway = failure !== undefined && !isTooLong(error);
+    if (batch.length === 1 || isAway) {
       for (const one of batch) one.reject(failure ?? error);
-      return failure === undefined;
+      return !isAway;
     }
     const middle = batch.length >> 1;
     const rest = batch.slice(middle);
@@ -311,7 +312,7 @@ export class Pipeline {
     const { db, write, schedulers, now } = this.#options;
     let hashes: readonly string[] = [];
     try {
-      const resting = this.#unreadable.list();
+      const resting = this.#resting.list();
       if (resting.length >= UNREADABLE.knownMax || !this.#reserve.hasRoom) {
         this.#restLine(UNREADABLE_LOOK_MS);
         return false;
@@ -327,26 +328,27 @@ export class Pipeline {
       }
       this.#line = true;
       const candidates = await this.#readContents(stored.messages);
-      const unread = new Set(this.#unreadable.list());
+      const unread = new Set(this.#resting.list());
       hashes = stored.hashes.filter((hash) => !unread.has(hash));
       if (hashes.length === 0) return true;
       const applied = await write(async (writer) => {
         await takeFromLine(writer.trx, hashes);
         return applyBatch(writer, candidates, schedulers, now());
       });
+      for (const hash of hashes) this.#resting.end(hash);
       this.#tell(applied);
       this.#tellCommitted(applied, []);
       this.#failures?.clear();
       return true;
     } catch (error) {
       this.#line = true;
-      if (asDatabaseError(error) || hashes.length === 0) {
+      if ((asDatabaseError(error) && !isTooLong(error)) || hashes.length === 0) {
         this.#restLine(this.#failures?.note(error) ?? RETRY_MIN_MS);
         return false;
       }
       // Halves find the one that cannot be decided.
       if (hashes.length > 1) return this.#decideLine(hashes.length >> 1);
-      return this.#leaveLine(hashes, error);
+      return isTooLong(error) ? this.#letRest(hashes[0]!, error) : this.#leaveLine(hashes, error);
     }
   }
 
@@ -357,18 +359,22 @@ export class Pipeline {
     );
     return read.flatMap((one, index) => {
       const row = rows[index]!;
-      if (one.status === 'fulfilled') {
-        this.#unreadable.end(row.item_hash);
-        return [{ accepted: one.value, decideByMs: row.decide_by_ms }];
-      }
+      if (one.status === 'fulfilled') return [{ accepted: one.value, decideByMs: row.decide_by_ms }];
       if (!(one.reason instanceof ContentUnreadable)) throw one.reason;
-      this.#unreadable.note(row.item_hash);
+      this.#resting.note(row.item_hash);
       this.#options.log?.debug(
         { err: one.reason, item_hash: row.item_hash },
         'a content cannot be read at the moment',
       );
       return [];
     });
+  }
+
+  /** One message that takes the database too long must not stop the line; it is tried again, since others may take the time now. */
+  #letRest(hash: string, error: unknown): true {
+    this.#resting.note(hash);
+    this.#options.log?.error({ err: error, item_hash: hash }, 'a message takes too long to be decided again');
+    return true;
   }
 
   /** One message that cannot be decided must not stop the line; by itself it keeps the verdict that it had. */

@@ -1,11 +1,10 @@
+import { isTooLong } from '@skerry/database';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
 /** The longest that one list may keep the database busy. */
 const LIST_TIMEOUT_MS = 5_000;
-
-const QUERY_CANCELED = '57014';
 
 /**
  * A server of one's own may compile a query that looks costly first (`jit`), which takes a second, or start processes for it,
@@ -28,7 +27,7 @@ export async function withTimeLimit<T>(
       ? runWithin(db)
       : db.transaction().setAccessMode('read only').execute(runWithin));
   } catch (error) {
-    if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
+    if (!isTooLong(error)) throw error;
     throw new AppError(
       'LIST_TOO_COSTLY',
       'this list would have to read too many messages; use fewer filters, or continue with a cursor',
