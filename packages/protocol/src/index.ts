@@ -1,11 +1,13 @@
 export { CHAINS, familyOf, type PersonalCheck, type SignatureFamily, type SigningContext } from './chains.ts';
 export {
   type Act,
+  type Acting,
   aggregateKeyOf,
   aggregateSubject,
   authorizationsAt,
   findRefusal,
   isAuthorized,
+  narrowTo,
   parseAuthorizations,
   type Refusal,
   SECURITY_KEY,

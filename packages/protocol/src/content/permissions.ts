@@ -107,6 +107,37 @@ export function isAuthorized(authorizations: readonly Authorization[], act: Act)
   );
 }
 
+/** What acts have in common with others: of whom they are, and every chain, channel, type, type of a POST and key that they name. */
+export interface Acting {
+  readonly senders: ReadonlySet<string>;
+  readonly values: ReadonlySet<string | null>;
+}
+
+/** No text of a message has it. */
+const NONE = '\0';
+
+/** It permits these acts as the whole does, and is as short as they are few, however much an owner wrote. */
+export function narrowTo(
+  authorizations: readonly Authorization[],
+  { senders, values }: Acting,
+): Authorization[] {
+  const addresses = new Set(Array.from(senders, (sender) => sender.toLowerCase()));
+  const narrow = (list: readonly string[] | undefined) => {
+    if (list === undefined || list.length === 0) return undefined;
+    const named = [...new Set(list)].filter((value) => values.has(value)).sort();
+    return named.length > 0 ? named : [NONE];
+  };
+  const narrowed = authorizations.flatMap((entry) => {
+    const address = entry.address.toLowerCase();
+    if (!addresses.has(address) || !(entry.chain === undefined || values.has(entry.chain))) return [];
+    const { chain } = entry;
+    const [channels, types] = [narrow(entry.channels), narrow(entry.types)];
+    const [post_types, aggregate_keys] = [narrow(entry.post_types), narrow(entry.aggregate_keys)];
+    return [{ address, chain, channels, types, post_types, aggregate_keys }];
+  });
+  return [...new Map(narrowed.map((entry) => [JSON.stringify(entry), entry])).values()];
+}
+
 /** Why an act is not permitted: nothing permits it at its time, or what did was revoked so soon that the time may be a lie. */
 export type Refusal = { readonly kind: 'unpermitted' } | { readonly kind: 'revoked'; readonly at: number };
 

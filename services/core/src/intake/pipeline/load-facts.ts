@@ -1,11 +1,12 @@
 import {
-  aggregateSubject,
+  type Acting,
+  aggregateKeyOf,
   effectiveTime,
   parseAuthorizations,
   SECURITY_KEY,
-  type SecurityElement,
 } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
+import { readSecurity } from '../../state/addresses/authorizations.ts';
 import { loadAffordance, loadStoppable } from '../../state/credits/afford.ts';
 import { messagesOf } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -65,33 +66,6 @@ async function loadFiles(db: Kysely<Schema>, hashes: string[]): Promise<Set<stri
   return new Set(rows.map((row) => row.hash));
 }
 
-/** What each owner's `security` aggregate ever permitted: few messages, since only the owner writes it. */
-export async function loadSecurity(
-  db: Kysely<Schema>,
-  owners: string[],
-): Promise<Map<string, SecurityElement[]>> {
-  const histories = new Map<string, SecurityElement[]>(owners.map((owner) => [owner, []]));
-  if (owners.length === 0) return histories;
-  const subjects = owners.map((owner) => aggregateSubject(owner, SECURITY_KEY));
-  const { rows } = await sql<{
-    owner: string;
-    time: number;
-    notedMs: number | null;
-    item_hash: string;
-    authorizations: unknown;
-  }>`
-    select owner, "time", noted_ms as "notedMs", item_hash, content -> 'content' -> 'authorizations' as authorizations from messages
-    where subject = any(${subjects}) and type = 'AGGREGATE' and status = 'processed'
-      and content -> 'content' ? 'authorizations'`.execute(db);
-  for (const row of rows) {
-    const authorizations = parseAuthorizations(row.authorizations);
-    histories
-      .get(row.owner)!
-      .push({ time: row.time, since: effectiveTime(row), itemHash: row.item_hash, authorizations });
-  }
-  return histories;
-}
-
 /** Whose permission the batch's messages may need. */
 const granters = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>) =>
   distinct(
@@ -101,6 +75,17 @@ const granters = (batch: readonly Accepted[], heads: ReadonlyMap<string, Message
       ),
     ),
   );
+
+/** What the batch's messages may want to do on somebody's behalf: what they are themselves, and what they speak of. */
+function actingOf(batch: readonly Accepted[], spokenOf: readonly MessageHead[]): Acting {
+  const heads = [...batch.map(headOf), ...spokenOf];
+  return {
+    senders: new Set(batch.map(({ message }) => message.sender)),
+    values: new Set(
+      heads.flatMap((head) => [head.chain, head.type, head.channel, head.contentType, aggregateKeyOf(head)]),
+    ),
+  };
+}
 
 /** What of the batch would cost something, and the files that it brings. */
 function wishesOf(batch: readonly Accepted[]) {
@@ -131,7 +116,7 @@ export async function loadFacts(
   // What a message of this batch refers to may be in this batch, too.
   const inBatch = new Map(batch.map((accepted) => [accepted.message.itemHash, headOf(accepted)]));
   const known = new Map([...inBatch, ...heads]);
-  const histories = await loadSecurity(db, granters(batch, known));
+  const histories = await readSecurity(db, granters(batch, known), actingOf(batch, [...heads.values()]));
   const { wishes, sizes } = wishesOf(batch);
   const affordance = await loadAffordance(db, wishes, sizes);
   return {

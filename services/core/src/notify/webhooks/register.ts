@@ -8,7 +8,7 @@ import {
   type VerifiedMessage,
 } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { loadSecurity } from '../../intake/pipeline/load-facts.ts';
+import { readSecurity } from '../../state/addresses/authorizations.ts';
 import type { Schema } from '../../store/schema.ts';
 import { lockPlanner, raiseVersion } from './endpoints.ts';
 import type { SealedBox } from './sealed-box.ts';
@@ -27,7 +27,9 @@ export async function checkMaySpeakFor(
   nowMs: number,
 ): Promise<void> {
   if (owner === message.sender) return;
-  const history = (await loadSecurity(db, [owner])).get(owner) ?? [];
+  const { sender, chain, type, channel } = message;
+  const acting = { senders: new Set([sender]), values: new Set([chain, type, channel]) };
+  const history = (await readSecurity(db, [owner], acting)).get(owner) ?? [];
   const act = { ...message, contentType: null, aggregateKey: null };
   if (!findRefusal(history, act, effectiveTime({ time: message.time, notedMs: nowMs }))) return;
   throw new AppError('NOT_PERMITTED', `${message.sender} has no permission from ${owner} for this`);

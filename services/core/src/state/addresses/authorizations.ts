@@ -1,4 +1,12 @@
-import { SECURITY_KEY } from '@skerry/protocol';
+import {
+  type Acting,
+  aggregateSubject,
+  effectiveTime,
+  narrowTo,
+  parseAuthorizations,
+  SECURITY_KEY,
+  type SecurityElement,
+} from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
@@ -50,4 +58,41 @@ export function listReceived(db: Kysely<Schema>, spellings: readonly string[]): 
       entries: entriesOf(value).filter(({ address }) => spellings.includes(address)),
     }));
   });
+}
+
+/** Elements whose contents are in memory at once: each may be as long as a message, and an owner may write any number. */
+const ELEMENTS_AT_ONCE = 8;
+
+/** What each owner's `security` aggregate ever permitted, as far as it concerns these acts. */
+export async function readSecurity(
+  db: Kysely<Schema>,
+  owners: readonly string[],
+  acting: Acting,
+): Promise<Map<string, SecurityElement[]>> {
+  const histories = new Map<string, SecurityElement[]>(owners.map((owner) => [owner, []]));
+  if (owners.length === 0) return histories;
+  const subjects = owners.map((owner) => aggregateSubject(owner, SECURITY_KEY));
+  const { rows: elements } = await sql<{
+    owner: string;
+    time: number;
+    notedMs: number | null;
+    itemHash: string;
+  }>`
+    select owner, "time", noted_ms as "notedMs", item_hash as "itemHash" from messages
+    where subject = any(${subjects}::text[]) and type = 'AGGREGATE' and status = 'processed'`.execute(db);
+  for (let at = 0; at < elements.length; at += ELEMENTS_AT_ONCE) {
+    const some = elements.slice(at, at + ELEMENTS_AT_ONCE);
+    const { rows } = await sql<{ itemHash: string; authorizations: unknown }>`
+      select item_hash as "itemHash", content -> 'content' -> ${FIELD}::text as authorizations from messages
+      where item_hash = any(${some.map(({ itemHash }) => itemHash)}::text[])
+        and content -> 'content' ? ${FIELD}::text`.execute(db);
+    const found = new Map(rows.map(({ itemHash, authorizations }) => [itemHash, authorizations]));
+    for (const element of some) {
+      if (!found.has(element.itemHash)) continue;
+      const { owner, time, itemHash } = element;
+      const authorizations = narrowTo(parseAuthorizations(found.get(itemHash)), acting);
+      histories.get(owner)!.push({ time, since: effectiveTime(element), itemHash, authorizations });
+    }
+  }
+  return histories;
 }

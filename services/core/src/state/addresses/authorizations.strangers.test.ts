@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { MessageDraft } from '@skerry/client';
+import { isAuthorized, narrowTo, type parseAuthorizations } from '@skerry/protocol';
+import fc from 'fast-check';
+import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { readSecurity } from './authorizations.ts';
+
+const T0 = 1_700_000_000;
+const { alice, bob } = signers;
+
+describe('permissions of strangers', () => {
+  let core: TestCore;
+  let nowMs = 0;
+  before(async () => {
+    core = await createTestCore({ now: () => nowMs });
+  });
+  after(() => core[Symbol.asyncDispose]());
+
+  const send = (at: number, by: typeof alice, draft: Omit<MessageDraft, 'timestamp'>) => {
+    nowMs = (T0 + at) * 1000;
+    return core.send(by, { ...draft, timestamp: T0 + at });
+  };
+  const grant = (at: number, authorizations: object[]) =>
+    send(at, alice, { type: 'AGGREGATE', content: { key: 'security', content: { authorizations } } });
+
+  test('however long and many they are, what is read of them is as short as what is asked', async () => {
+    const lists = Array.from({ length: 2_000 }, (_, n) => ({
+      address: n % 2 ? bob.address : `0x${n.toString(16).padStart(40, '0')}`,
+      channels: [`channel ${n}`, 'x'.repeat(100)],
+    }));
+    for (let n = 0; n < 10; n++) assert.equal((await grant(n, lists)).status, 200);
+    await grant(5_000, [
+      { address: bob.address, channels: ['mine', ...lists.map(({ address }) => address)] },
+    ]);
+    const acting = { senders: new Set([bob.address]), values: new Set(['ETH', 'POST', 'mine', 'note']) };
+    const history = (await readSecurity(core.rooms.db, [alice.address], acting)).get(alice.address)!;
+    assert.equal(history.length, 11);
+    const { length } = JSON.stringify(history);
+    assert.ok(length < 5_000, `${length} characters`);
+    const note = (at: number, channel: string) =>
+      send(at, bob, {
+        type: 'POST',
+        channel,
+        content: { type: 'note', address: alice.address, content: at },
+      });
+    assert.equal((await note(10_000, 'mine')).status, 200);
+    assert.equal((await note(10_001, 'other')).status, 403);
+    assert.equal((await note(1_000, 'mine')).status, 403);
+  });
+});
+
+test('what is left of permissions permits the same of the acts that it is for', () => {
+  const [senders, values] = [
+    ['0xa', '0xB', '0xc'],
+    ['ETH', 'SOL', 'POST', 'AGGREGATE', 'one', ''],
+  ];
+  const text = fc.constantFrom(...values!, 'elsewhere', '\0');
+  const list = fc.option(fc.array(text, { maxLength: 4 }), { nil: undefined });
+  const entry = fc.record({
+    address: fc.constantFrom('0xA', '0xb', '0xd'),
+    chain: fc.option(text, { nil: undefined }),
+    ...{ channels: list, types: list, post_types: list, aggregate_keys: list },
+  });
+  const value = fc.option(fc.constantFrom(...values!), { nil: null });
+  const act = fc.record({
+    sender: fc.constantFrom(...senders!),
+    chain: fc.constantFrom('ETH', 'SOL'),
+    type: fc.constantFrom('POST', 'AGGREGATE'),
+    ...{ channel: value, contentType: value, aggregateKey: value },
+  });
+  fc.assert(
+    fc.property(
+      fc.array(entry, { maxLength: 5 }),
+      act,
+      (entries: ReturnType<typeof parseAuthorizations>, one) => {
+        const narrowed = narrowTo(entries, { senders: new Set(senders), values: new Set(values) });
+        assert.equal(isAuthorized(narrowed, one), isAuthorized(entries, one));
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+});
