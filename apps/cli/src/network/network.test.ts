@@ -9,6 +9,7 @@ import { describeAbility, describeCredit } from './ability.ts';
 import { findConsoleUrl } from './console-url.ts';
 import { renderDown } from './down.ts';
 import { hostAddresses } from './gateway.ts';
+import { describeCore } from './status.ts';
 import { createTerminal, isWorthShowing } from './terminal.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
 
@@ -180,6 +181,27 @@ test('with --json every line of "up" is JSON', () => {
 test("the command's own variables are not shown to daemons, which would refuse them", () => {
   const environment = { SKERRY_CORE_URL: 'x', SKERRY_KEY: 'x', SKERRY_CORE_PORT: '1', PATH: '/bin' };
   assert.deepEqual(withoutCommandVariables(environment), { SKERRY_CORE_PORT: '1', PATH: '/bin' });
+});
+
+test('a core node that answers and is not well says so in its line', () => {
+  const ok = { status: 'ok' } as const;
+  const health = {
+    ...{ ...ok, version: '1.2.3' },
+    checks: {
+      ...{ database: ok, trust: ok },
+      disk: { ...ok, free_bytes: 1, reserve_bytes: 1, takes_writes: true },
+      pipeline: { ...ok, queued: 0 },
+      peers: { ...ok, state: 'synced' },
+      clock: { ...ok, offset_ms: 0 },
+    },
+  } as const;
+  assert.equal(describeCore(health), 'version 1.2.3');
+  const full = { ...health.checks.disk, status: 'unavailable', reason: 'the disk is full' } as const;
+  const pipeline = { ...health.checks.pipeline, status: 'degraded' } as const;
+  assert.equal(
+    describeCore({ ...health, status: 'unavailable', checks: { ...health.checks, disk: full, pipeline } }),
+    'version 1.2.3; unavailable; disk: the disk is full; pipeline: degraded',
+  );
 });
 
 test('what a credit service sells, in one line', () => {

@@ -1,5 +1,5 @@
 import { call, readAnnouncedNodes } from '@skerry/client';
-import { NODE_API } from '@skerry/protocol/api/core/node';
+import { type HealthView, NODE_API } from '@skerry/protocol/api/core/node';
 import { SCHEDULER_API, type SchedulerStatusView } from '@skerry/protocol/api/scheduler';
 import { STATUS_API } from '@skerry/protocol/api/status';
 import { AppError } from '@skerry/protocol/forms';
@@ -32,9 +32,20 @@ function describeScheduler({ reasons, nodes, instances }: SchedulerStatusView): 
   return [`${count(nodes.total, 'node')}, ${placed}`, ...reasons].join('; ');
 }
 
+/** A core node may take two seconds to find out how it is. */
+const HEALTH_MS = 4_000;
+
+/** One that answers may still refuse writes, or lack what its peers have. */
+export function describeCore({ version, status, checks }: HealthView): string {
+  const troubles = Object.entries(checks)
+    .filter(([, check]) => check.status !== 'ok')
+    .map(([part, { reason, status: state }]) => `${part}: ${reason ?? state}`);
+  return [`version ${version}`, ...(status === 'ok' ? [] : [status, ...troubles])].join('; ');
+}
+
 /** What each service says of itself, in one line. Throws where it does not answer, or answers something else. */
 const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string>>> = {
-  core: async (url) => `version ${(await call(url, NODE_API.getInfo, {}, ASIDE)).version}`,
+  core: async (url) => describeCore(await call(url, NODE_API.getApiHealth, {}, { timeoutMs: HEALTH_MS })),
   scheduler: async (url) => describeScheduler(await call(url, SCHEDULER_API.getSchedulerStatus, {}, ASIDE)),
   compute: async (url) => describeAbility(await getNodeConfig(url)),
   gateway: async (url) => {

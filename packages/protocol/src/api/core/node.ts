@@ -93,6 +93,7 @@ const HealthView = Type.Object(
   },
   { title: 'Health' },
 );
+export type HealthView = Static<typeof HealthView>;
 
 const MetricsView = Type.Object(
   { pyaleph_build_info: Type.Object({ python_version: Type.Null(), version: Type.String() }) },
