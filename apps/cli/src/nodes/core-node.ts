@@ -9,8 +9,14 @@ import { parseHttpUrl } from '../options.ts';
 import { plainText, renderAge, renderFields, renderTable, renderTime } from '../output/text.ts';
 import { differenceFields, differingTrust, readTrust, type TrustDifference, trustFields } from './trust.ts';
 
-const ageOf = (milliseconds: number | null) =>
-  milliseconds === null ? '' : renderAge((Date.now() - milliseconds) / 1000);
+const MINUTE_S = 60;
+
+/** When a session last came to its end: in seconds, since a peer is behind after some of them. */
+function ageOf(milliseconds: number | null): string {
+  if (milliseconds === null) return '';
+  const seconds = Math.max(0, Math.round((Date.now() - milliseconds) / 1000));
+  return seconds < MINUTE_S ? `${seconds} s ago` : renderAge(seconds);
+}
 
 /** A peer's clock, or the median of them, against that of the node's machine. */
 function renderOffset(milliseconds: number | null): string {

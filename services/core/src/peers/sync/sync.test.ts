@@ -308,6 +308,23 @@ describe('hostile peers', () => {
     );
   });
 
+  test('a peer that is frozen is not said to be in step while a session waits for it', async () => {
+    await using stack = new AsyncDisposableStack();
+    const source = await honest(stack);
+    let nowMs = Date.now();
+    const core = stack.use(
+      await createTestCore({ peers: [linkTo('frozen', () => source)], now: () => nowMs }),
+    );
+    await round(core);
+    const seen = () => {
+      const { state, peers } = core.rooms.sync.syncer.view();
+      return [state, peers[0]!.state];
+    };
+    assert.deepEqual(seen(), ['synced', 'synced']);
+    nowMs += 600_000;
+    assert.deepEqual(seen(), ['apart', 'failing']);
+  });
+
   test('a message ahead of the clock is left for later', async () => {
     await using stack = new AsyncDisposableStack();
     const source = await honest(stack);

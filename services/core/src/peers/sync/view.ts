@@ -83,16 +83,21 @@ export interface SyncFacts {
 const isMissing = (later: number, { comparison: { state } }: NetworkClock) =>
   later > 0 && (state === 'unknown' || state === 'unsure');
 
-function decideState({ set, clock, peers, staleAfterMs, nowMs }: SyncFacts): SyncState {
+/** Whether this node had everything of a peer lately enough to answer for it. */
+const isFresh = ({ syncedMs }: PeerState, { nowMs, staleAfterMs }: SyncFacts) =>
+  syncedMs !== null && nowMs - syncedMs <= staleAfterMs;
+
+function decideState(facts: SyncFacts): SyncState {
+  const { set, clock, peers } = facts;
   if (!set.isReady) return 'syncing';
   const others = peers.filter(({ state }) => state !== 'self');
   if (others.length === 0) return 'alone';
-  const fresh = others.filter(({ syncedMs }) => syncedMs !== null && nowMs - syncedMs <= staleAfterMs);
-  const isFresh = fresh.length > 0;
+  const fresh = others.filter((peer) => isFresh(peer, facts));
+  const isAnyFresh = fresh.length > 0;
   // A node that is copying from one peer is not whole, whatever another one said before.
-  if (others.some(({ state, syncedMs }) => state === 'syncing' && syncedMs === null) && !isFresh)
+  if (others.some(({ state, syncedMs }) => state === 'syncing' && syncedMs === null) && !isAnyFresh)
     return 'syncing';
-  if (isFresh) return fresh.some(({ later }) => isMissing(later, clock)) ? 'syncing' : 'synced';
+  if (isAnyFresh) return fresh.some(({ later }) => isMissing(later, clock)) ? 'syncing' : 'synced';
   return others.some(({ state }) => state === 'new') ? 'syncing' : 'apart';
 }
 
@@ -115,16 +120,17 @@ export function describeSync(facts: SyncFacts): SyncView {
       clocks,
       correction_ms: clock.correctionMs,
     },
-    peers: peers.map(({ link, messages: theirs, syncedMs, points, ...peer }) => ({
-      name: link.name,
+    peers: peers.map(({ points, ...peer }) => ({
+      name: peer.link.name,
       address: peer.address,
-      state: peer.state,
-      messages: theirs,
+      // One that is frozen answers nothing and refuses nothing: a session with it lasts until it is given up.
+      state: peer.state === 'synced' && !isFresh(peer, facts) ? 'failing' : peer.state,
+      messages: peer.messages,
       later: peer.later,
-      offset_ms: clock.offsetOf(link.name),
+      offset_ms: clock.offsetOf(peer.link.name),
       taken: peer.taken,
       given: peer.given,
-      synced_ms: syncedMs,
+      synced_ms: peer.syncedMs,
       failure: peer.failure,
       points: Math.round(points),
     })),
