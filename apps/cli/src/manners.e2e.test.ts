@@ -96,6 +96,16 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     assert.match(out, /^when used up: nothing is stopped$/m);
   });
 
+  await t.test('a mistyped address has no balance, and nothing is granted to it', async () => {
+    const before = await countMessages();
+    for (const [command, ...more] of [['balance'], ['history'], ['costs'], ['grant', '5']] as const) {
+      const { out, err, code } = await skerry('credit', command, made.address.slice(0, -1), ...more);
+      assert.deepEqual([out, code], ['', 2], command);
+      assert.match(err, /40 hexadecimal digits \(INVALID_ADDRESS\)/);
+    }
+    assert.equal(await countMessages(), before);
+  });
+
   await t.test('a private key leaves only when that was confirmed, into a file of its own', async () => {
     const secret = (await readFile(made.path, 'utf8')).trim();
     const file = join(home.path, 'exported');

@@ -6,7 +6,7 @@ import { COSTS_API } from '@skerry/protocol/api/core/costs';
 import { type AccountView, CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
-import { AppError, CREDIT_CHANNEL, CREDIT_POST, normaliseAddress, PRICING_KEY } from '@skerry/protocol/forms';
+import { AppError, CREDIT_CHANNEL, CREDIT_POST, PRICING_KEY, parseEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { plainText, renderFields, renderTime, shorten } from '../output/text.ts';
@@ -40,8 +40,11 @@ export interface EstimateOptions {
 
 const HASH_CHARS = 16;
 
+/** Only EVM addresses begin so: a mistyped one would own nothing, and what is granted to it would be lost. Throws INVALID_ADDRESS. */
+const readAddress = (text: string): string => (/^0x/i.test(text) ? parseEvmAddress(text) : text);
+
 const addressOf = async (context: Context, given: string | undefined): Promise<string> =>
-  given === undefined ? (await context.loadSigner()).address : normaliseAddress(given);
+  given === undefined ? (await context.loadSigner()).address : readAddress(given);
 
 const serviceUrl = async ({ findService }: Context, given: string | undefined): Promise<string> =>
   given ?? (await findService('credit'));
@@ -168,10 +171,11 @@ export async function grantCredits(
   amount: number,
   options: GrantOptions,
 ): Promise<void> {
+  const receiver = readAddress(address);
   const core = await openPublisher(context, options.keyFile);
   const ref = options.ref ?? crypto.randomUUID();
   const distribution = {
-    credits: [{ address: normaliseAddress(address), amount, ref, payment_method: 'grant' }],
+    credits: [{ address: receiver, amount, ref, payment_method: 'grant' }],
   };
   const content = { type: CREDIT_POST.distribution, content: { distribution } };
   const sent = await core.postMessage({ type: 'POST', channel: CREDIT_CHANNEL, content });
@@ -185,7 +189,7 @@ export async function showPurchases(
 ): Promise<void> {
   const { page, limit } = options;
   const answer = await call(await serviceUrl(context, options.credit), CREDIT_API.listPurchases, {
-    query: { page, limit, ...(given === undefined ? {} : { address: given }) },
+    query: { page, limit, ...(given === undefined ? {} : { address: readAddress(given) }) },
   });
   const rows = answer.data.map((row) => [
     renderTime(Math.floor(row.created_at / 1000)),

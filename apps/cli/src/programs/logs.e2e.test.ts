@@ -91,6 +91,15 @@ test('skerry program logs: what a program printed, by node, for its owner alone'
     `==> ${told!.url} <==\ngreeted Ada \n\n==> ${other.url} <==\ngreeted Bob \n`,
   );
 
+  const quiet = join(home.path, 'quiet.py');
+  await writeFile(quiet, 'def main(v): return 1\n');
+  const silent = (await skerry('program', 'create', quiet)).out.trim();
+  assert.equal((await skerry('program', 'run', silent)).code, 0);
+  await until('it is told that there is nothing', HANG_MS, async () => {
+    const { out, err } = await skerry('program', 'logs', silent);
+    return out === '' && err === 'the program printed nothing\n';
+  });
+
   await skerry('key', 'new', '--key', 'other');
   const refused = await logs('--key', 'other');
   assert.equal(refused.code, 4, refused.err);

@@ -51,6 +51,8 @@ export async function showProgramLogs(
     return (kept.length > 1 ? [`==> ${show(runner.url)} <==`, ...shown] : shown).join('\n');
   });
   output.result(logs.map(viewOf), parts.join('\n\n'));
-  if (kept.length === 0 && !output.json)
+  if (output.json) return;
+  if (kept.length === 0)
     output.note('no node has run the program since the node started: call it, then look again');
+  else if (kept.every(({ lines = [] }) => lines.length === 0)) output.note('the program printed nothing');
 }
