@@ -81,7 +81,7 @@ export const AGGREGATES_API = {
     method: 'GET',
     path: '/api/v0/aggregates/:address/:key',
     summary: 'Get an aggregate',
-    ...reads('AGGREGATE_NOT_FOUND'),
+    ...reads('AGGREGATE_NOT_FOUND', 'LIST_TOO_COSTLY'),
     params: Type.Object({ address: Address, key: Type.String({ description: 'the key of an aggregate' }) }),
     answers: { 200: AggregateView },
   },
@@ -138,7 +138,7 @@ export const AGGREGATES_API = {
     method: 'GET',
     path: '/api/v0/aggregates/:address.json',
     summary: "Get an owner's aggregates by key, in the form of deployed nodes",
-    ...reads('AGGREGATE_NOT_FOUND'),
+    ...reads('AGGREGATE_NOT_FOUND', 'LIST_TOO_COSTLY'),
     ...asDeployed,
     params: Type.Object({ address: Address }),
     query: Type.Object(

@@ -2,6 +2,7 @@ import type { Page } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
+import { ANSWER_BYTES_MAX, checkWeight } from '../lists/weight.ts';
 import { spelledOwner } from '../messages/spelling.ts';
 
 export interface Aggregate {
@@ -67,23 +68,42 @@ const aggregateOf = (row: Row): Aggregate => ({
   itemHash: row.item_hash,
 });
 
-/** The fields of the aggregate `a`, put together. */
-const contentOf = (fields: readonly string[] | undefined) => sql`(
-  select jsonb_object_agg(e.field, e.value) from aggregate_entries e
-  where e.owner = a.owner and e.key = a.key ${fields ? sql`and e.field = any(${fields}::text[])` : sql``})`;
+/** The fields of the aggregate `a`. */
+const fieldsOf = (fields: readonly string[] | undefined) => sql`aggregate_entries e
+  where e.owner = a.owner and e.key = a.key ${fields ? sql`and e.field = any(${fields}::text[])` : sql``}`;
 
-/** What is read of the aggregate `a`. */
-const columnsOf = (fields: readonly string[] | undefined) => sql`a.*, ${contentOf(fields)} as content,
-  (select ${spelledOwner('m')} from messages m where m.item_hash = a.item_hash) as spelling`;
+/**
+ * Aggregates put together. Any number of messages may have added to one, so it is first found out how much they hold.
+ * Throws LIST_TOO_COSTLY.
+ * @param picked their rows; `fields` of them alone
+ */
+async function putTogether(
+  db: Kysely<Schema>,
+  picked: RawBuilder<unknown>,
+  order: RawBuilder<unknown>,
+  fields?: readonly string[],
+): Promise<Aggregate[]> {
+  const { rows } = await sql<Row & { bytes: number }>`
+    with picked as materialized (${picked}),
+    weight as materialized (
+      select coalesce(sum((select sum(octet_length(e.field) + octet_length(e.value::text)) from ${fieldsOf(fields)})), 0)::bigint as bytes
+      from picked a)
+    select a.*, bytes, case when bytes <= ${ANSWER_BYTES_MAX}::bigint then (
+        select jsonb_object_agg(e.field, e.value) from ${fieldsOf(fields)}) end as content,
+      (select ${spelledOwner('m')} from messages m where m.item_hash = a.item_hash) as spelling
+    from picked a cross join weight ${order}`.execute(db);
+  checkWeight(rows[0]?.bytes ?? 0, 'aggregates');
+  return rows.map(aggregateOf);
+}
 
+/** Throws LIST_TOO_COSTLY. */
 export async function findAggregate(
   db: Kysely<Schema>,
   owner: string,
   key: string,
 ): Promise<Aggregate | undefined> {
-  const { rows } = await sql<Row>`
-    select ${columnsOf(undefined)} from aggregates a where a.owner = ${owner} and a.key = ${key}`.execute(db);
-  return rows[0] && aggregateOf(rows[0]);
+  const picked = sql`select a.* from aggregates a where a.owner = ${owner} and a.key = ${key}`;
+  return (await putTogether(db, picked, sql``))[0];
 }
 
 const where = (conditions: readonly RawBuilder<unknown>[]) =>
@@ -157,12 +177,10 @@ export async function listAggregates(
 ): Promise<{ aggregates: Aggregate[]; total: number }> {
   const read = async (on: Kysely<Schema>) => {
     const few = !filter.owners && filter.fields !== undefined && (await sumKept(on, filter)) <= FEW;
-    const { rows } = await sql<Row>`
-      select ${columnsOf(filter.fields)} from (
-        select * from (${pick(filter, page, few)}) a
-        ${orderOf(page)} limit ${page.limit} offset ${page.offset}) a
-      ${orderOf(page)}`.execute(on);
-    return { aggregates: rows.map(aggregateOf), total: await countAggregates(on, filter) };
+    const picked = sql`
+      select * from (${pick(filter, page, few)}) a ${orderOf(page)} limit ${page.limit} offset ${page.offset}`;
+    const aggregates = await putTogether(on, picked, orderOf(page), filter.fields);
+    return { aggregates, total: await countAggregates(on, filter) };
   };
   // No index has the order of first changes.
   return filter.fields || page.sortedBy || page.limit > LIMIT_UNTIMED_MAX
@@ -170,17 +188,15 @@ export async function listAggregates(
     : read(db);
 }
 
-/** An owner's aggregates by key: all of them, or those that are named. */
+/** An owner's aggregates by key: all of them, or those that are named. Throws LIST_TOO_COSTLY. */
 export async function readOwned(
   db: Kysely<Schema>,
   owner: string,
   keys: readonly string[] | undefined,
   limit: number,
 ): Promise<Aggregate[]> {
-  const { rows } = await sql<Row>`
-    select ${columnsOf(undefined)} from aggregates a
-    ${where(conditionsOf({ owners: [owner], keys }))} order by a."time" desc, a.key limit ${limit}`.execute(
-    db,
-  );
-  return rows.map(aggregateOf);
+  const order = sql`order by a."time" desc, a.key`;
+  const picked = sql`
+    select a.* from aggregates a ${where(conditionsOf({ owners: [owner], keys }))} ${order} limit ${limit}`;
+  return putTogether(db, picked, order);
 }

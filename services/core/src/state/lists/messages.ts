@@ -1,5 +1,5 @@
 import type { TimedPage } from '@skerry/database';
-import { AppError } from '@skerry/protocol';
+import { LIMITS } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -17,25 +17,21 @@ import { isEmpty, resolveFilter } from './filter.ts';
 import type { MessageFilter } from './properties.ts';
 import { allOf, type Condition } from './property.ts';
 import { withTimeLimit } from './time-limit.ts';
+import { checkWeight } from './weight.ts';
 
 /** Pages beyond this many rows are read under the time limit. */
 const DEPTH_UNLIMITED_MAX = 10_000;
 
 /** Of larger pages it is first found out how much they hold. */
-const ROWS_UNWEIGHED_MAX = 500;
-/** Text of one page. */
-const PAGE_BYTES_MAX = 64 * 1024 * 1024;
+const ROWS_UNWEIGHED_MAX = LIMITS.pageSizeMax;
 
-/** Refuses a page that would be too much to hold at once. @param picked rows `m` of messages, so many at most */
+/** Throws LIST_TOO_COSTLY. Of a content that came as a file there is no text. @param picked rows `m` of messages, so many at most */
 export async function weigh(on: Kysely<Schema>, picked: RawBuilder<unknown>, limit: number): Promise<void> {
   if (limit <= ROWS_UNWEIGHED_MAX) return;
   const { rows } = await sql<{ bytes: number }>`
-    select coalesce(sum(octet_length(m.source_text)), 0)::bigint as bytes from ${picked}`.execute(on);
-  if (rows[0]!.bytes <= PAGE_BYTES_MAX) return;
-  throw new AppError(
-    'LIST_TOO_COSTLY',
-    `this page has more than ${PAGE_BYTES_MAX / 1024 / 1024} MiB of messages; ask for fewer at a time`,
-  );
+    select coalesce(sum(coalesce(octet_length(m.source_text), octet_length(m.content::text))), 0)::bigint as bytes
+    from ${picked}`.execute(on);
+  checkWeight(rows[0]!.bytes, 'messages');
 }
 
 /** What comes after the cursor in the list's order: by time, equal times by item hash ascending. */
