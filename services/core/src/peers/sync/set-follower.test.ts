@@ -112,11 +112,21 @@ async function allLeadTo(pool: Made['pool'], name: string): Promise<boolean> {
   return names.every((one) => one === name);
 }
 
+const IN_USE = '55006';
+const createCopy = ({ url, name }: Made, copy: string) =>
+  atServer(url, `create database ${copy} template ${name} strategy file_copy`);
+
 /** The database as it is now, in the same server: what a standby has to which nothing came since. */
 async function copyOf(database: Made) {
   const copy = `${database.name}_standby`;
-  await endConnections(database);
-  await atServer(database.url, `create database ${copy} template ${database.name} strategy file_copy`);
+  // The node connects again whenever it likes, and a database that is in use is no template.
+  await until('the database is copied', async () => {
+    await endConnections(database);
+    return createCopy(database, copy).then(
+      () => true,
+      ({ code }: { code?: unknown }) => code !== IN_USE && Promise.reject(new Error(`SQLSTATE ${code}`)),
+    );
+  });
   return {
     /** It becomes the primary: connections to the other one end. */
     promote: async () => {
