@@ -18,7 +18,7 @@ import {
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import type { Progress } from '../output/progress.ts';
-import { renderBytes, renderFields } from '../output/text.ts';
+import { renderBytes, renderFields, renderFiles } from '../output/text.ts';
 import { hasDatabase, listMembers } from './members.ts';
 import { readPassphrase } from './passphrase.ts';
 import { findNode, hasFiles, type Node, type RoleOptions } from './role.ts';
@@ -86,7 +86,7 @@ async function writeTo(
   const onMember = ({ kind, sizeBytes }: Pick<BackupMember, 'kind' | 'sizeBytes'>) => {
     if (kind === 'file') state.members++;
     state.bytes += sizeBytes;
-    progress.show(`saving: ${state.members} files, ${renderBytes(state.bytes)}`);
+    progress.show(`saving: ${renderFiles(state.members)}, ${renderBytes(state.bytes)}`);
   };
   const bytes = writeBackup({ head, members, database: () => state.database, passphrase, onMember });
   await pipeline(bytes, target, { end: target !== process.stdout });
@@ -120,7 +120,7 @@ function renderMade(path: string, sizeBytes: number, { head, members, bytes, dat
   return renderFields([
     ['backup', `${path}, ${renderBytes(sizeBytes)}`],
     ['of', `${head.role}${head.address === null ? '' : ` ${head.address}`}`],
-    ['holds', `${head.holds.join(', ')}; ${members} files, ${renderBytes(bytes)}`],
+    ['holds', `${head.holds.join(', ')}; ${renderFiles(members)}, ${renderBytes(bytes)}`],
     ['events', database === null ? undefined : `up to ${database.event_cursor}`],
     ...head.absent.map((sentence) => ['not in it', sentence] as const),
   ]);

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type BackupEnd, type BackupHead, type OpenBackup, openBackup } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
-import { renderBytes, renderFields } from '../output/text.ts';
+import { renderBytes, renderFields, renderFiles } from '../output/text.ts';
 import { openInput } from './input.ts';
 import { readPassphrase } from './passphrase.ts';
 
@@ -68,7 +68,7 @@ export async function verify(context: Context, file: string, options: OpenOption
     { ...head, ...end },
     renderFields([
       ...headFields(head),
-      ['whole', `${end.members} files, ${renderBytes(end.bytes)}; every SHA-256 is right`],
+      ['whole', `${renderFiles(end.members)}, ${renderBytes(end.bytes)}; every SHA-256 is right`],
       ['events', database === null ? undefined : `up to ${database.event_cursor}`],
       [
         'messages',

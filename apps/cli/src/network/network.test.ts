@@ -43,6 +43,17 @@ test('the welcome names every door and the commands to try', () => {
   assert.ok(!text.includes('export '));
 });
 
+test('scores come after an hour, however long that is here', () => {
+  assert.match(
+    renderWelcome(FACTS, plain),
+    /score latest +\(after an hour, or within a minute with "skerry up --hour 20s"\)/,
+  );
+  assert.match(
+    renderWelcome({ ...FACTS, hourMs: 60_000 }, plain),
+    /score latest +\(after an hour, which is 1 min here\)/,
+  );
+});
+
 test('the console is what is told first', () => {
   const [first] = renderWelcome(FACTS, plain).split('\n').slice(2);
   assert.match(first!, /^ {2}console +http:\/\/localhost:4024\/ /);

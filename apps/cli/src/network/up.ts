@@ -58,7 +58,7 @@ function checkCores(cores: number): number {
 async function welcome(
   context: Context,
   devnet: Devnet,
-  dataDir: string,
+  { dataDir, hourMs }: { readonly dataDir: string; readonly hourMs: number | undefined },
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<void> {
@@ -82,6 +82,7 @@ async function welcome(
     ability,
     credit,
     otherNetwork,
+    hourMs,
   };
   if (output.json) output.result(welcomeRecord(facts), '');
   else terminal.say(renderWelcome(facts, (text) => output.paint('bold', text)));
@@ -117,7 +118,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     terminal.say(renderFarewell(0));
     return EXIT.ok;
   }
-  await welcome(context, devnet, dataDir, terminal, stop.signal);
+  await welcome(context, devnet, { dataDir, hourMs: options.hour }, terminal, stop.signal);
   terminal.say(
     devnet.chain
       ? `messages are confirmed on a chain at ${devnet.chain.url}`

@@ -2,7 +2,7 @@ import { type DaemonName, type DevnetUrls, PORTS, type PortName } from '@skerry/
 import type { AppError } from '@skerry/protocol';
 import { COMMAND_VARIABLES } from '../config.ts';
 import { LOCAL } from '../networks/store.ts';
-import { alignColumns } from '../output/text.ts';
+import { alignColumns, renderDuration } from '../output/text.ts';
 import type { Ability } from './ability.ts';
 
 export interface NetworkFacts {
@@ -21,6 +21,8 @@ export interface NetworkFacts {
   readonly otherNetwork?: string | undefined;
   /** What the credit service sells, in one line. */
   readonly credit: string;
+  /** How long an hour of measurements is, in milliseconds; a real one where left out. */
+  readonly hourMs?: number | undefined;
 }
 
 const DOMAIN = 'skerry.localhost';
@@ -87,6 +89,11 @@ function thingsToTry({ urls, ability, command }: NetworkFacts): string[] {
   return [`  ${command} file put README.md      (stored, and served by this core node)`];
 }
 
+const whenScored = ({ hourMs }: NetworkFacts) =>
+  hourMs === undefined
+    ? 'after an hour, or within a minute with "skerry up --hour 20s"'
+    : `after an hour, which is ${renderDuration(hourMs)} here`;
+
 export function renderWelcome(facts: NetworkFacts, bold: (text: string) => string): string {
   const { failures, dataDir, command } = facts;
   return [
@@ -99,7 +106,7 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
     ...exportsOf(facts),
     `  ${command} key new`,
     ...thingsToTry(facts),
-    `  ${command} score latest      (after an hour, or within a minute with "skerry up --hour 20s")`,
+    `  ${command} score latest      (${whenScored(facts)})`,
     '',
     `Press Ctrl-C to stop the network, or run "${command} down"; with --machines its virtual machines end, too.`,
     '',

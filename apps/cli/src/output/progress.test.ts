@@ -42,7 +42,7 @@ test('what goes on without a change gives signs of life where there is no termin
   using progress = startProgress(stream, 0);
   progress.show('starting');
   for (let second = 0; second < 65; second++) context.mock.timers.tick(1_000);
-  assert.deepEqual(written, ['starting\n', 'starting (30 s)\n', 'starting (1 min 0 s)\n']);
+  assert.deepEqual(written, ['starting\n', 'starting (30 s)\n', 'starting (1 min)\n']);
 });
 
 test('one line that is written over on a terminal, never wider than it, and gone at the end', () => {

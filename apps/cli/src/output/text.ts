@@ -103,11 +103,14 @@ export function renderAge(seconds: number): string {
   return 'just now';
 }
 
-/** Milliseconds as `12 s` or `3 min 20 s`. */
+/** Milliseconds as `12 s`, `3 min` or `3 min 20 s`. */
 export function renderDuration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1000);
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60];
+  return minutes === 0 ? `${rest} s` : `${minutes} min${rest === 0 ? '' : ` ${rest} s`}`;
 }
+
+export const renderFiles = (count: number) => `${count} file${count === 1 ? '' : 's'}`;
 
 const SIZE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 

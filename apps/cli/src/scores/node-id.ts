@@ -21,13 +21,18 @@ export function matchNodeId(ids: readonly string[], start: string): string {
   });
 }
 
-/** A full id as it is; the start of one among the nodes that were scored or announced themselves. */
+/** A full id as it is; the start of one among the nodes that were scored or announced themselves. Throws INVALID_HASH. */
 export async function findNodeId(
   { coreUrl, reader }: Context,
   publishers: readonly string[],
   text: string,
 ): Promise<string> {
-  if (FULL.test(text) || !START.test(text)) return parseItemHash(text);
+  if (FULL.test(text)) return parseItemHash(text);
+  if (!START.test(text))
+    throw new AppError(
+      'INVALID_HASH',
+      `${JSON.stringify(text)} is no id of a node: 64 hexadecimal digits, or the first four or more`,
+    );
   const [latest, announced] = await Promise.all([
     readLatestScores({ coreUrl }, publishers),
     readAnnouncedNodes(reader, AbortSignal.timeout(READ_TIMEOUT_MS)),
