@@ -94,3 +94,12 @@ test('a logged error says what its causes say, once', () => {
   );
   assert.match(errors[1]?.stack ?? '', /caused by: Error: no answer/);
 });
+
+test('an error among its own causes is logged, too', () => {
+  const lines: string[] = [];
+  const log = createLogger('core', 'info', { write: (line: string) => void lines.push(line) });
+  const error = new Error('around');
+  error.cause = new Error('and again', { cause: error });
+  log.error({ err: error }, 'failed');
+  assert.equal((JSON.parse(lines[0]!) as { err: Error }).err.message, 'around: and again');
+});

@@ -29,11 +29,17 @@ export function chooseLogSink(name: string, format: LogFormat | undefined): Dest
     : createLogOutput(STDOUT);
 }
 
+/** An error may be among its own causes. */
+const CAUSES_MAX = 8;
+
 /** What an error says, then what its causes say beyond that: many name their cause themselves. */
 function describeError(error: Error): string {
   let message = error.message;
-  for (let { cause } = error; cause instanceof Error; cause = cause.cause)
+  let { cause } = error;
+  for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
     if (!message.includes(cause.message)) message += `: ${cause.message}`;
+    cause = cause.cause;
+  }
   return message;
 }
 
