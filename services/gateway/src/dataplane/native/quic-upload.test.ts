@@ -32,6 +32,9 @@ const FLOWS: readonly Flow[] = [
 const instanceOf = (world: QuicWorld, { name }: Flow) =>
   name === NAME_A ? world.instanceA : world.instanceB;
 
+/** What a client's connection takes to its instance. */
+const connecting = ({ name, first, own }: Flow) => joined(hello(name, first), short(own));
+
 /** A connection whose client has answered its instance. */
 async function connect(flow: Flow, client: Datagrams, port: number, instance: Datagrams): Promise<void> {
   client.send(hello(flow.name, flow.first), port, '127.0.0.1');
@@ -78,7 +81,9 @@ describe('what clients send over QUIC', () => {
     await using client = await Datagrams.open('127.0.0.1');
     for (const flow of FLOWS) await connect(flow, client, world.ports.https, instanceOf(world, flow));
     const counted = () => world.native.stats().quic.figures.quicBytesToInstances;
-    const before = counted();
+    // The program tells its figures now and then.
+    const before = FLOWS.reduce((sum, flow) => sum + connecting(flow).length, 0);
+    await until(() => counted() === before);
     const turns = upload();
     const stray = new Uint8Array(1199).fill(0xff);
     const datagrams = turns.flatMap(({ run }, turn) => (turn === 1 ? [stray, ...run] : run));
