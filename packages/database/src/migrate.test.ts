@@ -30,10 +30,10 @@ function suite(name: string, findServer: () => Promise<string>): void {
       await using directory = await directoryOf({ '001-islands.sql': FIRST });
       await using database = await open();
       const run = { pool: database.pool, directory: directory.path, log };
-      assert.deepEqual(await migrate(run), { applied: ['001-islands.sql'] });
-      assert.deepEqual(await migrate(run), { applied: [] });
+      assert.deepEqual(await migrate(run), { applied: ['001-islands.sql'], version: 1 });
+      assert.deepEqual(await migrate(run), { applied: [], version: 1 });
       await writeFile(join(directory.path, '002-heights.sql'), SECOND);
-      assert.deepEqual(await migrate(run), { applied: ['002-heights.sql'] });
+      assert.deepEqual(await migrate(run), { applied: ['002-heights.sql'], version: 2 });
       const { rows } = await database.pool.query('select * from island');
       assert.deepEqual(rows, [{ name: 'Iona', height_m: 0 }]);
     });

@@ -24,7 +24,7 @@ const CREATE_TABLE = `
 /**
  * Brings the database to the newest migration of `directory`, each migration in one transaction of its own. May run
  * at the same time in several processes: a table lock, which every PostgreSQL has and which ends with its transaction,
- * lets one work and the others find the work done. Returns the names of what this call applied, in order.
+ * lets one work and the others find the work done. Returns the names of what this call applied, in order, and the newest version.
  *
  * Throws DATABASE_INCOMPATIBLE if an applied migration was edited or the database is newer than the code (nothing
  * is changed then), MIGRATION_FAILED if a migration cannot be applied (those before it stay).
@@ -37,7 +37,7 @@ export async function migrate({
   pool: pg.Pool;
   directory: string;
   log: Logger;
-}): Promise<{ applied: string[] }> {
+}): Promise<{ applied: string[]; version: number }> {
   const migrations = await readMigrations(directory);
   const applied: string[] = [];
   await createTable(pool);
@@ -48,7 +48,7 @@ export async function migrate({
     log.info({ migration: next.name }, 'migrated the database');
     applied.push(next.name);
   }
-  return { applied };
+  return { applied, version: migrations.at(-1)?.version ?? 0 };
 }
 
 async function applyNext(

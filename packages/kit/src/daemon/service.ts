@@ -13,6 +13,8 @@ export interface Host {
   readonly signal: AbortSignal;
   /** Another process has taken this one's place: stops the service as a signal would. */
   readonly replaced?: (why: string) => void;
+  /** The service cannot go on: stops it as a signal would, and its process ends as one does that could not start. */
+  readonly failed?: (why: Error) => void;
   /** Says what the start is busy with. While that lasts, whoever waits for the start goes on waiting. */
   readonly longStep?: (what: string) => Disposable;
 }
@@ -74,9 +76,11 @@ export function namePortSetting<C>(error: unknown, { prefix, settings }: ConfigS
   });
 }
 
-/** Whether a start fails until somebody changes something, settings or releases: then nothing starts the service again by itself. */
+/** Whether it fails until somebody changes something, settings or releases: then nothing starts the service again by itself. */
 const isForOperator = (error: unknown) =>
   error instanceof AppError && (error.kind === 'invalid' || error.code === 'DATABASE_INCOMPATIBLE');
+
+const exitCodeOf = (error: unknown) => (isForOperator(error) ? 2 : 1);
 
 function readLogFormat(text: string | undefined) {
   const format = LOG_FORMATS.find((one) => one === text);
@@ -104,6 +108,7 @@ async function serve<C>(
     process.once(signal, () => stop.abort(new AppError('SHUTTING_DOWN', `received ${signal}`)));
   followParent(() => stop.abort(new AppError('SHUTTING_DOWN', 'the parent process has exited')));
   let isReplaced = false;
+  let failure: Error | undefined;
 
   let running: RunningService;
   try {
@@ -117,14 +122,19 @@ async function serve<C>(
         isReplaced = true;
         stop.abort(new AppError('SHUTTING_DOWN', why));
       },
+      failed: (why) => {
+        failure ??= why;
+        stop.abort(new AppError('SHUTTING_DOWN', why.message));
+      },
       longStep: (what) => manager?.longStep(what) ?? { [Symbol.dispose]: () => {} },
     });
   } catch (error) {
+    if (failure) return exitCodeOf(failure);
     if (stop.signal.aborted) return 0;
-    const failure = namePortSetting(error, service.config, config);
-    log.error({ err: failure }, 'the service failed to start');
-    await manager?.status(`failed to start: ${failure instanceof Error ? failure.message : failure}`);
-    return isForOperator(error) ? 2 : 1;
+    const named = namePortSetting(error, service.config, config);
+    log.error({ err: named }, 'the service failed to start');
+    await manager?.status(`failed to start: ${named instanceof Error ? named.message : named}`);
+    return exitCodeOf(error);
   }
   log.info({ urls: running.urls }, `${service.name} is ready`);
   // A parent that ends at this word may be what the manager waits for.
@@ -133,12 +143,13 @@ async function serve<C>(
   // Node writes at the end of a process, which one that is killed never comes to: its successor would compile everything again.
   flushCompileCache();
   await stopped;
+  if (failure) log.error({ err: failure }, `${service.name} cannot go on`);
   log.info(`${service.name} is stopping`);
   // It is the process that stops, not the service: the manager would end the successor, too.
   if (!isReplaced) void manager?.stopping('stopping');
   await dispose(running, service.name, log);
   if (isReplaced && manager) await remain();
-  return 0;
+  return failure ? exitCodeOf(failure) : 0;
 }
 
 /** A parent that holds the channel open and dies takes the service with it, also after SIGKILL, unless it said LET_GO before. */

@@ -31,6 +31,8 @@ export interface MemberOptions {
   readonly isAlone?: boolean;
   /** How long others with another identity may take to be gone, in milliseconds. */
   readonly patienceMs?: number;
+  /** The newest migration that this process knows, and who is told when newer code has gone beyond it. */
+  readonly schema?: { readonly version: number; outgrown(why: AppError): void };
 }
 
 interface Other {
@@ -108,13 +110,15 @@ export class Member {
     });
   }
 
-  /** Says that this process lives, takes or keeps what it may lead, and learns who else lives. */
+  /** Says that this process lives, takes or keeps what it may lead, and learns who else lives, and whether newer code has come. */
   async beat(): Promise<void> {
-    const { db, roles, identity } = this.#options;
-    await sql`
+    const { db, roles, identity, schema } = this.#options;
+    const { rows } = await sql<{ version: number }>`
       insert into processes (id, host, pid, roles, identity)
       values (${this.id}, ${hostname()}, ${process.pid}, ${[...roles]}, ${JSON.stringify(identity)})
-      on conflict (id) do update set seen_at = clock_timestamp()`.execute(db);
+      on conflict (id) do update set seen_at = clock_timestamp()
+      returning (select max(version) from schema_migrations) as version`.execute(db);
+    if (schema && rows[0]!.version > schema.version) schema.outgrown(outgrown());
     for (const lease of this.#leases.values()) await lease.renew();
     this.#living = await db.selectFrom('processes').select('roles').where(living).execute();
   }
@@ -167,6 +171,12 @@ export class Member {
     }
   }
 }
+
+const outgrown = () =>
+  new AppError(
+    'DATABASE_INCOMPATIBLE',
+    'a newer release has migrated the database, and what this process writes may lack what that release needs: install it here, too (docs/roles.md)',
+  );
 
 /** Where to look for what differs. */
 const KEPT_IN: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +21,7 @@ async function place() {
   const started: NodeProcess[] = [];
   return {
     home,
+    database,
     /** A process with these roles; on one data directory unless said otherwise. */
     async start(roles: string, settings: Readonly<Record<string, string>> = {}, at = home) {
       const node = await startNode(at, database.url, {
@@ -96,7 +98,7 @@ describe('roles of processes on one database', () => {
   });
 
   // 6 CPU seconds.
-  test('a process with other keys is refused, and told which ones; with the keys and the files of the first it serves both', async () => {
+  test('a process with other keys is refused, and told which ones; with the keys and the files of the first it serves both', async (t) => {
     await using where = await place();
     const one = await where.start('answer,write');
     const elsewhere = join(where.home, 'elsewhere');
@@ -115,5 +117,19 @@ describe('roles of processes on one database', () => {
       ),
     );
     assert.equal(info[0], info[1]);
+
+    await t.test(
+      'when a newer release migrates the database both end, and are not to be started again',
+      async () => {
+        const ends = [one, two].map(({ child }) => once(child, 'exit'));
+        await where.database.pool.query(
+          `insert into schema_migrations (version, name, checksum) values (9999, '9999-newer.sql', '')`,
+        );
+        assert.deepEqual(await Promise.all(ends), [
+          [2, null],
+          [2, null],
+        ]);
+      },
+    );
   });
 });
