@@ -1,3 +1,4 @@
+import { prepared } from '@skerry/database';
 import { aggregateSubject, SECURITY_KEY } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { Effect, hashOf, made, type Step, undone, type Writing } from '../effect.ts';
@@ -56,7 +57,7 @@ async function addHeads({ trx }: Writing, fresh: readonly ElementStep[]): Promis
     earliest.set(subject, Math.min(earliest.get(subject) ?? Infinity, step.message.time));
   }
   const headRows = [...heads];
-  await sql`
+  await sql`${prepared()}
     insert into aggregates (owner, key, created, "time", item_hash)
     select * from unnest(
       ${headRows.map(([, { owner }]) => owner)}::text[], ${headRows.map(([, { data }]) => data.key)}::text[],
@@ -76,7 +77,7 @@ async function addFields({ trx }: Writing, fresh: readonly ElementStep[]): Promi
     Object.entries(step.data.content).map(([field, value]) => ({ step, field, value })),
   );
   if (rows.length === 0) return;
-  await sql`
+  await sql`${prepared()}
     with given as materialized (
       select * from unnest(
         ${rows.map(({ step }) => step.owner)}::text[], ${rows.map(({ step }) => step.data.key)}::text[],
