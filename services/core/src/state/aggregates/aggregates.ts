@@ -1,4 +1,4 @@
-import type { Page } from '@skerry/database';
+import { type Page, prepared } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
@@ -76,14 +76,15 @@ const fieldsOf = (fields: readonly string[] | undefined) => sql`aggregate_entrie
  * Aggregates put together. Any number of messages may have added to one, so it is first found out how much they hold.
  * Throws LIST_TOO_COSTLY.
  * @param picked their rows; `fields` of them alone
+ * @param begin what the statement begins with
  */
 async function putTogether(
   db: Kysely<Schema>,
   picked: RawBuilder<unknown>,
   order: RawBuilder<unknown>,
-  fields?: readonly string[],
+  { fields, begin = sql`` }: { fields?: readonly string[] | undefined; begin?: RawBuilder<unknown> } = {},
 ): Promise<Aggregate[]> {
-  const { rows } = await sql<Row & { bytes: number }>`
+  const { rows } = await sql<Row & { bytes: number }>`${begin}
     with picked as materialized (${picked}),
     weight as materialized (
       select coalesce(sum((select sum(octet_length(e.field) + octet_length(e.value::text)) from ${fieldsOf(fields)})), 0)::bigint as bytes
@@ -103,7 +104,7 @@ export async function findAggregate(
   key: string,
 ): Promise<Aggregate | undefined> {
   const picked = sql`select a.* from aggregates a where a.owner = ${owner} and a.key = ${key}`;
-  return (await putTogether(db, picked, sql``))[0];
+  return (await putTogether(db, picked, sql``, { begin: prepared() }))[0];
 }
 
 const where = (conditions: readonly RawBuilder<unknown>[]) =>
@@ -179,7 +180,7 @@ export async function listAggregates(
     const few = !filter.owners && filter.fields !== undefined && (await sumKept(on, filter)) <= FEW;
     const picked = sql`
       select * from (${pick(filter, page, few)}) a ${orderOf(page)} limit ${page.limit} offset ${page.offset}`;
-    const aggregates = await putTogether(on, picked, orderOf(page), filter.fields);
+    const aggregates = await putTogether(on, picked, orderOf(page), { fields: filter.fields });
     return { aggregates, total: await countAggregates(on, filter) };
   };
   // No index has the order of first changes.
