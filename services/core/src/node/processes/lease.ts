@@ -15,16 +15,19 @@ export class Lease {
   readonly #db: Kysely<Schema>;
   readonly #name: string;
   readonly #holder: string;
+  readonly #isAlone: boolean;
   #held: AbortController | undefined;
   #expiry: NodeJS.Timeout | undefined;
   #waiting: (() => void)[] = [];
   /** Not taken before, by this machine's uptime. */
   #restsUntilMs = 0;
 
-  constructor(db: Kysely<Schema>, name: string, holder: string) {
+  /** @param isAlone nobody else can use the database, so nobody leads where this process is late */
+  constructor(db: Kysely<Schema>, name: string, holder: string, isAlone = false) {
     this.#db = db;
     this.#name = name;
     this.#holder = holder;
+    this.#isAlone = isAlone;
   }
 
   /** Ends when this process leads no more, with an AbortError that says why; undefined where it does not lead. */
@@ -42,11 +45,8 @@ export class Lease {
       on conflict (name) do update set holder = excluded.holder, until = excluded.until
       where leases.holder = excluded.holder or leases.until < clock_timestamp()
       returning holder`.execute(this.#db);
-    const leftMs = askedMs + LEASE_MS - MARGIN_MS - performance.now();
     if (rows.length === 0) return this.#lose('another process leads');
-    if (leftMs <= 0) return this.#lose(NOT_RENEWED);
-    clearTimeout(this.#expiry);
-    this.#expiry = setTimeout(() => this.#lose(NOT_RENEWED), leftMs).unref();
+    if (!this.#isAlone && !this.#mayLeadSince(askedMs)) return this.#lose(NOT_RENEWED);
     if (this.#held) return;
     this.#held = new AbortController();
     for (const tell of this.#waiting.splice(0)) tell();
@@ -68,6 +68,14 @@ export class Lease {
     this.#restsUntilMs = performance.now() + restMs;
     this.#lose('its work cannot be done');
     await sql`delete from leases where name = ${this.#name} and holder = ${this.#holder}`.execute(this.#db);
+  }
+
+  /** Whether the lease holds, counted from the moment when it was asked for; then it is lost when its time is over. */
+  #mayLeadSince(askedMs: number): boolean {
+    const leftMs = askedMs + LEASE_MS - MARGIN_MS - performance.now();
+    clearTimeout(this.#expiry);
+    if (leftMs > 0) this.#expiry = setTimeout(() => this.#lose(NOT_RENEWED), leftMs).unref();
+    return leftMs > 0;
   }
 
   #lose(why: string): void {

@@ -93,6 +93,20 @@ describe('processes of one node', () => {
     assert.equal(next.leads('write'), true);
   });
 
+  test('who is late leads no more where others may, and goes on where nobody else can be', async (t) => {
+    await using where = await place();
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const shared = await where.join();
+    assert.equal(shared.leads('write'), true);
+    t.mock.timers.tick(4_000);
+    assert.equal(shared.leads('write'), false);
+    const { db, stop } = where;
+    const options = { db, roles: ROLES, identity: KEYS, isAlone: true, log, signal: stop.signal };
+    const alone = await Member.join(options);
+    t.mock.timers.tick(4_000);
+    assert.equal(alone.leads('write'), true);
+  });
+
   test('of two that start at the same moment with different keys one serves', async () => {
     await using where = await place();
     const ends = await Promise.allSettled([where.join(), where.join(ROLES, { ...KEYS, node: 'x' })]);

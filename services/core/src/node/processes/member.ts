@@ -57,7 +57,8 @@ export class Member {
   private constructor(options: MemberOptions) {
     this.#options = options;
     const led = LED_ROLES.filter((role) => options.roles.includes(role));
-    this.#leases = new Map(led.map((role) => [role, new Lease(options.db, role, this.id)]));
+    const { db, isAlone } = options;
+    this.#leases = new Map(led.map((role) => [role, new Lease(db, role, this.id, isAlone)]));
   }
 
   /**
