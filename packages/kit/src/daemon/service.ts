@@ -123,7 +123,9 @@ async function serve<C>(
         stop.abort(new AppError('SHUTTING_DOWN', why));
       },
       failed: (why) => {
-        failure ??= why;
+        if (failure) return;
+        failure = why;
+        log.error({ err: why }, `${service.name} cannot go on`);
         stop.abort(new AppError('SHUTTING_DOWN', why.message));
       },
       longStep: (what) => manager?.longStep(what) ?? { [Symbol.dispose]: () => {} },
@@ -143,7 +145,6 @@ async function serve<C>(
   // Node writes at the end of a process, which one that is killed never comes to: its successor would compile everything again.
   flushCompileCache();
   await stopped;
-  if (failure) log.error({ err: failure }, `${service.name} cannot go on`);
   log.info(`${service.name} is stopping`);
   // It is the process that stops, not the service: the manager would end the successor, too.
   if (!isReplaced) void manager?.stopping('stopping');
