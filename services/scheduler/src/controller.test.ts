@@ -32,6 +32,7 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     onChange: (nodeId) => controller.onHealth(nodeId),
     now: () => nowMs,
     signal: stop.signal,
+    againMs: 0,
     log,
   });
   const controller: Controller = new Controller({

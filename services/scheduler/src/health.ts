@@ -1,4 +1,4 @@
-import { backoffMs, type Logger, Slots } from '@skerry/kit';
+import { backoffMs, type Logger, pause, Slots } from '@skerry/kit';
 import type { Fault, Findings } from './probe.ts';
 import type { Node } from './view.ts';
 
@@ -16,12 +16,16 @@ export interface HealthOptions {
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /** Between a probe that failed and the one that decides. */
+  readonly againMs?: number;
 }
 
 const PROBES_IN_FLIGHT_MAX = 64;
+/** One answer that is late or lost, as on a machine that is busy for a moment, says nothing of a node. */
+const AGAIN_MS = 500;
 /** A prefix that was proved is asked for again so often. */
 const PREFIX_FRESH_MS = 60_000;
-/** What never proved anything is asked ever less often: its URL may be that of somebody who has nothing to do with it. */
+/** A stranger that never proved anything is asked ever less often: its URL may be that of somebody who has nothing to do with it. */
 const UNPROVED_BASE_MS = 10_000;
 const UNPROVED_MAX_MS = 600_000;
 
@@ -132,16 +136,25 @@ export class Health {
     for (const [prefix, nodeId] of this.#holders) if (!nodes.has(nodeId)) this.#holders.delete(prefix);
   }
 
+  /** Whether a node is known to be there, by what it proved or by the operator's word. */
+  #isKnownToBe(node: Node): boolean {
+    return this.#known.get(node.nodeId)?.isKeyProved === true || this.#options.isListed(node);
+  }
+
   async #probe(node: Node): Promise<void> {
-    const { probe, asksPrefix, now, signal, log } = this.#options;
+    const { probe, asksPrefix, now, signal, log, againMs = AGAIN_MS } = this.#options;
     if (signal.aborted) return;
     const known = this.#known.get(node.nodeId);
     const isFresh =
       known?.place === placeOf(node) &&
       known.prefixFault === null &&
       now() - known.prefixProvedMs < PREFIX_FRESH_MS;
+    const ask = () => probe(node, asksPrefix(node) && !isFresh, signal);
     try {
-      this.#learn(node, await probe(node, asksPrefix(node) && !isFresh, signal));
+      let findings = await ask();
+      const isNews = findings.key !== null && known?.outage === undefined && this.#isKnownToBe(node);
+      if (isNews && (await pause(againMs, signal))) findings = await ask();
+      this.#learn(node, findings);
     } catch (error) {
       if (!signal.aborted) log.error({ err: error, node_id: node.nodeId }, 'a probe failed');
     }
@@ -182,7 +195,7 @@ export class Health {
       return;
     }
     // A stranger that never proved anything is no news: whoever announces writes no lines of this log.
-    const level = next.isKeyProved || this.#options.isListed(node) ? 'warn' : 'debug';
+    const level = this.#isKnownToBe(node) ? 'warn' : 'debug';
     if (!before)
       log[level](
         { node_id: nodeId, url, failure: key.message },
@@ -190,7 +203,8 @@ export class Health {
       );
     next.outage = { sinceMs: before?.sinceMs ?? now(), failure: key.message, isSilent: key.isSilent };
     next.failures++;
-    if (!next.isKeyProved) next.retryMs = now() + backoffMs(next.failures, UNPROVED_BASE_MS, UNPROVED_MAX_MS);
+    if (!this.#isKnownToBe(node))
+      next.retryMs = now() + backoffMs(next.failures, UNPROVED_BASE_MS, UNPROVED_MAX_MS);
   }
 
   /** The one that had the prefix before has it no more. */

@@ -64,12 +64,12 @@ test('everything else is out of reach, and says why where the operator listed it
   assert.match((await probeNode(node, false, told)).key?.message ?? 'in reach', /ECONNREFUSED/);
 });
 
-function createHealth(answers: Map<string, Findings>, isListed = true) {
+function createHealth(answer: (nodeId: string) => Findings | undefined, isListed = true) {
   const seen = { probes: 0, changes: 0, nowMs: 7, warnings: 0 };
   const health = new Health({
     probe: async ({ nodeId }) => {
       seen.probes++;
-      return answers.get(nodeId) ?? PROVED;
+      return answer(nodeId) ?? PROVED;
     },
     isAsked: () => true,
     isListed: () => isListed,
@@ -77,6 +77,7 @@ function createHealth(answers: Map<string, Findings>, isListed = true) {
     onChange: () => seen.changes++,
     now: () => seen.nowMs,
     signal: never,
+    againMs: 0,
     log: { debug() {}, info() {}, warn: () => seen.warnings++ } as unknown as Logger,
   });
   return { health, seen };
@@ -84,7 +85,7 @@ function createHealth(answers: Map<string, Findings>, isListed = true) {
 
 test('health tells of changes only, and probes a node once at a time', async () => {
   const answers = new Map<string, Findings>();
-  const { health, seen } = createHealth(answers);
+  const { health, seen } = createHealth((nodeId) => answers.get(nodeId));
   const nodes = Array.from({ length: 200 }, (_, index) => nodeAt(index, size(1, 1, 1)));
   const [first] = nodes;
   await Promise.all([health.probeAll(nodes), health.probe(first!)]);
@@ -113,12 +114,9 @@ test('H3: who announces nodes that prove nothing writes no lines of the log', as
   const node = nodeAt(1, size(1, 1, 1));
   const silent: Findings = { key: { message: 'no answer', isSilent: true }, prefix: undefined };
   const warningsOf = async (isListed: boolean, ...found: Findings[]) => {
-    const answers = new Map<string, Findings>();
-    const { health, seen } = createHealth(answers, isListed);
-    for (const findings of found) {
-      answers.set(node.nodeId, findings);
-      await health.probe(node);
-    }
+    let findings = PROVED;
+    const { health, seen } = createHealth(() => findings, isListed);
+    for (findings of found) await health.probe(node);
     return seen.warnings;
   };
   assert.equal(await warningsOf(false, silent), 0);
@@ -126,11 +124,31 @@ test('H3: who announces nodes that prove nothing writes no lines of the log', as
   assert.equal(await warningsOf(false, PROVED, silent), 1, 'and of one that was there');
 });
 
-test('what never proved its key is asked ever less often', async () => {
+test('one answer that is lost says nothing of a node that was there, or that the operator lists', async () => {
   const node = nodeAt(1, size(1, 1, 1));
-  const { health, seen } = createHealth(
-    new Map([[node.nodeId, { key: { message: 'no', isSilent: true }, prefix: undefined }]]),
-  );
+  const lost: Findings = { key: { message: 'no answer', isSilent: true }, prefix: undefined };
+  const outageAfter = async (isListed: boolean, ...found: Findings[]) => {
+    const { health, seen } = createHealth(() => found.shift() ?? PROVED, isListed);
+    while (found.length > 0) await health.probe(node);
+    return [health.outageOf(node.nodeId)?.failure, seen.changes];
+  };
+  assert.deepEqual(await outageAfter(true, lost), [undefined, 1]);
+  assert.deepEqual(await outageAfter(true, lost, lost), ['no answer', 1]);
+  assert.deepEqual(await outageAfter(false, PROVED, lost), [undefined, 1]);
+  assert.deepEqual(await outageAfter(false, PROVED, lost, lost), ['no answer', 2]);
+  assert.deepEqual(await outageAfter(false, lost), ['no answer', 1], 'a stranger is asked once');
+});
+
+test('what never proved its key is asked ever less often, unless the operator lists it', async () => {
+  const node = nodeAt(1, size(1, 1, 1));
+  const silent: Findings = { key: { message: 'no', isSilent: true }, prefix: undefined };
+  const listed = createHealth(() => silent);
+  for (const nowMs of [0, 10_000, 20_000]) {
+    listed.seen.nowMs = nowMs;
+    await listed.health.probe(node);
+  }
+  assert.equal(listed.seen.probes, 4);
+  const { health, seen } = createHealth(() => silent, false);
   for (let second = 0; second < 3_600; second += 10) {
     seen.nowMs = second * 1000;
     await health.probe(node);

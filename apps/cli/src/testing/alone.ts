@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SKERRY } from './shell.ts';
 
 /** Of what a scenario prints, so many lines are told again where it fails. */
-const LAST_LINES = 16;
+const LAST_LINES = 40;
 /** What it has printed arrives within this time, also where a daemon that was left behind has its pipes. */
 const DRAIN_MS = 1_000;
 
