@@ -51,6 +51,9 @@ const fetchable = (decided: readonly Decided[], fits: (one: Decided) => boolean)
   ),
 ];
 
+/** All who write wait while it is found which message of a batch takes too long; that one alone has the session's limit. */
+const SHARED_STATEMENT_MS = 10_000;
+
 const UNCHANGED = { moreInLine: false, moves: [], row: undefined, fresh: new Set<string>() } as const;
 
 /**
@@ -64,7 +67,7 @@ export async function applyBatch(
   nowMs: number,
 ): Promise<Applied> {
   const { trx } = writer;
-  const standing = await lockEvents(trx);
+  const standing = await lockEvents(trx, batch.length > 1 ? SHARED_STATEMENT_MS : undefined);
   const kept = await loadKept(trx, batch);
   const { candidates, restated, steps } = await restate(writer, batch, kept.known);
   const earlier = await writeSteps(writer, steps, schedulers, nowMs);

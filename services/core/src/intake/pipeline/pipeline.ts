@@ -19,15 +19,16 @@ import type { Committed } from './statement.ts';
 const MAX_QUEUED = 10_000;
 /** Messages in one transaction. */
 const MAX_BATCH = 2_000;
+/** A batch that fails is tried again in so many parts, and each that fails again: few steps lead to one message of thousands. */
+const PARTS = 8;
 /**
  * After a batch of several messages the next one waits so long for more of them, unless so many wait already. A commit costs
  * more than a message does: in a crowd half the commits leave the processor to those who read.
  */
 const GATHER_MS = 8;
 const GATHERED_ENOUGH = 64;
-/** While the database fails and nobody waits for an answer, the line is tried again after this at most. */
+/** While the database fails and nobody waits for an answer, the line rests for so long at most and at least. */
 const RETRY_MAX_MS = 10_000;
-/** The shortest of those rests. */
 const RETRY_MIN_MS = 1_000;
 /** Messages in line whose content could not be read rest by themselves; with so many the whole line rests. */
 const UNREADABLE = { knownMax: 10_000, maxMs: 30_000 } as const;
@@ -85,6 +86,8 @@ export class Pipeline {
   #writingSinceMs: number | undefined;
   readonly #reserve: DiskReserve;
   readonly #failures: Failures | undefined;
+  /** Messages of the line that are decided at once: fewer after a failure, until it is found whose it is. */
+  #lineLimit = MAX_BATCH;
   /** Nothing is asked of the line before, by whoever writes. */
   #lineRestsUntilMs = 0;
   /** Messages in line whose content cannot be read now, or that take too long. */
@@ -290,8 +293,8 @@ export class Pipeline {
   }
 
   /**
-   * One message that the database refuses, or that takes it too long, must not take its neighbours down: halves find it in few
-   * steps. What fails because the database is away fails as a whole.
+   * One message that the database refuses, or that takes it too long, must not take its neighbours down. What fails because
+   * the database is away fails as a whole.
    */
   async #writeApart(batch: readonly Waiting[], error: unknown): Promise<boolean> {
     const failure = asDatabaseError(error);
@@ -300,15 +303,17 @@ export class Pipeline {
       for (const one of batch) one.reject(failure ?? error);
       return !isAway;
     }
-    const middle = batch.length >> 1;
-    const rest = batch.slice(middle);
-    if (await this.#write(batch.slice(0, middle))) return this.#write(rest);
-    for (const one of rest) one.reject(databaseAway());
-    return false;
+    const size = Math.ceil(batch.length / PARTS);
+    for (let end = size; end - size < batch.length; end += size) {
+      if (await this.#write(batch.slice(end - size, end))) continue;
+      for (const one of batch.slice(end)) one.reject(databaseAway());
+      return false;
+    }
+    return true;
   }
 
   /** Decides the first in line. False: the database is away, and the line waits. */
-  async #decideLine(limit = MAX_BATCH): Promise<boolean> {
+  async #decideLine(): Promise<boolean> {
     const { db, write, schedulers, now } = this.#options;
     let hashes: readonly string[] = [];
     try {
@@ -319,7 +324,7 @@ export class Pipeline {
       }
       // Whoever puts something in line while it is read says so again.
       this.#line = false;
-      const stored = await readLine(db, limit, resting);
+      const stored = await readLine(db, this.#lineLimit, resting);
       hashes = stored.hashes;
       if (hashes.length === 0) {
         this.#failures?.clear();
@@ -338,6 +343,7 @@ export class Pipeline {
       for (const hash of hashes) this.#resting.end(hash);
       this.#tell(applied);
       this.#tellCommitted(applied, []);
+      this.#lineLimit = Math.min(2 * this.#lineLimit, MAX_BATCH);
       this.#failures?.clear();
       return true;
     } catch (error) {
@@ -346,8 +352,10 @@ export class Pipeline {
         this.#restLine(this.#failures?.note(error) ?? RETRY_MIN_MS);
         return false;
       }
-      // Halves find the one that cannot be decided.
-      if (hashes.length > 1) return this.#decideLine(hashes.length >> 1);
+      if (hashes.length > 1) {
+        this.#lineLimit = Math.ceil(hashes.length / PARTS);
+        return this.#decideLine();
+      }
       return isTooLong(error) ? this.#letRest(hashes[0]!, error) : this.#leaveLine(hashes, error);
     }
   }

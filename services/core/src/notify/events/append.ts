@@ -10,6 +10,10 @@ export type EventDraft = Readonly<Draft<NetworkEvent>>;
 /** All who write wait for whoever holds the lock: the server takes it by itself from a process that is frozen between two statements. */
 const HOLD = sql`set_config('idle_in_transaction_session_timeout', ${sql.lit(String(HOLD_IDLE_MS))}, true)`;
 
+/** Set by whoever has the lock already: what others take before it is not their statements' time. */
+const limit = (statementMs: number | undefined) => sql`set_config('statement_timeout',
+  coalesce(${statementMs === undefined ? null : String(statementMs)}::text, current_setting('statement_timeout')), true)`;
+
 /** Where all that is written stands, as of whoever holds the lock. */
 export interface Standing {
   /** The number of the last event; 0 before the first. */
@@ -22,10 +26,11 @@ export interface Standing {
  * Takes the one row that numbers events, until the transaction ends. A plain sequence would let a reader see number 8 while
  * the transaction of number 7 is still open, and miss 7 for ever. Rows that are locked are read as the one before left
  * them; another table in the same statement would be read as of before the wait.
+ * @param statementMs what each later statement of the transaction may take, where it is not what the session says
  */
-export async function lockEvents(trx: Transaction<Schema>): Promise<Standing> {
+export async function lockEvents(trx: Transaction<Schema>, statementMs?: number): Promise<Standing> {
   const { rows } = await sql<{ last_seq: number; count: number; sum: string }>`${prepared()}
-    select last_seq, d.count, d.sum, ${HOLD} from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
+    select last_seq, d.count, d.sum, ${HOLD}, ${limit(statementMs)} from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
     for update`.execute(trx);
   const { last_seq, count, sum } = rows[0]!;
   return { lastSeq: last_seq, digest: { count, digest: sum } };
