@@ -4,7 +4,6 @@ import { createSigner, type Signer } from '@skerry/client';
 import { createWrite, type Database, type DiskReserve, type Standby } from '@skerry/database';
 import { type Indexer, watchIndexer } from '@skerry/indexer';
 import {
-  cached,
   createAsker,
   createClientOf,
   createReach,
@@ -49,7 +48,7 @@ import { askTrust } from './peers/trust/ask.ts';
 import { enforcementOf, orderedAddresses } from './peers/trust/decide.ts';
 import { type GivenTrust, Trust } from './peers/trust/trust.ts';
 import { deriveCredits } from './state/credits/derive.ts';
-import { readRunners } from './state/programs/runners.ts';
+import { openRunners } from './state/programs/runners.ts';
 import { createContentReader } from './store/content-reader.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import type { Claims } from './store/files/claims.ts';
@@ -98,9 +97,6 @@ export interface Ground {
   /** Whether this process does what one alone does; so where left out. */
   readonly isLeading?: () => boolean;
 }
-
-/** A change of the list of runners is seen within this time. */
-const RUNNERS_MS = 1_000;
 
 const NODE_KEY_FILE = 'node.key';
 const SEALING_KEY_FILE = 'sealing.key';
@@ -351,7 +347,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
     /** Makes what is stored that of those who are trusted now; resolves when nothing is left. */
     deriveTrust: (until: AbortSignal = signal) => trust.derive({ pipeline, readContentFile }, until),
-    listRunners: cached(RUNNERS_MS, () => readRunners(db, schedulers)),
+    ...openRunners(db, schedulers),
     forwarding: openForwarding(config, signal),
     health: createHealth({
       ...{ db, pipeline, sync: sync.syncer, trust, reserve, signal, log },
@@ -374,24 +370,12 @@ export const identityOf = (
 /** What the routes may use. */
 export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms {
   const { db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness } = rooms;
-  const {
-    nodeAddress,
-    proveKey,
-    trust,
-    indexer,
-    ipfs,
-    listRunners,
-    forwarding,
-    sync,
-    now,
-    signal,
-    settings,
-  } = rooms;
-  const { pipeline, reads } = rooms;
+  const { nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings } = rooms;
+  const { pipeline, reads, listRunners, listRunnersNow } = rooms;
   return {
     ...{ db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness },
-    ...{ nodeAddress, proveKey, trust, indexer, ipfs, listRunners, forwarding, sync, now, signal, settings },
-    ...{ network, reads },
+    ...{ nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings },
+    ...{ network, reads, listRunners, listRunnersNow },
     lastEvent: () => Math.max(pipeline.lastEvent, events.seen),
   };
 }

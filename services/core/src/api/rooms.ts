@@ -51,8 +51,9 @@ export interface Rooms {
   readonly trust: Trust;
   readonly indexer: Indexer;
   readonly ipfs: IpfsFiles;
-  /** The compute nodes that programs are sent to. */
+  /** The compute nodes that programs are sent to, as they were a second ago at most. */
   readonly listRunners: () => Promise<readonly Runner[]>;
+  readonly listRunnersNow: () => Promise<readonly Runner[]>;
   /** How they are asked. */
   readonly forwarding: Omit<ForwardOptions, 'caller'>;
   readonly sync: Sync;

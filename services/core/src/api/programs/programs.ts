@@ -3,7 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import { cached, type Handlers } from '@skerry/kit';
 import { parseMessageHash } from '@skerry/protocol';
 import type { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
-import { getProgram, listStanding, listTriggered } from '../../state/programs/programs.ts';
+import {
+  getProgram,
+  listStanding,
+  listTriggered,
+  type StoredProgram,
+} from '../../state/programs/programs.ts';
 import { answerOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
 import { Assignments } from './assign.ts';
@@ -20,17 +25,20 @@ const HEADERS = {
   'net-program-outcome': 'answered',
 };
 
+type ProgramRooms = Pick<
+  Rooms,
+  'db' | 'intake' | 'events' | 'listRunners' | 'listRunnersNow' | 'forwarding' | 'clientOf'
+>;
+
+/** Nobody is told from memory that no node runs a program: whoever waits for the first one comes a moment after it. */
+async function findRunners({ listRunners, listRunnersNow }: ProgramRooms, stored: StoredProgram) {
+  const known = orderRunners(await listRunners(), stored);
+  return known.length > 0 ? known : orderRunners(await listRunnersNow(), stored);
+}
+
 /** Programs: keep and run (specification, "Programs"). */
-export function programHandlers({
-  db,
-  intake,
-  events,
-  listRunners,
-  forwarding,
-  clientOf,
-}: Pick<Rooms, 'db' | 'intake' | 'events' | 'listRunners' | 'forwarding' | 'clientOf'>): Handlers<
-  typeof PROGRAMS_API
-> {
+export function programHandlers(rooms: ProgramRooms): Handlers<typeof PROGRAMS_API> {
+  const { db, intake, events, listRunners, forwarding, clientOf } = rooms;
   // Compute nodes are told callers apart, and nothing else of them.
   const key = randomBytes(CALLER_BYTES);
   const callerOf = (request: IncomingMessage) =>
@@ -62,13 +70,13 @@ export function programHandlers({
     },
     async listProgramRunners({ params }) {
       const stored = await getProgram(db, parseMessageHash(params.program_hash).hash);
-      const runners = orderRunners(await listRunners(), stored);
+      const runners = await findRunners(rooms, stored);
       return { runners: runners.map(({ runtimes: _, ...runner }) => runner) };
     },
     async runProgram({ params, body, request, reply }) {
       const { hash } = parseMessageHash(params.program_hash);
       const stored = await getProgram(db, hash);
-      const output = await forwardRun(await listRunners(), stored, body.variables ?? {}, {
+      const output = await forwardRun(await findRunners(rooms, stored), stored, body.variables ?? {}, {
         ...forwarding,
         caller: callerOf(request.raw),
       });

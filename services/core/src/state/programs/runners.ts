@@ -1,9 +1,12 @@
+import { cached } from '@skerry/kit';
 import { NETWORK_POST, parseRunnersContent, type Runner, type RunnersContent } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
 /** Of one scheduler, this many of its latest lists are looked at: two can fall within a second, the resolution of a message's time. */
 const LISTS_LOOKED_AT = 8;
+/** Every compute node asks again and again: for them the list is kept so long. */
+const KEPT_MS = 1_000;
 
 function latestOf(lists: readonly RunnersContent[]): RunnersContent | undefined {
   return lists.toSorted((a, b) => a.decided_at_ms - b.decided_at_ms).at(-1);
@@ -29,4 +32,10 @@ export async function readRunners(db: Kysely<Schema>, schedulers: ReadonlySet<st
     for (const runner of latestOf(lists)?.runners ?? []) runners.set(runner.node_id, runner);
   }
   return [...runners.values()];
+}
+
+/** The list as it was a second ago at most, and as it is now. */
+export function openRunners(db: Kysely<Schema>, schedulers: ReadonlySet<string>) {
+  const listRunnersNow = () => readRunners(db, schedulers);
+  return { listRunners: cached(KEPT_MS, listRunnersNow), listRunnersNow };
 }

@@ -97,6 +97,23 @@ describe('runs of programs', () => {
     );
   });
 
+  test('a node counts at once where there was none, although a compute node asked a moment before', async () => {
+    await using core = await createTestCore();
+    const program = await createProgram(core);
+    const listRunnersOf = async () => {
+      const { body } = await core.get(`/programs/${program}/runners`);
+      return body.runners.map((one: Runner) => one.node_address);
+    };
+    await core.get(`/programs/assigned/${nodeIdOf(signers.node.address)}`);
+    assert.deepEqual(await listRunnersOf(), []);
+    await tellRunners(core, signers.scheduler, [runnerOf(signers.node, ['python3'])], 1);
+    assert.deepEqual(await listRunnersOf(), []);
+    await tellRunners(core, signers.scheduler, [runnerOf(signers.node)], 2);
+    assert.deepEqual(await listRunnersOf(), [signers.node.address]);
+    const { body } = await core.post(`/run/${program}`, '{}');
+    assert.match(body.error, /ECONNREFUSED/, 'the node is asked');
+  });
+
   test('malformed words are refused', async () => {
     await using core = await createTestCore();
     for (const runs of [
