@@ -58,6 +58,14 @@ interface Known {
   retryMs: number;
 }
 
+/** A probe that is under way. */
+interface Running {
+  readonly node: Node;
+  readonly done: Promise<void>;
+  /** Where the node has said since that it is, where that is somewhere else. */
+  next: Node | undefined;
+}
+
 const NOT_YET = 'the node has not been asked for it yet';
 const UNKNOWN: Proof = { isKeyProved: false, prefix: null, prefixFault: NOT_YET };
 
@@ -88,7 +96,7 @@ export class Health {
   readonly #known = new Map<string, Known>();
   /** Who proved a prefix last. An address answers with one key at a time, so it has the prefix. */
   readonly #holders = new Map<string, string>();
-  readonly #running = new Map<string, Promise<void>>();
+  readonly #running = new Map<string, Running>();
 
   constructor(options: HealthOptions) {
     this.#options = options;
@@ -120,10 +128,20 @@ export class Health {
     const known = this.#known.get(node.nodeId);
     if (!isAsked(node) || (known?.place === placeOf(node) && known.retryMs > now())) return Promise.resolve();
     const running = this.#running.get(node.nodeId);
-    if (running) return running;
-    const started = this.#slots.run(() => this.#probe(node)).finally(() => this.#running.delete(node.nodeId));
-    this.#running.set(node.nodeId, started);
-    return started;
+    if (running) {
+      if (placeOf(node) !== placeOf(running.node)) running.next = node;
+      return running.done;
+    }
+    const done = this.#slots.run(() => this.#probe(node)).finally(() => this.#onProbed(node));
+    this.#running.set(node.nodeId, { node, done, next: undefined });
+    return done;
+  }
+
+  /** What was asked says nothing of where the node says that it is since. Nobody waits for that: it could move without end. */
+  #onProbed({ nodeId }: Node): void {
+    const next = this.#running.get(nodeId)?.next;
+    this.#running.delete(nodeId);
+    if (next) void this.probe(next);
   }
 
   async probeAll(nodes: Iterable<Node>): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { test } from 'node:test';
-import { createAsker, createReach, type Logger } from '@skerry/kit';
+import { createAsker, createLogger, createReach, type Logger } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { Health } from './health.ts';
 import { nodeAt, size } from './planning/testing/setup.ts';
@@ -137,6 +137,34 @@ test('one answer that is lost says nothing of a node that was there, or that the
   assert.deepEqual(await outageAfter(false, PROVED, lost), [undefined, 1]);
   assert.deepEqual(await outageAfter(false, PROVED, lost, lost), ['no answer', 2]);
   assert.deepEqual(await outageAfter(false, lost), ['no answer', 1], 'a stranger is asked once');
+});
+
+test('a node that says that it moved while it is asked is asked again where it is', async () => {
+  const before = nodeAt(1, size(1, 1, 1));
+  const node = { ...before, url: 'http://moved.test' };
+  const asked: string[] = [];
+  const late = Promise.withResolvers<Findings>();
+  const proved = Promise.withResolvers<void>();
+  const health: Health = new Health({
+    probe: async ({ url }) => {
+      asked.push(url);
+      return url === node.url ? PROVED : late.promise;
+    },
+    isAsked: () => true,
+    isListed: () => false,
+    asksPrefix: () => true,
+    onChange: () => health.proofOf(node).isKeyProved && proved.resolve(),
+    now: () => 7,
+    signal: never,
+    log: createLogger('test', 'silent'),
+  });
+  const first = health.probe(before);
+  void health.probe(node);
+  late.resolve({ key: { message: 'no answer', isSilent: true }, prefix: undefined });
+  await first;
+  await proved.promise;
+  assert.deepEqual(asked, [before.url, node.url]);
+  assert.equal(health.outageOf(node.nodeId), undefined);
 });
 
 test('what never proved its key is asked ever less often, unless the operator lists it', async () => {
