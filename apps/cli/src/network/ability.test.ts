@@ -4,17 +4,18 @@ import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { NETWORK_CHANNEL, NETWORK_POST, nodeIdOf, type Runner } from '@skerry/protocol';
 import { startCore } from '../testing/core.ts';
 import { createTestDir } from '../testing/run.ts';
-import { listRunners } from './ability.ts';
+import { confirmPrograms, listRunners } from './ability.ts';
 
-test('who runs programs is the word of the schedulers that the core node trusts, and nobody else’s', async () => {
+test('who runs programs is the latest word of the schedulers that the core node trusts, and nobody else’s', async () => {
   const [scheduler, stranger] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
   await using home = await createTestDir();
   await using core = await startCore(home.path, { SKERRY_CORE_SCHEDULERS: scheduler.address });
+  let decidedMs = Date.now();
   const announce = (signer: typeof scheduler, runners: readonly Runner[]) =>
     new CoreClient({ url: core.url, signer }).postMessage({
       type: 'POST',
       channel: NETWORK_CHANNEL.scheduling,
-      content: { type: NETWORK_POST.runners, content: { runners, decided_at_ms: Date.now() } },
+      content: { type: NETWORK_POST.runners, content: { runners, decided_at_ms: decidedMs++ } },
     });
   const runnerOf = ({ address }: typeof scheduler): Runner => ({
     node_id: nodeIdOf(address),
@@ -28,4 +29,21 @@ test('who runs programs is the word of the schedulers that the core node trusts,
   assert.deepEqual(await listRunners(core.url), []);
   await announce(scheduler, [runnerOf(scheduler)]);
   assert.deepEqual(await listRunners(core.url), [runnerOf(scheduler)]);
+  const ability = { machines: true, programs: true, text: 'virtual machines' };
+  const promised = (urls: Parameters<typeof confirmPrograms>[1], signal = AbortSignal.abort()) =>
+    confirmPrograms(ability, urls, signal);
+  const urls = { core: core.url, scheduler: 'http://127.0.0.1:9' };
+  assert.deepEqual(await promised(urls), ability);
+  // A list that counts no more is still among the latest.
+  await announce(scheduler, []);
+  assert.deepEqual(await listRunners(core.url), []);
+  assert.deepEqual(await promised(urls), {
+    machines: true,
+    programs: false,
+    text: 'virtual machines; no programs yet: the scheduler has not listed this node',
+  });
+  assert.match((await promised({ core: core.url })).text, /no programs: the core node and the scheduler/);
+  const waiting = promised(urls, new AbortController().signal);
+  await announce(scheduler, [runnerOf(scheduler)]);
+  assert.deepEqual(await waiting, ability, 'it is waited for');
 });

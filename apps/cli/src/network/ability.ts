@@ -77,41 +77,62 @@ export async function findComputeAbility(url: string | undefined): Promise<Abili
   }
 }
 
-/** The scheduler looks at a node that just came up within this time, or something is wrong with it. */
-const RUNNER_WAIT_MS = 10_000;
+/** A scheduler looks three times at a node that just came up within this time, or something is wrong with it. */
+const RUNNER_WAIT_MS = 30_000;
 const RUNNER_LOOK_MS = 50;
 /** Of the latest lists of runners, so many are looked at. */
 const SCHEDULER_LISTS = 8;
 
 /** The compute nodes that run programs, by the latest lists of the schedulers that the core node trusts. What anybody else says of them counts for nothing. */
 export async function listRunners(coreUrl: string): Promise<Runner[]> {
-  const [{ NETWORK_LISTS_API }, { NETWORK_POST, parseRunnersContent }, { schedulers }] = await Promise.all([
-    import('@skerry/protocol/api/core/deployed/lists'),
-    import('@skerry/protocol/forms'),
-    readTrust(coreUrl),
-  ]);
+  const [{ NETWORK_LISTS_API }, { foldRunners, NETWORK_POST, parseRunnersContent }, { schedulers }] =
+    await Promise.all([
+      import('@skerry/protocol/api/core/deployed/lists'),
+      import('@skerry/protocol/forms'),
+      readTrust(coreUrl),
+    ]);
   if (schedulers.value.length === 0) return [];
   const query = {
     contentTypes: NETWORK_POST.runners,
     addresses: schedulers.value.join(','),
     pagination: SCHEDULER_LISTS,
   };
-  const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, ASIDE);
-  return messages.flatMap(
-    ({ content }) => parseRunnersContent((content as { content?: unknown }).content).runners,
+  // A busy machine is waited for as long as the answer is.
+  const limit = { timeoutMs: RUNNER_WAIT_MS };
+  const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, limit);
+  return foldRunners(
+    messages.map(({ sender, content }) => ({
+      sender,
+      content: parseRunnersContent((content as { content?: unknown }).content),
+    })),
   );
 }
 
-/**
- * Resolves once a scheduler that the core node trusts has told it of nodes that run programs, or after ten seconds: that comes a
- * moment after all daemons serve, and a program that is called before is refused.
- */
-export async function waitForRunners(coreUrl: string, signal: AbortSignal): Promise<void> {
+/** Whether a scheduler that the core node trusts has told it of nodes that run programs: that comes a moment after all daemons serve. */
+async function waitForRunners(coreUrl: string, signal: AbortSignal): Promise<boolean> {
   const untilMs = performance.now() + RUNNER_WAIT_MS;
   do {
     const runners = await listRunners(coreUrl).catch(() => []);
-    if (runners.length > 0) return;
+    if (runners.length > 0) return true;
   } while (performance.now() < untilMs && (await pause(RUNNER_LOOK_MS, signal)));
+  return false;
+}
+
+/**
+ * What a compute node can run of what it can: a program that is called before a scheduler has listed the node is refused.
+ * @param urls undefined: it does not run
+ */
+export async function confirmPrograms(
+  ability: Ability,
+  { core, scheduler }: { readonly core?: string | undefined; readonly scheduler?: string | undefined },
+  signal: AbortSignal,
+): Promise<Ability> {
+  if (!ability.programs) return ability;
+  const without = (why: string) => ({ ...ability, programs: false, text: `${ability.text}; ${why}` });
+  if (core === undefined || scheduler === undefined)
+    return without('no programs: the core node and the scheduler have to run');
+  if (await waitForRunners(core, signal)) return ability;
+  return without('no programs yet: the scheduler has not listed this node');
 }
 
 /** How many virtual machines run on a node; 0 where it does not answer. */

@@ -6,7 +6,7 @@ import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { LOCAL } from '../networks/store.ts';
-import { countRunning, findComputeAbility, findCreditAbility, waitForRunners } from './ability.ts';
+import { confirmPrograms, countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
 import { findConsoleUrl } from './console-url.ts';
 import { listenForStop, SIGINT_EXIT_CODE, untilAborted } from './stop.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -63,10 +63,8 @@ async function welcome(
   signal: AbortSignal,
 ): Promise<void> {
   const { output } = context;
-  const ability = await findComputeAbility(devnet.urls.compute);
   // What is said to be up can be used.
-  if (ability.programs && devnet.urls.core && devnet.urls.scheduler)
-    await waitForRunners(devnet.urls.core, signal);
+  const ability = await confirmPrograms(await findComputeAbility(devnet.urls.compute), devnet.urls, signal);
   const credit = await findCreditAbility(devnet.urls.credit);
   const { urls, coreUrls, failures } = devnet;
   const { name } = context.network;

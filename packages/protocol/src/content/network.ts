@@ -170,6 +170,20 @@ export const RunnersContent = Type.Object(
 );
 export type RunnersContent = Static<typeof RunnersContent>;
 
+/** The nodes that run programs by the latest word of each scheduler, each node once. Pure. */
+export function foldRunners(
+  lists: readonly { readonly sender: string; readonly content: RunnersContent }[],
+): Runner[] {
+  const latest = new Map<string, RunnersContent>();
+  for (const { sender, content } of lists) {
+    const known = latest.get(sender);
+    if (!known || content.decided_at_ms > known.decided_at_ms) latest.set(sender, content);
+  }
+  const runners = new Map<string, Runner>();
+  for (const list of latest.values()) for (const runner of list.runners) runners.set(runner.node_id, runner);
+  return [...runners.values()];
+}
+
 export const ProgramRun = Type.Object(
   {
     run_id: Type.String({ pattern: '^[0-9a-f-]{36}$' }),

@@ -1,5 +1,5 @@
 import { cached } from '@skerry/kit';
-import { NETWORK_POST, parseRunnersContent, type Runner, type RunnersContent } from '@skerry/protocol';
+import { foldRunners, NETWORK_POST, parseRunnersContent, type Runner } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
@@ -8,13 +8,9 @@ const LISTS_LOOKED_AT = 8;
 /** Every compute node asks again and again: for them the list is kept so long. */
 const KEPT_MS = 1_000;
 
-function latestOf(lists: readonly RunnersContent[]): RunnersContent | undefined {
-  return lists.toSorted((a, b) => a.decided_at_ms - b.decided_at_ms).at(-1);
-}
-
 /** The compute nodes that run programs, by the latest word of each scheduler that is trusted; each node once. */
 export async function readRunners(db: Kysely<Schema>, schedulers: ReadonlySet<string>): Promise<Runner[]> {
-  const runners = new Map<string, Runner>();
+  const lists: Parameters<typeof foldRunners>[0][number][] = [];
   for (const scheduler of schedulers) {
     const rows = await db
       .selectFrom('messages')
@@ -26,12 +22,13 @@ export async function readRunners(db: Kysely<Schema>, schedulers: ReadonlySet<st
       .orderBy('item_hash', 'desc')
       .limit(LISTS_LOOKED_AT)
       .execute();
-    const lists = rows.map(({ content }) =>
-      parseRunnersContent((content as { content?: unknown } | null)?.content),
-    );
-    for (const runner of latestOf(lists)?.runners ?? []) runners.set(runner.node_id, runner);
+    for (const { content } of rows)
+      lists.push({
+        sender: scheduler,
+        content: parseRunnersContent((content as { content?: unknown } | null)?.content),
+      });
   }
-  return [...runners.values()];
+  return foldRunners(lists);
 }
 
 /** The list as it was a second ago at most, and as it is now. */
