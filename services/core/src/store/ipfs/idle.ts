@@ -11,13 +11,24 @@ export interface IdleWatch extends Disposable {
   note(): void;
 }
 
+/** Silence is measured in so many steps: where this process itself stood still for a while, that is one of them. */
+const STEPS = 8;
+
 export function watchIdle(what: string, timeoutMs: number): IdleWatch {
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(timedOut(what, timeoutMs)), timeoutMs);
+  let steps = 0;
+  const timer = setInterval(() => {
+    // The first one may have begun before the last that came.
+    if (++steps <= STEPS) return;
+    clearInterval(timer);
+    controller.abort(timedOut(what, timeoutMs));
+  }, timeoutMs / STEPS);
   return {
     signal: controller.signal,
-    note: () => void timer.refresh(),
-    [Symbol.dispose]: () => clearTimeout(timer),
+    note() {
+      steps = 0;
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
   };
 }
 
