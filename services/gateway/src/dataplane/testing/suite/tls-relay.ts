@@ -59,7 +59,7 @@ const CONNECT_APART = `
   socket.on('error', () => {}).on('close', () => process.stdout.write('refused')).resume();
 `;
 /** Only a connection that is taken lasts as long. */
-const HANG_MS = 20_000;
+const HANG_MS = 100_000;
 
 /** A connection through the gateway to an instance that has read the hello, both ends in hand. */
 async function openPair(world: World): Promise<{ client: Socket; instance: Socket }> {
