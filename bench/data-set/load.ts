@@ -2,33 +2,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import { MESSAGE_TABLES } from '../../services/core/src/store/schema.ts';
 import type { DataSet } from './data-set.ts';
 import { deriveStatements } from './derive.ts';
 import { COPIED, listRows, ShapeNumbers } from './rows.ts';
 
-const TABLES = [
-  ...[
-    'messages',
-    'message_tags',
-    'shapes',
-    'totals',
-    'dependencies',
-    'reconsider',
-    'forgets',
-    'aggregates',
-    'aggregate_totals',
-  ],
-  ...[
-    'aggregate_entries',
-    'aggregate_covered',
-    'amended_posts',
-    'instances',
-    'programs',
-    'file_pins',
-    'digests',
-    'events',
-  ],
-];
 /** What is made anew after the rows are there. */
 const INDEXED = [
   'messages',
@@ -87,7 +65,7 @@ export async function loadDataSet(client: pg.ClientBase, options: LoadOptions): 
   };
   await client.query(`set statement_timeout = 0; set synchronous_commit = off; set jit = off`);
   await client.query(`set work_mem = '256MB'; set maintenance_work_mem = '1GB'; set temp_buffers = '64MB'`);
-  await client.query(`truncate ${TABLES.join(', ')} restart identity`);
+  await client.query(`truncate ${MESSAGE_TABLES.join(', ')} restart identity`);
   const indexes = remakeIndexes ? await dropIndexes(client) : [];
   const shapes = new ShapeNumbers();
   const rows = listRows(set, shapes, (written) => {
@@ -106,7 +84,7 @@ export async function loadDataSet(client: pg.ClientBase, options: LoadOptions): 
   );
   for (const [what, sql] of deriveStatements(heavyFrom)) await run(what, sql);
   for (const index of indexes) await run(`index ${index.name}`, remake(index));
-  for (const table of TABLES) await run(`vacuum ${table}`, `vacuum (analyze) ${table}`);
+  for (const table of MESSAGE_TABLES) await run(`vacuum ${table}`, `vacuum (analyze) ${table}`);
 }
 
 /** Name -> bytes of tables and their indexes, largest first. */

@@ -315,3 +315,11 @@ export interface Schema {
     made_ms: number;
   };
 }
+
+/** Messages, and what follows from them alone: who forgets all messages empties these. A migration that adds such a table adds it here. */
+export const MESSAGE_TABLES = [
+  ...['messages', 'message_tags', 'shapes', 'totals', 'dependencies', 'reconsider', 'forgets'],
+  ...['aggregates', 'aggregate_entries', 'aggregate_covered', 'aggregate_totals', 'amended_posts'],
+  ...['instances', 'programs', 'file_pins', 'digests', 'events'],
+  ...['credit_resources', 'credit_entries', 'credit_notices'],
+] as const satisfies readonly (keyof Schema)[];
