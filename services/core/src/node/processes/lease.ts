@@ -7,27 +7,37 @@ const LEASE_MS = 5_000;
 const MARGIN_MS = 1_500;
 const NOT_RENEWED = `the database was not reached within ${LEASE_MS - MARGIN_MS} ms`;
 
+/** Runs something after so many milliseconds, unless the function that it returns is called before. */
+export type Later = (milliseconds: number, run: () => void) => () => void;
+
+const laterByTimer: Later = (milliseconds, run) => {
+  const timer = setTimeout(run, milliseconds).unref();
+  return () => clearTimeout(timer);
+};
+
+export interface LeaseOptions {
+  readonly db: Kysely<Schema>;
+  readonly name: string;
+  readonly holder: string;
+  /** Nobody else can use the database, so nobody leads where this process is late. */
+  readonly isAlone?: boolean | undefined;
+  readonly later?: Later | undefined;
+}
+
 /**
  * The right to lead, of one process at a time: a row that is renewed every second. Not an advisory lock, which belongs to a
  * session: PgBouncer shares those among clients.
  */
 export class Lease {
-  readonly #db: Kysely<Schema>;
-  readonly #name: string;
-  readonly #holder: string;
-  readonly #isAlone: boolean;
+  readonly #options: LeaseOptions;
   #held: AbortController | undefined;
-  #expiry: NodeJS.Timeout | undefined;
+  #callOff: () => void = () => {};
   #waiting: (() => void)[] = [];
   /** Not taken before, by this machine's uptime. */
   #restsUntilMs = 0;
 
-  /** @param isAlone nobody else can use the database, so nobody leads where this process is late */
-  constructor(db: Kysely<Schema>, name: string, holder: string, isAlone = false) {
-    this.#db = db;
-    this.#name = name;
-    this.#holder = holder;
-    this.#isAlone = isAlone;
+  constructor(options: LeaseOptions) {
+    this.#options = options;
   }
 
   /** Ends when this process leads no more, with an AbortError that says why; undefined where it does not lead. */
@@ -37,16 +47,17 @@ export class Lease {
 
   /** Takes it where it is free, or keeps it. */
   async renew(): Promise<void> {
+    const { db, name, holder, isAlone = false } = this.#options;
     const askedMs = performance.now();
     if (askedMs < this.#restsUntilMs) return;
     const { rows } = await sql`
       insert into leases (name, holder, until)
-      values (${this.#name}, ${this.#holder}, clock_timestamp() + make_interval(secs => ${LEASE_MS / 1000}))
+      values (${name}, ${holder}, clock_timestamp() + make_interval(secs => ${LEASE_MS / 1000}))
       on conflict (name) do update set holder = excluded.holder, until = excluded.until
       where leases.holder = excluded.holder or leases.until < clock_timestamp()
-      returning holder`.execute(this.#db);
+      returning holder`.execute(db);
     if (rows.length === 0) return this.#lose('another process leads');
-    if (!this.#isAlone && !this.#mayLeadSince(askedMs)) return this.#lose(NOT_RENEWED);
+    if (!isAlone && !this.#mayLeadSince(askedMs)) return this.#lose(NOT_RENEWED);
     if (this.#held) return;
     this.#held = new AbortController();
     for (const tell of this.#waiting.splice(0)) tell();
@@ -67,19 +78,21 @@ export class Lease {
   async pass(restMs: number): Promise<void> {
     this.#restsUntilMs = performance.now() + restMs;
     this.#lose('its work cannot be done');
-    await sql`delete from leases where name = ${this.#name} and holder = ${this.#holder}`.execute(this.#db);
+    const { db, name, holder } = this.#options;
+    await sql`delete from leases where name = ${name} and holder = ${holder}`.execute(db);
   }
 
   /** Whether the lease holds, counted from the moment when it was asked for; then it is lost when its time is over. */
   #mayLeadSince(askedMs: number): boolean {
+    const { later = laterByTimer } = this.#options;
     const leftMs = askedMs + LEASE_MS - MARGIN_MS - performance.now();
-    clearTimeout(this.#expiry);
-    if (leftMs > 0) this.#expiry = setTimeout(() => this.#lose(NOT_RENEWED), leftMs).unref();
+    this.#callOff();
+    if (leftMs > 0) this.#callOff = later(leftMs, () => this.#lose(NOT_RENEWED));
     return leftMs > 0;
   }
 
   #lose(why: string): void {
-    clearTimeout(this.#expiry);
+    this.#callOff();
     this.#held?.abort(new DOMException(why, 'AbortError'));
     this.#held = undefined;
   }

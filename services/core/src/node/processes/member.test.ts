@@ -6,6 +6,7 @@ import { until } from '@skerry/kit/testing/until';
 import type { Schema } from '../../store/schema.ts';
 import { MIGRATIONS } from '../../testing/core.ts';
 import { lead } from './lead.ts';
+import type { Later } from './lease.ts';
 import { differences, type Identity, Member } from './member.ts';
 import { ROLES, type Role } from './roles.ts';
 
@@ -93,17 +94,21 @@ describe('processes of one node', () => {
     assert.equal(next.leads('write'), true);
   });
 
-  test('who is late leads no more where others may, and goes on where nobody else can be', async (t) => {
+  test('who is late leads no more where others may, and goes on where nobody else can be', async () => {
     await using where = await place();
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const shared = await where.join();
-    assert.equal(shared.leads('write'), true);
-    t.mock.timers.tick(4_000);
-    assert.equal(shared.leads('write'), false);
+    const late = new Set<() => void>();
+    const later: Later = (_ms, run) => {
+      late.add(run);
+      return () => void late.delete(run);
+    };
     const { db, stop } = where;
-    const options = { db, roles: ROLES, identity: KEYS, isAlone: true, log, signal: stop.signal };
-    const alone = await Member.join(options);
-    t.mock.timers.tick(4_000);
+    const options = { db, roles: ROLES, identity: KEYS, later, log, signal: stop.signal };
+    const shared = await Member.join(options);
+    assert.equal(shared.leads('write'), true);
+    for (const run of late) run();
+    assert.equal(shared.leads('write'), false);
+    const alone = await Member.join({ ...options, isAlone: true });
+    for (const run of late) run();
     assert.equal(alone.leads('write'), true);
   });
 

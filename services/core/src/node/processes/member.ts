@@ -4,7 +4,7 @@ import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
-import { Lease } from './lease.ts';
+import { type Later, Lease } from './lease.ts';
 import { LED_ROLES, type LedRole, type Role } from './roles.ts';
 
 /** How often a process says that it lives. */
@@ -31,6 +31,7 @@ export interface MemberOptions {
   readonly isAlone?: boolean;
   /** How long others with another identity may take to be gone, in milliseconds. */
   readonly patienceMs?: number;
+  readonly later?: Later;
   /** The newest migration that this process knows, and who is told when newer code has gone beyond it. */
   readonly schema?: { readonly version: number; outgrown(why: AppError): void };
 }
@@ -57,8 +58,10 @@ export class Member {
   private constructor(options: MemberOptions) {
     this.#options = options;
     const led = LED_ROLES.filter((role) => options.roles.includes(role));
-    const { db, isAlone } = options;
-    this.#leases = new Map(led.map((role) => [role, new Lease(db, role, this.id, isAlone)]));
+    const { db, isAlone, later } = options;
+    this.#leases = new Map(
+      led.map((role) => [role, new Lease({ db, name: role, holder: this.id, isAlone, later })]),
+    );
   }
 
   /**
