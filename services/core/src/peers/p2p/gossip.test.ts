@@ -56,14 +56,18 @@ describe('gossip', () => {
     const accepted = acceptMessage(
       await inlineVerifier.verify(Buffer.from(signMessage(note(2), alice).body), 2 ** 31),
     );
-    for (let n = 0; n < 6; n++) {
-      const sourceText = accepted.message.sourceText!.replace('"n":2', `"n":${n + 3}`);
-      first.gossip.publish([{ ...accepted, message: { ...accepted.message, sourceText } }]);
-    }
+    // It has forged before. Gossipsub itself listens less and less to one that does, so how many of many arrive is not said.
+    middle.reputation.noteForged(first.gossip.addresses[0]!.split('/p2p/').at(-1)!, 5);
+    let forged = 2;
     await until(
       'the forger is left',
-      () => middle.gossip.counts,
-      ({ forged, connected }) => forged >= 5 && connected === 1,
+      () => {
+        const sourceText = accepted.message.sourceText!.replace('"n":2', `"n":${++forged}`);
+        first.gossip.publish([{ ...accepted, message: { ...accepted.message, sourceText } }]);
+        return middle.gossip.counts;
+      },
+      (counts) => counts.forged >= 1 && counts.connected === 1,
+      { everyMs: 100 },
     );
     for (const { core } of [middle, last]) {
       const rows = await core.rooms.db.selectFrom('messages').select('item_hash').execute();
