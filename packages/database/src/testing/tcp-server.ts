@@ -18,7 +18,7 @@ import type { TestServer } from './server.ts';
 /** Where Debian and its descendants put the programs of each major version. */
 const DEBIAN_ROOT = '/usr/lib/postgresql';
 
-const INITDB_TIMEOUT_MS = 60_000;
+const INITDB_TIMEOUT_MS = 240_000;
 const USER = 'operator';
 
 interface TcpServerOptions {
