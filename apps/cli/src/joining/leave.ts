@@ -226,14 +226,23 @@ async function listRemains({ settings, file }: Leaving): Promise<string[]> {
   return places.filter((_, at) => there[at] !== undefined);
 }
 
+const nothingHere = ({ settings: { role, dataDir }, file }: Leaving) =>
+  new AppError('NODE_NOT_FOUND', `no ${role} node is on this machine`, {
+    details: {
+      hint: `none answers, and neither ${file} nor ${dataDir} is there; with --settings FILE it is looked for by its own settings`,
+    },
+  });
+
 /** Takes this machine out of the network again: it is emptied first, then stopped. */
 export async function leaveNetwork(context: Context, options: LeaveOptions): Promise<number> {
   const role = await findRole(context, options);
   const file = options.settings ?? (await findSettingsFile(context, role));
   const settings = await readRole(role, await gatherEnvironment(context, role, file));
   const leaving: Leaving = { ...{ context, settings, file, options }, isUnit: await hasUnit(role) };
+  const answers = await isRunning(leaving);
+  if (!answers && !leaving.isUnit && (await listRemains(leaving)).length === 0) throw nothingHere(leaving);
   if (!options.yes) await confirmPlan(context, `Take this ${role} node out of the network?`);
-  const wasRunning = role === 'monitor' || (await isRunning(leaving));
+  const wasRunning = role === 'monitor' || answers;
   if (!wasRunning) context.output.note(`No ${role} node answers here; nothing is drained.`);
   const staying = wasRunning ? await DRAINS[role](leaving) : [];
   if (wasRunning && (leaving.isUnit || role !== 'monitor')) await stop(leaving);
