@@ -73,8 +73,6 @@ interface CoreGround extends Ground {
   readonly anchors: readonly AnchorSettings[];
   /** Which files these are, of all that a process may have. */
   readonly storeId: string;
-  /** The newest migration of this code. */
-  readonly schemaVersion: number;
 }
 
 /** What the rooms stand on. The database heeds the host alone: it is closed after all that uses it. */
@@ -93,7 +91,7 @@ async function openGround(
   );
   const { pool } = database;
   if (database.directory !== undefined) await reserve.watch(database.directory);
-  const { version: schemaVersion } = await migrate({ pool, directory: MIGRATIONS, log });
+  await migrate({ pool, directory: MIGRATIONS, log });
   const { id: storeId, ...store } = await openBlobStore(config, join(dataDir, 'files'), reserve);
   const { cacheDir } = config;
   const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
@@ -115,7 +113,7 @@ async function openGround(
     await loadIndexerSettings(config.indexerFile),
   );
   return {
-    ...{ database, ...store, storeId, schemaVersion, verifier, reserve, anchors, log },
+    ...{ database, ...store, storeId, verifier, reserve, anchors, log },
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
     links: urlsOf(config).map(createHttpLink),
     now: Date.now,
@@ -132,14 +130,13 @@ async function openGround(
 async function joinOthers(
   { roles, databaseUrl }: Pick<CoreConfig, 'roles' | 'databaseUrl'>,
   rooms: Pick<CoreRooms, 'db' | 'identity' | 'metrics'>,
-  { storeId, schemaVersion }: Pick<CoreGround, 'storeId' | 'schemaVersion'>,
-  { stack, keep, signal, log, failed = () => {} }: Life,
+  { storeId }: Pick<CoreGround, 'storeId'>,
+  { stack, keep, signal, log, failed: outgrown = () => {} }: Life,
 ): Promise<Member> {
   const identity = identityOf(roles, rooms.identity, storeId);
-  const schema = { version: schemaVersion, outgrown: failed };
   // The embedded database has one user at a time.
   const isAlone = databaseUrl === undefined;
-  const member = await Member.join({ db: rooms.db, roles, identity, isAlone, log, signal, schema });
+  const member = await Member.join({ db: rooms.db, roles, identity, isAlone, log, signal, outgrown });
   stack.defer(() => member.leave());
   keep(member.run(signal));
   watchProcesses(rooms.metrics, member);

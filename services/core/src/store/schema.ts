@@ -204,7 +204,7 @@ export interface Schema {
     time_ms: number;
     cause: string | null;
   };
-  event_counter: { id: Generated<boolean>; last_seq: number };
+  event_counter: { id: Generated<boolean>; last_seq: number; schema_version: Generated<number> };
   set_changes: {
     seq: number;
     mark: string;

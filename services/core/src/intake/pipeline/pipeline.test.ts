@@ -4,9 +4,11 @@ import { describe, test } from 'node:test';
 import { type MessageDraft, signMessage } from '@skerry/client';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { sha256Hex, verifySubmission } from '@skerry/protocol';
-import type { KyselyPlugin } from 'kysely';
+import { type KyselyPlugin, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { SCHEMA_VERSION } from '../../store/schema-version.ts';
 import { createTestCore, MIGRATIONS, signers } from '../../testing/core.ts';
 import { acceptMessage } from '../accept.ts';
 
@@ -52,6 +54,32 @@ class HeldReading implements KyselyPlugin {
 }
 
 describe('pipeline', () => {
+  test('older code writes nothing beside a migration of a newer release, nor after it', async () => {
+    await using core = await createTestCore();
+    const { pipeline, db } = core.rooms;
+    const countRows = async () => (await db.selectFrom('messages').select('item_hash').execute()).length;
+    await pipeline.submit(post(1));
+    const refused = { code: 'DATABASE_INCOMPATIBLE' };
+    let beside: Promise<void> | undefined;
+    await db.transaction().execute(async (migration) => {
+      await migration
+        .updateTable('event_counter')
+        .set({ schema_version: SCHEMA_VERSION + 1 })
+        .execute();
+      beside = assert.rejects(pipeline.submit(post(2)), refused);
+      await until('it waits for the migration', async () => {
+        const { rows } =
+          await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+            db,
+          );
+        return rows.length > 0;
+      });
+    });
+    await beside;
+    await assert.rejects(pipeline.submit(post(3)), refused);
+    assert.equal(await countRows(), 1);
+  });
+
   test('what is put in line while the line is read is decided, too', async () => {
     const log = createLogger('core', 'fatal');
     await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });

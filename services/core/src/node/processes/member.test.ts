@@ -3,7 +3,9 @@ import { describe, test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { SCHEMA_VERSION } from '../../store/schema-version.ts';
 import { MIGRATIONS } from '../../testing/core.ts';
 import { lead } from './lead.ts';
 import type { Later } from './lease.ts';
@@ -110,6 +112,21 @@ describe('processes of one node', () => {
     const alone = await Member.join({ ...options, isAlone: true });
     for (const run of late) run();
     assert.equal(alone.leads('write'), true);
+  });
+
+  test('it is told when a newer release has migrated the database', async () => {
+    await using where = await place();
+    const { db, stop } = where;
+    const told: string[] = [];
+    const outgrown = ({ code }: { code: string }) => void told.push(code);
+    const options = { db, roles: ROLES, identity: KEYS, outgrown, log, signal: stop.signal };
+    const member = await Member.join(options);
+    assert.deepEqual(told, []);
+    await sql`insert into schema_migrations (version, name, checksum) values (${SCHEMA_VERSION + 1}, 'next', '')`.execute(
+      db,
+    );
+    await member.beat();
+    assert.deepEqual(told, ['DATABASE_INCOMPATIBLE']);
   });
 
   test('of two that start at the same moment with different keys one serves', async () => {

@@ -4,6 +4,7 @@ import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { outgrownBy } from '../../store/schema-version.ts';
 import { type Later, Lease } from './lease.ts';
 import { LED_ROLES, type LedRole, type Role } from './roles.ts';
 
@@ -32,8 +33,8 @@ export interface MemberOptions {
   /** How long others with another identity may take to be gone, in milliseconds. */
   readonly patienceMs?: number;
   readonly later?: Later;
-  /** The newest migration that this process knows, and who is told when newer code has gone beyond it. */
-  readonly schema?: { readonly version: number; outgrown(why: AppError): void };
+  /** Told when a newer release has migrated the database. */
+  readonly outgrown?: (why: AppError) => void;
 }
 
 interface Other {
@@ -116,13 +117,14 @@ export class Member {
 
   /** Says that this process lives, takes or keeps what it may lead, and learns who else lives, and whether newer code has come. */
   async beat(): Promise<void> {
-    const { db, roles, identity, schema } = this.#options;
+    const { db, roles, identity, outgrown = () => {} } = this.#options;
     const { rows } = await sql<{ version: number }>`
       insert into processes (id, host, pid, roles, identity)
       values (${this.id}, ${hostname()}, ${process.pid}, ${[...roles]}, ${JSON.stringify(identity)})
       on conflict (id) do update set seen_at = clock_timestamp()
       returning (select max(version) from schema_migrations) as version`.execute(db);
-    if (schema && rows[0]!.version > schema.version) schema.outgrown(outgrown());
+    const why = outgrownBy(rows[0]!.version);
+    if (why) outgrown(why);
     for (const lease of this.#leases.values()) await lease.renew();
     this.#living = await db.selectFrom('processes').select('roles').where(living).execute();
   }
@@ -175,12 +177,6 @@ export class Member {
     }
   }
 }
-
-const outgrown = () =>
-  new AppError(
-    'DATABASE_INCOMPATIBLE',
-    'a newer release has migrated the database, and what this process writes may lack what that release needs: install it here, too (docs/roles.md)',
-  );
 
 /** Where to look for what differs. */
 const KEPT_IN: Readonly<Record<string, string>> = {

@@ -3,6 +3,7 @@ import type { NetworkEvent, SetDigest } from '@skerry/protocol';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
 import { MESSAGES } from '../../state/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
+import { outgrownBy } from '../../store/schema-version.ts';
 
 type Draft<E> = E extends NetworkEvent ? Pick<E, Extract<keyof E, 'kind' | 'data' | 'cause'>> : never;
 export type EventDraft = Readonly<Draft<NetworkEvent>>;
@@ -26,13 +27,21 @@ export interface Standing {
  * Takes the one row that numbers events, until the transaction ends. A plain sequence would let a reader see number 8 while
  * the transaction of number 7 is still open, and miss 7 for ever. Rows that are locked are read as the one before left
  * them; another table in the same statement would be read as of before the wait.
+ * Throws DATABASE_INCOMPATIBLE where a newer release has migrated the database.
  * @param statementMs what each later statement of the transaction may take, where it is not what the session says
  */
 export async function lockEvents(trx: Transaction<Schema>, statementMs?: number): Promise<Standing> {
-  const { rows } = await sql<{ last_seq: number; count: number; sum: string }>`${prepared()}
-    select last_seq, d.count, d.sum, ${HOLD}, ${limit(statementMs)} from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
+  const { rows } = await sql<{
+    last_seq: number;
+    schema_version: number;
+    count: number;
+    sum: string;
+  }>`${prepared()}
+    select last_seq, schema_version, d.count, d.sum, ${HOLD}, ${limit(statementMs)} from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
     for update`.execute(trx);
-  const { last_seq, count, sum } = rows[0]!;
+  const { last_seq, schema_version: version, count, sum } = rows[0]!;
+  const outgrown = outgrownBy(version);
+  if (outgrown) throw outgrown;
   return { lastSeq: last_seq, digest: { count, digest: sum } };
 }
 
