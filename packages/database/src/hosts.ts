@@ -156,6 +156,21 @@ export const lead = (client: pg.Client, { host, port }: Host) => Object.assign(c
 type Connected = (error?: Error) => void;
 type Call = (...args: unknown[]) => unknown;
 
+/** A query object answers itself, and a callback is called. */
+const isAnsweredOtherwise = ([statement, ...rest]: readonly unknown[]) =>
+  typeof (statement as { submit?: unknown } | null)?.submit === 'function' ||
+  rest.some((one) => typeof one === 'function');
+
+/**
+ * A query's answer as a promise. `pg` makes one, too, but has it settled by a function that it assigns to a property of the query: V8
+ * takes such a function for a method and places it among old objects, where it keeps the query and all of its rows, though they are
+ * done with, until the whole heap is collected.
+ */
+const askWithCallback = (query: Call, [statement, values]: readonly unknown[]): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    query(statement, values, (error: unknown, result: unknown) => (error ? reject(error) : resolve(result)));
+  });
+
 /** A server that ends says so to whoever it can. */
 const FATAL = ['FATAL', 'PANIC'];
 /** The part of a server (its words may be translated) that says that a commit no longer waits for a standby, which may not have it. */
@@ -182,7 +197,9 @@ export class PrimaryClient extends pg.Client {
       primary?.doubt();
       this.end().catch(() => {});
     };
-    const note = (error: { code?: unknown; severity?: unknown }): never => {
+    const note = (error: Error & { code?: unknown; severity?: unknown }): never => {
+      // It was made where the answer was read; who asked says more.
+      Error.captureStackTrace(error);
       if (error.code === READ_ONLY || FATAL.includes(String(error.severity))) leave();
       throw error;
     };
@@ -193,10 +210,10 @@ export class PrimaryClient extends pg.Client {
     };
     Object.assign(this, {
       ...(primary ? { connect: this.#connectTo(primary, leave) } : {}),
-      query: (...args: unknown[]) => {
-        const answer = query.apply(this, args);
-        return answer instanceof Promise ? answer.then(confirm, note) : answer;
-      },
+      query: (...args: unknown[]) =>
+        isAnsweredOtherwise(args)
+          ? query.apply(this, args)
+          : askWithCallback(query.bind(this), args).then(confirm, note),
     });
   }
 

@@ -106,18 +106,16 @@ function createStatements(client: pg.PoolClient) {
 const setPipelining = (client: pg.PoolClient, pipeline: boolean) => Object.assign(client, { pipeline });
 
 /** Runs bodies in transactions of their own, each on a connection that can COPY. */
-export function createWrite<Schema>(pool: pg.Pool): Write<Schema> {
+export function createWrite<Schema>(connections: pg.Pool): Write<Schema> {
   // What is remembered of a database goes by it, so all transactions have the same.
   const adapter = new PostgresAdapter();
   return async (body) => {
-    const client = setPipelining(await pool.connect(), true);
+    const client = setPipelining(await connections.connect(), true);
     const { copy, query } = createStatements(client);
     // The query builder sees a pool that has this connection alone, and leaves its release to us.
     const connection = { query, release: () => {} } as unknown as pg.PoolClient;
-    const dialect = new PostgresDialect({
-      pool: { connect: async () => connection, end: async () => {} } as unknown as pg.Pool,
-    });
-    dialect.createAdapter = () => adapter;
+    const pool = { connect: async () => connection, end: async () => {} } as unknown as pg.Pool;
+    const dialect = Object.assign(new PostgresDialect({ pool }), { createAdapter: () => adapter });
     const kysely = new Kysely<Schema>({ dialect });
     let failure: unknown;
     try {
