@@ -15,29 +15,33 @@ export function gathered<T>(
   ask: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
   { atOnce, keysMax }: GatheredOptions,
 ): (key: string) => Promise<T | undefined> {
-  const waiting = new Map<string, PromiseWithResolvers<T | undefined>>();
+  /** Questions that nobody has asked yet; the last one takes more keys. */
+  const waiting: Map<string, PromiseWithResolvers<T | undefined>>[] = [];
   let underWay = 0;
   const askNext = async (): Promise<void> => {
-    const asked: (readonly [string, PromiseWithResolvers<T | undefined>])[] = [];
-    for (const entry of waiting) {
-      if (asked.length === keysMax) break;
-      asked.push(entry);
-      waiting.delete(entry[0]);
-    }
+    const question = waiting.shift()!;
     underWay++;
     try {
-      const found = await ask(asked.map(([key]) => key));
-      for (const [key, { resolve }] of asked) resolve(found.get(key));
+      const found = await ask([...question.keys()]);
+      for (const [key, { resolve }] of question) resolve(found.get(key));
     } catch (error) {
-      for (const [, { reject }] of asked) reject(error);
+      for (const { reject } of question.values()) reject(error);
     } finally {
       underWay--;
-      if (waiting.size > 0) void askNext();
+      if (waiting.length > 0) void askNext();
     }
   };
+  // Each question has a map of its own. One that all pass through is made anew now and then, and V8 lets the old one point to the new:
+  // once a collection takes one for old, it keeps each that follows, with all that was asked and answered.
+  const begin = () => {
+    const question: (typeof waiting)[number] = new Map();
+    waiting.push(question);
+    return question;
+  };
   return (key) => {
-    const answer = waiting.get(key) ?? Promise.withResolvers<T | undefined>();
-    waiting.set(key, answer);
+    const question = waiting.find((one) => one.has(key) || one.size < keysMax) ?? begin();
+    const answer = question.get(key) ?? Promise.withResolvers<T | undefined>();
+    question.set(key, answer);
     if (underWay < atOnce) void askNext();
     return answer.promise;
   };
