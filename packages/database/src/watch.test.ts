@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
@@ -126,6 +127,19 @@ describe('a living server', () => {
     await using server = await startTcpTestServer(log);
     await using database = await openPool({ connectionString: server.url }, { log });
     assert.equal(await delays(database, 6), 1);
+  });
+
+  test('is not given up by a process that stands still itself', async () => {
+    await using server = await startTcpTestServer(log);
+    await using database = await openPool({ connectionString: server.url }, { log });
+    const answer = delays(database, 8);
+    // It is seen to wait; then one look comes late, and what that asks the server is not read in time.
+    await delay(1_500);
+    for (let pause = 0; pause < 2; pause++) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_200);
+      for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+    }
+    assert.equal(await answer, 1);
   });
 
   test('whose commit waits for a standby in vain is not waited for', async () => {
