@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { Kysely, PostgresDialect } from 'kysely';
 import type pg from 'pg';
 import { from } from 'pg-copy-streams';
@@ -18,6 +19,8 @@ const log = createLogger('test', 'warn', { write: (line) => void lines.push(line
  * busy, the frozen one gives its server up before anybody ends it.
  */
 const countEnded = () => lines.filter((line) => /held up others|is given up/.test(line)).length;
+/** It is told a moment after those go on who waited. */
+const untilEnded = (count: number) => until('they are ended', countEnded, (ended) => ended >= count);
 
 /** What a test locks, a row for each of those that hold one; and where rows are sent. */
 const prepare = ({ pool }: Database<unknown>) =>
@@ -66,7 +69,7 @@ describe('whoever waits for a lock that a frozen process has gets it', () => {
     await using second = await openPool<unknown>({ connectionString: first.url }, { log });
     const before = countEnded();
     const told = await Promise.all([true, false].map((isSending, n) => freeze(first, second, n, isSending)));
-    assert.ok(countEnded() - before >= 2, lines.join(''));
+    await untilEnded(before + 2);
     // A later try may succeed.
     assert.deepEqual(told, ['DATABASE_UNAVAILABLE', 'DATABASE_UNAVAILABLE']);
   });
@@ -79,7 +82,7 @@ describe('whoever waits for a lock that a frozen process has gets it', () => {
     await using second = await openPool<unknown>({ connectionString: pooler.url }, { log });
     const before = countEnded();
     assert.equal(await freeze(first, second, 0, true), 'DATABASE_UNAVAILABLE');
-    assert.ok(countEnded() > before, lines.join(''));
+    await untilEnded(before + 1);
   });
 });
 
