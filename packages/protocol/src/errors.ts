@@ -42,7 +42,7 @@ export const ERRORS = {
   INVALID_HASH: invalid('The hash is not 64 hexadecimal digits, nor a CID where one is allowed'),
   INVALID_CURSOR: invalid('The cursor was not issued by this node'),
   LIST_TOO_COSTLY: invalid(
-    'The answer takes too long, or is too large: filters rarely match together, the page is too deep, or what is asked for is more than 64 MiB',
+    'The answer takes too long, or is too large: filters rarely match together, the page is too deep, or what is asked for is more than 32 MiB',
   ),
   UNSUPPORTED_MEDIA_TYPE: {
     httpStatus: 415,

@@ -21,6 +21,7 @@ import {
   parseEvmAddress,
 } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
+import { Answers } from './api/answers.ts';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import type { CoreConfig } from './config.ts';
 import { createImageCheck } from './intake/image-check.ts';
@@ -376,6 +377,7 @@ export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms
     ...{ db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness },
     ...{ nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings },
     ...{ network, reads, listRunners, listRunnersNow },
+    answers: new Answers(clientOf),
     lastEvent: () => Math.max(pipeline.lastEvent, events.seen),
   };
 }

@@ -10,12 +10,14 @@ import { Type } from '@skerry/protocol/type';
 import {
   type Aggregate,
   type AggregateFilter,
+  type AggregatePage,
   findAggregate,
   listAggregates,
   readOwned,
 } from '../state/aggregates/aggregates.ts';
 import { parseJsonPath } from '../state/lists/json-path.ts';
 import { normalizeAddress, parseListFilter } from '../state/lists/parameters.ts';
+import type { Hold } from '../state/lists/weight.ts';
 import { isoOf } from '../state/messages/view.ts';
 import { createCursor } from './cursor.ts';
 import { pickPaths, topFieldsOf } from './json-pick.ts';
@@ -58,18 +60,19 @@ interface ListQuery {
 
 /** A page of aggregates with what names the next one. */
 async function readPage(
-  db: Rooms['db'],
+  { db, hold }: { readonly db: Rooms['db']; readonly hold: Hold },
   filter: AggregateFilter,
   query: ListQuery,
   limit: number,
 ): Promise<{ aggregates: Aggregate[]; total: number; next_cursor: string | null }> {
   const after = cursor.read(query.cursor);
   const sortedBy = query.sortBy === 'creation_time' ? 'created' : undefined;
-  const found = await listAggregates(db, filter, {
+  const page: AggregatePage = {
     ...pageOf({ page: query.page, limit, cursor: query.cursor }),
     ...{ sortedBy, oldestFirst: query.sortOrder === 1 },
     after: after && { time: after.t, owner: after.o, key: after.k },
-  });
+  };
+  const found = await listAggregates(db, filter, page, hold);
   const next_cursor = nextCursorOf(found.aggregates, limit, (last) =>
     cursor.write({ t: last[sortedBy ?? 'time'], o: last.owner, k: last.key }),
   );
@@ -79,21 +82,26 @@ async function readPage(
 const ownersOf = (name: string, text: string | undefined) =>
   parseListFilter(name, text)?.map(normalizeAddress);
 
-type Used = Pick<Rooms, 'db' | 'intake'>;
+type Used = Pick<Rooms, 'db' | 'intake' | 'answers'>;
 type Handled = Handlers<typeof AGGREGATES_API>;
 type Deployed = 'listNetworkAggregates' | 'listOwnedAggregates';
 
-const ownHandlers = ({ db, intake }: Used): Omit<Handled, Deployed> => ({
+const ownHandlers = ({ db, intake, answers }: Used): Omit<Handled, Deployed> => ({
   writeAggregate: async ({ body }) => answerOf(await submitBody({ intake }, body, { type: 'AGGREGATE' }), {}),
-  async getAggregate({ params }) {
-    const aggregate = await findAggregate(db, normalizeAddress(params.address), params.key);
+  async getAggregate({ params, reply }) {
+    const aggregate = await findAggregate(
+      db,
+      normalizeAddress(params.address),
+      params.key,
+      answers.of(reply),
+    );
     if (aggregate) return viewOf(aggregate);
     throw new AppError(
       'AGGREGATE_NOT_FOUND',
       `${params.address} has no aggregate ${JSON.stringify(params.key)}`,
     );
   },
-  async listAggregates({ query }) {
+  async listAggregates({ query, reply }) {
     const { address, addresses } = query;
     if (address !== undefined && addresses !== undefined)
       throw new AppError(
@@ -110,7 +118,12 @@ const ownHandlers = ({ db, intake }: Used): Omit<Handled, Deployed> => ({
       fields: paths && topFieldsOf(paths),
     };
     const size = eitherSizeOf(query);
-    const { aggregates, total, next_cursor } = await readPage(db, filter, query, size);
+    const { aggregates, total, next_cursor } = await readPage(
+      { db, hold: answers.of(reply) },
+      filter,
+      query,
+      size,
+    );
     return {
       aggregates: aggregates.map((aggregate) => ({
         ...viewOf(aggregate),
@@ -125,14 +138,19 @@ const ownHandlers = ({ db, intake }: Used): Omit<Handled, Deployed> => ({
 });
 
 /** As deployed nodes have them. */
-const deployedHandlers = ({ db }: Used): Pick<Handled, Deployed> => ({
-  async listNetworkAggregates({ query }) {
+const deployedHandlers = ({ db, answers }: Used): Pick<Handled, Deployed> => ({
+  async listNetworkAggregates({ query, reply }) {
     const filter = {
       owners: ownersOf('addresses', query.addresses),
       keys: parseListFilter('keys', query.keys),
     };
     const limit = sizeOfPage(query.pagination);
-    const { aggregates, total, next_cursor } = await readPage(db, filter, query, limit);
+    const { aggregates, total, next_cursor } = await readPage(
+      { db, hold: answers.of(reply) },
+      filter,
+      query,
+      limit,
+    );
     const { pagination_per_page, ...numbered } = deployedPaginationOf(query, total);
     return {
       aggregates: aggregates.map(networkViewOf),
@@ -142,10 +160,10 @@ const deployedHandlers = ({ db }: Used): Pick<Handled, Deployed> => ({
       next_cursor,
     };
   },
-  async listOwnedAggregates({ params, query }) {
+  async listOwnedAggregates({ params, query, reply }) {
     const owner = normalizeAddress(params.address);
     const keys = parseListFilter('keys', query.keys);
-    const aggregates = await readOwned(db, owner, keys, query.limit);
+    const aggregates = await readOwned(db, owner, keys, query.limit, answers.of(reply));
     if (aggregates.length === 0)
       throw new AppError('AGGREGATE_NOT_FOUND', `${owner} has no ${keys ? 'such aggregate' : 'aggregates'}`);
     if (isYes(query.value_only) && keys?.length === 1) return aggregates[0]!.content;

@@ -142,6 +142,7 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
       done();
     });
   serveReading(app, rooms);
+  rooms.answers.watch(app);
   serveConsole(app, rooms.settings.services, log);
   expectAll(app, CORE_API);
   serveAll(app, CORE_API, handlersOf(rooms, log), (operation) => OPTIONS.get(operation) ?? {});

@@ -19,6 +19,7 @@ import type { UploadLimits, Uploads } from '../store/files/uploads.ts';
 import type { IpfsFiles } from '../store/ipfs/ipfs-files.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Schema } from '../store/schema.ts';
+import type { Answers } from './answers.ts';
 import type { ForwardOptions } from './programs/forward.ts';
 
 /** What the routes may use. */
@@ -39,6 +40,8 @@ export interface Rooms {
     readonly socket: { readonly remoteAddress?: string | undefined };
     readonly headers: IncomingHttpHeaders;
   }) => Client;
+  /** What all answers together hold. */
+  readonly answers: Answers;
   readonly secrets: SealedBox;
   readonly metrics: CoreMetrics;
   readonly health: Health;

@@ -58,7 +58,7 @@ export const EVENTS_API = {
     path: '/api/v0/events',
     summary: 'Read events after a cursor, as a stream or a page',
     // A stream is one request, however long it is read; how many there are has a limit of its own.
-    ...reads('INVALID_CURSOR', 'OVERLOADED'),
+    ...reads('INVALID_CURSOR'),
     query: EventsQuery,
     answers: {
       200: {

@@ -18,7 +18,7 @@ export const SOCKETS_API = {
     path: '/api/ws0/messages',
     summary: 'Follow messages as they take effect, one text frame each, after recent history (WebSocket)',
     tag: 'messages',
-    ...reads('UPGRADE_REQUIRED', 'INVALID_HASH', 'LIST_TOO_COSTLY', 'OVERLOADED'),
+    ...reads('UPGRADE_REQUIRED', 'INVALID_HASH', 'LIST_TOO_COSTLY'),
     ...asDeployed,
     query: Type.Object(
       {

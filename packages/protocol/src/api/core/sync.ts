@@ -99,7 +99,7 @@ export const SYNC_API = {
     method: 'GET',
     path: '/api/v0/sync/messages',
     summary: 'List all messages in storage order, a page at a time, in the form nodes exchange',
-    ...reads('INVALID_CURSOR', 'OVERLOADED'),
+    ...reads('INVALID_CURSOR'),
     query: Type.Object(
       {
         place: defaulted(Type.String({ maxLength: 88, description: 'where the previous page ended' }), ''),
@@ -117,7 +117,7 @@ export const SYNC_API = {
     method: 'POST',
     path: '/api/v0/sync/ranges',
     summary: 'Compare ranges of the set of messages (range-based set reconciliation)',
-    ...reads('INVALID_PARAMETERS', 'OVERLOADED'),
+    ...reads('INVALID_PARAMETERS'),
     body: bytes('ranges with fingerprints', RANGES_BODY_BYTES),
     answers: { 200: content('parts or keys of the ranges that differ', BINARY) },
   },
@@ -125,7 +125,7 @@ export const SYNC_API = {
     method: 'POST',
     path: '/api/v0/sync/messages',
     summary: 'Fetch messages by key, in the form nodes exchange',
-    ...reads('INVALID_PARAMETERS', 'OVERLOADED'),
+    ...reads('INVALID_PARAMETERS'),
     body: bytes('keys', WANTED_BODY_BYTES),
     answers: {
       200: content('messages, each with its length before it; those that are not here are left out', BINARY),
@@ -135,7 +135,7 @@ export const SYNC_API = {
     method: 'POST',
     path: '/api/v0/sync/offers',
     summary: 'Offer messages from a node that cannot be reached, in the form nodes exchange',
-    ...reads('INVALID_PARAMETERS', 'NOT_PERMITTED', 'OVERLOADED', 'STORAGE_FULL'),
+    ...reads('INVALID_PARAMETERS', 'NOT_PERMITTED', 'STORAGE_FULL'),
     body: bytes('messages, each with its length before it', OFFER_BODY_BYTES),
     answers: { 200: OfferView },
   },

@@ -3,6 +3,7 @@ import { AppError, LIMITS } from '@skerry/protocol';
 import { MESSAGE_FILTERS, POST_FILTERS } from '@skerry/protocol/api/core/common/filters';
 import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import type { FastifyReply } from 'fastify';
 import type { Kysely } from 'kysely';
 import { listByConfirmation } from '../../state/lists/by-confirmation.ts';
 import { totalMessages } from '../../state/lists/count.ts';
@@ -10,6 +11,7 @@ import { resolveFilter } from '../../state/lists/filter.ts';
 import { listMessages, listStatuses } from '../../state/lists/messages.ts';
 import { readFilters } from '../../state/lists/parameters.ts';
 import { type MessageFilter, PROPERTIES } from '../../state/lists/properties.ts';
+import type { Hold } from '../../state/lists/weight.ts';
 import { loadConfirmations } from '../../state/messages/confirmations.ts';
 import { type ContentFormat, networkListViewOf } from '../../state/messages/list-view.ts';
 import { addProvable } from '../../state/messages/shared.ts';
@@ -31,6 +33,11 @@ import {
 import type { Rooms } from '../rooms.ts';
 
 type Handled = Handlers<typeof NETWORK_LISTS_API>;
+
+interface Reading {
+  readonly db: Kysely<Schema>;
+  readonly hold: Hold;
+}
 
 interface ListQuery extends NetworkPageQuery {
   readonly sortBy: string;
@@ -76,14 +83,14 @@ export const messageFilterOf = (query: Readonly<Record<string, unknown>>): Messa
   datedByEnd(checkEnds(readFilters(MESSAGE_FILTERS, PROPERTIES, '/messages.json', query) as MessageFilter));
 
 /** A page of messages with what names the next one. */
-async function readMessages(db: Kysely<Schema>, filter: MessageFilter, query: ListQuery) {
+async function readMessages({ db, hold }: Reading, filter: MessageFilter, query: ListQuery) {
   if (query.sortBy !== 'tx-time') {
     const page = networkPageOf(query);
-    const rows = await listMessages(db, filter, page);
+    const rows = await listMessages(db, filter, page, hold);
     return { rows, next_cursor: nextTimedCursorOf(rows, page.limit, placeOfMessage) };
   }
   const page = confirmedPageOf(query);
-  const rows = await listByConfirmation(db, filter, page);
+  const rows = await listByConfirmation(db, filter, page, hold);
   const next_cursor = nextConfirmedCursorOf(rows, page.limit, (last) => ({
     confirmed: last.confirmed,
     ...placeOfMessage(last),
@@ -115,11 +122,12 @@ function checkBodies(query: ListQuery & BodiesQuery): boolean {
   return true;
 }
 
-async function answerMessages(db: Kysely<Schema>, query: ListQuery & FormatQuery & BodiesQuery) {
+async function answerMessages(reading: Reading, query: ListQuery & FormatQuery & BodiesQuery) {
+  const { db } = reading;
   const isProvable = checkBodies(query);
   const filter = await resolveFilter(db, messageFilterOf(query));
   const format = contentFormatOf(query);
-  const { rows, next_cursor } = await readMessages(db, filter, query);
+  const { rows, next_cursor } = await readMessages(reading, filter, query);
   const confirmations = await loadConfirmations(db, rows);
   return {
     messages: await addProvable(
@@ -133,18 +141,18 @@ async function answerMessages(db: Kysely<Schema>, query: ListQuery & FormatQuery
 }
 
 /** A page of posts with what names the next one. */
-async function readPosts(db: Kysely<Schema>, filter: PostFilter, query: ListQuery) {
+async function readPosts({ db, hold }: Reading, filter: PostFilter, query: ListQuery) {
   const placeOf = (last: Awaited<ReturnType<typeof listPosts>>[number]) => ({
     time: last.updated,
     itemHash: last.original.item_hash,
   });
   if (query.sortBy !== 'tx-time') {
     const page = networkPageOf(query);
-    const rows = await listPosts(db, filter, page);
+    const rows = await listPosts(db, filter, page, hold);
     return { rows, next_cursor: nextTimedCursorOf(rows, page.limit, placeOf) };
   }
   const page = confirmedPageOf(query);
-  const rows = await listPostsByConfirmation(db, filter, page);
+  const rows = await listPostsByConfirmation(db, filter, page, hold);
   const next_cursor = nextConfirmedCursorOf(rows, page.limit, (last) => ({
     confirmed: last.confirmed,
     ...placeOf(last),
@@ -152,54 +160,60 @@ async function readPosts(db: Kysely<Schema>, filter: PostFilter, query: ListQuer
   return { rows, next_cursor };
 }
 
-async function pageOfPosts(db: Kysely<Schema>, query: ListQuery) {
+async function pageOfPosts(reading: Reading, query: ListQuery) {
   const asked: PostFilter = readFilters(POST_FILTERS, POST_PROPERTIES, '/posts.json', query);
   const filter: PostFilter = checkEnds(asked);
-  const { rows, next_cursor } = await readPosts(db, filter, query);
-  const pagination = await networkPaginationOf(query, 'posts', () => totalPosts(db, filter));
+  const { rows, next_cursor } = await readPosts(reading, filter, query);
+  const pagination = await networkPaginationOf(query, 'posts', () => totalPosts(reading.db, filter));
   return { rows, pagination: { ...pagination, next_cursor } };
 }
 
-async function answerPosts(db: Kysely<Schema>, query: ListQuery) {
-  const { rows, pagination } = await pageOfPosts(db, query);
+async function answerPosts(reading: Reading, query: ListQuery) {
+  const { rows, pagination } = await pageOfPosts(reading, query);
   const confirmations = await loadConfirmations(
-    db,
+    reading.db,
     rows.map((row) => row.latest),
   );
   return { posts: rows.map((row) => postViewOf(row, confirmations)), ...pagination };
 }
 
-async function answerBriefPosts(db: Kysely<Schema>, query: ListQuery) {
-  const { rows, pagination } = await pageOfPosts(db, query);
+async function answerBriefPosts(reading: Reading, query: ListQuery) {
+  const { rows, pagination } = await pageOfPosts(reading, query);
   return { posts: rows.map(briefPostViewOf), ...pagination };
 }
 
 const ALL_STATUSES = ['processed', 'pending', 'rejected', 'forgotten'];
 
 /** Lists as deployed nodes have them, which clients and measurement programs read (docs/decisions.md 12). */
-export const networkListHandlers = ({ db }: Pick<Rooms, 'db'>): Handled => ({
-  listNetworkMessages: ({ query }) => answerMessages(db, query),
-  listNetworkMessagesOfPage: ({ params, query }) => answerMessages(db, { ...query, ...params }),
-  async listMessageHashes({ query }) {
-    const { status, startDate: from, endDate: to, hash_only } = query;
-    const statuses = status === undefined ? ALL_STATUSES : [status];
-    const filter = await resolveFilter(db, checkEnds({ statuses, from, to }));
-    const page = { ...deployedPageOf(query), oldestFirst: query.sortOrder === 1 };
-    const rows = await listStatuses(db, filter, page);
-    const hashes = rows.map((row) =>
-      isYes(hash_only)
-        ? row.item_hash
-        : {
-            item_hash: row.item_hash,
-            status: row.status,
-            reception_time: row.received_at.toISOString(),
-          },
-    );
-    const total = await totalMessages(db, filter);
-    return { hashes, ...deployedPaginationOf(query, total), pagination_item: 'hashes' };
-  },
-  listNetworkPosts: ({ query }) => answerPosts(db, query),
-  listNetworkPostsOfPage: ({ params, query }) => answerPosts(db, { ...query, ...params }),
-  listBriefPosts: ({ query }) => answerBriefPosts(db, query),
-  listBriefPostsOfPage: ({ params, query }) => answerBriefPosts(db, { ...query, ...params }),
-});
+export const networkListHandlers = ({ db, answers }: Pick<Rooms, 'db' | 'answers'>): Handled => {
+  const reading = (reply: FastifyReply): Reading => ({ db, hold: answers.of(reply) });
+  return {
+    listNetworkMessages: ({ query, reply }) => answerMessages(reading(reply), query),
+    listNetworkMessagesOfPage: ({ params, query, reply }) =>
+      answerMessages(reading(reply), { ...query, ...params }),
+    async listMessageHashes({ query }) {
+      const { status, startDate: from, endDate: to, hash_only } = query;
+      const statuses = status === undefined ? ALL_STATUSES : [status];
+      const filter = await resolveFilter(db, checkEnds({ statuses, from, to }));
+      const page = { ...deployedPageOf(query), oldestFirst: query.sortOrder === 1 };
+      const rows = await listStatuses(db, filter, page);
+      const hashes = rows.map((row) =>
+        isYes(hash_only)
+          ? row.item_hash
+          : {
+              item_hash: row.item_hash,
+              status: row.status,
+              reception_time: row.received_at.toISOString(),
+            },
+      );
+      const total = await totalMessages(db, filter);
+      return { hashes, ...deployedPaginationOf(query, total), pagination_item: 'hashes' };
+    },
+    listNetworkPosts: ({ query, reply }) => answerPosts(reading(reply), query),
+    listNetworkPostsOfPage: ({ params, query, reply }) =>
+      answerPosts(reading(reply), { ...query, ...params }),
+    listBriefPosts: ({ query, reply }) => answerBriefPosts(reading(reply), query),
+    listBriefPostsOfPage: ({ params, query, reply }) =>
+      answerBriefPosts(reading(reply), { ...query, ...params }),
+  };
+};

@@ -8,6 +8,7 @@ import { resolveFilter } from '../../state/lists/filter.ts';
 import { listMessages } from '../../state/lists/messages.ts';
 import { readFilters } from '../../state/lists/parameters.ts';
 import { PROPERTIES } from '../../state/lists/properties.ts';
+import type { Hold } from '../../state/lists/weight.ts';
 import { loadConfirmations } from '../../state/messages/confirmations.ts';
 import { listForgetting } from '../../state/messages/find.ts';
 import { createMessageReader, type MessageReader, type ReadMessage } from '../../state/messages/reader.ts';
@@ -23,9 +24,14 @@ import { submittedViewOf, verdictOf } from './verdict-view.ts';
 /** Messages that are named to somebody who asks for a file where messages are. */
 const STORES_NAMED = 10;
 
-async function getMessage(read: MessageReader, db: Kysely<Schema>, text: string): Promise<ReadMessage> {
+async function getMessage(
+  read: MessageReader,
+  db: Kysely<Schema>,
+  text: string,
+  hold: Hold,
+): Promise<ReadMessage> {
   const { hash } = parseMessageHash(text);
-  const message = await read(hash);
+  const message = await read(hash, hold);
   if (message) return message;
   const stores = await listMessagesOfFile(db, hash, STORES_NAMED);
   if (stores.length === 0) throw new AppError('MESSAGE_NOT_FOUND', `there is no message ${hash} here`);
@@ -34,7 +40,7 @@ async function getMessage(read: MessageReader, db: Kysely<Schema>, text: string)
   });
 }
 
-type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'metrics' | 'clientOf'>;
+type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'metrics' | 'clientOf' | 'answers'>;
 type MessageHandlers = Handlers<typeof MESSAGES_API>;
 
 /** One message: submitted, and looked at (specification, "Messages"). */
@@ -44,6 +50,7 @@ function oneMessage({
   intake,
   metrics,
   clientOf,
+  answers,
 }: Used): Pick<MessageHandlers, 'submitMessage' | 'getMessage' | 'getMessageStatus' | 'getMessageContent'> {
   const read = createMessageReader(reads);
   return {
@@ -57,8 +64,8 @@ function oneMessage({
         return answer(422, refusal);
       }
     },
-    async getMessage({ params }) {
-      const { row, confirmations } = await getMessage(read, db, params.hash);
+    async getMessage({ params, reply }) {
+      const { row, confirmations } = await getMessage(read, db, params.hash, answers.of(reply));
       const forgottenBy = row.status === 'forgotten' ? await listForgetting(db, row.item_hash) : [];
       return {
         ...viewOf(row, confirmations),
@@ -67,12 +74,12 @@ function oneMessage({
         ...(row.status === 'forgotten' ? { forgotten_by: forgottenBy } : {}),
       };
     },
-    async getMessageStatus({ params }) {
-      const { row } = await getMessage(read, db, params.hash);
+    async getMessageStatus({ params, reply }) {
+      const { row } = await getMessage(read, db, params.hash, answers.of(reply));
       return { item_hash: row.item_hash, ...verdictOf(row), reason: row.reason };
     },
     async getMessageContent({ params, reply }) {
-      const { row } = await getMessage(read, db, params.hash);
+      const { row } = await getMessage(read, db, params.hash, answers.of(reply));
       if (row.status !== 'processed') {
         throw new AppError(
           row.status === 'forgotten' ? 'MESSAGE_FORGOTTEN' : 'MESSAGE_NOT_PROCESSED',
@@ -85,11 +92,11 @@ function oneMessage({
   };
 }
 
-const lists = ({ db }: Used): Pick<MessageHandlers, 'listMessages'> => ({
-  async listMessages({ query }) {
+const lists = ({ db, answers }: Used): Pick<MessageHandlers, 'listMessages'> => ({
+  async listMessages({ query, reply }) {
     const filter = await resolveFilter(db, readFilters(MESSAGE_FILTERS, PROPERTIES, '/messages', query));
     const [rows, total] = await Promise.all([
-      listMessages(db, filter, timedPageOf(query)),
+      listMessages(db, filter, timedPageOf(query), answers.of(reply)),
       totalMessages(db, filter),
     ]);
     const confirmations = await loadConfirmations(db, rows);

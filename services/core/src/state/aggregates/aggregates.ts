@@ -2,7 +2,7 @@ import { type Page, prepared } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
-import { ANSWER_BYTES_MAX, checkWeight } from '../lists/weight.ts';
+import { ANSWER_BYTES_MAX, checkWeight, HOLDS_NOTHING, type Hold, LIGHT_BYTES } from '../lists/weight.ts';
 import { spelledOwner } from '../messages/spelling.ts';
 
 export interface Aggregate {
@@ -72,39 +72,48 @@ const aggregateOf = (row: Row): Aggregate => ({
 const fieldsOf = (fields: readonly string[] | undefined) => sql`aggregate_entries e
   where e.owner = a.owner and e.key = a.key ${fields ? sql`and e.field = any(${fields}::text[])` : sql``}`;
 
+interface Picked {
+  /** Rows of aggregates. */
+  readonly picked: RawBuilder<unknown>;
+  readonly order?: RawBuilder<unknown>;
+  /** Of their fields these alone. */
+  readonly fields?: readonly string[] | undefined;
+  readonly hold: Hold;
+  /** What the statement begins with. */
+  readonly begin?: RawBuilder<unknown>;
+}
+
 /**
  * Aggregates put together. Any number of messages may have added to one, so it is first found out how much they hold.
- * Throws LIST_TOO_COSTLY.
- * @param picked their rows; `fields` of them alone
- * @param begin what the statement begins with
+ * Throws LIST_TOO_COSTLY, and what `hold` throws.
+ * @param bytesMax with more they come without contents
  */
-async function putTogether(
-  db: Kysely<Schema>,
-  picked: RawBuilder<unknown>,
-  order: RawBuilder<unknown>,
-  { fields, begin = sql`` }: { fields?: readonly string[] | undefined; begin?: RawBuilder<unknown> } = {},
-): Promise<Aggregate[]> {
+async function putTogether(db: Kysely<Schema>, asked: Picked, bytesMax = LIGHT_BYTES): Promise<Aggregate[]> {
+  const { picked, order = sql``, fields, hold, begin = sql`` } = asked;
   const { rows } = await sql<Row & { bytes: number }>`${begin}
     with picked as materialized (${picked}),
     weight as materialized (
       select coalesce(sum((select sum(octet_length(e.field) + octet_length(e.value::text)) from ${fieldsOf(fields)})), 0)::bigint as bytes
       from picked a)
-    select a.*, bytes, case when bytes <= ${ANSWER_BYTES_MAX}::bigint then (
+    select a.*, bytes, case when bytes <= ${bytesMax}::bigint then (
         select jsonb_object_agg(e.field, e.value) from ${fieldsOf(fields)}) end as content,
       (select ${spelledOwner('m')} from messages m where m.item_hash = a.item_hash) as spelling
     from picked a cross join weight ${order}`.execute(db);
-  checkWeight(rows[0]?.bytes ?? 0, 'aggregates');
-  return rows.map(aggregateOf);
+  const bytes = rows[0]?.bytes ?? 0;
+  checkWeight(bytes, 'aggregates');
+  hold(bytes);
+  return bytes <= bytesMax ? rows.map(aggregateOf) : putTogether(db, asked, ANSWER_BYTES_MAX);
 }
 
-/** Throws LIST_TOO_COSTLY. */
+/** Throws LIST_TOO_COSTLY, and what `hold` throws. */
 export async function findAggregate(
   db: Kysely<Schema>,
   owner: string,
   key: string,
+  hold: Hold = HOLDS_NOTHING,
 ): Promise<Aggregate | undefined> {
   const picked = sql`select a.* from aggregates a where a.owner = ${owner} and a.key = ${key}`;
-  return (await putTogether(db, picked, sql``, { begin: prepared() }))[0];
+  return (await putTogether(db, { picked, hold, begin: prepared() }))[0];
 }
 
 const where = (conditions: readonly RawBuilder<unknown>[]) =>
@@ -170,17 +179,18 @@ function pick(filter: AggregateFilter, page: AggregatePage, few: boolean): RawBu
 /** Larger pages are read under the time limit. */
 const LIMIT_UNTIMED_MAX = 500;
 
-/** Last changed first unless told otherwise; equal times by owner and key. Throws LIST_TOO_COSTLY. */
+/** Last changed first unless told otherwise; equal times by owner and key. Throws LIST_TOO_COSTLY, and what `hold` throws. */
 export async function listAggregates(
   db: Kysely<Schema>,
   filter: AggregateFilter,
   page: AggregatePage,
+  hold: Hold = HOLDS_NOTHING,
 ): Promise<{ aggregates: Aggregate[]; total: number }> {
   const read = async (on: Kysely<Schema>) => {
     const few = !filter.owners && filter.fields !== undefined && (await sumKept(on, filter)) <= FEW;
     const picked = sql`
       select * from (${pick(filter, page, few)}) a ${orderOf(page)} limit ${page.limit} offset ${page.offset}`;
-    const aggregates = await putTogether(on, picked, orderOf(page), { fields: filter.fields });
+    const aggregates = await putTogether(on, { picked, order: orderOf(page), fields: filter.fields, hold });
     return { aggregates, total: await countAggregates(on, filter) };
   };
   // No index has the order of first changes.
@@ -189,15 +199,16 @@ export async function listAggregates(
     : read(db);
 }
 
-/** An owner's aggregates by key: all of them, or those that are named. Throws LIST_TOO_COSTLY. */
+/** An owner's aggregates by key: all of them, or those that are named. Throws LIST_TOO_COSTLY, and what `hold` throws. */
 export async function readOwned(
   db: Kysely<Schema>,
   owner: string,
   keys: readonly string[] | undefined,
   limit: number,
+  hold: Hold,
 ): Promise<Aggregate[]> {
   const order = sql`order by a."time" desc, a.key`;
   const picked = sql`
     select a.* from aggregates a ${where(conditionsOf({ owners: [owner], keys }))} ${order} limit ${limit}`;
-  return putTogether(db, picked, order);
+  return putTogether(db, { picked, order, hold });
 }

@@ -10,17 +10,18 @@ import {
 import { chooseScans } from './choose.ts';
 import { isRepeating, rowsOf } from './driver.ts';
 import { isEmpty, resolveFilter } from './filter.ts';
-import { weigh } from './messages.ts';
 import type { MessageFilter } from './properties.ts';
 import { withTimeLimit } from './time-limit.ts';
+import { HOLDS_NOTHING, type Hold, readWeighed } from './weight.ts';
 
 type ConfirmedMessage = StoredMessage & { readonly confirmed: number | null };
 
-/** Messages in order of their first confirmation. No index has that order: all that fit are sorted. Throws LIST_TOO_COSTLY. */
+/** Messages in order of their first confirmation. No index has that order: all that fit are sorted. Throws as listMessages. */
 export async function listByConfirmation(
   db: Kysely<Schema>,
   asked: MessageFilter,
   page: ConfirmedPage,
+  hold: Hold = HOLDS_NOTHING,
 ): Promise<ConfirmedMessage[]> {
   const filter = await resolveFilter(db, asked);
   if (isEmpty(filter)) return [];
@@ -32,11 +33,12 @@ export async function listByConfirmation(
   });
   const rows = sql`select m.item_hash, m."time", ${firstConfirmedAt('m')} as confirmed
     from (${sql.join(found, sql` union all `)}) x join messages m using (item_hash)`;
-  return withTimeLimit(db, async (on) => {
-    const picked = sql`(${confirmedPage(rows, page)}) o join messages m using (item_hash)`;
-    await weigh(on, picked, page.limit);
-    const query = sql<ConfirmedMessage>`
-      select m.*, nullif(o.confirmed, 'infinity'::float8) as confirmed from ${picked} ${confirmedOrder(page)}`;
-    return (await query.execute(on)).rows;
-  });
+  return withTimeLimit(db, (on) =>
+    readWeighed<ConfirmedMessage>(on, {
+      columns: sql`m.*, nullif(o.confirmed, 'infinity'::float8) as confirmed`,
+      from: sql`(${confirmedPage(rows, page)}) o join messages m using (item_hash)`,
+      order: confirmedOrder(page),
+      hold,
+    }),
+  );
 }

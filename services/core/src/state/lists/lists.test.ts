@@ -35,6 +35,7 @@ import {
   world,
 } from './testing/world.ts';
 import { withTimeLimit } from './time-limit.ts';
+import { HOLDS_NOTHING } from './weight.ts';
 import { writeLists } from './write.ts';
 
 /** Lists and totals over small random worlds are what a plain filter over all messages gives. */
@@ -136,7 +137,9 @@ describe('lists', () => {
   }
 
   const hashesOf = async (filter: MessageFilter, page: TimedPage, sortedRowsMax?: number) =>
-    (await listMessages(database.kysely, filter, page, sortedRowsMax)).map((row) => row.item_hash);
+    (await listMessages(database.kysely, filter, page, HOLDS_NOTHING, sortedRowsMax)).map(
+      (row) => row.item_hash,
+    );
 
   async function walk(filter: MessageFilter, limit: number, oldestFirst: boolean): Promise<string[]> {
     const found: string[] = [];

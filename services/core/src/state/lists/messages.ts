@@ -1,5 +1,4 @@
 import type { TimedPage } from '@skerry/database';
-import { LIMITS } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -17,22 +16,10 @@ import { isEmpty, resolveFilter } from './filter.ts';
 import type { MessageFilter } from './properties.ts';
 import { allOf, type Condition } from './property.ts';
 import { withTimeLimit } from './time-limit.ts';
-import { checkWeight } from './weight.ts';
+import { HOLDS_NOTHING, type Hold, readWeighed } from './weight.ts';
 
 /** Pages beyond this many rows are read under the time limit. */
 const DEPTH_UNLIMITED_MAX = 10_000;
-
-/** Of larger pages it is first found out how much they hold. */
-const ROWS_UNWEIGHED_MAX = LIMITS.pageSizeMax;
-
-/** Throws LIST_TOO_COSTLY. Of a content that came as a file there is no text. @param picked rows `m` of messages, so many at most */
-export async function weigh(on: Kysely<Schema>, picked: RawBuilder<unknown>, limit: number): Promise<void> {
-  if (limit <= ROWS_UNWEIGHED_MAX) return;
-  const { rows } = await sql<{ bytes: number }>`
-    select coalesce(sum(coalesce(octet_length(m.source_text), octet_length(m.content::text))), 0)::bigint as bytes
-    from ${picked}`.execute(on);
-  checkWeight(rows[0]!.bytes, 'messages');
-}
 
 /** What comes after the cursor in the list's order: by time, equal times by item hash ascending. */
 function afterCursor({ after, oldestFirst }: TimedPage): Condition[] {
@@ -153,17 +140,17 @@ async function pickPage<T>(
 
 const orderOf = (page: TimedPage) => sql`order by p."time" ${directionOf(page)}, p.item_hash`;
 
-/** Processed messages, newest first unless told otherwise; equal times by item hash. Throws LIST_TOO_COSTLY. */
+/** Processed messages, newest first unless told otherwise; equal times by item hash. Throws LIST_TOO_COSTLY, and what `hold` throws. */
 export const listMessages = (
   db: Kysely<Schema>,
   asked: MessageFilter,
   page: TimedPage,
+  hold: Hold = HOLDS_NOTHING,
   sortedRowsMax = SORTED_ROWS_MAX,
 ): Promise<StoredMessage[]> =>
-  pickPage(db, asked, page, sortedRowsMax, async (picked, on) => {
-    await weigh(on, picked, page.limit);
-    return (await sql<StoredMessage>`select m.* from ${picked} ${orderOf(page)}`.execute(on)).rows;
-  });
+  pickPage(db, asked, page, sortedRowsMax, (from, on) =>
+    readWeighed<StoredMessage>(on, { columns: sql`m.*`, from, order: orderOf(page), hold }),
+  );
 
 /** What became of a message, without the message. */
 type StatusRow = Pick<StoredMessage, 'item_hash' | 'status' | 'received_at' | 'time'>;

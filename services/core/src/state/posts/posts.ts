@@ -4,10 +4,10 @@ import { type Kysely, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Schema } from '../../store/schema.ts';
 import { totalMessages } from '../lists/count.ts';
-import { weigh } from '../lists/messages.ts';
 import type { MessageFilter } from '../lists/properties.ts';
 import { type Condition, conditionOf } from '../lists/property.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
+import { type Hold, readWeighed } from '../lists/weight.ts';
 import {
   type ConfirmedPage,
   confirmedOrder,
@@ -80,11 +80,12 @@ function afterCursor(source: Source, { after, oldestFirst }: TimedPage): Conditi
 const where = (conditions: readonly Condition[]) =>
   conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`;
 
-/** Last changed first unless told otherwise; equal times by item hash. Throws LIST_TOO_COSTLY. */
+/** Last changed first unless told otherwise; equal times by item hash. Throws LIST_TOO_COSTLY, and what `hold` throws. */
 export async function listPosts(
   db: Kysely<Schema>,
   filter: PostFilter,
   page: TimedPage,
+  hold: Hold,
 ): Promise<PostWithMessages[]> {
   const direction = page.oldestFirst ? sql`asc` : sql`desc`;
   const depth = page.offset + page.limit;
@@ -99,19 +100,18 @@ export async function listPosts(
     select * from (${sql.join(scans, sql` union all `)}) p
     order by updated ${direction}, item_hash limit ${page.limit} offset ${page.offset}`.execute(on),
   );
-  return loadPosts(db, places.rows, page.limit);
+  return loadPosts(db, places.rows, hold);
 }
 
-/** The messages of the posts at their places. @param limit of the page */
+/** The messages of the posts at their places. */
 async function loadPosts<P extends Place>(
   db: Kysely<Schema>,
   places: readonly P[],
-  limit: number,
+  hold: Hold,
 ): Promise<(P & PostWithMessages)[]> {
   const hashes = [...new Set(places.flatMap((place) => [place.item_hash, place.latest_hash]))];
-  const named = sql`messages m where m.item_hash = any(${hashes}::text[])`;
-  await weigh(db, named, limit);
-  const { rows } = await sql<StoredMessage>`select m.* from ${named}`.execute(db);
+  const from = sql`messages m where m.item_hash = any(${hashes}::text[])`;
+  const rows = await readWeighed<StoredMessage>(db, { columns: sql`m.*`, from, hold });
   const byHash = new Map(rows.map((row) => [row.item_hash, row]));
   return places.flatMap((place) => {
     const [original, latest] = [byHash.get(place.item_hash), byHash.get(place.latest_hash)];
@@ -119,11 +119,12 @@ async function loadPosts<P extends Place>(
   });
 }
 
-/** In order of the first confirmation of what gives them their content. Throws LIST_TOO_COSTLY. */
+/** In order of the first confirmation of what gives them their content. Throws as listPosts. */
 export async function listPostsByConfirmation(
   db: Kysely<Schema>,
   filter: PostFilter,
   page: ConfirmedPage,
+  hold: Hold,
 ): Promise<(PostWithMessages & { readonly confirmed: number | null })[]> {
   const found = SOURCES.map(
     (source) => sql`(
@@ -137,7 +138,7 @@ export async function listPostsByConfirmation(
       select o.item_hash, o.latest_hash, o."time" as updated, nullif(o.confirmed, 'infinity'::float8) as confirmed
       from (${confirmedPage(rows, page)}) o ${confirmedOrder(page)}`.execute(on),
   );
-  return loadPosts(db, places.rows, page.limit);
+  return loadPosts(db, places.rows, hold);
 }
 
 /** The filter of messages that says the same; undefined where totals of messages say nothing of one of the filters. */

@@ -12,7 +12,7 @@ export const reads = (
   ...errors: ErrorCode[]
 ): { readonly rateClass: 'general'; readonly errors: Errors } => ({
   rateClass: 'general',
-  errors: ['DATABASE_UNAVAILABLE', ...errors],
+  errors: ['DATABASE_UNAVAILABLE', 'OVERLOADED', ...errors],
 });
 
 /** What deployed clients call: they look for 422 where a request is wrong. */

@@ -1,0 +1,129 @@
+import {
+  type Client,
+  type createClientOf,
+  type Held,
+  type HttpServer,
+  type NoShare,
+  Shares,
+} from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { FastifyReply } from 'fastify';
+import { ANSWER_BYTES_MAX, type Hold, LIGHT_BYTES } from '../state/lists/weight.ts';
+
+const MIB = 1024 * 1024;
+
+/** Text of heavy answers that are read and put together, a matter of seconds: some five times as much of the heap. */
+const MAKING = { total: 2 * ANSWER_BYTES_MAX, reserve: ANSWER_BYTES_MAX, perClient: ANSWER_BYTES_MAX };
+/** Text of answers until they are sent, which takes as long as their readers like. */
+const OPEN = { total: 256 * MIB, reserve: 64 * MIB, perClient: ANSWER_BYTES_MAX };
+/** Smaller answers wait in the kernel, and are not counted. */
+const COUNTED_BYTES = 64 * 1024;
+/** An answer that somebody has had for so long ends where there is no room for others. */
+const HAD_MS = 10_000;
+/** Seconds. */
+const RETRY_AFTER = 2;
+
+type ClientOf = ReturnType<typeof createClientOf>;
+
+interface Open {
+  readonly reply: FastifyReply;
+  readonly isExempt: boolean;
+  /** When it was begun, or began to be sent. */
+  sinceMs: number;
+  readonly sending: Held;
+  making?: Held | undefined;
+}
+
+function refusalOf(reason: NoShare): AppError {
+  const details = { retry_after: RETRY_AFTER };
+  return reason === 'share'
+    ? new AppError(
+        'RATE_LIMITED',
+        `a client may have ${ANSWER_BYTES_MAX / MIB} MiB of answers at once; read those that you have asked for first`,
+        { details },
+      )
+    : new AppError('OVERLOADED', 'too many large answers are being read', { details });
+}
+
+/**
+ * What all answers together may hold, each client its share of it: each answer has its bound, and a node would end of many. What is
+ * known before it is read is taken before, and the rest when it is sent; it is given back when the answer is sent, or its reader gone.
+ */
+export class Answers {
+  readonly #clientOf: ClientOf;
+  readonly #now: () => number;
+  readonly #making = new Shares(MAKING);
+  readonly #sending = new Shares(OPEN);
+  /** The oldest first. */
+  readonly #open = new Map<FastifyReply, Open>();
+
+  /** @param now milliseconds of a clock that never goes back */
+  constructor(clientOf: ClientOf, now: () => number = () => performance.now()) {
+    this.#clientOf = clientOf;
+    this.#now = now;
+  }
+
+  /** Text of all answers that are counted. */
+  get held(): number {
+    return this.#sending.held;
+  }
+
+  /** For what is read to answer a request: takes it from its client's share. */
+  of(reply: FastifyReply): Hold {
+    return (bytes) => this.#hold(reply, bytes, bytes > LIGHT_BYTES);
+  }
+
+  /** Counts what is sent and was not counted before. */
+  watch(app: HttpServer): void {
+    app.addHook('onSend', (_request, reply, payload, done) => {
+      const open = this.#open.get(reply);
+      if (open) this.#send(open);
+      else if (typeof payload === 'string' || Buffer.isBuffer(payload))
+        this.#hold(reply, payload.length, false);
+      done();
+    });
+  }
+
+  #hold(reply: FastifyReply, bytes: number, isHeavy: boolean): void {
+    if (bytes < COUNTED_BYTES || this.#open.has(reply)) return;
+    const client = this.#clientOf(reply.request);
+    const making = isHeavy ? this.#making.take(client, bytes) : undefined;
+    if (typeof making === 'string') throw refusalOf(making);
+    const sending = this.#takeOpen(client, bytes);
+    if (typeof sending === 'string') {
+      making?.release();
+      throw refusalOf(sending);
+    }
+    const { isExempt } = client;
+    const open: Open = { reply, isExempt, sinceMs: this.#now(), sending, making };
+    this.#open.set(reply, open);
+    if (reply.raw.destroyed) this.#release(open);
+    else reply.raw.once('close', () => this.#release(open));
+  }
+
+  #send(open: Open): void {
+    open.making?.release();
+    open.making = undefined;
+    open.sinceMs = this.#now();
+    this.#open.delete(open.reply);
+    this.#open.set(open.reply, open);
+  }
+
+  #takeOpen(client: Pick<Client, 'key' | 'isExempt'>, bytes: number): Held | NoShare {
+    let taken = this.#sending.take(client, bytes);
+    for (const open of this.#open.values()) {
+      if (taken !== 'all' || this.#now() - open.sinceMs < HAD_MS) break;
+      if (open.isExempt || open.making) continue;
+      this.#release(open);
+      open.reply.raw.destroy();
+      taken = this.#sending.take(client, bytes);
+    }
+    return taken;
+  }
+
+  #release(open: Open): void {
+    open.making?.release();
+    open.sending.release();
+    this.#open.delete(open.reply);
+  }
+}
