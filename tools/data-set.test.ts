@@ -27,6 +27,7 @@ const TABLES = [
   'aggregate_covered',
   'amended_posts',
   'aggregate_totals',
+  'digests',
 ] as const;
 
 const makeDatabase = () =>

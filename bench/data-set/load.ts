@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { SetSum } from '@skerry/protocol';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import { MESSAGES } from '../../services/core/src/state/message-set.ts';
 import { MESSAGE_TABLES } from '../../services/core/src/store/schema.ts';
 import type { DataSet } from './data-set.ts';
 import { deriveStatements } from './derive.ts';
@@ -68,7 +70,8 @@ export async function loadDataSet(client: pg.ClientBase, options: LoadOptions): 
   await client.query(`truncate ${MESSAGE_TABLES.join(', ')} restart identity`);
   const indexes = remakeIndexes ? await dropIndexes(client) : [];
   const shapes = new ShapeNumbers();
-  const rows = listRows(set, shapes, (written) => {
+  const sum = new SetSum();
+  const rows = listRows(set, shapes, sum, (written) => {
     if (remakeIndexes && written % PROGRESS_EVERY === 0) tell(`${written} messages`);
   });
   const target = client.query(
@@ -82,6 +85,8 @@ export async function loadDataSet(client: pg.ClientBase, options: LoadOptions): 
      from unnest($1::text[]) with ordinality as k (key, number) order by number`,
     [shapes.keys],
   );
+  const { digest, count } = sum.digest();
+  await client.query('insert into digests (name, sum, count) values ($1, $2, $3)', [MESSAGES, digest, count]);
   for (const [what, sql] of deriveStatements(heavyFrom)) await run(what, sql);
   for (const index of indexes) await run(`index ${index.name}`, remake(index));
   for (const table of MESSAGE_TABLES) await run(`vacuum ${table}`, `vacuum (analyze) ${table}`);

@@ -1,3 +1,4 @@
+import { messageElement, type SetSum } from '@skerry/protocol';
 import { shapeKeyOf } from '../../services/core/src/state/lists/shapes.ts';
 import { type DataSet, type MadeMessage, makeMessage } from './data-set.ts';
 
@@ -56,6 +57,8 @@ export class ShapeNumbers {
   }
 }
 
+const statusOf = ({ forgottenBy }: MadeMessage) => (forgottenBy === null ? 'processed' : 'forgotten');
+
 function rowOf(made: MadeMessage, shape: number): string {
   const { message, contentType, subject, tags, forgottenBy } = made;
   return `${[
@@ -74,7 +77,7 @@ function rowOf(made: MadeMessage, shape: number): string {
     escaped(JSON.stringify(message.content)),
     field(message.sourceText),
     message.signature,
-    forgottenBy === null ? 'processed' : 'forgotten',
+    statusOf(made),
     field(reasonOf(forgottenBy)),
     '0',
     '0',
@@ -83,10 +86,11 @@ function rowOf(made: MadeMessage, shape: number): string {
 
 const ROWS_PER_CHUNK = 1_000;
 
-/** The rows of `messages` in COPY's text form. */
+/** The rows of `messages` in COPY's text form. @param sum takes each of them */
 export async function* listRows(
   set: DataSet,
   shapes: ShapeNumbers,
+  sum: SetSum,
   onProgress: (written: number) => void,
 ): AsyncGenerator<string> {
   for (let from = 0; from < set.count; from += ROWS_PER_CHUNK) {
@@ -94,6 +98,7 @@ export async function* listRows(
     for (let index = from; index < Math.min(set.count, from + ROWS_PER_CHUNK); index++) {
       const made = makeMessage(set, index);
       chunk += rowOf(made, shapes.numberOf(made));
+      sum.add(messageElement(made.message.itemHash, statusOf(made))!);
     }
     yield chunk;
     onProgress(Math.min(set.count, from + ROWS_PER_CHUNK));
