@@ -5,6 +5,7 @@ export {
   aggregateKeyOf,
   aggregateSubject,
   authorizationsAt,
+  decisiveFor,
   findRefusal,
   isAuthorized,
   narrowTo,

@@ -24,13 +24,17 @@ export interface Authorization {
   readonly aggregate_keys?: readonly string[] | undefined;
 }
 
-/** One version of an owner's authorizations. */
-export interface SecurityElement {
+/** When a version of an owner's authorizations counts. */
+export interface SecurityDates {
   /** Unix seconds: the owner's word, by which the owner's elements follow each other. */
   readonly time: number;
   /** Unix seconds: since when it counts (protocol's effectiveTime). */
   readonly since: number;
   readonly itemHash: string;
+}
+
+/** One version of an owner's authorizations. */
+export interface SecurityElement extends SecurityDates {
   readonly authorizations: readonly Authorization[];
 }
 
@@ -68,22 +72,45 @@ export function parseAuthorizations(value: unknown): Authorization[] {
   });
 }
 
+const isLater = (one: SecurityDates, other: SecurityDates) =>
+  one.time > other.time || (one.time === other.time && one.itemHash > other.itemHash);
+
 /**
  * The element that held at a time: the latest, as the owner dated them, of those that counted by then.
  * @param history in any order
  */
 export function securityAt(history: readonly SecurityElement[], time: number): SecurityElement | undefined {
   let latest: SecurityElement | undefined;
-  for (const element of history) {
-    if (element.since > time) continue;
-    if (
-      !latest ||
-      element.time > latest.time ||
-      (element.time === latest.time && element.itemHash > latest.itemHash)
-    )
-      latest = element;
-  }
+  for (const element of history)
+    if (element.since <= time && (!latest || isLater(element, latest))) latest = element;
   return latest;
+}
+
+/**
+ * Of an owner's elements those that `findRefusal` decides by, for acts at these times: each one's element that held then, and all that
+ * came within the time in which a revocation defeats it. As few as the acts are, however often the owner changed them. Pure.
+ */
+export function decisiveFor<Element extends SecurityDates>(
+  elements: readonly Element[],
+  times: Iterable<number>,
+): Element[] {
+  const bySince = elements.toSorted((a, b) => a.since - b.since);
+  const decisive = new Set<Element>();
+  let latest: Element | undefined;
+  let [held, followed] = [0, 0];
+  for (const time of [...times].toSorted((a, b) => a - b)) {
+    for (; held < bySince.length && bySince[held]!.since <= time; held++)
+      if (!latest || isLater(bySince[held]!, latest)) latest = bySince[held]!;
+    if (latest) decisive.add(latest);
+    followed = Math.max(followed, held);
+    for (
+      ;
+      followed < bySince.length && bySince[followed]!.since <= time + LIMITS.revocationSeconds;
+      followed++
+    )
+      decisive.add(bySince[followed]!);
+  }
+  return [...decisive];
 }
 
 /** What was permitted at a time. */

@@ -116,7 +116,9 @@ export async function loadFacts(
   // What a message of this batch refers to may be in this batch, too.
   const inBatch = new Map(batch.map((accepted) => [accepted.message.itemHash, headOf(accepted)]));
   const known = new Map([...inBatch, ...heads]);
-  const histories = await readSecurity(db, granters(batch, known), actingOf(batch, [...heads.values()]));
+  const acting = actingOf(batch, [...heads.values()]);
+  const times = new Set(batch.map(({ message }) => effectiveTime(message)));
+  const histories = await readSecurity(db, granters(batch, known), acting, times);
   const { wishes, sizes } = wishesOf(batch);
   const affordance = await loadAffordance(db, wishes, sizes);
   return {

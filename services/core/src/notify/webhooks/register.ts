@@ -29,9 +29,10 @@ export async function checkMaySpeakFor(
   if (owner === message.sender) return;
   const { sender, chain, type, channel } = message;
   const acting = { senders: new Set([sender]), values: new Set([chain, type, channel]) };
-  const history = (await readSecurity(db, [owner], acting)).get(owner) ?? [];
+  const time = effectiveTime({ time: message.time, notedMs: nowMs });
+  const history = (await readSecurity(db, [owner], acting, new Set([time]))).get(owner) ?? [];
   const act = { ...message, contentType: null, aggregateKey: null };
-  if (!findRefusal(history, act, effectiveTime({ time: message.time, notedMs: nowMs }))) return;
+  if (!findRefusal(history, act, time)) return;
   throw new AppError('NOT_PERMITTED', `${message.sender} has no permission from ${owner} for this`);
 }
 

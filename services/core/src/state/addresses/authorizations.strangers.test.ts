@@ -34,8 +34,14 @@ describe('permissions of strangers', () => {
       { address: bob.address, channels: ['mine', ...lists.map(({ address }) => address)] },
     ]);
     const acting = { senders: new Set([bob.address]), values: new Set(['ETH', 'POST', 'mine', 'note']) };
-    const history = (await readSecurity(core.rooms.db, [alice.address], acting)).get(alice.address)!;
-    assert.equal(history.length, 11);
+    const read = async (...at: number[]) => {
+      const times = new Set(at.map((one) => T0 + one));
+      return (await readSecurity(core.rooms.db, [alice.address], acting, times)).get(alice.address)!;
+    };
+    const hold = async (...at: number[]) => (await read(...at)).map(({ time }) => time - T0).toSorted();
+    assert.deepEqual([await hold(10_000), await hold(1_000), await hold(-700)], [[5_000], [9], []]);
+    assert.deepEqual(await hold(7, 4_500), [5_000, 7, 8, 9], 'what held, and what may have revoked it');
+    const history = await read(7, 4_500);
     const { length } = JSON.stringify(history);
     assert.ok(length < 5_000, `${length} characters`);
     const note = (at: number, channel: string) =>

@@ -1,13 +1,13 @@
 import {
   type Acting,
-  aggregateSubject,
+  decisiveFor,
   effectiveTime,
   narrowTo,
   parseAuthorizations,
   SECURITY_KEY,
   type SecurityElement,
 } from '@skerry/protocol';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
 
@@ -63,35 +63,45 @@ export function listReceived(db: Kysely<Schema>, spellings: readonly string[]): 
 /** Elements whose contents are in memory at once: each may be as long as a message, and an owner may write any number. */
 const ELEMENTS_AT_ONCE = 8;
 
-/** What each owner's `security` aggregate ever permitted, as far as it concerns these acts. */
+/** Columns of all elements that have the field, those that a later one covers, too. */
+function fieldsOf(columns: RawBuilder<unknown>, where: RawBuilder<unknown>): RawBuilder<unknown> {
+  const from = (table: string) => sql`select ${columns} from ${sql.table(table)}
+    where ${where} and key = ${sql.lit(SECURITY_KEY)} and field = ${sql.lit(FIELD)}`;
+  return sql`${from('aggregate_entries')} union all ${from('aggregate_covered')}`;
+}
+
+/** When the elements of these owners count, without what they permit. */
+async function listElements(db: Kysely<Schema>, owners: readonly string[]) {
+  const fields = fieldsOf(sql`owner, "time", item_hash`, sql`owner = any(${owners}::text[])`);
+  const { rows } = await sql<{ owner: string; time: number; notedMs: number | null; itemHash: string }>`
+    select f.owner, f."time", noted_ms as "notedMs", item_hash as "itemHash"
+    from (${fields}) f join messages using (item_hash)`.execute(db);
+  return rows.map((row) => ({ ...row, since: effectiveTime(row) }));
+}
+
+/**
+ * What each owner's `security` aggregate ever permitted, as far as it concerns these acts.
+ * @param times of the acts, Unix seconds (protocol's effectiveTime)
+ */
 export async function readSecurity(
   db: Kysely<Schema>,
   owners: readonly string[],
   acting: Acting,
+  times: ReadonlySet<number>,
 ): Promise<Map<string, SecurityElement[]>> {
   const histories = new Map<string, SecurityElement[]>(owners.map((owner) => [owner, []]));
   if (owners.length === 0) return histories;
-  const subjects = owners.map((owner) => aggregateSubject(owner, SECURITY_KEY));
-  const { rows: elements } = await sql<{
-    owner: string;
-    time: number;
-    notedMs: number | null;
-    itemHash: string;
-  }>`
-    select owner, "time", noted_ms as "notedMs", item_hash as "itemHash" from messages
-    where subject = any(${subjects}::text[]) and type = 'AGGREGATE' and status = 'processed'`.execute(db);
+  const ofOwners = Map.groupBy(await listElements(db, owners), ({ owner }) => owner);
+  const elements = [...ofOwners.values()].flatMap((ofOne) => decisiveFor(ofOne, times));
   for (let at = 0; at < elements.length; at += ELEMENTS_AT_ONCE) {
     const some = elements.slice(at, at + ELEMENTS_AT_ONCE);
-    const { rows } = await sql<{ itemHash: string; authorizations: unknown }>`
-      select item_hash as "itemHash", content -> 'content' -> ${FIELD}::text as authorizations from messages
-      where item_hash = any(${some.map(({ itemHash }) => itemHash)}::text[])
-        and content -> 'content' ? ${FIELD}::text`.execute(db);
-    const found = new Map(rows.map(({ itemHash, authorizations }) => [itemHash, authorizations]));
-    for (const element of some) {
-      if (!found.has(element.itemHash)) continue;
-      const { owner, time, itemHash } = element;
-      const authorizations = narrowTo(parseAuthorizations(found.get(itemHash)), acting);
-      histories.get(owner)!.push({ time, since: effectiveTime(element), itemHash, authorizations });
+    const hashes = some.map(({ itemHash }) => itemHash);
+    const fields = fieldsOf(sql`item_hash as "itemHash", value`, sql`item_hash = any(${hashes}::text[])`);
+    const { rows } = await sql<{ itemHash: string; value: unknown }>`${fields}`.execute(db);
+    const values = new Map(rows.map(({ itemHash, value }) => [itemHash, value]));
+    for (const { owner, time, since, itemHash } of some) {
+      const authorizations = narrowTo(parseAuthorizations(values.get(itemHash)), acting);
+      histories.get(owner)!.push({ time, since, itemHash, authorizations });
     }
   }
   return histories;
