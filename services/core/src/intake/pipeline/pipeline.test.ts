@@ -6,7 +6,8 @@ import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sha256Hex, verifySubmission } from '@skerry/protocol';
-import { type KyselyPlugin, sql } from 'kysely';
+import { type Kysely, type KyselyPlugin, sql } from 'kysely';
+import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../../store/schema.ts';
 import { SCHEMA_VERSION } from '../../store/schema-version.ts';
 import { createTestCore, MIGRATIONS, signers } from '../../testing/core.ts';
@@ -20,6 +21,13 @@ const post = (nonce: number) => {
   const { body } = signMessage({ ...draft, timestamp: TIMESTAMP, nonce: `${nonce}` } as MessageDraft, alice);
   return acceptMessage(verifySubmission(Buffer.from(body), TIMESTAMP));
 };
+
+/** Whether a statement on this database waits for what another transaction has locked. */
+async function isWaiting(db: Kysely<Schema>): Promise<boolean> {
+  const { rows } = await sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+  return rows.length > 0;
+}
 
 /** Holds back what the next reading of the reconsider queue found. */
 class HeldReading implements KyselyPlugin {
@@ -67,17 +75,37 @@ describe('pipeline', () => {
         .set({ schema_version: SCHEMA_VERSION + 1 })
         .execute();
       beside = assert.rejects(pipeline.submit(post(2)), refused);
-      await until('it waits for the migration', async () => {
-        const { rows } =
-          await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
-            db,
-          );
-        return rows.length > 0;
-      });
+      await until('it waits for the migration', () => isWaiting(db));
     });
     await beside;
     await assert.rejects(pipeline.submit(post(3)), refused);
     assert.equal(await countRows(), 1);
+  });
+
+  test('what changed while a batch is written is told after it: what the batch left hanging on it is decided again', async () => {
+    await using core = await createTestCore();
+    const { pipeline, db } = core.rooms;
+    const hash = sha256Hex('a file');
+    const key = `file:${hash}`;
+    const store = { type: 'STORE', content: { item_type: 'storage', item_hash: hash } };
+    const { body, itemHash } = signMessage({ ...store, timestamp: TIMESTAMP } as MessageDraft, alice);
+    assert.equal((await core.post('/messages', body)).status, 202);
+    // As if it were still being written, by a batch that has not seen the file.
+    await db.deleteFrom('dependencies').execute();
+    await db.insertInto('files').values({ hash, size_bytes: 1, content_type: 'text/plain' }).execute();
+    let touched: Promise<void> | undefined;
+    let isOver = false;
+    await db.transaction().execute(async (batch) => {
+      await lockEvents(batch);
+      touched = pipeline.touch([key]).finally(() => {
+        isOver = true;
+      });
+      await until('it waits, or has looked', async () => isOver || (await isWaiting(db)));
+      await batch.insertInto('dependencies').values({ key, item_hash: itemHash }).execute();
+    });
+    await touched;
+    await pipeline.idle();
+    assert.equal((await core.get(`/messages/${itemHash}/status`)).body.status, 'processed');
   });
 
   test('what is put in line while the line is read is decided, too', async () => {

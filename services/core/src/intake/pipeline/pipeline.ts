@@ -12,7 +12,7 @@ import { acceptStored, ContentUnreadable, type ReadContentFile, type StoredMessa
 import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply-batch.ts';
 import type { Candidate, Weight } from './decided.ts';
 import type { PipelineObserver } from './observer.ts';
-import { findExpired, putInLine, readLine, takeFromLine } from './reconsider-queue.ts';
+import { findExpired, putInLineAlone, readLine, takeFromLine } from './reconsider-queue.ts';
 import type { Committed } from './statement.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
@@ -139,7 +139,7 @@ export class Pipeline {
 
   /** Something that messages hang on changed outside of the pipeline, such as `file:<hash>`. */
   async touch(keys: readonly string[]): Promise<void> {
-    if (await putInLine(this.#options.db, keys, [])) this.#line = true;
+    if (await putInLineAlone(this.#options.write, keys, [])) this.#line = true;
     this.#start();
   }
 
@@ -168,10 +168,10 @@ export class Pipeline {
 
   /** Decides again what lacked something for too long. */
   async expire(): Promise<void> {
-    const { db, now } = this.#options;
+    const { db, write, now } = this.#options;
     const hashes = await findExpired(db, now(), MAX_BATCH);
     if (hashes.length === 0) return;
-    await putInLine(db, [], hashes);
+    await putInLineAlone(write, [], hashes);
     this.#line = true;
     this.#start();
   }

@@ -1,5 +1,6 @@
-import { textsOf } from '@skerry/database';
+import { textsOf, type Write } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { StoredMessage } from '../stored.ts';
 
@@ -25,6 +26,20 @@ export async function putInLine(
   const { numAffectedRows } = await lineUp(changedKeys, hashes).execute(db);
   return (numAffectedRows ?? 0n) > 0n;
 }
+
+/**
+ * The same from outside of a batch, once nobody else writes. A batch that did not see yet what changed has told by then what it left
+ * hanging on it, and no two wait for each other's rows.
+ */
+export const putInLineAlone = (
+  write: Write<Schema>,
+  changedKeys: readonly string[],
+  hashes: readonly string[],
+): Promise<boolean> =>
+  write(async ({ trx }) => {
+    await lockEvents(trx);
+    return putInLine(trx, changedKeys, hashes);
+  });
 
 /** The first in line but for those that rest. `hashes` also has those that are no messages here. */
 export async function readLine(
