@@ -53,6 +53,13 @@ describe('permissions of strangers', () => {
     assert.equal((await note(10_000, 'mine')).status, 200);
     assert.equal((await note(10_001, 'other')).status, 403);
     assert.equal((await note(1_000, 'mine')).status, 403);
+    await send(20_000, alice, { type: 'AGGREGATE', content: { key: 'security', content: { about: 'me' } } });
+    assert.equal((await note(20_700, 'mine')).status, 200, 'an element without the field changes nothing');
+    await send(30_000, alice, {
+      type: 'AGGREGATE',
+      content: { key: 'security', content: { authorizations: null } },
+    });
+    assert.equal((await note(30_700, 'mine')).status, 403, 'one that says nothing of anybody revokes');
   });
 });
 
