@@ -7,6 +7,7 @@ import { until } from '@skerry/kit/testing/until';
 import type { MessageEventData } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore, type TestCoreOptions } from '../testing/core.ts';
+import { limitsExcept } from '../testing/strangers.ts';
 
 const ROUNDS = 20;
 /** How long messages are counted. Readers that read nothing are there for about as long. */
@@ -19,12 +20,7 @@ const limits = (core: TestCore) => core.rooms.settings.limits;
 async function createCore(settings: NonNullable<TestCoreOptions['settings']>): Promise<TestCore> {
   const core = await createTestCore({
     settings: {
-      limits: {
-        isEnabled: true,
-        perMinute: { general: 1_000_000, authenticated: 1_000_000, heavy: 10 },
-        trustedProxies: [],
-        exempt: [OWN],
-      },
+      limits: limitsExcept(OWN),
       ...settings,
     },
   });

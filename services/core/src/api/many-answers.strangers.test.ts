@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
 import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
+import { limitsExcept } from '../testing/strangers.ts';
 import { Answers } from './answers.ts';
 
 const MIB = 1024 * 1024;
@@ -40,12 +41,7 @@ describe('many large answers of a core node', () => {
   before(async () => {
     core = await createTestCore({
       settings: {
-        limits: {
-          isEnabled: true,
-          perMinute: { general: 1_000_000, authenticated: 1_000_000, heavy: 10 },
-          trustedProxies: [],
-          exempt: [OWN],
-        },
+        limits: limitsExcept(OWN),
       },
     });
     url = `${await core.listen()}/api/v0`;

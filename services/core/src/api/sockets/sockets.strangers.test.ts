@@ -10,6 +10,7 @@ import fc from 'fast-check';
 import { BACKLOG_BYTES, SLOW } from '../../notify/sockets/connection.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { TestSocket } from '../../testing/sockets.ts';
+import { limitsExcept } from '../../testing/strangers.ts';
 
 const OWN = '127.0.0.9';
 /** What the kernel keeps of a connection on this machine, both ends, and one piece. */
@@ -33,12 +34,7 @@ describe('WebSockets of strangers', () => {
     await using core = await createTestCore({
       settings: {
         ...{ maxSockets: 8, socketReserve: 3, socketsPerClient: 2 },
-        limits: {
-          isEnabled: true,
-          perMinute: { general: 1_000_000, authenticated: 1_000_000, heavy: 10 },
-          trustedProxies: [],
-          exempt: [OWN],
-        },
+        limits: limitsExcept(OWN),
       },
     });
     const url = await core.listen();
