@@ -11,7 +11,7 @@ import { closeBatch } from './close-batch.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadKept } from './load-known.ts';
-import { putInLine } from './reconsider-queue.ts';
+import { putInLine, takeFromLine } from './reconsider-queue.ts';
 import { restate } from './restate.ts';
 import type { SetChange } from './set-place.ts';
 import { keyOfAccepted, type Move } from './statement.ts';
@@ -59,15 +59,19 @@ const UNCHANGED = { moreInLine: false, moves: [], row: undefined, fresh: new Set
 /**
  * Decides and writes a batch in one transaction: message rows, their effects on the state, what is to be decided again
  * because of them, and the events that tell of it all.
+ * @param fromLine hashes that leave the line with it: once nobody else writes, since whoever puts something in line has that
+ * lock, and would wait for their rows
  */
 export async function applyBatch(
   writer: Writer<Schema>,
   batch: readonly Candidate[],
   schedulers: ReadonlySet<string>,
   nowMs: number,
+  fromLine: readonly string[] = [],
 ): Promise<Applied> {
   const { trx } = writer;
   const standing = await lockEvents(trx, batch.length > 1 ? SHARED_STATEMENT_MS : undefined);
+  if (fromLine.length > 0) await takeFromLine(trx, fromLine);
   const kept = await loadKept(trx, batch);
   const { candidates, restated, steps } = await restate(writer, batch, kept.known);
   const earlier = await writeSteps(writer, steps, schedulers, nowMs);

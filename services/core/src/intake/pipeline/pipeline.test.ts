@@ -6,11 +6,12 @@ import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sha256Hex, verifySubmission } from '@skerry/protocol';
-import { type Kysely, type KyselyPlugin, sql } from 'kysely';
+import type { KyselyPlugin } from 'kysely';
 import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../../store/schema.ts';
 import { SCHEMA_VERSION } from '../../store/schema-version.ts';
 import { createTestCore, MIGRATIONS, signers } from '../../testing/core.ts';
+import { isAnyWaiting } from '../../testing/waiting.ts';
 import { acceptMessage } from '../accept.ts';
 
 const { alice } = signers;
@@ -21,13 +22,6 @@ const post = (nonce: number) => {
   const { body } = signMessage({ ...draft, timestamp: TIMESTAMP, nonce: `${nonce}` } as MessageDraft, alice);
   return acceptMessage(verifySubmission(Buffer.from(body), TIMESTAMP));
 };
-
-/** Whether a statement on this database waits for what another transaction has locked. */
-async function isWaiting(db: Kysely<Schema>): Promise<boolean> {
-  const { rows } = await sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
-  return rows.length > 0;
-}
 
 /** Holds back what the next reading of the reconsider queue found. */
 class HeldReading implements KyselyPlugin {
@@ -75,7 +69,7 @@ describe('pipeline', () => {
         .set({ schema_version: SCHEMA_VERSION + 1 })
         .execute();
       beside = assert.rejects(pipeline.submit(post(2)), refused);
-      await until('it waits for the migration', () => isWaiting(db));
+      await until('it waits for the migration', () => isAnyWaiting(db));
     });
     await beside;
     await assert.rejects(pipeline.submit(post(3)), refused);
@@ -100,12 +94,29 @@ describe('pipeline', () => {
       touched = pipeline.touch([key]).finally(() => {
         isOver = true;
       });
-      await until('it waits, or has looked', async () => isOver || (await isWaiting(db)));
+      await until('it waits, or has looked', async () => isOver || (await isAnyWaiting(db)));
       await batch.insertInto('dependencies').values({ key, item_hash: itemHash }).execute();
     });
     await touched;
     await pipeline.idle();
     assert.equal((await core.get(`/messages/${itemHash}/status`)).body.status, 'processed');
+  });
+
+  test('what is decided again leaves the line once nobody else writes: whoever puts it in line meanwhile waits for nobody', async () => {
+    await using core = await createTestCore();
+    const { pipeline, db } = core.rooms;
+    const one = post(1);
+    await pipeline.submit(one);
+    await db.insertInto('reconsider').values({ item_hash: one.message.itemHash }).execute();
+    await db.transaction().execute(async (writer) => {
+      await lockEvents(writer);
+      pipeline.resume();
+      await until('it waits', () => isAnyWaiting(db));
+      // Refused where the line holds the row already: the two would wait for each other.
+      await writer.selectFrom('reconsider').selectAll().forUpdate().noWait().execute();
+    });
+    await pipeline.idle();
+    assert.deepEqual(await db.selectFrom('reconsider').selectAll().execute(), []);
   });
 
   test('what is put in line while the line is read is decided, too', async () => {

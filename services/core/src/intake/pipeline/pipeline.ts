@@ -336,10 +336,7 @@ export class Pipeline {
       const unread = new Set(this.#resting.list());
       hashes = stored.hashes.filter((hash) => !unread.has(hash));
       if (hashes.length === 0) return true;
-      const applied = await write(async (writer) => {
-        await takeFromLine(writer.trx, hashes);
-        return applyBatch(writer, candidates, schedulers, now());
-      });
+      const applied = await write((writer) => applyBatch(writer, candidates, schedulers, now(), hashes));
       for (const hash of hashes) this.#resting.end(hash);
       this.#tell(applied);
       this.#tellCommitted(applied, []);

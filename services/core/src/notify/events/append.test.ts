@@ -7,6 +7,7 @@ import { sql } from 'kysely';
 import { keepDigest } from '../../state/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
 import { MIGRATIONS } from '../../testing/core.ts';
+import { isAnyWaiting } from '../../testing/waiting.ts';
 import { lockEvents, numberEvents } from './append.ts';
 
 test('whoever holds the lock of all who write may not stand still with it for long', async () => {
@@ -28,13 +29,11 @@ test('whoever waited for the lock has the number and the digest that the one bef
   await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
   const { kysely: db } = database;
   const digest = { count: 2, digest: 'a'.repeat(64) };
-  const isWaiting = sql<{ waits: boolean }>`
-    select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waits`;
   const second = await db.transaction().execute(async (trx) => {
     const empty = await lockEvents(trx);
     assert.deepEqual(empty, { lastSeq: 0, digest: { count: 0, digest: '0'.repeat(64) } });
     const waiting = db.transaction().execute(lockEvents);
-    await until('the second one waits', async () => (await isWaiting.execute(db)).rows[0]!.waits);
+    await until('the second one waits', () => isAnyWaiting(db));
     await numberEvents(7).execute(trx);
     await keepDigest(digest).execute(trx);
     // Within a list, since a promise by itself would be waited for here.

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { CREDIT_CHANNEL, CREDIT_POST, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
+import { lockEvents } from '../../notify/events/append.ts';
 import { getAccount } from '../../state/credits/accounts.ts';
 import { digestState } from '../../state/digest.ts';
 import type { Schema } from '../../store/schema.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+import { isAnyWaiting } from '../../testing/waiting.ts';
 import { readPeerTrust } from './ask.ts';
 import { decideTrust, type Held, type Told, UNSET } from './decide.ts';
 import { FIRST_ANSWERS_MS, Trust } from './trust.ts';
@@ -234,6 +237,24 @@ describe('a list that peers tell', () => {
     nowMs += FIRST_ANSWERS_MS;
     await again.hear([says('x', [A])]);
     assert.deepEqual([...again.setOf('schedulers')], [A]);
+  });
+
+  test('whether credit is enforced changes once no batch is decided by the rule before', async () => {
+    await using core = await createTestCore({ trust: NOBODY });
+    const { db } = core.rooms;
+    const trust = await Trust.open({ db, given: {}, peers: 1, log });
+    let isOver = false;
+    let hearing: Promise<void> | undefined;
+    await db.transaction().execute(async (batch) => {
+      await lockEvents(batch);
+      hearing = trust.hear([{ credit_enforcement: told('x', ['yes']) }]).finally(() => {
+        isOver = true;
+      });
+      await until('it waits, or has changed', async () => isOver || (await isAnyWaiting(db)));
+      assert.equal(isOver, false);
+    });
+    await hearing;
+    assert.ok(trust.isCreditEnforced);
   });
 
   test('S3: what has not the form of a list of addresses is not believed', () => {

@@ -2,6 +2,7 @@ import type { Logger } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
 import type { ReadContentFile } from '../../intake/stored.ts';
+import { lockEvents } from '../../notify/events/append.ts';
 import { enforceCredit } from '../../state/credits/derive.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { PeerTrust } from './ask.ts';
@@ -185,6 +186,8 @@ export class Trust {
     const derived = isSame || !isMixed ? before!.derived : null;
     const row: TrustRow = { ...held, derived, place: isSame ? before.place : null };
     await db.transaction().execute(async (trx) => {
+      // A batch that is being decided by the rules before is seen whole, and no two wait for each other's rows of the line.
+      if (name === 'credit_enforcement') await lockEvents(trx);
       await writeTrust(trx, name, row);
       if (isSame) await writePlace(trx, name, row.place, held.value);
       if (name === 'credit_enforcement') await enforceCredit(trx, held.value.length > 0);
