@@ -24,6 +24,11 @@ export class Slots {
     return this.#free === 0;
   }
 
+  /** How many wait for a slot. */
+  get waiting(): number {
+    return this.#line.length;
+  }
+
   /**
    * A slot, given back when it is disposed of.
    * @throws AppError OVERLOADED where the line is full or did not move; the signal's reason when it ends first

@@ -94,10 +94,11 @@ export class NetworkClock {
 
   constructor(options: ClockOptions) {
     this.#options = options;
-    this.#base = options.machineNow() - this.#uptime();
+    this.#base = options.machineNow() - this.uptime();
   }
 
-  #uptime(): number {
+  /** Milliseconds since whenever; never set. */
+  uptime(): number {
     return (this.#options.uptime ?? performance.now.bind(performance))();
   }
 
@@ -107,7 +108,7 @@ export class NetworkClock {
   /** Milliseconds since 1970, as this machine has it: what peers are told, so that no correction feeds another. */
   machineNow(): number {
     const now = this.#options.machineNow();
-    const base = now - this.#uptime();
+    const base = now - this.uptime();
     const jumpMs = base - this.#base;
     this.#base = base;
     if (Math.abs(jumpMs) > JUMP_MS) {

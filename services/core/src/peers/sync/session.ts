@@ -3,7 +3,6 @@ import {
   answersQuestion,
   continueRanges,
   openQuestion,
-  parseBound,
   QUESTION_RANGES_MAX,
   type Range,
   type ShortKey,
@@ -12,7 +11,7 @@ import {
   WANTED_KEYS_MAX,
 } from '@skerry/protocol';
 import type { Accepted } from '../../intake/accepted.ts';
-import { addTallies, NO_TALLY, type PassedOn, type ReadFrame, type Tally } from '../../intake/passed-on.ts';
+import { addTallies, NO_TALLY, type PassedOn, type Tally } from '../../intake/passed-on.ts';
 import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
 import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
@@ -22,8 +21,6 @@ import { OFFERED_KEYS_MAX } from './offers.ts';
 const ROUNDS_MAX = 8_000;
 /** Answers in a row after which nothing new was learnt: the peer leads us around. */
 const IDLE_ROUNDS_MAX = 64;
-/** Pages in a row without a message. */
-const EMPTY_PAGES_MAX = 16;
 /** Messages in one session that nobody signed: enough to know. */
 const FORGED_MAX = 20;
 /** Keys that are not asked for again for a while, since what came of them was not kept. */
@@ -95,7 +92,8 @@ export class ForgedError extends AppError {
   }
 }
 
-function checkTally(tally: Tally): void {
+/** @throws ForgedError for more than one session takes of what nobody signed */
+export function checkTally(tally: Tally): void {
   if (tally.forged > FORGED_MAX) throw new ForgedError(tally.forged);
 }
 
@@ -187,69 +185,4 @@ export async function reconcile(link: PeerLink, options: SessionOptions): Promis
         : following.filter(({ lower: { time } }) => !Number.isFinite(time) || !isLater(time));
   }
   return result;
-}
-
-export interface TransferOptions extends SessionOptions {
-  /** Where an earlier process had come; '' for the start. */
-  readonly place: string;
-  /** Everything before this place is durable. */
-  readonly savePlace: (place: string) => Promise<void>;
-}
-
-function timeOfPlace(place: string): number {
-  try {
-    return parseBound(place).time;
-  } catch (cause) {
-    throw new AppError('PEER_MISBEHAVED', "the peer's pages do not advance", { cause });
-  }
-}
-
-type Page = Awaited<ReturnType<PeerLink['fetchPage']>>;
-
-/** The pages of a peer in their order; the next one is on its way while one is worked on. */
-async function* readPages(link: PeerLink, place: string, signal: AbortSignal): AsyncGenerator<Page> {
-  let loading: Promise<Page> | undefined = link.fetchPage(place, signal);
-  let last = place;
-  let empty = 0;
-  while (loading) {
-    const page: Page = await loading;
-    const { frames, next } = page;
-    empty = frames.length === 0 ? empty + 1 : 0;
-    if (empty > EMPTY_PAGES_MAX || (next !== null && next <= last))
-      throw new AppError('PEER_MISBEHAVED', "the peer's pages do not advance");
-    loading = next === null ? undefined : link.fetchPage(next, signal);
-    // A failure is met when the page is wanted.
-    loading?.catch(() => {});
-    last = next ?? last;
-    yield page;
-  }
-}
-
-/**
- * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one is
- * verified, and the one after that is on its way. It ends where messages are ahead of the clock.
- */
-export async function transfer(link: PeerLink, options: TransferOptions): Promise<Tally> {
-  const { source, signal, savePlace, isLater } = options;
-  let total = NO_TALLY;
-  const write = async (read: readonly ReadFrame[], next: string | null) => {
-    total = addTallies(total, await source.keep(read));
-    if (next !== null) await savePlace(next);
-    options.onProgress?.(total);
-    checkTally(total);
-  };
-  let writing: Promise<void> = Promise.resolve();
-  try {
-    for await (const { frames, next } of readPages(link, options.place, signal)) {
-      const read = await source.read(frames);
-      await writing;
-      writing = write(read, next);
-      // Met before the next page is written.
-      writing.catch(() => {});
-      if (next !== null && isLater(timeOfPlace(next))) break;
-    }
-  } finally {
-    await writing;
-  }
-  return total;
 }

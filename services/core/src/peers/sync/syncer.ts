@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { backoffMs, type Logger, pause } from '@skerry/kit';
+import { backoffMs, type Logger, pause, Slots } from '@skerry/kit';
 import { AppError, LIMITS, type ShortKey } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
@@ -17,8 +17,8 @@ import {
   reconcile,
   type SessionOptions,
   type SessionResult,
-  transfer,
 } from './session.ts';
+import { transfer } from './transfer.ts';
 import { describeSync, type PeerState, type SyncView } from './view.ts';
 
 /** A peer that has so many more messages is copied from page by page; ranges would list them all. */
@@ -55,7 +55,8 @@ export class Syncer {
   readonly #peers: PeerState[];
   readonly #lacks = new Map<PeerState, PeerLacks>();
   #wakes: (() => void)[] = [];
-  #transfer: Promise<unknown> = Promise.resolve();
+  /** One transfer at a time: a second peer would send the same. */
+  readonly #transfers = new Slots(1);
 
   constructor(options: SyncerOptions) {
     this.#options = options;
@@ -276,21 +277,18 @@ export class Syncer {
     }
   }
 
-  /** One transfer at a time: a second peer would send the same. */
+  /** In turns: a peer that is slow, or only claims to have much, holds up no other one. */
   async #transferFrom(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<void> {
-    const before = this.#transfer;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#transfer = promise;
-    await before;
-    try {
-      await this.#transferAlone(peer, common);
-    } finally {
-      resolve();
+    let isEnded = false;
+    while (!isEnded) {
+      using _turn = await this.#transfers.take(common.signal);
+      isEnded = await this.#transferTurn(peer, common);
     }
   }
 
-  async #transferAlone(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<void> {
-    const { db, set, log } = this.#options;
+  /** @returns whether the peer needs no more turns */
+  async #transferTurn(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<boolean> {
+    const { db, set, clock, log } = this.#options;
     const { name } = peer.link;
     const begun = await db
       .selectFrom('sync_transfers')
@@ -300,7 +298,7 @@ export class Syncer {
     const theirs = (peer.messages ?? 0) - peer.later;
     const missing = theirs - set.index.size;
     const isFar = missing > TRANSFER_MESSAGES && set.index.size < theirs * TRANSFER_SHARE;
-    if (!begun && !isFar) return;
+    if (!begun && !isFar) return true;
     peer.state = 'syncing';
     log.info({ peer: name, missing }, begun ? 'resuming the transfer' : 'starting the transfer');
     const savePlace = async (place: string) => {
@@ -310,14 +308,25 @@ export class Syncer {
         .onConflict((conflict) => conflict.column('peer').doUpdateSet({ place }))
         .execute();
     };
-    const startMs = performance.now();
-    const tally = await transfer(peer.link, { ...common, place: begun?.place ?? '', savePlace });
-    await db.deleteFrom('sync_transfers').where('peer', '=', name).execute();
+    const startMs = clock.uptime();
+    const { tally, isEnded } = await transfer(peer.link, {
+      ...common,
+      place: begun?.place ?? '',
+      savePlace,
+      isWaitedFor: () => this.#transfers.waiting > 0,
+      uptime: () => clock.uptime(),
+    });
     this.reputation.noteForged(name, tally.forged);
-    const seconds = (performance.now() - startMs) / 1000;
+    if (!isEnded) {
+      log.info({ peer: name, ...tally }, 'the transfer is slow: another peer has its turn');
+      return false;
+    }
+    await db.deleteFrom('sync_transfers').where('peer', '=', name).execute();
+    const seconds = (clock.uptime() - startMs) / 1000;
     log.info(
       { peer: name, ...tally, per_second: Math.round(tally.taken / seconds) },
       'finished the transfer',
     );
+    return true;
   }
 }

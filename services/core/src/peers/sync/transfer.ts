@@ -1,0 +1,147 @@
+import { AppError, parseBound } from '@skerry/protocol';
+import { addTallies, NO_TALLY, type ReadFrame, type Tally } from '../../intake/passed-on.ts';
+import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
+import { PAGE_MESSAGES } from './envelopes.ts';
+import { FRAMES_BYTES } from './frames.ts';
+import type { PeerLink } from './link.ts';
+import type { NodeSet } from './node-set.ts';
+import { checkTally, type SessionOptions } from './session.ts';
+
+/** A page of less than this share of what it has room for, by number and by size, is thin, unless it is the last. */
+const THIN_SHARE = 1 / 8;
+/** Thin pages in a row. */
+const THIN_PAGES_MAX = 16;
+/** Messages of one transfer that were here already, or are not kept, beyond as many as this node has. */
+const USELESS_MAX = 20_000;
+/** A peer that brought less than this in so long is slow: another one that waits has its turn. */
+const TURN_MS = 120_000;
+const TURN_MESSAGES = 5_000;
+const TURN_BYTES = 64 * 1024 * 1024;
+
+export interface TransferOptions extends SessionOptions {
+  /** Where an earlier turn, or process, had come; '' for the start. */
+  readonly place: string;
+  /** Everything before this place is durable. */
+  readonly savePlace: (place: string) => Promise<void>;
+  /** Whether another peer waits until this transfer ends. */
+  readonly isWaitedFor: () => boolean;
+  /** Milliseconds since whenever; never set. */
+  readonly uptime: () => number;
+}
+
+export interface TransferResult {
+  readonly tally: Tally;
+  /** Whether the peer has no more pages for now. Where not, its turn is over and it goes on at the saved place. */
+  readonly isEnded: boolean;
+}
+
+function timeOfPlace(place: string): number {
+  try {
+    return parseBound(place).time;
+  } catch (cause) {
+    throw new AppError('PEER_MISBEHAVED', "the peer's pages do not advance", { cause });
+  }
+}
+
+const sizeOf = (frames: readonly Buffer[]) => frames.reduce((sum, { length }) => sum + length, 0);
+
+const isThin = (frames: readonly Buffer[]) =>
+  frames.length < PAGE_MESSAGES * THIN_SHARE && sizeOf(frames) < FRAMES_BYTES * THIN_SHARE;
+
+type Page = Awaited<ReturnType<PeerLink['fetchPage']>>;
+
+/** The pages of a peer in their order; the next one is on its way while one is worked on. */
+async function* readPages(link: PeerLink, place: string, signal: AbortSignal): AsyncGenerator<Page> {
+  let loading: Promise<Page> | undefined = link.fetchPage(place, signal);
+  let last = place;
+  let thin = 0;
+  while (loading) {
+    const page: Page = await loading;
+    const { frames, next } = page;
+    thin = isThin(frames) ? thin + 1 : 0;
+    if (thin > THIN_PAGES_MAX || (next !== null && next <= last))
+      throw new AppError('PEER_MISBEHAVED', "the peer's pages do not advance");
+    loading = next === null ? undefined : link.fetchPage(next, signal);
+    // A failure is met when the page is wanted.
+    loading?.catch(() => {});
+    last = next ?? last;
+    yield page;
+  }
+}
+
+/** What a transfer brings: whether it is worth going on with, and with this peer. */
+class Worth {
+  readonly #set: NodeSet;
+  readonly #uptime: () => number;
+  #useless = 0;
+  #sinceMs: number;
+  #messages = 0;
+  #sizeBytes = 0;
+
+  constructor(set: NodeSet, uptime: () => number) {
+    this.#set = set;
+    this.#uptime = uptime;
+    this.#sinceMs = uptime();
+  }
+
+  /** Before they are kept. */
+  note(frames: readonly Buffer[], read: readonly ReadFrame[]): void {
+    const lacked = frames.filter((_, at) => {
+      const one = read[at]!;
+      return 'accepted' in one && !this.#set.has(shortKeyOfAccepted(one.accepted));
+    });
+    this.#useless += frames.length - lacked.length;
+    this.#messages += lacked.length;
+    this.#sizeBytes += sizeOf(lacked);
+  }
+
+  /** The peer sends what is here or is not kept, in pages that may have no end: comparing sets finds the rest. */
+  get isNone(): boolean {
+    return this.#useless > this.#set.index.size + USELESS_MAX;
+  }
+
+  /** Whether the peer was slow in the time that is over; the next one begins then. */
+  isSlow(): boolean {
+    const now = this.#uptime();
+    if (now - this.#sinceMs < TURN_MS) return false;
+    const isSlow = this.#messages < TURN_MESSAGES && this.#sizeBytes < TURN_BYTES;
+    this.#sinceMs = now;
+    this.#messages = 0;
+    this.#sizeBytes = 0;
+    return isSlow;
+  }
+}
+
+/**
+ * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one is
+ * verified, and the one after that is on its way. It ends where messages are ahead of the clock.
+ */
+export async function transfer(link: PeerLink, options: TransferOptions): Promise<TransferResult> {
+  const { set, source, signal, savePlace, isLater, isWaitedFor, uptime } = options;
+  const worth = new Worth(set, uptime);
+  let total = NO_TALLY;
+  const write = async (read: readonly ReadFrame[], next: string | null) => {
+    total = addTallies(total, await source.keep(read));
+    if (next !== null) await savePlace(next);
+    options.onProgress?.(total);
+    checkTally(total);
+  };
+  let isEnded = true;
+  let writing: Promise<void> = Promise.resolve();
+  try {
+    for await (const { frames, next } of readPages(link, options.place, signal)) {
+      const read = await source.read(frames);
+      worth.note(frames, read);
+      await writing;
+      writing = write(read, next);
+      // Met before the next page is written.
+      writing.catch(() => {});
+      if (next === null || isLater(timeOfPlace(next)) || worth.isNone) break;
+      isEnded = !(worth.isSlow() && isWaitedFor());
+      if (!isEnded) break;
+    }
+  } finally {
+    await writing;
+  }
+  return { tally: total, isEnded };
+}
