@@ -15,6 +15,9 @@ interface CopyConnection extends pg.Connection {
   sendCopyFail(message: string): void;
 }
 
+/** A reason that is made once: without one, each end of a COPY makes an error with a stack that nobody reads. */
+const OVER = new Error('the COPY is over');
+
 /**
  * Statements of COPY with their rows behind them: the server finds the rows in its socket when it comes to them, so that neither
  * waits for the other, and what is copied into several tables takes one way there and back. What the socket does not take at once
@@ -30,7 +33,7 @@ class CopyIn extends pg.Query {
     const over = new AbortController();
     const sent = Promise.withResolvers<void>();
     super('', (error) => {
-      over.abort();
+      over.abort(OVER);
       // Also where the connection was gone, and nothing could be sent.
       sent.resolve();
       callback(error);
