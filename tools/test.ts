@@ -7,6 +7,7 @@ import { ensurePrograms } from './prerequisites.ts';
 import { batch, packageOf } from './runner/batches.ts';
 import { type Budget, budgetOf, listGrown, type Spent, sumUp, tabulate } from './runner/budget.ts';
 import { CpuAccounts, type CpuMeter } from './runner/cpu.ts';
+import { Deadlocks } from './runner/deadlocks.ts';
 import { makeRunDirectory } from './runner/directory.ts';
 import { type FileOutcome, runFiles } from './runner/file.ts';
 import {
@@ -57,6 +58,9 @@ const { values, positionals } = parseCommand(USAGE, {
 const QUICK_LANES = 2;
 /** Ending everything may take this long at most. */
 const END_LIMIT_MS = 30_000;
+
+/** pino's `warn`. */
+const SHOWN_FROM = 40;
 
 /** At the end so many errors are told again, each as far as this. */
 const ERRORS_TOLD_MAX = 4;
@@ -128,6 +132,7 @@ endAbandoned();
 const accounts = new CpuAccounts();
 const spent: Spent[] = [];
 let database: CpuMeter | undefined;
+const deadlocks = new Deadlocks();
 const directory = await makeRunDirectory();
 const tally: Tally = { passed: 0, failed: [], errors: [], skipped: [], again: [] };
 /** What runs now. */
@@ -180,9 +185,16 @@ async function runLane(queues: readonly Queue[]): Promise<void> {
   }
 }
 
+/** The log of the database: what is no statement's fault is shown, and what no test may leave there is noted. */
+function readLogLine(line: string): void {
+  const { level, msg } = JSON.parse(line) as { level: number; msg: string };
+  deadlocks.note(msg);
+  if (level >= SHOWN_FROM) process.stderr.write(line);
+}
+
 /** Ends with this process. */
 async function startSharedDatabase(): Promise<string> {
-  const server = await startTestServer(createLogger('test-database', 'warn'));
+  const server = await startTestServer(createLogger('test-database', 'debug', { write: readLogLine }));
   database = accounts.meter(server.pid, new ProcessTree(server.pid));
   return server.url;
 }
@@ -201,6 +213,7 @@ function tellCpu() {
 }
 
 function finish(): never {
+  tally.failed.push(...deadlocks.found.map((told) => `the database that tests share: ${told}`));
   const cpu = tellCpu();
   const seconds = Math.round((performance.now() - startMs) / 1000);
   for (const what of tally.skipped) say(`NOT RUN HERE: ${what}`);
