@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { AppError, type RunnersContent, type SubmitView } from '@skerry/protocol';
-import { listRunners, RunnersPublisher } from './runners.ts';
+import { decideGatherMs, listRunners, RunnersPublisher } from './runners.ts';
 import type { Node } from './view.ts';
 
 const node = (digit: string, features: string[]): Node => ({
@@ -66,4 +66,18 @@ test('a change is told until a core node takes it, and what did not change is no
       [0, 7],
     ],
   );
+});
+
+test('a node that comes and goes as often as it likes has few lists published', () => {
+  let [gatheredMs, nowMs, published] = [0, 0, 0];
+  const firstMs: number[] = [];
+  while (nowMs < 3_600_000) {
+    gatheredMs = decideGatherMs(gatheredMs, 0);
+    nowMs += gatheredMs;
+    if (++published <= 4) firstMs.push(gatheredMs);
+  }
+  assert.deepEqual(firstMs, [200, 400, 800, 1_600]);
+  assert.ok(published < 140, `${published} lists in an hour`);
+  // After a while without a change the next one is told at once.
+  assert.equal(decideGatherMs(gatheredMs, 30_000), 200);
 });

@@ -11,6 +11,18 @@ const RETRY_BASE_MS = 500;
 const RETRY_MAX_MS = 30_000;
 /** Nodes that come and go within this time are one change. */
 const GATHER_MS = 200;
+const GATHER_MAX_MS = 30_000;
+
+/**
+ * How long changes are gathered before a list is published. Each list is stored with all of its nodes, for good: one node that
+ * comes and goes has it told twice as late each time, until it stays as it is for a while. Pure.
+ * @param beforeMs how long they were gathered for the list before
+ * @param sinceMs how long ago that was published
+ */
+export function decideGatherMs(beforeMs: number, sinceMs: number): number {
+  if (sinceMs >= GATHER_MAX_MS || beforeMs === 0) return GATHER_MS;
+  return Math.min(2 * beforeMs, GATHER_MAX_MS);
+}
 
 /**
  * The nodes that programs may be sent to. Pure.
@@ -42,6 +54,9 @@ export class RunnersPublisher {
   /** What a core node has taken. An empty list needs no publishing at the start: nobody knows of any. */
   #published = '[]';
   #lastMs = 0;
+  /** For the last list; 0 before the first. */
+  #gatheredMs = 0;
+  #publishedMs = 0;
   #isPublishing = false;
 
   constructor(options: RunnersPublisherOptions) {
@@ -53,6 +68,11 @@ export class RunnersPublisher {
     if (!this.#isPublishing && JSON.stringify(runners) !== this.#published) void this.#publish();
   }
 
+  #gather(): number {
+    this.#gatheredMs = decideGatherMs(this.#gatheredMs, performance.now() - this.#publishedMs);
+    return this.#gatheredMs;
+  }
+
   async #publish(): Promise<void> {
     const { core, now, signal, log } = this.#options;
     this.#isPublishing = true;
@@ -62,9 +82,9 @@ export class RunnersPublisher {
       baseMs: RETRY_BASE_MS,
       maxMs: RETRY_MAX_MS,
     });
-    let waitMs = GATHER_MS;
+    let retryMs: number | undefined;
     while (JSON.stringify(this.#wanted) !== this.#published) {
-      if (!(await pause(waitMs, signal))) break;
+      if (!(await pause(retryMs ?? this.#gather(), signal))) break;
       const text = JSON.stringify(this.#wanted);
       this.#lastMs = Math.max(now(), this.#lastMs + 1);
       const content: RunnersContent = { runners: [...this.#wanted], decided_at_ms: this.#lastMs };
@@ -72,15 +92,16 @@ export class RunnersPublisher {
         const post = { type: NETWORK_POST.runners, content };
         await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post });
         this.#published = text;
+        this.#publishedMs = performance.now();
         failures.clear();
-        waitMs = GATHER_MS;
+        retryMs = undefined;
         log.info(
           { runners: content.runners.map(({ node_id }) => node_id) },
           'published which nodes run programs',
         );
       } catch (error) {
         if (signal.aborted) break;
-        waitMs = failures.note(error);
+        retryMs = failures.note(error);
       }
     }
     this.#isPublishing = false;
