@@ -2,17 +2,14 @@ import { CommanderError } from 'commander';
 import { EXIT } from './exit-codes.ts';
 import { describeFailure, renderFailure } from './failure.ts';
 import type { CommandHost } from './host.ts';
+import { watchForLoss } from './output/lost.ts';
 import { createProgram } from './program.ts';
 
 const SHOWN_CODES = new Set(['commander.help', 'commander.helpDisplayed', 'commander.version']);
 
 /** Runs one command line; resolves with its exit code. */
 export async function runCommandLine(args: readonly string[], host: CommandHost): Promise<number> {
-  // A reader that has seen enough (`| head`), or a terminal that was closed, is not a failure.
-  host.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
-    process.exit(EXIT.ok);
-  });
+  watchForLoss(host);
   const outcome: { exitCode: number } = { exitCode: EXIT.ok };
   try {
     await createProgram(host, (exitCode) => {

@@ -6,6 +6,7 @@ import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { LOCAL } from '../networks/store.ts';
+import { outliveFullDisk, whenLost } from '../output/lost.ts';
 import { confirmPrograms, countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
 import { findConsoleUrl } from './console-url.ts';
 import { listenForStop, SIGINT_EXIT_CODE, untilAborted } from './stop.ts';
@@ -92,6 +93,8 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
   const ports = portsOf(options, context);
   const terminal = createTerminal(output, options.quiet ? 'quiet' : options.verbose ? 'verbose' : 'usual');
   let devnet: Devnet | undefined;
+  // What is told here is in the logs, too.
+  using _ = whenLost(output.stdout, outliveFullDisk);
   using stop = listenForStop(() => {
     devnet?.kill();
     process.exit(SIGINT_EXIT_CODE);

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createLogger } from './log.ts';
+import { createLogOutput } from './log-output.ts';
 
 const LOG = fileURLToPath(new URL('./log.ts', import.meta.url));
 const script = (body: string) =>
@@ -47,6 +51,23 @@ test('every line reaches a reader, also those right before the end', async () =>
     numbers,
     Array.from({ length: 3000 }, (_, n) => n),
   );
+});
+
+test('a log on a full disk goes on when there is room again, and says how many lines it lacks', (t) => {
+  const home = mkdtempSync(join(tmpdir(), 'skerry-log-'));
+  t.after(() => rmSync(home, { recursive: true }));
+  const path = join(home, 'log');
+  const fd = openSync('/dev/full', 'a');
+  const output = createLogOutput(fd, (record) => `> ${record}`);
+  for (const line of ['first\n', 'second\n']) output.write(line);
+  // The same number is a file with room now.
+  closeSync(fd);
+  assert.equal(openSync(path, 'a'), fd);
+  for (const line of ['third\n', 'fourth\n']) output.write(line);
+  closeSync(fd);
+  const [notice, ...lines] = readFileSync(path, 'utf8').trim().split('\n');
+  assert.deepEqual(lines, ['third', 'fourth']);
+  assert.match(notice!, /^> \{.*"lines":2/);
 });
 
 const SERVICE = fileURLToPath(new URL('../testing/service.ts', import.meta.url));

@@ -11,14 +11,18 @@ const STDOUT = 1;
 /** Names of fields that never reach a log, wherever they stand. */
 const HIDDEN = ['authorization', 'cookie', 'private_key', 'privateKey', 'secret', 'apiKeys', 'password'];
 
+/** What `SKERRY_LOG_LEVEL` may say: the least that is logged. */
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
 /** What `SKERRY_LOG_FORMAT` may say; without it, standard output decides. */
 export const LOG_FORMATS = ['people', 'json'] as const;
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** Standard output as people read it at a terminal: a time, a name and a sentence. */
 function createPeoplesOutput(name: string, colours: boolean): DestinationStream {
-  const output = createLogOutput(STDOUT);
-  return { write: (line) => output.write(`${formatLogLine(name, line.trimEnd(), Date.now(), colours)}\n`) };
+  const format = (record: string) => formatLogLine(name, record, Date.now(), colours);
+  const output = createLogOutput(STDOUT, format);
+  return { write: (line) => output.write(`${format(line.trimEnd())}\n`) };
 }
 
 /** Where the log of a daemon goes: for people on a terminal, for programs (a service manager, a pipe) anywhere else. */
