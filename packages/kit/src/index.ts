@@ -11,6 +11,7 @@ export {
   type Keeping,
   type Kept,
   type KeptKind,
+  LOST_AND_FOUND,
   mayHold,
   RESTORING,
   RUNNING,

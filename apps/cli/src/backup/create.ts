@@ -1,6 +1,6 @@
 import { createWriteStream, existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createSigner } from '@skerry/client/signer';
 import {
@@ -17,6 +17,7 @@ import {
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { leaveToWriter, whenLost } from '../output/lost.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes, renderFields, renderFiles } from '../output/text.ts';
 import { hasDatabase, listMembers } from './members.ts';
@@ -25,8 +26,7 @@ import { findNode, hasFiles, type Node, type RoleOptions } from './role.ts';
 
 export interface BackupOptions extends RoleOptions {
   readonly encryptTo?: string;
-  /** False with --without-files. */
-  readonly files?: boolean;
+  readonly withoutFiles?: boolean;
 }
 
 const STDOUT = '-';
@@ -93,7 +93,21 @@ async function writeTo(
   return { head, ...state };
 }
 
-/** Makes the file as a whole or not at all, for its owner's eyes only. Throws FILE_EXISTS. */
+/** What the system said of the file, with what helps. */
+function explain(error: unknown, path: string): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EEXIST')
+    return new AppError(
+      'FILE_EXISTS',
+      `${path} is there: another backup is on its way, or one was ended; if none is made now, remove it`,
+      { cause: error },
+    );
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  const message = `${dirname(path)} has no room for the backup: name a file on another disk`;
+  return new AppError('STORAGE_FULL', message, { cause: error });
+}
+
+/** Makes the file as a whole or not at all, for its owner's eyes only. Throws FILE_EXISTS, STORAGE_FULL. */
 async function writeFile(
   path: string,
   write: (target: NodeJS.WritableStream) => Promise<Made>,
@@ -112,7 +126,23 @@ async function writeFile(
     return made;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(draft, { force: true });
-    throw error;
+    throw explain(error, draft);
+  }
+}
+
+/** Throws INTERNAL where its reader has gone: what it got is no backup. */
+async function writeToStdout(
+  stdout: NodeJS.WriteStream,
+  write: (target: NodeJS.WritableStream) => Promise<Made>,
+): Promise<Made> {
+  using _ = whenLost(stdout, leaveToWriter);
+  try {
+    return await write(stdout);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+    throw new AppError('INTERNAL', 'whoever reads the backup has gone before its end: it is incomplete', {
+      cause: error,
+    });
   }
 }
 
@@ -138,9 +168,9 @@ export async function backup(context: Context, file: string, options: BackupOpti
   const passphrase = options.encryptTo === undefined ? undefined : await readPassphrase(options.encryptTo);
   using progress = output.progress();
   const write = (target: NodeJS.WritableStream) =>
-    writeTo(target, node, { withFiles: options.files !== false, passphrase, progress });
+    writeTo(target, node, { withFiles: options.withoutFiles !== true, passphrase, progress });
   if (file === STDOUT) {
-    const { head } = await write(output.stdout);
+    const { head } = await writeToStdout(output.stdout, write);
     for (const sentence of head.absent) output.note(`not in it: ${sentence}`);
     return;
   }

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { EMBEDDED_DATABASE, openCluster, readCluster } from '@skerry/database';
@@ -78,12 +79,27 @@ async function* walk(
 ): AsyncGenerator<BackupMember> {
   for (const entry of await listEntries(join(root, below))) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
-    if (entry.isDirectory()) {
+    const isKept = () => isWanted(findKept(entries, path)?.kind ?? 'state');
+    // At the top an operator puts what is large on another disk; further down, links may be a stranger's.
+    const isLed = below === '' && entry.isSymbolicLink() && isKept();
+    const found = isLed ? await followLink(join(root, path)) : entry;
+    if (found.isDirectory()) {
       if (mayHold(entries, path, isWanted)) yield* walk(root, entries, isWanted, path);
-    } else if (entry.isFile() && isWanted(findKept(entries, path)?.kind ?? 'state')) {
+    } else if (found.isFile() && isKept()) {
       const member = await fileMember(join(root, path), `${DATA_PREFIX}${path}`);
       if (member) yield member;
     }
+  }
+}
+
+/** What a link leads to. Throws INVALID_CONFIG where that is nothing: a backup would lack it without a word. */
+async function followLink(path: string): Promise<Stats> {
+  try {
+    return await stat(path);
+  } catch (cause) {
+    throw new AppError('INVALID_CONFIG', `${path} is a link that leads to nothing: is its disk mounted?`, {
+      cause,
+    });
   }
 }
 

@@ -1,11 +1,27 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { loadOrCreateKeyFile } from '@skerry/kit';
+import { loadOrCreateKeyFile, writeBackup } from '@skerry/kit';
 import { skerryHere } from '../testing/here.ts';
+import { SKERRY } from '../testing/shell.ts';
 
 test('a backup from standard input is shown, verified and restored; a file that was cut off is not', async (t) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-restore-'));
@@ -60,4 +76,117 @@ test('a core node without its database, and one without settings, is told as wha
   assert.equal((await skerry('backup', away, '--role', 'core', '--data-dir', into)).code, 0);
   const again = await skerry('restore', away, '--data-dir', join(home, 'again'));
   assert.match(again.out, /^settings: +those of the backup are in .*\/again\/settings\//m);
+});
+
+test('a directory of the node on another disk, by a link, is saved; one whose disk is away is told', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-restore-'));
+  t.after(() => rm(home, { recursive: true }));
+  const skerry = (...args: string[]) => skerryHere({ SKERRY_HOME: home }, args);
+  await skerry('core', 'address');
+  const [place, disk, name] = [join(home, 'data', 'core'), join(home, 'disk'), join('ab', 'cd', 'abcd')];
+  await mkdir(dirname(join(disk, 'files', name)), { recursive: true });
+  await writeFile(join(disk, 'files', name), 'of a user');
+  await symlink(join(disk, 'files'), join(place, 'files'));
+  // What a stranger's program may have made.
+  await symlink('/etc/passwd', join(disk, 'files', 'ab', 'link'));
+  const file = join(home, 'core.skerry');
+  const made = await skerry('backup', file, '--role', 'core');
+  assert.equal(made.code, 0, made.err);
+  const into = join(home, 'into');
+  assert.equal((await skerry('restore', file, '--data-dir', into)).code, 0);
+  assert.equal(await readFile(join(into, 'files', name), 'utf8'), 'of a user');
+  assert.ok(!existsSync(join(into, 'files', 'ab', 'link')));
+
+  await rename(disk, join(home, 'away'));
+  const away = await skerry('backup', join(home, 'away.skerry'), '--role', 'core');
+  assert.match(away.err, /files is a link that leads to nothing: is its disk mounted\? \(INVALID_CONFIG\)/);
+  const without = await skerry('backup', join(home, 'keys.skerry'), '--role', 'core', '--without-files');
+  assert.equal(without.code, 0, without.err);
+});
+
+/** A backup of a scheduler that is whole, and that no directory can hold: one of its files is below another. */
+async function writeImpossible(path: string): Promise<void> {
+  const head = {
+    ...{ format: 1, role: 'scheduler', version: '0.0.1', made_at: '2026-11-23T00:00:00.000Z' },
+    ...{ address: null, data_dir: '/data', holds: ['secret'], absent: [] },
+  };
+  async function* members() {
+    for (const name of ['data/key', 'data/key/below'])
+      yield {
+        ...({ path: name, kind: 'file', mode: 0o600, sizeBytes: 1, mtimeMs: 0 } as const),
+        content: async function* () {
+          yield Buffer.from('x');
+        },
+      };
+  }
+  await writeFile(path, writeBackup({ head, members: members(), database: () => null }));
+}
+
+test('a restore that fails leaves what was there as it was; one that was interrupted before stays known', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-restore-'));
+  t.after(() => rm(home, { recursive: true }));
+  const skerry = (...args: string[]) => skerryHere({ SKERRY_HOME: home }, args);
+  const [file, place] = [join(home, 'scheduler.skerry'), join(home, 'data', 'scheduler')];
+  await writeImpossible(file);
+  await skerry('scheduler', 'address');
+  const key = await readFile(join(place, 'key'));
+  // Root restores for the user of a service.
+  const [uid, gid] = process.geteuid?.() === 0 ? [12_345, 12_345] : [process.getuid!(), process.getgid!()];
+  await chown(place, uid, gid);
+  assert.notEqual((await skerry('restore', file, '--force')).code, 0);
+  assert.deepEqual((await readdir(place)).sort(), ['key', 'running.lock']);
+  assert.deepEqual(await readFile(join(place, 'key')), key);
+  assert.equal((await stat(join(place, 'running.lock'))).uid, uid);
+
+  await mkdir(join(place, '.restoring'));
+  await writeFile(join(place, '.restoring', 'half'), 'x');
+  assert.notEqual((await skerry('restore', file, '--force')).code, 0);
+  assert.ok(existsSync(join(place, '.restoring')), 'what an earlier one moved may be missing');
+});
+
+test('a disk of its own for the node, or for a part of it, is neither moved aside nor in the way', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-restore-'));
+  t.after(() => rm(home, { recursive: true }));
+  const skerry = (...args: string[]) => skerryHere({ SKERRY_HOME: home }, args);
+  const [file, place, into] = [join(home, 'a.skerry'), join(home, 'data', 'scheduler'), join(home, 'into')];
+  await skerry('scheduler', 'address');
+  const role = ['--role', 'scheduler'];
+  assert.equal((await skerry('backup', file, ...role)).code, 0);
+  // What a new ext4 has.
+  await mkdir(join(into, 'lost+found'), { recursive: true });
+  const back = await skerry('restore', file, '--data-dir', into);
+  assert.equal(back.code, 0, back.err);
+  assert.deepEqual((await readdir(into)).sort(), ['key', 'lost+found', 'running.lock']);
+
+  await mkdir(join(place, 'kept'));
+  const restore = [process.execPath, SKERRY, 'restore', file, '--force'].join(' ');
+  const mounted = `mount -t tmpfs -o size=1m tmpfs '${join(place, 'kept')}' && exec ${restore}`;
+  const child = spawn('unshare', ['--mount', 'sh', '-c', mounted], {
+    env: { ...process.env, SKERRY_HOME: home },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  assert.match(await text(child.stderr), /kept is a disk of its own, .* \(INVALID_PARAMETERS\)/);
+  assert.deepEqual((await readdir(place)).sort(), ['kept', 'key', 'running.lock']);
+});
+
+test('a backup that cannot be written to its end is said to be none', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-restore-'));
+  t.after(() => rm(home, { recursive: true }));
+  const place = join(home, 'data', 'scheduler');
+  await mkdir(place, { recursive: true });
+  await writeFile(join(place, 'large'), randomBytes(4 * 1024 ** 2));
+  const file = join(home, 'scheduler.skerry');
+  await writeFile(`${file}.part`, '');
+  const { err } = await skerryHere({ SKERRY_HOME: home }, ['backup', file, '--role', 'scheduler']);
+  assert.match(err, /\.part is there: .* remove it \(FILE_EXISTS\)/);
+
+  const child = spawn(process.execPath, [SKERRY, 'backup', '-', '--role', 'scheduler'], {
+    env: { ...process.env, SKERRY_HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  // As `ssh` does whose connection breaks.
+  child.stdout.once('data', () => child.stdout.destroy());
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  assert.match(said, /^error: .* it is incomplete \(INTERNAL\)$/m);
+  assert.equal(code, 1);
 });

@@ -1,12 +1,25 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, lchown, mkdir, open, readdir, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import {
+  chmod,
+  type FileHandle,
+  lchown,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  rm,
+  rmdir,
+  stat,
+  statfs,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import {
   type BackupEnd,
   type BackupHead,
   DATA_PREFIX,
+  LOST_AND_FOUND,
   makeDirectory,
   RESTORING,
   RUNNING,
@@ -52,9 +65,34 @@ function checkFit({ role, version }: BackupHead, wanted: string | undefined): vo
     );
 }
 
-/** What a restore puts aside: all but the lock that it holds itself. */
+/** The lock that it holds itself, and what the file system made of a disk. */
+const NOT_OURS: ReadonlySet<string> = new Set([RUNNING, LOST_AND_FOUND]);
+
+/** What a restore replaces: not what was put aside before. */
 const listOwn = async (directory: string) =>
-  (await readdir(directory)).filter((name) => name !== RUNNING && !name.startsWith('replaced-'));
+  (await readdir(directory)).filter((name) => !NOT_OURS.has(name) && !name.startsWith('replaced-'));
+
+/** Throws INVALID_PARAMETERS where something cannot be moved aside, before anything is. */
+async function refuseDisks(directory: string): Promise<void> {
+  const { dev } = await stat(directory);
+  for (const name of await listOwn(directory)) {
+    const path = join(directory, name);
+    if ((await lstat(path)).dev !== dev)
+      throw new AppError(
+        'INVALID_PARAMETERS',
+        `${path} is a disk of its own, which cannot be moved aside: unmount it, restore, and move what belongs there to it`,
+      );
+  }
+}
+
+/** Throws FILE_EXISTS. */
+async function refuseOccupied(directory: string): Promise<void> {
+  if ((await listOwn(directory)).length > 0)
+    throw new AppError(
+      'FILE_EXISTS',
+      `${directory} is not empty: with --force, what is there is put aside in it`,
+    );
+}
 
 async function checkRoom(directory: string, { bytes }: BackupEnd): Promise<void> {
   const { bavail, bsize } = await statfs(directory);
@@ -65,22 +103,20 @@ async function checkRoom(directory: string, { bytes }: BackupEnd): Promise<void>
   );
 }
 
-/** Throws FILE_EXISTS unless it may be put aside. */
-async function putAside(directory: string, force: boolean): Promise<string | undefined> {
-  const names = await listOwn(directory);
+/** Moves what is there into a directory of its own; undefined where there is nothing. */
+async function putAside(directory: string): Promise<string | undefined> {
+  const names = (await listOwn(directory)).filter((name) => name !== RESTORING);
   if (names.length === 0) return undefined;
-  if (!force)
-    throw new AppError(
-      'FILE_EXISTS',
-      `${directory} is not empty: with --force, what is there is put aside in it`,
-    );
-  // What was not restored to its end is nobody's data.
-  await rm(join(directory, RESTORING), { recursive: true, force: true });
   const aside = join(directory, replacedName(new Date()));
   await makeDirectory(aside);
-  for (const name of names)
-    if (name !== RESTORING) await renameDurably(join(directory, name), join(aside, name));
+  for (const name of names) await renameDurably(join(directory, name), join(aside, name));
   return aside;
+}
+
+/** A disk that fills up takes a part; what it says of the rest is its answer. */
+async function writeAt(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let at = 0; at < bytes.length; )
+    at += (await file.write(bytes, at, bytes.length - at, position + at)).bytesWritten;
 }
 
 async function writeSparse(path: string, { content, sizeBytes, mode, mtimeMs }: TarMember): Promise<void> {
@@ -89,7 +125,7 @@ async function writeSparse(path: string, { content, sizeBytes, mode, mtimeMs }: 
     let at = 0;
     for await (const part of content) {
       const isHole = part.length >= SPARSE_BYTES && part.every((byte) => byte === 0);
-      if (!isHole) await file.write(part, 0, part.length, at);
+      if (!isHole) await writeAt(file, part, at);
       at += part.length;
     }
     await file.truncate(sizeBytes);
@@ -122,14 +158,12 @@ async function unpack(context: Context, file: string, options: OpenOptions, into
   }
 }
 
-/** Hands all below a directory to whoever the directory belongs to: root may restore for the user of a service. */
-async function giveToOwner(directory: string): Promise<void> {
+/** Hands what was restored to whoever the directory belongs to: root may restore for the user of a service. */
+async function giveToOwner(into: string, directory: string): Promise<void> {
   if (process.geteuid?.() !== 0) return;
   const { uid, gid } = await stat(directory);
   if (uid === 0) return;
-  for (const name of await readdir(directory, { recursive: true })) {
-    if (!name.startsWith('replaced-')) await lchown(join(directory, name), uid, gid);
-  }
+  for (const name of await readdir(into, { recursive: true })) await lchown(join(into, name), uid, gid);
 }
 
 interface Restored {
@@ -139,25 +173,51 @@ interface Restored {
   readonly done: readonly string[];
 }
 
-/** Fills a directory that is this process's alone. */
-async function fill(
+interface Source {
+  readonly node: Node;
+  readonly file: string;
+  readonly end: BackupEnd;
+}
+
+/** Brings all of a backup into an empty directory, fit for a start and safe from a power cut. @returns what was done to it */
+async function prepare(
   context: Context,
-  file: string,
-  options: RestoreOptions,
-  { node, end }: { readonly node: Node; readonly end: BackupEnd },
-): Promise<Restored> {
-  const { directory, keeping, config, role } = node;
-  const aside = await putAside(directory, options.force === true);
-  const into = join(directory, RESTORING);
-  await makeDirectory(into);
+  { node, file, end }: Source,
+  options: OpenOptions,
+  into: string,
+): Promise<string[]> {
+  const { directory, keeping, config } = node;
   await unpack(context, file, options, into);
   const done = [
     ...(end.database === null ? [] : await (await import('./settle.ts')).settleDatabase(into, end.database)),
     ...((await keeping.settle?.(into, config, Date.now())) ?? []),
   ];
-  await giveToOwner(directory);
-  // Everything of it is on the disk before any of it counts.
+  await giveToOwner(into, directory);
   await promisify(execFile)('sync', ['--file-system', into]);
+  return done;
+}
+
+/**
+ * Fills a directory that is this process's alone. What is there makes way when all of the backup is beside it. No service starts
+ * there from the first change to the last (RESTORING).
+ */
+async function fill(context: Context, source: Source, options: OpenOptions): Promise<Restored> {
+  const { directory, role } = source.node;
+  const into = join(directory, RESTORING);
+  const isRepeated = existsSync(into);
+  // What was not restored to its end is nobody's data.
+  if (isRepeated) for (const name of await readdir(into)) await rm(join(into, name), { recursive: true });
+  await checkRoom(directory, source.end);
+  await makeDirectory(into);
+  let done: string[];
+  try {
+    done = await prepare(context, source, options, into);
+  } catch (error) {
+    // Nothing of what was there has moved, unless an earlier restore moved it.
+    if (!isRepeated) await rm(into, { recursive: true });
+    throw error;
+  }
+  const aside = await putAside(directory);
   for (const name of await readdir(into)) await renameDurably(join(into, name), join(directory, name));
   await rmdir(into);
   return { role, directory, aside, done };
@@ -190,10 +250,10 @@ export async function restore(context: Context, file: string, options: RestoreOp
   const { directory } = node;
   await makeDirectory(directory);
   using _alone = await takeDataDir(directory);
-  if (options.force !== true && (await listOwn(directory)).length > 0) await putAside(directory, false);
+  if (options.force !== true) await refuseOccupied(directory);
+  await refuseDisks(directory);
   const { end } = await checkFile(context, input.path, options);
-  await checkRoom(directory, end);
-  const restored = await fill(context, input.path, options, { node, end });
+  const restored = await fill(context, { node, file: input.path, end }, options);
   context.output.result({ ...restored, head, end }, renderRestored(restored, head));
 }
 

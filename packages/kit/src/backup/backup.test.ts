@@ -4,7 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { AppError } from '@skerry/protocol';
@@ -141,6 +143,23 @@ describe('a backup', () => {
     const head = { ...HEAD, format: 2 };
     const bytes = await buffer(writeBackup({ head, members: members(), database: () => null }));
     await assert.rejects(read(bytes), failsWith('BACKUP_UNFIT'));
+  });
+
+  test('lets go of what it reads where nobody takes more of it, sealed or not', async () => {
+    for (const passphrase of [undefined, PASSPHRASE]) {
+      const isOver = Promise.withResolvers<void>();
+      async function* members(): AsyncGenerator<BackupMember> {
+        try {
+          for (let n = 0; ; n++) yield file(`data/${n}`, randomBytes(100_000));
+        } finally {
+          isOver.resolve();
+        }
+      }
+      const full = new Writable({ write: (_bytes, _encoding, done) => done(new Error('no space left')) });
+      const bytes = writeBackup({ head: HEAD, members: members(), database: () => null, passphrase });
+      await assert.rejects(pipeline(bytes, full), /no space left/);
+      await isOver.promise;
+    }
   });
 
   test('stops with the failure of what was to be read', async () => {

@@ -40,10 +40,13 @@ export const RESTORING = '.restoring';
 export const replacedName = (now: Date): string => `replaced-${now.toISOString().replaceAll(/[:.]/g, '-')}`;
 /** The lock of a service that works in it. */
 export const RUNNING = 'running.lock';
+/** Where a data directory is a disk of its own, some file systems have this at its top, for root alone. */
+export const LOST_AND_FOUND = 'lost+found';
 
 const COMMON: readonly Kept[] = [
   { path: `${RESTORING}/`, kind: 'passing', what: 'a restore that is not complete' },
   { path: RUNNING, kind: 'passing', what: 'says that a service works here' },
+  { path: `${LOST_AND_FOUND}/`, kind: 'passing', what: "the file system's own" },
   { path: '*.draft', kind: 'passing', what: 'a file that is being written' },
   { path: 'replaced-*/', kind: 'passing', what: 'what was here before a restore' },
   { path: 'settings/', kind: 'settings', what: 'the settings that a restored backup was made with' },

@@ -97,11 +97,20 @@ async function* writeTar({ head, members, database, onMember }: BackupPlan): Asy
   yield TAR_END;
 }
 
+/** Seals what is compressed; who takes no more of it lets go of all that it is made of. */
+async function* sealed(passphrase: string, compressed: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* sealWith(passphrase, compressed);
+  } finally {
+    compressed.destroy();
+  }
+}
+
 /** The bytes of a backup: a tar, compressed with zstd, sealed in the format of age where there is a passphrase. */
 export function writeBackup(plan: BackupPlan): AsyncIterable<Uint8Array> {
   const params = { [constants.ZSTD_c_checksumFlag]: 1 };
   const compress = createZstdCompress({ params });
   // Whoever reads the end of the line hears of a failure.
   pipeline(Readable.from(writeTar(plan), { objectMode: false }), compress, () => {});
-  return plan.passphrase === undefined ? compress : sealWith(plan.passphrase, compress);
+  return plan.passphrase === undefined ? compress : sealed(plan.passphrase, compress);
 }
