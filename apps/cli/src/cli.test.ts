@@ -9,12 +9,15 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { skerryHere } from './testing/here.ts';
+import { startDaemon } from './testing/parts.ts';
 import { createTestDir } from './testing/run.ts';
 
 const BIN = fileURLToPath(new URL('../bin/skerry.js', import.meta.url));
 const RUNNER = fileURLToPath(new URL('../bin/node.js', import.meta.url));
 /** Nothing listens on the discard port. */
 const NOWHERE = 'http://127.0.0.1:9';
+/** Only one that wrongly goes on takes as long. */
+const SECOND_MS = 60_000;
 
 const run = (home: string, ...args: string[]) =>
   skerryHere({ PATH: process.env.PATH, SKERRY_HOME: home, HOME: home }, args);
@@ -193,6 +196,30 @@ test('a setting that is wrong is wrong use', async () => {
   assert.match(
     err,
     /SKERRY_CORE_PROT is not a known setting; did you mean SKERRY_CORE_PORT\? \(INVALID_CONFIG\)/,
+  );
+  const level = await skerryHere({ SKERRY_HOME: home.path, SKERRY_LOG_LEVEL: 'warning' }, ['scheduler']);
+  assert.equal(level.code, 2);
+  assert.match(
+    level.err,
+    /SKERRY_LOG_LEVEL must be one of fatal, error, warn, .*, not "warning" \(INVALID_CONFIG\)/,
+  );
+});
+
+test('a second daemon in the directory of another does not start, and says whose it is', async () => {
+  await using home = await createTestDir();
+  const settings = { SKERRY_HOME: home.path, SKERRY_SCHEDULER_PORT: '0', SKERRY_SCHEDULER_CORE_URL: NOWHERE };
+  await using first = await startDaemon('scheduler', settings);
+  const env = { ...bareEnvironment(), ...settings };
+  const second = spawn(process.execPath, [BIN, 'scheduler'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: SECOND_MS,
+  });
+  const [out, [code]] = await Promise.all([text(second.stdout), once(second, 'exit')]);
+  assert.equal(code, 1);
+  assert.match(
+    out,
+    new RegExp(`process ${first.pid} works in ${join(home.path, 'data', 'scheduler')}: stop it first`),
   );
 });
 

@@ -9,6 +9,8 @@ export const coreService: Service<CoreConfig> = {
   summary: 'the core node: stores, exchanges and serves messages',
   config: coreConfig,
   keeping: coreKeeping,
+  // docs/roles.md
+  sharesDataDir: true,
   start: startCore,
 };
 

@@ -11,5 +11,7 @@ export const gatewayService: Service<GatewayConfig> = {
   summary: 'routes host names of four words to instances',
   config: gatewayConfig,
   keeping: gatewayKeeping,
+  // While one takes over from the other.
+  sharesDataDir: true,
   start: startGateway,
 };

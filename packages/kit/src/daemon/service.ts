@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module';
 import { AppError } from '@skerry/protocol/forms';
 import type { Keeping } from '../backup/keeping.ts';
 import { type ConfigSpec, readConfig, type Setting, variableName } from './config.ts';
-import { chooseLogSink, createLogger, LOG_FORMATS, type Logger } from './log.ts';
+import { chooseLogSink, createLogger, LOG_FORMATS, LOG_LEVELS, type Logger } from './log.ts';
 import { enterDataDir } from './presence.ts';
 import { ServiceManager } from './service-manager.ts';
 
@@ -31,6 +31,8 @@ export interface Service<C> {
   readonly config: ConfigSpec<C>;
   /** What of its data directory must not be lost. */
   readonly keeping: Keeping<C>;
+  /** Whether several processes of it may work in one data directory. Without it a second one does not start: it would clear away what the first one works with. */
+  readonly sharesDataDir?: boolean;
   start(config: C, host: Host): Promise<RunningService>;
 }
 
@@ -82,14 +84,20 @@ const isForOperator = (error: unknown) =>
 
 const exitCodeOf = (error: unknown) => (isForOperator(error) ? 2 : 1);
 
-function readLogFormat(text: string | undefined) {
-  const format = LOG_FORMATS.find((one) => one === text);
-  if (text && format === undefined)
+/** Throws INVALID_CONFIG. */
+function readWord<T extends string>(
+  environment: Readonly<Record<string, string | undefined>>,
+  name: string,
+  words: readonly T[],
+): T | undefined {
+  const text = environment[name];
+  const word = words.find((one) => one === text);
+  if (text && word === undefined)
     throw new AppError(
       'INVALID_CONFIG',
-      `SKERRY_LOG_FORMAT must be ${LOG_FORMATS.join(' or ')}, not ${JSON.stringify(text)}`,
+      `${name} must be one of ${words.join(', ')}, not ${JSON.stringify(text)}`,
     );
-  return format;
+  return word;
 }
 
 async function serve<C>(
@@ -97,8 +105,8 @@ async function serve<C>(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const config = readConfig(service.config, environment);
-  const sink = chooseLogSink(service.name, readLogFormat(environment.SKERRY_LOG_FORMAT));
-  const log = createLogger(service.name, environment.SKERRY_LOG_LEVEL ?? 'info', sink);
+  const sink = chooseLogSink(service.name, readWord(environment, 'SKERRY_LOG_FORMAT', LOG_FORMATS));
+  const log = createLogger(service.name, readWord(environment, 'SKERRY_LOG_LEVEL', LOG_LEVELS), sink);
   using manager = await ServiceManager.find(environment);
   const stop = new AbortController();
   const stopped = new Promise<void>((resolve) =>
@@ -114,7 +122,7 @@ async function serve<C>(
   try {
     const { dataDir } = config as { readonly dataDir?: string };
     // Until the process ends.
-    if (dataDir !== undefined) await enterDataDir(dataDir);
+    if (dataDir !== undefined) await enterDataDir(dataDir, { isShared: service.sharesDataDir === true });
     running = await service.start(config, {
       log,
       signal: stop.signal,
