@@ -26,3 +26,29 @@ test('a settings file has NAME=value, comments and empty lines; what else there 
       return true;
     });
 });
+
+test('a quote that is not closed takes no other setting in, and a value of several lines hides no typing error', async () => {
+  await using home = await createTestDir();
+  const path = join(home.path, 'core.env');
+  const read = async (text: string) => {
+    await writeFile(path, text);
+    return { ...(await readSettingsFile(path)) };
+  };
+  const failsAt = async (text: string, line: number, why: RegExp) =>
+    assert.rejects(read(text), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'INVALID_CONFIG');
+      assert.ok(error.message.startsWith(`line ${line} of ${path}`), error.message);
+      assert.match(error.message, why);
+      assert.doesNotMatch(error.message, /hunter2/);
+      return true;
+    });
+  const open = 'SKERRY_CORE_S3_SECRET_ACCESS_KEY="hunter2';
+  await failsAt(`${open}\nSKERRY_CORE_PEERS=https://a.example\nSKERRY_CORE_HOST="::"\n`, 1, /not closed$/);
+  await failsAt(`A=1\n${open}\nSKERRY_CORE_PORT=4024\n`, 2, /quotes of SKERRY_CORE_S3_SECRET_ACCESS_KEY/);
+  await failsAt(`KEY='hunter2\nSKERRY_CORE_PORT=4024\nB='x'\n`, 2, /SKERRY_CORE_PORT stands within quotes/);
+  await failsAt('KEY="one\ntwo"\nSKERRY_CORE_PORT: 4024\n', 3, /is not NAME=value$/);
+  const key = '-----BEGIN KEY-----\nQUJD=\n-----END KEY-----';
+  assert.deepEqual(await read(`KEY="${key}"\n# SKERRY_CORE_X="\nSKERRY_CORE_PORT='4024' # "why"\n`), {
+    ...{ KEY: key, SKERRY_CORE_PORT: '4024' },
+  });
+});

@@ -8,14 +8,40 @@ const TEXT_CHARS_MAX = 1024 * 1024;
 
 /** A line that sets something, a comment or none: what else there is, the parser would leave out without a word. */
 const LINE = /^\s*(#.*|(export\s+)?[A-Za-z_]\w*\s*=.*)?$/;
+/** A value in quotes, which may go over several lines. */
+const QUOTED = /^([^\S\n]*(?:export[^\S\n]+)?[A-Za-z_]\w*[^\S\n]*=[^\S\n]*)("[^"]*"|'[^']*'|`[^`]*`)/gm;
+/** A setting whose value has no end in its line: no setting has several. */
+const UNCLOSED = /^\s*(?:export\s+)?(SKERRY_\w+|DATABASE_(?:READ_)?URL)\s*=\s*(["'`])(?!.*\2)/;
+/** Begins a line of a value, which sets nothing. */
+const WITHIN = '#\uE000';
+/** One that looks as if it did: a quote before it was not closed. */
+const TAKEN_IN = new RegExp(`^${WITHIN}\\s*(?:export\\s+)?(SKERRY_\\w+)\\s*=`);
 
-/** Throws INVALID_CONFIG. The line is not repeated: it may be part of a secret. */
+/** Throws INVALID_CONFIG. What is wrong is not repeated: it may be part of a secret. */
+function checkLines(path: string, text: string): void {
+  const lines = text
+    .replaceAll('\r\n', '\n')
+    .replace(QUOTED, (_, begin: string, value: string) => begin + value.replaceAll('\n', `\n${WITHIN}`))
+    .split('\n');
+  for (const [at, line] of lines.entries()) {
+    const where = `line ${at + 1} of ${path}`;
+    if (!LINE.test(line)) throw new AppError('INVALID_CONFIG', `${where} is not NAME=value`);
+    const [, open] = UNCLOSED.exec(line) ?? [];
+    if (open !== undefined)
+      throw new AppError('INVALID_CONFIG', `${where}: the quotes of ${open} are not closed`);
+    const [, taken] = TAKEN_IN.exec(line) ?? [];
+    if (taken !== undefined)
+      throw new AppError(
+        'INVALID_CONFIG',
+        `${where}: ${taken} stands within quotes that were not closed before`,
+      );
+  }
+}
+
+/** Throws INVALID_CONFIG. */
 function parseSettings(path: string, text: string): Environment {
-  const values = parseEnv(text) as Environment;
-  const isLined = !Object.values(values).some((value) => value?.includes('\n'));
-  const wrong = isLined ? text.split(/\r?\n/).findIndex((line) => !LINE.test(line)) : -1;
-  if (wrong !== -1) throw new AppError('INVALID_CONFIG', `line ${wrong + 1} of ${path} is not NAME=value`);
-  return values;
+  checkLines(path, text);
+  return parseEnv(text) as Environment;
 }
 
 /** A file of settings, `NAME=value` a line, as variables; undefined where it is not there. Throws INVALID_CONFIG. */
