@@ -330,6 +330,10 @@ export class AppError extends Error {
   }
 }
 
+/** Whether a clock that is wrong, here or there, is all that stands in the way: it is set right, and the same is taken later. */
+export const isClockFault = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'TIMESTAMP_IN_FUTURE';
+
 /** The body of every error response (specification, "Errors"). */
 export interface ErrorBody {
   error: string;

@@ -19,7 +19,15 @@ export * from './credit/amounts.ts';
 export * from './credit/content.ts';
 export * from './credit/costs.ts';
 export * from './credit/prices.ts';
-export { AppError, ERRORS, type ErrorBody, type ErrorCode, type ErrorKind, isErrorCode } from './errors.ts';
+export {
+  AppError,
+  ERRORS,
+  type ErrorBody,
+  type ErrorCode,
+  type ErrorKind,
+  isClockFault,
+  isErrorCode,
+} from './errors.ts';
 export { checksumAddress, type EvmAddress, evmAddressOf, parseEvmAddress } from './evm/address.ts';
 export { personalSignDigest } from './evm/personal-digest.ts';
 export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex, sha256HexOf } from './hash.ts';

@@ -191,6 +191,24 @@ describe('hours', () => {
     assert.equal(tries, 1);
   });
 
+  test('an hour that only a wrong clock keeps away waits until it is set right', async () => {
+    await using rig = await createRig();
+    let isFast = true;
+    const hours = rig.create(new AbortController(), {
+      send: async (report) => {
+        if (isFast) throw new AppError('TIMESTAMP_IN_FUTURE', 'more than ten minutes ahead');
+        rig.sent.push(readSent(report));
+      },
+    });
+    await rig.clock.drive(hours.runHour());
+    isFast = false;
+    await hours.deliver();
+    assert.deepEqual(
+      rig.sent.map(({ nodeIds }) => nodeIds),
+      [all],
+    );
+  });
+
   test('the last list of nodes counts while none can be read; without any the hour does not begin', async () => {
     await using rig = await createRig();
     let calls = 0;

@@ -1,5 +1,5 @@
 import type { Logger } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, isClockFault } from '@skerry/protocol';
 import { chooseNodes, keyOf, noteAnswers } from './choice.ts';
 import { type Clock, followPlan } from './follow-plan.ts';
 import { type HourStore, type SignedReport, WAITING_MAX } from './hour-store.ts';
@@ -26,7 +26,9 @@ export interface HoursOptions {
 }
 
 const isRefusal = (error: unknown) =>
-  error instanceof AppError && ['invalid', 'refused', 'too_large'].includes(error.kind);
+  error instanceof AppError &&
+  ['invalid', 'refused', 'too_large'].includes(error.kind) &&
+  !isClockFault(error);
 
 /** The monitor's work, hour after hour. Nothing that it needs is in memory alone. */
 export class Hours {

@@ -1,6 +1,6 @@
 import type { CoreClient } from '@skerry/client';
 import { Failures, type Logger, pause } from '@skerry/kit';
-import { AppError, NETWORK_CHANNEL, NETWORK_POST, type ProgramRun } from '@skerry/protocol';
+import { AppError, isClockFault, NETWORK_CHANNEL, NETWORK_POST, type ProgramRun } from '@skerry/protocol';
 
 export interface RunReportsOptions {
   readonly core: Pick<CoreClient, 'postMessage'>;
@@ -75,7 +75,7 @@ export class RunReports {
       const content = { type: NETWORK_POST.programRuns, content: { runs } };
       await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.programs, content });
     } catch (error) {
-      if (!(error instanceof AppError && error.kind === 'invalid')) throw error;
+      if (!(error instanceof AppError && error.kind === 'invalid') || isClockFault(error)) throw error;
       log.warn({ err: error, runs: runs.length }, 'program runs could not be reported');
     }
     this.#waiting = this.#waiting.filter((run) => !runs.includes(run));

@@ -47,6 +47,15 @@ describe('identity', () => {
   });
 });
 
+const ANNOUNCED = {
+  ipv6_prefix: '2001:db8::/64',
+  capacity: { cpu: 1, memory_mib: 1, disk_gib: 1 },
+  features: [],
+  version: '0',
+  announced_at_ms: 1,
+  reason: null,
+};
+
 test('what a core node that is away does not hear is kept: the latest word about each instance', () =>
   inDirectory(async (directory) => {
     const { signer } = await loadIdentity(directory, undefined);
@@ -68,15 +77,7 @@ test('what a core node that is away does not hear is kept: the latest word about
       restart_id: null,
     });
     const work = publisher.work(async (status) => void accepted.push(status.observed_at_ms));
-    publisher.tellNode({
-      url,
-      ipv6_prefix: '2001:db8::/64',
-      capacity: { cpu: 1, memory_mib: 1, disk_gib: 1 },
-      features: [],
-      version: '0',
-      announced_at_ms: 1,
-      reason: null,
-    });
+    publisher.tellNode({ url, ...ANNOUNCED });
     publisher.tellStatus(status('a', 'starting', 1));
     publisher.tellStatus(status('b', 'starting', 2));
     publisher.tellStatus(status('a', 'running', 3));
@@ -92,6 +93,40 @@ test('what a core node that is away does not hear is kept: the latest word about
       ],
     );
     assert.deepEqual(accepted, [3, 2]);
+    ending.abort();
+    await work;
+  }));
+
+test('what a core node refuses for the clock of this machine alone is kept until that is right', () =>
+  inDirectory(async (directory) => {
+    const { signer } = await loadIdentity(directory, undefined);
+    await using core = await new RealCore().start();
+    const client = new CoreClient({ url: core.url, signer });
+    const ending = new AbortController();
+    const refused = Promise.withResolvers<void>();
+    let aheadSeconds = 3_600;
+    const publisher = new Publisher({
+      core: {
+        async postMessage(draft) {
+          const timestamp = Math.floor(Date.now() / 1000) + aheadSeconds;
+          try {
+            return await client.postMessage({ ...draft, timestamp });
+          } catch (error) {
+            assert.equal((error as AppError).code, 'TIMESTAMP_IN_FUTURE');
+            refused.resolve();
+            throw error;
+          }
+        },
+      },
+      log: createLogger('test', 'silent'),
+      signal: ending.signal,
+    });
+    publisher.tellNode({ url: core.url, ...ANNOUNCED });
+    const work = publisher.work(async () => {});
+    await refused.promise;
+    aheadSeconds = 0;
+    await until('it is told', SOON_MS, () => publisher.waiting === 0);
+    assert.equal((await core.listNodes()).length, 1);
     ending.abort();
     await work;
   }));

@@ -3,6 +3,7 @@ import { Failures, type Logger, pause } from '@skerry/kit';
 import {
   AppError,
   type InstanceStatusContent,
+  isClockFault,
   NETWORK_CHANNEL,
   NETWORK_POST,
   type NodeContent,
@@ -95,7 +96,7 @@ export class Publisher {
     try {
       await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.compute, content: { type, content } });
     } catch (error) {
-      if (!(error instanceof AppError && error.kind === 'invalid')) throw error;
+      if (!(error instanceof AppError && error.kind === 'invalid') || isClockFault(error)) throw error;
       // The same message would be refused for ever, and hold up all others.
       log.error({ err: error, type }, 'the core node refused a message from this node, which is dropped');
     }
