@@ -30,6 +30,13 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     }
   });
 
+  await t.test('services that nobody names are not said to be down', async () => {
+    const { code, out } = await skerry('status', '--json');
+    const { services } = JSON.parse(out) as { services: { service: string; state: string }[] };
+    const down = services.filter(({ state }) => state === 'down');
+    assert.deepEqual([code, down], [0, []]);
+  });
+
   await t.test('a name is refused before anything is signed', async () => {
     const bad = await skerry('instance', 'create', '--name', 'bad name!');
     assert.equal(bad.code, 2);

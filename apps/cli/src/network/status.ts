@@ -19,7 +19,10 @@ export interface StatusOptions {
 
 interface ServiceStatus {
   readonly service: string;
+  /** Empty where nobody knows. */
   readonly url: string;
+  /** `unknown`: nobody says where it is, or whether the network has one. */
+  readonly state: 'up' | 'down' | 'unknown';
   readonly answers: boolean;
   readonly elapsed_ms: number | null;
   readonly detail: string;
@@ -66,10 +69,12 @@ async function ask(service: string, find: () => string | Promise<string>): Promi
   try {
     url = await find();
     const detail = await DESCRIBE[service]!(url);
-    return { service, url, answers: true, elapsed_ms: Math.round(performance.now() - startedMs), detail };
+    const elapsedMs = Math.round(performance.now() - startedMs);
+    return { service, url, state: 'up', answers: true, elapsed_ms: elapsedMs, detail };
   } catch (error) {
-    const { message } = error as AppError;
-    return { service, url, answers: false, elapsed_ms: null, detail: message };
+    const { message, code } = error as AppError;
+    const state = code === 'SERVICE_UNKNOWN' ? 'unknown' : 'down';
+    return { service, url, state, answers: false, elapsed_ms: null, detail: message };
   }
 }
 
@@ -107,7 +112,9 @@ async function askCompute(context: Context, given: string | undefined): Promise<
   };
 }
 
-/** Exit code 5 where any of them does not answer. */
+const COLOURS = { up: 'green', down: 'red', unknown: 'yellow' } as const;
+
+/** Exit code 5 where any of them that is known does not answer. */
 export async function showStatus(context: Context, options: StatusOptions): Promise<number> {
   const { coreUrl, findService, output } = context;
   const services = await Promise.all([
@@ -118,16 +125,16 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     ask('credit', () => options.credit ?? findService('credit')),
     ask('status', () => options.status ?? findService('status')),
   ]);
-  const rows = services.map(({ service, url, answers, elapsed_ms: elapsedMs, detail }) => [
+  const rows = services.map(({ service, url, state, elapsed_ms: elapsedMs, detail }) => [
     service,
-    answers ? output.paint('green', 'up') : output.paint('red', 'down'),
+    output.paint(COLOURS[state], state),
     url,
-    answers ? `${elapsedMs} ms` : '',
+    state === 'up' ? `${elapsedMs} ms` : '',
     plainText(detail),
   ]);
   output.result(
     { services },
     output.table(['SERVICE', 'STATE', 'URL', 'ANSWER', 'DETAIL'], rows, 'no services'),
   );
-  return services.every(({ answers }) => answers) ? EXIT.ok : EXIT.unavailable;
+  return services.some(({ state }) => state === 'down') ? EXIT.unavailable : EXIT.ok;
 }

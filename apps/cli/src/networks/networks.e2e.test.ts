@@ -39,6 +39,11 @@ test('one network at a time: added, used, shown, named, removed', async () => {
   };
   assert.deepEqual(await status('--network', 'test'), expected);
   assert.deepEqual(await status('--core', url), { ...expected, credit: '' });
+  // What nobody names may be there or not: it is not said to be down.
+  const seen = await skerry('status', '--core', url);
+  assert.equal(seen.code, 5);
+  for (const [service, state] of Object.entries({ core: 'up', scheduler: 'down', gateway: 'unknown' }))
+    assert.match(seen.out, new RegExp(`^${service} +${state} `, 'm'));
   assert.equal((await skerry('network', 'use', 'test')).code, 0);
   assert.deepEqual(await status(), expected);
   const nodes = await skerry('scheduler', 'nodes', '--json');
