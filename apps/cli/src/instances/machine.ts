@@ -1,7 +1,7 @@
 import { openAsBlob } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNodeUrl, MachineClient, readLogFrame } from '@skerry/client';
-import type { BackupView, SnapshotView } from '@skerry/protocol/api/compute/machines';
+import type { BackupView, LogLineView, SnapshotView } from '@skerry/protocol/api/compute/machines';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { writeVerified } from '../files/get.ts';
@@ -37,13 +37,19 @@ export async function showLogs(
   const { machine } = await openMachine(context, reference);
   const { output } = context;
   const show = (line: string) => consoleLine(line, output.stdout.isTTY === true);
-  if (options.follow) return followLogs(machine, (text) => output.stdout.write(`${show(text)}\n`));
+  if (options.follow) return followLogs(machine, (line) => output.next(line, show(textOfLine(line))));
   const lines = await machine.readLogs(LOG_LINES);
   output.result(lines, lines.map(({ MESSAGE }) => show(MESSAGE)).join('\n'));
 }
 
+/** A line of a log, and of what it is. */
+type Line = Pick<LogLineView, 'MESSAGE' | 'file'>;
+
+/** What the node itself says is set apart. */
+export const textOfLine = ({ MESSAGE, file }: Line) => (file === 'system' ? `-- ${MESSAGE}` : MESSAGE);
+
 /** Prints lines as they come, until the node ends the stream. */
-export async function followLogs(machine: MachineClient, print: (text: string) => void): Promise<void> {
+export async function followLogs(machine: MachineClient, print: (line: Line) => void): Promise<void> {
   const { url, frame } = await machine.openLogs();
   const socket = new WebSocket(url);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -55,7 +61,7 @@ export async function followLogs(machine: MachineClient, print: (text: string) =
     try {
       const { status, reason, type, message } = readLogFrame(String(data));
       if (status === 'failed') throw new AppError('NOT_PERMITTED', reason ?? 'the node refused');
-      if (message !== undefined) print(type === 'system' ? `-- ${message}` : message);
+      if (message !== undefined) print({ MESSAGE: message, file: type ?? 'stdout' });
     } catch (error) {
       reject(error);
       socket.close();

@@ -17,6 +17,8 @@ export interface Output {
   readonly stderr: NodeJS.WriteStream;
   /** The result: as JSON for programs, as text for people. */
   result(value: unknown, text: string): void;
+  /** One of results that come one after the other: for programs, a JSON value in a line of its own. */
+  next(value: unknown, text: string): void;
   /** Something worth saying to people only: with --json nothing is said beside the result. */
   note(text: string): void;
   /** What somebody must do while the command waits for it: with --json, an object in a line of standard error. */
@@ -52,6 +54,7 @@ export function createOutput(
       const body = options.json ? JSON.stringify(value, null, 2) : text;
       if (body !== '') stdout.write(body.endsWith('\n') ? body : `${body}\n`);
     },
+    next: (value, text) => void stdout.write(`${options.json ? JSON.stringify(value) : text}\n`),
     note,
     demand(sentence, command) {
       if (options.json) stderr.write(`${JSON.stringify({ demand: sentence, command })}\n`);

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { computeService } from '@skerry/compute';
 import { createLogger, type Host, readConfig } from '@skerry/kit';
+import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import { startCore } from '../testing/core.ts';
 import { startPerson } from '../testing/person.ts';
 import { createTestDir } from '../testing/run.ts';
-import { until } from '../testing/shell.ts';
+import { SKERRY, until } from '../testing/shell.ts';
 
 /** Only what hangs takes as long. */
 const HANG_MS = 120_000;
@@ -89,6 +92,23 @@ test('skerry program logs: what a program printed, by node, for its owner alone'
   assert.equal(
     (await logs()).out,
     `==> ${told!.url} <==\ngreeted Ada \n\n==> ${other.url} <==\ngreeted Bob \n`,
+  );
+
+  // Followed for a program, each line is JSON.
+  const follow = spawn(process.execPath, [SKERRY, 'program', 'logs', hash, '--follow', '--json'], {
+    env: { ...bareEnvironment(), SKERRY_HOME: home.path, SKERRY_CORE_URL: coreUrl },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  createInterface(follow.stdout).on('line', (line) => lines.push(line));
+  await until('a line of each node', HANG_MS, async () => lines.length === 2);
+  follow.kill('SIGKILL');
+  const lineOf = (url: string, name: string) => ({ url, MESSAGE: `greeted ${name} \x1b[2J`, file: 'stdout' });
+  assert.deepEqual(
+    lines
+      .map((line) => JSON.parse(line) as { MESSAGE: string })
+      .sort((a, b) => (a.MESSAGE < b.MESSAGE ? -1 : 1)),
+    [lineOf(told!.url, 'Ada'), lineOf(other.url, 'Bob')],
   );
 
   const quiet = join(home.path, 'quiet.py');

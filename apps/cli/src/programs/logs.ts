@@ -1,15 +1,11 @@
 import { MachineClient, type ProgramLog, readProgramLogs } from '@skerry/client';
-import type { LogLineView } from '@skerry/protocol/api/compute/machines';
 import { type AppError, parseMessageHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
-import { followLogs } from '../instances/machine.ts';
+import { followLogs, textOfLine } from '../instances/machine.ts';
 import { consoleLine } from '../output/text.ts';
 
 /** More than a node keeps of a program. */
 const LOG_LINES = 10_000;
-
-/** What the node itself says is set apart, as in a log that is followed. */
-const textOf = ({ MESSAGE, file }: LogLineView) => (file === 'system' ? `-- ${MESSAGE}` : MESSAGE);
 
 const viewOf = ({ runner, lines, failure }: ProgramLog) => ({
   ...runner,
@@ -40,14 +36,14 @@ export async function showProgramLogs(
       kept.map(async ({ runner: { url } }) => {
         const node = await MachineClient.open(url.replace(/\/+$/, ''), hash, signer);
         await followLogs(node, (line) =>
-          output.stdout.write(`${isMarked ? `${show(url)}: ` : ''}${show(line)}\n`),
+          output.next({ url, ...line }, `${isMarked ? `${show(url)}: ` : ''}${show(textOfLine(line))}`),
         );
       }),
     );
     return;
   }
   const parts = kept.map(({ runner, lines = [] }) => {
-    const shown = lines.map((line) => show(textOf(line)));
+    const shown = lines.map((line) => show(textOfLine(line)));
     return (kept.length > 1 ? [`==> ${show(runner.url)} <==`, ...shown] : shown).join('\n');
   });
   output.result(logs.map(viewOf), parts.join('\n\n'));
