@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
 /** What is needed of the kernel: without one of these a program could not be held to its limits. */
@@ -101,6 +101,18 @@ export const findTrees = (): GroupTrees | undefined =>
   decideTrees(read('/proc/self/mountinfo'), read('/proc/self/cgroup'), (group) =>
     read(join(group, 'cgroup.controllers')),
   );
+
+/** Cores that a group of version 1 and those above it have, as in a container: the kernel refuses one below that is given more. */
+function cpusOf(group: string): number {
+  let cpus = Number.POSITIVE_INFINITY;
+  for (let at = group; existsSync(join(at, 'cpu.cfs_quota_us')); at = dirname(at)) {
+    const [quotaUs, periodUs] = ['quota', 'period'].map((name) =>
+      Number(read(join(at, `cpu.cfs_${name}_us`))),
+    );
+    if (quotaUs! > 0 && periodUs! > 0) cpus = Math.min(cpus, quotaUs! / periodUs!);
+  }
+  return cpus;
+}
 
 const CPU_PERIOD_US = 100_000;
 /** The longest period and the least quota that the kernel takes. */
@@ -240,7 +252,7 @@ export class ControlGroup {
   }
 
   limit({ memoryBytes, tasks, cpus }: GroupLimits): void {
-    this.#quotaUs = Math.round(cpus * CPU_PERIOD_US);
+    this.#quotaUs = this.#atMost(Math.round(cpus * CPU_PERIOD_US));
     if (this.#version === 2) {
       this.#set('memory.max', memoryBytes);
       this.#set('memory.swap.max', 0);
@@ -251,6 +263,12 @@ export class ControlGroup {
       this.#share(CPU_PERIOD_US, this.#quotaUs);
     }
     this.#set('pids.max', tasks);
+  }
+
+  /** What there is above; version 2 takes any part of that. */
+  #atMost(quotaUs: number): number {
+    const above = this.#version === 2 ? [] : this.directories.map((directory) => cpusOf(dirname(directory)));
+    return Math.min(quotaUs, ...above.map((cpus) => Math.floor(cpus * CPU_PERIOD_US)));
   }
 
   /** Version 1 refuses a total below the limit of memory, so the order depends on which way it goes. */
@@ -271,7 +289,7 @@ export class ControlGroup {
 
   thaw(): void {
     if (this.#version === 2) this.#set('cgroup.freeze', 0);
-    else this.#share(CPU_PERIOD_US, this.#quotaUs);
+    else this.#share(CPU_PERIOD_US, this.#atMost(this.#quotaUs));
   }
 
   /** Version 1. In this order: for a moment it may have less than it had, or than it will, and never more. */
