@@ -12,6 +12,7 @@ import { createPeerFileSource } from './peers/sync/file-source.ts';
 import { type CoreRooms, graceMsOf, urlsOf } from './rooms.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import { FileFetcher } from './store/files/fetcher.ts';
+import { LostFiles } from './store/files/lost.ts';
 import { Sweep, startSweeping } from './store/files/sweep.ts';
 import { IpfsFetcher } from './store/ipfs/fetcher.ts';
 import { startIpfsUpkeep } from './store/ipfs/ipfs-files.ts';
@@ -23,6 +24,8 @@ const UPKEEP_INTERVAL_MS = 10_000;
 const TRUST_INTERVAL_MS = 10_000;
 /** How often files that messages lack are looked for. */
 const FETCH_INTERVAL_MS = 1_000;
+/** How often some of the files that messages keep are looked at. */
+const LOST_INTERVAL_MS = 60_000;
 
 export interface LeadingOptions {
   readonly config: CoreConfig;
@@ -97,7 +100,11 @@ export class Leading {
     await this.#settle(signal, keep);
     this.#keepFiles(stack, signal);
     await this.#followChains(stack);
-    keep(this.#fetchFiles(signal));
+    const { db } = this.#options.rooms;
+    const { blobs, log } = this.#options;
+    const lost = new LostFiles({ db, blobs, log });
+    keep(runLoop({ name: 'lost files', intervalMs: LOST_INTERVAL_MS, signal, log }, () => lost.round()));
+    keep(this.#fetchFiles(lost, signal));
     this.#options.rooms.sync.syncer.nudge();
     const owned = stack.move();
     return { [Symbol.asyncDispose]: () => owned.disposeAsync() };
@@ -155,14 +162,14 @@ export class Leading {
     );
   }
 
-  async #fetchFiles(signal: AbortSignal): Promise<void> {
+  async #fetchFiles(lost: LostFiles, signal: AbortSignal): Promise<void> {
     const { config, rooms, log } = this.#options;
     const { db, files, sync, reserve, now } = rooms;
     const { reputation } = sync.syncer;
     const sources = urlsOf(config).map((url) =>
       createPeerFileSource(url, () => reputation.noteMisbehaved(url)),
     );
-    const fetcher = new FileFetcher({ db, files, sources, now, reserve, log });
+    const fetcher = new FileFetcher({ db, files, sources, now, reserve, lost, log });
     this.#counting.files = fetcher;
     const heard = new Set<string>();
     await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {

@@ -5,6 +5,7 @@ import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../schema.ts';
 import type { Files } from './files.ts';
+import type { LostFiles } from './lost.ts';
 
 /** Port: a place where files can be had by name. Adapters: other core nodes (peers/sync/file-source.ts), IPFS. */
 export interface FileSource {
@@ -64,6 +65,8 @@ export interface FetcherOptions {
   readonly now: () => number;
   readonly random?: () => number;
   readonly reserve?: DiskReserve;
+  /** What is to be fetched again, after what messages wait for. */
+  readonly lost?: Pick<LostFiles, 'names' | 'note'>;
   /** Files that are fetched at the same time. */
   readonly parallel?: number;
   readonly log: Logger;
@@ -89,18 +92,18 @@ export class FileFetcher {
 
   /** Begins what is due, as much as may be under way. Does not wait for it. @returns how many were begun */
   async look(signal: AbortSignal): Promise<number> {
-    const { db, sources, now, parallel = PARALLEL, reserve = BOUNDLESS } = this.#options;
+    const { db, sources, now, parallel = PARALLEL, reserve = BOUNDLESS, lost } = this.#options;
     let begun = 0;
     if (sources.length === 0 || !reserve.hasRoom) return begun;
     const lacking = await listLacking(db);
-    const wanted = new Set(lacking);
+    const wanted = new Set([...lacking, ...(lost?.names ?? [])]);
     for (const [name, { running }] of this.#attempts) {
       if (wanted.has(name)) continue;
       if (!running) this.#attempts.delete(name);
       // Beyond so many nobody knows whether it is still waited for.
       else if (lacking.length < WANTED_MAX) running.abort();
     }
-    for (const name of lacking) {
+    for (const name of wanted) {
       if (this.#running.size >= parallel) break;
       const attempt = this.#attempts.get(name) ?? { attempts: 0, nextMs: 0, running: undefined };
       this.#attempts.set(name, attempt);
@@ -138,6 +141,7 @@ export class FileFetcher {
         attempt.attempts++;
         attempt.nextMs = now() + backoffMs(attempt.attempts, RETRY_BASE_MS, RETRY_MAX_MS, random());
         this.#running.delete(task);
+        this.#options.lost?.note(name, isHere);
         const { fetched, failed, elapsedMs } = this.#counts;
         this.#counts = {
           fetched: fetched + (isHere ? 1 : 0),

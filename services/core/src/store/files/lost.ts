@@ -1,0 +1,105 @@
+import { Failures, type Logger } from '@skerry/kit';
+import type { ItemHash } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../schema.ts';
+import type { BlobStore, KeptBlob } from './blob-store.ts';
+
+/** Files of one round. A million of them are gone through in seventeen hours. */
+const EXAMINED = 1_000;
+/** Files that are looked for at once. Those that nobody has make way for others, and are found again. */
+const LOST_MAX = 1_000;
+const TRIES_MAX = 5;
+
+/** A file that a message in force keeps. */
+interface Pinned {
+  readonly hash: string;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Which of these files have no blob of their size, and how far was seen. Both lists follow the same hash, in order and as many as
+ * `limit` at most. Pure.
+ */
+export function decideLost(
+  pinned: readonly Pinned[],
+  blobs: readonly Pick<KeptBlob, 'hash' | 'sizeBytes'>[],
+  limit: number,
+): { readonly lost: readonly string[]; readonly seen: string | undefined } {
+  // Beyond the last of a full list there may be more.
+  const ends = [pinned, blobs].flatMap((list) => (list.length < limit ? [] : [list.at(-1)!.hash as string]));
+  const seen = ends.sort()[0];
+  const sizes = new Map<string, number>(blobs.map(({ hash, sizeBytes }) => [hash, sizeBytes]));
+  const lost = pinned
+    .filter(({ hash, sizeBytes }) => (seen === undefined || hash <= seen) && sizes.get(hash) !== sizeBytes)
+    .map(({ hash }) => hash);
+  return { lost, seen };
+}
+
+export interface LostFilesOptions {
+  readonly db: Kysely<Schema>;
+  readonly blobs: Pick<BlobStore, 'list'>;
+  readonly log: Logger;
+  /** Files that one round looks at; EXAMINED by default. */
+  readonly examined?: number;
+}
+
+/**
+ * Files that messages keep and whose bytes are gone, as after a restore without files or on a disk that lost some. They are fetched
+ * again (fetcher.ts) as what is new is. Goes through all files in the order of their hashes, a bounded number in each round.
+ */
+export class LostFiles {
+  readonly #options: LostFilesOptions;
+  readonly #failures: Failures;
+  /** How often each was looked for in vain. */
+  readonly #tries = new Map<string, number>();
+  #after = '';
+  #isWhole = true;
+
+  constructor(options: LostFilesOptions) {
+    this.#options = options;
+    const { log } = options;
+    this.#failures = new Failures({
+      log,
+      what: 'files that messages keep are gone; peers are asked for them',
+    });
+  }
+
+  get names(): readonly string[] {
+    return [...this.#tries.keys()];
+  }
+
+  /** One round. @returns whether the next one may follow at once */
+  async round(): Promise<boolean> {
+    const { db, blobs, examined = EXAMINED } = this.#options;
+    if (this.#tries.size >= LOST_MAX) return false;
+    const after = this.#after;
+    // In this order: what is stored meanwhile has its blob before its row.
+    const { rows } = await sql<Pinned>`
+      select hash, size_bytes as "sizeBytes" from files
+      where hash > ${after} and length(hash) = 64
+        and exists (select from file_pins where file_hash = hash)
+      order by hash limit ${examined}`.execute(db);
+    const kept = await blobs.list(after === '' ? undefined : (after as ItemHash), examined);
+    const { lost, seen } = decideLost(rows, kept, examined);
+    for (const hash of lost) if (!this.#tries.has(hash)) this.#tries.set(hash, 0);
+    this.#tell(lost.length, seen === undefined);
+    this.#after = seen ?? '';
+    return lost.length > 0 && seen !== undefined;
+  }
+
+  /** A file was looked for. */
+  note(name: string, isHere: boolean): void {
+    const tries = this.#tries.get(name);
+    if (tries === undefined) return;
+    if (isHere || tries + 1 >= TRIES_MAX) this.#tries.delete(name);
+    else this.#tries.set(name, tries + 1);
+  }
+
+  #tell(count: number, isEnd: boolean): void {
+    if (count > 0) this.#failures.note(new Error(`${count} files are not where they were kept`));
+    this.#isWhole &&= count === 0;
+    if (!isEnd) return;
+    if (this.#isWhole) this.#failures.clear();
+    this.#isWhole = true;
+  }
+}
