@@ -15,7 +15,9 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
   const stop = new AbortController();
   const silent = new Set<string>();
   const said: { instanceId: string; placement: Placement }[] = [];
+  /** What the clock says, and how far it was set. */
   let nowMs = 1_000_000;
+  let setMs = 0;
   let leads = true;
   const outbox = new Outbox({
     publish: async (instanceId, placement) => void said.push({ instanceId, placement }),
@@ -30,7 +32,8 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     isListed: () => true,
     asksPrefix: () => true,
     onChange: (nodeId) => controller.onHealth(nodeId),
-    now: () => nowMs,
+    now: () => nowMs + setMs,
+    uptime: () => nowMs,
     signal: stop.signal,
     againMs: 0,
     log,
@@ -45,8 +48,9 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     rules: { graceMs: GRACE_MS, scoreMin: 0, privatePrefixes: true, allowPrivate: false },
     isDrained: () => false,
     leads: () => leads,
-    wrongSince: new Since(() => nowMs),
-    now: () => nowMs,
+    wrongSince: new Since(() => nowMs + setMs),
+    now: () => nowMs + setMs,
+    uptime: () => nowMs,
     signal: stop.signal,
     log,
   });
@@ -63,6 +67,10 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     outbox,
     said,
     settle,
+    /** The machine's clock is set forward, or back. */
+    setClock(byMs: number) {
+      setMs += byMs;
+    },
     setLeads(value: boolean) {
       leads = value;
     },
@@ -105,6 +113,19 @@ test('a node that dies keeps what it has for the grace period, one that comes ba
   assert.deepEqual([placement.nodeId, placement.reason?.code], [moved, 'NODE_DEAD']);
   const [record] = trial.controller.snapshot().decisions.list(instance.instanceId).slice(-1);
   assert.deepEqual([record!.kind, record!.from], ['moved', first.nodeId]);
+});
+
+test('a clock that is set makes no outage longer or shorter than it was', async () => {
+  const instance = placedOn(first, 0);
+  using trial = await createTrial(nodes, [instance]);
+  await trial.pass(1_000, first);
+  trial.setClock(3_600_000);
+  await trial.pass(GRACE_MS - 1_001, first);
+  assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);
+  trial.controller.onDisconnect(new Error('gone'));
+  trial.setClock(-2 * 3_600_000);
+  await trial.pass(10_000, first);
+  assert.notEqual(trial.nodeOf(instance.instanceId), first.nodeId);
 });
 
 test('while most nodes are out of reach none counts as dead: the scheduler may be cut off', async () => {

@@ -35,7 +35,10 @@ export interface ControllerOptions {
   readonly onNodes?: (nodes: Iterable<Node>) => void;
   /** Since when nodes get nothing new or are left, by their ids. */
   readonly wrongSince: Since;
+  /** Milliseconds since 1970, for people. */
   readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly uptime?: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -65,6 +68,7 @@ const DISCONNECT_MEMORY_MS = 8_000;
 /** Keeps the plan up to date with the view, and the network up to date with the plan. */
 export class Controller implements Watcher {
   readonly #options: ControllerOptions;
+  readonly #uptime: () => number;
   readonly #planner: Planner;
   readonly #decisions = new DecisionLog();
   #view: View | undefined;
@@ -81,6 +85,7 @@ export class Controller implements Watcher {
 
   constructor(options: ControllerOptions) {
     this.#options = options;
+    this.#uptime = options.uptime ?? (() => performance.now());
     this.#planner = new Planner(options);
   }
 
@@ -129,14 +134,14 @@ export class Controller implements Watcher {
 
   /** What was given up long ago and holds nothing says nothing of now, nor does what never proved that it is there. */
   #lookAround(): void {
-    const { health, now } = this.#options;
+    const { health } = this.#options;
     let [lost, inReach] = [0, 0];
     for (const node of this.nodes) {
       const isHolder = this.#view?.holders.has(node.nodeId) === true;
       if (!this.isAsked(node) || !(isHolder || health.proofOf(node).isKeyProved)) continue;
       const outage = health.outageOf(node.nodeId);
       if (!outage) inReach++;
-      else if (isHolder || now() - outage.sinceMs < GIVEN_UP_MS) lost++;
+      else if (isHolder || outage.lastedMs < GIVEN_UP_MS) lost++;
     }
     this.#isCutOff = lost > inReach;
   }
@@ -211,7 +216,7 @@ export class Controller implements Watcher {
 
   onDisconnect(error: unknown): void {
     this.#coreFailure = (error as Error).message;
-    this.#disconnectedAtMs = this.#options.now();
+    this.#disconnectedAtMs = this.#uptime();
   }
 
   /** A node proved something, went out of reach or came back. */
@@ -251,14 +256,13 @@ export class Controller implements Watcher {
    * nodes whose grace is over, and to tell waiting instances the newest figures.
    */
   checkpoint(): void {
-    const nowMs = this.#options.now();
-    if (nowMs - this.#disconnectedAtMs < DISCONNECT_MEMORY_MS) return;
+    if (this.#uptime() - this.#disconnectedAtMs < DISCONNECT_MEMORY_MS) return;
     this.#coreFailure = null;
     this.#lookAround();
     for (const node of this.nodes) this.#assess(node, false);
     this.#planNow();
     if (this.#hasRun && this.#options.leads()) this.#tell(this.#planner.reword(WORDINGS_MAX));
-    if (this.#hasRun) this.#checkedAtMs = nowMs;
+    if (this.#hasRun) this.#checkedAtMs = this.#options.now();
   }
 
   async #probeFirst(view: View): Promise<void> {
@@ -302,7 +306,7 @@ export class Controller implements Watcher {
       isDrained: isDrained(node),
       score: this.#scores.get(node.nodeId)?.score ?? null,
     };
-    const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff }, now());
+    const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff });
     const isWrong = standing.unusable !== null || standing.leaving !== null;
     // What a node announced of itself is so since it said so.
     const announcedMs = standing.unusable !== null && standing.unusable === node.reason && node.announcedAtMs;

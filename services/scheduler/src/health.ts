@@ -13,7 +13,10 @@ export interface HealthOptions {
   readonly asksPrefix: (node: Node) => boolean;
   /** Told when something that was known of a node has changed. */
   readonly onChange: (nodeId: string) => void;
+  /** Milliseconds since 1970, for people. */
   readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets: what is decided hangs on it. */
+  readonly uptime?: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** Between a probe that failed and the one that decides. */
@@ -32,6 +35,8 @@ const UNPROVED_MAX_MS = 600_000;
 /** A node that does not prove its key: since when (milliseconds since 1970), and what came of the last probe. */
 export interface Outage {
   readonly sinceMs: number;
+  /** As the time passed, whatever clock was set meanwhile. */
+  readonly lastedMs: number;
   readonly failure: string;
   /** Nothing of it answers. */
   readonly isSilent: boolean;
@@ -53,8 +58,10 @@ interface Known {
   prefix: string | null;
   prefixProvedMs: number;
   prefixFault: string | null;
-  outage: Outage | undefined;
+  /** With when it began, by the time that passes. */
+  outage: (Omit<Outage, 'lastedMs'> & { readonly beganMs: number }) | undefined;
   failures: number;
+  /** By the time that passes, as is `prefixProvedMs`. */
   retryMs: number;
 }
 
@@ -92,6 +99,7 @@ const isSameKnown = (a: Known, b: Known) =>
 /** What every node has proved, and which are out of reach. Nothing is believed of one that was never asked. */
 export class Health {
   readonly #options: HealthOptions;
+  readonly #uptime: () => number;
   readonly #slots = new Slots(PROBES_IN_FLIGHT_MAX);
   readonly #known = new Map<string, Known>();
   /** Who proved a prefix last. An address answers with one key at a time, so it has the prefix. */
@@ -100,17 +108,14 @@ export class Health {
 
   constructor(options: HealthOptions) {
     this.#options = options;
-  }
-
-  /** Nodes out of reach, by id. */
-  get outages(): ReadonlyMap<string, Outage> {
-    return new Map(
-      [...this.#known].flatMap(([nodeId, { outage }]) => (outage ? [[nodeId, outage] as const] : [])),
-    );
+    this.#uptime = options.uptime ?? (() => performance.now());
   }
 
   outageOf(nodeId: string): Outage | undefined {
-    return this.#known.get(nodeId)?.outage;
+    const outage = this.#known.get(nodeId)?.outage;
+    if (!outage) return undefined;
+    const { beganMs, ...told } = outage;
+    return { ...told, lastedMs: this.#uptime() - beganMs };
   }
 
   /** What counts of a node's announcement. What it says anew it has to prove anew. */
@@ -124,9 +129,9 @@ export class Health {
 
   /** Probes a node, or waits for the probe that is under way. Never rejects. */
   probe(node: Node): Promise<void> {
-    const { isAsked, now } = this.#options;
     const known = this.#known.get(node.nodeId);
-    if (!isAsked(node) || (known?.place === placeOf(node) && known.retryMs > now())) return Promise.resolve();
+    const isResting = known?.place === placeOf(node) && known.retryMs > this.#uptime();
+    if (!this.#options.isAsked(node) || isResting) return Promise.resolve();
     const running = this.#running.get(node.nodeId);
     if (running) {
       if (placeOf(node) !== placeOf(running.node)) running.next = node;
@@ -160,13 +165,13 @@ export class Health {
   }
 
   async #probe(node: Node): Promise<void> {
-    const { probe, asksPrefix, now, signal, log, againMs = AGAIN_MS } = this.#options;
+    const { probe, asksPrefix, signal, log, againMs = AGAIN_MS } = this.#options;
     if (signal.aborted) return;
     const known = this.#known.get(node.nodeId);
     const isFresh =
       known?.place === placeOf(node) &&
       known.prefixFault === null &&
-      now() - known.prefixProvedMs < PREFIX_FRESH_MS;
+      this.#uptime() - known.prefixProvedMs < PREFIX_FRESH_MS;
     const ask = () => probe(node, asksPrefix(node) && !isFresh, signal);
     try {
       let findings = await ask();
@@ -179,7 +184,7 @@ export class Health {
   }
 
   #learn(node: Node, { key, prefix }: Findings): void {
-    const { now, onChange } = this.#options;
+    const { onChange } = this.#options;
     const { nodeId } = node;
     const before = this.#known.get(nodeId);
     const place = placeOf(node);
@@ -190,7 +195,7 @@ export class Health {
       next.prefixFault = prefix?.message ?? null;
       if (prefix === null) {
         next.prefix = node.ipv6Prefix;
-        next.prefixProvedMs = now();
+        next.prefixProvedMs = this.#uptime();
       }
     }
     this.#known.set(nodeId, next);
@@ -219,10 +224,12 @@ export class Health {
         { node_id: nodeId, url, failure: key.message },
         'the node is unreachable and gets nothing new',
       );
-    next.outage = { sinceMs: before?.sinceMs ?? now(), failure: key.message, isSilent: key.isSilent };
+    const uptimeMs = this.#uptime();
+    const { sinceMs, beganMs } = before ?? { sinceMs: now(), beganMs: uptimeMs };
+    next.outage = { sinceMs, beganMs, failure: key.message, isSilent: key.isSilent };
     next.failures++;
     if (!this.#isKnownToBe(node))
-      next.retryMs = now() + backoffMs(next.failures, UNPROVED_BASE_MS, UNPROVED_MAX_MS);
+      next.retryMs = uptimeMs + backoffMs(next.failures, UNPROVED_BASE_MS, UNPROVED_MAX_MS);
   }
 
   /** The one that had the prefix before has it no more. */

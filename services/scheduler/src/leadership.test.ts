@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import fc from 'fast-check';
-import { decideRole, Leadership, type Peer, type Role, type Standpoint } from './leadership.ts';
+import { decideRole, type HeardPeer, Leadership, type Role, type Standpoint } from './leadership.ts';
 import { parseScores } from './scores.ts';
 
 const TAKEOVER_MS = 10_000;
@@ -17,9 +17,8 @@ const standpoint = (address: string, role: Role, sinceMs = 0, canLead = true): S
   sinceMs,
   canLead,
 });
-const peer = (one: Standpoint | undefined, seenAtMs: number | undefined = one && 0): Peer => ({
-  url: 'http://other.test',
-  seenAtMs,
+const peer = (one: Standpoint | undefined, heardMs: number | undefined = one && 0): HeardPeer => ({
+  heardMs,
   standpoint: one,
 });
 
@@ -28,7 +27,7 @@ test('alone it leads, whatever it knows', () => {
 });
 
 test('beside others: the one that leads goes on, the smallest address begins, and who cannot lead does not', () => {
-  const cases: [Standpoint, Peer[], number, Role][] = [
+  const cases: [Standpoint, HeardPeer[], number, Role][] = [
     [standpoint('b', 'standby'), [peer(standpoint('a', 'leader'))], 1, 'standby'],
     [standpoint('b', 'standby'), [peer(standpoint('a', 'leader'))], TAKEOVER_MS, 'leader'],
     [standpoint('b', 'standby'), [peer(standpoint('a', 'standby'))], 1, 'standby'],
@@ -96,7 +95,9 @@ test('a leader that falls silent is followed after the time that is set, and lea
     takeoverMs: TAKEOVER_MS,
     canLead: () => true,
     onRole: (role) => roles.push(role),
-    now: () => nowMs,
+    // Set back again and again.
+    now: () => 1_000_000 - nowMs,
+    uptime: () => nowMs,
     signal: new AbortController().signal,
     log: createLogger('test', 'silent'),
   });

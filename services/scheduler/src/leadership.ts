@@ -17,9 +17,14 @@ export interface Standpoint {
 /** What is known of another scheduler. */
 export interface Peer {
   readonly url: string;
-  /** When it answered last; undefined if never. */
+  /** When it answered last, milliseconds since 1970; undefined if never. */
   readonly seenAtMs: number | undefined;
   readonly standpoint: Standpoint | undefined;
+}
+
+/** With when it answered last by the time that passes: a clock that is set makes nobody silent, nor present. */
+export interface HeardPeer extends Pick<Peer, 'standpoint'> {
+  readonly heardMs: number | undefined;
 }
 
 const leadsBefore = (a: Standpoint, b: Standpoint) =>
@@ -28,17 +33,17 @@ const leadsBefore = (a: Standpoint, b: Standpoint) =>
 /**
  * Which role a scheduler takes. Of two that lead the one that has led longer goes on; where nobody leads, of those that
  * can the one with the smallest address begins. Who has not been heard of for `takeoverMs` does not count.
- * @param startedMs when this one began to listen to the others
+ * @param startedMs when this one began to listen to the others, by the time that passes, as is `nowMs`
  */
 export function decideRole(
   self: Standpoint,
-  peers: readonly Peer[],
+  peers: readonly HeardPeer[],
   { nowMs, startedMs, takeoverMs }: { nowMs: number; startedMs: number; takeoverMs: number },
 ): Role {
   if (peers.length === 0) return 'leader';
   if (!self.canLead) return 'standby';
-  const present = peers.flatMap(({ seenAtMs, standpoint }) =>
-    standpoint && standpoint.address !== self.address && nowMs - (seenAtMs ?? 0) < takeoverMs
+  const present = peers.flatMap(({ heardMs, standpoint }) =>
+    standpoint && standpoint.address !== self.address && nowMs - (heardMs ?? 0) < takeoverMs
       ? [standpoint]
       : [],
   );
@@ -46,7 +51,7 @@ export function decideRole(
   if (self.role === 'leader') return leaders.some((one) => leadsBefore(one, self)) ? 'standby' : 'leader';
   if (leaders.length > 0) return 'standby';
   // One that does not answer may lead all the same: it gets the time that a lost leader gets.
-  const isUnheard = peers.some(({ seenAtMs }) => seenAtMs === undefined);
+  const isUnheard = peers.some(({ heardMs }) => heardMs === undefined);
   if (isUnheard && nowMs - startedMs < takeoverMs) return 'standby';
   return present.some((one) => one.canLead && one.address < self.address) ? 'standby' : 'leader';
 }
@@ -60,6 +65,8 @@ export interface LeadershipOptions {
   /** Told when the role has changed. */
   readonly onRole: (role: Role) => void;
   readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly uptime?: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -73,18 +80,20 @@ const ASK_TIMEOUT_MS = 2_000;
  */
 export class Leadership {
   readonly #options: LeadershipOptions;
-  readonly #peers = new Map<string, Peer>();
+  readonly #peers = new Map<string, Peer & HeardPeer>();
+  readonly #uptime: () => number;
   readonly #startedMs: number;
   #role: Role;
   #sinceMs: number;
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
-    this.#startedMs = options.now();
-    this.#sinceMs = this.#startedMs;
+    this.#uptime = options.uptime ?? (() => performance.now());
+    this.#startedMs = this.#uptime();
+    this.#sinceMs = options.now();
     this.#role = options.peerUrls.length === 0 ? 'leader' : 'standby';
     for (const url of options.peerUrls)
-      this.#peers.set(url, { url, seenAtMs: undefined, standpoint: undefined });
+      this.#peers.set(url, { url, seenAtMs: undefined, heardMs: undefined, standpoint: undefined });
   }
 
   get leads(): boolean {
@@ -104,8 +113,8 @@ export class Leadership {
   async refresh(): Promise<void> {
     const { now, takeoverMs, onRole, log } = this.#options;
     await Promise.all(this.#options.peerUrls.map((url) => this.#ask(url)));
-    const role = decideRole(this.standpoint, this.peers, {
-      nowMs: now(),
+    const role = decideRole(this.standpoint, [...this.#peers.values()], {
+      nowMs: this.#uptime(),
       startedMs: this.#startedMs,
       takeoverMs,
     });
@@ -122,7 +131,8 @@ export class Leadership {
       const options = { timeoutMs: ASK_TIMEOUT_MS, signal };
       const { address, leadership } = await call(url, SCHEDULER_API.getSchedulerStatus, {}, options);
       const { role, since_ms: sinceMs, can_lead: canLead } = leadership;
-      this.#peers.set(url, { url, seenAtMs: now(), standpoint: { address, role, sinceMs, canLead } });
+      const standpoint = { address, role, sinceMs, canLead };
+      this.#peers.set(url, { url, seenAtMs: now(), heardMs: this.#uptime(), standpoint });
     } catch {
       // Silence is what counts: it is told by when the peer was seen last.
     }

@@ -76,6 +76,7 @@ function createHealth(answer: (nodeId: string) => Findings | undefined, isListed
     asksPrefix: () => true,
     onChange: () => seen.changes++,
     now: () => seen.nowMs,
+    uptime: () => seen.nowMs,
     signal: never,
     againMs: 0,
     log: { debug() {}, info() {}, warn: () => seen.warnings++ } as unknown as Logger,
@@ -100,7 +101,9 @@ test('health tells of changes only, and probes a node once at a time', async () 
   await health.probeAll(nodes);
   await health.probeAll(nodes);
   assert.equal(seen.changes, 201);
-  assert.deepEqual(health.outageOf(first!.nodeId), { sinceMs: 7, failure: 'no answer', isSilent: true });
+  assert.deepEqual(health.outageOf(first!.nodeId), {
+    ...{ sinceMs: 7, lastedMs: 0, failure: 'no answer', isSilent: true },
+  });
 
   answers.delete(first!.nodeId);
   await health.probe(first!);

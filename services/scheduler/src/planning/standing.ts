@@ -19,9 +19,9 @@ export interface Standing {
 
 /** What is known of a node beside its announcement. */
 export interface NodeFacts {
-  /** Since when it does not prove its key (milliseconds since 1970), how, and whether nothing of it answers. */
+  /** For how long it does not prove its key, how, and whether nothing of it answers. */
   readonly outage:
-    | { readonly sinceMs: number; readonly failure: string; readonly isSilent: boolean }
+    | { readonly lastedMs: number; readonly failure: string; readonly isSilent: boolean }
     | undefined;
   readonly proof: { readonly isKeyProved: boolean; readonly prefixFault: string | null };
   readonly trust: Trust;
@@ -78,22 +78,21 @@ function leavingReason(
   node: Node,
   facts: NodeFacts,
   { graceMs, mayDeclareDead }: StandingRules,
-  nowMs: number,
 ): Reason | null {
   if (facts.isDrained || node.reason?.code === NODE_DRAINING)
     return reasonOf(NODE_DRAINING, node.reason?.message ?? 'the node is being drained');
-  if (facts.outage?.isSilent && mayDeclareDead && nowMs - facts.outage.sinceMs >= graceMs) {
-    const minutes = Math.floor((nowMs - facts.outage.sinceMs) / 60_000);
+  if (facts.outage?.isSilent && mayDeclareDead && facts.outage.lastedMs >= graceMs) {
+    const minutes = Math.floor(facts.outage.lastedMs / 60_000);
     return reasonOf('NODE_DEAD', `unreachable for ${minutes} minutes: ${facts.outage.failure}`);
   }
   return null;
 }
 
 /** Whether a node is of use now, and whether what it holds must go. */
-export function decideStanding(node: Node, facts: NodeFacts, rules: StandingRules, nowMs: number): Standing {
+export function decideStanding(node: Node, facts: NodeFacts, rules: StandingRules): Standing {
   return {
     unusable: unusableReason(node, facts, rules),
-    leaving: leavingReason(node, facts, rules, nowMs),
+    leaving: leavingReason(node, facts, rules),
     score: facts.score,
     trust: facts.trust.words,
     isBelieved: facts.trust.room === null,

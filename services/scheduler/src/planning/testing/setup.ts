@@ -63,13 +63,13 @@ export const RULES: StandingRules = {
   mayDeclareDead: true,
 };
 export const standingOf = (node: Node, facts: Partial<NodeFacts> = {}, rules = RULES) =>
-  decideStanding(node, { ...NO_FACTS, ...facts }, rules, 1_000_000);
+  decideStanding(node, { ...NO_FACTS, ...facts }, rules);
 
 export const planOf = (nodes: Node[], instances: Instance[], more: Partial<PlanInput> = {}): Plan =>
   plan({ nodes, instances, cpuOvercommit: 4, manages: () => true, standingOf, ...more });
 
 export const unreachable = (failure: string, forMs = 0): Partial<NodeFacts> => ({
-  outage: { sinceMs: 1_000_000 - forMs, failure, isSilent: true },
+  outage: { lastedMs: forMs, failure, isSilent: true },
 });
 
 const resources = (min: number, max: number): fc.Arbitrary<Resources> =>
