@@ -121,7 +121,7 @@ class SupervisedDaemon implements Daemon {
     const run = spawnRun({ ...this.#options, onLine }, this.#urls, {
       onReady: (ready) => {
         this.#urls = ready;
-        run.readyMs = Date.now();
+        run.readyMs = performance.now();
         this.#options.onEvent({ kind: 'ready', urls: ready, afterMs: run.readyMs - run.startedMs });
         this.#first.resolve(ready);
       },
@@ -144,7 +144,7 @@ class SupervisedDaemon implements Daemon {
   #tellSettings(run: Run): void {
     const settings = this.#options.settings?.(this.#urls);
     if (settings === undefined) return;
-    run.startedMs = Date.now();
+    run.startedMs = performance.now();
     // One that has ended meanwhile is started again, and told then.
     run.child.send({ settings } satisfies SettingsWord, () => {});
   }
@@ -176,7 +176,7 @@ class SupervisedDaemon implements Daemon {
 
   #restartAfter({ readyMs }: Run, code: number | null, signal: NodeJS.Signals | null): void {
     const { onEvent } = this.#options;
-    const servedMs = readyMs === undefined ? undefined : Date.now() - readyMs;
+    const servedMs = readyMs === undefined ? undefined : performance.now() - readyMs;
     const decision = decideRestart(
       { code, signal, servedMs, hasServed: this.#urls !== undefined, failures: this.#failures },
       this.#limits,
@@ -238,5 +238,5 @@ function spawnRun(options: DaemonOptions, urls: readonly string[] | undefined, e
   });
   createInterface({ input: child.stdout! }).on('line', (line) => options.onLine(line, 'stdout'));
   createInterface({ input: child.stderr! }).on('line', (line) => options.onLine(line, 'stderr'));
-  return { child, startedMs: Date.now(), readyMs: undefined, ended: ended.promise };
+  return { child, startedMs: performance.now(), readyMs: undefined, ended: ended.promise };
 }

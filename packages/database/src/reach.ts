@@ -29,13 +29,13 @@ export async function connectWithPatience(
     patienceMs = PATIENCE_MS,
   }: { log: Logger; signal?: AbortSignal | undefined; patienceMs?: number },
 ): Promise<void> {
-  const deadline = Date.now() + patienceMs;
+  const deadline = performance.now() + patienceMs;
   for (let delayMs = RETRY_DELAY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_DELAY_MS.max)) {
     try {
       return await checkServer(connection);
     } catch (error) {
       if (error instanceof AppError) throw error;
-      if (!isPassing(error) || Date.now() + delayMs > deadline) throw unavailable(error);
+      if (!isPassing(error) || performance.now() + delayMs > deadline) throw unavailable(error);
       log.debug({ reason: describe(error) }, 'the database does not answer yet');
     }
     await delay(delayMs, undefined, signal === undefined ? {} : { signal });

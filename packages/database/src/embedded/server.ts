@@ -66,14 +66,14 @@ export async function startServer(plan: ServerPlan, signal?: AbortSignal): Promi
 }
 
 async function waitUntilReady(plan: ServerPlan, ended: Promise<string>, signal?: AbortSignal): Promise<void> {
-  const deadline = Date.now() + READY_TIMEOUT_MS;
+  const deadline = performance.now() + READY_TIMEOUT_MS;
   let failure: string | undefined;
   const watching = ended.then((reason) => {
     failure = `The embedded database ended while it started: ${reason}. ${SERVER_HINT}`;
   });
   while (!(await isAnswering(plan.connection))) {
     signal?.throwIfAborted();
-    if (Date.now() > deadline)
+    if (performance.now() > deadline)
       failure ??= `The embedded database did not answer within ${READY_TIMEOUT_MS} ms.`;
     if (failure !== undefined) throw new AppError('DATABASE_UNAVAILABLE', failure);
     await Promise.race([delay(READY_PROBE_INTERVAL_MS), watching]);

@@ -105,14 +105,14 @@ export class NodeNetwork {
   /** Whether somebody answers at an address behind a tap: the kernel is made to ask for it, as it would before sending. */
   async answers(tap: string, address: string, mac: string): Promise<boolean> {
     await run('ip', ['-6', 'neigh', 'replace', address, 'lladdr', mac, 'dev', tap, 'nud', 'probe']);
-    const deadline = Date.now() + NEIGHBOUR_DEADLINE_MS;
+    const deadline = performance.now() + NEIGHBOUR_DEADLINE_MS;
     for (;;) {
       const shown = JSON.parse(
         (await run('ip', ['-j', '-6', 'neigh', 'show', 'to', address, 'dev', tap])) || '[]',
       ) as { state?: string[] }[];
       const states = shown.flatMap((one) => one.state ?? []);
       if (states.includes('REACHABLE')) return true;
-      if (!states.includes('PROBE') || Date.now() > deadline) return false;
+      if (!states.includes('PROBE') || performance.now() > deadline) return false;
       await pause(NEIGHBOUR_POLL_MS, new AbortController().signal);
     }
   }

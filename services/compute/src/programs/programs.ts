@@ -128,8 +128,9 @@ export class Programs implements AsyncDisposable {
     const runId = randomUUID();
     return this.#pool.use(this.#orderOf(program, client), async (sandbox, start) => {
       const startedAtMs = Date.now();
+      const begunMs = performance.now();
       const tell = (outcome: ProgramRun['outcome'], status: number, reason: ProgramRun['reason']) => {
-        const durationMs = Date.now() - startedAtMs;
+        const durationMs = Math.round(performance.now() - begunMs);
         const times = { started_at_ms: startedAtMs, duration_ms: durationMs };
         if (program.owner !== '')
           this.#options.onRun({ run_id: runId, program_hash: hash, ...times, outcome, status, reason });

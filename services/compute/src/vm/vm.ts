@@ -89,8 +89,8 @@ export class Vm {
     child.once('exit', (code, signal) => {
       ended = code === null ? `killed by ${signal}` : `exited with code ${code}`;
     });
-    const deadline = Date.now() + START_DEADLINE_MS;
-    while (ended === undefined && Date.now() < deadline) {
+    const deadline = performance.now() + START_DEADLINE_MS;
+    while (ended === undefined && performance.now() < deadline) {
       const pid = await findQemu(directory, machine.machineId);
       const vm = pid === undefined ? undefined : await Vm.#attach(directory, machine.machineId, pid);
       if (vm) return vm;
@@ -108,13 +108,13 @@ export class Vm {
 
   /** The machine's QEMU from before, if it still runs. Throws INTERNAL when it runs but does not speak. */
   static async adopt(directory: string, machineId: string): Promise<Vm | undefined> {
-    const deadline = Date.now() + START_DEADLINE_MS;
+    const deadline = performance.now() + START_DEADLINE_MS;
     for (;;) {
       const pid = await searchQemu(directory, machineId);
       if (pid === undefined) return undefined;
       const vm = await Vm.#attach(directory, machineId, pid);
       if (vm) return vm;
-      if (Date.now() > deadline)
+      if (performance.now() > deadline)
         throw new AppError('INTERNAL', "this machine's QEMU is running but does not answer");
       await pause(POLL_MS, NEVER);
     }
@@ -212,9 +212,9 @@ export class Vm {
   }
 
   async #waitForEnd(deadlineMs: number): Promise<boolean> {
-    const deadline = Date.now() + deadlineMs;
+    const deadline = performance.now() + deadlineMs;
     while (await this.#isAlive()) {
-      if (Date.now() > deadline) return false;
+      if (performance.now() > deadline) return false;
       await pause(POLL_MS, NEVER);
     }
     return true;

@@ -58,9 +58,9 @@ interface Stream {
 async function streamEvents(from: number, stream: Stream): Promise<boolean> {
   const { log, feed, kinds, turns, response, stallMs, signal } = stream;
   let cursor = from;
-  let lastWriteMs = Date.now();
+  let lastWriteMs = performance.now();
   const send = (text: string) => {
-    lastWriteMs = Date.now();
+    lastWriteMs = performance.now();
     response.write(text);
     return drained(response, stallMs, signal);
   };
@@ -72,7 +72,7 @@ async function streamEvents(from: number, stream: Stream): Promise<boolean> {
     let isRead = true;
     if (piece.text !== '') isRead = await send(piece.text);
     // An id alone is no event: it says from where to go on, however many events of other kinds there were.
-    else if (Date.now() - lastWriteMs >= HEARTBEAT_MS)
+    else if (performance.now() - lastWriteMs >= HEARTBEAT_MS)
       isRead = await send(`: still here\nid: ${piece.cursor}\n\n`);
     if (piece.text === '' && piece.cursor === cursor) await more;
     cursor = piece.cursor;
