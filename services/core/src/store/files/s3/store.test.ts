@@ -35,6 +35,28 @@ test('a wrong key, a wrong secret and a bucket that is not there are refused at 
   }
 });
 
+test('a clock that is wrong is said, and is no wrong setting: it is set while the node tries again', async (t) => {
+  await using server = await startTestS3();
+  const spool = await createSpool();
+  t.after(() => rm(spool, { recursive: true, force: true }));
+  // As S3 answers a request that is dated too far off: this server takes any date.
+  const refusals: number[] = [];
+  using proxy = await startProxy(server.settings.endpoint, () => refusals.shift());
+  const open = () => createS3BlobStore({ ...server.settings, endpoint: proxy.endpoint }, spool);
+  for (const [hours, words] of [
+    [1, 'is 60 minutes ahead of'],
+    [-2, 'is 120 minutes behind'],
+  ] as const) {
+    refusals.push(403);
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + hours * 3_600_000 });
+    await assert.rejects(open(), { code: 'STORAGE_UNAVAILABLE', message: new RegExp(`clock ${words} `) });
+    t.mock.timers.reset();
+  }
+  refusals.push(403);
+  await assert.rejects(open(), { code: 'INVALID_CONFIG', message: /the access key must be allowed/ });
+  await open();
+});
+
 test('what fails for a moment is tried again; what goes on failing is said, and leaves nothing', async (t) => {
   await using server = await startTestS3();
   const spool = await createSpool();

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { DiskReserve } from '@skerry/database';
 import { AppError, type ItemHash, parseItemHash } from '@skerry/protocol';
@@ -114,6 +115,23 @@ class S3BlobStore implements BlobStore {
   }
 }
 
+/** S3 refuses a request that is dated a quarter of an hour off (RequestTimeTooSkewed). */
+const CLOCK_OFF_MS = 14 * 60_000;
+
+/** Why the bucket cannot be used. A clock is set right by itself, as after a power cut; a setting is not. */
+function refusalOf({ statusCode, headers }: IncomingMessage, bucket: string): AppError {
+  const aheadMs = Date.now() - Date.parse(headers.date ?? '');
+  if (statusCode === 403 && Math.abs(aheadMs) > CLOCK_OFF_MS)
+    return new AppError(
+      'STORAGE_UNAVAILABLE',
+      `the object store refuses this machine, whose clock is ${Math.round(Math.abs(aheadMs) / 60_000)} minutes ${aheadMs > 0 ? 'ahead of' : 'behind'} the store's: set the clock (timedatectl set-ntp true)`,
+    );
+  return new AppError(
+    'INVALID_CONFIG',
+    `the object store answered ${statusCode} for the bucket ${bucket}: it must exist, and the access key must be allowed to use it`,
+  );
+}
+
 /**
  * Blobs in a bucket, each an object named by its hash. A blob is first received on the local disk: so it is stored with
  * one PUT under its final name, whose signature holds its SHA-256 (the object store refuses other bytes), can be sent
@@ -127,13 +145,8 @@ export async function createS3BlobStore(
 ): Promise<BlobStore> {
   const spool = await openSpool(spoolDirectory, reserve, isAlone);
   const client = new S3Client(settings);
-  const bucket = await client.call({ method: 'HEAD', key: '' });
-  await finish(bucket);
-  if (bucket.statusCode !== 200) {
-    throw new AppError(
-      'INVALID_CONFIG',
-      `the object store answered ${bucket.statusCode} for the bucket ${settings.bucket}: it must exist, and the access key must be allowed to use it`,
-    );
-  }
+  const answer = await client.call({ method: 'HEAD', key: '' });
+  await finish(answer);
+  if (answer.statusCode !== 200) throw refusalOf(answer, settings.bucket);
   return new S3BlobStore(client, spool, settings.publicEndpoint);
 }
