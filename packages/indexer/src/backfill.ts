@@ -8,12 +8,14 @@ import {
   type FullBlock,
   fetchFullBlocks,
   fetchHeaders,
+  fetchLogsOf,
+  isTooLarge,
   judgeBlock,
   logFilter,
 } from './chain/source.ts';
 import type { DecodePool } from './decode/pool.ts';
 import { keyOfClaims, type RangeTask } from './decode/range.ts';
-import { joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
+import { eventRows, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import { lowerBatch } from './rpc/limits.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
@@ -31,8 +33,8 @@ const GROWTH = 4;
 const TRANSACTION_BLOCKS = 100;
 /** Stretches that are fetched and not yet written: what memory a backfill takes. */
 const AHEAD_MAX = 8;
-/** After so many stretches a pass ends, so that what was asked for meanwhile gets its turn. */
-const PASS_STRETCHES_MAX = 512;
+/** After so many stretches a pass ends, so that others get their turn. */
+const PASS_STRETCHES_MAX = 128;
 /** Second looks at blocks of one stretch. */
 const SUSPICIONS_MAX = 16;
 
@@ -116,7 +118,8 @@ export class Backfill {
     let priors = [...new Set(pass.scans.flatMap(({ priorHash }) => priorHash ?? []))];
     try {
       for (let done = 0; done < PASS_STRETCHES_MAX && !isStale(); done++) {
-        while (next <= pass.to && ahead.length < this.#aheadMax()) {
+        const left = PASS_STRETCHES_MAX - done;
+        while (next <= pass.to && ahead.length < Math.min(left, this.#aheadMax())) {
           const to = Math.min(pass.to, next + this.#size - 1);
           const reading = read(next, to);
           // Awaited in order; a failure of a later one must not be an unhandled one meanwhile.
@@ -133,7 +136,9 @@ export class Backfill {
         await commitStretch(pool, networkId, pass, { ...stretch, lastHash: stretch.last.hash });
         onWritten();
         priors = [stretch.last.hash];
-        indexing = indexing.then(() => partitions.finish(stretch.from));
+        // What others still fill stays bare.
+        const filled = Math.min(stretch.from, pass.othersFrom);
+        indexing = indexing.then(() => partitions.finish(filled));
         indexing.catch(() => {});
       }
     } finally {
@@ -190,10 +195,15 @@ export class Backfill {
     const compiled = new Claims(claims);
     const key = keyOfClaims(claims);
     const fromBlocks = new Map(pass.scans.map(({ address, fromBlock }) => [address, fromBlock]));
-    const one = (endpoint: Endpoint, from: number, to: number) =>
-      pass.kind === 'events'
-        ? this.#readLogs(endpoint, from, to, { claims, compiled, key })
-        : this.#readTransactions(endpoint, from, to, fromBlocks);
+    const one = async (endpoint: Endpoint, from: number, to: number): Promise<Stretch> => {
+      if (pass.kind === 'transactions') return this.#readTransactions(endpoint, from, to, fromBlocks);
+      try {
+        return await this.#readLogs(endpoint, from, to, { claims, compiled, key });
+      } catch (error) {
+        if (from < to || !isTooLarge(error)) throw error;
+        return this.#readBlock(endpoint, from, compiled);
+      }
+    };
     const read = async (from: number, to: number): Promise<Stretch> => {
       const blocks = to - from + 1;
       try {
@@ -262,6 +272,16 @@ export class Backfill {
       first: byNumber.get(from)!,
       last,
     };
+  }
+
+  /** A block that has more logs than one answer of the endpoint. */
+  async #readBlock(endpoint: Endpoint, number: number, claims: Claims): Promise<Stretch> {
+    const [header] = await fetchHeaders(endpoint, [number]);
+    const [logs] = await fetchLogsOf(endpoint, [header!], claims);
+    await checkAnchor(this.#options.rpc, endpoint, header!);
+    const batch = eventRows(logs!, claims, () => header!.timestamp);
+    const place = { source: endpoint, from: number, to: number };
+    return { ...place, batch, items: logs!.length, first: header!, last: header! };
   }
 
   async #readTransactions(

@@ -4,11 +4,13 @@ import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from './indexer.ts';
 import { Anvil } from './testing/anvil.ts';
+import { MASS_EMITTER_CODE, massInput } from './testing/contracts.ts';
 import { type Call, FaultProxy } from './testing/fault-proxy.ts';
 import {
   compareWithChain,
   createIndexerDatabase,
   indexerSettings,
+  OTHER,
   TOKEN,
   TRANSFER_TOPIC,
   untilIndexed,
@@ -53,6 +55,36 @@ describe('requests that fail', () => {
     assert.equal(rows.length, 1);
     assert.ok(rows[0].depth >= 600, `${rows[0].depth} blocks were undone`);
     assert.ok((await compareWithChain(pool, anvil)) >= 10);
+  });
+
+  test('a block with more logs than one answer may have holds up nobody, at the head and behind it', async () => {
+    await using anvil = await Anvil.start();
+    await using database = await createIndexerDatabase();
+    const { pool } = database;
+    await anvil.setCode(TOKEN);
+    await anvil.setCode(OTHER, MASS_EMITTER_CODE);
+    const crowd = async () => {
+      await anvil.send(OTHER, massInput(60, 1));
+      await growTransfers(anvil, 1);
+    };
+    await growTransfers(anvil, 5);
+    await crowd();
+    await growTransfers(anvil, 40);
+    await using proxy = await FaultProxy.start(anvil.url);
+    proxy.logsMax = 50;
+    const abi = ['event Transfer(address indexed from, address indexed to, uint256 value)'];
+    const contracts = [TOKEN, OTHER].map((address) => ({ address, abi }));
+    await using _indexer = await startIndexer({
+      pool,
+      settings: indexerSettings([proxy.url], { contracts }),
+      log,
+    });
+    await untilIndexed(pool, anvil);
+    assert.equal(await compareWithChain(pool, anvil), 106);
+    await crowd();
+    await growTransfers(anvil, 1);
+    await untilIndexed(pool, anvil);
+    assert.equal(await compareWithChain(pool, anvil), 168);
   });
 
   test('one in seven costs no step of the head', async () => {

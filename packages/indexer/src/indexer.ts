@@ -64,7 +64,7 @@ export function openIndexer({ pool, settings, reserve, log }: IndexerOptions): I
       return { [Symbol.asyncDispose]: end };
     },
     async watch(request) {
-      await watchContract(pool, request, { watchesPerOwner: settings.watchesPerOwner });
+      await watchContract(pool, request, settings);
       wake(request.network);
     },
     async unwatch(request) {

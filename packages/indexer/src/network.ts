@@ -13,10 +13,10 @@ import { OffChain } from './store/commit.ts';
 import { Moved } from './store/moved.ts';
 import { ensureNetwork, haltNetwork, loadNetwork, resetNetwork } from './store/networks.ts';
 import { Partitions } from './store/partitions.ts';
-import { decidePass, listScans } from './store/scans.ts';
+import { decidePass, listScans, SETTINGS_OWNER } from './store/scans.ts';
 import { deleteSomeRemoved, mergeSpans } from './store/upkeep.ts';
 import { type StepOutcome, Tail } from './tail.ts';
-import { SETTINGS_OWNER, watchContract } from './watch.ts';
+import { watchContract } from './watch.ts';
 
 /** How often a backfill that has nothing to do looks whether it has: this process says so at once, another one does not. */
 const IDLE_MS = 2_000;
@@ -248,12 +248,13 @@ export class NetworkRunner {
       verification: settings.verification,
       rangeBlocksMax: settings.range_blocks_max,
     });
-    while (!signal.aborted) {
+    for (let turn = 0; !signal.aborted; turn++) {
       try {
         reserve.take();
         const network = await loadNetwork(pool, networkId);
-        const pass =
-          network.haltCode === null ? decidePass(await listScans(pool, networkId), network.floor) : undefined;
+        const order = turn % 2 === 0 ? 'nearest' : 'furthest';
+        const scans = await listScans(pool, networkId);
+        const pass = network.haltCode === null ? decidePass(scans, network.floor, order) : undefined;
         if (pass) {
           const isStale = () => signal.aborted || this.#changed.signal.aborted;
           await backfill.run(pass, isStale, () => {

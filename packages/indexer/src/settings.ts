@@ -55,6 +55,7 @@ const IndexerFile = Type.Object(
   {
     networks: Type.Array(NetworkSettings, { maxItems: 64 }),
     watches_per_owner: Type.Optional(count(0, 100_000)),
+    watches_max: Type.Optional(count(0, 100_000)),
     decode_threads: Type.Optional(count(0, 64)),
   },
   { additionalProperties: false },
@@ -67,10 +68,17 @@ export interface IndexerSettings {
   readonly networks: readonly NetworkSettings[];
   /** Contracts that one owner may have indexed by signed messages. */
   readonly watchesPerOwner: number;
+  /** Those of all owners together. */
+  readonly watchesMax: number;
   readonly decodeThreads: number;
 }
 
-export const NO_NETWORKS: IndexerSettings = { networks: [], watchesPerOwner: 0, decodeThreads: 0 };
+export const NO_NETWORKS: IndexerSettings = {
+  networks: [],
+  watchesPerOwner: 0,
+  watchesMax: 0,
+  decodeThreads: 0,
+};
 
 export const DEFAULT_STALL_MS = 300_000;
 
@@ -92,6 +100,7 @@ const DEFAULTS = {
 } as const;
 
 const WATCHES_PER_OWNER = 20;
+const WATCHES_MAX = 1_000;
 const DECODE_THREADS = 1;
 
 const parseFile = createParser(IndexerFile, 'the indexer file', 'INVALID_CONFIG');
@@ -105,6 +114,7 @@ export function parseIndexerSettings(value: unknown): IndexerSettings {
   return {
     networks: file.networks.map((network) => ({ ...DEFAULTS, ...network })),
     watchesPerOwner: file.watches_per_owner ?? WATCHES_PER_OWNER,
+    watchesMax: file.watches_max ?? WATCHES_MAX,
     decodeThreads: file.decode_threads ?? DECODE_THREADS,
   };
 }

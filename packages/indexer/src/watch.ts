@@ -3,12 +3,10 @@ import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type pg from 'pg';
 import { parseAbi } from './abi/declaration.ts';
 import { topicOf } from './abi/topic.ts';
-import { declarationOf, type EventDefinition, signatureOf } from './abi/types.ts';
+import { ABI_LIMITS, declarationOf, type EventDefinition, signatureOf } from './abi/types.ts';
 import { ANY_TOPIC } from './chain/claims.ts';
 import { findNetwork } from './store/networks.ts';
-
-/** The owner of what the node's own settings ask for. */
-export const SETTINGS_OWNER = 'settings';
+import { SETTINGS_OWNER } from './store/scans.ts';
 
 export interface WatchRequest {
   /** Name of a network that this node indexes. */
@@ -24,20 +22,24 @@ export interface WatchRequest {
 }
 
 export interface WatchLimits {
-  /** Contracts that one owner may have indexed; without one there is no limit. */
-  readonly watchesPerOwner?: number | undefined;
+  /** Contracts that one owner may have indexed. */
+  readonly watchesPerOwner: number;
+  /** Those that all owners together may, beside what the settings name. */
+  readonly watchesMax: number;
 }
 
 /**
- * Asks for a contract to be indexed. Asking again changes what is asked for: another ABI becomes the contract's newest
+ * Asks for a contract to be indexed. Asking again changes what is asked for: another ABI becomes its owner's newest
  * version, an earlier block extends what is read backwards. Only what was not read yet is read.
  *
  * Throws NETWORK_NOT_FOUND, INVALID_ADDRESS, INVALID_ABI, INVALID_PARAMETERS, WATCH_LIMIT_REACHED.
+ *
+ * @param limits of whoever asks; undefined for the settings, which ask for whatever they name
  */
 export async function watchContract(
   pool: pg.Pool,
   request: WatchRequest,
-  limits: WatchLimits = {},
+  limits?: WatchLimits,
 ): Promise<void> {
   const address = parseEvmAddress(request.contract);
   const events = parseAbi(request.abi);
@@ -52,6 +54,7 @@ export async function watchContract(
     await ensureWatch(client, contractId, request, limits);
     const eventIds = await ensureEventTypes(client, events);
     await ensureAbi(client, contractId, owner, eventIds);
+    if (limits) await checkEvents(client, contractId, owner);
     const topics = [...new Set(events.map((event) => (event.anonymous ? ANY_TOPIC : topicOf(event))))];
     await ensureScans(client, network.id, contractId, 'events', topics, startBlock);
     if (request.transactions)
@@ -105,7 +108,7 @@ async function ensureWatch(
   client: pg.PoolClient,
   contractId: number,
   { owner, startBlock, transactions = false }: WatchRequest,
-  { watchesPerOwner }: WatchLimits,
+  limits: WatchLimits | undefined,
 ): Promise<void> {
   await client.query(
     `insert into indexer_watches as old (contract_id, owner, start_block, transactions) values ($1, $2, $3, $4)
@@ -113,13 +116,20 @@ async function ensureWatch(
        start_block = least(old.start_block, excluded.start_block), transactions = old.transactions or excluded.transactions`,
     [contractId, owner, startBlock, transactions],
   );
-  if (watchesPerOwner === undefined) return;
-  const { rows } = await client.query<{ n: number }>(
-    'select count(*)::integer as n from indexer_watches where owner = $1',
-    [owner],
+  if (!limits) return;
+  const { watchesPerOwner, watchesMax } = limits;
+  const { rows } = await client.query<{ own: number; all: number }>(
+    `select count(*) filter (where owner = $1)::integer as own, count(*)::integer as all
+     from indexer_watches where owner <> $2`,
+    [owner, SETTINGS_OWNER],
   );
-  if (rows[0]!.n > watchesPerOwner)
+  if (rows[0]!.own > watchesPerOwner)
     throw new AppError('WATCH_LIMIT_REACHED', `one owner can have ${watchesPerOwner} contracts indexed here`);
+  if (rows[0]!.all > watchesMax)
+    throw new AppError(
+      'WATCH_LIMIT_REACHED',
+      `all owners together can have ${watchesMax} contracts indexed here`,
+    );
 }
 
 async function ensureEventTypes(
@@ -145,7 +155,7 @@ async function ensureEventTypes(
   return [...new Set(declarations.map((declaration) => ids.get(declaration)!))];
 }
 
-/** A new version, unless it is the newest already. */
+/** A new version, unless it is its owner's newest already. */
 async function ensureAbi(
   client: pg.PoolClient,
   contractId: number,
@@ -154,12 +164,26 @@ async function ensureAbi(
 ): Promise<void> {
   await client.query(
     `with newest as (
-       select version, event_ids from indexer_abis where contract_id = $1 order by version desc limit 1)
+       select event_ids from indexer_abis where contract_id = $1 and owner = $2 order by version desc limit 1)
      insert into indexer_abis (contract_id, version, owner, event_ids)
-     select $1, coalesce((select version from newest), 0) + 1, $2, $3::integer[]
+     select $1, coalesce((select max(version) from indexer_abis where contract_id = $1), 0) + 1, $2, $3::integer[]
      where not exists (select from newest where event_ids = $3::integer[])`,
     [contractId, owner, eventIds],
   );
+}
+
+/** Every declaration is a part of each request for logs, for as long as anybody asks for the contract. */
+async function checkEvents(client: pg.PoolClient, contractId: number, owner: string): Promise<void> {
+  const { rows } = await client.query<{ n: number }>(
+    `select count(distinct id)::integer as n from indexer_abis cross join unnest(event_ids) as id
+     where contract_id = $1 and owner = $2`,
+    [contractId, owner],
+  );
+  if (rows[0]!.n > ABI_LIMITS.eventsPerOwner)
+    throw new AppError(
+      'WATCH_LIMIT_REACHED',
+      `one owner can declare ${ABI_LIMITS.eventsPerOwner} events of a contract here`,
+    );
 }
 
 interface ScanReach {

@@ -8,7 +8,7 @@ import type { Header } from './chain/shape.ts';
 import { decideJoin } from './join.ts';
 import { decideLooks } from './read/matches.ts';
 import { progressOf } from './read/status.ts';
-import type { Scan } from './store/scans.ts';
+import { decidePass, type Scan } from './store/scans.ts';
 
 const scan = (more: Partial<Scan>): Scan => ({
   id: 1,
@@ -117,4 +117,23 @@ test('partitions are looked at newest first, twice as many each time, and only t
     { from: 50, to: 199 },
   ]);
   assert.deepEqual(decideLooks([], { from: 0, to: 10 }), []);
+});
+
+test('who followed the tip is not read after a past that others want, nor does that wait for ever', () => {
+  const past = scan({ id: 1, nextBlock: 10 });
+  const behind = [scan({ id: 2, nextBlock: 900 }), scan({ id: 3, contractId: 2, nextBlock: 900 })];
+  const scans = [past, ...behind, scan({ id: 4, live: true }), scan({ id: 5, nextBlock: 2_000 })];
+  assert.deepEqual(decidePass(scans, 1_000, 'nearest'), {
+    ...{ kind: 'events', scans: behind, from: 900, to: 1_000 },
+    othersFrom: 10,
+  });
+  assert.deepEqual(decidePass(scans, 1_000, 'furthest'), {
+    ...{ kind: 'events', scans: [past], from: 10, to: 899 },
+    othersFrom: 900,
+  });
+  const alone = { kind: 'events', scans: [past], from: 10, to: 1_000, othersFrom: Number.POSITIVE_INFINITY };
+  for (const order of ['nearest', 'furthest'] as const) {
+    assert.deepEqual(decidePass([past], 1_000, order), alone);
+    assert.equal(decidePass([], 1_000, order), undefined);
+  }
 });

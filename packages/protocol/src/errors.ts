@@ -231,7 +231,9 @@ export const ERRORS = {
   NETWORK_NOT_FOUND: missing('No indexed network has this name; details.networks lists the known ones'),
   INVALID_ABI: invalid('The ABI has no events, or a malformed one'),
   WATCH_NOT_FOUND: missing('The owner has not requested indexing of this contract'),
-  WATCH_LIMIT_REACHED: refused('The owner has reached the limit of indexed contracts'),
+  WATCH_LIMIT_REACHED: refused(
+    'The owner, or all owners together, have reached the limit of indexed contracts or of declared events',
+  ),
   CURSOR_REORGED: conflict(
     'A reorg removed blocks that earlier pages showed; details.ancestor is the last block that still stands',
   ),

@@ -26,6 +26,8 @@ export interface EventDefinition {
 
 export const ABI_LIMITS = {
   eventsPerAbi: 256,
+  /** In all versions of one owner's ABI of one contract. */
+  eventsPerOwner: 512,
   parametersPerEvent: 64,
   typeDepth: 8,
   nameChars: 128,

@@ -18,6 +18,8 @@ import {
 
 /** Addresses in one request for logs; above it all logs of the block are asked for and sifted here. */
 const ADDRESSES_MAX = 200;
+/** First topics in one request: geth refuses more than a thousand. Above it all logs of the addresses are asked for and sifted here. */
+const TOPICS_MAX = 500;
 
 export interface Head {
   readonly head: Header;
@@ -93,30 +95,73 @@ function checkNumber(header: Header, number: number): Header {
 /** The filter of a request for logs, but for its blocks. */
 export function logFilter(claims: Pick<Claims, 'addresses' | 'topics'>): Record<string, unknown> {
   const address = claims.addresses.length <= ADDRESSES_MAX ? { address: claims.addresses } : {};
-  return { ...address, ...(claims.topics === undefined ? {} : { topics: [claims.topics] }) };
+  const isShort = claims.topics !== undefined && claims.topics.length <= TOPICS_MAX;
+  return { ...address, ...(isShort ? { topics: [claims.topics] } : {}) };
 }
 
-const logsCall = (hash: string, claims: Claims): Call => ({
+const logsCall = (hash: string, asked: Pick<Claims, 'addresses' | 'topics'>): Call => ({
   method: 'eth_getLogs',
-  params: [{ blockHash: hash, ...logFilter(claims) }],
+  params: [{ blockHash: hash, ...logFilter(asked) }],
 });
+
+type BlockName = Pick<Header, 'number' | 'hash'>;
+
+/** Whether it is what was asked for that an endpoint does not give at once. */
+export const isTooLarge = (error: unknown): boolean =>
+  error instanceof RpcError && error.failure.kind === 'range_too_large';
 
 /** Wanted logs of blocks that are named by their hashes (EIP-234), so that they cannot be of another fork. */
 export async function fetchLogsOf(
   endpoint: Endpoint,
-  blocks: readonly Pick<Header, 'number' | 'hash'>[],
+  blocks: readonly BlockName[],
   claims: Claims,
 ): Promise<Log[][]> {
-  const answers = await endpoint.ask(blocks.map(({ hash }) => logsCall(hash, claims)));
-  return answers.map((answer, index) => {
-    const { number, hash } = blocks[index]!;
-    // Some nodes answer null for a block that they do not have.
-    const logs = parseKnown(answer, parseLogs);
-    for (const log of logs)
-      if (log.blockNumber !== number || log.blockHash !== hash)
-        throw new RpcError({ kind: 'lie', reason: `a log of another block was sent for block ${number}` });
-    return logs.filter((log) => claims.read(log) !== undefined).sort((a, b) => a.logIndex - b.logIndex);
-  });
+  try {
+    const answers = await endpoint.ask(blocks.map(({ hash }) => logsCall(hash, claims)));
+    return answers.map((answer, index) => logsIn(answer, blocks[index]!, claims));
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+  }
+  const all: Log[][] = [];
+  for (const block of blocks) all.push(inOrder(await fetchApart(endpoint, block, claims, claims.addresses)));
+  return all;
+}
+
+const inOrder = (logs: Log[]): Log[] => logs.sort((a, b) => a.logIndex - b.logIndex);
+
+/** Some nodes answer null for a block that they do not have. */
+function logsIn(answer: unknown, { number, hash }: BlockName, claims: Claims): Log[] {
+  const logs = parseKnown(answer, parseLogs);
+  for (const log of logs)
+    if (log.blockNumber !== number || log.blockHash !== hash)
+      throw new RpcError({ kind: 'lie', reason: `a log of another block was sent for block ${number}` });
+  return inOrder(logs.filter((log) => claims.read(log) !== undefined));
+}
+
+/**
+ * The same of one block that has more logs than an endpoint gives at once: of some contracts, of one, and last from the
+ * receipts. Anybody can put so many into a block, and what others want of it must not wait for ever.
+ */
+async function fetchApart(
+  endpoint: Endpoint,
+  block: BlockName,
+  claims: Claims,
+  addresses: readonly string[],
+): Promise<Log[]> {
+  try {
+    const [answer] = await endpoint.ask([logsCall(block.hash, { addresses, topics: claims.topics })]);
+    return logsIn(answer, block, claims);
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+  }
+  const [only, ...others] = addresses;
+  if (others.length === 0)
+    return (await fetchReceiptLogs(endpoint, block.hash, claims)).filter(({ address }) => address === only);
+  const middle = addresses.length >> 1;
+  return [
+    ...(await fetchApart(endpoint, block, claims, addresses.slice(0, middle))),
+    ...(await fetchApart(endpoint, block, claims, addresses.slice(middle))),
+  ];
 }
 
 /** Every log of a block, from the receipts of its transactions. */

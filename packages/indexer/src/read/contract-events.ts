@@ -1,5 +1,6 @@
 import { inTransaction } from '@skerry/database';
 import type pg from 'pg';
+import { hashText } from '../abi/topic.ts';
 import { findNetwork } from '../store/networks.ts';
 import { SNAPSHOT } from './list.ts';
 import { listCoverage } from './status.ts';
@@ -11,8 +12,7 @@ export interface ContractEvent {
   readonly transactionHash: string;
   /** Of the block, Unix seconds. */
   readonly timestamp: number;
-  /** null: it fits none of the contract's declarations. */
-  readonly name: string | null;
+  readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
 }
 
@@ -30,14 +30,23 @@ export interface ContractEvents {
   readonly genesisHash: string | null;
 }
 
+/** Which event of which contract. */
+interface EventSource {
+  readonly network: string;
+  /** Lower case. */
+  readonly contract: string;
+  /** `Transfer(address,address,uint256)`; of one that is not anonymous. */
+  readonly signature: string;
+}
+
 /**
- * Events of a contract from a block on, oldest first, in one snapshot of the chain; whole blocks, and no more of them
- * once there are `limit` events. Undefined where the network is not known, halted, or does not have the contract.
+ * One event of a contract from a block on, oldest first, in one snapshot of the chain; whole blocks, and no more of them
+ * once there are `limit` of it. Undefined where the network is not known, halted, or does not have the event. What else is
+ * asked of the contract, and for blocks before, changes nothing.
  */
 export async function readContractEvents(
   pool: pg.Pool,
-  network: string,
-  contract: string,
+  { network, contract, signature }: EventSource,
   fromBlock: number,
   limit: number,
 ): Promise<ContractEvents | undefined> {
@@ -46,7 +55,8 @@ export async function readContractEvents(
     async (client) => {
       const row = await findNetwork(client, network);
       if (!row || row.haltCode !== null) return undefined;
-      const coverage = (await listCoverage(client, row.id, contract)).find(({ kind }) => kind === 'events');
+      const asked = { address: contract, topics: [hashText(signature)], fromBlock };
+      const coverage = (await listCoverage(client, row.id, asked)).find(({ kind }) => kind === 'events');
       if (!coverage) return undefined;
       const { contractId, toBlock } = coverage;
       const nothing = {
@@ -57,16 +67,22 @@ export async function readContractEvents(
         genesisHash: row.genesisHash,
       };
       if (toBlock === null) return { ...nothing, settledTo: -1 };
+      // Of several declarations of the signature each is another row of the types.
+      const { rows: types } = await client.query<{ id: number }>(
+        `select id from indexer_event_types where signature = $1 and not (definition ->> 'anonymous')::boolean`,
+        [signature],
+      );
+      const eventIds = types.map(({ id }) => id);
       const { rows } = await client.query<ContractEvent>(
         `select block_number as "blockNumber", log_index as "logIndex",
            '0x' || encode(transaction_hash, 'hex') as "transactionHash", "timestamp", t.name, args
-         from indexer_events_n${row.id} e left join indexer_event_types t on t.id = e.event_id
-         where contract_id = $1 and block_number between $2 and least($3::bigint, coalesce((
+         from indexer_events_n${row.id} e join indexer_event_types t on t.id = e.event_id
+         where contract_id = $1 and event_id = any($5) and block_number between $2 and least($3::bigint, coalesce((
            select block_number from indexer_events_n${row.id}
-           where contract_id = $1 and block_number >= $2
+           where contract_id = $1 and event_id = any($5) and block_number >= $2
            order by block_number, log_index offset $4 limit 1), $3))
          order by block_number, log_index`,
-        [contractId, fromBlock, toBlock, limit],
+        [contractId, fromBlock, toBlock, limit, eventIds],
       );
       const last = rows.at(-1)?.blockNumber;
       const isCut = rows.length > limit && last !== undefined && last < toBlock;

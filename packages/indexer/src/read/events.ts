@@ -1,5 +1,6 @@
 import type { Page } from '@skerry/database';
 import type pg from 'pg';
+import type { EventDefinition } from '../abi/types.ts';
 import { type Bounds, countRows } from './bounds.ts';
 import type { Cursor } from './cursor.ts';
 import { type Found, type List, type Moment, readList } from './list.ts';
@@ -22,11 +23,13 @@ export interface EventView {
   contract: string;
   event_name: string;
   event_signature: string;
+  /** Names of the arguments in the order of the declaration. */
+  event_parameters: string[];
   args: Record<string, unknown>;
   timestamp: number;
 }
 
-/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED. */
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY. */
 export function listEvents(
   pool: pg.Pool,
   networkName: string,
@@ -47,7 +50,8 @@ export function listEvents(
     return { rows, total, totalIsExact: true };
   };
   const placeOf = (row: Row) => ({ block: row.block_number, index: row.log_index });
-  const request = { networkName, bounds: filter, address: filter.contract, page, cursor };
+  const { contract: address, eventName } = filter;
+  const request = { networkName, bounds: filter, address, eventName, page, cursor };
   return readList(pool, request, { find, placeOf, describe: describeRows });
 }
 
@@ -76,21 +80,25 @@ async function describeRows(client: pg.PoolClient, rows: readonly Row[]): Promis
       'select id, address from indexer_contracts where id = any($1)',
       [rows.map((row) => row.contract_id)],
     ),
-    await client.query<{ id: number; name: string; signature: string }>(
-      'select id, name, signature from indexer_event_types where id = any($1)',
+    await client.query<{ id: number; name: string; signature: string; definition: EventDefinition }>(
+      'select id, name, signature, definition from indexer_event_types where id = any($1)',
       [rows.map((row) => row.event_id)],
     ),
   ];
   const addresses = new Map(contracts.rows.map(({ id, address }) => [id, address]));
   const events = new Map(types.rows.map((type) => [type.id, type]));
-  return rows.map((row) => ({
-    transaction_hash: row.transaction_hash,
-    block_number: row.block_number,
-    log_index: row.log_index,
-    contract: addresses.get(row.contract_id) ?? '',
-    event_name: events.get(row.event_id)?.name ?? '',
-    event_signature: events.get(row.event_id)?.signature ?? '',
-    args: row.args,
-    timestamp: row.timestamp,
-  }));
+  return rows.map((row) => {
+    const { name = '', signature = '', definition } = events.get(row.event_id) ?? {};
+    return {
+      transaction_hash: row.transaction_hash,
+      block_number: row.block_number,
+      log_index: row.log_index,
+      contract: addresses.get(row.contract_id) ?? '',
+      event_name: name,
+      event_signature: signature,
+      event_parameters: definition?.parameters.map((parameter) => parameter.name) ?? [],
+      args: row.args,
+      timestamp: row.timestamp,
+    };
+  });
 }

@@ -1,9 +1,10 @@
 import type { Page } from '@skerry/database';
-import { inTransaction } from '@skerry/database';
+import { inTransaction, isTooLong } from '@skerry/database';
+import { AppError } from '@skerry/protocol';
 import type pg from 'pg';
 import { type BlockRange, type Bounds, findBlockRange } from './bounds.ts';
 import { type Cursor, checkCursor, writeCursor } from './cursor.ts';
-import { type Coverage, type Freshness, findFreshness, listCoverage } from './status.ts';
+import { type Coverage, type Freshness, findFreshness, listCoverageOf } from './status.ts';
 
 export interface List<T> {
   readonly items: T[];
@@ -19,13 +20,19 @@ export interface List<T> {
 /** One page is one moment of the chain: rows, total and head are of the same snapshot. */
 export const SNAPSHOT = 'begin isolation level repeatable read read only';
 
+/** The longest that one statement of a list may keep the database busy: rows of a filter may be anywhere in a long chain. */
+const STATEMENT_MS = 5_000;
+
 export interface ListRequest {
   readonly networkName: string;
   readonly bounds: Bounds;
   /** Whose coverage is told. Lower case. */
   readonly address: string | undefined;
+  /** And of which events, by name or signature; of all where left out. */
+  readonly eventName?: string | undefined;
   readonly page: Page;
   readonly cursor: Cursor | undefined;
+  readonly statementMs?: number | undefined;
 }
 
 /** What a list is read from. */
@@ -51,10 +58,10 @@ export interface ListSource<Row, View> {
   describe(client: pg.PoolClient, rows: readonly Row[]): Promise<View[]> | View[];
 }
 
-/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED. */
-export function readList<Row, View>(
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY. */
+export async function readList<Row, View>(
   pool: pg.Pool,
-  { networkName, bounds, address, page, cursor }: ListRequest,
+  { networkName, bounds, address, eventName, page, cursor, statementMs = STATEMENT_MS }: ListRequest,
   { find, placeOf, describe }: ListSource<Row, View>,
 ): Promise<List<View> | undefined> {
   const read = async (client: pg.PoolClient): Promise<List<View> | undefined> => {
@@ -62,7 +69,8 @@ export function readList<Row, View>(
     if (!freshness) return undefined;
     const { networkId } = freshness;
     if (cursor) await checkCursor(client, networkId, cursor);
-    const coverage = address === undefined ? [] : await listCoverage(client, networkId, address);
+    const coverage =
+      address === undefined ? [] : await listCoverageOf(client, networkId, { address, eventName, ...bounds });
     const range = await findBlockRange(client, networkId, bounds);
     const found = range && (await find({ client, networkId, coverage, range }));
     if (!found) return { items: [], total: 0, totalIsExact: true, cursor: null, freshness, coverage };
@@ -76,5 +84,14 @@ export function readList<Row, View>(
     const items = await describe(client, rows);
     return { items, total, totalIsExact, cursor: next ? writeCursor(next) : null, freshness, coverage };
   };
-  return inTransaction(pool, read, SNAPSHOT);
+  try {
+    return await inTransaction(pool, read, `${SNAPSHOT}; set local statement_timeout = ${statementMs}`);
+  } catch (error) {
+    if (!isTooLong(error)) throw error;
+    throw new AppError(
+      'LIST_TOO_COSTLY',
+      'this list would have to read too many rows; ask for fewer blocks at a time',
+      { cause: error },
+    );
+  }
 }

@@ -1,4 +1,7 @@
 import type pg from 'pg';
+import { topicOf } from '../abi/topic.ts';
+import type { EventDefinition } from '../abi/types.ts';
+import { ANY_TOPIC } from '../chain/claims.ts';
 import { findNetwork, type NetworkRow } from '../store/networks.ts';
 import { isWaiting, listScans, type Scan } from '../store/scans.ts';
 
@@ -96,15 +99,71 @@ export async function listNetworkNames(db: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** @param address in lower case; all contracts without one */
-export async function listCoverage(db: Queryable, networkId: number, address?: string): Promise<Coverage[]> {
+/** What is asked of a contract: others may have it read for other events, or further back. */
+interface Asked {
+  /** Lower case; all contracts where left out. */
+  readonly address?: string | undefined;
+  /** First topics of the events; all where left out. */
+  readonly topics?: readonly string[] | undefined;
+  /** Blocks before it are not asked for. */
+  readonly fromBlock?: number | undefined;
+}
+
+/**
+ * The first topics by which a contract's events of a name or a signature are read. A signature has one topic: whoever declares
+ * an anonymous event with it, which has none, says nothing of the others.
+ */
+async function findTopics(
+  db: Queryable,
+  networkId: number,
+  address: string,
+  eventName: string,
+): Promise<string[]> {
+  const { rows } = await db.query<{ definition: EventDefinition }>(
+    `select definition from indexer_event_types where (name = $3 or signature = $3) and id in (
+       select unnest(event_ids) from indexer_abis a join indexer_contracts c on c.id = a.contract_id
+       where c.network_id = $1 and c.address = $2)`,
+    [networkId, address, eventName],
+  );
+  const topics = rows.map(({ definition }) => (definition.anonymous ? ANY_TOPIC : topicOf(definition)));
+  const named = topics.filter((topic) => topic !== ANY_TOPIC);
+  return [...new Set(eventName.includes('(') && named.length > 0 ? named : topics)];
+}
+
+/** Whether what a scan reads belongs to the answer. Pure. */
+function isAsked(
+  { address, kind, topics, toBlock }: Pick<Scan, 'address' | 'kind' | 'topics' | 'toBlock'>,
+  asked: Asked,
+): boolean {
+  if (asked.address !== undefined && address !== asked.address) return false;
+  if (toBlock !== null && toBlock < (asked.fromBlock ?? 0)) return false;
+  return kind !== 'events' || (asked.topics?.some((topic) => topics.includes(topic)) ?? true);
+}
+
+interface AskedByName extends Pick<Asked, 'fromBlock'> {
+  readonly address: string;
+  readonly eventName?: string | undefined;
+}
+
+/** How much is read of a contract, of the events of a name or signature where one is given. */
+export async function listCoverageOf(
+  db: Queryable,
+  networkId: number,
+  { address, eventName, fromBlock }: AskedByName,
+): Promise<Coverage[]> {
+  const topics = eventName === undefined ? undefined : await findTopics(db, networkId, address, eventName);
+  return listCoverage(db, networkId, { address, topics, fromBlock });
+}
+
+/** The same, of all contracts where none is named. */
+export async function listCoverage(db: Queryable, networkId: number, asked: Asked = {}): Promise<Coverage[]> {
   const { rows: networks } = await db.query<{ tip: number | null }>(
     'select tip_number as tip from indexer_networks where id = $1',
     [networkId],
   );
   const byContract = new Map<string, { scans: Scan[]; scan: Scan }>();
   for (const scan of await listScans(db, networkId)) {
-    if (address !== undefined && scan.address !== address) continue;
+    if (!isAsked(scan, asked)) continue;
     const key = `${scan.kind} ${scan.contractId}`;
     const known = byContract.get(key);
     if (known) known.scans.push(scan);

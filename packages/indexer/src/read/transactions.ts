@@ -31,18 +31,19 @@ const ROW = `'0x' || encode(hash, 'hex') as hash, block_number, transaction_inde
 const ORDER = 'order by block_number desc, transaction_index desc';
 const bytes = (address: string): Buffer => Buffer.from(address.slice(2), 'hex');
 
-/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED. */
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY. */
 export function listTransactions(
   pool: pg.Pool,
   networkName: string,
   filter: TransactionFilter,
   page: Page,
   cursor?: Cursor,
+  statementMs?: number,
 ): Promise<List<TransactionView> | undefined> {
   const address = filter.address ?? filter.to ?? filter.from;
   return readList<Row, TransactionView>(
     pool,
-    { networkName, bounds: filter, address, page, cursor },
+    { networkName, bounds: filter, address, page, cursor, statementMs },
     {
       async find({ client, networkId, range }) {
         const rows = await readRows(client, networkId, filter, range, page, cursor);

@@ -43,7 +43,7 @@ async function commit(
 export async function commitStretch(
   pool: pg.Pool,
   networkId: number,
-  pass: Pass,
+  pass: Pick<Pass, 'kind' | 'scans'>,
   stretch: { from: number; to: number; lastHash: string; batch: RowBatch },
 ): Promise<void> {
   await commit(pool, pass.kind === 'transactions', async (client, write) => {

@@ -36,16 +36,27 @@ export async function listScans(db: Queryable, networkId: number): Promise<Scan[
   return rows;
 }
 
-/** Events of each contract's ABIs, newest version first. */
+/** The owner of what the node's own settings ask for. */
+export const SETTINGS_OWNER = 'settings';
+
+/**
+ * Events of each contract's ABIs, in the order in which a log is read by them: those of the settings, then those of whoever
+ * asked first and still does, and of each owner the newest version first. Anybody may ask for a contract: what others read of
+ * it must not follow from that.
+ */
 export async function listContractEvents(
   db: Queryable,
   contractIds: readonly number[],
 ): Promise<Map<number, ClaimedEvent[]>> {
   const { rows } = await db.query<{ contractId: number; id: number; definition: EventDefinition }>(
     `select a.contract_id as "contractId", t.id, t.definition
-     from indexer_abis a cross join unnest(a.event_ids) with ordinality as e (id, place) join indexer_event_types t on t.id = e.id
-     where a.contract_id = any($1) order by a.contract_id, a.version desc, e.place`,
-    [contractIds],
+     from (select *, min(version) over (partition by contract_id, owner) as first from indexer_abis) a
+     cross join unnest(a.event_ids) with ordinality as e (id, place) join indexer_event_types t on t.id = e.id
+     where a.contract_id = any($1)
+     order by a.contract_id, a.owner <> $2,
+       not exists (select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner),
+       a.first, a.version desc, e.place`,
+    [contractIds, SETTINGS_OWNER],
   );
   const events = new Map<number, ClaimedEvent[]>();
   for (const { contractId, id, definition } of rows) {
@@ -81,19 +92,30 @@ export interface Pass {
   readonly scans: readonly Scan[];
   readonly from: number;
   readonly to: number;
+  /** The lowest block that a scan beside these has yet to read; Infinity where none waits. */
+  readonly othersFrom: number;
 }
 
 /** Addresses in one request; beyond it a pass takes the rest in the next turn. */
 const PASS_SCANS_MAX = 200;
 
 /**
- * The pass to do next: the furthest behind. Pure.
+ * Who is next. The furthest behind is read together with all whom it comes to; but it may be weeks behind, and whoever followed
+ * the tip until the node was away for a while is not to wait so long.
+ */
+type PassOrder = 'furthest' | 'nearest';
+
+/**
+ * The pass to do next. Pure.
  *
  * @param floor the last block that nothing can undo: a backfill stays at or below it
  */
-export function decidePass(scans: readonly Scan[], floor: number): Pass | undefined {
-  const waiting = scans.filter((one) => !one.live && one.nextBlock <= Math.min(floor, one.toBlock ?? floor));
-  const first = waiting.toSorted((a, b) => a.nextBlock - b.nextBlock || a.id - b.id)[0];
+export function decidePass(scans: readonly Scan[], floor: number, order: PassOrder): Pass | undefined {
+  const waiting = scans
+    .filter((one) => !one.live && one.nextBlock <= Math.min(floor, one.toBlock ?? floor))
+    .toSorted((a, b) => a.nextBlock - b.nextBlock || a.id - b.id);
+  const { nextBlock } = waiting.at(order === 'furthest' ? 0 : -1) ?? {};
+  const first = waiting.find((one) => one.nextBlock === nextBlock);
   if (!first) return undefined;
   const kin = waiting.filter((one) => one.kind === first.kind);
   const group = kin
@@ -101,11 +123,13 @@ export function decidePass(scans: readonly Scan[], floor: number): Pass | undefi
     .slice(0, PASS_SCANS_MAX);
   const others = kin.filter((one) => one.nextBlock > first.nextBlock).map((one) => one.nextBlock - 1);
   const ends = group.map((one) => one.toBlock ?? floor);
+  const rest = waiting.filter((one) => !group.includes(one));
   return {
     kind: first.kind,
     scans: group,
     from: first.nextBlock,
     to: Math.min(floor, ...ends, ...others),
+    othersFrom: rest[0]?.nextBlock ?? Number.POSITIVE_INFINITY,
   };
 }
 

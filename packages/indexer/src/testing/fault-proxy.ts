@@ -40,6 +40,8 @@ export class FaultProxy implements AsyncDisposable {
   choose: (calls: readonly Call[]) => Fault | undefined = () => undefined;
   /** Largest range that `range` and everybody may ask for. */
   rangeBlocks = Number.POSITIVE_INFINITY;
+  /** Most logs of one call that everybody is given. */
+  logsMax = Number.POSITIVE_INFINITY;
   /** What every answer takes beside the node's own time. */
   delayMs = 0;
   requests = 0;
@@ -114,12 +116,19 @@ export class FaultProxy implements AsyncDisposable {
       body,
     });
     const answers = (await response.json()) as Answer | Answer[];
+    for (const answer of [answers].flat()) this.#withhold(calls.find(({ id }) => id === answer.id)!, answer);
     if (fault) {
       const newest = fault === 'stale' ? await headOf(target) : 0;
       for (const answer of Array.isArray(answers) ? answers : [answers])
         spoil(fault, calls.find(({ id }) => id === answer.id)!, answer, newest);
     }
     return { status: 200, text: JSON.stringify(answers) };
+  }
+
+  #withhold({ method }: Call, answer: Answer): void {
+    if (method !== 'eth_getLogs' || !((answer.result?.length ?? 0) > this.logsMax)) return;
+    delete answer.result;
+    answer.error = { code: -32005, message: `query returned more than ${this.logsMax} results` };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -60,6 +60,7 @@ export function networkSettings(
 export const indexerSettings = (endpoints: readonly string[], more: Partial<NetworkSettings> = {}) => ({
   networks: [networkSettings(endpoints, more)],
   watchesPerOwner: 1,
+  watchesMax: 100,
   decodeThreads: 0,
 });
 

@@ -51,7 +51,9 @@ describe('GET /indexer', () => {
     });
     // Several partitions for so few blocks: the settings of people do not go so low.
     const networks = [{ ...network, partition_blocks: 4 }];
-    core = await createTestCore({ indexer: { networks, watchesPerOwner: 2, decodeThreads: 0 } });
+    core = await createTestCore({
+      indexer: { networks, watchesPerOwner: 2, watchesMax: 100, decodeThreads: 0 },
+    });
     await untilIndexed(core.rooms.indexer.pool, anvil);
   });
   after(async () => {
@@ -92,6 +94,7 @@ describe('GET /indexer', () => {
       contract: TOKEN,
       event_name: 'Transfer',
       event_signature: 'Transfer(address,address,uint256)',
+      event_parameters: ['from', 'to', 'value'],
       args: { from: ALICE, to: BOB, value: '29' },
       timestamp: GENESIS_TIME + 300,
     });
@@ -154,8 +157,8 @@ describe('GET /indexer', () => {
   test('a log that does not fit its ABI is shown as it came', async () => {
     const { events } = await list({ contract: TOKEN, from_block: 31 });
     assert.deepEqual(
-      [events[0].event_name, events[0].args],
-      ['', { topics: [TRANSFER_TOPIC], data: word(7) }],
+      [events[0].event_name, events[0].event_parameters, events[0].args],
+      ['', [], { topics: [TRANSFER_TOPIC], data: word(7) }],
     );
   });
 

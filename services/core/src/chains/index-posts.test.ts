@@ -29,7 +29,7 @@ test('contracts come and go by signed messages; only what was not read is read',
   }
   const network = networkSettings([anvil.url], { contracts: [] });
   await using core = await createTestCore({
-    indexer: { networks: [network], watchesPerOwner: 1, decodeThreads: 1 },
+    indexer: { networks: [network], watchesPerOwner: 1, watchesMax: 2, decodeThreads: 1 },
   });
   const { indexer, db } = core.rooms;
   const { pool } = indexer;
@@ -64,9 +64,11 @@ test('contracts come and go by signed messages; only what was not read is read',
   await wish(signers.bob, { action: 'add', abi: [PING], start_block: 41 });
   assert.equal(await indexed(), 50);
   await wish(signers.bob, { action: 'add', abi: [PING], start_block: 41 });
-  assert.equal((await pool.query('select from indexer_abis')).rowCount, 2);
-  // One contract for one owner; a malformed ABI; an unknown network.
+  // One of Alice, two of Bob.
+  assert.equal((await pool.query('select from indexer_abis')).rowCount, 3);
+  // One contract for one owner, two for all; a malformed ABI; an unknown network.
   await wish(signers.alice, { action: 'add', contract: TOKEN, abi: [TRANSFER] });
+  await wish(signers.node, { action: 'add', contract: TOKEN, abi: [TRANSFER] });
   await wish(signers.node, { action: 'add', abi: ['event (('] });
   await wish(signers.node, { action: 'add', abi: [PING], network: 'none' });
   assert.equal((await pool.query('select from indexer_watches')).rowCount, 2);

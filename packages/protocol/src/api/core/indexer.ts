@@ -93,7 +93,8 @@ const listView = {
   }),
   cursor: orNull(Type.String({ description: 'for the next page; null after the last one' })),
   coverage: Type.Array(CoverageView, {
-    description: 'what is indexed of the contract in the query; empty if it is not indexed',
+    description:
+      'what is indexed of the contract and the event in the query, from `from_block` on; empty if nobody asked for it',
   }),
   ...freshnessView,
 };
@@ -106,6 +107,10 @@ export const EventView = Type.Object(
     contract: Type.String(),
     event_name: Type.String({ description: 'empty if the log matches none of the declared events' }),
     event_signature: Type.String(),
+    event_parameters: Type.Array(Type.String(), {
+      description:
+        "names of the arguments in the declaration's order: the names are whoever's who declared the event, the order is the contract's",
+    }),
     args: Type.Record(Type.String(), Type.Unknown()),
     timestamp: Type.Integer({ description: 'Unix seconds' }),
   },
@@ -162,7 +167,13 @@ export const NetworkStatusView = Type.Object(
 );
 export type NetworkStatusView = Static<typeof NetworkStatusView>;
 
-const LIST_ERRORS = ['NETWORK_NOT_FOUND', 'INVALID_ADDRESS', 'INVALID_CURSOR', 'CURSOR_REORGED'] as const;
+const LIST_ERRORS = [
+  'NETWORK_NOT_FOUND',
+  'INVALID_ADDRESS',
+  'INVALID_CURSOR',
+  'CURSOR_REORGED',
+  'LIST_TOO_COSTLY',
+] as const;
 
 /** Indexed chains (specification, "Indexer"; docs/indexer.md). */
 export const INDEXER_API = {

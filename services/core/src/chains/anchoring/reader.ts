@@ -9,7 +9,10 @@ export interface ChainReader {
   readEvents(fromBlock: number, limit: number): Promise<ContractEvents | undefined>;
 }
 
+const SYNC_EVENT = 'SyncEvent(uint256,address,string)';
+
 export const createIndexedChain = (pool: pg.Pool, network: string, contract: string): ChainReader => ({
   findGenesisHash: () => findGenesisHash(pool, network),
-  readEvents: (fromBlock, limit) => readContractEvents(pool, network, contract, fromBlock, limit),
+  readEvents: (fromBlock, limit) =>
+    readContractEvents(pool, { network, contract, signature: SYNC_EVENT }, fromBlock, limit),
 });
