@@ -4,6 +4,7 @@ import {
   CREDIT_CHANNEL,
   CREDIT_POST,
   type CreditState,
+  type InstanceView,
   NETWORK_POST,
   type ResourceKind,
 } from '@skerry/protocol';
@@ -16,7 +17,6 @@ import { indexWish } from './transfers.ts';
 /** What the service says to the core node, and asks of it. */
 
 const ACCOUNTS_PAGE = 100;
-const HISTORY_PAGE = 100;
 
 export class Network {
   readonly #core: CoreClient;
@@ -56,18 +56,15 @@ export class Network {
   }
 
   /** The message by which the core node credits a purchase; undefined where it does not. */
-  async findCredit({ address, transactionHash, logIndex, chainId }: Purchase): Promise<string | undefined> {
-    const input = {
-      params: { address },
-      query: { kind: 'purchase', limit: HISTORY_PAGE, ref: transactionHash },
-    } as const;
+  async findCredit({ address, id }: Purchase): Promise<string | undefined> {
     const { credit_history: rows } = await call(
       this.#core.url,
       CREDITS_API.listCreditHistory,
-      input,
+      // A transaction may have more transfers than a page has rows.
+      { params: { address }, query: { transfer: id, limit: 1 } },
       this.#options,
     );
-    return rows.find((row) => row.log_index === logIndex && row.chain_id === chainId)?.credit_ref;
+    return rows[0]?.credit_ref;
   }
 
   /** What is not charged yet of the period that a moment lies in. @param time Unix seconds */
@@ -97,12 +94,14 @@ export class Network {
     }
   }
 
-  /** Stops what an owner has running. @returns how many instances were asked to stop */
-  async stopInstances(owner: string): Promise<number> {
+  /** What an owner has running. */
+  async listRunning(owner: string): Promise<InstanceView[]> {
     const { instances } = await this.#core.readAllInstances({ address: owner });
-    const running = instances.filter(({ desired }) => desired === 'running');
-    for (const { instance_id, updated_at } of running)
-      await this.#core.controlInstance(instance_id, 'stop', updated_at);
-    return running.length;
+    return instances.filter(({ desired }) => desired === 'running');
+  }
+
+  /** Rejects where the core node refuses, as where the owner dates changes as far ahead as it may. */
+  async stopInstance({ instance_id, updated_at }: InstanceView): Promise<void> {
+    await this.#core.controlInstance(instance_id, 'stop', updated_at);
   }
 }

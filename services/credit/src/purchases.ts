@@ -62,9 +62,14 @@ export class Purchases {
     this.#final.set(id, { ...record, status: 'COMPLETED', itemHash, updatedAtMs: settledAtMs });
   }
 
-  /** Final purchases that the core node does not show yet, oldest first. */
+  /** Final purchases that the core node does not show yet: the oldest first, and last what was postponed. */
   listWaiting(): Purchase[] {
     return [...this.#waiting].map((id) => this.#final.get(id)!.purchase);
+  }
+
+  /** Puts one that the core node does not credit behind the others that wait: however many there are, each has its turn. */
+  postpone(id: string): void {
+    if (this.#waiting.delete(id)) this.#waiting.add(id);
   }
 
   get waiting(): number {

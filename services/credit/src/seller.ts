@@ -72,16 +72,17 @@ export class Seller {
   async #follow(sale: Sale): Promise<string | undefined> {
     const { network } = this.#options;
     const place = placeOf(sale);
-    if (!this.#asked.has(place)) await network.checkChain(sale);
+    if (!this.#asked.has(place)) {
+      await network.checkChain(sale);
+      // Also where it is indexed for somebody else, who may take that back.
+      await network.askForIndex(sale);
+      this.#asked.add(place);
+    }
     for (let span = 0; span < SPANS_PER_ROUND; span++) {
       const next = (this.#scanned[place] ?? sale.startBlock - 1) + 1;
       const isFurther = await this.#readSpan(sale, place, next);
-      if (isFurther === undefined) {
-        if (!this.#asked.has(place)) await network.askForIndex(sale);
-        this.#asked.add(place);
+      if (isFurther === undefined)
         return `the core node does not index ${sale.price.symbol} on ${sale.network} yet`;
-      }
-      this.#asked.add(place);
       if (!isFurther) return undefined;
     }
     return undefined;
@@ -104,16 +105,18 @@ export class Seller {
   }
 
   async #sendWaiting(): Promise<string | undefined> {
+    const { purchases } = this.#options;
     let trouble: string | undefined;
-    for (const purchase of this.#options.purchases.listWaiting().slice(0, SENT_PER_ROUND)) {
+    for (const purchase of purchases.listWaiting().slice(0, SENT_PER_ROUND)) {
       try {
-        if (!(await this.#send(purchase)))
-          trouble ??= 'the core node stored a purchase without effect; it may not trust this service';
+        if (await this.#send(purchase)) continue;
+        trouble ??= 'the core node stored a purchase without effect; it may not trust this service';
       } catch (error) {
         // One that is refused, as for a clock that is wrong, does not hold up the others.
         if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
         trouble ??= `a purchase was refused: ${error.message}`;
       }
+      purchases.postpone(purchase.id);
     }
     return trouble;
   }

@@ -39,14 +39,17 @@ type EventPage = AnswerOf<typeof INDEXER_API.listChainEvents>;
 const PAGE_SIZE = 100;
 /** Blocks of one look while much is behind: what is read at once stays small. */
 const SPAN_BLOCKS = 20_000;
-/** A look that finds more does not go on: a hundred thousand transfers in one span. */
-const PAGES_MAX = 1_000;
+/** A look that finds more is made again of fewer blocks: transfers of nothing cost whoever makes them next to nothing. */
+const PAGES_MAX = 100;
+const FEWER = 8;
+/** Of one block, which a chain's gas bounds. */
+const BLOCK_PAGES_MAX = 10_000;
 
 const digits = /^[0-9]{1,78}$/;
 
-/** The arguments have the names of TRANSFER_ABI. */
+/** Who pays whom follows from the order of the arguments: their names are those of whoever declared the event first. */
 function transferOf(event: EventView, receiver: string): Transfer[] {
-  const { from, to, value } = event.args;
+  const [from, to, value] = event.event_parameters.map((name) => event.args[name]);
   const isTransfer =
     typeof from === 'string' && to === receiver && typeof value === 'string' && digits.test(value);
   if (!isTransfer) return [];
@@ -74,29 +77,49 @@ export async function readTransfers(
   fromBlock: number,
   options: CallOptions,
 ): Promise<TransferList | undefined> {
+  for (let blocks = SPAN_BLOCKS; ; blocks = Math.ceil(blocks / FEWER)) {
+    try {
+      return await readSpan(coreUrl, sale, { fromBlock, blocks }, options);
+    } catch (error) {
+      const isTooMuch = error instanceof AppError && error.code === 'LIST_TOO_COSTLY';
+      if (!isTooMuch || blocks === 1) throw error;
+    }
+  }
+}
+
+interface Span {
+  readonly fromBlock: number;
+  readonly blocks: number;
+}
+
+async function readSpan(
+  coreUrl: string,
+  sale: Sale,
+  { fromBlock, blocks }: Span,
+  options: CallOptions,
+): Promise<TransferList | undefined> {
+  const toBlock = fromBlock + blocks - 1;
+  const pagesMax = blocks > 1 ? PAGES_MAX : BLOCK_PAGES_MAX;
   const query = {
     contract: sale.contract,
     event_name: 'Transfer(address,address,uint256)',
     args: JSON.stringify({ to: sale.receiver }),
     from_block: fromBlock,
-    to_block: fromBlock + SPAN_BLOCKS - 1,
+    to_block: toBlock,
     limit: PAGE_SIZE,
   };
   let cursor: string | undefined;
   const transfers: Transfer[] = [];
   let finalBlock: number | undefined;
-  for (let page = 0; ; page++) {
+  for (let page = 1; ; page++) {
     const input = { params: { network: sale.network }, query: { ...query, cursor } };
     const answer: EventPage = await call(coreUrl, INDEXER_API.listChainEvents, input, options);
-    finalBlock ??= finalBlockOf(answer, fromBlock);
+    finalBlock ??= finalBlockOf(answer, fromBlock, toBlock);
     if (finalBlock === undefined) return undefined;
     transfers.push(...answer.events.flatMap((event) => transferOf(event, sale.receiver)));
     if (answer.cursor === null) break;
-    if (page === PAGES_MAX)
-      throw new AppError(
-        'OVERLOADED',
-        `more than ${PAGES_MAX * PAGE_SIZE} transfers in ${SPAN_BLOCKS} blocks`,
-      );
+    if (page === pagesMax)
+      throw new AppError('LIST_TOO_COSTLY', `more than ${page * PAGE_SIZE} transfers in ${blocks} blocks`);
     cursor = answer.cursor;
   }
   const settled = finalBlock;
@@ -108,9 +131,13 @@ export async function readTransfers(
 }
 
 /** The first page's word counts: what is final stays so. Below `fromBlock` where nothing of it is final yet. */
-function finalBlockOf({ finalized, coverage }: EventPage, fromBlock: number): number | undefined {
+function finalBlockOf(
+  { finalized, coverage }: EventPage,
+  fromBlock: number,
+  toBlock: number,
+): number | undefined {
   const covered = coverage.find(({ kind }) => kind === 'events');
   if (!covered || covered.from_block > fromBlock) return undefined;
-  const known = Math.min(finalized ?? -1, covered.to_block ?? -1, fromBlock + SPAN_BLOCKS - 1);
+  const known = Math.min(finalized ?? -1, covered.to_block ?? -1, toBlock);
   return Math.max(known, fromBlock - 1);
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '@skerry/kit';
-import type { CreditState } from '@skerry/protocol';
+import { AppError, type CreditState } from '@skerry/protocol';
 import type { AccountView } from '@skerry/protocol/api/core/credits';
 import type { Network } from './network.ts';
 
@@ -35,14 +35,19 @@ export function decideNotice(
   return state === 'low' && isDue ? 'exhausted' : undefined;
 }
 
+/** What the watcher needs of the core node. */
+export type WatchedNetwork = Pick<Network, 'readAccounts' | 'postNotice' | 'listRunning' | 'stopInstance'>;
+
 /** Looks at every account, announces what changed, and stops what may not go on. */
 export class Watcher {
-  readonly #network: Network;
+  readonly #network: WatchedNetwork;
   readonly #settings: WatchSettings;
   readonly #now: () => number;
   readonly #log: Logger;
+  /** Whom something was refused for in the last round: it is told once. */
+  #refused: ReadonlySet<string> = new Set();
 
-  constructor(network: Network, settings: WatchSettings, now: () => number, log: Logger) {
+  constructor(network: WatchedNetwork, settings: WatchSettings, now: () => number, log: Logger) {
     this.#network = network;
     this.#settings = settings;
     this.#now = now;
@@ -50,20 +55,40 @@ export class Watcher {
   }
 
   async runRound(): Promise<void> {
+    const refused = new Set<string>();
     for await (const account of this.#network.readAccounts()) {
-      const state = decideNotice(account, Math.floor(this.#now() / 1000), this.#settings);
-      if (state !== undefined) {
-        await this.#network.postNotice(account, state);
-        this.#log.info(
-          { address: account.address, state, credits: account.credit_balance },
-          'announced a credit state',
-        );
-      }
-      const isExhausted = (state ?? account.credit_state) === 'exhausted';
-      if (!isExhausted || !this.#settings.enforcement) continue;
-      const stopped = await this.#network.stopInstances(account.address);
-      if (stopped > 0)
-        this.#log.warn({ address: account.address, stopped }, 'stopped instances without credit');
+      const { address } = account;
+      const attempt = async (body: () => Promise<void>) => {
+        try {
+          await body();
+        } catch (error) {
+          // What is refused of one account, or of one instance, keeps nobody else from being looked at.
+          if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+          if (!this.#refused.has(address) && !refused.has(address))
+            this.#log.warn({ err: error, address }, 'the core node refused what follows from an account');
+          refused.add(address);
+        }
+      };
+      await attempt(() => this.#look(account, attempt));
     }
+    this.#refused = refused;
+  }
+
+  async #look(account: AccountView, attempt: (body: () => Promise<void>) => Promise<void>): Promise<void> {
+    const { address, credit_balance: credits } = account;
+    const state = decideNotice(account, Math.floor(this.#now() / 1000), this.#settings);
+    if (state !== undefined) {
+      await this.#network.postNotice(account, state);
+      this.#log.info({ address, state, credits }, 'announced a credit state');
+    }
+    const isExhausted = (state ?? account.credit_state) === 'exhausted';
+    if (!isExhausted || !this.#settings.enforcement) return;
+    let stopped = 0;
+    for (const instance of await this.#network.listRunning(address))
+      await attempt(async () => {
+        await this.#network.stopInstance(instance);
+        stopped++;
+      });
+    if (stopped > 0) this.#log.warn({ address, stopped }, 'stopped instances without credit');
   }
 }

@@ -187,6 +187,12 @@ export const CREDITS_API = {
         ref: Type.Optional(
           Type.String({ maxLength: 256, pattern: NO_NUL, description: 'of one transaction or resource' }),
         ),
+        transfer: Type.Optional(
+          Type.String({
+            pattern: '^[0-9]{1,16}/0x[0-9a-f]{64}/[0-9]{1,16}$',
+            description: 'of one transfer: its chain id, transaction and log index, 1/0x…/7',
+          }),
+        ),
       },
       strict,
     ),

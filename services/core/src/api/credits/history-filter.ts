@@ -3,10 +3,14 @@ import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { HistoryFilter } from '../../state/credits/history.ts';
 import { normalizeAddress, parseListFilter } from '../../state/lists/parameters.ts';
 
-/** How a history is asked for (protocol's creditFilters); `kind` and `ref` are our own words for `direction` and `resource`. */
+/**
+ * How a history is asked for (protocol's creditFilters); `kind` and `ref` are our own words for `direction` and `resource`,
+ * `transfer` is the key of an entry (protocol's transferKey).
+ */
 interface HistoryQuery {
   readonly kind?: 'purchase' | 'expense' | undefined;
   readonly ref?: string | undefined;
+  readonly transfer?: string | undefined;
   readonly tx_hash?: string | undefined;
   readonly token?: string | undefined;
   readonly chain?: string | undefined;
@@ -34,7 +38,7 @@ const given = (fields: Readonly<Record<string, string | undefined>>): Record<str
 
 /** Undefined: nothing can fit. Throws INVALID_PARAMETERS. */
 export function historyFilterOf(address: string, query: HistoryQuery): HistoryFilter | undefined {
-  const { startDate: from, endDate, direction, has_expiration } = query;
+  const { startDate: from, endDate, direction, has_expiration, transfer: key } = query;
   const to = endDate || undefined;
   if (from !== undefined && to !== undefined && to < from)
     throw new AppError('INVALID_PARAMETERS', 'query.endDate is before query.startDate');
@@ -49,7 +53,7 @@ export function historyFilterOf(address: string, query: HistoryQuery): HistoryFi
   const { tx_hash, token, chain, provider, origin, payment_method, exclude_payment_method } = query;
   return {
     owner: normalizeAddress(address),
-    ...{ kind, ref, from, to },
+    ...{ kind, ref, key, from, to },
     resourceTypes: parseListFilter('resourceTypes', query.resourceTypes),
     terms: given({ token, chain }),
     line: given({ tx_hash, provider, origin, payment_method }),

@@ -90,7 +90,10 @@ export interface Charge {
   readonly nano: string;
 }
 
-/** What is not charged yet for a period of everything of one kind that is in force, in order of creation. */
+/**
+ * What is not charged yet for a period of everything of one kind that is in force, in order of creation. What costs nothing is
+ * left out before the limit: it is never charged, and would stand before the rest for ever.
+ */
 export async function listCharges(
   db: Db,
   kind: ResourceKind,
@@ -102,8 +105,8 @@ export async function listCharges(
       * (${period.end}::bigint - greatest(floor(r.created)::bigint, ${period.start}::bigint)))::text as nano
     from credit_resources r
     join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time
-    where r.kind = ${kind} and r.created < ${period.end}
+    where r.kind = ${kind} and r.created < ${period.end} and r.units * p.compute_unit + r.mib * p.storage_mib > 0
       and not exists (select from credit_entries e where e.key = r.item_hash || '@' || ${String(period.start)}::text)
     order by r.created, r.item_hash limit ${limit}`.execute(db);
-  return rows.filter(({ nano }) => nano !== '0');
+  return rows;
 }

@@ -99,6 +99,23 @@ describe('purchases and charges', () => {
     assert.deepEqual([await balanceOf(alice.address), await balanceOf(bob.address)], [0n, 1_004n]);
   });
 
+  test('of a transaction with more transfers than a page has rows each is found by what names it', async () => {
+    const lines = Array.from({ length: 150 }, (_, index) => transfer(alice.address, 1, index));
+    const sent = distribution(credit, 10, lines);
+    await put([sent]);
+    const find = async (key: string) => {
+      const path = `/addresses/${alice.address}/credit_history?transfer=${key}&limit=1`;
+      const { body } = await core.get(path);
+      return body.credit_history.map((row: { log_index: number; credit_ref: string }) => [
+        row.log_index,
+        row.credit_ref,
+      ]);
+    };
+    for (const index of [0, 74, 149])
+      assert.deepEqual(await find(`1/${TX}/${index}`), [[index, sent.itemHash]]);
+    for (const other of [`2/${TX}/0`, `1/${TX}/150`]) assert.deepEqual(await find(other), []);
+  });
+
   test('strangers change nothing, and say nothing malformed', async () => {
     await put([distribution(bob, 10, [transfer(bob.address, 100, 0)])]);
     assert.equal(await balanceOf(bob.address), 0n);
@@ -218,6 +235,26 @@ describe('costs', () => {
       ] as const)
         await core.rooms.db.deleteFrom(table as 'messages').execute();
     }
+    await put([signed(credit, 'AGGREGATE', { key: 'net-credit-pricing', content: {} }, 1)]);
+  });
+
+  test('what costs nothing does not stand before what does', async () => {
+    const pricesOf = (unit: number, at: number) =>
+      signed(
+        credit,
+        'AGGREGATE',
+        { key: 'net-credit-pricing', content: { instance: { compute_unit: unit } } },
+        at,
+      );
+    const paid = signed(bob, 'INSTANCE', instanceContent, 20);
+    const free = [10, 11, 12].map((at) => signed(alice, 'INSTANCE', instanceContent, at));
+    await put([pricesOf(0, 5), pricesOf(7, 15), ...free, paid]);
+    const { body } = await core.get(`/credits/charges?kind=instance&time=${T0 + 30}&limit=2`);
+    assert.deepEqual(
+      body.credits.map(({ ref }: { ref: string }) => ref),
+      [paid.itemHash],
+    );
+    await clearMessages(core);
     await put([signed(credit, 'AGGREGATE', { key: 'net-credit-pricing', content: {} }, 1)]);
   });
 

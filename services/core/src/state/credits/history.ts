@@ -21,6 +21,8 @@ export interface HistoryFilter {
   readonly owner: string;
   readonly kind?: 'purchase' | 'expense' | undefined;
   readonly ref?: string | undefined;
+  /** Names one entry, and those that do not count beside it. */
+  readonly key?: string | undefined;
   /** Unix seconds. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
@@ -46,11 +48,12 @@ function entriesOf(filter: HistoryFilter, needsMessages = false): RawBuilder<unk
     (one) => one && Object.keys(one).length > 0,
   );
   const join = needsMessages || asksMessages ? sql`join messages m using (item_hash)` : sql``;
-  const { owner, kind, ref, from, to, resourceTypes } = filter;
+  const { owner, kind, ref, key, from, to, resourceTypes } = filter;
   const conditions = [
     sql`e.owner = ${owner} and e.counts`,
     ...(kind === undefined ? [] : [sql`e.kind = ${kind}`]),
     ...(ref === undefined ? [] : [sql`e.ref = ${ref}`]),
+    ...(key === undefined ? [] : [sql`e.key = ${key}`]),
     ...(from === undefined ? [] : [sql`e."time" >= ${from}::float8`]),
     ...(to === undefined ? [] : [sql`e."time" < ${to}::float8`]),
     ...(resourceTypes

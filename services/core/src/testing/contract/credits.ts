@@ -36,7 +36,8 @@ export const creditCases: Cases = {
   'GET /api/v0/addresses/{address}/credit_history': [
     after(bought, HISTORY),
     after(bought, `${HISTORY}?kind=purchase&ref=contract&page=1&limit=1`),
-    ...misused(HISTORY, 'kind=gift', 'page=0', 'limit=101'),
+    succeeds(`${HISTORY}?transfer=1/0x${'12'.repeat(32)}/7`),
+    ...misused(HISTORY, 'kind=gift', 'page=0', 'limit=101', 'transfer=1/0x12/7'),
   ],
   'GET /api/v0/credits/prices': [
     succeeds('/api/v0/credits/prices'),

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
+import type { AccountView } from '@skerry/protocol/api/core/credits';
+import { quoteTransfer } from './purchase.ts';
+import { Purchases } from './purchases.ts';
+import { parseSales, type Sale } from './sales.ts';
+import { readTransfers } from './transfers.ts';
+import { type WatchedNetwork, Watcher } from './watcher.ts';
+
+const log = createLogger('credit', 'silent');
+const BUYER = `0x${'ab'.repeat(20)}`;
+const RECEIVER = `0x${'cd'.repeat(20)}`;
+const CONTRACT = `0x${'01'.repeat(20)}`;
+const TOKEN = { symbol: 'USDC', contract: CONTRACT, decimals: 6, credits_per_token: 1_000_000 };
+const [SALE] = parseSales({
+  networks: [{ name: 'ethereum', chain: 'ETH', chain_id: 1, receiver: RECEIVER, tokens: [TOKEN] }],
+}) as [Sale];
+const FINAL_DEPTH = 8;
+
+const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}`;
+
+/** What a chain has on which somebody sends the receiver so many transfers of nothing in each block. */
+interface Crowd {
+  readonly head: number;
+  readonly perBlock: number;
+  /** Names of the arguments of Transfer, in its order. */
+  readonly names: readonly string[];
+}
+
+/** A page of an index of that chain, as a core node answers it. */
+function pageOf({ head, perBlock, names }: Crowd, query: URLSearchParams) {
+  const [from, to, limit] = ['from_block', 'to_block', 'limit'].map((name) => Number(query.get(name)));
+  const offset = Number(query.get('cursor') ?? 0);
+  const total = Math.max(0, Math.min(to!, head) - from! + 1) * perBlock;
+  const count = Math.min(limit!, total - offset);
+  const events = Array.from({ length: count }, (_, row) => {
+    const place = total - 1 - offset - row;
+    const block = from! + Math.floor(place / perBlock);
+    return {
+      transaction_hash: hashOf(block),
+      block_number: block,
+      log_index: place % perBlock,
+      contract: CONTRACT,
+      event_name: 'Transfer',
+      event_signature: 'Transfer(address,address,uint256)',
+      event_parameters: names,
+      args: { from: BUYER, to: RECEIVER, value: '0' },
+      timestamp: block,
+    };
+  });
+  return {
+    events,
+    pagination: { total, page: 1, per_page: limit, total_pages: 1, total_is_exact: true },
+    cursor: offset + count < total ? String(offset + count) : null,
+    coverage: [{ contract: CONTRACT, kind: 'events', from_block: 0, to_block: head, live: true }],
+    ...{ head, finalized: head - FINAL_DEPTH, indexed: head, lag: 0, state: 'live' },
+  };
+}
+
+async function serveCrowd(crowd: Crowd) {
+  const server = createServer((request, response) => {
+    const { searchParams } = new URL(request.url!, 'http://localhost');
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(pageOf(crowd, searchParams)));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const NAMES = ['from', 'to', 'value'];
+
+describe('transfers', () => {
+  test('more than one look can hold are read in smaller parts, each from where the one before ended', async () => {
+    const crowd = { head: 4_000, perBlock: 30, names: NAMES };
+    await using core = await serveCrowd(crowd);
+    const read = async (from: number) => (await readTransfers(core.url, SALE, from, {}))!;
+    const first = await read(1);
+    assert.ok(first.finalBlock > 1 && first.finalBlock < crowd.head, `read to ${first.finalBlock}`);
+    assert.equal(first.final.length, first.finalBlock * crowd.perBlock);
+    assert.deepEqual([first.fresh, first.final[0]?.blockNumber], [[], 1]);
+    const last = await read(crowd.head - FINAL_DEPTH - 1);
+    assert.equal(last.finalBlock, crowd.head - FINAL_DEPTH);
+    assert.deepEqual(
+      [last.final.length, last.fresh.length],
+      [2 * crowd.perBlock, FINAL_DEPTH * crowd.perBlock],
+    );
+  });
+
+  test('who pays whom follows from the order of the arguments and not from names that a stranger gave them', async () => {
+    await using swapped = await serveCrowd({ head: 20, perBlock: 1, names: ['to', 'from', 'value'] });
+    assert.deepEqual((await readTransfers(swapped.url, SALE, 1, {}))?.final, []);
+  });
+});
+
+describe('what is refused holds up nobody else', () => {
+  test('a purchase that is not credited stands behind the others', () => {
+    const purchases = new Purchases([], []);
+    const ids = [1, 2, 3].map((index) => {
+      const transfer = { transactionHash: hashOf(index), logIndex: 0, blockNumber: index, timestamp: index };
+      const purchase = quoteTransfer({ ...transfer, from: BUYER, amount: 5n }, SALE);
+      purchases.add(purchase);
+      return purchase.id;
+    });
+    const waiting = () => purchases.listWaiting().map(({ id }) => ids.indexOf(id) + 1);
+    purchases.postpone(ids[0]!);
+    assert.deepEqual(waiting(), [2, 3, 1]);
+    purchases.settle({ id: ids[1]!, itemHash: 'h', settledAtMs: 5 });
+    purchases.postpone(ids[1]!);
+    assert.deepEqual([waiting(), purchases.waiting], [[3, 1], 2]);
+  });
+
+  const exhausted = (address: string): AccountView => ({
+    address,
+    credit_balance: -1,
+    credit_balance_nano: '-1',
+    credit_rate_nano: '1',
+    credit_hold: 1,
+    credit_available: -2,
+    credit_state: 'exhausted',
+    credit_state_since: 1,
+    runs_out_at: 1_000,
+    time: 1_000,
+  });
+  const settings = { lowSeconds: 100, graceSeconds: 50, enforcement: true };
+  const OWNERS = ['a', 'b', 'c'];
+
+  /** Each owner runs two instances. @param refuse throws for what cannot be stopped */
+  async function watch(refuse: (instanceId: string) => void) {
+    const stopped: string[] = [];
+    const network: WatchedNetwork = {
+      async *readAccounts() {
+        yield* OWNERS.map(exhausted);
+      },
+      postNotice: async () => {},
+      listRunning: async (owner) =>
+        [1, 2].map((number) => ({ instance_id: `${owner}${number}` })) as Awaited<
+          ReturnType<WatchedNetwork['listRunning']>
+        >,
+      async stopInstance({ instance_id: instanceId }) {
+        refuse(instanceId);
+        stopped.push(instanceId);
+      },
+    };
+    const watcher = new Watcher(network, settings, () => 1_000_000, log);
+    return { stopped, round: () => watcher.runRound() };
+  }
+
+  test('an owner who dates changes as far ahead as anybody may keeps no other instance running', async () => {
+    const { stopped, round } = await watch((id) => {
+      if (id === 'a1') throw new AppError('TIMESTAMP_IN_FUTURE', 'the timestamp is too far ahead');
+    });
+    await round();
+    assert.deepEqual(stopped, ['a2', 'b1', 'b2', 'c1', 'c2']);
+  });
+
+  test('without a core node the round ends: nobody is refused by it', async () => {
+    const { stopped, round } = await watch((id) => {
+      if (id === 'b1') throw new AppError('UPSTREAM_UNAVAILABLE', 'away');
+    });
+    await assert.rejects(round(), { code: 'UPSTREAM_UNAVAILABLE' });
+    assert.deepEqual(stopped, ['a1', 'a2']);
+  });
+});
