@@ -119,7 +119,7 @@ const KEPT: Readonly<Record<string, Kept>> = {
         await store.append(HOUR, { kind: 'core', record: { node_id: 'b', measured_at: 2 } });
       },
       async (dir) => (await HourStore.create(dir, log)).keepAnswered(new Map([['core:a', HOUR]])),
-      async (dir) => (await HourStore.create(dir, log)).sign(HOUR, { itemHash: 'x', body: '{}' }),
+      async (dir) => (await HourStore.create(dir, log)).sign(HOUR, [{ itemHash: 'x', body: '{}' }]),
       async (dir) => (await HourStore.create(dir, log)).finish(HOUR, 'x'),
     ],
     read: async (dir) => {

@@ -95,7 +95,7 @@ test('M6: a monitor that was killed goes on with the same nodes, and knows after
         if (mine.push(nodeId) > visits) stop.abort();
         return { node_id: nodeId, measured_at: clock.now() / 1000, base_latency: 0.1 };
       },
-      sign: () => ({ itemHash: 'x', body: '' }),
+      sign: () => [{ itemHash: 'x', body: '' }],
       send: async () => {},
     });
   };

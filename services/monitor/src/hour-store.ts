@@ -106,13 +106,16 @@ export class HourStore {
     await writeFileAtomically(join(this.#dir, ANSWERED), text, 0o600);
   }
 
-  async sign(startMs: number, report: SignedReport): Promise<void> {
-    await writeFileAtomically(this.#path(startMs, 'signed'), JSON.stringify(report), 0o600);
+  async sign(startMs: number, reports: readonly SignedReport[]): Promise<void> {
+    await writeFileAtomically(this.#path(startMs, 'signed'), JSON.stringify(reports), 0o600);
     await this.#removeJournal(startMs);
   }
 
-  async readSigned(startMs: number): Promise<SignedReport> {
-    return JSON.parse(await readFile(this.#path(startMs, 'signed'), 'utf8')) as SignedReport;
+  async readSigned(startMs: number): Promise<SignedReport[]> {
+    const text = await readFile(this.#path(startMs, 'signed'), 'utf8');
+    const signed = JSON.parse(text) as SignedReport | SignedReport[];
+    // Before hours could have several reports, the one stood alone.
+    return Array.isArray(signed) ? signed : [signed];
   }
 
   /** Nothing more to do for this hour; older hours are forgotten in time. */

@@ -8,7 +8,7 @@ import { createLogger } from '@skerry/kit';
 import { AppError, parseMetricsReport } from '@skerry/protocol';
 import { HourStore, type SignedReport } from './hour-store.ts';
 import { Hours, type HoursOptions } from './hours.ts';
-import { signReport } from './report.ts';
+import { signReports } from './report.ts';
 import { nodeAt, VirtualClock } from './testing/scene.ts';
 
 const HOUR_MS = 3_600_000;
@@ -57,7 +57,7 @@ async function createRig() {
         return { node_id: node.nodeId, measured_at: clock.now() / 1000 };
       },
       sign: (entries, time) =>
-        signReport(entries, { signer, serverAddress: '', system: undefined, tags: [] }, time),
+        signReports(entries, { signer, serverAddress: '', system: undefined, tags: [] }, time),
       send: async (report) => void sent.push(readSent(report)),
       ...own,
     });
@@ -209,6 +209,54 @@ describe('hours', () => {
     );
   });
 
+  test('an hour of nodes that say as much as they may is several messages: one that is refused takes no other along', async () => {
+    await using rig = await createRig();
+    const many = Array.from({ length: 1_500 }, (_, index) => index.toString(16).padStart(64, '0'));
+    const url = `http://node.test/${'x'.repeat(2_000)}`;
+    await Promise.all(
+      many.map((node_id) =>
+        rig.store.append(START - HOUR_MS, { kind: 'compute', record: { node_id, url, measured_at: 1 } }),
+      ),
+    );
+    let tries = 0;
+    const hours = rig.create(new AbortController(), {
+      send: async (report) => {
+        if (++tries === 2) throw new AppError('INVALID_CONTENT', 'no');
+        rig.sent.push(readSent(report));
+      },
+    });
+    await rig.clock.drive(hours.runHour());
+    const [present, ...past] = rig.sent.toReversed();
+    assert.deepEqual([tries, past.length, present?.nodeIds], [5, 3, all]);
+    const refused = many.length - past.flatMap(({ nodeIds }) => nodeIds).length;
+    assert.ok(refused > 0 && refused < many.length / 2, `${refused} of ${many.length} were refused`);
+    assert.ok(past.every(({ time }) => time === (START - 1) / 1000));
+    assert.equal((await rig.store.listHours()).get(START - HOUR_MS), 'done');
+  });
+
+  test('a clock that was ahead and is set right meanwhile costs an hour at most', async () => {
+    await using rig = await createRig();
+    let nowMs = START + 240 * HOUR_MS;
+    const waits: number[] = [];
+    const hours = rig.create(new AbortController(), {
+      clock: {
+        now: () => nowMs,
+        // The first is the alarm of the hour's end, which the visits are done before.
+        waitUntil: (timeMs, signal) =>
+          waits.push(timeMs - nowMs) === 1
+            ? new Promise((resolve) => signal.addEventListener('abort', () => resolve(false)))
+            : Promise.resolve(true),
+      },
+      listNodes: async () => nodes.slice(0, 1),
+      measure: async ({ nodeId }) => {
+        nowMs = START;
+        return { node_id: nodeId, measured_at: nowMs / 1000 };
+      },
+    });
+    await hours.runHour();
+    assert.deepEqual([rig.sent.length, waits.at(-1)], [1, HOUR_MS]);
+  });
+
   test('the last list of nodes counts while none can be read; without any the hour does not begin', async () => {
     await using rig = await createRig();
     let calls = 0;
@@ -239,11 +287,13 @@ test('a report too long for its message is a stored file', () => {
     record: { node_id: index.toString(16).padStart(64, '0'), url: 'x'.repeat(200), measured_at: 1 },
   }));
   const publisher = { signer, serverAddress: '192.0.2.1', system: { asn: 1, name: null }, tags: ['t'] };
-  const stored = signReport(entries, publisher, 1_780_000_000);
-  assert.ok(stored.content !== undefined);
-  assert.equal(JSON.parse(stored.body).message.item_type, 'storage');
-  assert.equal(readSent(stored).nodeIds.length, 1_000);
-  assert.equal(signReport(entries.slice(0, 10), publisher, 1_780_000_000).content, undefined);
+  const stored = signReports(entries, publisher, 1_780_000_000);
+  assert.equal(stored.length, 1);
+  assert.ok(stored[0]!.content !== undefined);
+  assert.equal(JSON.parse(stored[0]!.body).message.item_type, 'storage');
+  assert.equal(readSent(stored[0]!).nodeIds.length, 1_000);
+  const [inline] = signReports(entries.slice(0, 10), publisher, 1_780_000_000);
+  assert.equal(inline!.content, undefined);
 });
 
 test('whatever the journal of an hour holds, reading it gives records', async () => {

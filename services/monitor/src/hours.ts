@@ -19,7 +19,7 @@ export interface HoursOptions {
   /** @param signal ends with the hour */
   readonly measure: (node: MeasuredNode, signal: AbortSignal) => Promise<PublishedRecord>;
   /** @param timeSeconds within the hour */
-  readonly sign: (entries: Awaited<ReturnType<HourStore['read']>>, timeSeconds: number) => SignedReport;
+  readonly sign: (entries: Awaited<ReturnType<HourStore['read']>>, timeSeconds: number) => SignedReport[];
   readonly send: (report: SignedReport) => Promise<void>;
   /** Scores of what was measured before an hour, where that is this monitor's work. @param startMs of the hour */
   readonly publishScores?: (startMs: number) => Promise<void>;
@@ -57,7 +57,8 @@ export class Hours {
       await this.#sign(window.startMs);
       await this.deliver();
     }
-    await clock.waitUntil(window.endMs, signal);
+    // A clock that was ahead, and was set right meanwhile, would be waited for until it is there again.
+    await clock.waitUntil(Math.min(window.endMs, clock.now() + hourMs), signal);
   }
 
   /** Sends what is signed, oldest first, until the core node cannot be reached. One delivery at a time. */
@@ -73,19 +74,22 @@ export class Hours {
     );
     for (const hour of waiting.slice(0, -WAITING_MAX)) await store.finish(hour, 'dropped: too old');
     for (const hour of waiting.slice(-WAITING_MAX)) {
-      const report = await store.readSigned(hour);
-      try {
-        await send(report);
-        await store.finish(hour, report.itemHash);
-        log.info({ item_hash: report.itemHash, hour: new Date(hour).toISOString() }, 'published the hour');
-      } catch (error) {
-        if (!isRefusal(error)) {
-          log.warn({ err: error }, 'the core node did not accept the hour; retrying');
-          return;
+      const notes: string[] = [];
+      for (const report of await store.readSigned(hour)) {
+        try {
+          await send(report);
+          notes.push(report.itemHash);
+          log.info({ item_hash: report.itemHash, hour: new Date(hour).toISOString() }, 'published the hour');
+        } catch (error) {
+          if (!isRefusal(error)) {
+            log.warn({ err: error }, 'the core node did not accept the hour; retrying');
+            return;
+          }
+          log.error({ err: error, item_hash: report.itemHash }, 'the core node refused the hour');
+          notes.push(`refused: ${(error as Error).message}`);
         }
-        log.error({ err: error, item_hash: report.itemHash }, 'the core node refused the hour');
-        await store.finish(hour, `refused: ${(error as Error).message}`);
       }
+      await store.finish(hour, notes.join('\n'));
     }
   }
 

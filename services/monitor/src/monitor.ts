@@ -18,6 +18,7 @@ import { HourStore } from './hour-store.ts';
 import { Hours } from './hours.ts';
 import {
   listAnnouncedNodes,
+  listContentOf,
   makeReferenceFile,
   readListedNodes,
   sendReport,
@@ -27,7 +28,7 @@ import {
 import { distinctNodes, type MeasuredNode, parseCoreNode } from './node-list.ts';
 import { measureNode } from './probe/measure.ts';
 import { ping } from './probe/ping.ts';
-import { signReport } from './report.ts';
+import { signReports } from './report.ts';
 import { createScoresPublisher, keepReleases } from './scores.ts';
 
 const clock: Clock = {
@@ -66,16 +67,21 @@ interface MonitorParts {
 class Targets {
   readonly #config: MonitorConfig;
   readonly #core: CoreClient;
+  readonly #store: HourStore;
   readonly #signal: AbortSignal;
+  readonly #log: Host['log'];
   /** Whose node list counts. */
   readonly owner: string;
   #findSystem: FindSystem;
   #storedList = '';
 
-  private constructor(config: MonitorConfig, { core, signer, signal }: MonitorParts, findSystem: FindSystem) {
+  private constructor(config: MonitorConfig, parts: MonitorParts, findSystem: FindSystem) {
+    const { core, store, signer, signal, log } = parts;
     this.#config = config;
     this.#core = core;
+    this.#store = store;
     this.#signal = signal;
+    this.#log = log;
     this.owner = config.nodeListOwner ?? signer.address;
     this.#findSystem = findSystem;
   }
@@ -105,10 +111,17 @@ class Targets {
   /** What the network does not have, the monitor brings: a node list and a file to fetch. */
   async #keepReferences(nodes: readonly MeasuredNode[]): Promise<void> {
     const { referenceFile, nodeListOwner } = this.#config;
-    if (referenceFile === undefined && this.#storedList === '') await storeReferenceFile(this.#core);
-    const list = JSON.stringify(nodes);
-    if (nodeListOwner === undefined && list !== this.#storedList) await storeNodeList(this.#core, nodes);
-    this.#storedList = list;
+    const content = listContentOf(nodes, await this.#store.readAnswered());
+    const list = JSON.stringify(content);
+    try {
+      if (referenceFile === undefined && this.#storedList === '') await storeReferenceFile(this.#core);
+      if (nodeListOwner === undefined && list !== this.#storedList) await storeNodeList(this.#core, content);
+      this.#storedList = list;
+    } catch (error) {
+      // Nodes are measured all the same: who is refused something has an hour to publish.
+      if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+      this.#log.error({ err: error }, 'the core node refused what nodes are measured with');
+    }
   }
 }
 
@@ -142,7 +155,7 @@ function createHours(config: MonitorConfig, parts: MonitorParts, targets: Target
       }),
     sign: (entries, timeSeconds) => {
       const { serverAddress, tags } = config;
-      return signReport(
+      return signReports(
         entries,
         { signer, serverAddress, system: targets.findSystem(serverAddress), tags },
         timeSeconds,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type CoreClient, publishMessage, readAggregate, readAnnouncedNodes } from '@skerry/client';
+import { type Answered, keyOf } from './choice.ts';
 import type { SignedReport } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode, parseBaseUrl, parseNodeAggregate } from './node-list.ts';
 
@@ -46,11 +47,42 @@ export async function storeReferenceFile(core: CoreClient): Promise<string> {
   return hash;
 }
 
-/** A node list of the monitor's own, where the network has none: what is measured is also what the database is asked for. */
-export async function storeNodeList(core: CoreClient, nodes: readonly MeasuredNode[]): Promise<void> {
+interface ListRow {
+  readonly hash: string;
+  readonly address: string;
+}
+
+interface ListContent {
+  readonly nodes: readonly ListRow[];
+  readonly resource_nodes: readonly ListRow[];
+}
+
+/** What core nodes are asked for, and keep each time that it changes: it does not grow with what strangers announce. */
+const LIST_BYTES_MAX = 128 * 1024;
+
+/**
+ * A node list of the monitor's own, where the network has none: what is measured is also what the database is asked for. Of the
+ * nodes that announced themselves those that answered lately; in order of id, so that it stays the same while they do.
+ */
+export function listContentOf(nodes: readonly MeasuredNode[], answered: Answered): ListContent {
+  let room = LIST_BYTES_MAX;
+  const isKnown = ({ kind, nodeId, address, isListed }: MeasuredNode) =>
+    address === undefined || isListed === true || answered.has(keyOf(kind, nodeId));
   const rowsOf = (kind: MeasuredNode['kind']) =>
-    nodes.filter((node) => node.kind === kind).map(({ nodeId, url }) => ({ hash: nodeId, address: url }));
-  const content = { nodes: rowsOf('core'), resource_nodes: rowsOf('compute') };
+    nodes
+      .filter((node) => node.kind === kind && isKnown(node))
+      .toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1))
+      .map(({ nodeId, url }): ListRow => ({ hash: nodeId, address: url }))
+      .filter((row) => {
+        const bytes = Buffer.byteLength(JSON.stringify(row));
+        if (bytes > room) return false;
+        room -= bytes;
+        return true;
+      });
+  return { nodes: rowsOf('core'), resource_nodes: rowsOf('compute') };
+}
+
+export async function storeNodeList(core: CoreClient, content: ListContent): Promise<void> {
   await core.postMessage({ type: 'AGGREGATE', content: { key: NODE_LIST_KEY, content } });
 }
 

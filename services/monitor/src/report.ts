@@ -11,12 +11,34 @@ export interface Publisher {
   readonly tags: readonly string[];
 }
 
-/** The message of one hour: inline where it fits, else as a stored file that the message names. */
-export function signReport(
+/** Records in one message: a page of ten such messages is one that core nodes answer. */
+const RECORDS_BYTES_MAX = 1024 ** 2;
+
+/** What is said of a node has a bound, the number of nodes that answer has none: in parts that a message can have. */
+function partsOf(entries: readonly HourEntry[]): HourEntry[][] {
+  const parts: HourEntry[][] = [[]];
+  let size = 0;
+  for (const entry of entries) {
+    const bytes = Buffer.byteLength(JSON.stringify(entry.record)) + 1;
+    if (size > 0 && size + bytes > RECORDS_BYTES_MAX) {
+      parts.push([]);
+      size = 0;
+    }
+    parts.at(-1)!.push(entry);
+    size += bytes;
+  }
+  return parts;
+}
+
+/** The messages of one hour: one of them where the nodes are not very many. */
+export const signReports = (
   entries: readonly HourEntry[],
   publisher: Publisher,
   timeSeconds: number,
-): SignedReport {
+): SignedReport[] => partsOf(entries).map((part) => signReport(part, publisher, timeSeconds));
+
+/** Inline where it fits, else as a stored file that the message names. */
+function signReport(entries: readonly HourEntry[], publisher: Publisher, timeSeconds: number): SignedReport {
   const { signer, serverAddress, system, tags } = publisher;
   const recordsOf = (kind: HourEntry['kind']) =>
     entries.filter((entry) => entry.kind === kind).map((entry) => entry.record);

@@ -39,8 +39,8 @@ const CHALLENGE_BYTES = 32;
 const VERSION_WAITS_MS = [1_000, 2_000];
 const NODE_ID = /^[0-9a-f]{64}$/;
 const VERSION = /^[\x21-\x7e]{1,64}$/;
-const FEATURES_MAX = 64;
-const FEATURE = /^[\x21-\x7e]{1,64}$/;
+const FEATURES_MAX = 16;
+const FEATURE = /^[\x21-\x7e]{1,32}$/;
 
 /** Which value is missing. Numbers that others read: never changed. */
 const MEASUREMENT_CODES = {

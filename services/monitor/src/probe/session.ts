@@ -54,6 +54,8 @@ export class Session implements Disposable {
   /** @param path below the node's address, without a leading `/` */
   async get(path: string, { expect, timeoutMs }: GetOptions): Promise<Answer | undefined> {
     const { family, mayReach, signal } = this.#options;
+    // Name servers of strangers may take as long as they like: a visit that is over looks nothing up.
+    if (signal.aborted) return undefined;
     // An address in the place of a name is connected to without being looked up.
     const addresses = await findAddresses(this.#base.hostname, family, mayReach);
     if (addresses.length === 0 || signal.aborted) return undefined;
