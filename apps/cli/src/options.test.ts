@@ -67,7 +67,7 @@ test('durations, ports to listen on, counts, tags, addresses', () => {
   assert.equal(options.parseListenPort('0'), 0);
   refuses(options.parseListenPort, '65536', '-1', '80x');
   refuses(options.parsePositive, '0', 'x');
-  assert.deepEqual(options.parseTags('a, b,,c'), ['a', 'b', 'c']);
+  assert.deepEqual(options.parseList('a, b,,c'), ['a', 'b', 'c']);
   assert.equal(options.parseHttpUrl('http://localhost:1/'), 'http://localhost:1');
   refuses(options.parseHttpUrl, 'localhost:4024', 'ftp://x', '');
 });

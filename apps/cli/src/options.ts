@@ -92,11 +92,12 @@ export function parseDurationMs(text: string): number {
   return Number(digits) * { s: 1_000, m: 60_000, h: 3_600_000 }[unit as 's' | 'm' | 'h'];
 }
 
-export function parseTags(text: string): string[] {
+/** What stands between commas. */
+export function parseList(text: string): string[] {
   return text
     .split(',')
-    .map((tag) => tag.trim())
-    .filter((tag) => tag !== '');
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
 }
 
 export function parseHttpUrl(text: string): string {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { FileGetOptions } from '../files/get.ts';
 import type { FilePutOptions } from '../files/put.ts';
-import { parseTags } from '../options.ts';
+import { parseList } from '../options.ts';
 
 export function addFileCommands(program: Command, bind: Bind): void {
   const file = program.command('file').description('files, named by the SHA-256 of their bytes');
@@ -11,7 +11,7 @@ export function addFileCommands(program: Command, bind: Bind): void {
     .command('put')
     .description('store a file; prints its hash')
     .argument('<path>', 'a file of this machine')
-    .option('--tags <list>', 'labels that lists find it by, comma-separated', parseTags)
+    .option('--tags <list>', 'labels that lists find it by, comma-separated', parseList)
     .option('--channel <name>', 'channel to publish in (default: skerry)')
     .addHelpText(
       'after',

@@ -58,7 +58,10 @@ function addPublished(score: Command, bind: Bind): void {
   score
     .command('latest')
     .description('show the newest published scores')
-    .option('--publisher <address>', 'only those of this publisher')
+    .option(
+      '--publisher <list>',
+      'addresses whose scores to show, comma-separated (default: those that the core node trusts)',
+    )
     .addHelpText('after', examples('skerry score latest', 'skerry score latest --publisher ADDRESS --json'))
     .action(
       bind<{ publisher?: string }>(async (context, options) =>

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import { parseDurationMs, parsePositive, parseTags } from '../options.ts';
+import { parseDurationMs, parseList, parsePositive } from '../options.ts';
 import type {
   DeliveriesOptions,
   ReplayOptions,
@@ -28,13 +28,13 @@ function addAdd(webhook: Command, bind: Bind): void {
     .argument('<url>', 'where events are sent: https, at a public address')
     .addOption(
       new Option('--event <list>', 'message.new, instance.status, ... comma-separated')
-        .argParser(parseTags)
+        .argParser(parseList)
         .default(['message.new'], 'message.new'),
     )
-    .option('--type <list>', 'only messages of these types', parseTags)
-    .option('--channel <list>', 'only messages in these channels', parseTags)
-    .option('--sender <list>', 'only messages from these senders, or instances of these owners', parseTags)
-    .option('--tag <list>', 'only messages with one of these tags', parseTags)
+    .option('--type <list>', 'only messages of these types', parseList)
+    .option('--channel <list>', 'only messages in these channels', parseList)
+    .option('--sender <list>', 'only messages from these senders, or instances of these owners', parseList)
+    .option('--tag <list>', 'only messages with one of these tags', parseList)
     .option('--concurrency <n>', 'parallel deliveries; 1 preserves their order (default: 8)', parsePositive)
     .option('--secret-file <path>', 'file whose text is the secret (default: generate one)')
     .addHelpText('after', examples('skerry webhook add https://example.org/hook --channel notes'))

@@ -26,9 +26,10 @@ import {
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readContent } from '../messages/content.ts';
-import { readTrust } from '../nodes/trust.ts';
+import { parseList } from '../options.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { findNodeId } from './node-id.ts';
+import { publishersOf } from './publishers.ts';
 import { percent, renderScores } from './render.ts';
 
 export interface ScoreOptions {
@@ -49,12 +50,6 @@ export interface ComputeOptions extends ScoreOptions {
 /** Of messages that were refused, those that are told to people; programs get all. */
 const REFUSED_SHOWN = 10;
 
-const listOf = (text: string) =>
-  text
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
-
 /** Unix seconds, or a date that ISO 8601 knows. Whole seconds, so that the published text says exactly the same. */
 export function parseMoment(text: string): number {
   const isDate = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T|$)/.test(text);
@@ -71,27 +66,13 @@ export function parseMoment(text: string): number {
 const isAsPublished = ({ from, to, versions, nodeList, settings }: ScoreOptions) =>
   [from, to, versions, nodeList, settings].every((option) => option === undefined);
 
-/** Those that were named, else those whose measurements the core node trusts. */
-async function publishersOf({ coreUrl }: Context, options: ScoreOptions): Promise<string[]> {
-  const named = options.publisher === undefined ? undefined : listOf(options.publisher);
-  const publishers = named ?? (await readTrust(coreUrl)).scoring_publishers.value;
-  if (publishers.length === 0)
-    throw new AppError(
-      'INVALID_PARAMETERS',
-      named
-        ? '--publisher is empty'
-        : `${coreUrl} trusts nobody's measurements; choose whose to use with --publisher`,
-    );
-  return publishers.map((one) => parseEvmAddress(one) as string);
-}
-
 /**
  * What is not said is as these publishers have it in the newest scores that they published: the length of their hour
  * above all, without which the same measurements make other hours.
  */
 async function readTermsOf(context: Context, options: ScoreOptions): Promise<ScoringTerms> {
   const { coreUrl, stdin } = context;
-  const publishers = await publishersOf(context, options);
+  const publishers = await publishersOf(context, options.publisher);
   const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
   const theirs = (await readLatestScores({ coreUrl }, publishers))?.content.settings;
   const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
@@ -107,7 +88,7 @@ async function readTermsOf(context: Context, options: ScoreOptions): Promise<Sco
       options.nodeList === undefined
         ? undefined
         : await readRegistrations({ coreUrl }, parseEvmAddress(options.nodeList)),
-    tags: listOf(options.tags ?? ''),
+    tags: parseList(options.tags ?? ''),
   };
 }
 
@@ -210,7 +191,7 @@ function reasonOf({ latencies, quality, isVersionValid, version }: HourDetail): 
 async function explainedTerms(context: Context, options: ScoreOptions) {
   const { coreUrl, reader } = context;
   const latest = isAsPublished(options)
-    ? await readLatestScores({ coreUrl }, await publishersOf(context, options))
+    ? await readLatestScores({ coreUrl }, await publishersOf(context, options.publisher))
     : undefined;
   return latest
     ? { terms: await readTerms(reader, latest.content), scores: latest.itemHash }

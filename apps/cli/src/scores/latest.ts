@@ -1,13 +1,16 @@
 import { readLatestScores } from '@skerry/client';
-import { AppError, parseEvmAddress } from '@skerry/protocol/forms';
+import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { plainText, renderFields } from '../output/text.ts';
+import { publishersOf } from './publishers.ts';
 import { renderScores } from './render.ts';
 
-/** The newest published scores, as they were signed. What a stranger published is shown as such: whoever published is told. */
+/**
+ * The newest scores of those whose measurements the core node trusts, as they were signed. Anybody may publish some: a stranger's
+ * are shown to whoever asks for them.
+ */
 export async function showLatest({ coreUrl, output }: Context, publisher: string | undefined): Promise<void> {
-  const publishers = publisher === undefined ? undefined : [parseEvmAddress(publisher)];
-  const latest = await readLatestScores({ coreUrl }, publishers);
+  const latest = await readLatestScores({ coreUrl }, await publishersOf({ coreUrl }, publisher));
   if (!latest) throw new AppError('MESSAGE_NOT_FOUND', 'no scores have been published yet');
   const { content, itemHash, publisher: address } = latest;
   if (!Array.isArray(content?.scores?.ccn) || !Array.isArray(content.scores.crn))

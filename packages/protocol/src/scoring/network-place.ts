@@ -73,7 +73,8 @@ export interface Claim {
 
 /**
  * The nodes that stand at an address which another node holds. Of those that share one, the node keeps it that claims
- * its own id; of several, the one that registered first.
+ * its own id; of several, the one that registered first. Where none of these is registered nobody is to blame: a place is its
+ * node's own word, and a stranger could take a score away by naming another's.
  * @param registrations node id -> Unix seconds; an unknown node counts as the last
  */
 export function findDuplicates(
@@ -92,6 +93,7 @@ export function findDuplicates(
       const keeper = (verified.length > 0 ? verified : group)
         .map(({ nodeId }) => ({ nodeId, time: registrations.get(nodeId) ?? Number.POSITIVE_INFINITY }))
         .reduce((a, b) => (b.time < a.time || (b.time === a.time && b.nodeId < a.nodeId) ? b : a));
+      if (keeper.time === Number.POSITIVE_INFINITY) continue;
       for (const { nodeId } of group) if (nodeId !== keeper.nodeId) flagged.add(nodeId);
     }
   }

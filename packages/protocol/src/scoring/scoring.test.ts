@@ -357,12 +357,18 @@ describe('corrections', () => {
       flaggedOf(new Map([[idOf(2), 1]])).map((one) => one.node_id),
       [idOf(1), idOf(3)],
     );
-    assert.deepEqual(
-      flaggedOf(new Map()).map((one) => one.node_id),
-      [idOf(2), idOf(3)],
+    assert.ok(
+      flaggedOf(new Map([[idOf(2), 1]])).every((one) => one.total_score === 0 && one.decentralization === 0),
     );
+    // A stranger that nobody registered takes nothing from another one, nor from a node that is registered.
+    assert.deepEqual(flaggedOf(new Map()), []);
     assert.deepEqual(flaggedOf(null), []);
-    assert.ok(flaggedOf(new Map()).every((one) => one.total_score === 0 && one.decentralization === 0));
+    const claimed = hourly(1, () => ({ compute: [at(1, { configNodeHash: idOf(1) }), at(2, {})] }));
+    const { crn } = scoreMessages(claimed, inputOf(), new Map([[idOf(2), 1]])).scores;
+    assert.deepEqual(
+      crn.map((one) => one.measurements.duplicate_ip),
+      [false, false],
+    );
     const verified = hourly(1, () => ({ compute: [at(1, {}), at(2, { configNodeHash: idOf(2) })] }));
     const scores = scoreMessages(
       verified,
