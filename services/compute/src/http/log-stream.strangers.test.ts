@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
-import type { Socket } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { afterEach, beforeEach, test } from 'node:test';
 import { createSigner, generatePrivateKey, OwnerPass, type Signer } from '@skerry/client';
 import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { OPERATION_WINDOW_MS } from '@skerry/protocol';
 import { WebSocket } from 'ws';
 import { OwnerAccess } from '../owner/access.ts';
@@ -137,4 +138,27 @@ test('M5: an owner has a share of readers, from whatever addresses', async () =>
   const statuses: string[] = [];
   for (let index = 0; index < 18; index++) statuses.push((await follow(`address ${index}`)).status);
   assert.deepEqual(statuses, [...Array(16).fill('connected'), 'failed', 'failed']);
+});
+
+test('a connection that is refused and breaks ends nothing, and one that is kept open is closed', async () => {
+  const ask = async () => {
+    const socket = connectTcp({ host: '127.0.0.1', port: Number(new URL(url).port), allowHalfOpen: true });
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    return socket;
+  };
+  for (const breaks of [async () => {}, (socket: Socket) => once(socket, 'data')]) {
+    const socket = await ask();
+    await breaks(socket);
+    socket.resetAndDestroy();
+  }
+  const kept = await ask();
+  assert.match(String((await once(kept, 'data'))[0]), /^HTTP\/1\.1 404 /);
+  const count = () =>
+    new Promise<number>((resolve, reject) =>
+      app.server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
+    );
+  await until('the server has closed them all', count, (open) => open === 0);
+  kept.destroy();
 });

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { type Client, type Held, type HttpServer, type Logger, Shares, serveAll } from '@skerry/kit';
 import { AppError, type Fields, fieldsOf, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
 import { CONSOLE_API } from '@skerry/protocol/api/compute/machines';
@@ -49,13 +49,18 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
     readers: new Shares(READERS),
     waiting: new Map(),
   };
-  app.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  app.server.on('upgrade', (request: IncomingMessage, duplex, head: Buffer) => {
+    const socket = duplex as Socket;
+    // HTTP does not listen to it any more, and an error that nobody listens to would end the node.
+    socket.on('error', () => socket.destroy());
     const ref = PATH.exec((request.url ?? '').split('?', 1)[0] ?? '')?.[1];
     const place = ref === undefined ? 'share' : takePlace(places, sources.clientOf(request));
     if (ref === undefined || typeof place === 'string') {
-      socket.end(
+      socket.write(
         `HTTP/1.1 ${ref === undefined ? '404 Not Found' : '503 Service Unavailable'}\r\nConnection: close\r\n\r\n`,
       );
+      // Also where the client keeps its side open.
+      socket.destroySoon();
       return;
     }
     socket.once('close', () => place.release());
