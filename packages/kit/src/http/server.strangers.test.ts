@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { Type } from '@skerry/protocol/type';
 import { createLogger } from '../daemon/log.ts';
+import { until } from '../testing/until.ts';
+import { listen } from './listen.ts';
 import { createHttpServer } from './server.ts';
 
 async function createServer() {
@@ -73,4 +77,18 @@ test('S15: a body of another content type is answered with what to send', async 
   });
   assert.equal(statusCode, 415);
   assert.match(response.json().error, /content-type: application\/json.*curl -H/);
+});
+
+test('a client that cannot be understood and keeps its side open loses its connection', async () => {
+  await using app = await createServer();
+  const { port } = new URL(await listen(app, '127.0.0.1', 0));
+  const client = connect({ host: '127.0.0.1', port: Number(port), allowHalfOpen: true });
+  client.on('error', () => {}).write('nonsense\r\n\r\n');
+  assert.match(String((await once(client, 'data'))[0]), /^HTTP\/1\.1 400 .*INVALID_PARAMETERS/s);
+  const count = () =>
+    new Promise<number>((resolve, reject) =>
+      app.server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
+    );
+  await until('the server has closed it', count, (open) => open === 0);
+  client.destroy();
 });

@@ -6,6 +6,7 @@ import { AppError, describeMismatch, type ErrorBody, type ErrorCode, LIMITS } fr
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Logger } from '../daemon/log.ts';
 import { VERSION } from '../daemon/version.ts';
+import { shareConnections } from '../limits/connections.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../limits/rate-limit.ts';
 import { Methods } from './methods.ts';
 import { createRequestLog } from './request-log.ts';
@@ -51,6 +52,8 @@ export interface HttpServerOptions {
 const BODY_TIMEOUT_MS = 300_000;
 const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_MS = 65_000;
+/** From the last word to a client that cannot be understood to the end of its connection. */
+const LINGER_MS = 2_000;
 /** Shorter than the deadline of the whole stop (service.ts). */
 const DRAIN_MS = 10_000;
 /** One part of a path as it is sent: percent-encoded, a name of 256 characters may take 3 KB. */
@@ -150,6 +153,8 @@ function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): AppError | 
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  // A client that keeps its side open would keep the connection. Until then it can read what was written.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
   return refusal;
 }
 
@@ -301,6 +306,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     });
   }
   if (limits) limitRates(app, log, limits);
+  if (limits?.isEnabled) shareConnections(app.server, limits);
   takeTurns(app.server, new Set(options.urgentPaths));
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);

@@ -1,0 +1,26 @@
+import type { Server } from 'node:http';
+import { clientKeyOf, createAddressSet } from '../net/client-address.ts';
+import type { ClientOptions } from './client.ts';
+import { type ShareLimits, Shares } from './shares.ts';
+
+/** Open connections to one HTTP server. */
+const CONNECTIONS: ShareLimits = { total: 20_000, reserve: 2_000, perClient: 4_096 };
+
+/**
+ * Connections have a share per client too: who sends nothing is counted by no rate, and each takes a descriptor and memory.
+ * Behind a trusted proxy there are many clients, so that it has no share of its own. One too many is closed at once.
+ */
+export function shareConnections(
+  server: Server,
+  { exempt, trustedProxies }: ClientOptions,
+  limits: ShareLimits = CONNECTIONS,
+): void {
+  const shares = new Shares(limits);
+  const isOurs = createAddressSet([...exempt, ...trustedProxies]);
+  server.prependListener('connection', (socket) => {
+    const address = socket.remoteAddress ?? '';
+    const held = shares.take({ key: clientKeyOf(address), isExempt: isOurs(address) });
+    if (typeof held === 'string') socket.destroy();
+    else socket.once('close', () => held.release());
+  });
+}
