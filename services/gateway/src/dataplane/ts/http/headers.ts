@@ -11,6 +11,7 @@ const HOP_BY_HOP = new Set([
   'te',
   'transfer-encoding',
   'upgrade',
+  'http2-settings',
 ]);
 
 /** What a `Connection` header must not take away: the message would change its meaning. */

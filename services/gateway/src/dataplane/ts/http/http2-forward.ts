@@ -16,7 +16,11 @@ import type { RequestTarget } from './host.ts';
 
 /** Connections to instances that one client's connection may have at a time. */
 const MAX_INSTANCES_PER_CLIENT = 16;
-const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
+/** Of a request, of an answer and of each that goes before one. */
+export const MAX_HEADER_LIST_BYTES = 16 * 1024;
+/** Answers that go before the answer (100, 103). Nothing holds an instance back that sends them without end: the others are dropped. */
+const MAX_INFORMS = 4;
+const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 
 export interface StreamExchange {
   readonly stream: ServerHttp2Stream;
@@ -51,7 +55,7 @@ export class InstanceSessions {
     const session = connect('http://instance', {
       createConnection: () =>
         connectInstance({ ipv6, port, timeoutMs: limits.connectTimeoutMs, halfOpen: false }),
-      settings: { enablePush: false },
+      settings: { enablePush: false, maxHeaderListSize: MAX_HEADER_LIST_BYTES },
     });
     const opened: InstanceSession = { session, failure: undefined };
     session.on('error', (error) => {
@@ -116,13 +120,22 @@ function pump(source: Http2Stream, target: Http2Stream): void {
   });
 }
 
+/** Node reads trailers that it refuses to send, and says so by throwing: that breaks the stream, and nothing else. */
+function sendTrailers(stream: Http2Stream, trailers: OutgoingHttpHeaders): void {
+  try {
+    stream.sendTrailers(trailers);
+  } catch {
+    stream.close(NGHTTP2_INTERNAL_ERROR);
+  }
+}
+
 function passRequest(stream: ServerHttp2Stream, upstream: ClientHttp2Stream): void {
   if (stream.endAfterHeaders) return;
   let trailers: OutgoingHttpHeaders = {};
   stream.once('trailers', (found) => {
     trailers = Object.fromEntries(Object.entries(found).filter(([name]) => mayBeTrailer(name)));
   });
-  upstream.once('wantTrailers', () => upstream.sendTrailers(trailers));
+  upstream.once('wantTrailers', () => sendTrailers(upstream, trailers));
   pump(stream, upstream);
 }
 
@@ -132,7 +145,9 @@ function passAnswer(
   { routes }: Forwarding,
 ): void {
   let trailers: OutgoingHttpHeaders = {};
+  let informs = 0;
   const inform = (headers: OutgoingHttpHeaders) => {
+    if (++informs > MAX_INFORMS) return;
     try {
       if (!stream.destroyed && !stream.headersSent) stream.additionalHeaders(headers);
     } catch {
@@ -150,13 +165,13 @@ function passAnswer(
       stream.respond(headers, { endStream, waitForTrailers: !endStream });
       if (!endStream) pump(upstream, stream);
     } catch {
-      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      stream.close(NGHTTP2_INTERNAL_ERROR);
     }
   });
   upstream.once('trailers', (found) => {
     trailers = found;
   });
-  stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+  stream.once('wantTrailers', () => sendTrailers(stream, trailers));
 }
 
 /** What breaks on one side is told to the other, in the terms of HTTP/2. */

@@ -10,7 +10,7 @@ import { AppError } from '@skerry/protocol';
 import type { Explanation } from '../../port.ts';
 import { type Forwarding, OVERLOADED } from './forward.ts';
 import { parseRequestTarget } from './host.ts';
-import { forwardStream, InstanceSessions } from './http2-forward.ts';
+import { forwardStream, InstanceSessions, MAX_HEADER_LIST_BYTES } from './http2-forward.ts';
 import { classOf, type HttpJournal } from './journal.ts';
 import { findPage, NOT_HTTP, notePage, pageOf } from './page.ts';
 
@@ -19,7 +19,6 @@ const { NGHTTP2_CANCEL } = constants;
 /** What a client that knows of HTTP/2 beforehand sends first (RFC 9113 §3.4). */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 const MAX_CONCURRENT_STREAMS = 128;
-const MAX_HEADER_LIST_BYTES = 16 * 1024;
 /** Streams that a client may take back: so many at once, and so many a second (CVE-2023-44487). Beyond it the connection ends. */
 const RESETS = { burst: MAX_CONCURRENT_STREAMS, perSecond: 33 } as const;
 /** With more streams open than this, the next ones are looked at after what came with them: many may be taken back already. */

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { askRaw, statusOf } from './testing/suite/http-client.ts';
+import { serveHttp2 } from './testing/suite/http2-client.ts';
+import {
+  ACK,
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  HEADERS,
+  PREFACE,
+  SETTINGS,
+  typesOf,
+  writeFields,
+  writeFrame,
+} from './testing/suite/http2-wire.ts';
+import { NAME_A, NAME_UNKNOWN, openClient, openWorld, until, type World } from './testing/suite/world.ts';
+import { TsDataPlane } from './ts/plane.ts';
+
+const create = (options: ConstructorParameters<typeof TsDataPlane>[0]) => new TsDataPlane(options);
+
+/** It stands for an upgrade in HTTP/1.1: Node reads it in trailers, and throws where it is to send it. */
+const UNSENDABLE = { 'http2-settings': 'AA' };
+
+const POST = { ':method': 'POST', ':scheme': 'http', ':authority': NAME_A, ':path': '/' };
+
+/** A request with a body and, behind it, trailers. */
+const postWith = (trailers: Readonly<Record<string, string>>) =>
+  Buffer.concat([
+    PREFACE,
+    writeFrame({ type: SETTINGS }),
+    writeFrame({ type: HEADERS, flags: END_HEADERS, stream: 1, payload: writeFields(POST) }),
+    writeFrame({ type: DATA, stream: 1, payload: Buffer.from('body') }),
+    writeFrame({
+      type: HEADERS,
+      flags: END_HEADERS | END_STREAM,
+      stream: 1,
+      payload: writeFields(trailers),
+    }),
+  ]);
+
+/** An instance that answers the first stream with trailers that no server of Node's would send. */
+function answerWithTrailers(socket: Socket, trailers: Readonly<Record<string, string>>): void {
+  let heard = Buffer.alloc(0);
+  let isAnswered = false;
+  socket.write(writeFrame({ type: SETTINGS }));
+  socket.on('data', (chunk: Buffer) => {
+    heard = Buffer.concat([heard, chunk]);
+    if (isAnswered || !typesOf(heard.subarray(PREFACE.length)).includes(HEADERS)) return;
+    isAnswered = true;
+    socket.write(
+      Buffer.concat([
+        writeFrame({ type: SETTINGS, flags: ACK }),
+        writeFrame({
+          type: HEADERS,
+          flags: END_HEADERS,
+          stream: 1,
+          payload: writeFields({ ':status': '200' }),
+        }),
+        writeFrame({ type: DATA, stream: 1, payload: Buffer.from('answer') }),
+        writeFrame({
+          type: HEADERS,
+          flags: END_HEADERS | END_STREAM,
+          stream: 1,
+          payload: writeFields(trailers),
+        }),
+      ]),
+    );
+  });
+}
+
+const isServing = async ({ ports }: World) =>
+  statusOf(await askRaw(ports.http, `GET / HTTP/1.1\r\nHost: ${NAME_UNKNOWN}\r\nConnection: close\r\n\r\n`));
+
+/** A client at an address of its own; several connections of one are one client. */
+function openFrom(address: string, { ports }: World): ClientHttp2Session & Disposable {
+  const session = connectHttp2(`http://127.0.0.1:${ports.http}`, {
+    createConnection: () => connect({ host: '127.0.0.1', port: ports.http, localAddress: address }),
+  });
+  session.on('error', () => {});
+  return Object.assign(session, { [Symbol.dispose]: () => session.destroy() });
+}
+
+describe('what strangers do over HTTP/2', () => {
+  test('a client’s trailers that Node reads and refuses to send end nothing', async () => {
+    await using world = await openWorld(create);
+    const heard: string[] = [];
+    serveHttp2(world.httpA, (stream) => {
+      stream.once('trailers', (trailers) => heard.push(JSON.stringify(trailers)));
+      stream.resume().once('end', () => setImmediate(() => stream.end('answer')));
+    });
+    const client = await openClient(world.ports.http);
+    client.write(postWith({ ...UNSENDABLE, 'x-kept': '1' }));
+    await until(() => heard.length === 1);
+    assert.deepEqual(heard, ['{"x-kept":"1"}']);
+    assert.equal(await isServing(world), 404);
+    client.destroy();
+  });
+
+  test('nor do those of an instance', async () => {
+    await using world = await openWorld(create);
+    world.httpA.handle = (socket) => answerWithTrailers(socket, UNSENDABLE);
+    using session = openFrom('127.0.0.1', world);
+    const stream = session.request({ ':authority': NAME_A, ':path': '/' });
+    stream.on('error', () => {}).resume();
+    await new Promise<void>((resolve) => stream.once('close', () => resolve()));
+    assert.notEqual(stream.rstCode, 0);
+    assert.equal(await isServing(world), 404);
+  });
+
+  test('an instance that goes on saying that its answer is coming fills nobody’s memory', async () => {
+    await using world = await openWorld(create);
+    serveHttp2(world.httpA, (stream) => {
+      for (let hint = 0; hint < 100; hint++) stream.additionalHeaders({ ':status': 103, link: `</${hint}>` });
+      stream.end('answer');
+    });
+    using session = openFrom('127.0.0.1', world);
+    const stream = session.request({ ':authority': NAME_A, ':path': '/' });
+    let hints = 0;
+    stream.on('headers', () => hints++).resume();
+    const [headers] = await once(stream, 'response');
+    assert.deepEqual([headers[':status'], hints], [200, 4]);
+  });
+});

@@ -1,0 +1,50 @@
+/** Frames of HTTP/2 as bytes (RFC 9113 §4.1), for what no client or server of Node's would send. */
+
+export const DATA = 0;
+export const HEADERS = 1;
+export const SETTINGS = 4;
+export const END_STREAM = 1;
+export const ACK = 1;
+export const END_HEADERS = 4;
+
+export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+const FRAME_HEADER_BYTES = 9;
+
+export interface FrameToSend {
+  readonly type: number;
+  readonly flags?: number;
+  readonly stream?: number;
+  readonly payload?: Uint8Array;
+}
+
+export function writeFrame({
+  type,
+  flags = 0,
+  stream = 0,
+  payload = new Uint8Array(0),
+}: FrameToSend): Buffer {
+  const head = Buffer.alloc(FRAME_HEADER_BYTES);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** Fields, none longer than 126 bytes, that no table holds (RFC 7541 §6.2.2). */
+export function writeFields(fields: Readonly<Record<string, string>>): Buffer {
+  const text = (value: string) => Buffer.concat([Buffer.of(value.length), Buffer.from(value, 'latin1')]);
+  return Buffer.concat(
+    Object.entries(fields).flatMap(([name, value]) => [Buffer.of(0), text(name), text(value)]),
+  );
+}
+
+/** The types of the frames that are whole. */
+export function typesOf(bytes: Buffer): number[] {
+  const types: number[] = [];
+  for (let at = 0; at + FRAME_HEADER_BYTES <= bytes.length; ) {
+    types.push(bytes[at + 3]!);
+    at += FRAME_HEADER_BYTES + bytes.readUIntBE(at, 3);
+  }
+  return types;
+}
