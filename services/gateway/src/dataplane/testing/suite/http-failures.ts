@@ -92,6 +92,39 @@ export function httpFailuresSuite(create: CreateDataPlane): void {
       assert.match(answer, /plain undefined$/);
     });
 
+    test('an upgrade gives its place at the instance back, however it ends', async () => {
+      await using world = await openWorld(create, { maxPerInstance: 1 });
+      const isOver = () => until(async () => (await world.plane.stats()).httpOpen === 0);
+      serveUpgrade(world);
+      const switched = await openUpgrade(world, NAME_A);
+      await readBytes(switched, SWITCHED.length);
+      assert.equal((await ask(world.ports.http, NAME_A)).status, 503);
+      switched.destroy();
+      await isOver();
+      serveHttp(world.httpA, (_request, response) => response.end('plain'));
+      for (const [host, status] of [
+        [NAME_A, 200],
+        [NAME_A, 200],
+        [NAME_DEAD, 502],
+        [NAME_DEAD, 502],
+      ] as const) {
+        const client = await openUpgrade(world, host);
+        assert.equal(statusOf(String(await readAll(client))), status);
+        client.destroy();
+        await isOver();
+      }
+      assert.equal((await ask(world.ports.http, NAME_A)).status, 200);
+    });
+
+    test('an instance that switches although nobody asked it has not answered', async () => {
+      await using world = await openWorld(create);
+      world.httpA.handle = (socket) => void socket.once('data', () => socket.write(SWITCHED));
+      for (const body of [undefined, Buffer.from('abc')]) {
+        const answer = await ask(world.ports.http, NAME_A, { method: body ? 'POST' : 'GET', body });
+        assert.equal(answer.status, 502);
+      }
+    });
+
     test('an upgrade for a dead instance or an unknown name gets its page', async () => {
       await using world = await openWorld(create);
       for (const [host, status] of [

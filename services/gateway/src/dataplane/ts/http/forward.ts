@@ -115,13 +115,17 @@ export const OVERLOADED: Explanation = {
   message: "The gateway's limit of parallel requests to this instance is reached.",
 };
 
-/** Whether the instance may have one more request; otherwise the client is told so. */
+/**
+ * Whether the instance may have one more request; otherwise the client is told so.
+ * @param whole what closes when the exchange is over
+ */
 function enter(
   { request, response, target, expectsContinue }: Exchange,
   { perInstance }: Forwarding,
+  whole: ServerResponse | Socket,
 ): boolean {
   if (perInstance.enter(target.hostname)) {
-    response.once('close', () => perInstance.leave(target.hostname));
+    whole.once('close', () => perInstance.leave(target.hostname));
     return true;
   }
   if (expectsContinue) response.shouldKeepAlive = false;
@@ -132,18 +136,18 @@ function enter(
 
 /** Passes one request to its instance and the response back, streaming both ways. Every failure ends in a page or a reset. */
 export function forward(exchange: Exchange, forwarding: Forwarding): void {
-  const { request } = exchange;
-  if (!enter(exchange, forwarding)) return;
+  const { request, response } = exchange;
+  if (!enter(exchange, forwarding, response)) return;
   const bodied = hasBody(request.rawHeaders);
   const repeatable = REPEATABLE_METHODS.has(request.method ?? '') && !bodied;
   const upstream = openRequest(exchange, forwarding, repeatable);
   // A kept connection that was closed meanwhile: once more, on a new one.
   const again = () => {
     const second = openRequest(exchange, forwarding, false);
-    bind(second, exchange, forwarding);
+    bindPlain(second, exchange, forwarding);
     second.end();
   };
-  bind(upstream, exchange, forwarding, repeatable ? again : undefined);
+  bindPlain(upstream, exchange, forwarding, repeatable ? again : undefined);
   if (bodied) {
     // Headers go ahead of the body: the instance may answer, or ask for the body, before there is any.
     upstream.flushHeaders();
@@ -157,7 +161,8 @@ export function forward(exchange: Exchange, forwarding: Forwarding): void {
 export function forwardUpgrade(exchange: Exchange, forwarding: Forwarding, head: Uint8Array): void {
   const { request } = exchange;
   const client = request.socket;
-  if (!enter(exchange, forwarding)) return;
+  // The response is let go of before the socket closes, and tells of no end then: what is counted is the socket.
+  if (!enter(exchange, forwarding, client)) return;
   const upgrade = headerValues(request.rawHeaders, 'upgrade').join(', ');
   const upstream = openRequest(exchange, forwarding, false, upgrade);
   bind(upstream, exchange, forwarding);
@@ -183,7 +188,13 @@ function switchingHead(answer: IncomingMessage): string {
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-function bind(upstream: ClientRequest, exchange: Exchange, forwarding: Forwarding, again?: () => void): void {
+/** @returns what answers with a page, where nothing is answered yet */
+function bind(
+  upstream: ClientRequest,
+  exchange: Exchange,
+  forwarding: Forwarding,
+  again?: () => void,
+): (failure: RouteFailure) => void {
   const { request, response, target } = exchange;
   let continued = false;
   let answered = false;
@@ -208,18 +219,33 @@ function bind(upstream: ClientRequest, exchange: Exchange, forwarding: Forwardin
     settleExpectation();
     passBack(answer, exchange);
   });
-  upstream.on('error', (error) => {
-    if (answered || response.destroyed || response.headersSent) return;
-    if (again && upstream.reusedSocket) {
-      again();
-      return;
-    }
+  const isOver = () => answered || response.destroyed || response.headersSent;
+  const fail = (failure: RouteFailure) => {
+    if (isOver()) return;
     request.unpipe(upstream);
     settleExpectation();
-    const failure = timedOut ? 'response_timeout' : failureOf(error);
     forwarding.routes.noteAttempt(target.hostname, failure);
     sendPage(response, forwarding.explain(target.hostname, failure));
     finishRequest(request);
+  };
+  upstream.on('error', (error) => {
+    if (again && upstream.reusedSocket && !isOver()) again();
+    else fail(timedOut ? 'response_timeout' : failureOf(error));
+  });
+  return fail;
+}
+
+/** A request that asks for no switch: an instance that switches all the same has not answered it, and Node says nothing of it. */
+function bindPlain(
+  upstream: ClientRequest,
+  exchange: Exchange,
+  forwarding: Forwarding,
+  again?: () => void,
+): void {
+  const fail = bind(upstream, exchange, forwarding, again);
+  upstream.once('upgrade', (_answer, instance) => {
+    instance.destroy();
+    fail('broken');
   });
 }
 
