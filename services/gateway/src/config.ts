@@ -94,7 +94,7 @@ export const gatewayConfig = defineConfig(
       1,
       1_000_000,
       4096,
-      'connections from one IPv4 address or IPv6 /64, per listener',
+      'connections from one IPv4 address or IPv6 /64, per listener; an HTTP/2 request counts as one',
     ),
     maxConnectionsPerInstance: settings.integer(
       1,
@@ -102,7 +102,12 @@ export const gatewayConfig = defineConfig(
       16_384,
       'connections and running requests to one instance',
     ),
-    maxConnections: settings.integer(1, 1_000_000, 20_000, 'open connections per listener'),
+    maxConnections: settings.integer(
+      1,
+      1_000_000,
+      20_000,
+      'open connections per listener; an HTTP/2 request counts as one',
+    ),
   },
   { drainTimeoutMs: 'drainMs', replacedDrainTimeoutMs: 'replacedDrainMs' },
 );

@@ -84,6 +84,16 @@ function openFrom(address: string, { ports }: World): ClientHttp2Session & Dispo
   return Object.assign(session, { [Symbol.dispose]: () => session.destroy() });
 }
 
+/** The status of an answer; undefined where the stream ended without one. */
+function statusFor(session: ClientHttp2Session, path: string): Promise<number | undefined> {
+  const stream = session.request({ ':authority': NAME_A, ':path': path });
+  return new Promise((resolve) => {
+    stream.on('error', () => {}).resume();
+    stream.once('response', (headers) => resolve(headers[':status']));
+    stream.once('close', () => resolve(undefined));
+  });
+}
+
 describe('what strangers do over HTTP/2', () => {
   test('a client’s trailers that Node reads and refuses to send end nothing', async () => {
     await using world = await openWorld(create);
@@ -123,5 +133,25 @@ describe('what strangers do over HTTP/2', () => {
     stream.on('headers', () => hints++).resume();
     const [headers] = await once(stream, 'response');
     assert.deepEqual([headers[':status'], hints], [200, 4]);
+  });
+
+  test('a client’s streams have its share of places: an instance has room for others', async () => {
+    await using world = await openWorld(create, { maxPerClient: 4, maxPerInstance: 4 });
+    let staying = 0;
+    serveHttp2(world.httpA, (stream, headers) => {
+      if (headers[':path'] === '/') stream.end('answer');
+      else staying++;
+    });
+    using greedy = openFrom('127.0.0.2', world);
+    const asked = Array.from({ length: 8 }, () => statusFor(greedy, '/stay'));
+    // Its connection has one of the four places.
+    await until(() => staying >= 3);
+    using other = openFrom('127.0.0.3', world);
+    assert.equal(await statusFor(other, '/'), 200);
+    assert.deepEqual(await Promise.all(asked.slice(3)), [503, 503, 503, 503, 503]);
+    greedy.destroy();
+    await until(async () => (await world.plane.stats()).httpOpen === 1);
+    using again = openFrom('127.0.0.2', world);
+    assert.equal(await statusFor(again, '/'), 200);
   });
 });

@@ -162,11 +162,11 @@ export interface DataPlaneOptions {
 export type CreateDataPlane = (options: DataPlaneOptions) => DataPlane;
 
 export interface DataPlaneLimits {
-  /** Open connections of each listener; more are closed at once. */
+  /** Open connections of each listener; more are closed at once. A request of HTTP/2 counts as one, and is refused. */
   readonly maxConnections: number;
   /** Connections whose ClientHello is not complete; one more ends the oldest of them. */
   readonly maxUndecided: number;
-  /** Open connections of one IPv4 address or one IPv6 /64, on each kind of listener; more are closed at once. */
+  /** The same of one IPv4 address or one IPv6 /64, on each kind of listener. */
   readonly maxPerClient: number;
   /** Open TLS connections to one instance, and as many requests under way; more are refused. */
   readonly maxPerInstance: number;

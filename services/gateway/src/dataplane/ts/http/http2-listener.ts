@@ -8,6 +8,7 @@ import {
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol';
 import type { Explanation } from '../../port.ts';
+import { clientKey, type Places } from '../counts.ts';
 import { type Forwarding, OVERLOADED } from './forward.ts';
 import { parseRequestTarget } from './host.ts';
 import { forwardStream, InstanceSessions, MAX_HEADER_LIST_BYTES } from './http2-forward.ts';
@@ -38,7 +39,14 @@ export interface Http2ListenerOptions {
   readonly forwarding: Forwarding;
   readonly counters: { requests: number };
   readonly journal: HttpJournal;
+  /** Those of connections. A stream takes one, as the connection does that a request of HTTP/1.1 would come by. */
+  readonly places: Places;
 }
+
+const NO_PLACE: Explanation = {
+  code: 'OVERLOADED',
+  message: "The gateway's limit of connections and HTTP/2 requests, of one client or of all, is reached.",
+};
 
 /** HTTP/2 without TLS: every stream is routed by its own `:authority`, as every request of HTTP/1.1 by its Host. */
 export function createHttp2Listener(options: Http2ListenerOptions): Http2Listener {
@@ -85,12 +93,13 @@ function release(socket: Socket): void {
 
 function serveSession(
   session: ServerHttp2Session,
-  { forwarding, counters, journal }: Http2ListenerOptions,
+  { forwarding, counters, journal, places }: Http2ListenerOptions,
 ): void {
   const { limits } = forwarding;
   const instances = new InstanceSessions(forwarding);
   // The socket does not know it any more once it ended, and streams may come to us after that.
   const clientAddress = session.socket?.remoteAddress ?? '';
+  const client = clientKey(clientAddress);
   let open = 0;
   session.setTimeout(limits.helloTimeoutMs);
   session.on('timeout', () => session.destroy());
@@ -106,8 +115,10 @@ function serveSession(
       authority: headers[':authority'] ?? null,
     });
     if (++open === 1) session.setTimeout(limits.idleTimeoutMs);
+    const hasPlace = places.enter(client);
     stream.on('error', () => {});
     stream.once('close', () => {
+      if (hasPlace) places.leave(client);
       const status = stream.headersSent ? Number(stream.sentHeaders[':status']) : null;
       over({ status, refusedWith: findPage(stream) });
       if (--open === 0 && !session.destroyed) session.setTimeout(limits.keepAliveTimeoutMs);
@@ -115,6 +126,7 @@ function serveSession(
     const serve = () => {
       // Nobody waits for it, or nobody can be named who asked.
       if (stream.destroyed || stream.aborted || clientAddress === '') stream.close(NGHTTP2_CANCEL);
+      else if (!hasPlace) respondWithPage(stream, NO_PLACE, headers.accept);
       else serveStream(stream, headers, clientAddress, forwarding, instances);
     };
     if (open > CALM_STREAMS) setImmediate(serve);

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol';
 import type { DataPlaneLimits, Explanation, HttpClass, RouteFailure } from '../../port.ts';
-import { Counts, clientKey } from '../counts.ts';
+import { Counts, clientKey, Places } from '../counts.ts';
 import { linger } from '../linger.ts';
 import type { RouteTable } from '../routes.ts';
 import { RequestTurns } from '../turns.ts';
@@ -51,11 +51,12 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const agents = createInstanceAgents(limits.connectTimeoutMs);
   const perInstance = new Counts(limits.maxPerInstance);
   const forwarding = { limits, upstreamPort, agents, explain, routes, perInstance };
-  const http2 = createHttp2Listener({ forwarding, counters, journal });
+  const places = new Places({ total: limits.maxConnections, perClient: limits.maxPerClient });
+  const http2 = createHttp2Listener({ forwarding, counters, journal, places });
   const turns = new RequestTurns();
   const shared: Shared = { ...options, forwarding, turns, http2 };
   const server = createNodeServer(limits, turns);
-  const connections = followConnections(server, limits);
+  const connections = followConnections(server, places);
   server.on('request', (request, response) => serve(shared, { request, response, expectsContinue: false }));
   server.on('checkContinue', (request, response) =>
     serve(shared, { request, response, expectsContinue: true }),
@@ -95,19 +96,18 @@ function createNodeServer(limits: DataPlaneLimits, turns: RequestTurns): Server 
 }
 
 /** What is open; a client that has too many loses the one that is too many. */
-function followConnections(server: Server, limits: DataPlaneLimits): ReadonlySet<Socket> {
+function followConnections(server: Server, places: Places): ReadonlySet<Socket> {
   const connections = new Set<Socket>();
-  const perClient = new Counts(limits.maxPerClient);
   server.prependListener('connection', (socket) => {
     const client = clientKey(socket.remoteAddress);
-    if (!perClient.enter(client)) {
+    if (!places.enter(client)) {
       socket.destroy();
       return;
     }
     connections.add(socket);
     socket.once('close', () => {
       connections.delete(socket);
-      perClient.leave(client);
+      places.leave(client);
     });
   });
   return connections;
