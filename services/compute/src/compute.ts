@@ -143,7 +143,7 @@ function startJobs(
     sweepDisks(config, { instances, backups, log, signal }),
     watchInstances({
       ...{ core, instances, nodeId: identity.nodeId, log, signal },
-      onAggregate: () => domains?.wake(),
+      onAggregate: (sender) => domains?.wake(sender),
     }),
     keepProofAddress &&
       runLoop({ name: 'proof address', intervalMs: PROOF_ADDRESS_EVERY_MS, signal, log }, keepProofAddress),

@@ -37,26 +37,27 @@ export interface DomainProof {
   readonly ownerProof: boolean | 'unknown';
 }
 
-/** Where a name points, and why it does or does not lead to its instance. */
-export interface DomainState extends DomainClaim {
+/** A claim with what the DNS said of it last. */
+export interface ProvenClaim extends DomainClaim {
   readonly proof: DomainProof;
+}
+
+/** Where a name points, and why it does or does not lead to its instance. */
+export interface DomainState extends ProvenClaim {
   readonly isActive: boolean;
 }
+
+const keyOf = ({ name, owner, instanceId }: DomainClaim) => `${name} ${owner} ${instanceId}`;
 
 /**
  * Which claims are in force: those whose owner is named by the DNS and whose name points here. What could not be asked
  * stays as it was. Where two owners are named for one name, the one who held it keeps it, else the first address counts.
  * Pure.
  */
-export function decideDomains(
-  claims: readonly (DomainClaim & { readonly proof: DomainProof })[],
-  before: readonly DomainState[],
-): DomainState[] {
-  const wasActive = ({ name, owner, instanceId }: DomainClaim) =>
-    before.some(
-      (old) => old.isActive && old.name === name && old.owner === owner && old.instanceId === instanceId,
-    );
-  const isProven = (claim: DomainClaim & { readonly proof: DomainProof }) => {
+export function decideDomains(claims: readonly ProvenClaim[], before: readonly DomainState[]): DomainState[] {
+  const held = new Set(before.filter(({ isActive }) => isActive).map(keyOf));
+  const wasActive = (claim: DomainClaim) => held.has(keyOf(claim));
+  const isProven = (claim: ProvenClaim) => {
     const { cname, ownerProof } = claim.proof;
     if (cname === false || ownerProof === false) return false;
     return (cname === true && ownerProof === true) || wasActive(claim);

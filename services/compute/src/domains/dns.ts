@@ -14,17 +14,27 @@ export interface DomainRules {
 const TIMEOUT_MS = 3_000;
 const TRIES = 2;
 const SERVERS_MAX = 4;
+/** A proof takes no longer, however many labels a name has, and however slow the servers are that its owner chose. */
+const PROOF_MS = 10_000;
 /** A name that is there and has no such record, or is not there: an answer. Everything else is no answer. */
 const NO_SUCH = new Set(['ENODATA', 'ENOTFOUND']);
 
+const isNoSuch = (error: unknown) => NO_SUCH.has((error as NodeJS.ErrnoException).code ?? '');
+
 /**
  * What a domain's own name servers say of an owner's claim; caches of others are not asked, so that a change counts at
- * once. TXT `_control.{name}` names the owner.
+ * once. TXT `_control.{name}` names the owner. What cannot be asked, or not before the signal ends, is unknown.
  */
-export async function readProof(name: string, owner: string, rules: DomainRules): Promise<DomainProof> {
-  const servers = await findServers(name, rules);
-  if (servers.length === 0) return { cname: 'unknown', ownerProof: 'unknown' };
-  const resolver = makeResolver(servers);
+export async function readProof(
+  name: string,
+  owner: string,
+  rules: DomainRules,
+  signal: AbortSignal,
+): Promise<DomainProof> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROOF_MS)]);
+  const { addresses, isClosest } = await findServers(name, rules, limit);
+  if (addresses.length === 0 || limit.aborted) return { cname: 'unknown', ownerProof: 'unknown' };
+  const resolver = makeResolver(addresses, limit);
   const target = `${name}.${rules.zone}`.toLowerCase();
   const same = (text: string) => text.toLowerCase().replace(/\.$/, '');
   const [cname, ownerProof] = await Promise.all([
@@ -33,29 +43,47 @@ export async function readProof(name: string, owner: string, rules: DomainRules)
       found.some((parts) => parts.join('').trim().toLowerCase() === owner.toLowerCase()),
     ),
   ]);
-  return { cname, ownerProof };
+  // Servers of a domain above say of a name that it has no record, also where others have it.
+  const sure = (answer: boolean | 'unknown') => (answer === false && !isClosest ? 'unknown' : answer);
+  return { cname: sure(cname), ownerProof: sure(ownerProof) };
 }
 
 async function answerOf<T>(asked: Promise<T>, isRight: (found: T) => boolean): Promise<boolean | 'unknown'> {
   try {
     return isRight(await asked);
   } catch (error) {
-    return NO_SUCH.has((error as NodeJS.ErrnoException).code ?? '') ? false : 'unknown';
+    return isNoSuch(error) ? false : 'unknown';
   }
 }
 
-function makeResolver(servers: readonly string[]): Resolver {
+function makeResolver(servers: readonly string[], signal: AbortSignal): Resolver {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   resolver.setServers([...servers]);
+  signal.addEventListener('abort', () => resolver.cancel(), { once: true });
   return resolver;
 }
 
-/** Addresses of the name servers of the closest domain that has some; none where nobody answers. */
-async function findServers(name: string, { resolvers, mayReach }: DomainRules): Promise<string[]> {
-  const resolver = makeResolver(resolvers);
+interface FoundServers {
+  /** None where nobody answers. */
+  readonly addresses: readonly string[];
+  /** Whether it is known that no domain that is closer to the name has servers of its own. */
+  readonly isClosest: boolean;
+}
+
+/** Addresses of the name servers of the closest domain that has some. */
+async function findServers(
+  name: string,
+  { resolvers, mayReach }: DomainRules,
+  signal: AbortSignal,
+): Promise<FoundServers> {
+  const resolver = makeResolver(resolvers, signal);
   const labels = name.split('.');
-  for (let skipped = 0; skipped < labels.length - 1; skipped++) {
-    const hosts = await resolver.resolveNs(labels.slice(skipped).join('.')).catch(() => []);
+  let isClosest = true;
+  for (let skipped = 0; skipped < labels.length - 1 && !signal.aborted; skipped++) {
+    const hosts = await resolver.resolveNs(labels.slice(skipped).join('.')).catch((error) => {
+      isClosest &&= isNoSuch(error);
+      return [];
+    });
     if (hosts.length === 0) continue;
     const found = await Promise.all(
       hosts.slice(0, SERVERS_MAX).map(async (host) => {
@@ -63,7 +91,7 @@ async function findServers(name: string, { resolvers, mayReach }: DomainRules): 
         return (await Promise.all(families.map((one) => one.catch(() => [])))).flat();
       }),
     );
-    return found.flat().filter(mayReach).slice(0, SERVERS_MAX);
+    return { addresses: found.flat().filter(mayReach).slice(0, SERVERS_MAX), isClosest };
   }
-  return [];
+  return { addresses: [], isClosest };
 }

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { readAggregate } from '@skerry/client';
 import { type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
-import { type DomainClaim, type DomainState, decideDomains, readClaims } from './claims.ts';
-import { type DomainRules, readProof } from './dns.ts';
+import { normaliseAddress } from '@skerry/protocol';
+import { type DomainState, decideDomains } from './claims.ts';
+import type { DomainRules } from './dns.ts';
+import { OwnerLooks } from './owner-looks.ts';
 
 /** An instance of this node, as far as names matter. */
 export interface NamedInstance {
@@ -30,25 +31,28 @@ export interface DomainRoute {
 }
 
 const FILE = 'domains.json';
-const REFRESH_MS = 600_000;
-const JITTER = 0.15;
-const RETRY_MS = 30_000;
-/** Proofs that are asked for at a time. */
-const CONCURRENCY = 16;
+/** Between two looks at which owners are due. */
+const TICK_MS = 1_000;
 
 /** The custom domains of this node's instances. What was proven is kept over restarts, and while nobody can be asked. */
 export class DomainRegistry {
   readonly #options: RegistryOptions;
+  readonly #looks: OwnerLooks;
   #states: readonly DomainState[] = [];
+  #stored: readonly DomainState[] = [];
+  #storing: Promise<void> = Promise.resolve();
   #wake = Promise.withResolvers<void>();
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#looks = new OwnerLooks({ ...options, onLooked: () => this.#decide() });
   }
 
   async load(): Promise<void> {
     const text = await readTextIfAny(join(this.#options.dataDir, FILE));
-    if (text !== undefined) this.#states = JSON.parse(text) as DomainState[];
+    if (text === undefined) return;
+    this.#states = this.#stored = JSON.parse(text) as DomainState[];
+    this.#looks.remember(this.#states);
   }
 
   list(): readonly DomainState[] {
@@ -65,54 +69,55 @@ export class DomainRegistry {
     });
   }
 
-  /** Something changed: looks again soon. */
-  wake(): void {
-    this.#wake.resolve();
+  /** Something changed for an owner: looks again soon. Of others, who have no instance here, nothing is looked at. */
+  wake(owner: string): void {
+    if (this.#looks.wake(normaliseAddress(owner))) this.#wake.resolve();
   }
 
-  /** Looks again and again, until the signal ends. */
+  /** Looks at every owner again and again, each when it is due, until the signal ends. */
   async work(): Promise<void> {
-    const { signal, log } = this.#options;
-    signal.addEventListener('abort', () => this.wake(), { once: true });
+    const { signal } = this.#options;
+    signal.addEventListener('abort', () => this.#wake.resolve(), { once: true });
     while (!signal.aborted) {
       this.#wake = Promise.withResolvers<void>();
-      let waitMs = REFRESH_MS * (1 + JITTER * (2 * Math.random() - 1));
-      try {
-        await this.refresh();
-      } catch (error) {
-        if (signal.aborted) return;
-        log.warn({ err: error }, 'custom domains could not be checked and stay as they are');
-        waitMs = RETRY_MS;
-      }
+      this.#looks.startDue();
       const either = new AbortController();
-      await Promise.race([this.#wake.promise, pause(waitMs, AbortSignal.any([signal, either.signal]))]);
+      await Promise.race([this.#wake.promise, pause(TICK_MS, AbortSignal.any([signal, either.signal]))]);
       either.abort();
     }
+    await this.#looks.settled();
   }
 
-  /** Reads the owners' wishes and asks the DNS for each. Throws UPSTREAM_UNAVAILABLE, UNEXPECTED_ANSWER. */
+  /** Looks at every owner now, and is done when all have been looked at. */
   async refresh(): Promise<void> {
-    const { coreUrl, instances, rules, dataDir, log } = this.#options;
-    const here = instances();
-    const claims: DomainClaim[] = [];
-    for (const owner of new Set(here.map((one) => one.owner)))
-      claims.push(...readClaims(owner, await readAggregate(coreUrl, owner, 'domains')));
-    const own = claims.filter((claim) =>
-      here.some(({ id, owner }) => id === claim.instanceId && owner === claim.owner),
-    );
-    const proven: (DomainClaim & Pick<DomainState, 'proof'>)[] = [];
-    for (let at = 0; at < own.length; at += CONCURRENCY) {
-      const part = own.slice(at, at + CONCURRENCY);
-      const proofs = part.map(async (one) => ({
-        ...one,
-        proof: await readProof(one.name, one.owner, rules),
-      }));
-      proven.push(...(await Promise.all(proofs)));
-    }
-    const next = decideDomains(proven, this.#states);
+    await this.#looks.lookAtAll();
+  }
+
+  /** With what was found of one more owner. Nobody waits for the others. */
+  async #decide(): Promise<void> {
+    const { instances, log } = this.#options;
+    const here = new Set(instances().map(({ id, owner }) => `${id} ${owner}`));
+    const claims = this.#looks.claims().filter(({ instanceId, owner }) => here.has(`${instanceId} ${owner}`));
+    const next = decideDomains(claims, this.#states);
     if (JSON.stringify(next) === JSON.stringify(this.#states)) return;
     this.#states = next;
-    await writeFileAtomically(join(dataDir, FILE), `${JSON.stringify(next)}\n`, 0o644);
     log.info({ domains: next.length, active: next.filter((one) => one.isActive).length }, 'custom domains');
+    await this.#store();
+  }
+
+  /** One after the other, the newest once. What could not be written is written with the next change. */
+  async #store(): Promise<void> {
+    const { dataDir, log } = this.#options;
+    this.#storing = this.#storing.then(async () => {
+      const states = this.#states;
+      if (states === this.#stored) return;
+      try {
+        await writeFileAtomically(join(dataDir, FILE), `${JSON.stringify(states)}\n`, 0o644);
+        this.#stored = states;
+      } catch (error) {
+        log.warn({ err: error }, 'the custom domains could not be stored and are kept in memory');
+      }
+    });
+    await this.#storing;
   }
 }

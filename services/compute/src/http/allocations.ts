@@ -103,10 +103,12 @@ function allocationHandlers(
       return answer(status, { success: failing.length === 0, ...result, stopped: [] });
     },
     async updateMachine({ params: { ref } }) {
-      if (!sources.instances.find(ref))
+      const found = sources.instances.find(ref);
+      if (!found)
         throw new AppError('INSTANCE_NOT_FOUND', 'this node does not have an instance with this id');
       await sources.instances.apply(await sources.core.getInstance(ref));
-      sources.domains?.wake();
+      const { owner } = found.record.wanted;
+      if (owner !== undefined) sources.domains?.wake(owner);
       return { status: 'updated', vm_hash: ref };
     },
     async notifyAllocation({ body }) {

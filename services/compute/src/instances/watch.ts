@@ -9,7 +9,7 @@ export interface WatchOptions {
   readonly nodeId: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Told of the owner whose aggregate changed. */
+  /** Told of whoever changed an aggregate: anybody. */
   readonly onAggregate: (sender: string) => void;
 }
 
