@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { call, findNodeUrl, readAggregate } from '@skerry/client';
+import { domainRules, zoneOfTarget } from '@skerry/protocol/api/compute/domain-rules';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
 import { AppError, parseDomainName } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
@@ -29,8 +30,31 @@ async function writeClaim(context: Context, name: string, claim: object | null):
   return (await core.postMessage({ type: 'AGGREGATE', content })).item_hash;
 }
 
-async function readDomains(context: Context, nodeAddress: string): Promise<DomainView[]> {
-  return call(await findNodeUrl(context.reader, nodeAddress), NODE_API.listDomains, {});
+/**
+ * A claim as its node tells it. Of the node are what it found and its zone; the records follow from the name and its owner.
+ * Throws UNEXPECTED_ANSWER.
+ */
+export function readDomain(told: DomainView): DomainView {
+  const { name, owner } = told;
+  const target = told.rules.find((rule) => rule.name === 'cname')?.dns.value ?? '';
+  const zone = zoneOfTarget(name, target);
+  if (zone !== undefined) return { ...told, rules: domainRules(name, owner, zone) };
+  throw new AppError(
+    'UNEXPECTED_ANSWER',
+    `the node says that ${name} has to point to ${JSON.stringify(target)}, which is not in a zone of its own`,
+  );
+}
+
+/** What a node says of the domains of an instance. */
+async function readDomains(
+  context: Context,
+  nodeAddress: string,
+  { id, owner }: { readonly id: string; readonly owner: string },
+): Promise<DomainView[]> {
+  const told = await call(await findNodeUrl(context.reader, nodeAddress), NODE_API.listDomains, {});
+  return told
+    .filter((one) => one.item_hash === id && one.owner === owner && parseDomainName(one.name) === one.name)
+    .map(readDomain);
 }
 
 /** The names that an owner claims, each with the instance that it is to lead to. */
@@ -71,9 +95,7 @@ export async function attachDomain(context: Context, text: string, reference: st
   await writeClaim(context, name, { message_id: id, type: 'instance' });
   using progress = context.output.progress();
   for (const deadlineMs = Date.now() + HEARD_WITHIN_MS; ; await delay(POLL_MS)) {
-    const shown = (await readDomains(context, node)).find(
-      (one) => one.name === name && one.owner === owner && one.item_hash === id,
-    );
+    const shown = (await readDomains(context, node, { id, owner })).find((one) => one.name === name);
     if (shown) {
       progress[Symbol.dispose]();
       context.output.result(shown, renderDomain(shown));
@@ -110,7 +132,7 @@ const unserved = (name: string, owner: string, id: string): DomainView => ({
 /** The custom domains of an instance, and what is missing: what its owner claims, and what its node says of it. */
 export async function showDomains(context: Context, reference: string): Promise<void> {
   const { instance_id: id, owner, node_address: node } = await findInstance(context, reference);
-  const served = node ? (await readDomains(context, node)).filter((one) => one.item_hash === id) : [];
+  const served = node ? await readDomains(context, node, { id, owner }) : [];
   const others = [...(await readClaims(context, owner))]
     .filter(([name, claimed]) => claimed === id && !served.some((one) => one.name === name))
     .map(([name]) => unserved(name, owner, id));

@@ -1,4 +1,5 @@
 import { answer, type Handlers } from '@skerry/kit';
+import { domainRules } from '@skerry/protocol/api/compute/domain-rules';
 import type { NODE_API } from '@skerry/protocol/api/compute/node';
 import type { DomainRegistry } from '../domains/registry.ts';
 
@@ -26,10 +27,7 @@ export function domainHandlers({ domains, zone, hostIpv4 }: DomainSources): Doma
         active: isActive,
         cname: proof.cname,
         owner_proof: proof.ownerProof,
-        rules: [
-          { name: 'cname', dns: { type: 'cname', name, value: `${name}.${zone}` } },
-          { name: 'owner_proof', dns: { type: 'txt', name: `_control.${name}`, value: owner } },
-        ],
+        rules: domainRules(name, owner, zone ?? ''),
       })),
     // Lines of a zone file (RFC 1035, 5): IPv4 leads to this node, IPv6 to the instance itself.
     getZone() {

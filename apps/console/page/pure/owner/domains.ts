@@ -1,3 +1,4 @@
+import { domainRules, zoneOfTarget } from '@skerry/protocol/api/compute/domain-rules';
 import { fields, oneOf, type Read, rows, text } from '../read.ts';
 
 const found = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);
@@ -43,6 +44,17 @@ interface Told {
   readonly atNode: Read<typeof readDomains> | undefined;
 }
 
+type ToldDomain = Read<typeof readDomains>[number];
+
+/** Of the node are its zone and what it found; the records follow from the name and its owner. */
+function neededFor(name: string, owner: string, told: ToldDomain): Needed[] | undefined {
+  const target = told.rules.find((one) => one.name === 'cname')?.dns.value ?? '';
+  const zone = zoneOfTarget(name, target);
+  return zone === undefined
+    ? undefined
+    : domainRules(name, owner, zone).map(({ name: of, dns }) => ({ ...dns, isFound: told[of] }));
+}
+
 /** Names that an owner has claimed for a machine, with what its node says of them, in their order. */
 export function domainsOf(id: string, owner: string, { claims, atNode }: Told): Domain[] {
   const claimed = claims?.aggregates.flatMap(({ content }) =>
@@ -60,7 +72,7 @@ export function domainsOf(id: string, owner: string, { claims, atNode }: Told): 
     return {
       name,
       isActive: told?.active ?? false,
-      needed: told?.rules.map(({ name: of, dns }) => ({ ...dns, isFound: told[of] })),
+      needed: told && neededFor(name, owner, told),
     };
   });
 }
