@@ -1,6 +1,7 @@
 import type { AppError, ErrorBody, ErrorCode } from '@skerry/protocol';
 import { CommanderError } from 'commander';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
+import { terminalText } from './output/text.ts';
 
 export interface Failure {
   readonly body: ErrorBody;
@@ -66,5 +67,7 @@ export function describeFailure(error: unknown): Failure {
 /** `error: sentence (CODE)` and a hint, or the JSON body. */
 export function renderFailure({ body, hint }: Failure, json: boolean): string {
   if (json) return `${JSON.stringify(hint === undefined ? body : { ...body, hint })}\n`;
-  return `error: ${body.error} (${body.code})\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
+  const text = `error: ${body.error} (${body.code})\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
+  // A node of somebody else may have written it.
+  return terminalText(text, false);
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AppError } from '@skerry/protocol/forms';
+import { describeFailure, renderFailure } from '../failure.ts';
 import { createOutput } from './output.ts';
 
 /** What is written on standard error. */
@@ -15,4 +17,17 @@ function demanded(json: boolean): string {
 test('what somebody must do is said to people and to programs', () => {
   assert.equal(demanded(false), 'beside it\nRun this:\n  skerry core\n');
   assert.deepEqual(JSON.parse(demanded(true)), { demand: 'Run this', command: 'skerry core' });
+});
+
+test('what a node of somebody else says steers no terminal, in results, notes and errors', () => {
+  const STEERING = 'a\u009d[0m\u001b[2Jb\u001b]52;c;Zg==\u0007c\u009b3Ad\re';
+  let said = '';
+  const stream = { write: (text: string) => (said += text) } as unknown as NodeJS.WriteStream;
+  const output = createOutput(stream, stream, { json: false, colours: true });
+  output.result({}, `\u001b[32mgood\u001b[39m\n\t${STEERING}`);
+  assert.ok(said.startsWith('\u001b[32mgood\u001b[39m\n\ta'), JSON.stringify(said));
+  output.note(STEERING);
+  said += renderFailure(describeFailure(new AppError('NOT_PERMITTED', STEERING)), false);
+  const uncoloured = said.replace('\u001b[32m', '').replace('\u001b[39m', '');
+  assert.doesNotMatch(uncoloured, /[^\P{Cc}\n\t]/u);
 });

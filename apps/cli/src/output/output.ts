@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { type Progress, startProgress } from './progress.ts';
-import { renderTable } from './text.ts';
+import { renderTable, terminalText } from './text.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -43,7 +43,7 @@ export function createOutput(
 ): Output {
   const width = stdout.isTTY === true ? stdout.columns : undefined;
   const note = (text: string) => {
-    if (!options.json) stderr.write(`${text}\n`);
+    if (!options.json) stderr.write(`${terminalText(text, options.colours)}\n`);
   };
   return {
     json: options.json,
@@ -51,7 +51,7 @@ export function createOutput(
     stdout,
     stderr,
     result(value, text) {
-      const body = options.json ? JSON.stringify(value, null, 2) : text;
+      const body = options.json ? JSON.stringify(value, null, 2) : terminalText(text, options.colours);
       if (body !== '') stdout.write(body.endsWith('\n') ? body : `${body}\n`);
     },
     next: (value, text) => void stdout.write(`${options.json ? JSON.stringify(value) : text}\n`),

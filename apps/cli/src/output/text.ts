@@ -10,15 +10,28 @@ const CONTROL = /\p{Cc}+/gu;
 export const plainText = (text: string) => text.replace(CONTROL, ' ');
 
 const COLOUR = /(\p{Cc}\[[0-9;]*m)/u;
+/** Other control characters begin other things. */
+const ESCAPE = '\u001b';
 
 /** A line of a machine's console: its colours stay where they can be seen, everything else that moves a terminal goes. */
 export const consoleLine = (line: string, colours: boolean) =>
   line
     .split(COLOUR)
     .map((part, index) =>
-      index % 2 === 1 ? (colours ? part : '') : plainText(stripVTControlCharacters(part)),
+      index % 2 === 1
+        ? colours && part.startsWith(ESCAPE)
+          ? part
+          : ''
+        : plainText(stripVTControlCharacters(part)),
     )
     .join('');
+
+/**
+ * Text for people, whoever wrote parts of it: lines and tabs stay, and colours where they can be seen, and nothing else that moves
+ * a terminal.
+ */
+export const terminalText = (text: string, colours: boolean) =>
+  text.replace(/[^\n\t]+/g, (part) => consoleLine(part, colours));
 
 /** At most so many characters, for people; programs get the whole. */
 export const shorten = (text: string, chars: number) =>
