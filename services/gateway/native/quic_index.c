@@ -3,7 +3,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { BUCKET_BITS = 14, BUCKETS = 1 << BUCKET_BITS };
+enum {
+  BUCKET_BITS = 14,
+  BUCKETS = 1 << BUCKET_BITS,
+  MAX_LOOKED_AT = 128, /* flows of one address: a client may have thousands, and to look at all of them takes as long for each datagram */
+};
 
 static struct quic_flow *near[BUCKETS], *here[BUCKETS];
 static struct quic_known *known[BUCKETS];
@@ -42,6 +46,8 @@ bool quic_index_add(struct quic_flow *flow) {
   flow->next_near = *bucket;
   *bucket = flow;
   flow->next_here = *address;
+  if (*address) (*address)->link_here = &flow->next_here;
+  flow->link_here = address;
   *address = flow;
   return true;
 }
@@ -50,9 +56,8 @@ void quic_index_remove(struct quic_flow *flow) {
   struct quic_flow **link = &near[near_of(&flow->peer)];
   while (*link != flow) link = &(*link)->next_near;
   *link = flow->next_near;
-  link = &here[here_of(&flow->peer)];
-  while (*link != flow) link = &(*link)->next_here;
-  *link = flow->next_here;
+  *flow->link_here = flow->next_here;
+  if (flow->next_here) flow->next_here->link_here = flow->link_here;
   for (unsigned i = 0; i < flow->learnt_count; i++) {
     struct quic_known *gone = &flow->learnt[i], **other = &known[known_of(id_of(&gone->id))];
     while (*other != gone) other = &(*other)->next;
@@ -109,10 +114,12 @@ static const struct quic_flow *find_known(struct id id) {
   return NULL;
 }
 
-/* The flow that is had by an address alone; NULL where its flows lead to several instances. */
+/* The flow that is had by an address alone; NULL where its flows lead to several instances, or are too many to look at. */
 static const struct quic_flow *find_here(const struct quic_peer *peer) {
   const struct quic_flow *found = NULL;
+  unsigned looked_at = 0;
   for (const struct quic_flow *flow = here[here_of(peer)]; flow; flow = flow->next_here) {
+    if (++looked_at > MAX_LOOKED_AT) return NULL;
     if (!is_at(flow, peer) || flow->state < FLOW_UNPROVEN) continue;
     if (found && found->route != flow->route) return NULL;
     found = flow;

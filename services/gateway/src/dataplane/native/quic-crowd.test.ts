@@ -150,6 +150,35 @@ describe('a crowd of first packets', () => {
   });
 });
 
+test('of an address with very many flows nobody looks at all for each datagram that may belong to one', async () => {
+  await using world = await openQuicWorld();
+  const { https } = world.ports;
+  /** Flows of one port, and those of an address that are looked at. */
+  const [OF_A_PORT, LOOKED_AT] = [60, 128];
+  await using stack = new AsyncDisposableStack();
+  let open = 0;
+  while (open <= LOOKED_AT) {
+    const client = stack.use(await Datagrams.open('127.0.0.1'));
+    const first = open;
+    const hellos = Array.from({ length: OF_A_PORT }, (_, number) => hello(NAME_A, idOf(first + number)));
+    await client.sendAll(hellos, https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === OF_A_PORT);
+    for (const { from } of world.instanceA.heard.splice(0)) {
+      const answer = instanceInitial(idOf(open), joined(INSTANCE, idOf(open)));
+      world.instanceA.send(answer, from.port, from.address);
+      open++;
+    }
+    await client.take(OF_A_PORT);
+  }
+  await using moved = await Datagrams.open('127.0.0.1');
+  moved.send(short(id(77)), https, '127.0.0.1');
+  await until(() => world.count('stray') + world.count('moved') === 1);
+  assert.equal(world.count('stray'), 1);
+  // An id that is known needs no looking.
+  moved.send(short(joined(INSTANCE, idOf(0))), https, '127.0.0.1');
+  await world.instanceA.take(1);
+});
+
 describe('what the kernel drops', () => {
   /** More than it keeps of what is not read. */
   const [COUNT, BYTES] = [400, 60_000];
