@@ -28,6 +28,12 @@ const PROBES_IN_FLIGHT_MAX = 64;
 const AGAIN_MS = 500;
 /** A prefix that was proved is asked for again so often. */
 const PREFIX_FRESH_MS = 60_000;
+/**
+ * A network that a node takes in the place of another counts for ever longer before the next one does: each gives all of its
+ * instances other addresses, and every one of them is told, for good.
+ */
+const PREFIX_HELD_BASE_MS = 10_000;
+const PREFIX_HELD_MAX_MS = 3_600_000;
 /** A stranger that never proved anything is asked ever less often: its URL may be that of somebody who has nothing to do with it. */
 const UNPROVED_BASE_MS = 10_000;
 const UNPROVED_MAX_MS = 600_000;
@@ -57,11 +63,14 @@ interface Known {
   isKeyProved: boolean;
   prefix: string | null;
   prefixProvedMs: number;
+  prefixSinceMs: number;
+  /** How long it counts at least; 0 for the first one. */
+  prefixHeldMs: number;
   prefixFault: string | null;
   /** With when it began, by the time that passes. */
   outage: (Omit<Outage, 'lastedMs'> & { readonly beganMs: number }) | undefined;
   failures: number;
-  /** By the time that passes, as is `prefixProvedMs`. */
+  /** By the time that passes, as what is said of the prefix. */
   retryMs: number;
 }
 
@@ -76,6 +85,8 @@ interface Running {
 const NOT_YET = 'the node has not been asked for it yet';
 const UNKNOWN: Proof = { isKeyProved: false, prefix: null, prefixFault: NOT_YET };
 
+const TOO_SOON = 'the node changed its network a short while ago; the new one counts after a while';
+
 const placeOf = ({ url, ipv6Prefix }: Node) => `${url} ${ipv6Prefix}`;
 
 const createKnown = (place: string): Known => ({
@@ -83,11 +94,20 @@ const createKnown = (place: string): Known => ({
   isKeyProved: false,
   prefix: null,
   prefixProvedMs: Number.NEGATIVE_INFINITY,
+  prefixSinceMs: Number.NEGATIVE_INFINITY,
+  prefixHeldMs: 0,
   prefixFault: NOT_YET,
   outage: undefined,
   failures: 0,
   retryMs: Number.NEGATIVE_INFINITY,
 });
+
+/** How long a prefix counts that takes the place of one that was kept for so long. */
+function heldNext(heldMs: number, keptMs: number): number {
+  if (keptMs === Number.POSITIVE_INFINITY) return 0;
+  if (heldMs === 0 || keptMs >= 2 * PREFIX_HELD_MAX_MS) return PREFIX_HELD_BASE_MS;
+  return Math.min(2 * heldMs, PREFIX_HELD_MAX_MS);
+}
 
 const isSameKnown = (a: Known, b: Known) =>
   a.isKeyProved === b.isKeyProved &&
@@ -191,16 +211,29 @@ export class Health {
     const next: Known = before ? { ...before, place } : createKnown(place);
     if (before && before.place !== place) next.prefixFault = NOT_YET;
     this.#learnKey(next, key, node);
-    if (prefix !== undefined) {
-      next.prefixFault = prefix?.message ?? null;
-      if (prefix === null) {
-        next.prefix = node.ipv6Prefix;
-        next.prefixProvedMs = this.#uptime();
-      }
-    }
+    const isTaken = prefix === null && this.#takeOver(next, node.ipv6Prefix!);
+    if (prefix) next.prefixFault = prefix.message;
     this.#known.set(nodeId, next);
-    if (prefix === null) this.#take(node.ipv6Prefix!, nodeId);
+    if (isTaken) this.#take(node.ipv6Prefix!, nodeId);
     if (!before || !isSameKnown(before, next) || before.place !== place) onChange(nodeId);
+  }
+
+  /** A node has proved a prefix. @returns whether it counts */
+  #takeOver(next: Known, prefix: string): boolean {
+    const uptimeMs = this.#uptime();
+    if (next.prefix !== prefix) {
+      const keptMs = uptimeMs - next.prefixSinceMs;
+      if (keptMs < next.prefixHeldMs) {
+        next.prefixFault = TOO_SOON;
+        return false;
+      }
+      next.prefixHeldMs = heldNext(next.prefixHeldMs, keptMs);
+      next.prefix = prefix;
+      next.prefixSinceMs = uptimeMs;
+    }
+    next.prefixFault = null;
+    next.prefixProvedMs = uptimeMs;
+    return true;
   }
 
   #learnKey(next: Known, key: Fault | null, node: Node): void {

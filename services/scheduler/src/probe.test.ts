@@ -84,6 +84,22 @@ function createHealth(answer: (nodeId: string) => Findings | undefined, isListed
   return { health, seen };
 }
 
+test('a node that changes its network again and again has its instances told ever more rarely', async () => {
+  const { health, seen } = createHealth(() => undefined, false);
+  const node = nodeAt(1, size(1, 1, 1));
+  const prefixes = ['2001:db8:1::/64', '2001:db8:2::/64'];
+  let [moves, prefix] = [0, null as string | null];
+  for (const endMs = 24 * 3_600_000; seen.nowMs < endMs; seen.nowMs += 5_000) {
+    const other = { ...node, ipv6Prefix: prefixes.find((one) => one !== prefix)! };
+    await health.probe(other);
+    const proof = health.proofOf(other);
+    if (proof.prefix === prefix) assert.match(proof.prefixFault ?? '', /a short while ago/);
+    else if (++moves <= 2) assert.equal(seen.nowMs, 7 + (moves - 1) * 5_000, 'the first ones at once');
+    prefix = proof.prefix;
+  }
+  assert.ok(moves < 50, `${moves} times`);
+});
+
 test('health tells of changes only, and probes a node once at a time', async () => {
   const answers = new Map<string, Findings>();
   const { health, seen } = createHealth((nodeId) => answers.get(nodeId));
