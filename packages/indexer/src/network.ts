@@ -262,6 +262,8 @@ export class NetworkRunner {
             reserve.take();
           });
           this.#worked(BACKFILL_FAILED);
+          // However long there is something to read.
+          await deleteSomeRemoved(pool, networkId);
           // What has come up to the window is joined by the step at the head.
           this.#feed.ring();
         } else {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import type pg from 'pg';
 import { logFilter } from './chain/source.ts';
 import { startIndexer } from './indexer.ts';
 import { readContractEvents } from './read/contract-events.ts';
 import { listEvents } from './read/events.ts';
+import { readOrdered } from './read/selection.ts';
 import { listTransactions } from './read/transactions.ts';
 import { ensureNetwork } from './store/networks.ts';
 import { Anvil } from './testing/anvil.ts';
@@ -19,7 +22,7 @@ import {
   untilIndexed,
   word,
 } from './testing/setup.ts';
-import { watchContract } from './watch.ts';
+import { unwatchContract, watchContract } from './watch.ts';
 
 const log = createLogger('test', 'silent');
 const ALICE = `0x${'a1'.repeat(20)}`;
@@ -148,4 +151,54 @@ test('a list whose rows take too long to find ends, and says so', async () => {
   }
   const list = await listTransactions(pool, NETWORK, { address: TOKEN }, { limit: 1, offset: 0 });
   assert.deepEqual(list?.items, []);
+});
+
+test('a contract that is asked for again while its rows are deleted is read again: no wish waits for that', async () => {
+  await using anvil = await Anvil.start();
+  await using database = await createIndexerDatabase();
+  const { pool } = database;
+  await anvil.setCode(TOKEN);
+  for (let value = 0; value < START; value++) await transfer(anvil, value);
+  const settings = indexerSettings([anvil.url], { contracts: [] });
+  const place = { network: NETWORK, contract: TOKEN };
+  {
+    await using indexer = await startIndexer({ pool, settings, log });
+    await indexer.watch({ ...place, abi: [SWAPPED], startBlock: 0, owner: STRANGER });
+    await untilIndexed(pool, anvil);
+  }
+  await unwatchContract(pool, { ...place, owner: STRANGER });
+  await watchContract(pool, { ...place, abi: [TRANSFER], startBlock: 11, owner: HONEST }, LIMITS);
+  const count = async () => (await pool.query('select from indexer_events_n1')).rowCount;
+  assert.equal(await count(), START);
+  await using _indexer = await startIndexer({ pool, settings, log });
+  await until('it is read from where it is asked for', count, (rows) => rows === START - 10);
+  await untilIndexed(pool, anvil);
+  assert.deepEqual(await newest(pool), { from: ALICE, to: BOB, value: String(START - 1) });
+  await compareWithChain(pool, anvil);
+});
+
+test('an event that strangers declare in many ways is found by its name in one look', async () => {
+  await using anvil = await Anvil.start();
+  await using database = await createIndexerDatabase();
+  const { pool } = database;
+  await anvil.setCode(TOKEN);
+  await transfer(anvil, 1);
+  await using _indexer = await startIndexer({ pool, settings: indexerSettings([anvil.url]), log });
+  await untilIndexed(pool, anvil);
+  const abi = Array.from({ length: 100 }, (_, index) => `event Transfer(uint256 a${index})`);
+  const request = { network: NETWORK, contract: ALICE, abi, startBlock: 0, owner: STRANGER };
+  await watchContract(pool, request, LIMITS);
+  const list = await listEvents(pool, NETWORK, { eventName: 'Transfer' }, { limit: 10, offset: 0 });
+  assert.deepEqual([list?.total, list?.items.map(({ args }) => args.value)], [1, ['1']]);
+  const texts: string[] = [];
+  const query = async (text: string) => {
+    texts.push(text);
+    return { rows: [] };
+  };
+  const selection = { table: 't', contractId: undefined, bounds: {}, args: undefined, cursor: undefined };
+  const eventIds = Array.from({ length: 10_000 }, (_, index) => index);
+  const range = { from: 0, to: 1 };
+  const client = { query } as unknown as pg.PoolClient;
+  await readOrdered(client, { ...selection, range, eventIds }, { limit: 10, offset: 0 });
+  assert.ok(texts.length === 1 && texts[0]!.length < 1_000, `${texts[0]?.length} characters`);
 });

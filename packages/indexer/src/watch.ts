@@ -50,16 +50,50 @@ export async function watchContract(
   if (!network) throw new AppError('NETWORK_NOT_FOUND', `this node does not index ${request.network}`);
   await inTransaction(pool, async (client) => {
     await client.query('select from indexer_networks where id = $1 for no key update', [network.id]);
-    const contractId = await ensureContract(client, network.id, address);
-    await ensureWatch(client, contractId, request, limits);
+    const contract = await ensureContract(client, network.id, address);
+    await ensureWatch(client, contract.id, request, limits);
     const eventIds = await ensureEventTypes(client, events);
-    await ensureAbi(client, contractId, owner, eventIds);
-    if (limits) await checkEvents(client, contractId, owner);
-    const topics = [...new Set(events.map((event) => (event.anonymous ? ANY_TOPIC : topicOf(event))))];
-    await ensureScans(client, network.id, contractId, 'events', topics, startBlock);
-    if (request.transactions)
-      await ensureScans(client, network.id, contractId, 'transactions', [''], startBlock);
+    await ensureAbi(client, contract.id, owner, eventIds);
+    if (limits) await checkEvents(client, contract.id, owner);
+    // What was read for others is still being deleted: reading begins when it is gone.
+    if (!contract.removed)
+      await ensureReading(client, { networkId: network.id, ...contract }, events, request);
   });
+}
+
+/** Of one contract that is asked for again: now that what was read of it before is deleted it is read from the start. */
+export async function readAgain(
+  client: pg.PoolClient,
+  contract: { readonly networkId: number; readonly id: number },
+): Promise<void> {
+  const { id } = contract;
+  await client.query('update indexer_contracts set removed = false where id = $1', [id]);
+  await client.query(
+    `delete from indexer_abis a where contract_id = $1 and not exists (
+       select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner)`,
+    [id],
+  );
+  const { rows } = await client.query<
+    Pick<WatchRequest, 'startBlock' | 'transactions'> & { events: EventDefinition[] }
+  >(
+    `select start_block as "startBlock", transactions, (
+       select json_agg(t.definition) from indexer_event_types t where t.id in (
+         select unnest(event_ids) from indexer_abis a where a.contract_id = $1 and a.owner = w.owner)) as events
+     from indexer_watches w where contract_id = $1 order by start_block`,
+    [id],
+  );
+  for (const { events, ...request } of rows) await ensureReading(client, contract, events, request);
+}
+
+async function ensureReading(
+  client: pg.PoolClient,
+  { networkId, id }: { readonly networkId: number; readonly id: number },
+  events: readonly EventDefinition[],
+  { startBlock, transactions = false }: Pick<WatchRequest, 'startBlock' | 'transactions'>,
+): Promise<void> {
+  const topics = [...new Set(events.map((event) => (event.anonymous ? ANY_TOPIC : topicOf(event))))];
+  await ensureScans(client, networkId, id, 'events', topics, startBlock);
+  if (transactions) await ensureScans(client, networkId, id, 'transactions', [''], startBlock);
 }
 
 /** Takes an owner's wish back; the last one's takes the contract's rows with it. Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
@@ -90,18 +124,26 @@ export async function unwatchContract(
   });
 }
 
-async function ensureContract(client: pg.PoolClient, networkId: number, address: string): Promise<number> {
+interface ContractRow {
+  readonly id: number;
+  /** Nobody asked for it for a while: what was read is being deleted. */
+  readonly removed: boolean;
+}
+
+async function ensureContract(
+  client: pg.PoolClient,
+  networkId: number,
+  address: string,
+): Promise<ContractRow> {
   await client.query(
     'insert into indexer_contracts (network_id, address) values ($1, $2) on conflict do nothing',
     [networkId, address],
   );
-  const { rows } = await client.query<{ id: number; removed: boolean }>(
+  const { rows } = await client.query<ContractRow>(
     'select id, removed from indexer_contracts where network_id = $1 and address = $2',
     [networkId, address],
   );
-  if (rows[0]!.removed)
-    throw new AppError('OVERLOADED', 'the rows of this contract are still being deleted; try again shortly');
-  return rows[0]!.id;
+  return rows[0]!;
 }
 
 async function ensureWatch(

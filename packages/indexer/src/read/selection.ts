@@ -26,6 +26,9 @@ export interface Row {
 
 export const ROW = `block_number, log_index, contract_id, event_id, "timestamp",
   '0x' || encode(transaction_hash, 'hex') as transaction_hash, args`;
+/** Event types that are looked for one by one: a name is anybody's to declare, as often as they like. */
+const APART_MAX = 64;
+
 export const ORDER = 'order by block_number desc, log_index desc';
 
 /** Conditions of a selection but for contract and event, and their parameters. */
@@ -51,10 +54,12 @@ export async function readOrdered(client: pg.PoolClient, selection: Selection, p
   const conditions = conditionsOf(selection, parameters);
   const add = (value: unknown) => `$${parameters.push(value)}`;
   const tail = `${ORDER} limit ${add(page.limit)} offset ${add(offset)}`;
-  if (!eventIds)
-    return (await client.query<Row>(`select ${ROW} from ${table} where ${conditions} ${tail}`, parameters))
-      .rows;
   const contract = contractId === undefined ? '' : `contract_id = ${add(contractId)} and`;
+  if (!eventIds || eventIds.length > APART_MAX) {
+    const ofEvents = eventIds ? `event_id = any(${add(eventIds)}) and` : '';
+    const where = `${contract} ${ofEvents} ${conditions}`;
+    return (await client.query<Row>(`select ${ROW} from ${table} where ${where} ${tail}`, parameters)).rows;
+  }
   const each = eventIds.map(
     (id) =>
       `(select * from ${table} where ${contract} event_id = ${id} and ${conditions} ${ORDER} limit ${page.limit + offset})`,

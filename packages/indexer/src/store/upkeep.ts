@@ -1,5 +1,6 @@
 import { inTransaction } from '@skerry/database';
 import type pg from 'pg';
+import { readAgain } from '../watch.ts';
 
 /** Rows that one span should stand for: few spans to add up, few rows to count where a filter cuts one. */
 const SPAN_ROWS = 10_000;
@@ -39,28 +40,49 @@ export async function mergeSpans(pool: pg.Pool, networkId: number): Promise<numb
   });
 }
 
-/** Deletes some rows of a contract that nobody asks for any more; false where there are none. */
+/**
+ * Deletes some rows of a contract that nobody asked for any more, and last the contract, unless somebody asks for it again; false
+ * where there are none.
+ */
 export async function deleteSomeRemoved(pool: pg.Pool, networkId: number): Promise<boolean> {
-  return inTransaction(pool, async (client) => {
+  const removed = await inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ id: number }>(
       'select id from indexer_contracts where network_id = $1 and removed order by id limit 1 for update skip locked',
       [networkId],
     );
     const id = rows[0]?.id;
-    if (id === undefined) return false;
-    const { rowCount } = await client.query(
-      `with chosen as (
-         delete from indexer_spans where (network_id, contract_id, event_id, from_block) in (
-           select network_id, contract_id, event_id, from_block from indexer_spans
-           where network_id = $1 and contract_id = $2 limit $3)
-         returning event_id, from_block, to_block),
-       gone as (
-         delete from indexer_events_n${networkId} e using chosen
-         where e.contract_id = $2 and e.event_id = chosen.event_id and e.block_number between chosen.from_block and chosen.to_block)
-       select from chosen`,
-      [networkId, id, SPANS_PER_DELETE],
+    return id === undefined ? undefined : { id, isGone: !(await deleteSomeRows(client, networkId, id)) };
+  });
+  if (removed?.isGone) await endRemoval(pool, networkId, removed.id);
+  return removed !== undefined;
+}
+
+async function deleteSomeRows(client: pg.PoolClient, networkId: number, id: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `with chosen as (
+       delete from indexer_spans where (network_id, contract_id, event_id, from_block) in (
+         select network_id, contract_id, event_id, from_block from indexer_spans
+         where network_id = $1 and contract_id = $2 limit $3)
+       returning event_id, from_block, to_block),
+     gone as (
+       delete from indexer_events_n${networkId} e using chosen
+       where e.contract_id = $2 and e.event_id = chosen.event_id and e.block_number between chosen.from_block and chosen.to_block)
+     select from chosen`,
+    [networkId, id, SPANS_PER_DELETE],
+  );
+  return rowCount !== 0;
+}
+
+async function endRemoval(pool: pg.Pool, networkId: number, id: number): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    // As whoever asks for a contract does: the network first.
+    await client.query('select from indexer_networks where id = $1 for no key update', [networkId]);
+    const { rows } = await client.query<{ asked: boolean }>(
+      `select exists (select from indexer_watches where contract_id = c.id) as asked
+       from indexer_contracts c where id = $1 and removed`,
+      [id],
     );
-    if (rowCount === 0) await client.query('delete from indexer_contracts where id = $1', [id]);
-    return true;
+    if (rows[0]?.asked) await readAgain(client, { networkId, id });
+    else if (rows[0]) await client.query('delete from indexer_contracts where id = $1', [id]);
   });
 }
