@@ -6,6 +6,7 @@ import type { Outbox } from './outbox.ts';
 import { type Decision, Planner } from './planning/planner.ts';
 import { decideStanding, isSameStanding, type StandingRules } from './planning/standing.ts';
 import { countedRoom, decideTrust, type Trust, type TrustLevel } from './planning/trust.ts';
+import { Wordings } from './planning/wordings.ts';
 import type { Scores } from './scores.ts';
 import {
   applyInstance,
@@ -56,8 +57,6 @@ export interface Snapshot {
 
 /** How long the first plan may wait for the first probes: nodes that died meanwhile should not get what waited. */
 const FIRST_PROBES_MAX_MS = 2_500;
-/** Waiting instances that one checkpoint tells in new words; the first words of each are told without limit. */
-const WORDINGS_MAX = 32;
 /** Decisions of one plan that are logged one by one. */
 const LOGGED_MAX = 100;
 /** A node that is silent for so long and holds nothing is not expected back. */
@@ -71,6 +70,7 @@ export class Controller implements Watcher {
   readonly #uptime: () => number;
   readonly #planner: Planner;
   readonly #decisions = new DecisionLog();
+  readonly #wordings = new Wordings();
   #view: View | undefined;
   #scores: Scores = new Map();
   /** Nodes of which something else is known than when they were assessed. */
@@ -261,8 +261,14 @@ export class Controller implements Watcher {
     this.#lookAround();
     for (const node of this.nodes) this.#assess(node, false);
     this.#planNow();
-    if (this.#hasRun && this.#options.leads()) this.#tell(this.#planner.reword(WORDINGS_MAX));
+    if (this.#hasRun && this.#options.leads()) this.#reword();
     if (this.#hasRun) this.#checkedAtMs = this.#options.now();
+  }
+
+  #reword(): void {
+    const decisions = this.#planner.reword(this.#wordings.left(this.#uptime()));
+    this.#wordings.use(decisions.length);
+    this.#tell(decisions);
   }
 
   async #probeFirst(view: View): Promise<void> {

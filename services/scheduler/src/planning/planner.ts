@@ -214,9 +214,10 @@ export class Planner {
 
   /** The newest figures for those that wait ("has 1024 MiB free"), where they differ from what was told. @param max at most */
   reword(max: number): Decision[] {
+    const decisions: Decision[] = [];
+    if (max <= 0) return decisions;
     this.#refreshTree();
     const words = this.#createWords();
-    const decisions: Decision[] = [];
     for (const entry of this.#line) {
       if (entry.load !== null) continue;
       const reason = words(entry.instance.needs);
