@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { SecureContext } from 'node:tls';
 import { CoreClient, createSigner, type Signer } from '@skerry/client';
 import {
   createReach,
@@ -26,6 +27,7 @@ import {
   storeReferenceFile,
 } from './network.ts';
 import { distinctNodes, type MeasuredNode, parseCoreNode } from './node-list.ts';
+import { trustAlso } from './probe/authorities.ts';
 import { measureNode } from './probe/measure.ts';
 import { ping } from './probe/ping.ts';
 import { signReports } from './report.ts';
@@ -44,13 +46,14 @@ const DELIVERY_MS = 10_000;
 const seedOf = (privateKey: string) =>
   createHmac('sha256', privateKey).update('skerry monitor plan').digest('hex');
 
-async function readAuthorities(path: string | undefined): Promise<string | undefined> {
+async function readAuthorities(path: string | undefined): Promise<SecureContext | undefined> {
   if (path === undefined) return undefined;
-  return readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_CONFIG', `cannot read the certificate authorities (${cause.code})`, {
-      cause,
-    });
-  });
+  try {
+    return trustAlso(await readFile(path, 'utf8'));
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new AppError('INVALID_CONFIG', `cannot read the certificate authorities (${code})`, { cause });
+  }
 }
 
 interface MonitorParts {
@@ -58,7 +61,7 @@ interface MonitorParts {
   readonly signer: Signer;
   readonly core: CoreClient;
   readonly store: HourStore;
-  readonly ca: string | undefined;
+  readonly trusted: SecureContext | undefined;
   readonly signal: AbortSignal;
   readonly log: Host['log'];
 }
@@ -126,7 +129,7 @@ class Targets {
 }
 
 function createHours(config: MonitorConfig, parts: MonitorParts, targets: Targets): Hours {
-  const { privateKey, signer, core, ca, store, signal, log } = parts;
+  const { privateKey, signer, core, trusted, store, signal, log } = parts;
   const referenceFile = config.referenceFile ?? makeReferenceFile().hash;
   const mayReach = createReach(config.allowPrivate);
   return new Hours({
@@ -147,7 +150,7 @@ function createHours(config: MonitorConfig, parts: MonitorParts, targets: Target
         diagnosticVm: DIAGNOSTIC_VM,
         computeFamily: config.computeFamily === 'ipv6' ? 6 : 0,
         software: config.software,
-        ca,
+        trusted,
         ping,
         pause,
         now: Date.now,
@@ -182,11 +185,11 @@ export async function startMonitor(
   const privateKey = await loadOrCreateKeyFile(join(config.dataDir, 'key'));
   const signer = createSigner(privateKey);
   const store = await HourStore.create(join(config.dataDir, 'hours'), log);
-  const ca = await readAuthorities(config.caFile);
+  const trusted = await readAuthorities(config.caFile);
   const stop = new AbortController();
   const signal = AbortSignal.any([hostSignal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const parts = { privateKey, signer, core, store, ca, signal, log };
+  const parts = { privateKey, signer, core, store, trusted, signal, log };
   const hours = createHours(config, parts, await Targets.create(config, parts));
   log.info({ address: signer.address, core: config.coreUrl }, 'the monitor signs with this address');
   const tasks = [

@@ -5,6 +5,7 @@ import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { parseMetricsReport } from '@skerry/protocol';
 import { parseSystems } from '../asn.ts';
 import { type Handler, nodeAt, probeOptionsOf, startNode, startPair } from '../testing/scene.ts';
+import { trustAlso } from './authorities.ts';
 import { measureNode, type ProbeOptions } from './measure.ts';
 import { parsePing, ping } from './ping.ts';
 
@@ -212,8 +213,19 @@ describe('bad nodes', () => {
     const unknown = await measureNode(nodeAt('core', node.url), probeOptionsOf());
     assert.equal(unknown.base_latency, undefined);
     assert.equal(node.requests.length, 0);
-    const known = await measureNode(nodeAt('core', node.url), probeOptionsOf({ ca: tls.cert }));
+    const trusted = trustAlso(tls.cert);
+    const known = await measureNode(nodeAt('core', node.url), probeOptionsOf({ trusted }));
     assert.ok((known.base_latency as number) > 0);
+  });
+
+  test('who is trusted beside the usual authorities takes nothing from them', async () => {
+    const [usual, own] = [await makeCertificate('IP:127.0.0.1'), await makeCertificate('IP:127.0.0.1')];
+    const trusted = trustAlso(own.cert, [usual.cert]);
+    for (const tls of [usual, own]) {
+      await using node = await startNode(core, { tls });
+      const record = await measureNode(nodeAt('core', node.url), probeOptionsOf({ trusted }));
+      assert.ok((record.base_latency as number) > 0);
+    }
   });
 
   test('what makes the monitor itself fail is told as such', async () => {

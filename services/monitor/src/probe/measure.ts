@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { SecureContext } from 'node:tls';
 import { type Family, findAddresses, type MayReach } from '@skerry/kit';
 import { NODE_PROOF_PATH, parseIpv6Prefix, parseNodeUrl, programAddress, provesNode } from '@skerry/protocol';
 import type { FindSystem } from '../asn.ts';
@@ -19,7 +20,7 @@ export interface ProbeOptions {
   readonly computeFamily: 0 | 6;
   /** Names of node software in the `Server` header. */
   readonly software: readonly string[];
-  readonly ca?: string | undefined;
+  readonly trusted?: SecureContext | undefined;
   readonly ping: (address: string, signal: AbortSignal) => Promise<number | undefined>;
   readonly pause: (milliseconds: number, signal: AbortSignal) => Promise<boolean>;
   readonly now: () => number;
@@ -75,7 +76,7 @@ const openSession = (node: MeasuredNode, family: Family, options: ProbeOptions) 
     family,
     mayReach: options.mayReach,
     signal: options.signal,
-    ca: options.ca,
+    trusted: options.trusted,
   });
 
 /** Requests to a core node, strictly one after another. A first one that is not measured opens each connection. */

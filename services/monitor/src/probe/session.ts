@@ -1,5 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
+import type { SecureContext } from 'node:tls';
 import { createLookup, type Family, findAddresses, type MayReach } from '@skerry/kit';
 
 export interface SessionOptions {
@@ -8,8 +9,8 @@ export interface SessionOptions {
   readonly family: Family;
   readonly mayReach: MayReach;
   readonly signal: AbortSignal;
-  /** Certificate authorities in PEM beside those that everybody trusts. */
-  readonly ca?: string | undefined;
+  /** Whose certificates are trusted; those that everybody trusts where left out. */
+  readonly trusted?: SecureContext | undefined;
 }
 
 export interface Answer {
@@ -43,11 +44,11 @@ export class Session implements Disposable {
   constructor(options: SessionOptions) {
     this.#options = options;
     this.#base = new URL(options.url);
-    const { family, mayReach, ca } = options;
+    const { family, mayReach, trusted } = options;
     const settings = { keepAlive: true, maxSockets: 1, lookup: createLookup(family, mayReach) };
     this.#agent =
       this.#base.protocol === 'https:'
-        ? new https.Agent({ ...settings, ...(ca === undefined ? {} : { ca }) })
+        ? new https.Agent({ ...settings, ...(trusted && { secureContext: trusted }) })
         : new http.Agent(settings);
   }
 
