@@ -12,6 +12,7 @@ import {
   END_STREAM,
   HEADERS,
   PREFACE,
+  RST_STREAM,
   SETTINGS,
   typesOf,
   writeFields,
@@ -118,6 +119,32 @@ describe('what strangers do over HTTP/2', () => {
     stream.on('error', () => {}).resume();
     await new Promise<void>((resolve) => stream.once('close', () => resolve()));
     assert.notEqual(stream.rstCode, 0);
+    assert.equal(await isServing(world), 404);
+  });
+
+  test('a request that is taken back in the packet that brings it ends nothing, whatever it asked for', async () => {
+    await using world = await openWorld(create);
+    serveHttp2(world.httpA, (stream) => stream.end('answer'));
+    const closes = [];
+    for (const method of ['GET', 'HEAD', 'CONNECT'])
+      for (const name of [NAME_UNKNOWN, NAME_A])
+        for (const code of [0, 8]) {
+          const fields = { ...POST, ':method': method, ':authority': name };
+          const client = await openClient(world.ports.http);
+          client
+            .resume()
+            .write(
+              Buffer.concat([
+                PREFACE,
+                writeFrame({ type: SETTINGS }),
+                writeFrame({ type: HEADERS, flags: END_HEADERS, stream: 1, payload: writeFields(fields) }),
+                writeFrame({ type: RST_STREAM, stream: 1, payload: Uint8Array.of(0, 0, 0, code) }),
+              ]),
+            );
+          client.end();
+          closes.push(once(client, 'close'));
+        }
+    await Promise.all(closes);
     assert.equal(await isServing(world), 404);
   });
 

@@ -2,6 +2,7 @@
 
 export const DATA = 0;
 export const HEADERS = 1;
+export const RST_STREAM = 3;
 export const SETTINGS = 4;
 export const END_STREAM = 1;
 export const ACK = 1;

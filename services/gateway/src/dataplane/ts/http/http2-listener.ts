@@ -124,8 +124,9 @@ function serveSession(
       if (--open === 0 && !session.destroyed) session.setTimeout(limits.keepAliveTimeoutMs);
     });
     const serve = () => {
-      // Nobody waits for it, or nobody can be named who asked.
-      if (stream.destroyed || stream.aborted || clientAddress === '') stream.close(NGHTTP2_CANCEL);
+      // Nobody waits for it, or nobody can be named who asked. One that was taken back may be closed, and neither of the others yet.
+      if (stream.destroyed || stream.aborted || stream.closed || clientAddress === '')
+        stream.close(NGHTTP2_CANCEL);
       else if (!hasPlace) respondWithPage(stream, NO_PLACE, headers.accept);
       else serveStream(stream, headers, clientAddress, forwarding, instances);
     };
@@ -169,7 +170,8 @@ function serveStream(
 }
 
 function respondWithPage(stream: ServerHttp2Stream, explanation: Explanation, accept?: string): void {
-  if (stream.destroyed || stream.headersSent) return;
+  // Node answers no stream that is closed, and says so by throwing.
+  if (stream.destroyed || stream.closed || stream.headersSent) return;
   notePage(stream, explanation);
   const { status, headers, body } = pageOf(explanation, accept);
   stream.respond({ ':status': status, ...headers });
