@@ -1,3 +1,4 @@
+import { decideReserveBytes } from '@skerry/database';
 import { loadIndexerSettings } from '@skerry/indexer';
 import type { Keeping } from '@skerry/kit';
 import { loadAnchorSettings } from './chains/anchoring/settings.ts';
@@ -30,6 +31,7 @@ export const coreKeeping: Keeping<CoreConfig> = {
     [config.indexerFile, config.anchorFile, ...(await walletFiles(config))].filter(
       (path) => path !== undefined,
     ),
+  reserveBytes: ({ diskReserveMib }, diskBytes) => decideReserveBytes(diskBytes, diskReserveMib),
   absent: ({ databaseUrl, s3Bucket, ipfsRpcUrl }) => [
     ...(databaseUrl === undefined
       ? []

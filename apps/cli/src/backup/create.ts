@@ -23,6 +23,7 @@ import { renderBytes, renderFields, renderFiles } from '../output/text.ts';
 import { hasDatabase, listMembers } from './members.ts';
 import { readPassphrase } from './passphrase.ts';
 import { findNode, hasFiles, type Node, type RoleOptions } from './role.ts';
+import { sparing } from './spare.ts';
 
 export interface BackupOptions extends RoleOptions {
   readonly encryptTo?: string;
@@ -75,9 +76,11 @@ async function writeTo(
     readonly withFiles: boolean;
     readonly passphrase: string | undefined;
     readonly progress: Progress;
+    /** The file that the stream writes, where it is one. */
+    readonly path?: string | undefined;
   },
 ): Promise<Made> {
-  const { withFiles, passphrase, progress } = options;
+  const { withFiles, passphrase, progress, path } = options;
   const head = await headOf(node, withFiles);
   const state: { database: DatabaseFacts | null; members: number; bytes: number } = {
     ...{ database: null, members: 0, bytes: 0 },
@@ -89,7 +92,8 @@ async function writeTo(
     progress.show(`saving: ${renderFiles(state.members)}, ${renderBytes(state.bytes)}`);
   };
   const bytes = writeBackup({ head, members, database: () => state.database, passphrase, onMember });
-  await pipeline(bytes, target, { end: target !== process.stdout });
+  const spared = path === undefined ? bytes : sparing(bytes, path, node);
+  await pipeline(spared, target, { end: target !== process.stdout });
   return { head, ...state };
 }
 
@@ -167,15 +171,15 @@ export async function backup(context: Context, file: string, options: BackupOpti
     );
   const passphrase = options.encryptTo === undefined ? undefined : await readPassphrase(options.encryptTo);
   using progress = output.progress();
-  const write = (target: NodeJS.WritableStream) =>
-    writeTo(target, node, { withFiles: options.withoutFiles !== true, passphrase, progress });
+  const write = (target: NodeJS.WritableStream, to?: string) =>
+    writeTo(target, node, { withFiles: options.withoutFiles !== true, passphrase, progress, path: to });
   if (file === STDOUT) {
     const { head } = await writeToStdout(output.stdout, write);
     for (const sentence of head.absent) output.note(`not in it: ${sentence}`);
     return;
   }
   const path = resolve(file);
-  const made = await writeFile(path, write);
+  const made = await writeFile(path, (target) => write(target, path));
   const { size } = await stat(path);
   output.result({ file: path, size_bytes: size, ...made }, renderMade(path, size, made));
 }

@@ -21,7 +21,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { loadOrCreateKeyFile, writeBackup } from '@skerry/kit';
 import { skerryHere } from '../testing/here.ts';
-import { SKERRY } from '../testing/shell.ts';
+import { run, SKERRY } from '../testing/shell.ts';
 
 test('a backup from standard input is shown, verified and restored; a file that was cut off is not', async (t) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-restore-'));
@@ -167,6 +167,29 @@ test('a disk of its own for the node, or for a part of it, is neither moved asid
   });
   assert.match(await text(child.stderr), /kept is a disk of its own, .* \(INVALID_PARAMETERS\)/);
   assert.deepEqual((await readdir(place)).sort(), ['kept', 'key', 'running.lock']);
+});
+
+test('a backup to the disk of the node leaves it the room that its database needs', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-restore-'));
+  t.after(() => rm(home, { recursive: true }));
+  const skerry = `${process.execPath} ${SKERRY}`;
+  const file = join(home, 'core.skerry');
+  // Of a small disk a core node keeps 64 MiB free.
+  const steps = [
+    `mount -t tmpfs -o size=80m tmpfs '${home}'`,
+    `${skerry} core address`,
+    `(${skerry} backup ${file} --role core || ls ${home})`,
+    `mount -t tmpfs -o size=9m tmpfs /mnt`,
+    `${skerry} backup /mnt/core.skerry --role core --json`,
+  ];
+  const { stdout, stderr, code } = await run('unshare', [
+    ...['--mount', 'sh', '-c', `export SKERRY_HOME='${home}'; ${steps.join(' && ')}`],
+  ]);
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /is on the disk of the node, which keeps 64.0 MiB of it free: .* \(STORAGE_FULL\)/);
+  assert.match(stdout, /^(cache\n)?(config\n)?data$/m);
+  assert.doesNotMatch(stdout, /\.part/);
+  assert.match(stdout, /"file": "\/mnt\/core.skerry"/);
 });
 
 test('a backup that cannot be written to its end is said to be none', async (t) => {

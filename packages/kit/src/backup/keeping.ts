@@ -31,6 +31,8 @@ export interface Keeping<C> {
   readonly elsewhere?: (config: C) => Promise<readonly string[]>;
   /** What a backup does not hold, each a sentence that says how to save it. */
   readonly absent?: (config: C) => readonly string[];
+  /** What it keeps free of the disk of its data, of so many bytes. */
+  readonly reserveBytes?: (config: C, diskBytes: number) => number;
   /** Makes restored files fit for a start: what happened after the backup must not happen twice. Gives what was done. */
   readonly settle?: (directory: string, config: C, nowMs: number) => Promise<readonly string[]>;
 }
