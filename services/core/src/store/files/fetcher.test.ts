@@ -90,6 +90,26 @@ describe('files that messages lack', () => {
     assert.equal(late.asked, 2, 'nothing is lacking any more');
   });
 
+  test('a source is blamed once for a file of which it has other bytes, and for each file', async () => {
+    let nowMs = Date.now();
+    await using core = await createTestCore({ now: () => nowMs, pendingHorizonMs: 3_600_000 });
+    const damaged = sourceOf('damaged', () => 'wrong');
+    const fetcher = new FileFetcher({ ...core.rooms, sources: [damaged], now: () => nowMs, log });
+    const lookThrice = async () => {
+      for (let turn = 0; turn < 3; turn++) {
+        await fetcher.look(signal);
+        await fetcher.idle();
+        nowMs += 600_000;
+      }
+    };
+    await core.send(signers.alice, store(sha256Hex('right')));
+    await lookThrice();
+    assert.deepEqual([damaged.asked, damaged.wrong], [3, 1]);
+    await core.send(signers.alice, store(sha256Hex('another')));
+    await lookThrice();
+    assert.deepEqual([damaged.asked, damaged.wrong], [9, 2]);
+  });
+
   test('a source that never ends holds nothing else up', async () => {
     await using core = await createTestCore();
     const stuck = new AbortController();

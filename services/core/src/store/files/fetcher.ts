@@ -26,6 +26,8 @@ const RETRY_BASE_MS = 1_000;
 const RETRY_MAX_MS = 300_000;
 /** A file that comes this slowly is given up, and tried again. */
 const IDLE_MS = 30_000;
+/** Wrong files of sources that are remembered. */
+const BLAMED_MAX = 10_000;
 
 interface Attempt {
   attempts: number;
@@ -80,6 +82,8 @@ export class FileFetcher {
   readonly #options: FetcherOptions;
   readonly #attempts = new Map<string, Attempt>();
   readonly #running = new Set<Promise<void>>();
+  /** Sources and files of which they gave other bytes, the oldest first. */
+  readonly #blamed = new Set<string>();
   #counts: FetchCounts = { fetched: 0, failed: 0, elapsedMs: 0 };
 
   constructor(options: FetcherOptions) {
@@ -152,6 +156,15 @@ export class FileFetcher {
     this.#running.add(task);
   }
 
+  /** Once for each file: the disk of an honest node may have damaged one, and it would be asked for that again and again. */
+  #blame(source: FileSource, name: string): void {
+    const key = `${source.name} ${name}`;
+    if (this.#blamed.has(key)) return;
+    this.#blamed.add(key);
+    if (this.#blamed.size > BLAMED_MAX) this.#blamed.delete(this.#blamed.values().next().value!);
+    source.onWrongBytes?.();
+  }
+
   /** Asks the sources one after another, beginning anywhere. */
   async #fetch(name: string, signal: AbortSignal): Promise<boolean> {
     const { sources, random = Math.random, log } = this.#options;
@@ -189,7 +202,7 @@ export class FileFetcher {
       const blob = await files.receive(stream);
       try {
         if (blob.hash !== name) {
-          source.onWrongBytes?.();
+          this.#blame(source, name);
           return false;
         }
         await files.storeUnpinned(blob, contentType);

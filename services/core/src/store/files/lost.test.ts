@@ -82,6 +82,8 @@ test('files whose bytes are gone or cut off come again from another node; those 
   for (let round = 0; round < 4; round++) await lost.round();
   assert.deepEqual([...lost.names].sort(), [gone, cut, nowhere].map((bytes) => sha256Hex(bytes)).sort());
 
+  assert.equal((await core.get(`/storage/raw/${name}`)).status, 404, 'what is cut off is not given out');
+
   let nowMs = Date.now();
   const sources = [createPeerFileSource(await listen(holder.api, '127.0.0.1', 0))];
   const fetcher = new FileFetcher({ ...core.rooms, sources, lost, now: () => nowMs, log });
