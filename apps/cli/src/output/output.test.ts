@@ -31,3 +31,11 @@ test('what a node of somebody else says steers no terminal, in results, notes an
   const uncoloured = said.replace('\u001b[32m', '').replace('\u001b[39m', '');
   assert.doesNotMatch(uncoloured, /[^\P{Cc}\n\t]/u);
 });
+
+test('results that come one by one are lines: JSON for programs, and for people nothing that moves a terminal', () => {
+  let told = '';
+  const stream = { write: (text: string) => (told += text) } as unknown as NodeJS.WriteStream;
+  for (const json of [true, false])
+    createOutput(stream, stream, { json, colours: false }).next({ line: 'a\u001b[2J' }, 'a\u001b[2J');
+  assert.equal(told, '{"line":"a\\u001b[2J"}\na\n');
+});

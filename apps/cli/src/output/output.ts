@@ -54,7 +54,9 @@ export function createOutput(
       const body = options.json ? JSON.stringify(value, null, 2) : terminalText(text, options.colours);
       if (body !== '') stdout.write(body.endsWith('\n') ? body : `${body}\n`);
     },
-    next: (value, text) => void stdout.write(`${options.json ? JSON.stringify(value) : text}\n`),
+    next(value, text) {
+      stdout.write(`${options.json ? JSON.stringify(value) : terminalText(text, options.colours)}\n`);
+    },
     note,
     demand(sentence, command) {
       if (options.json) stderr.write(`${JSON.stringify({ demand: sentence, command })}\n`);
