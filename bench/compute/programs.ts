@@ -3,8 +3,6 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { createClientOf, createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
 import type { RuntimeName } from '@skerry/protocol';
 import { addProgramRoutes } from '../../services/compute/src/programs/routes.ts';
@@ -13,6 +11,7 @@ import { findRuntimes, type RuntimeKit } from '../../services/compute/src/progra
 import { wasmCommand } from '../../services/compute/src/programs/testing/attacks.ts';
 import { TestPrograms } from '../../services/compute/src/programs/testing/setup.ts';
 import { type Figures, median } from '../measure/figures.ts';
+import { collectGarbage } from '../measure/garbage.ts';
 
 const COLD_ROUNDS = 15;
 const WARM_ROUNDS = 10;
@@ -176,12 +175,10 @@ async function benchWarm(kit: RuntimeKit, room: Room) {
 }
 
 async function benchMemory(figures: Figures, room: Room, hashes: readonly string[]): Promise<void> {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   figures.group('memory of the process that serves programs, collected');
   for (let thousand = 0; thousand <= 3; thousand++) {
     if (thousand > 0) for (let n = 0; n < MEMORY_CALLS; n++) await room.call(hashes[n % hashes.length]!);
-    collect();
+    collectGarbage();
     const { rss, heapUsed } = process.memoryUsage();
     const calls = `after ${(thousand * MEMORY_CALLS).toLocaleString('en')} calls`;
     figures.add(`${calls}, resident`, 'MiB', rss / 2 ** 20);

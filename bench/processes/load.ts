@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { collectGarbage } from '../measure/garbage.ts';
 import { HttpClient } from '../measure/http-client.ts';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
 
@@ -84,6 +85,7 @@ export async function readWhile(
   { hashes, readers, everyMs }: Reading,
   { bodies, rate }: { readonly bodies: readonly Buffer[]; readonly rate: number },
 ): Promise<number[]> {
+  collectGarbage();
   const timesMs: number[] = [];
   let isOver = false;
   const readOn = async (reader: number) => {

@@ -14,6 +14,7 @@ import type { Schema } from '../../services/core/src/store/schema.ts';
 import { addressOf, type DataSet, hashOf } from '../data-set/data-set.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
 import type { Figures } from '../measure/figures.ts';
+import { collectGarbage } from '../measure/garbage.ts';
 import { Times, timeOf, timeReaders } from '../measure/queries.ts';
 
 const ROUNDS = 30;
@@ -59,6 +60,7 @@ const post = (url: string, body: Buffer) =>
 async function timeWhileIngesting(url: string, ask: (index: number) => Promise<unknown>) {
   const seconds = REQUESTS / PER_SECOND;
   const bodies = createBodies(Math.ceil(seconds * WRITES_PER_SECOND), `reading-${Date.now()}`);
+  collectGarbage();
   let written = 0;
   let isReading = true;
   const startMs = performance.now();
