@@ -1,6 +1,7 @@
 import { AppError, bytesToHex, isItemHash64, type ShortKey, type SyncKey, syncKeyOf } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { fieldsOfRow, type KeyColumns, type Move } from '../../intake/pipeline/statement.ts';
+import { MESSAGES } from '../../state/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
 import { SetIndex } from './set-index.ts';
 
@@ -9,6 +10,15 @@ const LOAD_ROWS = 20_000;
 const HASH_BYTES = 32;
 /** Changes that are kept while the keys are read; with more of them the reading begins again. */
 const EARLY_MOVES_MAX = 500_000;
+
+async function countMessages(db: Kysely<Schema>): Promise<number> {
+  const row = await db
+    .selectFrom('digests')
+    .select('count')
+    .where('name', '=', MESSAGES)
+    .executeTakeFirstOrThrow();
+  return row.count;
+}
 
 async function* readKeys(db: Kysely<Schema>): AsyncGenerator<KeyColumns[]> {
   let after = '';
@@ -30,6 +40,8 @@ export class NodeSet {
   /** What becomes durable while the keys are being read; undefined while they are not. */
   #early: Move[] | undefined;
   #isReady = false;
+  /** As of when the reading began. */
+  #counted = 0;
   readonly #earlyMax: number;
 
   constructor({ earlyMovesMax = EARLY_MOVES_MAX } = {}) {
@@ -39,6 +51,11 @@ export class NodeSet {
   /** Whether it knows all messages. */
   get isReady(): boolean {
     return this.#isReady;
+  }
+
+  /** How many messages the node keeps, also while their keys are being read: peers choose by it how they ask. */
+  get size(): number {
+    return this.#isReady ? this.#index.size : this.#counted;
   }
 
   get index(): SetIndex {
@@ -54,6 +71,7 @@ export class NodeSet {
     this.#isReady = false;
     this.#early = early;
     try {
+      this.#counted = await countMessages(db);
       const keys: SyncKey[] = [];
       for await (const rows of readKeys(db)) {
         for (const row of rows) {

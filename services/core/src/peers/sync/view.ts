@@ -105,7 +105,7 @@ function decideState(facts: SyncFacts): SyncState {
 export function describeSync(facts: SyncFacts): SyncView {
   const { set, peers, nodeId, clock } = facts;
   const { state, offsetMs, clocks } = clock.comparison;
-  const messages = set.index.size;
+  const messages = set.size;
   const most = Math.max(0, ...peers.map((peer) => peer.messages ?? 0));
   return {
     node_id: nodeId,
