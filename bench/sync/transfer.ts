@@ -11,6 +11,7 @@ import { startTcpTestServer } from '../../packages/database/src/testing/tcp-serv
 import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/build-addon.ts';
 import { type PrepareBatches, VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
 import { createHttpLink } from '../../services/core/src/peers/sync/link.ts';
+import type { SyncView } from '../../services/core/src/peers/sync/view.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { MIGRATIONS } from '../../services/core/src/testing/core.ts';
 import { startNode } from '../../services/core/src/testing/node.ts';
@@ -21,7 +22,7 @@ import { readProcessorSeconds } from '../measure/processor-time.ts';
 import { ingest } from '../messages/intake.ts';
 
 const log = createLogger('bench', 'error');
-const POLL_MS = 20;
+const POLL_MS = 50;
 const COMPILE_MS = 120_000;
 const SETTINGS = {
   SKERRY_CORE_GOSSIP: 'no',
@@ -114,6 +115,12 @@ async function hasDump(server: Pick<Database<Schema>, 'pool'>): Promise<boolean>
   return Number(/ (\d+)/.exec(text)?.[1] ?? 0) >= major;
 }
 
+/** A node that starts counts its messages before it answers peers. */
+async function untilCounted(url: string): Promise<void> {
+  const readState = async () => ((await (await fetch(`${url}/api/v0/sync/status`)).json()) as SyncView).state;
+  while ((await readState()) === 'syncing') await new Promise((done) => setTimeout(done, POLL_MS));
+}
+
 /** An empty node takes everything from a full one, each a process of its own. */
 async function sync(
   full: TestDatabase<Schema>,
@@ -124,6 +131,7 @@ async function sync(
 ): Promise<Spent & { readySeconds: number }> {
   const settings = { ...SETTINGS, SKERRY_CORE_CACHE_DIR: addonIn(directory) };
   const source = await startNode(join(directory, 'full'), full.url, settings);
+  await untilCounted(source.url);
   const startMs = performance.now();
   const peers = { SKERRY_CORE_PEERS: source.url };
   const joined = await startNode(join(directory, 'empty'), empty.url, { ...settings, ...peers });
