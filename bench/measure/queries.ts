@@ -82,10 +82,16 @@ interface Plan {
   Plans?: Plan[];
 }
 
-/** Runs a query for its plan: tables of which it reads every row, and the pages that it reads. */
+const pagesOf = (part: Plan) => part['Shared Hit Blocks'] + part['Shared Read Blocks'];
+
+/**
+ * Runs a query for its plan: tables of which it reads every row, and the pages that it reads.
+ * @param fewPages tables of no more are not told
+ */
 export async function explain(
   pool: pg.Pool,
   { sql, parameters }: Query,
+  fewPages = 0,
 ): Promise<{ scanned: string[]; pages: number }> {
   const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
     `explain (analyze, buffers, timing off, format json) ${sql}`,
@@ -93,10 +99,10 @@ export async function explain(
   );
   const { Plan: plan } = rows[0]!['QUERY PLAN'][0];
   const walk = (part: Plan): string[] => [
-    ...(part['Node Type'] === 'Seq Scan' ? [part['Relation Name'] ?? '?'] : []),
+    ...(part['Node Type'] === 'Seq Scan' && pagesOf(part) > fewPages ? [part['Relation Name'] ?? '?'] : []),
     ...(part.Plans ?? []).flatMap(walk),
   ];
-  return { scanned: walk(plan), pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] };
+  return { scanned: walk(plan), pages: pagesOf(plan) };
 }
 
 /** What is asked of the database while `body` runs, statements of transactions aside. */

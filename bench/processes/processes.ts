@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTestDatabase, startTestServer } from '@skerry/database/testing';
+import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { createBodies } from '../data-set/signed-bodies.ts';
+import { DURABLE, startDurableServer } from '../measure/durable-server.ts';
 import { type Figures, quantile, tell } from '../measure/figures.ts';
 import { benchCommits } from './commits.ts';
 import { postAll, readWhile, spend } from './load.ts';
@@ -26,11 +27,6 @@ const FIRST_WARM_SECONDS = 12;
 const READ_GOAL_MS = 5;
 const ALL = 'answer,write,deliver,index';
 const REST = 'write,deliver,index';
-/** As a node's own server has them. */
-const DURABLE = {
-  ...{ fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on', autovacuum: 'on' },
-  shared_buffers: '128MB',
-};
 
 interface Subject {
   readonly name: string;
@@ -147,7 +143,7 @@ async function startFilled(
 
 async function benchServing(figures: Figures, directory: string): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const server = stack.use(await startTestServer(log, DURABLE));
+  const server = stack.use(await startDurableServer(log));
   const start = (name: string, roles: readonly string[]) =>
     startFilled(stack, join(directory, name), server.url, roles);
   const one = { name: 'one process', ...(await start('one', [ALL])) };

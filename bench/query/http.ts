@@ -1,20 +1,12 @@
-import { Agent, request } from 'node:http';
-import { join } from 'node:path';
-import { createLogger, listen, readConfig } from '@skerry/kit';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../../packages/database/src/connect.ts';
-import { BOUNDLESS } from '../../packages/database/src/reserve.ts';
-import { startIndexer } from '../../packages/indexer/src/indexer.ts';
-import { NO_NETWORKS } from '../../packages/indexer/src/settings.ts';
-import { createApi } from '../../services/core/src/api/api.ts';
-import { coreConfig } from '../../services/core/src/config.ts';
-import { inlineVerifier } from '../../services/core/src/intake/verify/verifier.ts';
-import { openRooms, routeRoomsOf } from '../../services/core/src/rooms.ts';
-import { createDirectoryBlobStore } from '../../services/core/src/store/files/directory-store.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
+import { startNode } from '../../services/core/src/testing/node.ts';
 import { addressOf, type DataSet, hashOf } from '../data-set/data-set.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
 import type { Figures } from '../measure/figures.ts';
 import { collectGarbage } from '../measure/garbage.ts';
+import { HttpClient } from '../measure/http-client.ts';
 import { Times, timeOf, timeReaders } from '../measure/queries.ts';
 
 const ROUNDS = 30;
@@ -26,39 +18,16 @@ const WRITES_PER_SECOND = 200;
 const WRITERS = 20;
 /** For a single message or aggregate. */
 const GOAL_MS = 5;
+/** Before times are taken: a node that is new compiles what it runs often. */
+const WARM_REQUESTS = 60;
+const COUNTED_POLL_MS = 100;
 
-const agent = new Agent({ keepAlive: true, maxSockets: READERS });
-
-const get = (url: string) =>
-  new Promise<void>((resolve, reject) => {
-    request(url, { agent }, (response) => {
-      response.resume();
-      response.once('end', () =>
-        response.statusCode === 200 ? resolve() : reject(new Error(`${url}: ${response.statusCode}`)),
-      );
-    })
-      .once('error', reject)
-      .end();
-  });
-
-const post = (url: string, body: Buffer) =>
-  new Promise<void>((resolve, reject) => {
-    const headers = { 'content-type': 'application/json' };
-    request(`${url}/messages`, { agent, method: 'POST', headers }, (response) => {
-      response.resume();
-      response.once('end', () =>
-        response.statusCode === 201 || response.statusCode === 200
-          ? resolve()
-          : reject(new Error(`POST: ${response.statusCode}`)),
-      );
-    })
-      .once('error', reject)
-      .end(body);
-  });
+/** Asks the node, at a path below /api/v0. */
+type Ask = (path: string, body?: Buffer) => Promise<Buffer>;
 
 /** Readers, each asking so often in a second, while messages come in by POST; how many of those were answered. */
-async function timeWhileIngesting(url: string, ask: (index: number) => Promise<unknown>) {
-  const seconds = REQUESTS / PER_SECOND;
+async function timeWhileIngesting(ask: Ask, read: (index: number) => Promise<unknown>, requests: number) {
+  const seconds = requests / PER_SECOND;
   const bodies = createBodies(Math.ceil(seconds * WRITES_PER_SECOND), `reading-${Date.now()}`);
   collectGarbage();
   let written = 0;
@@ -67,21 +36,21 @@ async function timeWhileIngesting(url: string, ask: (index: number) => Promise<u
   const write = async (writer: number) => {
     for (let index = writer; index < bodies.length; index += WRITERS) {
       const dueMs = startMs + (index * 1000) / WRITES_PER_SECOND - performance.now();
-      if (dueMs > 0) await new Promise((resolve) => setTimeout(resolve, dueMs));
+      if (dueMs > 0) await delay(dueMs);
       if (!isReading) return;
-      await post(url, bodies[index]!);
+      await ask('/messages', bodies[index]!);
       written++;
     }
   };
   const writing = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
-  const times = await timeReaders(READERS, REQUESTS, ask, PER_SECOND);
+  const times = await timeReaders(READERS, requests, read, PER_SECOND);
   const tookMs = performance.now() - startMs;
   isReading = false;
   await writing;
   return { times, writesPerSecond: (written / tookMs) * 1000 };
 }
 
-async function timePaths(figures: Figures, url: string, set: DataSet): Promise<void> {
+async function timePaths(figures: Figures, ask: Ask, set: DataSet): Promise<void> {
   const owner = addressOf(set.dice, 0);
   const paths = [
     '/messages',
@@ -97,7 +66,7 @@ async function timePaths(figures: Figures, url: string, set: DataSet): Promise<v
   figures.group('lists over HTTP');
   for (const path of paths) {
     const times = new Times();
-    for (let round = 0; round < ROUNDS; round++) times.add(await timeOf(() => get(url + path)));
+    for (let round = 0; round < ROUNDS; round++) times.add(await timeOf(() => ask(path)));
     // Without the owner, which differs from data set to data set.
     figures.addTimes(path.replace(owner, 'OWNER'), times.all);
   }
@@ -105,64 +74,51 @@ async function timePaths(figures: Figures, url: string, set: DataSet): Promise<v
 
 async function timeLookUps(
   figures: Figures,
-  url: string,
+  ask: Ask,
   set: DataSet,
   pool: Database<Schema>['pool'],
 ): Promise<void> {
   const { rows } = await pool.query<{ owner: string; key: string }>(
     'select owner, key from aggregates limit 5000',
   );
-  const asks = {
-    'a message by hash': (index: number) =>
-      get(`${url}/messages/${hashOf(set.dice, (index * 7_919) % set.count)}`),
+  const reads = {
+    'a message by hash': (index: number) => ask(`/messages/${hashOf(set.dice, (index * 7_919) % set.count)}`),
     'an aggregate by key': (index: number) => {
       const { owner, key } = rows[index % rows.length]!;
-      return get(`${url}/aggregates/${owner}/${encodeURIComponent(key)}`);
+      return ask(`/aggregates/${owner}/${encodeURIComponent(key)}`);
     },
   };
   figures.group(
     `over HTTP, ${READERS} readers, ${PER_SECOND} requests a second each, while messages come in`,
   );
-  for (const [name, ask] of Object.entries(asks)) {
-    const { times, writesPerSecond } = await timeWhileIngesting(url, ask);
+  for (const [name, read] of Object.entries(reads)) {
+    await timeWhileIngesting(ask, read, WARM_REQUESTS);
+    const { times, writesPerSecond } = await timeWhileIngesting(ask, read, REQUESTS);
     figures.addTimes(name, times.all, { goal: { of: 'p99', most: GOAL_MS } });
     figures.add(`${name}: messages taken meanwhile`, '/s', writesPerSecond);
   }
 }
 
-/** A part of the above through the whole node: routing, checks, JSON. */
+/** A node that starts reads the keys of all messages beside what it is asked. */
+async function untilCounted(ask: Ask): Promise<void> {
+  const readState = async () => (JSON.parse(String(await ask('/sync/status'))) as { state: string }).state;
+  while ((await readState()) === 'syncing') await delay(COUNTED_POLL_MS);
+}
+
+/** A part of the above through the whole node, a process of its own: routing, checks, JSON. */
 export async function benchHttp(
   figures: Figures,
-  database: Database<Schema>,
+  { pool, databaseUrl }: Pick<Database<Schema>, 'pool'> & { readonly databaseUrl: string },
   set: DataSet,
   directory: string,
 ): Promise<void> {
-  const log = createLogger('bench', 'error');
-  const stop = new AbortController();
-  await using indexer = await startIndexer({ pool: database.pool, settings: NO_NETWORKS, log });
-  const config = {
-    ...readConfig(coreConfig, {}),
-    dataDir: directory,
-    schedulers: [],
-    scoringPublishers: [],
-    knownCoreNodes: [],
-  };
-  const rooms = await openRooms(config, {
-    ...{ indexer, database, log },
-    blobs: await createDirectoryBlobStore(join(directory, 'files')),
-    verifier: inlineVerifier,
-    reserve: BOUNDLESS,
-    links: [],
-    now: Date.now,
-    signal: stop.signal,
-    isProcess: false,
-  });
-  const api = await createApi(routeRoomsOf(rooms, { addresses: () => [] }), log);
-  const url = `${await listen(api, '127.0.0.1', 0)}/api/v0`;
-  await timePaths(figures, url, set);
-  await timeLookUps(figures, url, set, database.pool);
-  agent.destroy();
-  stop.abort();
-  await api.close();
-  await rooms.pipeline.close();
+  await using stack = new AsyncDisposableStack();
+  const settings = { SKERRY_CORE_RATE_LIMITS: 'no', SKERRY_CORE_GOSSIP: 'no' };
+  const node = await startNode(directory, databaseUrl, settings);
+  stack.defer(() => node.end('SIGTERM'));
+  const client = stack.use(new HttpClient(node.url));
+  const ask: Ask = (path, body) => client.ask(`/api/v0${path}`, body ? { method: 'POST', body } : undefined);
+  await untilCounted(ask);
+  await timePaths(figures, ask, set);
+  await timeLookUps(figures, ask, set, pool);
 }

@@ -12,6 +12,7 @@ import type { Schema } from '../../services/core/src/store/schema.ts';
 import { type DataSet, hashOf } from '../data-set/data-set.ts';
 import { createDice } from '../data-set/dice.ts';
 import { loadDataSet, measureTables } from '../data-set/load.ts';
+import { startDurableServer } from '../measure/durable-server.ts';
 import { type Figures, tell } from '../measure/figures.ts';
 import type { Query } from '../measure/queries.ts';
 import { type Bench, benchLists, benchOthers, benchReaders, benchThree } from './cases.ts';
@@ -67,11 +68,11 @@ export async function benchQuery(figures: Figures, args: readonly string[]): Pro
   const log = createLogger('bench', 'error');
   const directory = await mkdtemp(join(tmpdir(), 'skerry-bench-'));
   try {
-    await using database = await openDatabase<Schema>({
-      databaseUrl: values['database-url'],
-      dataDir: join(directory, 'postgres'),
-      log,
-    });
+    await using stack = new AsyncDisposableStack();
+    const databaseUrl = values['database-url'] ?? stack.use(await startDurableServer(log)).url;
+    const database = stack.use(
+      await openDatabase<Schema>({ databaseUrl, dataDir: join(directory, 'postgres'), log }),
+    );
     await migrate({ pool: database.pool, directory: MIGRATIONS, log });
     const { rows } = await database.pool.query<{ version: string }>('select version() as version');
     tell(rows[0]!.version.split(',')[0]!);
@@ -89,7 +90,7 @@ export async function benchQuery(figures: Figures, args: readonly string[]): Pro
     await benchLists(bench);
     await benchOthers(bench);
     await benchReaders(bench);
-    await benchHttp(figures, database, set, directory);
+    await benchHttp(figures, { pool: database.pool, databaseUrl }, set, directory);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
