@@ -1,7 +1,6 @@
 // The same without synchronous replication: a standby that lacks what was acknowledged becomes the primary. Run by ../failover.ts in
 // namespaces of its own: asynchronous.ts DIRECTORY SECONDS
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '@skerry/kit/testing/until';
 import type { Cluster } from './cluster.ts';
 import { Cores } from './cores.ts';
@@ -9,13 +8,13 @@ import { Ledger, startWriters } from './load.ts';
 import { readLosses } from './losses.ts';
 import { ANSWERING, openNode } from './node.ts';
 import type { Name } from './page.ts';
-import { findMissing } from './rows.ts';
+import { findMissing, readLogEnd } from './rows.ts';
 import { say } from './say.ts';
 import { playOn } from './scenario.ts';
 
 const PEER_PORT = 4_140;
-/** How far the standbys lag behind when the primary goes. */
-const LAG_MS = 2_000;
+/** How far the standbys lag behind when the primary goes: by more than a megabyte (maximum_lag_on_failover) Patroni promotes none. */
+const LAG_KIB = 256;
 /** After this every process has left a primary that was replaced. */
 const LEAVING_MS = 15_000;
 const LOOK_MS = 250;
@@ -30,10 +29,12 @@ const readDigest = async (url: string) =>
 /** Ways in which acknowledged messages get lost. Each resolves when the primary is to be replaced. */
 const WAYS = [
   {
-    name: `the primary is killed while the standbys are ${LAG_MS} ms behind`,
+    name: `the primary is killed while the standbys are ${LAG_KIB} KiB behind`,
     play: async (cluster: Cluster, name: Name) => {
       cluster.signal(cluster.walSenders(name), 'SIGSTOP');
-      await delay(LAG_MS);
+      const from = await readLogEnd(name);
+      const isFar = (end: number) => end - from > LAG_KIB * 1024;
+      await until('the standbys are behind', () => readLogEnd(name), isFar, { everyMs: LOOK_MS });
       await cluster.killServer(name);
     },
   },

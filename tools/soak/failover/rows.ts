@@ -33,3 +33,13 @@ export async function findMissing(hashes: readonly string[], name?: Name): Promi
   );
   return rows.map(({ hash }) => hash);
 }
+
+/** Where a primary's log of writes ends, in bytes since its beginning. */
+export async function readLogEnd(name: Name): Promise<number> {
+  const [row] = await ask<{ bytes: string }>(
+    "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::text as bytes",
+    [],
+    name,
+  );
+  return Number(row!.bytes);
+}
