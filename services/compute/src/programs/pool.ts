@@ -3,6 +3,7 @@ import { chooseToEnd, chooseToRefuse, type Held, orderWaiters, RecentUse } from 
 import { PROGRAM_LIMITS } from './limits.ts';
 import { heldBy, type Order, type Place, type PoolOptions, type Start, type Waiter } from './places.ts';
 import { Sandbox, type SandboxResult } from './sandbox/sandbox.ts';
+import type { Attached } from './volumes/volumes.ts';
 
 const SANDBOXES_MAX = 256;
 const SPARE_DELAY_MS = 200;
@@ -200,8 +201,16 @@ export class Pool implements AsyncDisposable {
   async #start(place: Place, attach?: Order['attach']): Promise<void> {
     const { kits, groups, filterPath, uidBase } = this.#options;
     const kit = kits.get(place.runtime)!;
-    place.attached = await attach?.();
-    const { mounts, uid = uidBase + place.slot } = place.attached ?? {};
+    const attached = await attach?.();
+    // Files are fetched for it, so that it may have ended since: nobody would end what is started now.
+    if (place.state === 'ending') {
+      await this.#detach(attached);
+      throw this.#isClosed
+        ? new AppError('SHUTTING_DOWN', 'the node is shutting down')
+        : new AppError('PROGRAM_CRASHED', 'the sandbox was stopped before it started');
+    }
+    place.attached = attached;
+    const { mounts, uid = uidBase + place.slot } = attached ?? {};
     const group = groups.create(`${place.slot}-${++this.#made}`, {
       memoryBytes: place.reservedMib * 1024 * 1024,
       tasks: PROGRAM_LIMITS.tasks,
@@ -237,12 +246,16 @@ export class Pool implements AsyncDisposable {
     if (place.state === 'ending') return;
     place.state = 'ending';
     await place.sandbox?.destroy();
-    await place.attached?.detach().catch((error: unknown) => {
-      this.#options.log.warn({ err: error }, 'volumes of a program could not be let go');
-    });
+    await this.#detach(place.attached);
     this.#places.delete(place);
     this.#freeSlots.push(place.slot);
     this.#grant();
+  }
+
+  async #detach(attached: Attached | undefined): Promise<void> {
+    await attached?.detach().catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'volumes of a program could not be let go');
+    });
   }
 
   async #wait(order: Order): Promise<Place> {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { CoreClient } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
-import { AppError } from '@skerry/protocol';
+import { AppError, sha256Hex } from '@skerry/protocol';
 import { TestPrograms } from '../testing/setup.ts';
 
 /** Programs that are kept running, in real sandboxes. */
@@ -14,9 +15,9 @@ before(async () => {
 after(() => room[Symbol.asyncDispose]());
 
 /** @returns what ends it */
-function keep(hash: string) {
+function keep(hash: string, { programs } = room) {
   const stopping = new AbortController();
-  const ended = room.programs.keep(hash, stopping.signal).then(
+  const ended = programs.keep(hash, stopping.signal).then(
     () => 'ended',
     (error: unknown) => (error instanceof AppError ? error.code : String(error)),
   );
@@ -80,4 +81,33 @@ test('what is kept leaves room for calls, and makes none', async () => {
   assert.equal((await room.run(kept)).start, 'warm');
   stop();
   await ended;
+});
+
+test('one that is stopped while its volumes are fetched is not started', async () => {
+  const [asked, given] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()];
+  const core = {
+    getFile() {
+      asked.resolve();
+      return given.promise;
+    },
+  };
+  await using own = await TestPrograms.open({
+    core: core as unknown as CoreClient,
+    volumesGib: 4,
+    spares: 0,
+  });
+  await own.programs.volumes.clear();
+  const file = 'a file';
+  const volumes = [{ kind: 'file', mount: '/opt/given', file: sha256Hex(file) }] as const;
+  const hash = own.add('python3', 'print("here", flush=True)\nwhile True: pass', { volumes });
+  const { stop, ended } = keep(hash, own);
+  await asked.promise;
+  stop();
+  given.resolve(new Response(file));
+  let outcome = '';
+  void ended.then((how) => {
+    outcome = how;
+  });
+  const seen = async () => outcome || (await own.programs.listLog(hash)).map(({ text }) => text).join();
+  assert.equal(await until('it ends, or speaks', seen), 'PROGRAM_CRASHED');
 });
