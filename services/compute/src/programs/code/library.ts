@@ -27,6 +27,8 @@ export const keyOf = ({ hash, codeRef, volumes }: Pick<LoadedProgram, 'hash' | '
 
 interface Entry {
   readonly loaded: Promise<LoadedProgram>;
+  /** What its code takes; 0 until it is there. */
+  codeBytes: number;
   checkedAtMs: number;
   isChecking: boolean;
 }
@@ -37,10 +39,13 @@ export interface LibraryOptions {
   readonly runtimes: RuntimeTable;
   /** Told of a program that may not be run any more, or that has a newer version. */
   readonly onGone: (key: string) => void;
+  /** What the code of all programs that are held may take; as CODE_BYTES_MAX by default. */
+  readonly codeBytesMax?: number;
 }
 
-/** Programs held in memory. */
+/** Programs held in memory, and their code. What is let go of is read from the disk again. */
 const PROGRAMS_MAX = 256;
+const CODE_BYTES_MAX = 256 * 1024 * 1024;
 /** After this time a call asks the core node again, beside being answered, whether the program is still in force. */
 const CHECK_AFTER_MS = 15_000;
 
@@ -62,6 +67,7 @@ export class Library {
   add(loaded: LoadedProgram): void {
     this.#entries.set(loaded.hash, {
       loaded: Promise.resolve(loaded),
+      codeBytes: 0,
       checkedAtMs: Infinity,
       isChecking: false,
     });
@@ -85,11 +91,17 @@ export class Library {
   /** @param log of the version before */
   #load(hash: string, log = new LogTail()): Entry {
     const loaded = this.#read(hash, log);
-    const entry = { loaded, checkedAtMs: Date.now(), isChecking: false };
-    // A failure is told to those who wait for it, and tried again by the next one.
-    loaded.catch(() => {
-      if (this.#entries.get(hash) === entry) this.#entries.delete(hash);
-    });
+    const entry: Entry = { loaded, codeBytes: 0, checkedAtMs: Date.now(), isChecking: false };
+    loaded.then(
+      ({ code }) => {
+        entry.codeBytes = code.bytes.length;
+        this.#dropLargest(hash);
+      },
+      // A failure is told to those who wait for it, and tried again by the next one.
+      () => {
+        if (this.#entries.get(hash) === entry) this.#entries.delete(hash);
+      },
+    );
     return entry;
   }
 
@@ -97,6 +109,21 @@ export class Library {
     for (const [hash, { checkedAtMs }] of this.#entries) {
       if (this.#entries.size <= PROGRAMS_MAX) return;
       if (checkedAtMs !== Infinity) this.#entries.delete(hash);
+    }
+  }
+
+  /** Lets go of the largest until all code has room: whoever brings much takes no memory from those who bring little. */
+  #dropLargest(except: string): void {
+    let bytes = 0;
+    for (const { codeBytes } of this.#entries.values()) bytes += codeBytes;
+    const { codeBytesMax = CODE_BYTES_MAX } = this.#options;
+    const others = [...this.#entries].filter(([hash]) => hash !== except);
+    for (const [hash, { codeBytes }] of others.sort(
+      ([, one], [, other]) => other.codeBytes - one.codeBytes,
+    )) {
+      if (bytes <= codeBytesMax) return;
+      this.#entries.delete(hash);
+      bytes -= codeBytes;
     }
   }
 
