@@ -86,6 +86,10 @@ export class Pool implements AsyncDisposable {
       .length;
   }
 
+  isKept(key: string): boolean {
+    return this.#keptOf(key) !== undefined;
+  }
+
   get spares(): number {
     return [...this.#places].filter(({ key, state }) => key === null && state === 'idle').length;
   }

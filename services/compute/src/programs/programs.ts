@@ -119,10 +119,11 @@ export class Programs implements AsyncDisposable {
    * Calls a program and waits for its answer.
    *
    * @param client who calls: callers share the node out among themselves
+   * @param ending ends the call with its reason, an AppError
    * @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, PROGRAM_UNSUPPORTED, NO_RUNNER, OVERLOADED,
    *   PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE
    */
-  async run(hash: string, call: SandboxCall, client: string): Promise<ProgramAnswer> {
+  async run(hash: string, call: SandboxCall, client: string, ending?: AbortSignal): Promise<ProgramAnswer> {
     const program = await this.library.get(hash);
     const timeoutMs = program.program.timeoutSeconds * 1000;
     const runId = randomUUID();
@@ -135,7 +136,10 @@ export class Programs implements AsyncDisposable {
         if (program.owner !== '')
           this.#options.onRun({ run_id: runId, program_hash: hash, ...times, outcome, status, reason });
       };
+      const end = () => sandbox.end(ending?.reason as AppError);
+      ending?.addEventListener('abort', end, { once: true });
       try {
+        ending?.throwIfAborted();
         const result = await sandbox.call(call, timeoutMs);
         if (result.kind === 'answer') tell('answered', result.status, null);
         else tell('failed', 500, { code: 'PROGRAM_FAILED', message: lastLineOf(result.traceback) });
@@ -146,8 +150,16 @@ export class Programs implements AsyncDisposable {
           tell(outcome, error.httpStatus, { code: error.code, message: error.message });
         }
         throw error;
+      } finally {
+        ending?.removeEventListener('abort', end);
       }
     });
+  }
+
+  /** Whether a program is kept running: calls of it take no sandbox from others. */
+  async isKept(hash: string): Promise<boolean> {
+    const program = await this.library.find(hash);
+    return program !== undefined && this.#pool.isKept(keyOf(program));
   }
 
   /**

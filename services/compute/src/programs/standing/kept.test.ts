@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import type { CoreClient } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
-import { TestPrograms } from '../testing/setup.ts';
+import { callOf, TestPrograms } from '../testing/setup.ts';
 
 /** Programs that are kept running, in real sandboxes. */
 
@@ -110,4 +110,16 @@ test('one that is stopped while its volumes are fetched is not started', async (
   });
   const seen = async () => outcome || (await own.programs.listLog(hash)).map(({ text }) => text).join();
   assert.equal(await until('it ends, or speaks', seen), 'PROGRAM_CRASHED');
+});
+
+test('a call that is ended by whoever made it ends with the reason', async () => {
+  const ending = new AbortController();
+  const hash = room.add(
+    'nodejs',
+    'export default () => { console.log("here"); return new Promise(() => {}); }',
+  );
+  const call = room.programs.run(hash, callOf(), 'test', ending.signal);
+  await until('it runs', async () => (await room.programs.listLog(hash)).length > 0);
+  ending.abort(new AppError('PROGRAM_TIMED_OUT', 'others are waiting'));
+  await assert.rejects(call, { code: 'PROGRAM_TIMED_OUT', message: 'others are waiting' });
 });

@@ -39,7 +39,18 @@ export function parseQueueState(value: unknown): QueueState {
 
 export const EMPTY: QueueState = { cursor: null, waiting: [] };
 
-/** With one more message, each once for a program; undefined where too many wait. Pure. */
+/** Where all have no room: the newest message of the program that has most, if that is more than this one will have. */
+function findGreedy(waiting: readonly Waiting[], own: number): Waiting | undefined {
+  const counts = new Map<string, number>();
+  for (const { program } of waiting) counts.set(program, (counts.get(program) ?? 0) + 1);
+  const [greedy, most] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
+  return most > own + 1 ? waiting.findLast(({ program }) => program === greedy) : undefined;
+}
+
+/**
+ * With one more message, each once for a program; undefined where too many wait. Of all that wait, none of a program with few
+ * is left out for one with many. Pure.
+ */
 export function add(
   { cursor, waiting }: QueueState,
   program: string,
@@ -47,8 +58,11 @@ export function add(
 ): QueueState | undefined {
   if (waiting.some((one) => one.program === program && one.message === message)) return { cursor, waiting };
   const own = waiting.filter((one) => one.program === program).length;
-  if (own >= PROGRAM_LIMITS.messagesPerProgram || waiting.length >= PROGRAM_LIMITS.messages) return undefined;
-  return { cursor, waiting: [...waiting, { program, message, failures: 0, dueAtMs: 0 }] };
+  if (own >= PROGRAM_LIMITS.messagesPerProgram) return undefined;
+  const added = { program, message, failures: 0, dueAtMs: 0 };
+  if (waiting.length < PROGRAM_LIMITS.messages) return { cursor, waiting: [...waiting, added] };
+  const greedy = findGreedy(waiting, own);
+  return greedy && { cursor, waiting: [...waiting.filter((one) => one !== greedy), added] };
 }
 
 const isOther = (done: Waiting) => (one: Waiting) =>
@@ -77,9 +91,14 @@ export const keepOnly = ({ cursor, waiting }: QueueState, programs: ReadonlySet<
 
 const MINUTE_MS = 60_000;
 
-/** Counts calls of the last minute. */
+/** Programs whose last call is remembered; beyond it the one that was called longest ago is forgotten. */
+const CALLED_MAX = 10_000;
+
+/** Counts calls of the last minute, and knows who was called last. */
 export class CallRate {
   readonly #calls = new Map<string, number[]>();
+  /** In the order of their last calls. */
+  readonly #last = new Map<string, number>();
 
   mayCall(program: string, nowMs: number): boolean {
     const recent = (this.#calls.get(program) ?? []).filter((atMs) => atMs > nowMs - MINUTE_MS);
@@ -90,10 +109,21 @@ export class CallRate {
 
   note(program: string, nowMs: number): void {
     this.#calls.set(program, [...(this.#calls.get(program) ?? []), nowMs]);
+    this.#last.delete(program);
+    this.#last.set(program, nowMs);
+    if (this.#last.size > CALLED_MAX) this.#last.delete(this.#last.keys().next().value!);
+  }
+
+  /** When it was called last; 0 where it was not. */
+  lastOf(program: string): number {
+    return this.#last.get(program) ?? 0;
   }
 }
 
-/** What can be called now: of each program its oldest message, one at a time. Pure but for the rate. */
+/**
+ * What can be called now: of each program its oldest message, one at a time; those programs first that were not called longest.
+ * Pure but for the rate.
+ */
 export function listDue(
   { waiting }: QueueState,
   busy: ReadonlySet<string>,
@@ -101,9 +131,10 @@ export function listDue(
   nowMs: number,
 ): Waiting[] {
   const seen = new Set(busy);
-  return waiting.filter((one) => {
+  const due = waiting.filter((one) => {
     if (seen.has(one.program)) return false;
     seen.add(one.program);
     return one.dueAtMs <= nowMs && rate.mayCall(one.program, nowMs);
   });
+  return due.sort((one, other) => rate.lastOf(one.program) - rate.lastOf(other.program));
 }

@@ -62,6 +62,21 @@ describe('messages that wait', () => {
     assert.equal(keepOnly(add(full, 'q', 'new')!, new Set(['q'])).waiting.length, 1);
   });
 
+  test('where all have no room, the program that has most gives way', () => {
+    let state = fill(PROGRAM_LIMITS.messagesPerProgram);
+    for (let index = 0; state.waiting.length < PROGRAM_LIMITS.messages; index++)
+      state = add(state, `q${index % 40}`, String(index))!;
+    const countOf = (program: string) => state.waiting.filter((one) => one.program === program).length;
+    for (let count = 1; count <= 3; count++) {
+      state = add(state, 'r', String(count))!;
+      assert.equal(countOf('r'), count);
+      assert.equal(countOf('p'), PROGRAM_LIMITS.messagesPerProgram - count);
+      assert.equal(state.waiting.length, PROGRAM_LIMITS.messages);
+    }
+    assert.equal(state.waiting[0]!.message, '0', 'its oldest ones are kept');
+    assert.equal(add(state, 'p', 'new'), undefined, 'it takes no room from others');
+  });
+
   test('of a program one at a time, the oldest first; a failure waits longer each time and ends', () => {
     let state = add(fill(2), 'q', '0')!;
     const due = (nowMs: number, busy: string[] = []) =>
@@ -81,6 +96,17 @@ describe('messages that wait', () => {
     assert.ok(rests.every((rest, index) => index === 0 || rest === 2 * rests[index - 1]!));
     assert.deepEqual(due(0), ['p1', 'q0']);
     assert.equal(remove(state, state.waiting[0]!).waiting.length, 1);
+  });
+
+  test('a program that was called comes after those that were not', () => {
+    const rate = new CallRate();
+    const state = add(fill(2), 'q', '0')!;
+    const order = () => listDue(state, new Set(), rate, 1_000_000).map(({ program }) => program);
+    assert.deepEqual(order(), ['p', 'q']);
+    rate.note('p', 1);
+    assert.deepEqual(order(), ['q', 'p']);
+    rate.note('q', 2);
+    assert.deepEqual(order(), ['p', 'q']);
   });
 
   test('calls of a program are counted by the minute, so that no loop grows', () => {

@@ -32,11 +32,21 @@ const GONE = ['PROGRAM_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'PROGRAM_UNSUPPORTED'];
 
 export interface TriggersOptions {
   readonly core: Pick<CoreClient, 'events'> & Parameters<typeof findMessage>[0];
-  readonly programs: Pick<Programs, 'run'>;
+  readonly programs: Pick<Programs, 'run' | 'isKept'>;
   /** Where what waits survives a restart. */
   readonly directory: string;
+  /** How long a call may go on while other programs wait; as PROGRAM_LIMITS has it by default. */
+  readonly contendedMs?: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
+}
+
+/** A call that is under way. */
+interface Running {
+  readonly sinceMs: number;
+  readonly ending: AbortController;
+  /** It takes no place from other programs. */
+  isKept: boolean;
 }
 
 /** A message as a program is called with it, in the form that deployed nodes show. */
@@ -60,7 +70,8 @@ export class Triggers {
   readonly #options: TriggersOptions;
   readonly #path: string;
   readonly #rate = new CallRate();
-  readonly #busy = new Set<string>();
+  /** By program, in the order in which they began. */
+  readonly #running = new Map<string, Running>();
   #filters: ReadonlyMap<string, readonly MessageFilter[]> = new Map();
   #state: QueueState;
   #saved: QueueState;
@@ -153,31 +164,47 @@ export class Triggers {
   }
 
   #add(program: string, message: string): void {
+    const { waiting } = this.#state;
     const state = add(this.#state, program, message);
     if (state) this.#state = state;
-    else if (++this.#left === 1 || this.#left % PROGRAM_LIMITS.messages === 0)
+    // It waited before, or there was room for it.
+    if (state && (state.waiting === waiting || state.waiting.length > waiting.length)) return;
+    if (++this.#left === 1 || this.#left % PROGRAM_LIMITS.messages === 0)
       this.#options.log.warn(
         { program, left: this.#left },
-        'too many messages wait for a program; newer ones are left out',
+        'too many messages wait for programs; some of the newer ones are left out',
       );
   }
 
   async #serve(): Promise<void> {
     const { signal } = this.#options;
     while (await pause(LOOK_MS, signal)) {
-      const free = PROGRAM_LIMITS.messageCalls - this.#busy.size;
-      const due = listDue(this.#state, this.#busy, this.#rate, Date.now());
-      for (const one of due.slice(0, free)) void this.#call(one);
+      const due = listDue(this.#state, new Set(this.#running.keys()), this.#rate, Date.now());
+      const taken = [...this.#running.values()].filter(({ isKept }) => !isKept).length;
+      const free = PROGRAM_LIMITS.messageCalls - taken;
+      for (const one of due.slice(0, Math.max(0, free))) void this.#call(one);
+      if (due.length > free) this.#endLongest();
       await this.#save();
     }
   }
 
+  /** Others wait for their turn. */
+  #endLongest(): void {
+    const { contendedMs = PROGRAM_LIMITS.contendedMs } = this.#options;
+    const [longest] = [...this.#running.values()].filter(({ isKept }) => !isKept);
+    if (!longest || performance.now() - longest.sinceMs < contendedMs) return;
+    const why = `other programs are waiting: a call by a message is limited to ${contendedMs / 1000} s`;
+    longest.ending.abort(new AppError('PROGRAM_TIMED_OUT', why));
+  }
+
   async #call(one: Waiting): Promise<void> {
-    const { log } = this.#options;
-    this.#busy.add(one.program);
+    const { log, programs } = this.#options;
+    const running: Running = { sinceMs: performance.now(), ending: new AbortController(), isKept: false };
+    this.#running.set(one.program, running);
     this.#rate.note(one.program, Date.now());
     try {
-      const isDone = await this.#hand(one);
+      running.isKept = await programs.isKept(one.program);
+      const isDone = await this.#hand(one, running.ending.signal);
       this.#state = isDone ? remove(this.#state, one) : postpone(this.#state, one, Date.now());
     } catch (error) {
       const isGone = error instanceof AppError && GONE.includes(error.code);
@@ -190,15 +217,15 @@ export class Triggers {
       this.#state = isGone ? remove(this.#state, one) : postpone(this.#state, one, Date.now());
     } finally {
       await this.#save();
-      this.#busy.delete(one.program);
+      this.#running.delete(one.program);
     }
   }
 
   /** Whether nothing is left to be done. */
-  async #hand({ program, message: hash }: Waiting): Promise<boolean> {
+  async #hand({ program, message: hash }: Waiting, ending: AbortSignal): Promise<boolean> {
     const answer = await findMessage(this.#options.core, hash);
     if (!answer?.message || answer.status !== 'processed') return true;
-    const { result } = await this.#options.programs.run(program, callOf(answer.message), CALLER);
+    const { result } = await this.#options.programs.run(program, callOf(answer.message), CALLER, ending);
     return result.kind === 'answer' && result.status < 500;
   }
 

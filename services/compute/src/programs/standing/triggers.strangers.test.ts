@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import { inDirectory } from '../../testing/directory.ts';
+import { PROGRAM_LIMITS } from '../limits.ts';
+import { Triggers, type TriggersOptions } from './triggers.ts';
+
+const FILTERS = [{ channel: 'news' }];
+const HASH = 'a'.repeat(64);
+
+/** A core node whose log has one message. */
+const core = {
+  async *events({ signal }: { signal: AbortSignal }) {
+    const data = { item_hash: HASH, type: 'POST', sender: '0x1', channel: 'news', timestamp: 1 };
+    yield { kind: 'message', cursor: '1', data: { ...data, content_type: 'note' } };
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  },
+  getMessage: async () => ({ status: 'processed', message: { channel: 'news' } }),
+};
+
+test('programs that do not end when they are called by a message keep no others from being called', () =>
+  inDirectory(async (directory) => {
+    const ending = new AbortController();
+    const called: string[] = [];
+    const programs = {
+      isKept: async (program: string) => program === 'kept',
+      /** Sleeps until its call is ended. */
+      async run(program: string, _call: unknown, _client: string, ended?: AbortSignal) {
+        called.push(program);
+        await new Promise((resolve) => ended?.addEventListener('abort', resolve, { once: true }));
+        throw ended?.reason;
+      },
+    };
+    const triggers = await Triggers.open({
+      ...{ core, programs, directory, log: createLogger('test', 'silent'), signal: ending.signal },
+      contendedMs: 1,
+    } as unknown as TriggersOptions);
+    const names = [
+      'kept',
+      ...Array.from({ length: 2 * PROGRAM_LIMITS.messageCalls }, (_, index) => `${index}`),
+    ];
+    triggers.set(new Map(names.map((name) => [name, FILTERS] as const)), '0');
+    const working = triggers.work();
+    const count = () => new Set(called).size;
+    await until('each was called', count, (seen) => seen === names.length, { limitMs: 60_000 });
+    const first = called.slice(0, names.length);
+    assert.deepEqual([...new Set(first)], first, 'each of them once before any of them again');
+    assert.equal(
+      called.filter((name) => name === 'kept').length,
+      1,
+      'who has a sandbox to itself is not ended',
+    );
+    ending.abort();
+    await working;
+  }));
