@@ -2,19 +2,41 @@ import { AGGREGATES_API, OwnedAggregatesView } from '@skerry/protocol/api/core/a
 import type { SentQuery } from '@skerry/protocol/api/operation';
 import { AppError, fieldsOf } from '@skerry/protocol/forms';
 import type { Static } from '@skerry/protocol/type';
-import { type CallOptions, call, createAnswerParser } from '../call.ts';
+import { type CallOptions, call, callRaw, createAnswerParser, parseJson } from '../call.ts';
 
 const parseOwned = createAnswerParser(OwnedAggregatesView, 'the answer');
+
+export interface AggregateOptions extends CallOptions {
+  /** What the answer may have: an owner makes an aggregate as large as they like. No limit by default. */
+  readonly bytesMax?: number;
+}
+
+/** The text of an answer. Throws UNEXPECTED_ANSWER where it has more bytes than that. */
+async function readText({ body, url }: Response, bytesMax: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > bytesMax)
+      throw new AppError('UNEXPECTED_ANSWER', `GET ${url} returned more than ${bytesMax} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
 
 async function readOwned(
   coreUrl: string,
   owner: string,
   query: SentQuery<typeof AGGREGATES_API.listOwnedAggregates>,
-  options: CallOptions,
+  { bytesMax, ...options }: AggregateOptions,
 ): Promise<Static<typeof OwnedAggregatesView> | undefined> {
+  const { listOwnedAggregates: operation } = AGGREGATES_API;
   const input = { params: { address: owner }, query };
   try {
-    return parseOwned(await call(coreUrl, AGGREGATES_API.listOwnedAggregates, input, options));
+    if (bytesMax === undefined) return parseOwned(await call(coreUrl, operation, input, options));
+    const answer = await callRaw(coreUrl, operation, input, options);
+    return parseOwned(parseJson(await readText(answer, bytesMax), `GET ${answer.url}`));
   } catch (error) {
     if (error instanceof AppError && error.code === 'AGGREGATE_NOT_FOUND') return undefined;
     throw error;
@@ -29,7 +51,7 @@ export async function readAggregate(
   coreUrl: string,
   owner: string,
   key: string,
-  options: CallOptions = {},
+  options: AggregateOptions = {},
 ): Promise<unknown> {
   return (await readOwned(coreUrl, owner, { keys: key }, options))?.data[key];
 }

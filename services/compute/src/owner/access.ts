@@ -1,7 +1,9 @@
 import { readAggregate } from '@skerry/client';
+import { Slots } from '@skerry/kit';
 import {
   AppError,
   fieldsOf,
+  LIMITS,
   normaliseAddress,
   OWNER_HEADERS,
   type OwnerOperation,
@@ -19,6 +21,11 @@ export interface AccessOptions {
   readonly replays: Replays;
   readonly now: () => number;
 }
+
+/** Owners whose delegates are looked up at a time. */
+const READINGS_MAX = 4;
+/** What one message can say of them. */
+const AUTHORIZATIONS_BYTES_MAX = LIMITS.contentFileBytes;
 
 /** What of a request says who asks, and for what. */
 export interface SignedRequest {
@@ -75,6 +82,7 @@ export function checkBody({ bodySha256 }: OwnerOperation, digest: string): void 
 /** Decides whether somebody may operate an instance or a program: its owner, or whom the owner's aggregate `security` names. */
 export class OwnerAccess {
   readonly #options: AccessOptions;
+  readonly #readings = new Slots(READINGS_MAX);
 
   constructor(options: AccessOptions) {
     this.#options = options;
@@ -125,7 +133,10 @@ export class OwnerAccess {
     await replays.note(normaliseAddress(owner), `${address} ${digest}`, now());
   }
 
+  /** Anybody may ask for an owner's instance, and has this read: it is of bounded size, and a few are read at a time. */
   async #readAuthorizations(owner: string): Promise<unknown> {
-    return fieldsOf(await readAggregate(this.#options.coreUrl, owner, 'security')).authorizations;
+    using _slot = await this.#readings.take();
+    const limit = { bytesMax: AUTHORIZATIONS_BYTES_MAX };
+    return fieldsOf(await readAggregate(this.#options.coreUrl, owner, 'security', limit)).authorizations;
   }
 }
