@@ -106,7 +106,7 @@ function allocationHandlers(
       const found = sources.instances.find(ref);
       if (!found)
         throw new AppError('INSTANCE_NOT_FOUND', 'this node does not have an instance with this id');
-      await sources.instances.apply(await sources.core.getInstance(ref));
+      await sources.instances.look(ref, () => sources.core.getInstance(ref));
       const { owner } = found.record.wanted;
       if (owner !== undefined) sources.domains?.wake(owner);
       return { status: 'updated', vm_hash: ref };
@@ -124,13 +124,12 @@ async function takeAll({ core, instances, nodeId }: AllocationSources, ids: read
   const errors: Record<string, string> = {};
   for (const id of new Set(ids)) {
     try {
-      const view = await core.getInstance(id);
+      const view = await instances.look(id, () => core.getInstance(id));
       if (view.node_id !== nodeId)
         throw new AppError(
           'NOT_PERMITTED',
           'according to the core node, this instance is on another node or on none',
         );
-      await instances.apply(view);
       if (!instances.find(id)) throw new AppError('NO_CAPACITY', instances.refusalOf(id) ?? 'it was refused');
       successful.push(id);
     } catch (error) {

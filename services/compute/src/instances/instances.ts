@@ -49,6 +49,8 @@ export class Instances {
   readonly #running = new Set<Promise<void>>();
   /** Why instances were refused, as the network was told. */
   readonly #refused = new Map<string, string>();
+  /** Askings that are under way, by instance. */
+  readonly #looks = new Map<string, Set<{ isOvertaken: boolean }>>();
   #turn: Promise<void> = Promise.resolve();
   /** Refused for want of room. */
   readonly #waiting = new Map<string, InstanceView>();
@@ -123,10 +125,39 @@ export class Instances {
 
   /** What a core node says of an instance. */
   apply(view: InstanceView): Promise<void> {
-    // One after the other: the same instance told twice at once is one machine.
-    const applied = this.#turn.then(() => this.#apply(view));
-    this.#turn = applied.catch(() => {});
-    return applied;
+    this.#overtake(view.instance_id);
+    return this.#inTurn(() => this.#apply(view));
+  }
+
+  /**
+   * Asks a core node for an instance and goes by what it says, unless more of it was heard meanwhile: anybody may have the
+   * node ask, and an older word must not take the place of a newer one. Throws what `ask` does.
+   */
+  async look(id: string, ask: () => Promise<InstanceView>): Promise<InstanceView> {
+    const look = { isOvertaken: false };
+    const looks = this.#looks.get(id) ?? new Set();
+    this.#looks.set(id, looks.add(look));
+    try {
+      const view = await ask();
+      await this.#inTurn(async () => {
+        if (!look.isOvertaken) await this.#apply(view);
+      });
+      return view;
+    } finally {
+      looks.delete(look);
+      if (looks.size === 0) this.#looks.delete(id);
+    }
+  }
+
+  #overtake(id: string): void {
+    for (const look of this.#looks.get(id) ?? []) look.isOvertaken = true;
+  }
+
+  /** One after the other: the same instance told twice at once is one machine. */
+  #inTurn(body: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(body);
+    this.#turn = done.catch(() => {});
+    return done;
   }
 
   async #apply(view: InstanceView): Promise<void> {
@@ -156,7 +187,8 @@ export class Instances {
     try {
       await this.#admit(view, place);
     } catch (error) {
-      if (!isDiskFull(error)) throw error;
+      if (!isDiskFull(error))
+        this.#deps.log.error({ err: error, instance: view.instance_id }, 'an instance could not be recorded');
       // Nothing is begun that cannot be noted; those who come after it are heard all the same.
       this.#waiting.set(view.instance_id, view);
       this.#refuse(view.instance_id, reasonOf(error));
@@ -196,9 +228,13 @@ export class Instances {
   }
 
   /** The owner forgot the instance: its machine ends, and its disk is released as when another node takes it over. */
-  forget(instanceId: string): void {
-    this.#waiting.delete(instanceId);
-    this.#workers.get(instanceId)?.want('forgotten');
+  forget(instanceId: string): Promise<void> {
+    this.#overtake(instanceId);
+    return this.#inTurn(async () => {
+      this.#waiting.delete(instanceId);
+      this.#refused.delete(instanceId);
+      this.#workers.get(instanceId)?.want('forgotten');
+    });
   }
 
   /** The full list of this node's instances. Says again what a core node has not heard, or has wrong. */
@@ -257,10 +293,16 @@ export class Instances {
   /** There may be room: those who were refused before are tried again, in the order in which they came. */
   #tryWaiting(): void {
     if (this.#deps.signal.aborted) return;
-    const waiting = [...this.#waiting.values()];
+    const waiting = [...this.#waiting.keys()];
     void (async () => {
-      for (const view of waiting) await this.apply(view);
+      for (const id of waiting) await this.#inTurn(() => this.#tryAgain(id));
     })().catch((error) => this.#deps.log.error({ err: error }, 'a waiting instance could not be accepted'));
+  }
+
+  /** By what was heard of it last: it may have moved or been forgotten while those before it were tried. */
+  async #tryAgain(id: string): Promise<void> {
+    const view = this.#waiting.get(id);
+    if (view) await this.#apply(view);
   }
 
   #refuse(id: string, reason: Reason): void {

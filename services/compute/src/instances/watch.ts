@@ -76,7 +76,7 @@ async function syncAll({ core, instances, nodeId, log }: WatchOptions): Promise<
       }
       if (error.code !== 'INSTANCE_NOT_FOUND') throw error;
       if (await wasForgotten(core, record.id)) {
-        instances.forget(record.id);
+        await instances.forget(record.id);
         continue;
       }
       // A core node that lost its memory is no reason to end a machine.
@@ -100,6 +100,6 @@ async function followEvents(
   for await (const event of core.events({ cursor, signal, onUnreadable })) {
     if (event.kind === 'instance') await instances.apply(event.data);
     if (event.kind === 'message' && event.data.type === 'AGGREGATE') onAggregate(event.data.sender);
-    if (event.kind === 'instance_removed') instances.forget(event.data.instance_id);
+    if (event.kind === 'instance_removed') await instances.forget(event.data.instance_id);
   }
 }
