@@ -5,9 +5,11 @@ import { randomBytes } from 'node:crypto';
 import { access, mkdir, mkdtemp, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '@skerry/kit/testing/until';
 import { runImageTool } from '../host/image-tool.ts';
 import { run } from '../host/run.ts';
 import { machineUid, TOOLS_UID } from '../host/users.ts';
+import { DISK_DEVICE } from '../vm/command-line.ts';
 import { copyDiskLive } from '../vm/disk-jobs.ts';
 import { MACHINE_FILES, type Machine } from '../vm/machine.ts';
 import { Vm } from '../vm/vm.ts';
@@ -62,11 +64,26 @@ async function checkQemu(root: string): Promise<void> {
     const create = ['qemu-img', 'create', '-q', '-f', 'qcow2', copy, '64M'];
     await runImageTool(create, { uid: machineUid(id), writes: [copy] });
     await copyDiskLive(again, 'copy.tmp', 'copy', new AbortController().signal, () => {});
-    await again.end();
+    await checkLeftCopy(again, directory, machine);
     assert.equal(await Vm.adopt(directory, machine.machineId), undefined);
   } finally {
     await run('kill', ['-9', `${vm.pid}`]).catch(() => {});
   }
+}
+
+/** @param vm is let go of: the next process ends it */
+async function checkLeftCopy(vm: Vm, directory: string, { machineId }: Machine): Promise<void> {
+  step('a copy that a process began which was killed is ended by the next one');
+  const target = { driver: 'file', filename: 'copy.tmp' };
+  await vm.command('blockdev-add', { driver: 'qcow2', 'node-name': 'to-left', file: target });
+  const job = { 'job-id': 'left', device: DISK_DEVICE, target: 'to-left', sync: 'full', speed: 1 };
+  await vm.command('blockdev-backup', { ...job, 'auto-dismiss': false });
+  vm[Symbol.dispose]();
+  const next = (await Vm.adopt(directory, machineId))!;
+  const nodes = async () => JSON.stringify(await next.command('query-named-block-nodes'));
+  await until('its file is let go of', nodes, (shown) => !shown.includes('to-left'));
+  assert.deepEqual(await next.command('query-jobs'), []);
+  await next.end();
 }
 
 async function checkTool(root: string): Promise<void> {

@@ -1,9 +1,12 @@
 import { pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { DISK_DEVICE } from './command-line.ts';
-import type { Vm } from './vm.ts';
+import type { QmpClient } from './qmp.ts';
 
 const POLL_MS = 200;
+
+/** A machine that runs. */
+type Running = Pick<QmpClient, 'command'>;
 
 interface ShownJob {
   readonly id: string;
@@ -14,11 +17,11 @@ interface ShownJob {
 }
 
 /** Keeps the state of a running machine's disk under a name, inside the disk. The guest goes on; it is as after a power cut. */
-export async function snapshotLive(vm: Vm, name: string): Promise<void> {
+export async function snapshotLive(vm: Running, name: string): Promise<void> {
   await vm.command('blockdev-snapshot-internal-sync', { device: DISK_DEVICE, name });
 }
 
-export async function deleteSnapshotLive(vm: Vm, name: string): Promise<void> {
+export async function deleteSnapshotLive(vm: Running, name: string): Promise<void> {
   await vm.command('blockdev-snapshot-delete-internal-sync', { device: DISK_DEVICE, name });
 }
 
@@ -28,13 +31,13 @@ export async function deleteSnapshotLive(vm: Vm, name: string): Promise<void> {
  * @param id names the job inside QEMU, once
  */
 export async function copyDiskLive(
-  vm: Vm,
+  vm: Running,
   target: string,
   id: string,
   signal: AbortSignal,
   onProgress: (part: number) => void,
 ): Promise<void> {
-  const node = `to-${id}`;
+  const node = targetOf(id);
   const file = { driver: 'file', filename: target };
   await vm.command('blockdev-add', { driver: 'qcow2', 'node-name': node, file });
   try {
@@ -46,8 +49,22 @@ export async function copyDiskLive(
   }
 }
 
+/** The node of QEMU's that a copy is written to. */
+const targetOf = (id: string) => `to-${id}`;
+
+/**
+ * Ends the copies that a process which has ended had begun: QEMU would write them to their ends, into files whose names are
+ * gone, and keep those for as long as the machine runs.
+ */
+export async function endLeftCopies(vm: Running): Promise<void> {
+  for (const { id } of (await vm.command('query-jobs')) as ShownJob[]) {
+    await waitForJob(vm, id, AbortSignal.abort(), () => {}).catch(() => {});
+    await vm.command('blockdev-del', { 'node-name': targetOf(id) }).catch(() => {});
+  }
+}
+
 async function waitForJob(
-  vm: Vm,
+  vm: Running,
   id: string,
   signal: AbortSignal,
   onProgress: (part: number) => void,

@@ -6,6 +6,7 @@ import { pause, programEnvironment } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { giveTo, machineUid, QEMU_LIMITS } from '../host/users.ts';
 import { CHARDEV, qemuArguments } from './command-line.ts';
+import { endLeftCopies } from './disk-jobs.ts';
 import { scopeCommand } from './guest-scope.ts';
 import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
 import { findQemu, isQemuOf, searchQemu } from './process.ts';
@@ -113,7 +114,11 @@ export class Vm {
       const pid = await searchQemu(directory, machineId);
       if (pid === undefined) return undefined;
       const vm = await Vm.#attach(directory, machineId, pid);
-      if (vm) return vm;
+      if (vm) {
+        // Whoever began them waits no more. It may take as long as the disk is slow.
+        void endLeftCopies(vm).catch(() => {});
+        return vm;
+      }
       if (performance.now() > deadline)
         throw new AppError('INTERNAL', "this machine's QEMU is running but does not answer");
       await pause(POLL_MS, NEVER);
