@@ -1,8 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chown, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chown, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing, makeDirectory, renameDurably, syncFile, writeFileAtomically } from '@skerry/kit';
+import {
+  isMissing,
+  makeDirectory,
+  readTextIfAny,
+  renameDurably,
+  syncFile,
+  writeFileAtomically,
+} from '@skerry/kit';
 import { AppError, type Reason } from '@skerry/protocol';
 import { readDiskUsage } from '../../host/capacity.ts';
 import { runImageTool, type ToolFiles } from '../../host/image-tool.ts';
@@ -64,9 +71,15 @@ export class Backups {
     const found: Backup[] = [];
     for (const name of names) {
       if (!name.endsWith(SUFFIX.note)) continue;
-      found.push(JSON.parse(await readFile(join(this.#directory(instanceId), name), 'utf8')) as Backup);
+      const text = await readTextIfAny(join(this.#directory(instanceId), name));
+      // It may have been deleted since.
+      if (text !== undefined) found.push(JSON.parse(text) as Backup);
     }
     return found.sort((one, other) => one.createdAtMs - other.createdAtMs);
+  }
+
+  async #isNoted(instanceId: string, backupId: string): Promise<boolean> {
+    return (await this.list(instanceId)).some(({ id }) => id === backupId);
   }
 
   /** The file of a backup that is done. Throws BACKUP_NOT_FOUND. */
@@ -103,7 +116,8 @@ export class Backups {
     };
     await makeDirectory(this.#directory(instanceId));
     await this.#note(instanceId, begun);
-    void this.#finish(instanceId, begun, copy);
+    // What cannot be noted is said to be cut off by the next process.
+    this.#finish(instanceId, begun, copy).catch(() => {});
     return begun;
   }
 
@@ -114,18 +128,23 @@ export class Backups {
   ): Promise<void> {
     const draft = this.#path(instanceId, begun.id, 'draft');
     const file = this.#path(instanceId, begun.id, 'file');
+    let ended: Partial<Backup>;
     try {
-      await copy((instance) => this.#copyDisk(instance, draft, begun.id));
+      await copy(async (instance) => {
+        if (await this.#isNoted(instanceId, begun.id)) await this.#copyDisk(instance, draft, begun.id);
+      });
       await chown(draft, process.geteuid?.() ?? 0, process.getegid?.() ?? 0);
       await syncFile(draft);
       await renameDurably(draft, file);
-      const sha256 = await digestOf(file);
-      const { size: sizeBytes } = await stat(file);
-      await this.#note(instanceId, { ...begun, state: 'done', sizeBytes, sha256 });
+      ended = { state: 'done', sha256: await digestOf(file), sizeBytes: (await stat(file)).size };
     } catch (error) {
-      await rm(draft, { force: true });
-      await this.#note(instanceId, { ...begun, state: 'failed', reason: reasonOf(error) }).catch(() => {});
+      ended = { state: 'failed', reason: reasonOf(error) };
     }
+    // Its owner may have deleted it meanwhile, and had others made in its place.
+    const isKept = await this.#isNoted(instanceId, begun.id);
+    if (!isKept || ended.state === 'failed')
+      for (const path of [draft, file]) await rm(path, { force: true });
+    if (isKept) await this.#note(instanceId, { ...begun, ...ended });
   }
 
   async #copyDisk(instance: IdleInstance, target: string, id: string): Promise<void> {
@@ -161,8 +180,8 @@ export class Backups {
 
   /** Throws BACKUP_NOT_FOUND. */
   async delete(instanceId: string, backupId: string): Promise<void> {
-    const isThere = (await this.list(instanceId)).some((one) => one.id === backupId);
-    if (!isThere) throw new AppError('BACKUP_NOT_FOUND', 'the instance has no such backup');
+    if (!(await this.#isNoted(instanceId, backupId)))
+      throw new AppError('BACKUP_NOT_FOUND', 'the instance has no such backup');
     await rm(this.#path(instanceId, backupId, 'note'), { force: true });
     await rm(this.#path(instanceId, backupId, 'file'), { force: true });
   }
@@ -174,7 +193,8 @@ export class Backups {
       for (const backup of await this.list(instanceId)) {
         if (this.#options.now() > backup.expiresAtMs) await this.delete(instanceId, backup.id);
         else if (isStart && backup.state === 'running') {
-          await rm(this.#path(instanceId, backup.id, 'draft'), { force: true });
+          for (const kind of ['draft', 'file'] as const)
+            await rm(this.#path(instanceId, backup.id, kind), { force: true });
           await this.#note(instanceId, { ...backup, state: 'failed', reason: CUT_OFF });
         }
       }
