@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { Type } from '@skerry/protocol/type';
 import { createLogger } from '../daemon/log.ts';
@@ -91,4 +92,22 @@ test('a client that cannot be understood and keeps its side open loses its conne
     );
   await until('the server has closed it', count, (open) => open === 0);
   client.destroy();
+});
+
+test('a server that counts no requests has a share of connections for each client all the same', async () => {
+  const app = await createHttpServer({ log: createLogger('test', 'silent') });
+  const connectFrom = (remoteAddress: string) => {
+    const socket = Object.assign(new PassThrough(), { remoteAddress });
+    app.server.emit('connection', socket);
+    return socket;
+  };
+  const sockets = Array.from({ length: 4_100 }, () => connectFrom('192.0.2.1'));
+  assert.equal(sockets.filter(({ destroyed }) => destroyed).length, 4);
+  const others = ['192.0.2.2', '127.0.0.1'].map(connectFrom);
+  assert.deepEqual(
+    others.map(({ destroyed }) => destroyed),
+    [false, false],
+  );
+  for (const socket of [...sockets, ...others]) socket.destroy();
+  await app.close();
 });

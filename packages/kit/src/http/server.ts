@@ -6,6 +6,7 @@ import { AppError, describeMismatch, type ErrorBody, type ErrorCode, LIMITS } fr
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Logger } from '../daemon/log.ts';
 import { VERSION } from '../daemon/version.ts';
+import type { ClientOptions } from '../limits/client.ts';
 import { shareConnections } from '../limits/connections.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../limits/rate-limit.ts';
 import { Methods } from './methods.ts';
@@ -58,6 +59,9 @@ const LINGER_MS = 2_000;
 const DRAIN_MS = 10_000;
 /** One part of a path as it is sent: percent-encoded, a name of 256 characters may take 3 KB. */
 const PATH_PART_CHARS_MAX = 4_096;
+
+/** Who has no share of connections where no setting says more. */
+const LOOPBACK: ClientOptions = { exempt: ['127.0.0.0/8', '::1'], trustedProxies: [] };
 
 /** Fastify's own failures, in our words. */
 const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
@@ -306,7 +310,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     });
   }
   if (limits) limitRates(app, log, limits);
-  if (limits?.isEnabled) shareConnections(app.server, limits);
+  if (limits?.isEnabled ?? true) shareConnections(app.server, limits ?? LOOPBACK);
   takeTurns(app.server, new Set(options.urgentPaths));
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);
