@@ -179,6 +179,22 @@ test('a node that takes its announcement back has left; with an older one it is 
   assert.equal(trial.said.at(-1)!.placement.reason?.code, 'NODE_GONE');
 });
 
+test('a node that leaves and comes back changes its network no more often than one that stays', async () => {
+  const instance = placedOn(first, 0);
+  using trial = await createTrial([first], [instance]);
+  const announce = async (step: number) => {
+    const node = { ...first, ipv6Prefix: `fd00:abc${step}::/64`, announcedAtMs: 1 + step };
+    trial.controller.onNode(node);
+    await trial.health.probe(node);
+    await trial.settle();
+    return trial.health.proofOf(node).prefix;
+  };
+  assert.equal(await announce(1), 'fd00:abc1::/64');
+  trial.controller.onNodeGone(first.nodeId, undefined);
+  await trial.settle();
+  assert.equal(await announce(2), 'fd00:abc1::/64');
+});
+
 test('scores change what is preferred, and move nothing', async () => {
   const instance = placedOn(first, 0);
   using trial = await createTrial(nodes, [instance]);

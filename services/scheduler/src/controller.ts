@@ -155,13 +155,18 @@ export class Controller implements Watcher {
     }
   }
 
+  /** What a node proved is known for as long as it holds something: by leaving and coming back it changes its network no more often. */
+  #forgetNodes({ nodes, holders }: View): void {
+    this.#options.health.keepOnly((nodeId) => nodes.has(nodeId) || holders.has(nodeId));
+  }
+
   onView(view: View): void {
-    const { outbox, health } = this.#options;
+    const { outbox } = this.#options;
     const before = this.#view;
     this.#view = view;
     this.#coreFailure = null;
     outbox.keepOnly(view.instances);
-    health.keepOnly(view.nodes);
+    this.#forgetNodes(view);
     this.#options.wrongSince.keepOnly((nodeId) => view.nodes.has(nodeId));
     for (const nodeId of [...this.#planner.loads.keys()])
       if (!view.nodes.has(nodeId)) this.#planner.removeNode(nodeId);
@@ -190,7 +195,7 @@ export class Controller implements Watcher {
       this.#view.nodes.set(nodeId, instead);
       this.#assess(instead, true);
     } else {
-      this.#options.health.keepOnly(this.#view.nodes);
+      this.#forgetNodes(this.#view);
       this.#options.wrongSince.note(nodeId, false);
       this.#planner.removeNode(nodeId);
     }

@@ -173,10 +173,10 @@ export class Health {
     await Promise.all(Array.from(nodes, (node) => this.probe(node)));
   }
 
-  /** Drops what is known of nodes that are no longer in the network. */
-  keepOnly(nodes: ReadonlyMap<string, Node>): void {
-    for (const nodeId of this.#known.keys()) if (!nodes.has(nodeId)) this.#known.delete(nodeId);
-    for (const [prefix, nodeId] of this.#holders) if (!nodes.has(nodeId)) this.#holders.delete(prefix);
+  /** Drops what is known of other nodes. */
+  keepOnly(isKept: (nodeId: string) => boolean): void {
+    for (const nodeId of this.#known.keys()) if (!isKept(nodeId)) this.#known.delete(nodeId);
+    for (const [prefix, nodeId] of this.#holders) if (!isKept(nodeId)) this.#holders.delete(prefix);
   }
 
   /** Whether a node is known to be there, by what it proved or by the operator's word. */
