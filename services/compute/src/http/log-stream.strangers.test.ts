@@ -10,7 +10,7 @@ import { OPERATION_WINDOW_MS } from '@skerry/protocol';
 import { WebSocket } from 'ws';
 import { OwnerAccess } from '../owner/access.ts';
 import { Replays } from '../owner/replays.ts';
-import { addLogStream } from './log-stream.ts';
+import { addLogStream, listSlowest } from './log-stream.ts';
 
 const log = createLogger('test', 'silent');
 const ID = 'c'.repeat(64);
@@ -161,4 +161,14 @@ test('a connection that is refused and breaks ends nothing, and one that is kept
     );
   await until('the server has closed them all', count, (open) => open === 0);
   kept.destroy();
+});
+
+test('where readers have too much unread together, those with the most are let go', () => {
+  const readers = [1, 5, 0, 3].map((bufferedAmount) => ({ bufferedAmount }));
+  const goneOf = (bytesMax: number) =>
+    listSlowest(readers, bytesMax).map(({ bufferedAmount }) => bufferedAmount);
+  assert.deepEqual(
+    [goneOf(9), goneOf(8), goneOf(4), goneOf(3), goneOf(0)],
+    [[], [5], [5], [5, 3], [5, 3, 1]],
+  );
 });

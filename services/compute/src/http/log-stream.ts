@@ -22,6 +22,9 @@ const READERS = { total: 256, reserve: 0, perClient: 16 } as const;
 const PAST_LINES = 1_000;
 /** A reader that does not keep up is let go rather than remembered for. */
 const BACKLOG_BYTES_MAX = 4 * 1024 * 1024;
+/** What all readers may have unread, looked at so often: who keeps up has nothing unread by then. */
+const BACKLOGS_BYTES_MAX = 64 * 1024 * 1024;
+const BACKLOGS_LOOK_MS = 1_000;
 const CLOSE_REFUSED = 1008;
 const CLOSE_SLOW = 1013;
 const NO_BODY = new Uint8Array();
@@ -71,10 +74,29 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
       (client) => void serve({ client, ref, url: request.url ?? '', place }, places, sources),
     );
   });
+  const looking = setInterval(() => {
+    for (const client of listSlowest(server.clients, BACKLOGS_BYTES_MAX)) client.terminate();
+  }, BACKLOGS_LOOK_MS).unref();
   app.addHook('preClose', async () => {
+    clearInterval(looking);
     for (const client of server.clients) client.terminate();
     server.close();
   });
+}
+
+/** Those with the most unread, as many as it takes for the others to have no more than that together. Pure. */
+export function listSlowest<T extends { readonly bufferedAmount: number }>(
+  readers: Iterable<T>,
+  bytesMax: number,
+): T[] {
+  const most = [...readers].sort((one, other) => other.bufferedAmount - one.bufferedAmount);
+  let bytes = most.reduce((sum, { bufferedAmount }) => sum + bufferedAmount, 0);
+  const count = most.findIndex((reader) => {
+    const isEnough = bytes <= bytesMax;
+    bytes -= reader.bufferedAmount;
+    return isEnough;
+  });
+  return count < 0 ? most : most.slice(0, count);
 }
 
 interface Places {
