@@ -205,6 +205,7 @@ describe('house rules', () => {
         'an upload that was renamed may still have to be synced',
       'packages/database/src/embedded/binaries.ts': 'a copy of programs, which each start tries',
       'services/compute/src/images/build.ts': 'within a build that is synced as a whole',
+      'services/compute/src/images/sweep.ts': 'what is removed may come back',
       'services/compute/src/instances/console/console-log.ts': 'a log',
       'packages/kit/src/native/compile.ts': 'compiled again where it does not run',
       'devnet/src/log-file.ts': 'a log',

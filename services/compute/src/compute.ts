@@ -11,7 +11,7 @@ import { ImageStore } from './images/store.ts';
 import { readNodeCapacity } from './instances/capacity.ts';
 import { Backups } from './instances/disks/backups.ts';
 import { removeLeftovers } from './instances/disks/leftovers.ts';
-import { sweepDisks } from './instances/disks/sweep.ts';
+import { keepRoom, sweepDisks } from './instances/disks/sweep.ts';
 import { Instances } from './instances/instances.ts';
 import { watchInstances } from './instances/watch.ts';
 import { DiagnosticMachine } from './network/diagnostic-machine.ts';
@@ -141,6 +141,7 @@ function startJobs(
     publisher.work(async (status) => instances.find(status.instance_id)?.noteAccepted(status.observed_at_ms)),
     programs.work(),
     sweepDisks(config, { instances, backups, log, signal }),
+    keepRoom(config.dataDir, { images, log, signal }),
     watchInstances({
       ...{ core, instances, nodeId: identity.nodeId, log, signal },
       onAggregate: (sender) => domains?.wake(sender),

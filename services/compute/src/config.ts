@@ -88,7 +88,12 @@ export const computeConfig = defineConfig(
       720,
       "how long to keep an instance's disk after it moved to another node",
     ),
-    imageLimitGib: settings.integer(1, 2_048, 16, 'largest stored file to fetch as an image'),
+    imageLimitGib: settings.integer(
+      1,
+      2_048,
+      16,
+      'largest stored file to fetch as an image, and the size of all files that an instance names as volumes',
+    ),
     domainZone: settings.optionalText(
       'zone for custom domains, which point to instances by a CNAME to their own name in this zone; by default none are served',
     ),

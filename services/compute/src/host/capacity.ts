@@ -17,7 +17,7 @@ export interface CapacitySettings {
 const MEMORY_RESERVE_MIB = 1_024;
 const DISK_RESERVE_GIB = 5;
 /** stat(2) counts in these, whatever the file system. */
-const STAT_BLOCK_BYTES = 512;
+export const STAT_BLOCK_BYTES = 512;
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 

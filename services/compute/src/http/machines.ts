@@ -180,20 +180,37 @@ const diskHandlers = (
   },
 });
 
-const restoreHandler =
-  ({ dataDir, backups, images, now }: MachineRoutes, permit: Permit): MachineHandlers['restoreMachine'] =>
-  async ({ params: { ref }, body, request }) => {
-    const { worker, operation } = await permit(request, ref);
+/** Puts a disk image that is sent in the place of an instance's disk. */
+async function restoreUpload(
+  { dataDir }: MachineRoutes,
+  { worker, operation }: Permitted,
+  { ref, body, id }: { readonly ref: string; readonly body: unknown; readonly id: string },
+  restoreFrom: (disk: string) => Promise<void>,
+): Promise<void> {
+  const upload = join(dataDir, `upload-${ref}-${id.replaceAll(/[^A-Za-z0-9]/g, '')}.tmp`);
+  try {
+    checkBody(operation, await receiveFile(body as never, upload, worker.record.wanted.diskGib * GIB));
+    await restoreFrom(upload);
+  } finally {
+    await rm(upload, { force: true });
+  }
+}
+
+function restoreHandler(routes: MachineRoutes, permit: Permit): MachineHandlers['restoreMachine'] {
+  const { dataDir, backups, images, now } = routes;
+  /** Instances whose images are being sent. Each takes as much of the disk as its instance may have. */
+  const uploading = new Set<string>();
+  return async ({ params: { ref }, body, request }) => {
+    const permitted = await permit(request, ref);
+    const { worker } = permitted;
     const restoreFrom = (disk: string) =>
       worker.runTask((instance) => restoreDisk(instance, disk, dataDir, now()));
     if (isFile(request)) {
-      const upload = join(dataDir, `upload-${ref}-${request.id.replaceAll(/[^A-Za-z0-9]/g, '')}.tmp`);
-      try {
-        checkBody(operation, await receiveFile(body as never, upload, worker.record.wanted.diskGib * GIB));
-        await restoreFrom(upload);
-      } finally {
-        await rm(upload, { force: true });
-      }
+      if (uploading.has(ref))
+        throw new AppError('INSTANCE_BUSY', 'another disk image is being sent for this instance');
+      uploading.add(ref);
+      const sent = { ref, body, id: request.id };
+      await restoreUpload(routes, permitted, sent, restoreFrom).finally(() => uploading.delete(ref));
     } else {
       const { backup_id: id, snapshot, volume_ref: file } = (body ?? {}) as Record<string, unknown>;
       if (typeof file === 'string') {
@@ -211,6 +228,7 @@ const restoreHandler =
     worker.wake();
     return { status: 'restored', vm_hash: ref };
   };
+}
 
 const snapshotHandlers = (
   permit: Permit,

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '@skerry/protocol';
 import { asStorageFull } from '../host/disk-full.ts';
+import { withinRoom } from '../host/room.ts';
 
 /** Between two pieces of a body: a sender that stopped does not hold its file for ever. */
 const IDLE_LIMIT_MS = 60_000;
@@ -15,7 +17,7 @@ export async function receiveFile(body: Readable, path: string, limitBytes: numb
   let bytes = 0;
   const digest = createHash('sha256');
   try {
-    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    for await (const chunk of withinRoom(body as AsyncIterable<Uint8Array>, dirname(path))) {
       clearTimeout(timer);
       bytes += chunk.length;
       if (bytes > limitBytes)

@@ -1,17 +1,15 @@
 import { open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AppError } from '@skerry/protocol';
-import { readDiskUsage } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
 import { runImageTool, type ToolFiles } from '../host/image-tool.ts';
+import { checkRoomFor } from '../host/room.ts';
 import { type DiskFormat, HEAD_BYTES, hasBootSector, parseDiskFormat } from './disk-format.ts';
 
 /** What a tool may take that reads a stranger's file: a crafted image has made them eat all memory and time before. */
 const ADDRESS_SPACE_BYTES = 2 * 1024 ** 3;
 const CPU_SECONDS = 900;
 const CONVERT_TIMEOUT_MS = 60 * 60_000;
-/** Left free for what runs: a guest that finds no room waits. */
-const RESERVE_BYTES = 1024 ** 3;
 
 export type BootKind = 'firmware' | 'kernel';
 
@@ -50,12 +48,7 @@ export async function convertDisk(
         signal,
       ),
     ) as { required: number };
-    const { availableBytes } = await readDiskUsage(dirname(target));
-    if (required > availableBytes - RESERVE_BYTES)
-      throw new AppError(
-        'STORAGE_FULL',
-        `the disk needs ${required} bytes, but only ${Math.max(0, availableBytes - RESERVE_BYTES)} are available`,
-      );
+    await checkRoomFor(dirname(target), required, 'the disk');
     const files = { reads: [source], writes: [target] };
     await runLimited(['convert', '-f', format, '-O', 'qcow2', source, target], files, signal);
   } catch (error) {

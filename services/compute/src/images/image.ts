@@ -1,6 +1,11 @@
 /** The files of an image; one that boots by itself has the disk only. */
 export const IMAGE_FILES = { disk: 'disk.qcow2', kernel: 'vmlinuz', initrd: 'initrd' } as const;
 
+/** Beside them: what the image is. Written last. */
+export const MANIFEST = 'manifest.json';
+/** What the names of directories begin with that are no images: not yet, or not any more. */
+export const BUILD_PREFIX = '.build-';
+
 /** An image that is ready for use; it never changes. */
 export interface Image {
   readonly name: string;

@@ -1,10 +1,11 @@
 import { open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type CoreClient, fileHashOf } from '@skerry/client';
 import { AppError, isCid } from '@skerry/protocol';
 import { type CidSource, openCidFile } from '../files/cid-file.ts';
 import { limited } from '../files/limited.ts';
 import { fileOfResponse, type NetworkFile } from '../files/network-file.ts';
+import { withinRoom } from '../host/room.ts';
 import { convertDisk, readBootKind, readDiskFormat } from './convert.ts';
 import { IMAGE_FILES } from './image.ts';
 import type { Report } from './progress.ts';
@@ -85,7 +86,7 @@ async function fetchFile(
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
   try {
-    for await (const chunk of limited(source, limitBytes, 'an image file')) {
+    for await (const chunk of withinRoom(limited(source, limitBytes, 'an image file'), dirname(path))) {
       signal.throwIfAborted();
       bytes += chunk.length;
       await file.writeFile(chunk);

@@ -13,10 +13,11 @@ import {
 import { AppError } from '@skerry/protocol';
 import { buildImage } from './build.ts';
 import { buildFailureOf } from './build-failure.ts';
-import { filesOf, type Image } from './image.ts';
+import { BUILD_PREFIX, filesOf, type Image, MANIFEST } from './image.ts';
 import { type FileSource, isFileImage, makeFileImage } from './network-file.ts';
 import type { Progress, Report } from './progress.ts';
 import { findRecipe, imageDirectoryName, type Mirrors } from './recipe.ts';
+import { noteUse, sweepFileImages } from './sweep.ts';
 
 export interface ImageStoreOptions {
   readonly cacheDir: string;
@@ -47,8 +48,6 @@ interface Build {
   last: Progress;
 }
 
-const MANIFEST = 'manifest.json';
-const BUILD_PREFIX = '.build-';
 const FILE_LIMIT_BYTES = 16 * 1024 ** 3;
 
 /** Named images and images that are files of the network, made on first use and kept in a cache that several processes may share. */
@@ -79,8 +78,17 @@ export class ImageStore {
       return watch(running, report);
     }
     const found = await this.find(name);
-    if (found) return found;
+    if (found) {
+      await noteUse(found);
+      return found;
+    }
     return watch(this.#builds.get(origin.name) ?? this.#start(origin), report);
+  }
+
+  /** Removes images of files that are not used (sweep.ts). */
+  async sweep(nowMs: number): Promise<void> {
+    const images = await sweepFileImages(this.#directory, nowMs);
+    if (images.length > 0) this.#options.log.info({ images }, 'removed images that nobody uses');
   }
 
   #originOf(asked: string): Origin {

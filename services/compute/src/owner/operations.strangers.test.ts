@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { createSigner, generatePrivateKey, OwnerPass, type Signer } from '@skerry/client';
 import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
-import { OPERATION_WINDOW_MS, OWNER_HEADERS, sha256Hex } from '@skerry/protocol';
+import { until } from '@skerry/kit/testing/until';
+import { LIMITS, OPERATION_WINDOW_MS, OWNER_HEADERS, sha256Hex } from '@skerry/protocol';
 import { WebSocket } from 'ws';
 import { addLogStream } from '../http/log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
@@ -223,6 +224,28 @@ test('H4: the body of an operation is the one that was signed', async () => {
   assert.deepEqual(left, [], 'no image that was refused stays');
 });
 
+test('of the disk images that an owner sends for one instance, the node takes one at a time', async () => {
+  const octets = 'application/octet-stream';
+  const image = new Uint8Array([1, 2, 3]);
+  const restore = `${MACHINE}/restore`;
+  const send = async () => {
+    nowMs++;
+    return post(restore, await signed('POST', restore, image), image, octets);
+  };
+  const slow = connect(Number(new URL(url).port), '127.0.0.1');
+  const headers = { ...(await signed('POST', restore, image)), 'content-type': octets };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  slow.write(`POST ${restore} HTTP/1.1\r\nhost: here\r\n${lines.join('')}content-length: 3\r\n\r\n\x01`);
+  const isBegun = async () => (await readdir(directory)).some((name) => name.startsWith('upload-'));
+  await until('the first one is received', isBegun);
+  assert.deepEqual(await send(), [409, 'INSTANCE_BUSY']);
+  slow.write('\x02\x03');
+  await until('the first one is whole', () => asked === 1);
+  await until('its file is gone', async () => !(await isBegun()));
+  assert.deepEqual(await send(), [200, undefined]);
+  slow.destroy();
+});
+
 test('H4: the query of a change and the id of the node are covered', async () => {
   const path = `${MACHINE}/reboot`;
   assert.deepEqual(await post(`${path}?hard=true`, await signed('POST', path)), [401, 'INVALID_SIGNATURE']);
@@ -251,6 +274,21 @@ test('a delegate is permitted by what the core node says in the form of its cont
     assert.deepEqual(await ask(), [503, 'UNEXPECTED_ANSWER'], answer);
   }
   assert.equal(asked, 1);
+});
+
+test('what an owner made of an aggregate is read up to a limit, whoever has it read', async () => {
+  const path = `${MACHINE}/reboot`;
+  const authorizations = [{ address: stranger.address }];
+  const of = (chars: number) =>
+    JSON.stringify({
+      address: owner.address,
+      data: { security: { more: 'x'.repeat(chars), authorizations } },
+    });
+  const ask = async () => post(path, await signed('POST', path, undefined, stranger));
+  aggregates = of(LIMITS.contentFileBytes);
+  assert.deepEqual(await ask(), [503, 'UNEXPECTED_ANSWER']);
+  aggregates = of(LIMITS.contentFileBytes / 2);
+  assert.deepEqual([await ask(), asked], [[200, undefined], 1]);
 });
 
 async function stream(auth: object): Promise<string> {

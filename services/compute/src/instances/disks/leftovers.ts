@@ -4,7 +4,7 @@ import { isMissing } from '@skerry/kit';
 import { instancesDirectory } from '../record/record.ts';
 
 /** Names that this node gives to what it has not finished: files and directories that become something by being renamed. */
-const DRAFT = /\.tmp$|^disk\.qcow2\.new$|^seed\.iso\.[A-Za-z0-9]{6}$/;
+const DRAFT = /\.tmp$|^disk\.qcow2\.new(\.head)?$|^seed\.iso\.[A-Za-z0-9]{6}$/;
 
 /**
  * Removes what a process that was killed left half done: none of it was ever part of an instance. Called before anything

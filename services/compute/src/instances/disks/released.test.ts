@@ -5,7 +5,15 @@ import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { inDirectory } from '../../testing/directory.ts';
 import { instanceDirectory, newRecord, readRecord, writeRecord } from '../record/record.ts';
-import { eraseReleased, listReleased, putAside, putDiskAside, sweepReleased, takeBack } from './released.ts';
+import {
+  chooseToErase,
+  eraseReleased,
+  listReleased,
+  putAside,
+  putDiskAside,
+  sweepReleased,
+  takeBack,
+} from './released.ts';
 
 const log = createLogger('test', 'silent');
 const OWNER = `0x${'a'.repeat(40)}`;
@@ -61,6 +69,15 @@ describe('disks that were put aside', () => {
       assert.equal((await readRecord(dataDir, ID, log))?.base, 'bases/debian-12-x');
     }));
 
+  test('of the disks that its owner had replaced, an instance keeps three', () =>
+    inDirectory(async (dataDir) => {
+      const record = await makeInstance(dataDir, 'disk');
+      for (let atMs = 1; atMs <= 5; atMs++) await putDiskAside(dataDir, record, atMs);
+      await putAside(dataDir, record, 'forgotten', 6);
+      const times = (await listReleased(dataDir)).map(({ atMs }) => atMs);
+      assert.deepEqual(times, [3, 4, 5, 6]);
+    }));
+
   test('a disk that is replaced is kept under a second name; only its owner erases it early', () =>
     inDirectory(async (dataDir) => {
       const record = await makeInstance(dataDir, 'old');
@@ -72,4 +89,14 @@ describe('disks that were put aside', () => {
       assert.equal(await eraseReleased(dataDir, ID, OWNER), 1);
       assert.deepEqual(await listReleased(dataDir), []);
     }));
+});
+
+test('where there is no room, whoever has most set aside loses the oldest of it first', () => {
+  const disk = (name: string, owner: string, takenBytes: number) => ({ name, owner, takenBytes });
+  const released = [disk('a1', 'a', 4), disk('b1', 'b', 3), disk('b2', 'b', 3), disk('c1', 'c', 1)];
+  const chosen = (missing: number) => chooseToErase(released, missing).map(({ name }) => name);
+  assert.deepEqual(chosen(0), []);
+  assert.deepEqual(chosen(3), ['b1']);
+  assert.deepEqual(chosen(4), ['b1', 'a1']);
+  assert.deepEqual(chosen(100), ['b1', 'a1', 'b2', 'c1']);
 });

@@ -8,6 +8,8 @@ import {
   syncDirectory,
   writeFileAtomically,
 } from '@skerry/kit';
+import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
+import { missingRoom } from '../../host/room.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import { type InstanceRecord, instanceDirectory, instancesDirectory } from '../record/record.ts';
 
@@ -35,6 +37,8 @@ interface Found extends Release {
 }
 
 const NOTE = 'released.json';
+/** Disks of one instance that its owner had replaced: each may be as large as the instance's. */
+const REPLACED_MAX = 3;
 
 function releasedDirectory(dataDir: string): string {
   return join(dataDir, 'released');
@@ -83,6 +87,11 @@ export async function putDiskAside(dataDir: string, record: InstanceRecord, nowM
     if (!isMissing(error)) throw error;
   });
   await syncDirectory(directory);
+  const replaced = (await listReleased(dataDir)).filter(
+    ({ id, why }) => id === record.id && why === 'replaced',
+  );
+  for (const one of replaced.slice(0, -REPLACED_MAX))
+    await rm(one.directory, { recursive: true, force: true });
 }
 
 /** The disks that were put aside; a directory without a readable note is left alone for ever. */
@@ -126,6 +135,56 @@ export async function eraseReleased(dataDir: string, id: string, owner: string):
   const own = (await listReleased(dataDir)).filter((one) => one.id === id && one.owner === owner);
   for (const { directory } of own) await rm(directory, { recursive: true, force: true });
   return own.length;
+}
+
+/**
+ * Which disks that their owners gave up go where there is no room: of whoever has most, the oldest, one after the other. Pure.
+ * @param released the oldest first
+ */
+export function chooseToErase<T extends Pick<Release, 'owner'> & { readonly takenBytes: number }>(
+  released: readonly T[],
+  missingBytes: number,
+): T[] {
+  const byOwner = new Map<string | null, number>();
+  const add = (owner: string | null, bytes: number) => byOwner.set(owner, (byOwner.get(owner) ?? 0) + bytes);
+  for (const { owner, takenBytes } of released) add(owner, takenBytes);
+  const left = new Set(released);
+  const chosen: T[] = [];
+  for (let missing = missingBytes; missing > 0 && left.size > 0; ) {
+    const bytesOf = ({ owner }: T) => byOwner.get(owner)!;
+    const one = [...left].reduce((most, next) => (bytesOf(next) > bytesOf(most) ? next : most));
+    left.delete(one);
+    add(one.owner, -one.takenBytes);
+    chosen.push(one);
+    missing -= one.takenBytes;
+  }
+  return chosen;
+}
+
+/** 0 where its owner has it erased at this moment. */
+async function takenBytesOf(directory: string): Promise<number> {
+  const names = await readdir(directory).catch(() => []);
+  const blocks = names.map((name) =>
+    stat(join(directory, name)).then(
+      (found) => found.blocks,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(blocks)).reduce((sum, count) => sum + count * STAT_BLOCK_BYTES, 0);
+}
+
+/** Erases disks that their owners gave up where the disk has less than its reserve: machines that run come before them. */
+export async function eraseForRoom(dataDir: string, log: Logger): Promise<void> {
+  const missingBytes = await missingRoom(dataDir);
+  if (missingBytes === 0) return;
+  const givenUp = (await listReleased(dataDir)).filter(({ why }) => why !== 'moved');
+  const released = await Promise.all(
+    givenUp.map(async (one) => ({ ...one, takenBytes: await takenBytesOf(one.directory) })),
+  );
+  for (const { id, why, directory } of chooseToErase(released, missingBytes)) {
+    await rm(directory, { recursive: true, force: true });
+    log.warn({ instance: id, why }, "erasing a disk that was set aside: this machine's disk is full");
+  }
 }
 
 /** Erases disks whose grace is over, then images that no disk of this node needs any more. */

@@ -1,8 +1,9 @@
 import { type Logger, runLoop } from '@skerry/kit';
 import type { ComputeConfig } from '../../config.ts';
+import type { ImageStore } from '../../images/store.ts';
 import type { Instances } from '../instances.ts';
 import type { Backups } from './backups.ts';
-import { type GraceMs, sweepReleased } from './released.ts';
+import { eraseForRoom, type GraceMs, sweepReleased } from './released.ts';
 
 type GraceConfig = Pick<ComputeConfig, 'dataDir' | 'releasedGraceHours' | 'movedGraceHours'>;
 
@@ -14,6 +15,8 @@ export interface SweepDeps {
 }
 
 const SWEEP_EVERY_MS = 10 * 60_000;
+/** How often it is looked whether a disk of this machine is full. */
+const ROOM_EVERY_MS = 15_000;
 const HOUR_MS = 3_600_000;
 
 /** Erases disks whose grace is over and backups that expired, until the signal ends. */
@@ -31,4 +34,15 @@ export function sweepDisks(
 function graceOf({ releasedGraceHours, movedGraceHours }: GraceConfig): GraceMs {
   const own = releasedGraceHours * HOUR_MS;
   return { forgotten: own, replaced: own, moved: movedGraceHours * HOUR_MS };
+}
+
+/** Lets go of what nobody uses, before machines that run have no room, until the signal ends. */
+export function keepRoom(
+  dataDir: string,
+  { images, log, signal }: Pick<SweepDeps, 'log' | 'signal'> & { readonly images: ImageStore },
+): Promise<void> {
+  return runLoop({ name: 'room', intervalMs: ROOM_EVERY_MS, signal, log }, async () => {
+    await images.sweep(Date.now());
+    await eraseForRoom(dataDir, log);
+  });
 }

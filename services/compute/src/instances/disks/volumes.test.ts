@@ -6,9 +6,10 @@ import { test } from 'node:test';
 import { buildNetworkMessage, createSigner, generatePrivateKey } from '@skerry/client';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import type { VersionSource } from '../../files/message.ts';
+import { onDiskOf } from '../../testing/directory.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
 import { reinstall } from './replace.ts';
-import { makeVolumes } from './volumes.ts';
+import { dropFetched, makeVolumes } from './volumes.ts';
 
 const signer = createSigner(generatePrivateKey());
 const FILE = 'what a volume holds';
@@ -18,6 +19,7 @@ const isError = (code: string) => (error: unknown) => error instanceof AppError 
 function coreWith(
   volumes: readonly object[],
   more: object = {},
+  getFile: () => Response = () => new Response(FILE),
 ): { core: VersionSource; instanceId: string } {
   const content = {
     ...{ allow_amend: false, resources: {}, environment: {} },
@@ -32,7 +34,7 @@ function coreWith(
       if (hash !== itemHash) throw new AppError('MESSAGE_NOT_FOUND', 'none');
       return { type: 'INSTANCE', ...message, signed_text: null, message };
     },
-    getFile: async () => new Response(FILE),
+    getFile: async () => getFile(),
   };
   return { core: core as unknown as VersionSource, instanceId: itemHash };
 }
@@ -113,6 +115,43 @@ test('a reinstall keeps volumes, or erases those that hold what the guest wrote'
       await reinstall(instance as unknown as IdleInstance, directory, 0, erases);
       assert.deepEqual((await readdir(directory)).sort(), left);
     }
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+const MIB = 1024 ** 2;
+
+function* pieces(count: number) {
+  for (let index = 0; index < count; index++) yield new Uint8Array(MIB);
+}
+
+test('files that an instance names leave the disk its reserve, and no part of one that did not fit', () =>
+  onDiskOf(1_024 + 6, async (directory) => {
+    const getFile = () => ({ headers: new Headers(), body: pieces(64) }) as unknown as Response;
+    const { core, instanceId } = coreWith([{ ref: sha256Hex(FILE) }], {}, getFile);
+    const options = { instanceId, directory, diskGib: 1, limitBytes: 1_024 * MIB };
+    await assert.rejects(makeVolumes(core, options), isError('STORAGE_FULL'));
+    assert.deepEqual(await readdir(directory), []);
+  }));
+
+test('files that an instance names have one limit together, and go where it can never start', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-volumes-'));
+  try {
+    const ref = sha256Hex(FILE);
+    const { core, instanceId } = coreWith([{ ref }, { ref }, { size_mib: 8 }]);
+    const make = (limitBytes: number) => makeVolumes(core, { instanceId, directory, diskGib: 1, limitBytes });
+    await assert.rejects(make(520), isError('FILE_TOO_LARGE'));
+    assert.deepEqual(await readdir(directory), ['volume-0.raw']);
+    await dropFetched(directory, undefined);
+    assert.deepEqual(await readdir(directory), []);
+    const { volumes } = await make(1_024);
+    await dropFetched(directory, volumes);
+    assert.deepEqual(
+      await readdir(directory),
+      ['volume-2.raw'],
+      'what the guest may have written to is kept',
+    );
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

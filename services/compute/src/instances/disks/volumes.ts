@@ -1,5 +1,5 @@
-import { open, rm, stat, truncate } from 'node:fs/promises';
-import { join } from 'node:path';
+import { open, readdir, rm, stat, truncate } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { isMissing, renameDurably, syncFile } from '@skerry/kit';
 import { AppError, isSshKey, NETWORK_PARSERS, type NetworkVolume, volumesMib } from '@skerry/protocol';
 import { limited } from '../../files/limited.ts';
@@ -11,10 +11,12 @@ import {
   type VersionSource,
 } from '../../files/message.ts';
 import { openNetworkFile } from '../../files/network-file.ts';
+import { withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import type { Volume } from '../../vm/machine.ts';
 
 const SECTOR_BYTES = 512;
+const VOLUME_FILE = /^volume-[0-9]+\.raw$/;
 /** Paths that need no quoting anywhere, without `..`. */
 const MOUNT = /^(\/(?!\.\.?(\/|$))[A-Za-z0-9._-]+)+\/?$/;
 
@@ -34,12 +36,21 @@ async function makeEmpty(path: string, sizeMib: number): Promise<void> {
   await run('mke2fs', ['-q', '-t', 'ext4', '-E', 'root_owner=0:0', path, `${sizeMib}M`]);
 }
 
-/** A file of the network, as it is; a disk consists of whole sectors. */
-async function fetchTo(path: string, core: VersionSource, ref: FileRef, limitBytes: number): Promise<void> {
+/**
+ * A file of the network, as it is; a disk consists of whole sectors.
+ * @param limit what it may have, and what it is called where that is too little
+ */
+async function fetchTo(
+  path: string,
+  core: VersionSource,
+  ref: FileRef,
+  limit: { readonly bytes: number; readonly what: string },
+): Promise<void> {
   const { bytes } = await openNetworkFile(core, await resolveFile(core, ref));
   const file = await open(path, 'wx', 0o600);
   try {
-    for await (const chunk of limited(bytes, limitBytes, 'a volume')) await file.writeFile(chunk);
+    const fetched = withinRoom(limited(bytes, limit.bytes, limit.what), dirname(path));
+    for await (const chunk of fetched) await file.writeFile(chunk);
   } finally {
     await file.close();
   }
@@ -68,13 +79,38 @@ export interface VolumeOptions {
   readonly directory: string;
   /** The room of the instance. */
   readonly diskGib: number;
-  /** The largest file that is fetched. */
+  /** What all files that are fetched for it may have together. */
   readonly limitBytes: number;
+}
+
+/** Puts one volume at its path, whole. @param takenBytes what those before it have of what may be fetched */
+async function makeVolume(
+  path: string,
+  core: VersionSource,
+  asked: NetworkVolume,
+  limitBytes: number,
+  takenBytes: number,
+): Promise<void> {
+  const draft = `${path}.tmp`;
+  await rm(draft, { force: true });
+  try {
+    if ('ref' in asked) {
+      const what = takenBytes === 0 ? 'a volume' : `a volume beside ${takenBytes} bytes of others`;
+      const limit = { bytes: Math.max(0, limitBytes - takenBytes), what };
+      await fetchTo(draft, core, { ref: asked.ref, useLatest: asked.use_latest ?? true }, limit);
+    } else await makeEmpty(draft, asked.size_mib);
+    await syncFile(draft);
+    await renameDurably(draft, path);
+  } catch (error) {
+    // Where the disk is full nothing else would remove it: there is no room to try again.
+    await rm(draft, { force: true });
+    throw error;
+  }
 }
 
 /**
  * Makes the volumes of an instance in its directory. Those that are there are kept. Gives all keys of its message, too.
- * Throws what reading a message and a file throws, STORAGE_FULL, DISK_TOO_SMALL.
+ * Throws what reading a message and a file throws, STORAGE_FULL, FILE_TOO_LARGE, DISK_TOO_SMALL.
  */
 export async function makeVolumes(
   core: VersionSource,
@@ -83,18 +119,27 @@ export async function makeVolumes(
   const { volumes: asked, sshKeys } = await readAsked(core, instanceId);
   const volumes = asked.map(volumeOf);
   const rootMib = rootMibOf(diskGib, volumes);
+  let takenBytes = 0;
   for (const [index, one] of asked.entries()) {
     const path = join(directory, volumes[index]!.file);
-    if (await isThere(path)) continue;
-    const draft = `${path}.tmp`;
-    await rm(draft, { force: true });
-    if ('ref' in one)
-      await fetchTo(draft, core, { ref: one.ref, useLatest: one.use_latest ?? true }, limitBytes);
-    else await makeEmpty(draft, one.size_mib);
-    await syncFile(draft);
-    await renameDurably(draft, path);
+    if (!(await isThere(path))) await makeVolume(path, core, one, limitBytes, takenBytes);
+    if ('ref' in one) takenBytes += (await stat(path)).size;
   }
   return { volumes, rootMib, sshKeys };
+}
+
+/**
+ * Removes what was fetched for an instance: files of the network are nobody's data, and are fetched again where it starts.
+ * @param volumes undefined where it never had a disk: then nothing of its volumes was written to
+ */
+export async function dropFetched(directory: string, volumes: readonly Volume[] | undefined): Promise<void> {
+  const names = await readdir(directory).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  const isFetched = (name: string) =>
+    volumes ? volumes.some(({ file, isReadOnly }) => isReadOnly && file === name) : VOLUME_FILE.test(name);
+  for (const name of names.filter(isFetched)) await rm(join(directory, name), { force: true });
 }
 
 /** What is left of an instance's room for its own disk. Throws DISK_TOO_SMALL. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { makeDirectory } from '@skerry/kit';
 import { AppError, type Reason } from '@skerry/protocol';
 import { readAvailableMemory, readDiskUsage } from '../../host/capacity.ts';
+import { checkReserve } from '../../host/room.ts';
 import { IMAGE_FILES } from '../../images/image.ts';
 import type { Ipv4Link } from '../../network/ipv4.ts';
 import type { Accelerator, Machine, Volume } from '../../vm/machine.ts';
@@ -16,8 +17,6 @@ import type { Wanted } from '../wanted.ts';
 const KERNEL_IMAGE = 'debian:12';
 /** A status's progress is told at most this often. */
 const PROGRESS_EVERY_MS = 1_000;
-/** Below this much free space nothing new is begun. */
-const FREE_DISK_BYTES = 1024 ** 3;
 /** With this much a guest goes on that a full disk had stopped. */
 const RESUME_BYTES = 64 * 1024 * 1024;
 const MIB = 1024 * 1024;
@@ -42,8 +41,7 @@ export async function prepareInstance(
   tell: (reason: Reason) => void,
 ): Promise<Prepared> {
   const { images, core, fileLimitBytes, dataDir, nameServers, now } = deps;
-  if ((await readDiskUsage(dataDir)).availableBytes < FREE_DISK_BYTES)
-    throw new AppError('STORAGE_FULL', "this machine's disk is full");
+  await checkReserve(dataDir);
   let toldAtMs = 0;
   const ensure = (name: string) =>
     images.ensure(name, ({ percent, message }) => {
