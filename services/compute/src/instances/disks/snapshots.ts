@@ -1,6 +1,9 @@
+import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { AppError } from '@skerry/protocol';
+import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
 import { runImageTool } from '../../host/image-tool.ts';
+import { checkRoomFor } from '../../host/room.ts';
 import { machineUid } from '../../host/users.ts';
 import { IMAGE_FILES } from '../../images/image.ts';
 import { deleteSnapshotLive, snapshotLive } from '../../vm/disk-jobs.ts';
@@ -21,6 +24,7 @@ const NAME = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
 const TIMEOUT_MS = 10 * 60_000;
 
 interface ShownImage {
+  readonly 'virtual-size': number;
   readonly snapshots?: readonly { readonly name: string; readonly 'date-sec': number }[];
 }
 
@@ -33,7 +37,7 @@ export function parseSnapshotName(name: unknown): string {
   );
 }
 
-export async function listSnapshots(directory: string): Promise<Snapshot[]> {
+async function readImage(directory: string): Promise<ShownImage> {
   const disk = join(directory, MACHINE_FILES.disk);
   // QEMU may hold the disk: only its header is read.
   const info = ['info', '--force-share', '--output=json', '-f', 'qcow2', disk];
@@ -41,18 +45,32 @@ export async function listSnapshots(directory: string): Promise<Snapshot[]> {
     uid: machineUid(basename(directory)),
     reads: [disk],
   });
-  const { snapshots = [] } = JSON.parse(shown) as ShownImage;
-  return snapshots.map((one) => ({ name: one.name, createdAtMs: one['date-sec'] * 1000 }));
+  return JSON.parse(shown) as ShownImage;
 }
 
-/** Keeps the disk as it is now. Of a machine that runs it is as after a power cut. Throws SNAPSHOT_EXISTS, TOO_MANY_COPIES. */
+const snapshotsOf = ({ snapshots = [] }: ShownImage): Snapshot[] =>
+  snapshots.map((one) => ({ name: one.name, createdAtMs: one['date-sec'] * 1000 }));
+
+export const listSnapshots = async (directory: string): Promise<Snapshot[]> =>
+  snapshotsOf(await readImage(directory));
+
+/** Throws STORAGE_FULL where what the disk has could not be written once more: then a snapshot keeps what it replaces. */
+async function checkRoomBeside({ directory }: IdleInstance, image: ShownImage): Promise<void> {
+  const { blocks } = await stat(join(directory, MACHINE_FILES.disk));
+  const kept = Math.min(blocks * STAT_BLOCK_BYTES, image['virtual-size']);
+  await checkRoomFor(directory, kept, 'what the disk may write beside a snapshot');
+}
+
+/** Keeps the disk as it is now. Of a machine that runs it is as after a power cut. Throws SNAPSHOT_EXISTS, TOO_MANY_COPIES, STORAGE_FULL. */
 export async function createSnapshot(instance: IdleInstance, name: string): Promise<Snapshot[]> {
   needDisk(instance);
-  const there = await listSnapshots(instance.directory);
+  const image = await readImage(instance.directory);
+  const there = snapshotsOf(image);
   if (there.some((one) => one.name === name))
     throw new AppError('SNAPSHOT_EXISTS', `a snapshot ${name} already exists`);
   if (there.length >= SNAPSHOTS_MAX)
     throw new AppError('TOO_MANY_COPIES', `an instance can have ${SNAPSHOTS_MAX} snapshots; delete one`);
+  await checkRoomBeside(instance, image);
   if (instance.vm) await snapshotLive(instance.vm, name);
   else await change(instance, '-c', name);
   return listSnapshots(instance.directory);
