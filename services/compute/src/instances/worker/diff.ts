@@ -72,6 +72,9 @@ export function decideStep(wanted: Wanted | null, actual: Actual): Step {
   return actual.isSilentButThere ? rest('running', REASONS.guestSilent) : rest('starting');
 }
 
+/** Whether a step waits for nothing that its owner asks of the node: whoever asked without pause would keep what is to end. Pure. */
+export const isUrgent = (step: Step): boolean => step.do === 'stop' || step.do === 'release';
+
 function isRestartAsked(wanted: Wanted, { record }: Actual): boolean {
   return wanted.restartId !== null && wanted.restartId !== record.restartId;
 }

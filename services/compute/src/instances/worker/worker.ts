@@ -10,11 +10,12 @@ import { ConsoleLog } from '../console/console-log.ts';
 import { drainConsole, followConsole } from '../console/console-reader.ts';
 import type { InstanceDeps } from '../deps.ts';
 import { putAside, type ReleaseReason } from '../disks/released.ts';
+import { dropFetched } from '../disks/volumes.ts';
 import { guestLinkOf, type Place } from '../place.ts';
 import { type InstanceRecord, instanceDirectory } from '../record/record.ts';
 import { StoredRecord } from '../record/stored-record.ts';
 import type { Wanted } from '../wanted.ts';
-import { type Actual, decideStep, REASONS, type Step } from './diff.ts';
+import { decideStep, isUrgent, REASONS, type Step } from './diff.ts';
 import { type IdleInstance, type OwnerTask, OwnerTaskQueue } from './owner-tasks.ts';
 import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
 import { decideRetry, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
@@ -125,11 +126,11 @@ export class InstanceWorker {
       let waitMs: number;
       try {
         await this.#saveWanted();
-        if (!this.#tasks.isEmpty) {
+        const step = this.#nextStep();
+        if (!this.#tasks.isEmpty && !isUrgent(step)) {
           await this.#tasks.next(this.#instance());
           continue;
         }
-        const step = decideStep(this.#wanted, this.#observe());
         waitMs = await this.#perform(step);
       } catch (error) {
         if (signal.aborted) break;
@@ -172,14 +173,14 @@ export class InstanceWorker {
     }
   }
 
-  #observe(): Actual {
+  #nextStep(): Step {
     const state = this.#vm?.state ?? 'none';
-    return {
+    return decideStep(this.#wanted, {
       record: this.#stored.record,
       vm: state === 'gone' ? 'none' : state,
       open: this.#open,
       isSilentButThere: this.#isSilentButThere,
-    };
+    });
   }
 
   /** Does a step; returns how long to rest after it unless something happens, 0 to go on at once. */
@@ -319,6 +320,7 @@ export class InstanceWorker {
     // A record written later would make the directory again.
     await this.#stored.close();
     const why = this.#releaseReason;
+    if (why === 'forgotten') await dropFetched(this.#directory, this.#stored.record.volumes);
     const where = await putAside(this.#deps.dataDir, this.#stored.record, why, this.#deps.now());
     this.#log.warn({ where, why }, 'the instance is no longer on this node; its disk was set aside');
     this.#isDone = true;
@@ -365,7 +367,10 @@ export class InstanceWorker {
     if (!this.#vm) this.#slot?.[Symbol.dispose]();
     if ('giveUp' in decision) {
       await this.#stored.update({ failure: decision.giveUp });
-      return 0;
+      const { base, volumes } = this.#stored.record;
+      if (base === null) await dropFetched(this.#directory, volumes);
+      // What has to end is tried for as long as it takes.
+      return this.#nextStep().do === 'rest' ? 0 : RETRY_MAX_MS;
     }
     const { code, message } = reasonOf(error);
     const seconds = Math.ceil(decision.retryInMs / 1000);

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import { AppError } from '@skerry/protocol';
+import { inDirectory } from '../../testing/directory.ts';
+import type { InstanceDeps } from '../deps.ts';
+import type { Place } from '../place.ts';
+import { instanceDirectory, newRecord, writeRecord } from '../record/record.ts';
+import { InstanceWorker } from './worker.ts';
+
+const ID = 'a'.repeat(64);
+const WANTED = {
+  ...{ isRunning: true, owner: '0x1', restartId: null, cpu: 1, memoryMib: 512, diskGib: 1 },
+  ...{ image: 'debian:12', sshKey: '', allowedPorts: [22] },
+};
+
+/** An instance whose machine is off. @param remove what the kernel's network says when it is taken away */
+async function openWorker(dataDir: string, signal: AbortSignal, remove: () => Promise<void>) {
+  const record = newRecord(ID, WANTED, 1);
+  await writeRecord(dataDir, record);
+  const deps = {
+    ...{ dataDir, signal, network: { remove }, addresses: { free() {} } },
+    ...{ log: createLogger('test', 'silent'), now: Date.now, onStatus() {} },
+  };
+  return new InstanceWorker(deps as unknown as InstanceDeps, { id: ID, tap: 't' } as Place, record);
+}
+
+test('an owner who asks for one thing after the other keeps no instance that is to end', () =>
+  inDirectory(async (dataDir) => {
+    const worker = await openWorker(dataDir, new AbortController().signal, async () => {});
+    let done = 0;
+    const ask = (): void => {
+      worker
+        .runTask(async () => {
+          done++;
+          if (done < 100) ask();
+          if (done === 3) worker.want('forgotten');
+        })
+        .catch(() => {});
+    };
+    ask();
+    await worker.work();
+    assert.equal(done, 3);
+    assert.equal((await readdir(join(dataDir, 'released'))).length, 1);
+  }));
+
+test('an instance that cannot be taken away is tried again later, and not all the time', () =>
+  inDirectory(async (dataDir) => {
+    const ending = new AbortController();
+    let tries = 0;
+    const worker = await openWorker(dataDir, ending.signal, async () => {
+      tries++;
+      throw new AppError('INVALID_PARAMETERS', 'a firewall rule is malformed');
+    });
+    worker.want('forgotten');
+    const working = worker.work();
+    await until('it was tried', () => tries > 0);
+    // Each try writes a file; so many are written meanwhile.
+    for (let count = 0; count < 50; count++) await writeFile(join(dataDir, 'written'), `${count}`);
+    assert.equal(tries, 1);
+    assert.ok((await readdir(instanceDirectory(dataDir, ID))).includes('vm.json'));
+    ending.abort();
+    await working;
+  }));
