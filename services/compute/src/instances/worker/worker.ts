@@ -20,13 +20,8 @@ import { type IdleInstance, type OwnerTask, OwnerTaskQueue } from './owner-tasks
 import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
 import { decideRetry, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
 import { shutDown } from './shut-down.ts';
+import { Relapses, SILENCE } from './silence.ts';
 
-/** After this long without a word from the guest, its address is asked instead. */
-const SILENCE_LIMIT_MS = 300_000;
-const SILENCE_RECHECK_MS = 30_000;
-/** The same for guests of images that are not of the node's making: they do not know how to say that they are up. */
-const STRANGER_SILENCE_LIMIT_MS = 5_000;
-const STRANGER_RECHECK_MS = 2_000;
 /** How long a task waits for what is being done with the instance. */
 const TASK_WAIT_MS = 60_000;
 const ROOM_RECHECK_MS = 5_000;
@@ -46,6 +41,7 @@ export class InstanceWorker {
   #open: OpenPorts = { allowedPorts: [] };
   #isSilentButThere = false;
   #failureTimes: number[] = [];
+  readonly #relapses = new Relapses();
   #wake = Promise.withResolvers<void>();
   #slot: Disposable | undefined;
   #releaseReason: ReleaseReason = 'moved';
@@ -330,7 +326,7 @@ export class InstanceWorker {
     if (this.#vm?.isStalled) return this.#waitForRoom(this.#vm, phase);
     if (phase === 'starting') return this.#waitForGuest();
     await this.#stored.setPhase(phase, reason);
-    return this.#isSilentButThere ? SILENCE_RECHECK_MS : FOREVER_MS;
+    return this.#isSilentButThere ? SILENCE.own.recheckMs : FOREVER_MS;
   }
 
   /** QEMU stops a guest whose write finds no room on the host: it goes on by itself when there is some. */
@@ -345,15 +341,16 @@ export class InstanceWorker {
   }
 
   async #waitForGuest(): Promise<number> {
+    const { kernel, status, bootedAtMs } = this.#stored.record;
+    const untoldMs = status?.phase === 'running' ? this.#relapses.note(this.#deps.now()) : 0;
+    if (untoldMs > 0) return untoldMs;
     await this.#stored.setPhase('starting', null);
-    const silentMs = this.#deps.now() - (this.#stored.record.bootedAtMs ?? 0);
-    const isStranger = this.#stored.record.kernel === null;
-    const limitMs = isStranger ? STRANGER_SILENCE_LIMIT_MS : SILENCE_LIMIT_MS;
+    const silentMs = this.#deps.now() - (bootedAtMs ?? 0);
+    const { limitMs, recheckMs } = kernel === null ? SILENCE.stranger : SILENCE.own;
     if (silentMs < limitMs) return limitMs - silentMs;
     const { tap, guest, mac } = this.#place;
     this.#isSilentButThere = await this.#deps.network.answers(tap, guest, mac);
-    if (this.#isSilentButThere) return 0;
-    return isStranger ? STRANGER_RECHECK_MS : SILENCE_RECHECK_MS;
+    return this.#isSilentButThere ? 0 : recheckMs;
   }
 
   /** A step failed: say so, and try again after a while or give up. */

@@ -1,0 +1,31 @@
+/** After so long without a word from the guest, its address is asked instead; and again, where nobody answers there. */
+export const SILENCE = {
+  own: { limitMs: 300_000, recheckMs: 30_000 },
+  /** Guests of images that are not of the node's making do not know how to say that they are up. */
+  stranger: { limitMs: 5_000, recheckMs: 2_000 },
+} as const;
+
+/** So many relapses within a day are told at once; the next ones after a minute, two, four, up to an hour. */
+const TOLD_AT_ONCE = 3;
+const REST_BASE_MS = 60_000;
+const REST_MAX_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+/**
+ * When it was told that a guest that ran is starting again, of its own accord. A guest says by itself whether it is up, as often as
+ * it likes, and the network keeps each telling for good.
+ */
+export class Relapses {
+  #toldMs: readonly number[] = [];
+
+  /** 0 where one that begins now is to be told, and is counted; else how long it is to be kept to oneself. */
+  note(nowMs: number): number {
+    const told = this.#toldMs.filter((atMs) => nowMs - atMs < DAY_MS);
+    const more = told.length - TOLD_AT_ONCE;
+    const restMs = more < 0 ? 0 : Math.min(REST_MAX_MS, REST_BASE_MS * 2 ** more);
+    const dueMs = (told.at(-1) ?? nowMs) + restMs;
+    if (more >= 0 && nowMs < dueMs) return dueMs - nowMs;
+    this.#toldMs = [...told, nowMs];
+    return 0;
+  }
+}
