@@ -15,8 +15,9 @@ import type { Wanted } from '../wanted.ts';
 
 /** The image whose kernel boots disks that are a bare file system. */
 const KERNEL_IMAGE = 'debian:12';
-/** A status's progress is told at most this often. */
+/** A status's progress is told at most this often, and ever more rarely while it goes on: the network keeps each telling for good. */
 const PROGRESS_EVERY_MS = 1_000;
+const PROGRESS_PER_ELAPSED = 0.1;
 /** With this much a guest goes on that a full disk had stopped. */
 const RESUME_BYTES = 64 * 1024 * 1024;
 const MIB = 1024 * 1024;
@@ -42,10 +43,11 @@ export async function prepareInstance(
 ): Promise<Prepared> {
   const { images, core, fileLimitBytes, dataDir, nameServers, now } = deps;
   await checkReserve(dataDir);
+  const begunMs = now();
   let toldAtMs = 0;
   const ensure = (name: string) =>
     images.ensure(name, ({ percent, message }) => {
-      if (now() - toldAtMs < PROGRESS_EVERY_MS) return;
+      if (!isProgressDue(begunMs, toldAtMs, now())) return;
       toldAtMs = now();
       tell({ code: 'BUILDING_IMAGE', message: `building ${name}: ${percent} %, ${message}` });
     });
@@ -73,6 +75,10 @@ export async function prepareInstance(
   const kernel = isComplete ? newest : await keepBase(dataDir, await ensure(KERNEL_IMAGE));
   return { base, kernel, volumes };
 }
+
+/** Whether progress is told, of what began and was last told at these times. Pure. */
+export const isProgressDue = (begunMs: number, toldMs: number, nowMs: number): boolean =>
+  nowMs - toldMs >= Math.max(PROGRESS_EVERY_MS, PROGRESS_PER_ELAPSED * (nowMs - begunMs));
 
 /** How an instance's disk boots, and whether by hardware. */
 export async function chooseBoot(
