@@ -180,12 +180,14 @@ const diskHandlers = (
   },
 });
 
+type RestoreFrom = (disk: string) => Promise<void>;
+
 /** Puts a disk image that is sent in the place of an instance's disk. */
 async function restoreUpload(
   { dataDir }: MachineRoutes,
   { worker, operation }: Permitted,
   { ref, body, id }: { readonly ref: string; readonly body: unknown; readonly id: string },
-  restoreFrom: (disk: string) => Promise<void>,
+  restoreFrom: RestoreFrom,
 ): Promise<void> {
   const upload = join(dataDir, `upload-${ref}-${id.replaceAll(/[^A-Za-z0-9]/g, '')}.tmp`);
   try {
@@ -196,34 +198,44 @@ async function restoreUpload(
   }
 }
 
+/** Puts back what the node has: a stored file, a snapshot or a backup. */
+async function restoreKept(
+  { images, backups }: MachineRoutes,
+  { worker }: Permitted,
+  { ref, body }: { readonly ref: string; readonly body: unknown },
+  restoreFrom: RestoreFrom,
+): Promise<void> {
+  const { backup_id: id, snapshot, volume_ref: file } = (body ?? {}) as Record<string, unknown>;
+  if (typeof file === 'string') {
+    if (!isFileImage(file))
+      throw new AppError('INVALID_HASH', 'volume_ref must be the hash of a stored file');
+    const { directory } = await images.ensure(file, () => {});
+    await restoreFrom(join(directory, IMAGE_FILES.disk));
+  } else if (snapshot !== undefined) {
+    const name = parseSnapshotName(snapshot);
+    await worker.runTask((instance) => revertToSnapshot(instance, name));
+  } else {
+    await restoreFrom((await backups.find(ref, String(id))).path);
+  }
+}
+
 function restoreHandler(routes: MachineRoutes, permit: Permit): MachineHandlers['restoreMachine'] {
-  const { dataDir, backups, images, now } = routes;
-  /** Instances whose images are being sent. Each takes as much of the disk as its instance may have. */
-  const uploading = new Set<string>();
+  const { dataDir, now } = routes;
+  /** Instances that are being restored: each takes as much of the disk as its instance may have, or has a file fetched. */
+  const restoring = new Set<string>();
   return async ({ params: { ref }, body, request }) => {
     const permitted = await permit(request, ref);
     const { worker } = permitted;
-    const restoreFrom = (disk: string) =>
-      worker.runTask((instance) => restoreDisk(instance, disk, dataDir, now()));
-    if (isFile(request)) {
-      if (uploading.has(ref))
-        throw new AppError('INSTANCE_BUSY', 'another disk image is being sent for this instance');
-      uploading.add(ref);
-      const sent = { ref, body, id: request.id };
-      await restoreUpload(routes, permitted, sent, restoreFrom).finally(() => uploading.delete(ref));
-    } else {
-      const { backup_id: id, snapshot, volume_ref: file } = (body ?? {}) as Record<string, unknown>;
-      if (typeof file === 'string') {
-        if (!isFileImage(file))
-          throw new AppError('INVALID_HASH', 'volume_ref must be the hash of a stored file');
-        const { directory } = await images.ensure(file, () => {});
-        await restoreFrom(join(directory, IMAGE_FILES.disk));
-      } else if (snapshot !== undefined) {
-        const name = parseSnapshotName(snapshot);
-        await worker.runTask((instance) => revertToSnapshot(instance, name));
-      } else {
-        await restoreFrom((await backups.find(ref, String(id))).path);
-      }
+    if (restoring.has(ref))
+      throw new AppError('INSTANCE_BUSY', 'the instance is being restored; try again later');
+    restoring.add(ref);
+    try {
+      const restoreFrom: RestoreFrom = (disk) =>
+        worker.runTask((instance) => restoreDisk(instance, disk, dataDir, now()));
+      const asked = { ref, body, id: request.id };
+      await (isFile(request) ? restoreUpload : restoreKept)(routes, permitted, asked, restoreFrom);
+    } finally {
+      restoring.delete(ref);
     }
     worker.wake();
     return { status: 'restored', vm_hash: ref };

@@ -224,7 +224,7 @@ test('H4: the body of an operation is the one that was signed', async () => {
   assert.deepEqual(left, [], 'no image that was refused stays');
 });
 
-test('of the disk images that an owner sends for one instance, the node takes one at a time', async () => {
+test('an instance is restored once at a time, however many disk images its owner sends or names', async () => {
   const octets = 'application/octet-stream';
   const image = new Uint8Array([1, 2, 3]);
   const restore = `${MACHINE}/restore`;
@@ -239,6 +239,9 @@ test('of the disk images that an owner sends for one instance, the node takes on
   const isBegun = async () => (await readdir(directory)).some((name) => name.startsWith('upload-'));
   await until('the first one is received', isBegun);
   assert.deepEqual(await send(), [409, 'INSTANCE_BUSY']);
+  const named = JSON.stringify({ volume_ref: 'f'.repeat(64) });
+  const headersOfNamed = await signed('POST', restore, named);
+  assert.deepEqual(await post(restore, headersOfNamed, named, 'application/json'), [409, 'INSTANCE_BUSY']);
   slow.write('\x02\x03');
   await until('the first one is whole', () => asked === 1);
   await until('its file is gone', async () => !(await isBegun()));
