@@ -29,6 +29,7 @@ import { createIntake, type Intake } from './intake/intake.ts';
 import { Pipeline, type PipelineOptions } from './intake/pipeline/pipeline.ts';
 import type { Committed } from './intake/pipeline/statement.ts';
 import type { IntakeOptions } from './intake/sources.ts';
+import { createStartCheck } from './intake/start-check.ts';
 import type { Verifier } from './intake/verify/verifier.ts';
 import { createHealth } from './node/health/health.ts';
 import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
@@ -199,13 +200,19 @@ interface IntakeParts extends Omit<IntakeOptions, 'carryOut' | 'checkNew'> {
   readonly events: EventLog;
 }
 
+const checkAll =
+  (...checks: readonly IntakeOptions['checkNew'][]): IntakeOptions['checkNew'] =>
+  async (accepted) => {
+    for (const check of checks) await check(accepted);
+  };
+
 const openIntake = (
   { images }: Pick<CoreConfig, 'images'>,
   { db, reserve, secrets, sender, events, ...parts }: IntakeParts,
 ): Intake =>
   createIntake({
     ...parts,
-    checkNew: createImageCheck(db, images),
+    checkNew: checkAll(createImageCheck(db, images), createStartCheck(db, parts.now)),
     async carryOut(message) {
       reserve.take();
       await registerWebhook({ db, secrets, now: parts.now, checkUrl: (url) => sender.check(url) }, message);

@@ -15,6 +15,8 @@ export interface Needs {
   readonly files?: readonly string[];
   /** The instance that it would stop: a credit publisher may do so, too (Facts.mayStop). */
   readonly stops?: string;
+  /** The instance that it would start: a client is refused that where its owner's credit is used up (start-check.ts). */
+  readonly starts?: string;
 }
 
 /** What others may know of a message: enough to judge what refers to it. */

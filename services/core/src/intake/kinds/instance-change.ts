@@ -1,4 +1,9 @@
-import { effectiveTime, type InstanceFold, type VerifiedMessage } from '@skerry/protocol';
+import {
+  effectiveTime,
+  type InstanceControlContent,
+  type InstanceFold,
+  type VerifiedMessage,
+} from '@skerry/protocol';
 import { type Facts, forgotten, type Own, PROCESSED, pending, rejected, type Verdict } from '../accepted.ts';
 import { instanceEffect } from '../effects/instances.ts';
 import { whyNotPermitted } from '../pipeline/decide.ts';
@@ -18,14 +23,22 @@ function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string
   return rejected('NOT_PERMITTED', `instance ${instanceId} belongs to ${instance.owner}: ${refusal}`);
 }
 
-/** What a message says that changes an instance. @param isStop a credit publisher may send it, too */
+/** What a message says that changes an instance. @param action a credit publisher may send a stop, too */
 export const changeOfInstance = (
   instanceId: string,
   fold: InstanceFold,
-  isStop = false,
-): Own<typeof instanceEffect> => ({
-  subject: instanceId,
-  needs: { messages: [instanceId], ...(isStop ? { stops: instanceId } : {}) },
-  changes: [instanceEffect.change({ instanceId, fold })],
-  decide: (facts, dated) => decideChange(facts, dated, instanceId, isStop),
-});
+  action?: InstanceControlContent['action'],
+): Own<typeof instanceEffect> => {
+  const isStop = action === 'stop';
+  const isStart = action !== undefined && !isStop;
+  return {
+    subject: instanceId,
+    needs: {
+      messages: [instanceId],
+      ...(isStop ? { stops: instanceId } : {}),
+      ...(isStart ? { starts: instanceId } : {}),
+    },
+    changes: [instanceEffect.change({ instanceId, fold })],
+    decide: (facts, dated) => decideChange(facts, dated, instanceId, isStop),
+  };
+};

@@ -9,5 +9,5 @@ export const instanceControl = defineKind({
   effects: [instanceEffect],
   hangsOnCredit: true,
   accept: (message, content) =>
-    changeOfInstance(content.instance_id, foldControl(message, content), content.action === 'stop'),
+    changeOfInstance(content.instance_id, foldControl(message, content), content.action),
 });

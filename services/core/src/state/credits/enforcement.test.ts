@@ -212,4 +212,30 @@ describe('a low balance is announced before anything stops', () => {
     await put([start, notice(35, 'ok'), late]);
     assert.deepEqual([await statusOf(start), await statusOf(late)], ['rejected', 'rejected']);
   });
+
+  test('without credit nobody has a node start an instance; what other nodes took is in force', async () => {
+    await clearMessages(core);
+    await put([grant(1, 10 * DAY)]);
+    const machine = instance(2, 1);
+    await put([machine]);
+    const used = { address: alice.address, ref: machine.itemHash, nanocredits: `${10 * DAY}000000000` };
+    const content = { expense: { start_date: T0 + 3, end_date: T0 + 63, credits: [used] } };
+    const spent = signed(credit, 'POST', { type: CREDIT_POST.expense, content }, 4);
+    await put([spent, notice(15, 'low'), notice(20, 'exhausted')]);
+    const contentOf = (action: string) => ({ instance_id: machine.itemHash, action });
+    const control = async (action: string, at: number) => {
+      nowMs = (T0 + at) * 1000;
+      const draft = { type: 'INSTANCE_CONTROL', content: contentOf(action), timestamp: T0 + at };
+      const { status, body } = await core.send(alice, draft, `/instances/${machine.itemHash}/control`);
+      return [status, body.code];
+    };
+    for (const action of ['start', 'restart'])
+      assert.deepEqual(await control(action, 30), [402, 'CREDIT_INSUFFICIENT']);
+    assert.deepEqual(await control('stop', 31), [200, undefined]);
+    const elsewhere = signed(alice, 'INSTANCE_CONTROL', contentOf('start'), 32);
+    await put([elsewhere]);
+    assert.equal(await statusOf(elsewhere), 'processed');
+    await put([grant(40, 1)]);
+    assert.deepEqual(await control('start', 50), [200, undefined]);
+  });
 });
