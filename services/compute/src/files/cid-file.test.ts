@@ -111,6 +111,18 @@ describe('a file by its CID', () => {
     }
   });
 
+  test('is refused where it has too many parts, though a few blocks are all that it is made of', async () => {
+    const store = new Store();
+    const many = (part: Part) => Array.from({ length: 10 }, () => part);
+    const { cid } = store.node(many(store.node(many(store.raw('')))));
+    const read = async (partsMax: number) => {
+      const { bytes } = await openCidFile(store, `${cid}`, partsMax);
+      return (await buffer(bytes)).length;
+    };
+    assert.equal(await read(110), 0);
+    await assert.rejects(read(109), isError('FILE_TOO_LARGE'));
+  });
+
   test('is refused where it is no file, or says sizes that are none', async () => {
     const store = new Store();
     const put = (file: UnixFS, Links: Part[] = []) =>

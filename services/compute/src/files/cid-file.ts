@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { decode, encode } from '@ipld/dag-pb';
 import type { CoreClient } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
@@ -17,9 +18,12 @@ const RAW = 0x55;
 const SHA2_256 = 0x12;
 /** The largest block that others pass on; leaves are smaller. */
 const BLOCK_BYTES_MAX = 2 * 1024 * 1024;
-/** What a file may be made of beside its leaves. */
+/** What a file may be made of: each of its parts is looked at, and a few blocks may name each other without end. */
 const DEPTH_MAX = 32;
 const NODES_MAX = 10_000;
+const PARTS_MAX = 1_000_000;
+/** After so many parts whoever else waits has a turn: those without bytes bring no pause by themselves. */
+const PARTS_PER_TURN = 256;
 
 interface Block {
   readonly cid: CID;
@@ -79,11 +83,15 @@ const isLeaf = ({ digest, isRaw }: Block, data: Uint8Array) =>
 class CidFile {
   readonly #source: CidSource;
   readonly #text: string;
+  readonly #partsMax: number;
   #nodes = 0;
+  #parts = 0;
+  #seen = 0;
 
-  constructor(source: CidSource, text: string) {
+  constructor(source: CidSource, text: string, partsMax: number) {
     this.#source = source;
     this.#text = text;
+    this.#partsMax = partsMax;
   }
 
   async node(block: Block): Promise<FileNode> {
@@ -92,7 +100,11 @@ class CidFile {
     const response = await this.#source.getIpfsBlock(block.cid.toString());
     const bytes = await buffer(limited(response.body ?? [], BLOCK_BYTES_MAX, 'a block of IPFS'));
     if (sha256Of(bytes) !== block.digest) throw corrupt(this.#text);
-    return parseNode(block, bytes);
+    const node = parseNode(block, bytes);
+    this.#parts += node.parts.length;
+    if (this.#parts > this.#partsMax)
+      throw new AppError('FILE_TOO_LARGE', `${this.#text} has more than ${this.#partsMax} parts`);
+    return node;
   }
 
   async *bytes(root: FileNode): AsyncGenerator<Uint8Array> {
@@ -113,6 +125,7 @@ class CidFile {
       yield data;
     }
     for (const { block, sizeBytes } of parts) {
+      if (++this.#seen % PARTS_PER_TURN === 0) await setImmediate();
       const leaf = sizeBytes <= BLOCK_BYTES_MAX ? await queue.take(sizeBytes) : undefined;
       if (leaf && isLeaf(block, leaf)) yield leaf;
       else {
@@ -130,8 +143,9 @@ class CidFile {
 export async function openCidFile(
   source: CidSource,
   text: string,
+  partsMax = PARTS_MAX,
 ): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }> {
-  const file = new CidFile(source, text);
+  const file = new CidFile(source, text, partsMax);
   const root = await file.node(blockOf(CID.parse(text)));
   const sizeBytes = root.parts.reduce((sum, part) => sum + part.sizeBytes, root.data.length);
   return { sizeBytes, bytes: file.bytes(root) };
