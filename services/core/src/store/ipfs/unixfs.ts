@@ -1,12 +1,12 @@
 import { AppError } from '@skerry/protocol';
 import { exporter, type UnixFSDirectory, type UnixFSEntry, walkPath } from 'ipfs-unixfs-exporter';
-import { type BlockId, findBlockId } from './cid.ts';
+import type { BlockId } from './cid.ts';
+import { FileContent, needBlockId, notUnixfs } from './file-content.ts';
 import { streamOf } from './idle.ts';
 import type { Ipfs, IpfsEntry, IpfsNode } from './ipfs.ts';
 
 type Reader = Parameters<typeof exporter>[1];
 
-const notUnixfs = (what: string, cause?: unknown) => new AppError('NOT_UNIXFS', what, { cause });
 const nothingAt = (text: string, cause?: unknown) =>
   new AppError('FILE_NOT_FOUND', `the path leads to nothing below ${text}`, { cause });
 
@@ -19,8 +19,7 @@ function asReadError(error: unknown, text: string, signal: AbortSignal): unknown
 }
 
 function nodeOf(entry: UnixFSEntry): IpfsNode {
-  const id = findBlockId(entry.cid);
-  if (!id) throw notUnixfs(`${entry.cid} is of a hash or codec that is not read here`);
+  const id = needBlockId(entry.cid);
   if (entry.type === 'directory') {
     const sizeBytes = entry.node.Links.reduce((sum, link) => sum + (link.Tsize ?? 0), 0);
     if (!Number.isSafeInteger(sizeBytes)) throw notUnixfs(`${entry.cid} says that it is endless`);
@@ -56,13 +55,17 @@ async function resolve(
   }
 }
 
-const contentOf = async function* (source: AsyncIterable<Uint8Array>, text: string, signal: AbortSignal) {
+async function* contentOf(
+  content: AsyncIterable<Uint8Array>,
+  text: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   try {
-    yield* source;
+    yield* content;
   } catch (error) {
     throw asReadError(error, text, signal);
   }
-};
+}
 
 async function listEntries(
   entry: UnixFSDirectory,
@@ -88,9 +91,7 @@ export function createUnixfs(
 ): Pick<Ipfs, 'stat' | 'read' | 'list'> {
   const readerFor = (signal: AbortSignal): Reader => ({
     async *get(cid) {
-      const id = findBlockId(cid);
-      if (!id) throw notUnixfs(`${cid} is of a hash or codec that is not read here`);
-      yield await readBlock(id, signal);
+      yield await readBlock(needBlockId(cid), signal);
     },
   });
   return {
@@ -98,11 +99,12 @@ export function createUnixfs(
     async read(id, range, signal) {
       const gone = new AbortController();
       const ended = AbortSignal.any([signal, gone.signal]);
-      const entry = await resolve(id, [], readerFor(ended), ended);
-      if (entry.type !== 'file' && entry.type !== 'raw') throw notUnixfs(`${id.text} is no file`);
-      const part = range ? { offset: range.first, length: range.last - range.first + 1 } : {};
-      const content = entry.content({ ...part, signal: ended });
-      return streamOf(contentOf(content, id.text, ended), () => gone.abort());
+      // Not the exporter: it reads all at once, however slowly it is taken, and a block far below that fails ends the process.
+      const file = new FileContent(id, (one) => readBlock(one, ended));
+      const root = await file.open().catch((error: unknown) => {
+        throw asReadError(error, id.text, ended);
+      });
+      return streamOf(contentOf(file.bytes(root, range), id.text, ended), () => gone.abort());
     },
     async list(id, limit, signal) {
       const entry = await resolve(id, [], readerFor(signal), signal);
