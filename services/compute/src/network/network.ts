@@ -10,6 +10,7 @@ import { findOnLinkInterface, isInPrefix, type ShownInterface } from './uplink.t
 
 const DEVICES = '/proc/self/net/dev';
 const SETTINGS = '/proc/sys/net/ipv6/conf';
+const IPV4_SETTINGS = '/proc/sys/net/ipv4/conf';
 const IPV4_FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 /** The lowest priority there is: any other route to the prefix wins. */
 const UNREACHABLE_METRIC = '2147483647';
@@ -124,6 +125,8 @@ export class NodeNetwork {
     // The guest is no router: nothing that it announces is believed.
     for (const setting of ['accept_ra', 'accept_redirects'])
       await writeFile(`${SETTINGS}/${tap}/${setting}`, '0');
+    // Nor is it anybody else: who asks under an address that does not lead there is not answered, nor remembered.
+    await writeFile(`${IPV4_SETTINGS}/${tap}/arp_filter`, '1');
   }
 
   /** A cable in place of the tap, and a namespace with the guest's address at its other end. */

@@ -1,4 +1,5 @@
 import { AppError } from '@skerry/protocol';
+import ipaddr from 'ipaddr.js';
 import type { ComputeConfig } from '../config.ts';
 import type { NetworkNames } from './names.ts';
 
@@ -13,57 +14,94 @@ const BURST_BYTES_MIN = 1024 * 1024;
 const GUESTS_MAX = 8_192;
 /** A guest that is gone is forgotten: by the kernel where its connections are counted, else after this time. */
 const IDLE = '1h';
+/**
+ * The kernel remembers everybody who asks for one of its addresses, and every neighbour that it looks for: 1,024 in all, of this
+ * machine and all guests. Where they are full it finds nobody new, its router neither.
+ */
+const ASKING = 'rate over 1/second burst 32 packets';
+const LOOKED_FOR = 'rate over 5/second burst 32 packets';
+/** Those whom a guest reached a while ago count no more. */
+const KNOWN_MAX = 65_536;
+const KNOWN = '10m';
+
+const dynamicSet = (type: string, size: number, timeout?: string) =>
+  `type ${type}\n    size ${size}\n    flags dynamic${timeout ? `,timeout\n    timeout ${timeout}` : ''}`;
+
 const SETS = {
-  began: 'flags dynamic',
-  taken: 'flags dynamic',
-  sent: `flags dynamic,timeout\n    timeout ${IDLE}`,
-  received: `flags dynamic,timeout\n    timeout ${IDLE}`,
+  began: dynamicSet('ifname', GUESTS_MAX),
+  taken: dynamicSet('ifname', GUESTS_MAX),
+  sent: dynamicSet('ifname', GUESTS_MAX, IDLE),
+  received: dynamicSet('ifname', GUESTS_MAX, IDLE),
+  asking: dynamicSet('ifname', GUESTS_MAX, IDLE),
+  looking: dynamicSet('ifname', GUESTS_MAX, IDLE),
+  known: dynamicSet('ifname . ipv6_addr', KNOWN_MAX, KNOWN),
 };
+const HOOKS = ['forward', 'input'];
+const CHAINS = ['from_guest', 'to_guest', 'to_neighbours'];
 
 const tableOf = ({ table }: NetworkNames) => `${table}_shares`;
+
+/** What is counted and measured of packets to or from a guest. */
+function shareRules(
+  { guestConnections, guestMbit }: GuestShare,
+  interfaceName: 'iifname' | 'oifname',
+  [counted, measured]: readonly [keyof typeof SETS, keyof typeof SETS],
+): string {
+  const rate = guestMbit * BYTES_PER_MBIT;
+  const burst = Math.max(BURST_BYTES_MIN, Math.round(rate * BURST_SECONDS));
+  return [
+    guestConnections > 0 &&
+      `    ct state new add @${counted} { ${interfaceName} ct count over ${guestConnections} } drop`,
+    guestMbit > 0 &&
+      `    update @${measured} { ${interfaceName} limit rate over ${rate} bytes/second burst ${burst} bytes } drop`,
+  ]
+    .filter((rule) => rule !== false)
+    .map((rule) => `${rule}\n`)
+    .join('');
+}
 
 /**
  * What holds each guest to its share, for `nft -f`: a table of its own, behind the firewall's, so that only what may pass is
  * counted. Putting it up again keeps what is counted.
+ *
+ * @param prefix the node's /64: where it is on a link, others on that link have addresses in it
  */
-export function sharesRuleset(names: NetworkNames, { guestConnections, guestMbit }: GuestShare): string {
+export function sharesRuleset(
+  names: NetworkNames,
+  { prefix, ...share }: GuestShare & { readonly prefix: string },
+): string {
+  const { guestConnections, guestMbit } = share;
   if (![guestConnections, guestMbit].every((value) => Number.isSafeInteger(value) && value >= 0))
     throw new AppError('INVALID_PARAMETERS', "a guest's share must be a whole number");
+  if (!ipaddr.IPv6.isValidCIDR(prefix))
+    throw new AppError('INVALID_PARAMETERS', 'a firewall rule is malformed');
   const table = tableOf(names);
   const taps = `"${names.tapPrefix}*"`;
-  const rate = guestMbit * BYTES_PER_MBIT;
-  const burst = Math.max(BURST_BYTES_MIN, Math.round(rate * BURST_SECONDS));
-  const rules = (interfaceName: 'iifname' | 'oifname', counted: string, measured: string) =>
-    [
-      guestConnections > 0 &&
-        `    ct state new add @${counted} { ${interfaceName} ct count over ${guestConnections} } drop`,
-      guestMbit > 0 &&
-        `    update @${measured} { ${interfaceName} limit rate over ${rate} bytes/second burst ${burst} bytes } drop`,
-    ]
-      .filter((rule) => rule !== false)
-      .map((rule) => `${rule}\n`)
-      .join('');
-  const sets = Object.entries(SETS).map(
-    ([name, flags]) => `  set ${name} {\n    type ifname\n    size ${GUESTS_MAX}\n    ${flags}\n  }\n`,
+  const sets = Object.entries(SETS).map(([name, body]) => `  set ${name} {\n    ${body}\n  }\n`);
+  const hooks = HOOKS.map(
+    (name) => `  chain ${name} {\n    type filter hook ${name} priority filter + 10; policy accept;\n  }\n`,
   );
-  const chains = (body: (name: string) => string) => ['forward', 'from_guest', 'to_guest'].map(body).join('');
+  const chains = CHAINS.map((name) => `  chain ${name} {\n  }\n`);
+  const flushes = [...HOOKS, ...CHAINS].map((name) => `flush chain inet ${table} ${name}\n`);
   return `table inet ${table} {
-${sets.join('')}  chain forward {
-    type filter hook forward priority filter + 10; policy accept;
-  }
+${[...sets, ...hooks, ...chains].join('')}}
+${flushes.join('')}table inet ${table} {
   chain from_guest {
-  }
+${shareRules(share, 'iifname', ['began', 'sent'])}  }
   chain to_guest {
+${shareRules(share, 'oifname', ['taken', 'received'])}  }
+  chain to_neighbours {
+    iifname . ip6 daddr @known return
+    update @looking { iifname limit ${LOOKED_FOR} } drop
+    add @known { iifname . ip6 daddr }
   }
-}
-${chains((name) => `flush chain inet ${table} ${name}\n`)}table inet ${table} {
-  chain from_guest {
-${rules('iifname', 'began', 'sent')}  }
-  chain to_guest {
-${rules('oifname', 'taken', 'received')}  }
   chain forward {
+    iifname ${taps} oifname != ${taps} ip6 daddr ${prefix} jump to_neighbours
     iifname ${taps} jump from_guest
     oifname ${taps} jump to_guest
+  }
+  chain input {
+    iifname ${taps} ip6 saddr fe80::/10 icmpv6 type nd-neighbor-solicit update @asking { iifname limit ${ASKING} } drop
   }
 }
 `;

@@ -156,6 +156,56 @@ async function checkRogue(one: Machine, far: Machine): Promise<void> {
   assert.deepEqual(ports(), [0, 5_000]);
 }
 
+const FLOOD = 300;
+/** What passes at once, and some more while it is sent; a seldom one of the scenario's own is among them. */
+const REMEMBERED_MAX = 100;
+
+/** Asks for the node under ever new addresses of the link, by IPv6, then by IPv4; or sends to ever new addresses. */
+const floods = (gateway4: string) => ({
+  solicits: `import socket, struct
+s = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+s.setsockopt(socket.IPPROTO_IPV6, 78, 1)
+s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 255)
+link = socket.if_nametoindex('eth0')
+asked = bytes([135, 0, 0, 0]) + bytes(4) + socket.inet_pton(socket.AF_INET6, 'fe80::1') + bytes([1, 1, 2, 0, 0, 0, 0, 1])
+for n in range(${FLOOD}):
+  source = bytes([0xfe, 0x80]) + bytes(12) + struct.pack('>H', 0x4000 + n) + struct.pack('@I', link)
+  s.sendmsg([asked], [(socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, source)], 0, ('fe80::1', 0, 0, link))`,
+  arp: `import socket, struct
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(('eth0', 0))
+mac = bytes([2, 0, 0, 0, 0, 1])
+for n in range(${FLOOD}):
+  source = socket.inet_aton('10.9.0.0')[:2] + struct.pack('>H', 1 + n)
+  asked = struct.pack('>HHBBH', 1, 0x0800, 6, 4, 1) + mac + source + bytes(6) + socket.inet_aton('${gateway4}')
+  s.send(b'\\xff' * 6 + mac + struct.pack('>H', 0x0806) + asked)`,
+  datagrams: `import socket
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+for n in range(${FLOOD}):
+  s.sendto(b'x', ('fd5c:e771:0:1:9::%x' % (n + 1), 9))`,
+});
+
+const countNeighbours = async (family: '-4' | '-6', device: string) =>
+  (JSON.parse((await run('ip', ['-j', family, 'neigh', 'show', 'dev', device])) || '[]') as unknown[]).length;
+
+async function checkNeighbours(one: Machine, { tap, ipv4 }: GuestLink): Promise<void> {
+  step('a guest has the kernel remember few neighbours: it knows 1,024, of this machine and all guests');
+  // As where the /64 is on the link.
+  await run('ip', ['-6', 'addr', 'add', 'fd5c:e771:0:1::1/64', 'dev', 'up0', 'nodad']);
+  await new NodeNetwork({ ...options, lanOpen: true }).start(guests);
+  for (const flood of Object.values(floods(ipv4.gateway))) await one.run('python3', '-c', flood);
+  // Sent last: when they are answered, all before them was decided.
+  assert.ok((await one.pings(FAR6)) && (await one.pings(ipv4.gateway)));
+  const counts = await Promise.all([
+    countNeighbours('-6', tap),
+    countNeighbours('-4', tap),
+    countNeighbours('-6', 'up0'),
+  ]);
+  for (const count of counts) assert.ok(count > 0 && count < REMEMBERED_MAX, `${counts}`);
+  await run('ip', ['-6', 'addr', 'del', 'fd5c:e771:0:1::1/64', 'dev', 'up0']);
+  await new NodeNetwork(options).start(guests);
+}
+
 /** After so many as may have come, it is seen whether others do: what a firewall drops never does. */
 const SILENCE_MS = 1_000;
 
@@ -237,6 +287,7 @@ async function scenario(): Promise<void> {
   await until('the ways are there', READY_MS, async () => (await one.pings(FAR6)) && (await one.pings(FAR4)));
   await checkReach(one, b);
   await checkRogue(one, far);
+  await checkNeighbours(one, a);
   await checkConnections(one, other, far);
   await checkBandwidth(one);
   await network.clear();
