@@ -6,7 +6,7 @@ import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { openDatabase } from './connect.ts';
+import { OwnConnection, openDatabase } from './connect.ts';
 import { killServer, temporaryDirectory } from './embedded/testing/processes.ts';
 import { connectWithPatience, isPassing } from './reach.ts';
 import { createTestDatabase } from './testing/database.ts';
@@ -129,4 +129,24 @@ test('a pool of the test server has the limits of production', async () => {
   const { rows } = await database.pool.query(`select current_setting('statement_timeout') as statement,
     current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle`);
   assert.deepEqual(rows, [{ statement: '1min', lock: '30s', idle: '1min' }]);
+});
+
+test('what is asked over a connection of its own waits for nobody, and a lost one is replaced', async () => {
+  await using database = await createTestDatabase({ log });
+  const { pool } = database;
+  await using own = new OwnConnection(pool);
+  const db = own.createDatabase();
+  const ask = async () => {
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db);
+    return rows[0]!.pid;
+  };
+  const first = await ask();
+  const taken = await Promise.all(Array.from({ length: pool.options.max - 1 }, () => pool.connect()));
+  const waiting = pool.connect();
+  assert.equal(pool.waitingCount, 1);
+  assert.equal(await ask(), first);
+  await taken[0]!.query('select pg_terminate_backend($1)', [first]);
+  await assert.rejects(ask());
+  for (const client of [...taken, await waiting]) client.release();
+  assert.notEqual(await ask(), first);
 });

@@ -113,3 +113,53 @@ export function createPool(
   });
   return pool;
 }
+
+type Connection = Pick<pg.PoolClient, 'query' | 'release'>;
+
+/**
+ * A connection that one caller keeps: what it asks waits for nobody else's queries, of which there may be more than connections. Where it
+ * is lost, the next question gets another one.
+ */
+export class OwnConnection implements AsyncDisposable {
+  readonly #pool: pg.Pool;
+  #client: Promise<pg.PoolClient> | undefined;
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool;
+  }
+
+  /** Queries go one after another: whoever has a transaction has it alone. */
+  createDatabase<Schema>(): Kysely<Schema> {
+    const connection = {
+      query: (text: string, values?: unknown[]) => this.#query(text, values),
+      release: () => {},
+    } as unknown as Connection;
+    const pool = { connect: async () => connection, end: async () => {} };
+    return new Kysely<Schema>({ dialect: new PostgresDialect({ pool: pool as unknown as pg.Pool }) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const client = await this.#client?.catch(() => undefined);
+    client?.release();
+  }
+
+  async #query(text: string, values: unknown[] | undefined): Promise<pg.QueryResult> {
+    this.#client ??= this.#pool.connect();
+    const client = this.#client;
+    try {
+      return await (await client).query(text, values);
+    } catch (error) {
+      if (this.#client === client) this.#letGo(client);
+      throw error;
+    }
+  }
+
+  /** Whatever state it is in. */
+  #letGo(client: Promise<pg.PoolClient>): void {
+    this.#client = undefined;
+    client.then(
+      (one) => one.release(true),
+      () => {},
+    );
+  }
+}

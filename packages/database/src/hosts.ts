@@ -54,8 +54,10 @@ const nameOf = ({ host, port }: Host) => `${host.includes(':') ? `[${host}]` : h
 /** Grows with each promotion; of one length, so that texts compare as the numbers do. */
 type Timeline = string;
 
-const ASK = `
-  select case when pg_is_in_recovery() then null else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`;
+/** The timeline, as SQL: at once right after a promotion. A standby refuses it. */
+export const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)';
+
+const ASK = `select case when pg_is_in_recovery() then null else ${TIMELINE} end as timeline`;
 
 async function readTimeline(client: pg.Client): Promise<Timeline> {
   const { rows } = await client.query<{ timeline: Timeline | null }>(ASK);

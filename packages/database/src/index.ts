@@ -1,10 +1,11 @@
 export { readCluster } from './backup/base-backup.ts';
 export { openCluster } from './backup/running.ts';
-export { type Database, EMBEDDED_DATABASE, openDatabase, openPool } from './connect.ts';
+export { type Database, EMBEDDED_DATABASE, OwnConnection, openDatabase, openPool } from './connect.ts';
 export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk-sizes.ts';
 export { startEmbeddedPostgres } from './embedded/postgres.ts';
 export { asDatabaseError, databaseAway, isTooLong } from './failure.ts';
 export { HOLD_IDLE_MS, mayHoldLong } from './holders.ts';
+export { TIMELINE } from './hosts.ts';
 export { migrate } from './migrate.ts';
 export type { Page, TimedPage } from './page.ts';
 export { withClient } from './reach.ts';

@@ -3,4 +3,10 @@ export { createTestDatabase, databaseUrlOf, type TestDatabase } from './database
 export { startTestPooler } from './pooler.ts';
 export { startTestServer, type TestServer, urlOf } from './server.ts';
 export { startTestCluster, type TestCluster } from './standby.ts';
-export { findFreePort, ownAddress, startTcpStandby, startTcpTestServer } from './tcp-server.ts';
+export {
+  findFreePort,
+  ownAddress,
+  startTcpStandby,
+  startTcpTestServer,
+  type TcpTestServer,
+} from './tcp-server.ts';

@@ -204,7 +204,12 @@ export interface Schema {
     time_ms: number;
     cause: string | null;
   };
-  event_counter: { id: Generated<boolean>; last_seq: number; schema_version: Generated<number> };
+  event_counter: {
+    id: Generated<boolean>;
+    last_seq: number;
+    schema_version: Generated<number>;
+    timeline: Generated<string>;
+  };
   set_changes: {
     seq: number;
     mark: string;
@@ -223,6 +228,7 @@ export interface Schema {
     seen_at: Generated<Date>;
   };
   doomed_blobs: { hash: string; doomed_ms: number };
+  sweep_marks: { id: Generated<boolean>; word: string; before: string | null };
   leases: { name: string; holder: string; until: Date };
   credit_publishers: { address: string };
   metrics_publishers: { address: string };

@@ -1,7 +1,13 @@
 import type { Writer } from '@skerry/database';
 import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
-import { appendEvents, type EventDraft, lockEvents, writeEvents } from '../../notify/events/append.ts';
+import {
+  appendEvents,
+  type EventDraft,
+  lockEvents,
+  type Standing,
+  writeEvents,
+} from '../../notify/events/append.ts';
 import { dateAgain } from '../../state/messages/confirmations.ts';
 import { dropWants, wantFiles } from '../../store/files/wanted.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -74,7 +80,8 @@ export async function applyBatch(
   if (fromLine.length > 0) await takeFromLine(trx, fromLine);
   const kept = await loadKept(trx, batch);
   const { candidates, restated, steps } = await restate(writer, batch, kept.known);
-  const earlier = await writeSteps(writer, steps, schedulers, nowMs);
+  const write = (some: readonly Decided[]) => writeSteps(writer, some, { schedulers, standing, nowMs });
+  const earlier = await write(steps);
   if (steps.length > 0) await forgetRewritten(writer);
   const decided = await decideBatch(
     trx,
@@ -95,7 +102,7 @@ export async function applyBatch(
       before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
   );
   if (changed.length === 0) return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq };
-  const now = await writeSteps(writer, changed, schedulers, nowMs);
+  const now = await write(changed);
   await dropWants(
     trx,
     fetchable(changed, ({ verdict }) => verdict.status === 'forgotten'),
@@ -122,14 +129,19 @@ export async function applyBatch(
   return { verdicts, ...end, moves, lastEvent, fresh };
 }
 
+interface Surroundings {
+  readonly schedulers: ReadonlySet<string>;
+  readonly standing: Standing;
+  readonly nowMs: number;
+}
+
 async function writeSteps(
   writer: Writer<Schema>,
   changed: readonly Decided[],
-  schedulers: ReadonlySet<string>,
-  nowMs: number,
+  { schedulers, standing, nowMs }: Surroundings,
 ): Promise<Pick<Writing, 'events' | 'changedKeys' | 'reconsider'>> {
   if (changed.length === 0) return { events: [], changedKeys: new Set(), reconsider: new Set() };
-  const events = await writeMessages(writer, changed, nowMs);
+  const events = await writeMessages(writer, changed, standing, nowMs);
   return { events, ...(await writeEffects(writer.trx, changed, schedulers, events)) };
 }
 

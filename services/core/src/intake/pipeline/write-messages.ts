@@ -3,7 +3,7 @@ import type { CopyValue, Writer } from '@skerry/database';
 import { storableJson } from '@skerry/database';
 import type { MessageEventData, MessageStatus } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
-import type { EventDraft } from '../../notify/events/append.ts';
+import type { EventDraft, Standing } from '../../notify/events/append.ts';
 import { numberShapes } from '../../state/lists/shapes.ts';
 import { type Listed, writeLists } from '../../state/lists/write.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -117,6 +117,7 @@ async function retagPosts(trx: Transaction<Schema>, hashes: readonly string[]): 
 export async function writeMessages(
   writer: Writer<Schema>,
   changed: readonly Decided[],
+  { timeline }: Pick<Standing, 'timeline'>,
   nowMs: number,
 ): Promise<EventDraft[]> {
   const { trx } = writer;
@@ -129,6 +130,7 @@ export async function writeMessages(
       contentType,
       content: message.content ?? {},
     })),
+    timeline,
   );
   const shapeOf = new Map(shown.map((one, index) => [one.accepted.message.itemHash, shapes[index]!]));
   const numbered = changed.map((one) => ({

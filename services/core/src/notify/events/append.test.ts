@@ -31,13 +31,16 @@ test('whoever waited for the lock has the number and the digest that the one bef
   const digest = { count: 2, digest: 'a'.repeat(64) };
   const second = await db.transaction().execute(async (trx) => {
     const empty = await lockEvents(trx);
-    assert.deepEqual(empty, { lastSeq: 0, digest: { count: 0, digest: '0'.repeat(64) } });
+    const { timeline } = empty;
+    assert.match(timeline, /^[0-9A-F]{8}$/);
+    assert.deepEqual(empty, { lastSeq: 0, digest: { count: 0, digest: '0'.repeat(64) }, timeline });
     const waiting = db.transaction().execute(lockEvents);
     await until('the second one waits', () => isAnyWaiting(db));
     await numberEvents(7).execute(trx);
     await keepDigest(digest).execute(trx);
-    // Within a list, since a promise by itself would be waited for here.
-    return [waiting];
+    // Within an object, since a promise by itself would be waited for here.
+    return { waiting, timeline };
   });
-  assert.deepEqual(await second[0], { lastSeq: 7, digest });
+  const { waiting, timeline } = second;
+  assert.deepEqual(await waiting, { lastSeq: 7, digest, timeline });
 });

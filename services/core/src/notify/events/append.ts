@@ -1,4 +1,4 @@
-import { HOLD_IDLE_MS, prepared, type Writer } from '@skerry/database';
+import { HOLD_IDLE_MS, prepared, TIMELINE, type Writer } from '@skerry/database';
 import type { NetworkEvent, SetDigest } from '@skerry/protocol';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
 import { MESSAGES } from '../../state/message-set.ts';
@@ -21,6 +21,25 @@ export interface Standing {
   readonly lastSeq: number;
   /** Of all messages. */
   readonly digest: SetDigest;
+  /** Of the database. What was read on another one may be lost, or stand for something else. */
+  readonly timeline: string;
+}
+
+/** More events than a failover loses, where the clock of the new server is behind that of the one before. */
+const LOST_MAX = 1_000_000;
+
+/**
+ * The database runs on another timeline than when the last number was given: what was promoted, or restored, may lack events whose
+ * numbers readers remember, and who has read so far would miss those that got the same ones. So the next ones are above all that were
+ * given: milliseconds since 1970 are more than any log that began before has.
+ * @returns the number after which the next event comes
+ */
+async function enterTimeline(trx: Transaction<Schema>, timeline: string): Promise<number> {
+  const { rows } = await sql<{ last_seq: number }>`
+    update event_counter set timeline = ${timeline},
+      last_seq = greatest(last_seq + ${sql.lit(LOST_MAX)}, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+    returning last_seq`.execute(trx);
+  return rows[0]!.last_seq;
 }
 
 /**
@@ -34,15 +53,19 @@ export async function lockEvents(trx: Transaction<Schema>, statementMs?: number)
   const { rows } = await sql<{
     last_seq: number;
     schema_version: number;
+    known: string;
+    timeline: string;
     count: number;
     sum: string;
   }>`${prepared()}
-    select last_seq, schema_version, d.count, d.sum, ${HOLD}, ${limit(statementMs)} from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
+    select last_seq, schema_version, timeline as known, ${sql.raw(TIMELINE)} as timeline, d.count, d.sum, ${HOLD}, ${limit(statementMs)}
+    from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
     for update`.execute(trx);
-  const { last_seq, schema_version: version, count, sum } = rows[0]!;
+  const { last_seq, schema_version: version, known, timeline, count, sum } = rows[0]!;
   const outgrown = outgrownBy(version);
   if (outgrown) throw outgrown;
-  return { lastSeq: last_seq, digest: { count, digest: sum } };
+  const lastSeq = known === timeline ? last_seq : await enterTimeline(trx, timeline);
+  return { lastSeq, digest: { count, digest: sum }, timeline };
 }
 
 const causeOf = (event: EventDraft) => (event.kind === 'instance' ? (event.cause ?? null) : null);

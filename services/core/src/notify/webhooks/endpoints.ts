@@ -1,3 +1,4 @@
+import { TIMELINE } from '@skerry/database';
 import type { WebhookFilters } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema, WebhookStatus } from '../../store/schema.ts';
@@ -67,6 +68,7 @@ export class EndpointBook {
   readonly #deliverers: () => number;
   readonly #endpoints = new Map<number, Endpoint>();
   #version = -1;
+  #timeline: string | undefined;
   #find: FindSubscribers = () => [];
   #liveCount = 0;
   #hasBehind = false;
@@ -74,6 +76,11 @@ export class EndpointBook {
   constructor(box: SealedBox, deliverers: () => number = () => 1) {
     this.#open = openOften(box);
     this.#deliverers = deliverers;
+  }
+
+  /** Of `webhook_planner`, when the book was read last. */
+  get version(): number {
+    return this.#version;
   }
 
   /** Webhooks that events are planned for as they come. */
@@ -93,8 +100,19 @@ export class EndpointBook {
   /** The live webhooks that an event is for. */
   readonly subscribersOf: FindSubscribers = (event, traits) => this.#find(event, traits);
 
-  /** @param version of `webhook_planner`, as the caller read it */
-  async refresh(db: Kysely<Schema>, version: number): Promise<void> {
+  /**
+   * @param planner as the caller read it. On another timeline of the database versions and numbers may have been given again, to others:
+   * all is read anew
+   */
+  async refresh(
+    db: Kysely<Schema>,
+    { version, timeline }: Pick<PlannerRow, 'version' | 'timeline'>,
+  ): Promise<void> {
+    if (timeline !== this.#timeline) {
+      this.#endpoints.clear();
+      this.#version = -1;
+      this.#timeline = timeline;
+    }
     if (version === this.#version) return;
     const { rows } = await sql<Row>`
       select number, webhook_id, url, events, filters, concurrency, status, behind_seq, failing_since_ms, hold_until_ms,
@@ -116,13 +134,15 @@ export class EndpointBook {
 export interface PlannerRow {
   readonly last_seq: number;
   readonly version: number;
+  /** Of the database. */
+  readonly timeline: string;
 }
 
 /** Holds planning, and every change of a webhook, until the transaction ends. */
 export async function lockPlanner(trx: Transaction<Schema>): Promise<PlannerRow> {
   return trx
     .selectFrom('webhook_planner')
-    .select(['last_seq', 'version'])
+    .select(['last_seq', 'version', sql<string>`${sql.raw(TIMELINE)}`.as('timeline')])
     .forUpdate()
     .executeTakeFirstOrThrow();
 }

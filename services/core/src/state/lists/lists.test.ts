@@ -42,6 +42,7 @@ import { writeLists } from './write.ts';
 
 const HEAVY_FROM = 4;
 const WHOLE = 200;
+const HERE = '00000001';
 
 describe('lists', () => {
   let database: TestDatabase<Schema>;
@@ -56,7 +57,7 @@ describe('lists', () => {
         CONTENTS.map((content) => ({ type, contentType, content })),
       ),
     );
-    const numbers = await database.kysely.transaction().execute((trx) => numberShapes(trx, shaped));
+    const numbers = await database.kysely.transaction().execute((trx) => numberShapes(trx, shaped, HERE));
     await database.kysely
       .insertInto('anchor_events')
       .values(
@@ -81,7 +82,7 @@ describe('lists', () => {
   async function write(batch: readonly Made[]): Promise<void> {
     await createWrite<Schema>(database.pool)(async (writer) => {
       const { trx } = writer;
-      const shapes = await numberShapes(trx, batch);
+      const shapes = await numberShapes(trx, batch, HERE);
       const listed = batch.map((one, index) => ({ accepted: acceptedOf(one), shape: shapes[index]! }));
       await trx
         .insertInto('messages')
@@ -229,13 +230,29 @@ describe('lists', () => {
   test('a shape that was read is not asked for again, whichever transaction needs it', async () => {
     const write = createWrite<Schema>(database.pool);
     const shaped = [{ type: 'POST', contentType: CONTENT_TYPES[0]!, content: CONTENTS[0]! }];
-    const read = await write(({ trx }) => numberShapes(trx, shaped));
+    const read = await write(({ trx }) => numberShapes(trx, shaped, HERE));
     const asked = write(async ({ trx }) => {
       await sql`alter table shapes rename to elsewhere`.execute(trx);
-      assert.deepEqual(await numberShapes(trx, shaped), read);
+      assert.deepEqual(await numberShapes(trx, shaped, HERE), read);
       throw new Error('taken back');
     });
     await assert.rejects(asked, /taken back/);
+  });
+
+  test('a shape that was read on another timeline of the database is not believed: it may have been lost', async () => {
+    const write = createWrite<Schema>(database.pool);
+    const shaped = [{ type: 'POST', contentType: 'lost', content: { of: 'a standby that lagged behind' } }];
+    const number = (timeline: string) => write(({ trx }) => numberShapes(trx, shaped, timeline));
+    const first = await number(HERE);
+    assert.deepEqual(await number(HERE), first);
+    // A standby that has not received it is promoted, and another process gives its number to another shape.
+    await sql`update shapes set digest = 'of another one', content_type = 'another one' where id = ${first[0]!}`.execute(
+      database.kysely,
+    );
+    const [after] = await number('00000002');
+    assert.notEqual(after, first[0]);
+    const { rows } = await sql`select content_type from shapes where id = ${after}`.execute(database.kysely);
+    assert.deepEqual(rows, [{ content_type: 'lost' }]);
   });
 
   test('every index that lists name is there, with the columns that they count on', async () => {

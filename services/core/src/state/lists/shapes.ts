@@ -10,32 +10,44 @@ export interface Shaped {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** Shapes that were met lately, of each database; applications have few. */
+/** Shapes that were met lately; applications have few. */
 const REMEMBERED_MAX = 20_000;
-const rememberedOf = new WeakMap<object, Map<string, number>>();
+
+interface Remembered {
+  readonly timeline: string;
+  readonly numbers: Map<string, number>;
+}
+
+/** Of each database. */
+const rememberedOf = new WeakMap<object, Remembered>();
 
 /** One text per shape: [type, content type, paths]. */
 export const shapeKeyOf = ({ type, contentType, content }: Shaped): string =>
   JSON.stringify([type, contentType, shapeOf(content)]);
 
-function recall(trx: Transaction<Schema>): Map<string, number> {
+function recall(trx: Transaction<Schema>, timeline: string): Map<string, number> {
   // One adapter per connected database, whatever transaction runs on it.
   const { adapter } = trx.getExecutor();
-  let remembered = rememberedOf.get(adapter);
-  if (!remembered || remembered.size > REMEMBERED_MAX) {
-    remembered = new Map();
-    rememberedOf.set(adapter, remembered);
-  }
-  return remembered;
+  const remembered = rememberedOf.get(adapter);
+  if (remembered?.timeline === timeline && remembered.numbers.size <= REMEMBERED_MAX)
+    return remembered.numbers;
+  const numbers = new Map<string, number>();
+  rememberedOf.set(adapter, { timeline, numbers });
+  return numbers;
 }
 
 /**
  * The number of each content's shape. Shapes are never changed or removed, so one that was read may be remembered; one
  * that this transaction wrote may not, since it may still be undone.
+ * @param timeline of the database (`lockEvents`): on another one a number that is remembered may be nobody's, or another shape's
  */
-export async function numberShapes(trx: Transaction<Schema>, contents: readonly Shaped[]): Promise<number[]> {
+export async function numberShapes(
+  trx: Transaction<Schema>,
+  contents: readonly Shaped[],
+  timeline: string,
+): Promise<number[]> {
   const keys = contents.map(shapeKeyOf);
-  const remembered = recall(trx);
+  const remembered = recall(trx, timeline);
   const fresh = new Map<string, number>();
   const unknown = new Map(
     keys.filter((key) => !remembered.has(key)).map((key) => [sha256Hex(key), key] as const),

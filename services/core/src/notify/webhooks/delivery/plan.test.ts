@@ -3,8 +3,10 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { createTestCore, signers } from '../../../testing/core.ts';
+import { EndpointBook } from '../endpoints.ts';
 import { fits, indexSubscribers } from '../subscriptions.ts';
 import { deliverFor, LOCAL, register, startReceiver } from '../testing/setup.ts';
+import { DeliveryPlanner } from './planner.ts';
 import {
   ATTEMPTS_MAX,
   type AttemptFailure,
@@ -85,6 +87,50 @@ test('the index of subscribers finds exactly those whose filters fit', () => {
       assert.deepEqual(indexSubscribers(subscribers)('program.executed', some), []);
     }),
   );
+});
+
+test('who plans finds out by one look that there is nothing to do, and hears of events, webhooks and replays', async () => {
+  await using core = await createTestCore({ webhooks: LOCAL });
+  const { db, secrets, now } = core.rooms;
+  const book = new EndpointBook(secrets);
+  const planner = new DeliveryPlanner({ db, book, capacity: { leaseMs: 1, roomFor: () => 0 }, now });
+  const plan = async () => {
+    assert.ok(await planner.isDue());
+    for (let rounds = 0; await planner.isDue(); rounds++) {
+      assert.ok(rounds < 5, 'it comes to an end');
+      await planner.run();
+      if (book.hasBehind) await planner.catchUp();
+    }
+  };
+  await plan();
+  await core.send(signers.bob, { type: 'POST', content: { type: 'note', content: {} } });
+  await plan();
+  await register(core, signers.alice, { url: 'http://127.0.0.1:9/' });
+  await plan();
+  assert.equal(book.liveCount, 1);
+  const [{ number: webhook } = assert.fail()] = await db.selectFrom('webhooks').select('number').execute();
+  await db.insertInto('webhook_replays').values({ webhook, next_seq: 1, last_seq: 1 }).execute();
+  assert.ok(await planner.isDue());
+  await planner.replay();
+  assert.equal(await planner.isDue(), false);
+});
+
+test('webhooks that were read on another timeline of the database are forgotten: their numbers may be those of others', async () => {
+  await using core = await createTestCore({ webhooks: LOCAL });
+  const { db, secrets } = core.rooms;
+  await register(core, signers.alice, { url: 'http://127.0.0.1:9/of-alice' });
+  const [{ number } = assert.fail()] = await db.selectFrom('webhooks').select('number').execute();
+  const book = new EndpointBook(secrets);
+  const pathOn = async (timeline: string) => {
+    const { version } = await db.selectFrom('webhook_planner').select('version').executeTakeFirstOrThrow();
+    await book.refresh(db, { version, timeline });
+    return book.find(number)?.url.pathname;
+  };
+  assert.equal(await pathOn('00000001'), '/of-alice');
+  // A standby that has not received it is promoted, and the next webhook gets its number, and the version.
+  await db.updateTable('webhooks').set({ webhook_id: 'another', url: 'http://127.0.0.1:9/of-bob' }).execute();
+  assert.equal(await pathOn('00000001'), '/of-alice', 'what it has read is not read again');
+  assert.equal(await pathOn('00000002'), '/of-bob');
 });
 
 describe('many endpoints', () => {

@@ -1,3 +1,4 @@
+import { prepared } from '@skerry/database';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../../../store/schema.ts';
 import {
@@ -177,12 +178,23 @@ export class DeliveryPlanner {
     this.#options = options;
   }
 
+  /** Whether there is something to plan: a look that locks nothing, in the place of transactions that would find nothing. */
+  async isDue(): Promise<boolean> {
+    const { db, book } = this.#options;
+    if (book.hasBehind) return true;
+    const { rows } = await sql<{ version: number; is_news: boolean; is_replayed: boolean }>`${prepared()}
+      select p.version, p.last_seq <> c.last_seq as is_news, exists (select from webhook_replays) as is_replayed
+      from webhook_planner p, event_counter c`.execute(db);
+    const { version, is_news: isNews, is_replayed: isReplayed } = rows[0]!;
+    return isNews || isReplayed || version !== book.version;
+  }
+
   /** New events for the webhooks that are up to date. */
   run(): Promise<Round> {
     const { db, book, now } = this.#options;
     return db.transaction().execute(async (trx) => {
       const planner = await lockPlanner(trx);
-      await book.refresh(trx, planner.version);
+      await book.refresh(trx, planner);
       return planNew(trx, this.#options, planner, now());
     });
   }
@@ -221,7 +233,7 @@ export class DeliveryPlanner {
         order by number limit ${BEHIND_MAX}`.execute(trx);
       if (numAffectedRows === 0n && behind.length === 0) return { touched: new Set<number>(), isMore: false };
       const version = await raiseVersion(trx);
-      await book.refresh(trx, planner.version);
+      await book.refresh(trx, planner);
       const touched = new Set<number>();
       for (const { number, behind_seq: after } of behind) {
         const events = await readEvents(trx, { after, to: planner.last_seq, limit: BEHIND_EVENTS_MAX });
@@ -253,7 +265,7 @@ export class DeliveryPlanner {
         .limit(BEHIND_MAX)
         .execute();
       if (replays.length === 0) return { touched: new Set<number>(), isMore: false };
-      await book.refresh(trx, planner.version);
+      await book.refresh(trx, planner);
       for (const { id, webhook, next_seq, last_seq } of replays) {
         const events = await readEvents(trx, { after: next_seq - 1, to: last_seq, limit: BEHIND_EVENTS_MAX });
         const endpoint = book.find(webhook);
