@@ -66,7 +66,7 @@ async function streamEvents(from: number, stream: Stream): Promise<boolean> {
   };
   response.write(': skerry events\n\n');
   while (!signal.aborted) {
-    const more = log.waitForMore(signal);
+    const { wakes } = log;
     await turns.next();
     const piece = await feed.next(cursor, kinds);
     let isRead = true;
@@ -74,7 +74,8 @@ async function streamEvents(from: number, stream: Stream): Promise<boolean> {
     // An id alone is no event: it says from where to go on, however many events of other kinds there were.
     else if (performance.now() - lastWriteMs >= HEARTBEAT_MS)
       isRead = await send(`: still here\nid: ${piece.cursor}\n\n`);
-    if (piece.text === '' && piece.cursor === cursor) await more;
+    if (piece.text === '' && piece.cursor === cursor)
+      await log.waitForMore(wakes, signal, Math.ceil(lastWriteMs + HEARTBEAT_MS - performance.now()));
     cursor = piece.cursor;
     if (!isRead && !signal.aborted) return false;
   }

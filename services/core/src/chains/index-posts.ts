@@ -73,7 +73,7 @@ async function follow(options: FollowOptions, signal: AbortSignal): Promise<void
     what: 'requests to index contracts could not be read; retrying',
   });
   while (!signal.aborted) {
-    const more = events.waitForMore(signal);
+    const { wakes } = events;
     try {
       const { rows } = await pool.query<{ cursor: string }>('select cursor from indexer_posts');
       const page = await events.read(rows[0]?.cursor ?? '0', READ_PAGE);
@@ -88,7 +88,7 @@ async function follow(options: FollowOptions, signal: AbortSignal): Promise<void
           [last.cursor],
         );
       failures.clear();
-      if (page.length < READ_PAGE) await more;
+      if (page.length < READ_PAGE) await events.waitForMore(wakes, signal);
     } catch (error) {
       // New events end no rest: the node may be busy with other things than wishes.
       if (!signal.aborted) await pause(failures.note(error), signal);

@@ -74,7 +74,7 @@ export class TestRunner implements AsyncDisposable {
 async function announcementTo(core: TestCore): Promise<{ address: string; content: NodeContent }> {
   const { events, signal } = core.rooms;
   for (let cursor = '0'; ; ) {
-    const more = events.waitForMore(signal);
+    const { wakes } = events;
     for (const event of await events.read(cursor, 100)) {
       cursor = event.cursor;
       if (event.kind !== 'message' || event.data.content_type !== NETWORK_POST.node) continue;
@@ -82,6 +82,6 @@ async function announcementTo(core: TestCore): Promise<{ address: string; conten
       return { address: event.data.sender, content: body.content.content };
     }
     signal.throwIfAborted();
-    await more;
+    await events.waitForMore(wakes, signal);
   }
 }

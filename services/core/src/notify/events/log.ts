@@ -3,7 +3,7 @@ import type { EventKind } from '@skerry/protocol/api/core/events';
 import type { Kysely, Selectable } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
-/** Readers also look by themselves this often, whatever happens. */
+/** While anybody waits, the database is asked this often whether something came, for all of them at once. */
 const POLL_MS = 1_000;
 /** Between two looks for what another process has written. */
 export const LOOK_MS = 100;
@@ -25,15 +25,18 @@ export interface EventLog {
   read(cursor: string, limit: number): Promise<NetworkEvent[]>;
   /** Those of some kinds among the events after the cursor: as many as fit, or are found in a stretch of bounded length. */
   readKinds(cursor: string, limit: number, kinds: readonly EventKind[]): Promise<EventPage>;
-  /** Resolves when something may have been written, or when the signal ends. */
-  waitForMore(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when something may have been written, when the signal ends, or after so long for whoever has something else to look at.
+   * @param wakes as they were before the caller looked: nothing that was written since is slept through
+   */
+  waitForMore(wakes: number, signal: AbortSignal, atMostMs?: number): Promise<void>;
   /** The largest number that this process has told anybody. */
   readonly seen: number;
   /** Tells waiting readers to look. */
   wake(): void;
   /** Wakes those who wait where another process has written since the last look. Costs nothing while nobody waits. */
   look(): Promise<void>;
-  /** How often that was. */
+  /** How often those who wait were woken. */
   readonly wakes: number;
 }
 
@@ -60,8 +63,21 @@ interface Stretch {
   readonly kinds: readonly EventKind[];
 }
 
+/** Where a stretch ends. Numbers may have been passed over, as after a failover: it begins with the next event. */
+async function endOf(db: Kysely<Schema>, { from, end }: Pick<Stretch, 'from' | 'end'>): Promise<number> {
+  if (end - from <= SCANNED_EVENTS) return end;
+  const next = await db
+    .selectFrom('events')
+    .select('seq')
+    .where('seq', '>', from)
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst();
+  return next ? Math.min(end, next.seq - 1 + SCANNED_EVENTS) : end;
+}
+
 async function readKinds(db: Kysely<Schema>, { from, end, limit, kinds }: Stretch): Promise<EventPage> {
-  const to = Math.min(end, from + SCANNED_EVENTS);
+  const to = await endOf(db, { from, end });
   const rows = await db
     .selectFrom('events')
     .selectAll()
@@ -77,24 +93,34 @@ async function readKinds(db: Kysely<Schema>, { from, end, limit, kinds }: Stretc
 
 /** Those who wait for events. */
 class Waiting {
+  readonly #poll: () => Promise<void>;
   #readers = new Set<() => void>();
+  #polling: NodeJS.Timeout | undefined;
   wakes = 0;
+
+  /** @param poll wakes them where something came; asked now and then while anybody waits */
+  constructor(poll: () => Promise<void>) {
+    this.#poll = poll;
+  }
 
   get isEmpty(): boolean {
     return this.#readers.size === 0;
   }
 
-  wait(signal: AbortSignal): Promise<void> {
+  wait(wakes: number, signal: AbortSignal, atMostMs?: number): Promise<void> {
+    if (wakes !== this.wakes) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer);
         signal.removeEventListener('abort', done);
         this.#readers.delete(done);
+        if (this.isEmpty) this.#rest();
         resolve();
       };
-      const timer = setTimeout(done, POLL_MS);
+      const timer = atMostMs === undefined ? undefined : setTimeout(done, atMostMs);
       signal.addEventListener('abort', done);
       this.#readers.add(done);
+      this.#polling ??= this.#pollLater();
       if (signal.aborted) done();
     });
   }
@@ -105,10 +131,24 @@ class Waiting {
     this.#readers = new Set();
     for (const done of readers) done();
   }
+
+  #pollLater(): NodeJS.Timeout {
+    const timer = setTimeout(async () => {
+      // Where that fails each finds out by itself why, and rests.
+      await this.#poll().catch(() => this.wake());
+      // Those who were woken may wait again, and have begun anew.
+      if (this.#polling === timer) this.#polling = this.isEmpty ? undefined : this.#pollLater();
+    }, POLL_MS);
+    return timer;
+  }
+
+  #rest(): void {
+    clearTimeout(this.#polling);
+    this.#polling = undefined;
+  }
 }
 
 export function createEventLog(db: Kysely<Schema>): EventLog {
-  const waiting = new Waiting();
   let seen = 0;
   let lookedAt = 0;
   const note = (seq: number) => {
@@ -119,6 +159,13 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
     note(row.last_seq);
     return row.last_seq;
   };
+  const look = async () => {
+    if (waiting.isEmpty) return;
+    const last = await readLast();
+    if (last !== lookedAt) waiting.wake();
+    lookedAt = last;
+  };
+  const waiting = new Waiting(look);
   return {
     get seen() {
       return seen;
@@ -129,12 +176,7 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
     async lastCursor() {
       return String(await readLast());
     },
-    async look() {
-      if (waiting.isEmpty) return;
-      const last = await readLast();
-      if (last !== lookedAt) waiting.wake();
-      lookedAt = last;
-    },
+    look,
     async read(cursor, limit) {
       const rows = await db
         .selectFrom('events')
@@ -151,7 +193,7 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
       const end = Number(await this.lastCursor());
       return readKinds(db, { from: parseCursor(cursor), end, limit, kinds });
     },
-    waitForMore: (signal) => waiting.wait(signal),
+    waitForMore: (wakes, signal, atMostMs) => waiting.wait(wakes, signal, atMostMs),
     wake: () => waiting.wake(),
   };
 }

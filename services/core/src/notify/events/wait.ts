@@ -14,12 +14,11 @@ export async function waitForEvent(
   const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   let at = cursor;
   while (!ended.aborted) {
-    // Asked for before looking, so that nothing written in between is slept through.
-    const more = log.waitForMore(ended);
+    const { wakes } = log;
     const events = await log.read(at, PAGE);
     if (events.some(fits)) return true;
     at = events.at(-1)?.cursor ?? at;
-    if (events.length < PAGE) await more;
+    if (events.length < PAGE) await log.waitForMore(wakes, ended);
   }
   return false;
 }

@@ -76,10 +76,10 @@ export class MessageFeed {
   async #follow(): Promise<void> {
     const { events, signal } = this.#options;
     while (!signal.aborted) {
-      const more = events.waitForMore(signal);
+      const { wakes } = events;
       try {
         if (await this.#sendNext()) await pause(REST_MS, signal);
-        else await more;
+        else await events.waitForMore(wakes, signal);
         this.#failures.clear();
       } catch (error) {
         if (signal.aborted) return;

@@ -146,6 +146,26 @@ describe('deliveries', () => {
     assert.equal(receiver.received.length, 4);
   });
 
+  test('what another process left is found by one whose clock was set back', async () => {
+    let nowMs = Date.now();
+    await using core = await createTestCore({ webhooks: LOCAL, now: () => nowMs });
+    const { db } = core.rooms;
+    await using receiver = await startReceiver();
+    await using _deliverer = deliverFor(core);
+    await register(core, signers.alice, { url: receiver.url });
+    await core.send(signers.bob, post(1));
+    await until('it is delivered', async () => {
+      const states = await db.selectFrom('webhook_deliveries').select('state').execute();
+      return states[0]?.state === 'delivered';
+    });
+    nowMs -= 3_600_000;
+    await db
+      .updateTable('webhook_deliveries')
+      .set({ state: 'waiting', due_ms: 0, settled_ms: null })
+      .execute();
+    await until('it is delivered again', () => receiver.received.length === 2);
+  });
+
   test('one at a time: in the order of events', async () => {
     await using core = await createTestCore({ webhooks: LOCAL });
     await using _deliverer = deliverFor(core);

@@ -18,8 +18,8 @@ const FULL_INTERVAL_MS = 5_000;
 const UPKEEP_INTERVAL_MS = 60_000;
 /** While nobody listens, the log is looked at no oftener: each look is a transaction beside those that write. */
 const NOBODY_LISTENS_MS = 50;
-/** Replays that another process was asked for are found this often. */
-const REPLAY_LOOK_MS = 1_000;
+/** What other processes were asked for, as replays, is found this often. */
+const OTHERS_LOOK_MS = 1_000;
 
 export interface DelivererOptions {
   readonly db: Kysely<Schema>;
@@ -66,18 +66,22 @@ function createPlan(
 ): () => Promise<boolean> {
   let lookedMs = Number.NEGATIVE_INFINITY;
   let isReplaying = false;
+  let isIdle = false;
   return async () => {
+    if (isIdle && !(await planner.isDue())) return false;
     const rounds: Round[] = [await planner.run()];
     dispatcher.take(rounds[0]!.taken ?? []);
     if (book.hasBehind) rounds.push(await planner.catchUp());
-    if (isReplaying || performance.now() - lookedMs >= REPLAY_LOOK_MS) {
+    if (isReplaying || performance.now() - lookedMs >= OTHERS_LOOK_MS) {
       lookedMs = performance.now();
       const replay = await planner.replay();
       isReplaying = replay.isMore;
       rounds.push(replay);
     }
     for (const { touched } of rounds) if (touched.size > 0) dispatcher.notify(touched);
-    return rounds.some(({ isMore }) => isMore);
+    const isMore = rounds.some((one) => one.isMore);
+    isIdle = !isMore;
+    return isMore;
   };
 }
 
@@ -95,14 +99,13 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
 
   const loop = async () => {
     while (!signal.aborted) {
-      // Asked for before looking, so that nothing written in between is slept through.
-      const more = events.waitForMore(signal);
+      const { wakes } = events;
       try {
         reserve.take();
         const isMore = await plan();
         failures.clear();
         if (isMore) continue;
-        await more;
+        await events.waitForMore(wakes, signal, OTHERS_LOOK_MS);
         if (book.liveCount === 0) await pause(NOBODY_LISTENS_MS, signal);
       } catch (error) {
         if (signal.aborted) return;

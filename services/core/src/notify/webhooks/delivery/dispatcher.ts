@@ -77,7 +77,8 @@ export class Dispatcher implements DeliveryCapacity {
   readonly leaseMs: number;
   #quick = 0;
   #claiming: Promise<void> | undefined;
-  #sweptMs = 0;
+  /** By this machine's uptime: the clock may be set back. */
+  #sweptMs = Number.NEGATIVE_INFINITY;
   /** Claims and looks at what is due that failed; nothing is asked of the database before `#restUntilMs`. */
   readonly #failures: Failures;
   #restUntilMs = 0;
@@ -205,8 +206,8 @@ export class Dispatcher implements DeliveryCapacity {
       if (lane.isReady || lane.queue.length > 0) this.#enqueue(lane);
       else if (isIdle(lane)) this.#lanes.delete(lane.webhook);
     }
-    if (nowMs - this.#sweptMs >= SWEEP_MS && !this.#claiming && !this.#rests) {
-      this.#sweptMs = nowMs;
+    if (performance.now() - this.#sweptMs >= SWEEP_MS && !this.#claiming && !this.#rests) {
+      this.#sweptMs = performance.now();
       this.#claiming = this.#sweep().finally(() => {
         this.#claiming = undefined;
         this.#pump();
