@@ -6,6 +6,7 @@ import { createTestDatabase, databaseUrlOf, startTestCluster } from '@skerry/dat
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import type { Schema } from '../store/schema.ts';
+import { SCHEMA_VERSION } from '../store/schema-version.ts';
 import { createTestCore, MIGRATIONS, signers, type TestCore } from '../testing/core.ts';
 
 const log = createLogger('test', 'silent');
@@ -101,6 +102,33 @@ test('a read that names an event is answered by a standby that has it, else by t
     return (await outcomes(core))[0]! > caughtUp[0]!;
   });
   assert.equal((await read(first.body.item_hash, 'soon')).body.code, 'INVALID_CURSOR');
+
+  // A migration that the standby has not come to: it has a column by an older name.
+  const migrate = (version: number, from: string, to: string) =>
+    database.pool.query(
+      `update event_counter set schema_version = ${version}; alter table messages rename ${from} to ${to}`,
+    );
+  await using there = await openPool({ connectionString: url }, { log, connectionsMax: 1 });
+  await migrate(SCHEMA_VERSION - 1, 'item_hash', 'old_hash');
+  await until('the standby has the older schema', async () => {
+    const { rows } = await there.pool.query('select schema_version from event_counter');
+    return rows[0].schema_version < SCHEMA_VERSION;
+  });
+  await replaying.pool.query('select pg_wal_replay_pause()');
+  await migrate(SCHEMA_VERSION, 'old_hash', 'item_hash');
+  // As of a process that starts after the migration: it has not asked the standby yet.
+  await using upgraded = await Standby.open({ url, log });
+  await using next = await createTestCore({ database, standby: upgraded });
+  const readNext = () => next.get(`/messages/${first.body.item_hash}`, { 'x-after-event': '0' });
+  await until('the standby was asked, and is behind', async () => {
+    assert.equal((await readNext()).status, 200);
+    return (await outcomes(next))[1]! > 0;
+  });
+  await replaying.pool.query('select pg_wal_replay_resume()');
+  await until('the standby answers', async () => {
+    assert.equal((await readNext()).status, 200);
+    return (await outcomes(next))[0]! > 0;
+  });
 
   // Its connections end in the middle of whatever they do.
   await replaying.pool.query(

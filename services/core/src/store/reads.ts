@@ -3,6 +3,7 @@ import type { Metrics } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { PoolClient } from 'pg';
 import type { Schema } from './schema.ts';
+import { SCHEMA_VERSION } from './schema-version.ts';
 
 /** Reads that a standby may answer. */
 export interface Reads {
@@ -19,8 +20,16 @@ export interface ReadsOptions {
   readonly metrics: { readonly own: Metrics };
 }
 
-const readPlace = async (client: PoolClient) =>
-  (await client.query<{ last_seq: number }>('select last_seq from event_counter')).rows[0]!.last_seq;
+/** Before every event: whoever is there is never far enough. */
+const NOWHERE = -1;
+
+/** A standby that has not come to the last migration lacks what this code reads. */
+const readPlace = async (client: PoolClient) => {
+  const { rows } = await client.query<{ last_seq: number; schema_version: number }>(
+    'select last_seq, schema_version from event_counter',
+  );
+  return rows[0]!.schema_version < SCHEMA_VERSION ? NOWHERE : rows[0]!.last_seq;
+};
 
 /** Without a standby everything is read from the primary. */
 export function createReads({ database, standby, metrics }: ReadsOptions): Reads {
