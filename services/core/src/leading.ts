@@ -14,6 +14,7 @@ import type { BlobStore } from './store/files/blob-store.ts';
 import { FileFetcher } from './store/files/fetcher.ts';
 import { LostFiles } from './store/files/lost.ts';
 import { Sweep, startSweeping } from './store/files/sweep.ts';
+import { SweepMark } from './store/files/sweep-mark.ts';
 import { IpfsFetcher } from './store/ipfs/fetcher.ts';
 import { startIpfsUpkeep } from './store/ipfs/ipfs-files.ts';
 import type { Schema } from './store/schema.ts';
@@ -145,7 +146,8 @@ export class Leading {
   #keepFiles(stack: AsyncDisposableStack, signal: AbortSignal): void {
     const { config, rooms, blobs, log } = this.#options;
     const { db, files, ipfs, reserve, now } = rooms;
-    const sweep = new Sweep({ db, blobs, claims: files.claims, graceMs: graceMsOf(config), now, log });
+    const mark = blobs.mark && new SweepMark({ db, mark: blobs.mark, log });
+    const sweep = new Sweep({ db, blobs, claims: files.claims, mark, graceMs: graceMsOf(config), now, log });
     stack.use(startSweeping(sweep, { signal, log }));
     const limits = { limitBytes: config.ipfsPinBytes, tryMs: config.ipfsPinSeconds * 1000 };
     this.#counting.ipfs = stack.use(new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve, log }));

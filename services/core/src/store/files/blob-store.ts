@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ItemHash } from '@skerry/protocol';
 import type { LinkedAnswer } from './s3/request.ts';
+import type { StoreMark } from './sweep-mark.ts';
 
 /** A blob that was received whole and hashed, not yet kept. */
 export interface ReceivedBlob {
@@ -49,4 +50,6 @@ export interface BlobStore {
   list(after: ItemHash | undefined, limit: number): Promise<readonly KeptBlob[]>;
   /** Harmless where there is none. Who is reading it reads on. */
   remove(hash: ItemHash): Promise<void>;
+  /** Where other nodes may reach the same blobs: says whose sweep removes them. */
+  readonly mark?: StoreMark;
 }

@@ -6,6 +6,7 @@ import { AppError } from '@skerry/protocol';
 import type { BlobStore } from './blob-store.ts';
 import { createDirectoryBlobStore } from './directory-store.ts';
 import type { Pieces } from './parts/shared-place.ts';
+import { readStoreId } from './s3/marks.ts';
 import { createS3Pieces } from './s3/pieces.ts';
 import type { S3Settings } from './s3/request.ts';
 import { createS3BlobStore, S3_OBJECT_BYTES_MAX } from './s3/store.ts';
@@ -93,6 +94,6 @@ export async function openBlobStore(
       ? createS3BlobStore(s3, directory, reserve, isAlone)
       : createDirectoryBlobStore(directory, reserve, isAlone),
   );
-  if (s3) return { blobs, id: `bucket ${s3.bucket}`, pieces: createS3Pieces(s3) };
+  if (s3) return { blobs, id: await readStoreId(s3), pieces: createS3Pieces(s3) };
   return { blobs, id: await loadOrCreateText(join(directory, ID_FILE), randomUUID, 0o600) };
 }

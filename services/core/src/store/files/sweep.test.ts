@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { utimes } from 'node:fs/promises';
+import { mkdtemp, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -11,7 +12,10 @@ import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { Claims } from './claims.ts';
 import { createDirectoryBlobStore } from './directory-store.ts';
 import { Files } from './files.ts';
+import { createS3BlobStore } from './s3/store.ts';
 import { decideSweep, type Reference, Sweep, type SweepOptions } from './sweep.ts';
+import { decideMark, SweepMark } from './sweep-mark.ts';
+import { startTestS3 } from './testing/s3-server.ts';
 
 const GRACE_MS = 3_600_000;
 const log = createLogger('sweep', 'fatal');
@@ -24,6 +28,7 @@ function createSweep(core: TestCore, ageMs = 2 * GRACE_MS, limits?: SweepOptions
     db: core.rooms.db,
     blobs: core.blobs,
     claims: core.rooms.files.claims,
+    mark: core.blobs.mark && new SweepMark({ db: core.rooms.db, mark: core.blobs.mark, log }),
     graceMs: GRACE_MS,
     now: () => Date.now() + ageMs,
     doomedMs: 0,
@@ -210,6 +215,49 @@ test('what another process stores while it is about to go stays; what nobody sto
   await storing;
   assert.deepEqual((await core.get(`/storage/raw/${hashOf(again)}`)).body, again);
   assert.equal((await core.get(`/storage/raw/${hashOf(gone)}`)).status, 404);
+});
+
+// 4 CPU seconds.
+test('a node with another database removes no file from a store that two share, until the other one is gone', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { settings } = stack.use(await startTestS3());
+  const spool = await mkdtemp(join(tmpdir(), 'skerry-spool-'));
+  stack.defer(() => rm(spool, { recursive: true, force: true }));
+  const store = await createS3BlobStore(settings, spool);
+  const keep = async (core: TestCore, bytes: Buffer) =>
+    core.rooms.files.store(await receive(core, bytes), 'text/plain', fieldsFor(bytes));
+  const one = stack.use(await createTestCore({ blobs: store }));
+  const [first, second] = [randomBytes(1_000), randomBytes(1_000)];
+  await keep(one, first);
+  assert.equal(await createSweep(one).round(), 0);
+  const copy = stack.use(await createTestCore({ blobs: store }));
+  assert.equal(await createSweep(copy).round(), 0, 'it knows nothing of the file, and leaves it');
+  await keep(one, second);
+  assert.equal(await createSweep(one).round(), 0);
+  for (const bytes of [first, second])
+    assert.deepEqual((await one.get(`/storage/raw/${hashOf(bytes)}`)).body, bytes);
+
+  const later = { ...store.mark!, read: async () => ({ ...(await store.mark!.read())!, ageMs: 8_000_000 }) };
+  const { db } = copy.rooms;
+  assert.ok(await new SweepMark({ db, mark: later, log }).isOwn(), 'nobody has left a word for so long');
+  assert.equal(await createSweep(one).round(), 0, 'the one that was away removes nothing now');
+  assert.equal(await createSweep(copy).round(), 2);
+});
+
+test('pure: a word that the database knows is replaced now and then, and one of somebody else when nobody does that', () => {
+  const own = ['b', 'a'];
+  for (const [word, minutes, decision] of [
+    ['b', 0, 'stays'],
+    ['a', 9, 'stays'],
+    ['b', 10, 'renew'],
+    ['c', 0, 'of another node'],
+    ['c', 119, 'of another node'],
+    ['c', 120, 'renew'],
+  ] as const)
+    assert.equal(decideMark({ word, ageMs: minutes * 60_000 }, own), decision, `${word} ${minutes}`);
+  assert.equal(decideMark(undefined, own), 'renew');
+  // A store that does not say how old it is.
+  assert.equal(decideMark({ word: 'c', ageMs: Number.NaN }, own), 'of another node');
 });
 
 test('the limit of a round holds, and rounds together go through everything', async (t) => {

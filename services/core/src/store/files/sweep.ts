@@ -7,6 +7,7 @@ import type { Schema } from '../schema.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import type { Claims } from './claims.ts';
 import { doom, listDoomed, spare, takeDoomed } from './doomed.ts';
+import type { SweepMark } from './sweep-mark.ts';
 
 const INTERVAL_MS = 60_000;
 /** Blobs of one round. A million of them are gone through in seventeen hours. */
@@ -43,6 +44,8 @@ export interface SweepOptions {
   readonly db: Kysely<Schema>;
   readonly blobs: BlobStore;
   readonly claims: Claims;
+  /** Keeps two nodes from removing each other's blobs, where they reach the same ones. */
+  readonly mark?: Pick<SweepMark, 'isOwn'> | undefined;
   readonly graceMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -67,7 +70,8 @@ export class Sweep {
 
   /** One round; resolves with the number of blobs removed. */
   async round(): Promise<number> {
-    const { db, blobs, log, now, graceMs, limits = ROUND } = this.#options;
+    const { db, blobs, mark, log, now, graceMs, limits = ROUND } = this.#options;
+    if (mark && !(await mark.isOwn())) return 0;
     const examined = await blobs.list(this.#after, limits.examined);
     const cutoffMs = now() - graceMs;
     const old = examined.filter((blob) => blob.keptAtMs < cutoffMs);

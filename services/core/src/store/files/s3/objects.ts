@@ -12,21 +12,31 @@ export interface NewObject {
   readonly sha256: string;
   /** Its bytes, once more for each attempt. */
   open(): Readable;
+  /** One that is there already stays, where the store can tell (S3 "Conditional writes"). */
+  readonly isFirst?: boolean;
 }
+
+/** S3 "PutObject", If-None-Match: it is there already, or somebody else puts it at the same moment. */
+const NOT_FIRST = [409, 412];
 
 /** Throws STORAGE_FULL, STORAGE_UNAVAILABLE. */
 export async function putObject(
   client: S3Client,
   key: string,
-  { sizeBytes, sha256, open }: NewObject,
+  { sizeBytes, sha256, open, isFirst = false }: NewObject,
 ): Promise<void> {
   const response = await client.call({
     method: 'PUT',
     key,
-    headers: { 'Content-Length': String(sizeBytes), 'X-Amz-Content-Sha256': sha256 },
+    headers: {
+      'Content-Length': String(sizeBytes),
+      'X-Amz-Content-Sha256': sha256,
+      ...(isFirst && { 'If-None-Match': '*' }),
+    },
     body: open,
   });
-  if (response.statusCode !== 200) throw await asS3Error(response, `PUT ${key}`);
+  const isThere = isFirst && NOT_FIRST.includes(response.statusCode!);
+  if (response.statusCode !== 200 && !isThere) throw await asS3Error(response, `PUT ${key}`);
   await finish(response);
 }
 

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { BOUNDLESS } from '@skerry/database';
 import fc from 'fast-check';
-import { parseS3Settings } from '../choose-store.ts';
+import { openBlobStore, parseS3Settings } from '../choose-store.ts';
 import { describeBlobStore, hashOf, keepBlob } from '../testing/blob-suite.ts';
 import { startProxy } from '../testing/s3-proxy.ts';
 import { startTestS3 } from '../testing/s3-server.ts';
@@ -55,6 +56,30 @@ test('a clock that is wrong is said, and is no wrong setting: it is set while th
   refusals.push(403);
   await assert.rejects(open(), { code: 'INVALID_CONFIG', message: /the access key must be allowed/ });
   await open();
+});
+
+test('two stores with buckets of one name are told apart, and one is the same for all who use it', async () => {
+  await using stack = new AsyncDisposableStack();
+  const [one, other] = [stack.use(await startTestS3()), stack.use(await startTestS3())];
+  assert.equal(one.settings.bucket, other.settings.bucket);
+  const open = async ({ settings }: typeof one) => {
+    const directory = await createSpool();
+    for (const path of [directory, `${directory}.lock`])
+      stack.defer(() => rm(path, { recursive: true, force: true }));
+    const { endpoint, bucket, region, accessKeyId, secretAccessKey } = settings;
+    return openBlobStore(
+      {
+        ...{ s3Endpoint: endpoint, s3Bucket: bucket, s3Region: region, s3PublicEndpoint: undefined },
+        ...{ s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey, uploadLimitBytes: 1_000 },
+      },
+      directory,
+      BOUNDLESS,
+    );
+  };
+  const first = await open(one);
+  assert.equal((await open(one)).id, first.id);
+  assert.notEqual((await open(other)).id, first.id);
+  assert.deepEqual(await first.blobs.list(undefined, 10), [], 'what tells it apart is no file');
 });
 
 test('what fails for a moment is tried again; what goes on failing is said, and leaves nothing', async (t) => {

@@ -6,6 +6,8 @@ import type { DiskReserve } from '@skerry/database';
 import { AppError, type ItemHash, parseItemHash } from '@skerry/protocol';
 import type { BlobStore, ByteRange, KeptBlob, ReceivedBlob } from '../blob-store.ts';
 import { openSpool, type Spool, type SpooledFile } from '../spool.ts';
+import type { StoreMark } from '../sweep-mark.ts';
+import { createSweepMark } from './marks.ts';
 import { putObject, readObject, removeObject } from './objects.ts';
 import { asS3Error, finish, type LinkedAnswer, readText, S3Client, type S3Settings } from './request.ts';
 
@@ -52,11 +54,13 @@ async function listPage(client: S3Client, after: string | undefined, limit: numb
 class S3BlobStore implements BlobStore {
   readonly #client: S3Client;
   readonly #spool: Spool;
+  readonly mark: StoreMark;
   readonly linkTo?: (hash: ItemHash, answer: LinkedAnswer) => string;
 
   constructor(client: S3Client, spool: Spool, publicEndpoint: string | undefined) {
     this.#client = client;
     this.#spool = spool;
+    this.mark = createSweepMark(client);
     if (publicEndpoint !== undefined)
       this.linkTo = (hash, answer) => client.linkTo(publicEndpoint, hash, LINK_SECONDS, answer);
   }
