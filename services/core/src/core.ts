@@ -213,8 +213,10 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   const ground = await openGround(config, life, host);
   const { database, blobs, anchors } = ground;
   const known: { member?: Member } = {};
-  const leads = () => known.member?.leads('write') ?? false;
+  // Who has the embedded database leads in the end.
+  const leads = () => known.member?.leads('write') ?? config.databaseUrl === undefined;
   const countOf = (role: Role) => known.member?.countOf(role) ?? 1;
+  let isServing = false;
   const rooms = await openRooms(config, { ...ground, isLeading: leads, countOf });
   const member = await joinOthers(config, rooms, ground, life);
   known.member = member;
@@ -226,6 +228,7 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
     blobs,
     pool: database.pool,
     anchors,
+    isServing: () => isServing,
     log,
     ...(longStep && { longStep }),
   });
@@ -241,6 +244,7 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   stack.defer(() => api.close());
   stack.defer(() => life.stop());
   const url = await listen(api, config.host, config.port);
+  isServing = true;
   const owned = stack.move();
   return { urls: [url], [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

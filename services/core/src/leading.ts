@@ -34,6 +34,8 @@ export interface LeadingOptions {
   readonly blobs: BlobStore;
   readonly pool: Pool;
   readonly anchors: readonly AnchorSettings[];
+  /** Whether this process answers anybody yet. */
+  readonly isServing: () => boolean;
   readonly log: Logger;
   readonly longStep?: Host['longStep'];
 }
@@ -113,15 +115,17 @@ export class Leading {
 
   /** What has to be so before anybody asks, and the loops that keep it so. */
   async #settle(signal: AbortSignal, keep: (running: Promise<void>) => void): Promise<void> {
-    const { rooms, log, longStep } = this.#options;
+    const { rooms, isServing, log, longStep } = this.#options;
     using _ = longStep?.('deciding the messages that an earlier process had left');
     const { db, pipeline, trust, learnTrust, deriveTrust, now } = rooms;
-    // Another process may have led before.
+    // Another process may have led before, with other settings.
     await trust.follow();
+    await trust.insist();
     // What the node would answer hangs on it.
     await learnTrust();
-    // What an earlier process had left in line.
-    await pipeline.idle();
+    // What an earlier process had left in line. Who serves takes messages meanwhile, perhaps without end: then nothing waits for it.
+    if (isServing()) pipeline.resume();
+    else await pipeline.idle();
     const announce = announceOnce(rooms.announce, log);
     await announce();
     keep(

@@ -132,7 +132,7 @@ function givenTrust(config: TrustConfig): GivenTrust {
 
 const openTrust = (
   config: TrustConfig & Pick<CoreConfig, 'peers'>,
-  parts: { readonly db: Kysely<Schema>; readonly log: Logger },
+  parts: { readonly db: Kysely<Schema>; readonly leads: boolean; readonly log: Logger },
 ) => Trust.open({ ...parts, given: givenTrust(config), peers: urlsOf(config).length });
 
 /** Asks the peers whom they trust, where the settings leave it open. */
@@ -316,7 +316,8 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const metrics = await createCoreMetrics({ isProcess: ground.isProcess });
   const events = createEventLog(db);
   const readContentFile = createContentReader(db, blobs);
-  const trust = await openTrust(config, { db, log });
+  const { links, isLeading } = ground;
+  const trust = await openTrust(config, { db, leads: isLeading?.() ?? true, log });
   const schedulers = trust.setOf('schedulers');
   const { pipeline, follower, onCommitted } = openPipeline(config, {
     ...{ db, write: createWrite(database.pool), events, schedulers, readContentFile, reserve, now, log },
@@ -340,7 +341,6 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     now,
   });
   const intervalMs = config.syncIntervalSeconds * 1000;
-  const { links, isLeading } = ground;
   const sync = createSync({ db, follower, intake, links, intervalMs, clock, isLeading, log });
   watchRooms(metrics, { database, pipeline, indexer, sync, now });
   const { healthTimeoutMs: timeoutMs } = ground;

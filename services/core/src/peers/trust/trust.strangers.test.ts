@@ -239,6 +239,26 @@ describe('a list that peers tell', () => {
     assert.deepEqual([...again.setOf('schedulers')], [A]);
   });
 
+  test('a process that does not lead changes nothing that is decided, whatever its settings say; when it leads they count', async () => {
+    await using core = await createTestCore({ trust: NOBODY });
+    const { db } = core.rooms;
+    await db.deleteFrom('trust').execute();
+    const schedulersOf = (trust: Trust) => [...trust.setOf('schedulers')];
+    const open = (schedulers: readonly string[] | undefined, leads: boolean) =>
+      Trust.open({ db, given: schedulers ? { schedulers } : {}, peers: 0, leads, log });
+    const first = await open([A], false);
+    assert.deepEqual(schedulersOf(first), [A], 'nobody had decided yet');
+    const other = await open([B], false);
+    const without = await open(undefined, false);
+    assert.deepEqual([other, without].map(schedulersOf), [[A], [A]]);
+    await first.follow();
+    assert.deepEqual(schedulersOf(first), [A]);
+    await other.insist();
+    await first.follow();
+    assert.deepEqual([other, first].map(schedulersOf), [[B], [B]]);
+    assert.deepEqual(schedulersOf(await open([A], true)), [A]);
+  });
+
   test('whether credit is enforced changes once no batch is decided by the rule before', async () => {
     await using core = await createTestCore({ trust: NOBODY });
     const { db } = core.rooms;

@@ -31,6 +31,8 @@ export interface TrustOptions {
   readonly given: GivenTrust;
   /** How many peers can be asked. */
   readonly peers: number;
+  /** Whether this process decides for all on the database from the start; so where left out. */
+  readonly leads?: boolean;
   /** Milliseconds of a clock that never goes back. */
   readonly uptime?: () => number;
   readonly log: Logger;
@@ -76,11 +78,32 @@ export class Trust {
     for (const name of TRUST_NAMES) this.#fill(name);
   }
 
+  /** Where this process does not lead, what is decided stays, and its own settings count for what nobody has decided yet. */
   static async open(options: TrustOptions): Promise<Trust> {
-    const trust = new Trust(options, await readTrust(options.db));
-    // What peers told last counts until they are asked again.
-    await trust.#decide([], options.peers, () => {});
+    const { db, given, leads = true, log } = options;
+    const trust = new Trust(options, await readTrust(db));
+    if (leads) {
+      await trust.insist();
+      return trust;
+    }
+    const isDecided = (name: TrustName) => trust.#rows.has(name);
+    for (const name of TRUST_NAMES.filter(isDecided))
+      if (given[name] && !isSameValue(given[name], trust.#held(name).value))
+        log.warn(
+          { trust: name, addresses: trust.#held(name).value },
+          'the settings of this process differ from what the node trusts; those of the process that leads count',
+        );
+    await trust.#decide(
+      TRUST_NAMES.filter((name) => !isDecided(name)),
+      [],
+      () => {},
+    );
     return trust;
+  }
+
+  /** What the settings of this process say counts from now on, for all on the database; what peers told last does until they are asked again. */
+  async insist(): Promise<void> {
+    await this.#decide(TRUST_NAMES, [], () => {});
   }
 
   /** The same set for as long as the process runs, whatever is in it. */
@@ -113,7 +136,7 @@ export class Trust {
 
   /** Takes in what those peers said that answered, and adopts what follows from it. */
   async hear(told: readonly PeerTrust[]): Promise<void> {
-    await this.#decide(told, this.#options.peers, (name, problem) => {
+    await this.#decide(TRUST_NAMES, told, (name, problem) => {
       if (this.#problems.get(name) === problem) return;
       if (problem === undefined) this.#problems.delete(name);
       else this.#problems.set(name, problem);
@@ -130,11 +153,12 @@ export class Trust {
   }
 
   async #decide(
+    names: readonly TrustName[],
     told: readonly PeerTrust[],
-    peers: number,
     onProblem: (name: TrustName, problem: string | undefined) => void,
   ): Promise<void> {
-    for (const name of TRUST_NAMES) {
+    const { peers } = this.#options;
+    for (const name of names) {
       const verdict = decideTrust({
         given: this.#options.given[name],
         held: this.#rows.get(name),
