@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { migrate, openDatabase, Reserve, Standby } from '@skerry/database';
+import { migrate, OwnConnection, openDatabase, Reserve, Standby } from '@skerry/database';
 import { loadIndexerSettings, openIndexer } from '@skerry/indexer';
 import {
   type Host,
@@ -23,7 +23,7 @@ import { followTrust, Leading } from './leading.ts';
 import { watchProcesses } from './node/metrics/metrics.ts';
 import { lead } from './node/processes/lead.ts';
 import { Member } from './node/processes/member.ts';
-import type { LedRole, Role } from './node/processes/roles.ts';
+import { type LedRole, ROLES, type Role, takesMessages } from './node/processes/roles.ts';
 import { LOOK_MS } from './notify/events/log.ts';
 import { createDispatchObserver, startDeliverer } from './notify/webhooks/delivery/deliverer.ts';
 import { type GossipDoor, NO_GOSSIP, startGossip } from './peers/p2p/start.ts';
@@ -40,8 +40,9 @@ const MIGRATIONS = fileURLToPath(new URL('./store/migrations', import.meta.url))
 const workersOf = ({ verifyWorkers, roles }: Pick<CoreConfig, 'verifyWorkers' | 'roles'>) =>
   takesMessages(roles) ? verifyWorkers || Math.max(1, availableParallelism() - 1) : 1;
 
-/** Whether messages come in here: from clients and peers, or what the node fetches itself. */
-const takesMessages = (roles: readonly Role[]) => roles.includes('answer') || roles.includes('write');
+/** Without a network there is nothing to index. */
+const neededRoles = ({ indexer }: Pick<Ground, 'indexer'>): readonly Role[] =>
+  ROLES.filter((role) => role !== 'index' || indexer.settings.networks.length > 0);
 
 /** From the start of the node to its stop. */
 interface Life extends Host {
@@ -130,13 +131,15 @@ async function openGround(
 async function joinOthers(
   { roles, databaseUrl }: Pick<CoreConfig, 'roles' | 'databaseUrl'>,
   rooms: Pick<CoreRooms, 'db' | 'identity' | 'metrics'>,
-  { storeId }: Pick<CoreGround, 'storeId'>,
+  { storeId, database }: Pick<CoreGround, 'storeId' | 'database'>,
   { stack, keep, signal, log, failed: outgrown = () => {} }: Life,
 ): Promise<Member> {
   const identity = identityOf(roles, rooms.identity, storeId);
   // The embedded database has one user at a time.
   const isAlone = databaseUrl === undefined;
-  const member = await Member.join({ db: rooms.db, roles, identity, isAlone, log, signal, outgrown });
+  // Whoever waits for a connection behind everybody else is soon taken for dead.
+  const db = isAlone ? rooms.db : stack.use(new OwnConnection(database.pool)).createDatabase<Schema>();
+  const member = await Member.join({ db, roles, identity, isAlone, log, signal, outgrown });
   stack.defer(() => member.leave());
   keep(member.run(signal));
   watchProcesses(rooms.metrics, member);
@@ -216,8 +219,9 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   // Who has the embedded database leads in the end.
   const leads = () => known.member?.leads('write') ?? config.databaseUrl === undefined;
   const countOf = (role: Role) => known.member?.countOf(role) ?? 1;
+  const adviseOnRoles = () => known.member?.adviseOn(neededRoles(ground));
   let isServing = false;
-  const rooms = await openRooms(config, { ...ground, isLeading: leads, countOf });
+  const rooms = await openRooms(config, { ...ground, isLeading: leads, countOf, adviseOnRoles });
   const member = await joinOthers(config, rooms, ground, life);
   known.member = member;
   stack.defer(() => rooms.pipeline.close());

@@ -34,7 +34,7 @@ import type { Verifier } from './intake/verify/verifier.ts';
 import { createHealth } from './node/health/health.ts';
 import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
 import type { Identity } from './node/processes/member.ts';
-import type { Role } from './node/processes/roles.ts';
+import { type Role, takesMessages } from './node/processes/roles.ts';
 import { knownFromRegistry, publishVrfKeys } from './node/vrf/published-keys.ts';
 import { openRandomness } from './node/vrf/randomness.ts';
 import { createEventLog, type EventLog } from './notify/events/log.ts';
@@ -98,6 +98,8 @@ export interface Ground {
   readonly countOf?: (role: Role) => number;
   /** Whether this process does what one alone does; so where left out. */
   readonly isLeading?: () => boolean;
+  /** Which roles no process of the node fills, in words; all are filled where left out. */
+  readonly adviseOnRoles?: () => string | undefined;
 }
 
 const NODE_KEY_FILE = 'node.key';
@@ -270,6 +272,11 @@ function openForwarding({ allowPrivate }: Pick<CoreConfig, 'allowPrivate'>, sign
   return { asker, signal };
 }
 
+/** How far the node is, as health sees it. A process at which no messages come in compares with no peer: the others do. */
+const comparedBy = ({ roles }: Pick<RouteSettings, 'roles'>, { syncer }: Sync) => ({
+  view: () => (takesMessages(roles) ? syncer.view() : { ...syncer.view(), state: 'alone' as const }),
+});
+
 interface WatchedParts {
   readonly database: Database<Schema>;
   readonly pipeline: Pipeline;
@@ -343,7 +350,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const intervalMs = config.syncIntervalSeconds * 1000;
   const sync = createSync({ db, follower, intake, links, intervalMs, clock, isLeading, log });
   watchRooms(metrics, { database, pipeline, indexer, sync, now });
-  const { healthTimeoutMs: timeoutMs } = ground;
+  const { adviseOnRoles, healthTimeoutMs: timeoutMs } = ground;
   return {
     ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
     ...{ nodeAddress, proveKey, randomness, announce, onCommitted, reserve, now, signal, settings },
@@ -358,7 +365,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...openRunners(db, schedulers),
     forwarding: openForwarding(config, signal),
     health: createHealth({
-      ...{ db, pipeline, sync: sync.syncer, trust, reserve, signal, log },
+      ...{ db, pipeline, sync: comparedBy(config, sync), trust, adviseOnRoles, reserve, signal, log },
       since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareUntilSame } from './core-node.ts';
+import { compareUntilSame, toLookAt } from './core-node.ts';
 
 type Compared = Awaited<ReturnType<typeof compareUntilSame>>;
 const SAME: Compared = { onlyFirst: [], onlySecond: [], parts: [], trust: [], isSame: true };
@@ -29,4 +29,20 @@ test('a message that is at one node for a moment is no difference', async () => 
 test('what stays different is told after four looks; other trust at once, since it stays', async () => {
   assert.deepEqual(await lookAt(JUST_SENT), [JUST_SENT, 4, 3]);
   assert.deepEqual(await lookAt(OTHER_TRUST), [OTHER_TRUST, 1, 0]);
+});
+
+test('the status of a node tells what is wrong with its trust and which roles are vacant, also of a node that does not say', () => {
+  const ok = { status: 'ok' } as const;
+  const checks = {
+    ...{ database: ok, trust: ok },
+    disk: { ...ok, free_bytes: 1, reserve_bytes: 1, takes_writes: true },
+    pipeline: { ...ok, queued: 0 },
+    peers: { ...ok, state: 'synced' },
+    clock: { ...ok, offset_ms: 0 },
+  } as const;
+  assert.equal(toLookAt({ checks }), undefined);
+  const roles = { status: 'degraded', reason: 'no process has the role write' } as const;
+  assert.equal(toLookAt({ checks: { ...checks, roles } }), roles.reason);
+  const trust = { status: 'degraded', reason: 'peers differ' } as const;
+  assert.equal(toLookAt({ checks: { ...checks, roles, trust } }), `peers differ; ${roles.reason}`);
 });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { call, type DifferingMessage, diffNodes } from '@skerry/client';
-import { NODE_API } from '@skerry/protocol/api/core/node';
+import { type HealthView, NODE_API } from '@skerry/protocol/api/core/node';
 import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state';
 import { SYNC_API, type SyncStatusView } from '@skerry/protocol/api/core/sync';
 import type { Context } from '../context.ts';
@@ -33,6 +33,10 @@ function renderClock({ state, offset_ms: offsetMs, clocks }: SyncStatusView['clo
   return `WRONG: ${others} is ${renderOffset(offsetMs)}; turn on time synchronisation`;
 }
 
+/** What of the node's health nothing else here tells. */
+export const toLookAt = ({ checks: { trust, roles } }: Pick<HealthView, 'checks'>): string | undefined =>
+  [trust.reason, roles?.reason].filter((reason) => reason !== undefined).join('; ') || undefined;
+
 /** A number of the metrics, where the node knows it. */
 function metricOf(metrics: Readonly<Record<string, unknown>>, name: string): number | undefined {
   const value = metrics[name];
@@ -58,7 +62,7 @@ export async function showNodeStatus({ coreUrl, output }: Context): Promise<void
     ['chain height remaining', metricOf(metrics, 'pyaleph_status_chain_eth_height_remaining_total')],
     ['digest', digest.messages.digest],
     ...trustFields(trust),
-    ['look at', health.checks.trust.reason],
+    ['look at', toLookAt(health)],
   ]);
   const rows = sync.peers.map((peer) => [
     plainText(peer.name),

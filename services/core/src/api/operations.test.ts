@@ -5,6 +5,8 @@ import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger, rateLimitsOf, readConfig, Since } from '@skerry/kit';
 import { coreConfig } from '../config.ts';
 import { createHealth } from '../node/health/health.ts';
+import type { Role } from '../node/processes/roles.ts';
+import { createHttpLink } from '../peers/sync/link.ts';
 import type { Schema } from '../store/schema.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
 
@@ -219,6 +221,16 @@ describe('health of the core node', () => {
       since: new Since(() => 7),
     })();
     assert.deepEqual([status, checks.database.status], ['degraded', 'degraded']);
+  });
+
+  test('a process at which no messages come in compares with no peer, and is well without', async () => {
+    const peers = [createHttpLink('http://127.0.0.1:9')];
+    const peersOf = async (roles: readonly Role[]) => {
+      await using core = await createTestCore({ peers, settings: { roles } });
+      return (await core.get('/health')).body.checks.peers;
+    };
+    assert.equal((await peersOf(['answer', 'deliver'])).state, 'syncing');
+    assert.deepEqual(await peersOf(['deliver', 'index']), { status: 'ok', state: 'alone' });
   });
 
   test('a file system that was not asked yet is a reason too', async () => {

@@ -82,6 +82,11 @@ const HealthView = Type.Object(
         queued: Type.Integer({ description: 'messages waiting to be written' }),
       }),
       trust: Type.Object(check, { description: 'trusted publishers are known and applied everywhere' }),
+      roles: Type.Optional(
+        Type.Object(check, {
+          description: 'processes of the node fill all its roles; older nodes do not say',
+        }),
+      ),
       peers: Type.Object({ ...check, state: Type.Enum(['alone', 'syncing', 'synced', 'apart']) }),
       clock: Type.Object({
         ...check,

@@ -50,6 +50,8 @@ test('the node is as well as its worst part', () => {
   assert.deepEqual(statusOf({ writingMs: 5_000 }), ['degraded', 'ok', 'ok', 'degraded']);
   assert.equal(decideHealth({ ...WELL, syncState: 'syncing' }).status, 'degraded');
   assert.equal(decideHealth({ ...WELL, syncState: 'synced' }).status, 'ok');
+  const vacant = decideHealth({ ...WELL, rolesProblem: 'no process has the role write' });
+  assert.deepEqual([vacant.status, vacant.checks.roles.status], ['degraded', 'degraded']);
   assert.deepEqual(statusOf({ isStopping: true }), ['unavailable', 'ok', 'ok', 'ok']);
 });
 
@@ -63,6 +65,7 @@ test('what is not well says why', () => {
     syncState: 'apart',
     clock: { state: 'off', offsetMs: -3_600_000, clocks: 3 },
     trustProblem: 'nobody told it yet',
+    rolesProblem: 'no process has the role write',
   });
   for (const check of Object.values(checks)) assert.ok(check.reason);
   assert.deepEqual([checks.disk.takes_writes, checks.disk.reserve_bytes], [false, RESERVE]);

@@ -22,6 +22,8 @@ export interface HealthFacts {
   readonly clock: ClockComparison;
   /** Why answers may differ from those of other nodes; undefined where they do not. */
   readonly trustProblem?: string | undefined;
+  /** Which roles no process of the node fills; undefined where all are filled. */
+  readonly rolesProblem?: string | undefined;
 }
 
 export interface Check {
@@ -44,6 +46,7 @@ export interface HealthVerdict {
     };
     readonly pipeline: Check & { readonly queued: number };
     readonly trust: Check;
+    readonly roles: Check;
     readonly peers: Check & { readonly state: SyncState };
     readonly clock: Check & { readonly offset_ms: number | null };
   };
@@ -90,20 +93,12 @@ const OUT_OF_STEP: Readonly<Partial<Record<SyncState, string>>> = {
   apart: 'no peer answers',
 };
 
-function decidePeers(state: SyncState): Check {
-  const reason = OUT_OF_STEP[state];
-  return reason === undefined ? { status: 'ok' } : { status: 'degraded', reason };
-}
-
-function decideClock(clock: ClockComparison): Check {
-  const reason = adviseOnClock(clock);
-  return reason === undefined ? { status: 'ok' } : { status: 'degraded', reason };
-}
+const okUnless = (problem: string | undefined): Check =>
+  problem === undefined ? { status: 'ok' } : { status: 'degraded', reason: problem };
 
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, disk, hasRoom, queued, syncState, clock, trustProblem } = facts;
-  const ok: Check = { status: 'ok' };
+  const { isStopping, disk, hasRoom, queued, syncState, clock, trustProblem, rolesProblem } = facts;
   const checks = {
     database: decideDatabase(facts),
     disk: {
@@ -113,9 +108,10 @@ export function decideHealth(facts: HealthFacts): HealthVerdict {
       takes_writes: hasRoom,
     },
     pipeline: { ...decidePipeline(facts), queued },
-    trust: trustProblem === undefined ? ok : { status: 'degraded' as const, reason: trustProblem },
-    peers: { ...decidePeers(syncState), state: syncState },
-    clock: { ...decideClock(clock), offset_ms: clock.offsetMs },
+    trust: okUnless(trustProblem),
+    roles: okUnless(rolesProblem),
+    peers: { ...okUnless(OUT_OF_STEP[syncState]), state: syncState },
+    clock: { ...okUnless(adviseOnClock(clock)), offset_ms: clock.offsetMs },
   };
   const statuses = Object.values(checks).map((check) => check.status);
   if (isStopping) return { status: 'unavailable', reason: 'the node is stopping', checks };

@@ -17,6 +17,8 @@ export interface HealthOptions {
     view(): Pick<SyncView, 'state'> & { readonly clock: Pick<ClockView, 'state' | 'offset_ms' | 'clocks'> };
   };
   readonly trust: { problem(): string | undefined };
+  /** Which roles no process of the node fills, in words. */
+  readonly adviseOnRoles?: (() => string | undefined) | undefined;
   readonly reserve: DiskReserve;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
@@ -45,7 +47,8 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, sync, trust, reserve, signal, log, since, timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const { db, pipeline, sync, trust, adviseOnRoles, reserve, signal, log, since } = options;
+  const { timeoutMs = CHECK_TIMEOUT_MS } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       const { rows } = await sql<{ is: boolean }>`
@@ -73,6 +76,7 @@ export function createHealth(options: HealthOptions): Health {
       syncState,
       clock: { state: clock.state, offsetMs: clock.offset_ms, clocks: clock.clocks },
       trustProblem: trust.problem(),
+      rolesProblem: adviseOnRoles?.(),
     });
     return withSince(verdict, since);
   };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
@@ -8,7 +9,7 @@ import type { Schema } from '../../store/schema.ts';
 import { SCHEMA_VERSION } from '../../store/schema-version.ts';
 import { MIGRATIONS } from '../../testing/core.ts';
 import { lead } from './lead.ts';
-import type { Later } from './lease.ts';
+import { type Later, Lease } from './lease.ts';
 import { differences, type Identity, Member } from './member.ts';
 import { ROLES, type Role } from './roles.ts';
 
@@ -21,6 +22,7 @@ async function place() {
   const stop = new AbortController();
   return {
     db,
+    pool: database.pool,
     stop,
     join: (roles: readonly Role[] = ROLES, identity = KEYS, patienceMs = 0) =>
       Member.join({ db, roles, identity, patienceMs, log, signal: stop.signal }),
@@ -56,6 +58,46 @@ describe('processes of one node', () => {
     assert.equal(two.leads('write'), false, 'who was away for so long learns that another one leads');
   });
 
+  test('a clock of the database that was set back lets another one lead at once, and counts nobody who is gone', async () => {
+    await using where = await place();
+    const { db } = where;
+    const [one, two] = [await where.join(), await where.join()];
+    assert.deepEqual([one.leads('write'), one.countOf('write')], [true, 1]);
+    // Killed, and an hour later by the clock of then, as on a server whose clock is behind that of the one before.
+    await where.age(one, -3_600);
+    await two.beat();
+    assert.deepEqual([two.leads('write'), two.leads('index'), two.countOf('write')], [true, true, 1]);
+    const [{ late } = assert.fail()] = (
+      await sql<{
+        late: boolean;
+      }>`select bool_or(until > clock_timestamp() + interval '5 s') as late from leases`.execute(db)
+    ).rows;
+    assert.equal(late, false);
+  });
+
+  test('to say that it lives, to keep what it leads and to learn who else lives is one statement', async () => {
+    await using where = await place();
+    const [one] = [await where.join(), await where.join(['answer'])];
+    let statements = 0;
+    where.pool.on('acquire', () => statements++);
+    await one.beat();
+    assert.deepEqual([statements, one.leads('write'), one.countOf('answer')], [1, true, 2]);
+  });
+
+  test('an answer that comes when the lease was given back does not take it again', async () => {
+    await using where = await place();
+    const { db } = where;
+    const lease = new Lease({ db, name: 'write', holder: randomUUID() });
+    const askedMs = performance.now();
+    lease.hear(true, askedMs);
+    assert.ok(lease.held);
+    await lease.pass(0);
+    lease.hear(true, askedMs);
+    assert.equal(lease.held, undefined);
+    lease.hear(true, performance.now());
+    assert.ok(lease.held);
+  });
+
   test('only those that have a role lead it, and count', async () => {
     await using where = await place();
     const answering = await where.join(['answer', 'deliver']);
@@ -70,6 +112,22 @@ describe('processes of one node', () => {
     await where.age(writing, 11);
     await answering.beat();
     assert.equal(answering.countOf('write'), 0);
+  });
+
+  test('a role that nobody fills or leads is told, with what waits for it', async () => {
+    await using where = await place();
+    const answering = await where.join(['answer']);
+    assert.match(answering.adviseOn(ROLES)!, /^no process has the role write .* wait; .*deliver.*; .*index/);
+    assert.equal(answering.adviseOn(['answer']), undefined);
+    const writing = await where.join(['write', 'deliver']);
+    const needed = ['answer', 'write', 'deliver'] as const;
+    assert.equal(writing.adviseOn(needed), undefined);
+    assert.match(answering.adviseOn(needed)!, /role write/, 'it has not looked since');
+    await answering.beat();
+    assert.equal(answering.adviseOn(needed), undefined);
+    await where.db.deleteFrom('leases').execute();
+    await answering.beat();
+    assert.match(answering.adviseOn(needed)!, /^no process leads write yet: .* wait$/);
   });
 
   test('one with other keys or files is refused while the first one lives, and told what to copy', async () => {

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { prepared, TIMELINE } from '@skerry/database';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { outgrownBy } from '../../store/schema-version.ts';
-import { type Later, Lease } from './lease.ts';
-import { LED_ROLES, type LedRole, type Role } from './roles.ts';
+import { type Later, Lease, takeLeases } from './lease.ts';
+import { adviseOnRoles, type Filled, LED_ROLES, type LedRole, type Role } from './roles.ts';
 
 /** How often a process says that it lives. */
 const BEAT_MS = 1_000;
@@ -43,7 +44,9 @@ interface Other {
   readonly identity: Identity;
 }
 
-const living = sql<boolean>`seen_at > clock_timestamp() - make_interval(secs => ${LIVES_SECONDS})`;
+const lives = sql`make_interval(secs => ${sql.lit(LIVES_SECONDS)})`;
+/** One that was seen much later than now was seen by a clock that was set back since. */
+const living = sql<boolean>`seen_at between clock_timestamp() - ${lives} and clock_timestamp() + ${lives}`;
 
 /** Names of what two have in common only by name. Pure. */
 export const differences = (one: Identity, other: Identity): string[] =>
@@ -54,7 +57,9 @@ export class Member {
   readonly id = randomUUID();
   readonly #options: MemberOptions;
   readonly #leases: ReadonlyMap<Role, Lease>;
-  #living: readonly { readonly roles: readonly string[] }[] = [];
+  /** Of the database, when it was asked last. */
+  #timeline: string | undefined;
+  #filled: Filled = { processes: [], led: new Set() };
 
   private constructor(options: MemberOptions) {
     this.#options = options;
@@ -115,28 +120,60 @@ export class Member {
     });
   }
 
-  /** Says that this process lives, takes or keeps what it may lead, and learns who else lives, and whether newer code has come. */
+  /**
+   * Says that this process lives, takes or keeps what it may lead, and learns who else lives, whether newer code has come, and whether
+   * another server has: in one statement, since every process asks every second, whatever else there is to do.
+   */
   async beat(): Promise<void> {
     const { db, roles, identity, outgrown = () => {} } = this.#options;
-    const { rows } = await sql<{ version: number }>`
-      insert into processes (id, host, pid, roles, identity)
-      values (${this.id}, ${hostname()}, ${process.pid}, ${[...roles]}, ${JSON.stringify(identity)})
-      on conflict (id) do update set seen_at = clock_timestamp()
-      returning (select max(version) from schema_migrations) as version`.execute(db);
-    const why = outgrownBy(rows[0]!.version);
+    const asked = [...this.#leases].filter(([, lease]) => !lease.rests);
+    const names = asked.map(([name]) => name);
+    const askedMs = performance.now();
+    const { rows } = await sql<{
+      version: number;
+      timeline: string;
+      taken: string[] | null;
+      led: string[] | null;
+      others: { roles: string[] }[] | null;
+    }>`${prepared()}
+      with here as (
+        insert into processes (id, host, pid, roles, identity)
+        values (${this.id}, ${hostname()}, ${process.pid}, ${[...roles]}, ${JSON.stringify(identity)})
+        on conflict (id) do update set seen_at = clock_timestamp()),
+      taken as (${takeLeases(names, this.id)})
+      select (select max(version) from schema_migrations) as version, ${sql.raw(TIMELINE)} as timeline, (select array_agg(name) from taken) as taken,
+        (select array_agg(name) from leases where until > clock_timestamp()) as led,
+        (select jsonb_agg(jsonb_build_object('roles', roles)) from processes where id <> ${this.id} and ${living}) as others`.execute(
+      db,
+    );
+    const { version, timeline, taken, led, others } = rows[0]!;
+    const why = outgrownBy(version);
     if (why) outgrown(why);
-    for (const lease of this.#leases.values()) await lease.renew();
-    this.#living = await db.selectFrom('processes').select('roles').where(living).execute();
+    // What it leads remembers things of the database that a standby which was promoted may lack.
+    if (this.#timeline !== undefined && this.#timeline !== timeline)
+      for (const lease of this.#leases.values()) lease.drop('another server of the database was promoted');
+    else for (const [name, lease] of asked) lease.hear(taken?.includes(name) ?? false, askedMs);
+    this.#timeline = timeline;
+    // As it was before the statement: what that has taken comes to it.
+    this.#filled = {
+      processes: [{ roles }, ...(others ?? [])],
+      led: new Set([...(led ?? []), ...(taken ?? [])]),
+    };
   }
 
   /** How many processes that live have the role, this one included where it has it. */
   countOf(role: Role): number {
-    return this.#living.filter(({ roles }) => roles.includes(role)).length;
+    return this.#filled.processes.filter(({ roles }) => roles.includes(role)).length;
   }
 
   /** Whether another process may write to the database. */
   get hasOthers(): boolean {
-    return this.#living.length > 1;
+    return this.#filled.processes.length > 1;
+  }
+
+  /** Which of these roles nobody fills, and what waits for that; undefined where all are filled. */
+  adviseOn(needed: readonly Role[]): string | undefined {
+    return adviseOnRoles(this.#filled, needed);
   }
 
   leads(role: LedRole): boolean {

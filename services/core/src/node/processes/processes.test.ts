@@ -59,7 +59,12 @@ describe('roles of processes on one database', () => {
     await using where = await place();
     await using receiver = await startReceiver();
     const answering = await where.start('answer', { SKERRY_CORE_PENDING_HORIZON_SECONDS: '1' });
+    const rolesOf = async () => (await (await fetch(`${answering.url}/health`)).json()).checks.roles;
+    const vacant = await rolesOf();
+    assert.equal(vacant.status, 'degraded');
+    assert.match(vacant.reason, /^no process has the role write .*; no process has the role deliver /);
     const others = await Promise.all([where.start('write,deliver'), where.start('write,deliver')]);
+    await until('every role is filled', rolesOf, ({ status }) => status === 'ok');
     const registered = await submit(answering, 'WEBHOOK', {
       url: receiver.url,
       events: ['message.new'],
@@ -95,6 +100,39 @@ describe('roles of processes on one database', () => {
       ).json();
       return (await leads(standing!)) && status === 'rejected';
     });
+  });
+
+  // 5 CPU seconds.
+  test('a process whose connections are all taken by readers goes on to say that it lives, and leads', async () => {
+    await using where = await place();
+    const node = await where.start('answer,write', { SKERRY_CORE_RATE_LIMITS: 'no' });
+    const { pool } = where.database;
+    const stop = new AbortController();
+    const blocker = await pool.connect();
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => {
+      stop.abort();
+      // With its transaction.
+      blocker.release(true);
+    });
+    await blocker.query('begin; lock table messages in access exclusive mode');
+    for (let page = 1; page <= 30; page++)
+      fetch(`${node.url}/api/v0/messages.json?page=${page}`, { signal: stop.signal }).catch(() => {});
+    await until('all connections that readers may have wait', async () => {
+      const { rows } = await pool.query(
+        "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return rows[0].n >= 9;
+    });
+    const readLease = async () => {
+      const { rows } = await pool.query(
+        "select until, until > clock_timestamp() as holds from leases where name = 'write'",
+      );
+      assert.ok(rows[0].holds);
+      return rows[0].until.getTime();
+    };
+    const before = await readLease();
+    await until('it has renewed its lease', readLease, (one) => one > before + 1_500);
   });
 
   // 6 CPU seconds.
