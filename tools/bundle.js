@@ -8,8 +8,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const NAMES = [
   '@ipld/dag-cbor',
   '@ipld/dag-pb',
+  '@multiformats/murmur3',
   'ipfs-unixfs',
-  'ipfs-unixfs-exporter',
   'ipfs-unixfs-importer',
   'kysely',
   'multiformats',

@@ -7,11 +7,11 @@ import type { Claims } from '../files/claims.ts';
 import type { BlockIndex } from './block-index.ts';
 import { Blocks, sha256Of } from './blocks.ts';
 import { openCar } from './car/read.ts';
-import type { Block } from './car/select.ts';
 import { type BlockId, findBlockId } from './cid.ts';
 import type { BlockSource } from './gateways.ts';
 import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { IPFS_LIMITS } from './limits.ts';
+import type { Block } from './unixfs/node.ts';
 import { createUnixfs } from './unixfs.ts';
 import { walkDag } from './walk.ts';
 
@@ -147,11 +147,7 @@ const importCar = (parts: Keeping, car: Readable, { limitBytes, signal }: PinOpt
     await walkDag(root, {
       limitBytes,
       signal,
-      note: (ids) =>
-        index.add(
-          root.text,
-          ids.map(({ digest }) => digest),
-        ),
+      note: (digests) => index.add(root.text, digests),
       obtain: find,
     });
     await index.complete(root.text, root.text);
@@ -182,11 +178,7 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
         await walkDag(id, {
           limitBytes,
           signal,
-          note: (ids) =>
-            index.add(
-              id.text,
-              ids.map(({ digest }) => digest),
-            ),
+          note: (digests) => index.add(id.text, digests),
           obtain: (one) => blocks.obtain(one, signal),
         });
         await index.complete(id.text, id.text);

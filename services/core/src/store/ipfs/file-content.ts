@@ -1,8 +1,9 @@
 import { decode } from '@ipld/dag-pb';
-import { AppError } from '@skerry/protocol';
+import type { AppError } from '@skerry/protocol';
 import { UnixFS } from 'ipfs-unixfs';
 import type { ByteRange } from '../files/blob-store.ts';
 import { type BlockId, findBlockId } from './cid.ts';
+import { notUnixfs } from './unixfs/node.ts';
 
 /** Blocks that are read before they are taken. */
 const AHEAD = 4;
@@ -27,11 +28,8 @@ interface FileNode {
   readonly sizeBytes: number;
 }
 
-export const notUnixfs = (what: string, cause?: unknown): AppError =>
-  new AppError('NOT_UNIXFS', what, { cause });
-
 /** Throws NOT_UNIXFS. */
-export function needBlockId(cid: BlockId['cid']): BlockId {
+function needBlockId(cid: BlockId['cid']): BlockId {
   const id = findBlockId(cid);
   if (!id) throw notUnixfs(`${cid} is of a hash or codec that is not read here`);
   return id;

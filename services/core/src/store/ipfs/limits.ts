@@ -8,6 +8,8 @@ export const IPFS_LIMITS = {
   blocks: 400_000,
   /** Links from a root to its farthest block. */
   depth: 128,
+  /** Links that wait to be followed while a CAR is sent. */
+  links: 50_000,
   /** Blocks of one pin that are fetched at the same time. */
   parallelBlocks: 16,
   /** Requests to a daemon or to gateways at the same time, and how many may wait for a turn. */

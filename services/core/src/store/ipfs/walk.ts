@@ -1,36 +1,28 @@
-import { decode } from '@ipld/dag-pb';
 import { AppError } from '@skerry/protocol';
-import { type BlockId, findBlockId } from './cid.ts';
+import { type BlockId, digestOfPacked, packCid, unpackId } from './cid.ts';
 import { IPFS_LIMITS } from './limits.ts';
+import { nodeOf, refuseLink } from './unixfs/node.ts';
 
-/** The blocks that a block names. Throws NOT_UNIXFS where it is malformed, or names what cannot be kept here. */
-function linksOf(id: BlockId, bytes: Uint8Array): BlockId[] {
-  if (id.isRaw) return [];
-  let links: ReturnType<typeof decode>['Links'];
-  try {
-    links = decode(bytes).Links;
-  } catch (cause) {
-    throw new AppError('NOT_UNIXFS', `the block ${id.text} is malformed`, { cause });
-  }
-  return links.map(({ Hash }) => {
-    const link = findBlockId(Hash);
-    if (!link) throw new AppError('NOT_UNIXFS', `${id.text} names ${Hash}, which is not of UnixFS`);
-    return link;
-  });
-}
+/** Blocks that are noted at once. */
+const NOTED = 5_000;
+
+/** The blocks that a block names, packed. Throws NOT_UNIXFS where it is malformed, or names what cannot be kept here. */
+const linksOf = (id: BlockId, bytes: Uint8Array): string[] =>
+  (nodeOf({ id, bytes })?.links ?? []).map((link) => packCid(link.Hash) ?? refuseLink(id, link));
 
 export interface WalkOptions {
   readonly limitBytes: number;
   readonly signal: AbortSignal;
   /** Told of blocks before they are asked for, so that they can be noted. */
-  readonly note: (ids: readonly BlockId[]) => Promise<void>;
+  readonly note: (digests: readonly string[]) => Promise<void>;
   readonly obtain: (id: BlockId) => Promise<Uint8Array>;
 }
 
 /** Goes through every block below a root, each once, many at the same time. @returns bytes of all blocks */
 export async function walkDag(root: BlockId, options: WalkOptions): Promise<number> {
-  const seen = new Set([root.digest]);
-  let level: BlockId[] = [root];
+  let level: string[] = [packCid(root.cid)!];
+  // One digest may be of bare bytes and of a node that links to others.
+  const seen = new Set(level);
   let bytes = 0;
   const add = (size: number) => {
     bytes += size;
@@ -40,15 +32,17 @@ export async function walkDag(root: BlockId, options: WalkOptions): Promise<numb
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > IPFS_LIMITS.depth)
       throw new AppError('NOT_UNIXFS', `${root.text} is deeper than ${IPFS_LIMITS.depth} links`);
-    await options.note(level);
-    const next: BlockId[] = [];
-    await inParallel(level, async (id) => {
+    for (let at = 0; at < level.length; at += NOTED)
+      await options.note(level.slice(at, at + NOTED).map(digestOfPacked));
+    const next: string[] = [];
+    await inParallel(level, async (packed) => {
       options.signal.throwIfAborted();
+      const id = unpackId(packed);
       const block = await options.obtain(id);
       add(block.length);
       for (const link of linksOf(id, block)) {
-        if (seen.has(link.digest)) continue;
-        seen.add(link.digest);
+        if (seen.has(link)) continue;
+        seen.add(link);
         if (seen.size > IPFS_LIMITS.blocks)
           throw new AppError('FILE_TOO_LARGE', `${root.text} has more than ${IPFS_LIMITS.blocks} blocks`);
         next.push(link);

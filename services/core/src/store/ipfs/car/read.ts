@@ -4,7 +4,7 @@ import { CID } from 'multiformats/cid';
 import { sha256Of } from '../blocks.ts';
 import { type BlockId, findBlockId } from '../cid.ts';
 import { IPFS_LIMITS } from '../limits.ts';
-import type { Block } from './select.ts';
+import type { Block } from '../unixfs/node.ts';
 
 /** One root and its frame; whoever writes more roots into a header is refused anyway. */
 const HEADER_BYTES = 4_096;

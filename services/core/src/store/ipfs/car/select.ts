@@ -1,9 +1,19 @@
-import { decode, type PBLink, type PBNode } from '@ipld/dag-pb';
-import { AppError } from '@skerry/protocol';
-import { UnixFS } from 'ipfs-unixfs';
+import type { PBLink } from '@ipld/dag-pb';
 import type { ByteRange } from '../../files/blob-store.ts';
-import { type BlockId, findBlockId } from '../cid.ts';
+import { type BlockId, packCid, unpackId } from '../cid.ts';
 import { IPFS_LIMITS } from '../limits.ts';
+import { linksToShards } from '../unixfs/directory.ts';
+import {
+  type Block,
+  type DagNode,
+  isFile,
+  isShard,
+  nodeOf,
+  notUnixfs,
+  partsOfFile,
+  type ReadBlock,
+  refuseLink,
+} from '../unixfs/node.ts';
 import { createUnixfs } from '../unixfs.ts';
 import { type AskedBytes, rangeWithin } from './byte-range.ts';
 
@@ -16,16 +26,7 @@ export interface Selection {
   readonly bytes?: AskedBytes | undefined;
 }
 
-export interface Block {
-  readonly id: BlockId;
-  readonly bytes: Uint8Array;
-}
-
-export type ReadBlock = (id: BlockId) => Promise<Uint8Array>;
-
 const IDENTITY = 0x00;
-/** Below a sharded directory: a link to another shard has no more than this before an entry's name, in hexadecimal digits. */
-const shardDigits = ({ fanout }: UnixFS) => (Number(fanout ?? 256n) - 1).toString(16).length;
 
 /** The blocks on the way to the end of a path, in order, the last of them its root. Throws what reading them throws. */
 export async function blocksOfPath(
@@ -48,77 +49,42 @@ export async function blocksOfPath(
   return [...met.values(), id];
 }
 
-/** A node of UnixFS, or undefined where a block is none. */
-function unixfsOf({ Data }: PBNode): UnixFS | undefined {
-  try {
-    return Data && UnixFS.unmarshal(Data);
-  } catch {
-    return undefined;
-  }
-}
-
 interface Place {
-  readonly id: BlockId;
+  readonly packed: string;
   readonly depth: number;
   /** Where its first byte is in the file. */
   readonly offset: number;
 }
 
-/** The links of a file that lead to bytes of the range, with the place of each. */
-function linksOfFile(
-  links: readonly PBLink[],
-  { blockSizes, data }: UnixFS,
-  offset: number,
-  range: ByteRange | undefined,
-): { link: PBLink; offset: number }[] {
-  let next = offset + (data?.length ?? 0);
-  return links
-    .map((link, index) => {
-      const at = next;
-      next += Number(blockSizes[index] ?? 0n);
-      return { link, offset: at, end: next };
-    })
-    .filter(({ offset: at, end }) => !range || (end > range.first && at <= range.last));
-}
+type Followed = readonly { readonly link: PBLink; readonly offset: number }[];
 
 function linksToFollow(
-  node: PBNode,
+  node: DagNode,
   scope: DagScope,
   offset: number,
   range: ByteRange | undefined,
-): { link: PBLink; offset: number }[] {
+): Followed {
   if (scope === 'block') return [];
-  const all = () => node.Links.map((link) => ({ link, offset: 0 }));
-  if (scope === 'all') return all();
-  const unixfs = unixfsOf(node);
-  if (unixfs?.type === 'file' || unixfs?.type === 'raw')
-    return linksOfFile(node.Links, unixfs, offset, range);
-  if (unixfs?.type !== 'hamt-sharded-directory') return [];
-  const digits = shardDigits(unixfs);
-  return all().filter(({ link }) => link.Name?.length === digits);
-}
-
-function nodeOf({ id, bytes }: Block): PBNode | undefined {
-  if (id.isRaw) return undefined;
-  try {
-    return decode(bytes);
-  } catch (cause) {
-    throw new AppError('NOT_UNIXFS', `the block ${id.text} is malformed`, { cause });
-  }
+  const { links, unixfs } = node;
+  const whole = (some: DagNode['links']) => some.map((link) => ({ link, offset: 0 }));
+  if (scope === 'all') return whole(links);
+  if (!unixfs) return [];
+  if (isFile(unixfs)) return partsOfFile(links, unixfs, offset, range);
+  return isShard(unixfs) ? whole(linksToShards(node)) : [];
 }
 
 /** How many bytes the file has whose root this is; undefined where it is no file. */
-function sizeOf(root: Block, node: PBNode | undefined): number | undefined {
+function sizeOf(root: Block, node: DagNode | undefined): number | undefined {
   if (!node) return root.bytes.length;
-  const unixfs = unixfsOf(node);
-  return unixfs?.type === 'file' || unixfs?.type === 'raw' ? Number(unixfs.fileSize()) : undefined;
+  const { unixfs } = node;
+  return unixfs && isFile(unixfs) ? Number(unixfs.fileSize()) : undefined;
 }
 
 /** What of the file is asked for: nothing, a part, or all of it. */
 function partOf(
   { scope, bytes }: Selection,
   root: Block,
-  node: PBNode | undefined,
+  node: DagNode | undefined,
 ): { scope: DagScope; range: ByteRange | undefined } {
   const size = bytes && sizeOf(root, node);
   if (!bytes || size === undefined) return { scope, range: undefined };
@@ -138,15 +104,16 @@ export async function* selectBlocks(
   const last = path.at(-1)!;
   const seen = new Set<string>();
   for (const id of path.slice(0, -1)) {
-    seen.add(id.text);
+    seen.add(packCid(id.cid)!);
     yield { id, bytes: await read(id) };
   }
   let part: ReturnType<typeof partOf> | undefined;
-  const left: Place[] = [{ id: last, depth: 0, offset: 0 }];
+  const left: Place[] = [{ packed: packCid(last.cid)!, depth: 0, offset: 0 }];
   for (let place = left.pop(); place; place = left.pop()) {
-    const { id, depth, offset } = place;
-    if (seen.has(id.text)) continue;
-    seen.add(id.text);
+    const { packed, depth, offset } = place;
+    if (seen.has(packed)) continue;
+    seen.add(packed);
+    const id = unpackId(packed);
     const block = { id, bytes: await read(id) };
     const node = nodeOf(block);
     part ??= partOf(selection, block, node);
@@ -154,21 +121,13 @@ export async function* selectBlocks(
     if (!node) continue;
     const links = linksToFollow(node, part.scope, offset, part.range);
     for (const below of placesOf(id, links, depth + 1).reverse()) left.push(below);
-    if (depth > IPFS_LIMITS.depth || left.length + seen.size > 2 * IPFS_LIMITS.blocks)
-      throw new AppError('NOT_UNIXFS', `${last.text} is too deep, or has too many blocks`);
+    if (depth > IPFS_LIMITS.depth || left.length > IPFS_LIMITS.links || seen.size > IPFS_LIMITS.blocks)
+      throw notUnixfs(`${last.text} is too deep, or has too many blocks`);
   }
 }
 
-function placesOf(
-  id: BlockId,
-  links: readonly { readonly link: PBLink; readonly offset: number }[],
-  depth: number,
-): Place[] {
+function placesOf(id: BlockId, links: Followed, depth: number): Place[] {
   return links
     .filter(({ link }) => link.Hash.multihash.code !== IDENTITY)
-    .map(({ link, offset }) => {
-      const below = findBlockId(link.Hash);
-      if (!below) throw new AppError('NOT_UNIXFS', `${id.text} names ${link.Hash}, which is not of UnixFS`);
-      return { id: below, depth, offset };
-    });
+    .map(({ link, offset }) => ({ packed: packCid(link.Hash) ?? refuseLink(id, link), depth, offset }));
 }
