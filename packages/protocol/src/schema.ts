@@ -27,6 +27,8 @@ export function createParser<T extends TSchema>(
   const validator = compileLate(schema);
   return (value) => {
     if (validator().Check(value)) return value as Static<T>;
+    const excess = findExcess(schema as Bounds, value);
+    if (excess) throw describeMismatch(what, code, [excess], schema);
     const [, errors] = validator().Errors(value);
     throw describeMismatch(what, code, errors as SchemaError[], schema);
   };
@@ -42,6 +44,91 @@ interface SchemaError {
 }
 
 const MAX_REPORTED = 8;
+/** Fields that a schema does not know: an object with more of them is not looked into. */
+const UNKNOWN_MAX = 64;
+/** The same of a list that may have any length. */
+const ITEMS_MAX = 10_000;
+
+/** What of a schema says how much of a value there may be. */
+interface Bounds {
+  readonly type?: string;
+  readonly anyOf?: readonly Bounds[];
+  readonly items?: Bounds;
+  readonly maxItems?: number;
+  readonly properties?: Readonly<Record<string, Bounds>>;
+  readonly additionalProperties?: unknown;
+  readonly maxProperties?: number;
+}
+
+const kindOf = (value: unknown) => (Array.isArray(value) ? 'array' : typeof value);
+
+/** A list that is too long, or holds one that is. */
+function findExcessOfList(
+  { items, maxItems }: Bounds,
+  list: readonly unknown[],
+  at: string,
+): SchemaError | undefined {
+  const limit = maxItems ?? ITEMS_MAX;
+  if (list.length > limit) {
+    const message =
+      maxItems === undefined
+        ? `has ${list.length} items, and what is wrong with them is not looked for among so many`
+        : `must not have more than ${limit} items`;
+    return { keyword: 'maxItems', instancePath: at, message, params: { limit } };
+  }
+  if (!items) return undefined;
+  for (const [index, item] of list.entries()) {
+    const excess = findExcess(items, item, `${at}/${index}`);
+    if (excess) return excess;
+  }
+  return undefined;
+}
+
+/** An object with too many fields, or one that holds what is too much. */
+function findExcessOfFields(
+  { properties, additionalProperties, maxProperties }: Bounds,
+  fields: Readonly<Record<string, unknown>>,
+  at: string,
+): SchemaError | undefined {
+  const names = Object.keys(fields);
+  if (maxProperties !== undefined && names.length > maxProperties) {
+    const message = `must not have more than ${maxProperties} properties`;
+    return { keyword: 'maxProperties', instancePath: at, message, params: { limit: maxProperties } };
+  }
+  const known = properties ?? {};
+  if (additionalProperties === false) {
+    const unknown = names.filter((name) => !Object.hasOwn(known, name));
+    if (unknown.length > UNKNOWN_MAX)
+      return {
+        keyword: 'additionalProperties',
+        instancePath: at,
+        message: 'must not have additional properties',
+        params: { additionalProperties: unknown },
+      };
+  }
+  for (const name of Object.keys(known)) {
+    const excess = Object.hasOwn(fields, name) && findExcess(known[name]!, fields[name], `${at}/${name}`);
+    if (excess) return excess;
+  }
+  return undefined;
+}
+
+/**
+ * Where a value has more than its schema has room for. TypeBox goes on through all of it to say what is wrong, keeps something for
+ * each item that is, and copies the list of repeated ones for every further one: a megabyte of ones takes it minutes.
+ */
+function findExcess(bounds: Bounds, value: unknown, at = ''): SchemaError | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (bounds.anyOf) {
+    const meant = bounds.anyOf.filter(({ type, anyOf }) => anyOf || type === kindOf(value));
+    const found = meant.map((one) => findExcess(one, value, at));
+    return found.includes(undefined) ? undefined : found[0];
+  }
+  if (bounds.type !== kindOf(value)) return undefined;
+  return Array.isArray(value)
+    ? findExcessOfList(bounds, value, at)
+    : findExcessOfFields(bounds, value as Readonly<Record<string, unknown>>, at);
+}
 
 /** `/firewall/allowedPorts/0` -> `firewall.allowedPorts.0` */
 const dotted = (pointer: string) => pointer.slice(1).replaceAll('/', '.');
@@ -81,7 +168,9 @@ function sentenceOf(
       ? fieldsAt(error.parentSchema, '')
       : fieldsAt(schema ?? {}, error.instancePath);
     const allowed = known.length > 0 ? `; fields: ${known.join(', ')}` : '';
-    return `${field ? `${what}.${field}` : what} has no field ${names.map((name) => JSON.stringify(name)).join(', ')}${allowed}`;
+    const told = names.slice(0, MAX_REPORTED).map((name) => JSON.stringify(name));
+    const others = names.length > told.length ? ` and ${names.length - told.length} others` : '';
+    return `${field ? `${what}.${field}` : what} has no field ${told.join(', ')}${others}${allowed}`;
   }
   const values = allowedAt(errors, error.instancePath);
   if (values.length > 0 && ['const', 'enum', 'anyOf'].includes(error.keyword))
