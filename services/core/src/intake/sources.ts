@@ -40,7 +40,7 @@ export const SOURCES = {
   /** A settled block, by which a message of an archive was there. */
   block: { ...NOTHING, isDateBelieved: true },
   /** A node that passes on what it just took. */
-  gossip: { ...NOTHING, isErasureBelieved: true, isUrgent: true },
+  gossip: { ...NOTHING, isUrgent: true },
   /** A node that nobody asked, with what this one lacks. */
   offer: { ...NOTHING, isPassedOn: true },
   /** A node of the settings, which is asked for what this one lacks. */

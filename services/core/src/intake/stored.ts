@@ -99,6 +99,7 @@ export const acceptErased = (
     subject: row.subject,
     contentType: row.content_type,
     tags: row.tags,
+    isSkeleton: true,
     decide: () => forgotten(sentence),
   });
 

@@ -5,7 +5,7 @@ import type { Accepted, Verdict } from '../accepted.ts';
 import { decideMessage, dependenciesOf } from './decide.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
-import type { Kept, Known } from './load-known.ts';
+import { isOutsaid, type Kept, type Known } from './load-known.ts';
 
 /** The node's patience: what still lacks something at the end of its time is rejected. */
 const inTime = (verdict: Verdict, decideByMs: number, nowMs: number): Verdict =>
@@ -17,8 +17,15 @@ const settled: readonly MessageStatus[] = ['processed', 'forgotten'];
  * The network form's item hash does not cover the sender, so strangers can sign a copy of somebody's message. A copy
  * neither disturbs the one that is in force nor stands in its way: only a better verdict takes the place of a worse one.
  */
-function decideCopy(before: Known, own: Verdict): { verdict: Verdict; before: MessageStatus } {
-  if (settled.includes(before.status))
+function decideCopy(
+  before: Known,
+  own: Verdict,
+  { isSkeleton = false }: Accepted,
+): { verdict: Verdict; before: MessageStatus } {
+  // Nobody signed a skeleton, so it may be of another sender than the message is.
+  const isWord = before.status === 'forgotten' && !before.isRead;
+  const isProven = isWord && !isSkeleton && settled.includes(own.status);
+  if (settled.includes(before.status) && !isProven)
     return { verdict: { status: before.status, reason: null }, before: before.status };
   if (before.status === 'pending' && own.status === 'pending') return { verdict: TAKEN, before: 'rejected' };
   const isBetter = settled.includes(own.status) || before.status === 'rejected';
@@ -47,6 +54,19 @@ function tagsBeforeOf(
   return isListed && message.form !== 'upload' && !isSame ? kept : null;
 }
 
+/** What is kept stays as it is. */
+const unchanged = (accepted: Accepted, before: Known): Decided => ({
+  accepted,
+  verdict: { status: before.status, reason: null },
+  before: before.status,
+  keyBefore: before.key,
+  isRedated: false,
+  tagsBefore: null,
+  shape: before.shape,
+  decideByMs: before.decideByMs,
+  dependencies: [],
+});
+
 /** Decides the batch one message after another, each seeing what those before it changed. */
 export async function decideBatch(
   trx: Transaction<Schema>,
@@ -64,8 +84,14 @@ export async function decideBatch(
     const byFacts = decideMessage(accepted, facts);
     const deadline = before?.decideByMs ?? decideByMs;
     const own = inTime(byFacts, deadline, nowMs);
+    if (before && isOutsaid(accepted, before)) {
+      decided.set(hash, unchanged(accepted, before));
+      continue;
+    }
     const isCopy = before !== undefined && before.sender !== accepted.message.sender;
-    const step = isCopy ? decideCopy(before, own) : { verdict: own, before: before?.status ?? null };
+    const step = isCopy
+      ? decideCopy(before, own, accepted)
+      : { verdict: own, before: before?.status ?? null };
     if (!isCopy || step.before !== step.verdict.status) facts.note(accepted, byFacts);
     const dependencies = dependenciesOf(accepted, facts).filter(
       // A file that was there once stays known.

@@ -4,6 +4,7 @@ import { syncKeyOf } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import { MESSAGE_OF_KEY } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
+import type { Accepted } from '../accepted.ts';
 import type { Candidate } from './decided.ts';
 import { fieldsOfRow, type KeyColumns } from './statement.ts';
 
@@ -13,6 +14,8 @@ export interface Known {
   readonly status: MessageStatus;
   readonly shape: number | null;
   readonly decideByMs: number;
+  /** Whether what it says is here, as its sender signed it. */
+  readonly isRead: boolean;
   readonly fields: SyncFields;
   readonly key: SyncKey;
 }
@@ -28,15 +31,20 @@ type Row = Omit<KeyColumns, 'item_hash'> & {
   status: MessageStatus;
   shape: number | null;
   decide_by_ms: number;
+  is_read: boolean;
 };
 /** Columns of messages are all null where only FORGETs are there. */
 type Found = { item_hash: string; forgotten_by: string[] } & (Row | { [Column in keyof Row]: null });
 
 function knownOf({ item_hash, ...row }: Found & Row): Known {
   const fields = fieldsOfRow({ item_hash, ...row });
-  const { sender, status, shape, decide_by_ms: decideByMs } = row;
-  return { sender, status, shape, decideByMs, fields, key: syncKeyOf(fields) };
+  const { sender, status, shape, decide_by_ms: decideByMs, is_read: isRead } = row;
+  return { sender, status, shape, decideByMs, isRead, fields, key: syncKeyOf(fields) };
 }
+
+/** A word of a peer against what its sender signed: it counts for nothing. */
+export const isOutsaid = ({ isSkeleton = false }: Accepted, { isRead }: Known): boolean =>
+  isSkeleton && isRead;
 
 const isKnown = (row: Found): row is Found & Row => row.status !== null;
 
@@ -44,6 +52,7 @@ export async function loadKept(trx: Transaction<Schema>, batch: readonly Candida
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
   const { rows } = await sql<Found>`${prepared(hashes)}
     select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms,
+      content is not null as is_read,
       array(select forget_hash from forgets where target = k.item_hash order by forget_hash) as forgotten_by
     from unnest(${textsOf(hashes)}) as k (item_hash)
     left join ${MESSAGE_OF_KEY}

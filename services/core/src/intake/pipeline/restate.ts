@@ -5,7 +5,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { acceptStored, type StoredMessage } from '../stored.ts';
 import type { Candidate, Decided } from './decided.ts';
-import type { Known } from './load-known.ts';
+import { isOutsaid, type Known } from './load-known.ts';
 import { fieldsOfAccepted, keyOfRow } from './statement.ts';
 
 /** For a moment within the transaction: nobody sees it. */
@@ -110,7 +110,9 @@ export async function restate(
   for (const candidate of candidates) {
     const { itemHash, sender } = candidate.accepted.message;
     const kept = known.get(itemHash);
-    if (kept?.sender === sender) steps.set(itemHash, stepOf(candidate, kept));
+    if (!kept) continue;
+    if (isOutsaid(candidate.accepted, kept)) steps.set(itemHash, 'nothing');
+    else if (kept.sender === sender) steps.set(itemHash, stepOf(candidate, kept));
   }
   const changing = [...steps].filter(([, step]) => step !== 'nothing').map(([hash]) => hash);
   const rows = await readRows(writer, changing);
