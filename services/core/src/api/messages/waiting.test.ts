@@ -81,15 +81,13 @@ describe('messages that lack something', () => {
       assert.deepEqual(await statusOf(one), ['processed', null], one.body.slice(0, 200));
     const run = await core.post(`/run/${program.itemHash}`, '{"variables":{}}');
     assert.deepEqual([run.status, run.body.code], [503, 'NO_RUNNER']);
-    const pins = await core.rooms.db
-      .selectFrom('file_pins')
-      .selectAll()
-      .where('file_hash', '=', hash)
-      .execute();
-    assert.deepEqual(
-      [program, store, byMessage].map(({ itemHash }) => pins.some((pin) => pin.message_hash === itemHash)),
-      [true, true, true],
-    );
+    const pins = await core.rooms.db.selectFrom('file_pins').selectAll().execute();
+    const kept = ({ itemHash }: { itemHash: string }) =>
+      pins.flatMap((pin) => (pin.message_hash === itemHash ? [pin.file_hash] : []));
+    assert.deepEqual([program, store, byMessage].map(kept), [[hash], [hash], [store.itemHash]]);
+    await put(signed('FORGET', { hashes: [store.itemHash] }));
+    assert.deepEqual(await statusOf(program), ['processed', null]);
+    assert.deepEqual(await statusOf(byMessage), ['pending', 'FILE_NOT_FOUND']);
   });
 
   test('a change of an instance may come before it', async () => {

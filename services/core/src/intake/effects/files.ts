@@ -28,7 +28,7 @@ export const fileEffect = new Effect<UploadedFile>({
   },
 });
 
-/** The owner wants a file kept. */
+/** The owner wants a file kept. What follows from the message alone: who knows the same messages keeps the same files. */
 export const pinEffect = new Effect<{ readonly fileHash: string }>({
   after: [fileEffect],
   compared: {
@@ -40,14 +40,11 @@ export const pinEffect = new Effect<{ readonly fileHash: string }>({
     if (gone.length > 0) await trx.deleteFrom('file_pins').where('message_hash', 'in', gone).execute();
     const fresh = made(steps);
     if (fresh.length === 0) return;
-    // A file may be named by the STORE message that keeps it.
     await sql`
       insert into file_pins (file_hash, message_hash, owner)
-      select coalesce(kept.subject, made.named), made.message_hash, made.owner
-      from unnest(
+      select * from unnest(
         ${fresh.map(({ data }) => data.fileHash)}::text[], ${fresh.map(hashOf)}::text[],
-        ${fresh.map(({ owner }) => owner)}::text[]) as made (named, message_hash, owner)
-      left join messages kept on kept.item_hash = made.named and kept.type = 'STORE'
+        ${fresh.map(({ owner }) => owner)}::text[])
       on conflict do nothing`.execute(trx);
   },
 });

@@ -23,7 +23,7 @@ export const program = defineKind({
     const { ref } = content.code;
     return {
       needs: { files: [ref], messages: [ref] },
-      // The code stays for as long as the program does, also where its STORE message is forgotten.
+      // What is named by its STORE message stays for as long as that is in force, which the program hangs on.
       changes: [...own, pinEffect.change({ fileHash: ref })],
       decide: (facts) =>
         isAtHand(facts, ref)

@@ -28,7 +28,7 @@ export function listFilesOf(
 ): Promise<OwnedFiles> {
   const direction = oldestFirst ? sql`asc` : sql`desc`;
   const found = sql`file_pins p join files f on f.hash = p.file_hash join messages m on m.item_hash = p.message_hash
-    where p.owner = ${owner} and m.type = 'STORE' and m.status = 'processed'
+    where p.owner = ${owner} and m.type = 'STORE' and m.status = 'processed' and p.file_hash <> p.message_hash
     ${fileHash === undefined ? sql`` : sql`and p.file_hash = ${fileHash}`}`;
   return withTimeLimit(db, async (on) => {
     const { rows: files } = await sql<OwnedFile>`

@@ -61,7 +61,9 @@ export async function findFileByName(
 export async function listMessagesOfFile(db: Kysely<Schema>, hash: string, limit: number): Promise<string[]> {
   const { rows } = await sql<{ item_hash: string }>`
     select m.item_hash from file_pins p join messages m on m.item_hash = p.message_hash
-    where p.file_hash = ${hash} and ${inForce} order by m."time", m.item_hash limit ${limit}`.execute(db);
+    where p.file_hash = ${hash} and p.file_hash <> p.message_hash and ${inForce} order by m."time", m.item_hash limit ${limit}`.execute(
+    db,
+  );
   return rows.map((row) => row.item_hash);
 }
 
