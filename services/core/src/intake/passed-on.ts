@@ -1,7 +1,9 @@
+import { Slots } from '@skerry/kit';
 import { AppError, type ErrorCode } from '@skerry/protocol';
 import type { Accepted } from './accepted.ts';
 import { acceptErasedFrame, isErasedFrame } from './erased.ts';
 import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from './sources.ts';
+import type { ReadContentFile } from './stored.ts';
 import { readVerified } from './verify/verifier.ts';
 
 /** What no honest node passes on: it verified the message before it kept it. */
@@ -36,7 +38,13 @@ function faultOf(error: unknown): Fault | undefined {
 }
 
 /** A message that a node passed on, verified and read; nothing of it is kept yet. */
-export type ReadFrame = { readonly accepted: Accepted } | { readonly fault: Fault };
+export type ReadFrame =
+  | {
+      readonly accepted: Accepted;
+      /** Its content was not read, since there was too much beside it: it is decided again once it is kept. */
+      readonly isContentLeft?: boolean;
+    }
+  | { readonly fault: Fault };
 
 export type Tally = Readonly<Record<'taken' | Fault, number>>;
 export const NO_TALLY: Tally = { taken: 0, forged: 0, refused: 0, later: 0 };
@@ -83,18 +91,43 @@ const readUrgent = (frames: readonly Buffer[], source: Source, options: IntakeOp
     ),
   );
 
+/** Of contents that are files, what is read for messages that came together: they are in memory until all are kept. */
+const CONTENT_BYTES = 4 * 1024 * 1024;
+
+/** Reads contents one after another, until they are too much together. @param leave told of each that is not read then */
+function readUpTo(read: ReadContentFile, leave: (hash: string) => void): ReadContentFile {
+  const turn = new Slots(1);
+  let bytes = 0;
+  return (hash) =>
+    turn.run(async () => {
+      if (bytes >= CONTENT_BYTES) {
+        leave(hash);
+        return undefined;
+      }
+      const content = await read(hash);
+      bytes += content?.length ?? 0;
+      return content;
+    });
+}
+
 /** The same for many that came together, at a lower price for each. */
 async function readTogether(
   frames: readonly Buffer[],
   source: Source,
-  options: IntakeOptions,
+  given: IntakeOptions,
   from?: string,
-) {
+): Promise<ReadFrame[]> {
+  const left = new Set<string>();
+  const readContentFile = readUpTo(given.readContentFile, (hash) => left.add(hash));
+  const options = { ...given, readContentFile };
   const results = await options.verifier.verifyAll(frames, secondsOf(options), from);
-  return Promise.all(
+  const read = await Promise.all(
     frames.map((frame, at) =>
       rate(frame, () => acceptFrom(source, readVerified(results[at]!, frame), options)),
     ),
+  );
+  return read.map((one) =>
+    'accepted' in one && left.has(one.accepted.message.itemHash) ? { ...one, isContentLeft: true } : one,
   );
 }
 
@@ -118,6 +151,10 @@ export const takePassedOn = (source: Source, options: IntakeOptions): PassedOn =
         tally['accepted' in one ? 'taken' : one.fault]++;
       }),
     );
+    const later = frames.flatMap((one) =>
+      'accepted' in one && one.isContentLeft ? [`file:${one.accepted.message.itemHash}`] : [],
+    );
+    if (later.length > 0) await options.pipeline.touch(later);
     return tally;
   },
 });

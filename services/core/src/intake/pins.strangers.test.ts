@@ -55,6 +55,31 @@ describe('files that messages keep', () => {
     assert.deepEqual(await pins(), []);
   });
 
+  test('messages that come together bring no more contents into memory than a few', async () => {
+    await clearMessages(core);
+    const { peer } = core.rooms.intake;
+    const frames = [];
+    for (const n of [1, 2, 3]) {
+      const content = { address: alice.address, time: T0 + n, type: 'note', content: 'x'.repeat(3_000_000) };
+      const itemHash = await keep(JSON.stringify(content));
+      const message = {
+        ...{ chain: 'ETH', sender: alice.address, type: 'POST', time: T0 + n, item_type: 'storage' },
+        ...{ item_hash: itemHash, signature: alice.sign(`ETH\n${alice.address}\nPOST\n${itemHash}`) },
+      };
+      frames.push(Buffer.from(JSON.stringify({ message, noted_ms: (T0 + n) * 1000 })));
+    }
+    const read = await peer.read(frames);
+    const isRead = read.map((one) => 'accepted' in one && one.accepted.message.content !== null);
+    assert.deepEqual(isRead, [true, true, false]);
+    await peer.keep(read);
+    await core.rooms.pipeline.idle();
+    const rows = await core.rooms.db.selectFrom('messages').select(['status']).execute();
+    assert.deepEqual(
+      rows.map(({ status }) => status),
+      ['processed', 'processed', 'processed'],
+    );
+  });
+
   test('what a program keeps follows from the program, whatever message of that name came before it', async () => {
     const looks = [];
     for (const isStoreFirst of [true, false]) {

@@ -2,7 +2,7 @@ import { isLate, type VerifiedMessage } from '@skerry/protocol';
 import { acceptMessage } from './accept.ts';
 import type { Accepted, Verdict } from './accepted.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
-import { type ReadContentFile, withContent } from './stored.ts';
+import { type ReadContentFile, withContentOf } from './stored.ts';
 import type { Verifier } from './verify/verifier.ts';
 
 /** Whoever brings messages, and what holds for them. */
@@ -19,6 +19,8 @@ export interface Source {
   readonly isErasureBelieved: boolean;
   /** One message at a time is verified before pages of them. */
   readonly isUrgent: boolean;
+  /** What is not taken now is sent again, or comes by reconciliation: nothing is made of it while too much waits. */
+  readonly comesAgain: boolean;
 }
 
 const NOTHING: Source = {
@@ -28,11 +30,12 @@ const NOTHING: Source = {
   takesPrivate: false,
   isErasureBelieved: false,
   isUrgent: false,
+  comesAgain: false,
 };
 
 export const SOURCES = {
   /** Somebody who waits for the answer. */
-  client: { ...NOTHING, isPassedOn: true, isNew: true, takesPrivate: true },
+  client: { ...NOTHING, isPassedOn: true, isNew: true, takesPrivate: true, comesAgain: true },
   /** This node, of itself. */
   own: { ...NOTHING, isPassedOn: true },
   /** An archive that a chain names. */
@@ -40,7 +43,7 @@ export const SOURCES = {
   /** A settled block, by which a message of an archive was there. */
   block: { ...NOTHING, isDateBelieved: true },
   /** A node that passes on what it just took. */
-  gossip: { ...NOTHING, isUrgent: true },
+  gossip: { ...NOTHING, isUrgent: true, comesAgain: true },
   /** A node that nobody asked, with what this one lacks. */
   offer: { ...NOTHING, isPassedOn: true },
   /** A node of the settings, which is asked for what this one lacks. */
@@ -49,7 +52,7 @@ export const SOURCES = {
 
 export interface IntakeOptions {
   readonly verifier: Verifier;
-  readonly pipeline: Pick<Pipeline, 'submit'>;
+  readonly pipeline: Pick<Pipeline, 'submit' | 'checkRoom' | 'touch'>;
   readonly readContentFile: ReadContentFile;
   /** Does what a private message asks of this node. */
   readonly carryOut: (message: VerifiedMessage) => Promise<void>;
@@ -67,15 +70,16 @@ export const AHEAD_MAX_MS = 24 * 3_600_000;
 
 export const secondsOf = ({ now }: Pick<IntakeOptions, 'now'>) => Math.floor(now() / 1000);
 
-/** Reads the content of a verified message, from its file where it is one. Throws what acceptMessage throws. */
+/** Reads the content of a verified message, from its file where it is one. Throws what acceptMessage throws, and OVERLOADED. */
 export async function acceptFrom(
   source: Source,
   message: VerifiedMessage,
   options: IntakeOptions,
 ): Promise<Accepted> {
-  const { readContentFile, checkNew } = options;
-  const read =
-    message.content === null ? await withContent(message, readContentFile, secondsOf(options)) : message;
+  const { readContentFile, checkNew, pipeline } = options;
+  const bytes = message.content === null ? await readContentFile(message.itemHash) : undefined;
+  if (source.comesAgain) pipeline.checkRoom();
+  const read = bytes ? withContentOf(message, bytes, secondsOf(options)) : message;
   const accepted = acceptMessage(read, source.isNew);
   if (source.isNew) await checkNew(accepted);
   return accepted;

@@ -52,18 +52,12 @@ export function verifiedOf(row: SaidByRow): VerifiedMessage {
   };
 }
 
-/** A message whose content is a file, with that content where the file is at hand. */
-export async function withContent(
+/** A message whose content is a file, with that content. */
+export function withContentOf(
   message: VerifiedMessage,
-  read: ReadContentFile,
+  bytes: Uint8Array,
   nowSeconds: number,
-): Promise<VerifiedMessage> {
-  if (message.content !== null) return message;
-  const bytes = await read(message.itemHash);
-  return bytes ? withContentOf(message, bytes, nowSeconds) : message;
-}
-
-function withContentOf(message: VerifiedMessage, bytes: Uint8Array, nowSeconds: number): VerifiedMessage {
+): VerifiedMessage {
   const { itemHash, sender, signedSender, time: before, sentTime: said = before } = message;
   const { itemType } = parseMessageHash(itemHash);
   const content = parseContentFile(

@@ -1,4 +1,5 @@
 import { buffer } from 'node:stream/consumers';
+import { Slots } from '@skerry/kit';
 import { AppError, type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { ReadContentFile } from '../intake/stored.ts';
@@ -32,8 +33,12 @@ async function readCid(db: Kysely<Schema>, hash: string): Promise<Uint8Array | u
   return row?.bytes;
 }
 
+/** Contents that are read at once; the others wait for their turn. */
+const READ_AT_ONCE = 4;
+
 /** Reads contents that messages name by hash or CID. */
-export const createContentReader =
-  (db: Kysely<Schema>, blobs: BlobStore): ReadContentFile =>
-  (hash) =>
-    isItemHash64(hash) ? readBlob(blobs, hash as ItemHash) : readCid(db, hash);
+export function createContentReader(db: Kysely<Schema>, blobs: BlobStore): ReadContentFile {
+  const slots = new Slots(READ_AT_ONCE);
+  return (hash) =>
+    slots.run(() => (isItemHash64(hash) ? readBlob(blobs, hash as ItemHash) : readCid(db, hash)));
+}

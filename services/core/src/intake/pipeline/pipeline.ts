@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Write } from '@skerry/database';
 import { asDatabaseError, BOUNDLESS, type DiskReserve, databaseAway, isTooLong } from '@skerry/database';
 import { Failures, type Logger, Rests } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
 import type { Kysely, Transaction } from 'kysely';
 import type { EventLog } from '../../notify/events/log.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -12,13 +11,10 @@ import { acceptStored, ContentUnreadable, type ReadContentFile, type StoredMessa
 import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply-batch.ts';
 import type { Candidate, Weight } from './decided.ts';
 import type { PipelineObserver } from './observer.ts';
+import { MAX_BATCH, MAX_QUEUED, Queue, type Waiting } from './queue.ts';
 import { findExpired, putInLineAlone, readLine, takeFromLine } from './reconsider-queue.ts';
 import type { Committed } from './statement.ts';
 
-/** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
-const MAX_QUEUED = 10_000;
-/** Messages in one transaction. */
-const MAX_BATCH = 2_000;
 /** A batch that fails is tried again in so many parts, and each that fails again: few steps lead to one message of thousands. */
 const PARTS = 8;
 /**
@@ -59,14 +55,6 @@ interface SubmitOptions {
   readonly weight?: Weight;
 }
 
-interface Waiting {
-  readonly accepted: Accepted;
-  readonly isPassedOn: boolean;
-  readonly weight: Weight;
-  readonly resolve: (verdict: Verdict) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /**
  * Group commit: while one batch is being written, and a moment longer where it is of several messages, the next one gathers,
  * so that a busy node pays for one commit per batch and an idle one waits for nobody. `submit` resolves after the commit;
@@ -76,7 +64,7 @@ interface Waiting {
  */
 export class Pipeline {
   readonly #options: PipelineOptions;
-  readonly #queue: Waiting[] = [];
+  readonly #queue = new Queue();
   #lastEvent = 0;
   #draining: Promise<void> | undefined;
   /** The line outlives the process, so there may be one at the start. */
@@ -119,6 +107,11 @@ export class Pipeline {
     return this.#queue.length;
   }
 
+  /** Throws OVERLOADED where so much waits to be written that nothing more should be made of what can be sent again. */
+  checkRoom(): void {
+    this.#queue.checkRoom();
+  }
+
   /**
    * Resolves when the message is durable (also when it already was) with what became of it. Throws OVERLOADED, STORAGE_FULL,
    * DATABASE_UNAVAILABLE.
@@ -128,9 +121,6 @@ export class Pipeline {
     { isPassedOn = false, weight = 'counts' }: SubmitOptions = {},
   ): Promise<Verdict> {
     this.#reserve.take();
-    if (this.#queue.length >= MAX_QUEUED) {
-      return Promise.reject(new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`));
-    }
     return new Promise((resolve, reject) => {
       this.#queue.push({ accepted, isPassedOn, weight, resolve, reject });
       this.#start();
@@ -194,18 +184,6 @@ export class Pipeline {
     this.#draining ??= this.#drain();
   }
 
-  /** The first in the queue. Two senders' copies of one hash go one after another, since each has its own verdict. */
-  #takeBatch(): Waiting[] {
-    const senders = new Map<string, string>();
-    const isSame = ({ accepted: { message } }: Waiting) => {
-      const sender = senders.get(message.itemHash) ?? message.sender;
-      senders.set(message.itemHash, sender);
-      return sender === message.sender;
-    };
-    const end = this.#queue.findIndex((one, index) => index === MAX_BATCH || !isSame(one));
-    return this.#queue.splice(0, end === -1 ? MAX_BATCH : end);
-  }
-
   async #drain(): Promise<void> {
     // Callers of the same turn of the event loop share the first batch.
     await Promise.resolve();
@@ -214,7 +192,7 @@ export class Pipeline {
       while (this.#queue.length > 0 || this.#mayDecide) {
         const { length } = this.#queue;
         if (last > 1 && length > 0 && length < GATHERED_ENOUGH) await delay(GATHER_MS);
-        const batch = this.#takeBatch();
+        const batch = this.#queue.takeBatch();
         last = batch.length;
         if (last > 0) await this.#write(batch);
         if (this.#mayDecide && !(await this.#decideLine()) && this.#queue.length === 0) break;

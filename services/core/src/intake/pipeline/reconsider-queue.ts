@@ -41,6 +41,24 @@ export const putInLineAlone = (
     return putInLine(trx, changedKeys, hashes);
   });
 
+/** What messages say that are decided again at once, in bytes: what is made of it takes up to twenty times as much. */
+const LINE_BYTES = 8 * 1024 * 1024;
+
+/** The first of them that are not too much together, one at least. */
+async function fitting(db: Kysely<Schema>, hashes: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ item_hash: string; bytes: number }>`
+    select m.item_hash, coalesce(octet_length(m.source_text), f.size_bytes, 0)::bigint as bytes
+    from messages m left join files f on f.hash = m.item_hash
+    where m.item_hash = any(${hashes}::text[])`.execute(db);
+  const bytesOf = new Map(rows.map(({ item_hash, bytes }) => [item_hash, bytes]));
+  let sum = 0;
+  const end = hashes.findIndex((hash, index) => {
+    sum += bytesOf.get(hash) ?? 0;
+    return index > 0 && sum > LINE_BYTES;
+  });
+  return hashes.slice(0, end === -1 ? hashes.length : end);
+}
+
 /** The first in line but for those that rest. `hashes` also has those that are no messages here. */
 export async function readLine(
   db: Kysely<Schema>,
@@ -52,8 +70,9 @@ export async function readLine(
     ? line
     : line.where('item_hash', '<>', sql<string>`all(${resting}::text[])`)
   ).execute();
-  const hashes = rows.map((row) => row.item_hash);
-  if (hashes.length === 0) return { hashes, messages: [] };
+  const inLine = rows.map((row) => row.item_hash);
+  if (inLine.length === 0) return { hashes: [], messages: [] };
+  const hashes = await fitting(db, inLine);
   const messages = await db
     .selectFrom('messages')
     .selectAll()

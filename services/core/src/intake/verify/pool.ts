@@ -16,6 +16,8 @@ import type { UseBatches } from './worker.ts';
 
 /** Bodies that wait to be verified. A caller beyond it is told to come back: memory stays bounded. */
 const MAX_WAITING = 10_000;
+/** The same in bytes, of those that wait and of those in one message to a worker. */
+const BYTES_MAX = { waiting: 64 * 1024 * 1024, task: 4 * 1024 * 1024 } as const;
 /** Bodies in one message to a worker: as many as a batch of signatures has, where so many wait. */
 const MAX_TASK_BODIES = CLAIMS_MAX;
 /** Frames in one message to a worker: a body of a client waits for no more than these. */
@@ -70,6 +72,7 @@ export interface PoolOptions {
  */
 export class VerifierPool implements Verifier {
   readonly #waiting: Waiting[] = [];
+  #waitingBytes = 0;
   readonly #frames: Job[] = [];
   readonly #seats: Seat[] = [];
   readonly #log: Logger;
@@ -144,7 +147,10 @@ export class VerifierPool implements Verifier {
     this.#checkOpen();
     if (this.#waiting.length >= this.#maxWaiting)
       throw new AppError('OVERLOADED', `${this.#maxWaiting} messages are waiting to be verified`);
+    if (this.#waitingBytes + body.length > BYTES_MAX.waiting)
+      throw new AppError('OVERLOADED', `${BYTES_MAX.waiting} bytes are waiting to be verified`);
     return new Promise((resolve, reject) => {
+      this.#waitingBytes += body.length;
       this.#waiting.push({ body, isShared, nowSeconds, from, resolve, reject });
       this.#giveOut();
     });
@@ -207,13 +213,24 @@ export class VerifierPool implements Verifier {
     this.#log.info('signatures of known senders are checked in batches');
   }
 
+  /** The first of those that wait, for one message to a worker. */
+  #takeWaiting(): Waiting[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex(({ body }, index) => {
+      const isFull = index === MAX_TASK_BODIES || (index > 0 && bytes + body.length > BYTES_MAX.task);
+      if (!isFull) bytes += body.length;
+      return isFull;
+    });
+    this.#waitingBytes -= bytes;
+    return this.#waiting.splice(0, end === -1 ? MAX_TASK_BODIES : end);
+  }
+
   #giveOut(): void {
     if (this.#closed) return;
     const nowMs = performance.now();
     for (const seat of this.#seats) {
       if (seat.busy) continue;
-      const job =
-        this.#waiting.length > 0 ? jobOf(this.#waiting.splice(0, MAX_TASK_BODIES)) : this.#frames.shift();
+      const job = this.#waiting.length > 0 ? jobOf(this.#takeWaiting()) : this.#frames.shift();
       if (!job) return;
       seat.busy = job;
       const task = job.task((from) => this.#suspects.has(from, nowMs));

@@ -1,0 +1,67 @@
+import { AppError, LIMITS } from '@skerry/protocol';
+import type { Accepted, Verdict } from '../accepted.ts';
+import type { Weight } from './decided.ts';
+
+/** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
+export const MAX_QUEUED = 10_000;
+/** Messages in one transaction. */
+export const MAX_BATCH = 2_000;
+/** The same in bytes of what they say, of which memory holds up to twenty times as much. */
+const BYTES_MAX = { queued: 16 * 1024 * 1024, batch: 8 * 1024 * 1024 } as const;
+
+/** A message that waits to be written, and who waits for its verdict. */
+export interface Waiting {
+  readonly accepted: Accepted;
+  readonly isPassedOn: boolean;
+  readonly weight: Weight;
+  readonly resolve: (verdict: Verdict) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Of what a message says, at most. */
+const bytesOf = ({ accepted: { message } }: Waiting) =>
+  message.sourceText?.length ?? (message.content === null ? 0 : LIMITS.contentFileBytes);
+
+/** Messages that wait to be written, in the order in which they came. */
+export class Queue {
+  readonly #waiting: Waiting[] = [];
+  #bytes = 0;
+
+  get length(): number {
+    return this.#waiting.length;
+  }
+
+  /** Throws OVERLOADED where so much waits that nothing more should be made of what can be sent again. */
+  checkRoom(): void {
+    if (this.#bytes > BYTES_MAX.queued)
+      throw new AppError('OVERLOADED', `more than ${BYTES_MAX.queued} bytes are waiting to be written`);
+  }
+
+  /** Throws OVERLOADED. */
+  push(one: Waiting): void {
+    if (this.#waiting.length >= MAX_QUEUED)
+      throw new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`);
+    this.#bytes += bytesOf(one);
+    this.#waiting.push(one);
+  }
+
+  /** Takes the first. Two senders' copies of one hash go one after another, since each has its own verdict. */
+  takeBatch(): Waiting[] {
+    const senders = new Map<string, string>();
+    const isSame = ({ accepted: { message } }: Waiting) => {
+      const sender = senders.get(message.itemHash) ?? message.sender;
+      senders.set(message.itemHash, sender);
+      return sender === message.sender;
+    };
+    let bytes = 0;
+    const isBeyond = (one: Waiting, index: number) => {
+      const isFull = index === MAX_BATCH || (index > 0 && bytes + bytesOf(one) > BYTES_MAX.batch);
+      if (isFull || !isSame(one)) return true;
+      bytes += bytesOf(one);
+      return false;
+    };
+    const end = this.#waiting.findIndex(isBeyond);
+    this.#bytes -= bytes;
+    return this.#waiting.splice(0, end === -1 ? MAX_BATCH : end);
+  }
+}
