@@ -29,7 +29,6 @@ export {
 } from './evm/personal-sign.ts';
 export * from './forms.ts';
 export {
-  foldAll,
   foldAllocation,
   foldControl,
   foldInstance,

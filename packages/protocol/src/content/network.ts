@@ -26,6 +26,11 @@ export const NETWORK_CHANNEL = {
 } as const;
 
 const strict = { additionalProperties: false } as const;
+/** As far as a date goes (ECMA-262, "Time Values and Time Range"): what is later no column of milliseconds holds. */
+export const UNIX_MS_MAX = 8_640_000_000_000_000;
+const UnixMs = (description = 'milliseconds since 1970') =>
+  Type.Integer({ minimum: 0, maximum: UNIX_MS_MAX, description });
+const UnixSeconds = { minimum: 0, maximum: UNIX_MS_MAX / 1000 } as const;
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const Address = Type.String({ pattern: '^0x[0-9a-f]{40}$' });
 
@@ -69,10 +74,7 @@ export const NodeContent = Type.Object(
     ),
     features: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
     version: Type.String({ maxLength: 64 }),
-    announced_at_ms: Type.Integer({
-      minimum: 0,
-      description: 'milliseconds since 1970; the latest announcement counts',
-    }),
+    announced_at_ms: UnixMs('milliseconds since 1970; the latest announcement counts'),
     reason: Type.Union([Reason, Type.Null()], {
       description: 'why the node can hold nothing, where it cannot',
     }),
@@ -92,8 +94,8 @@ export const CoreNodeContent = Type.Object(
         {
           suite: Type.String({ maxLength: 64, description: 'ciphersuite of RFC 9381' }),
           public_key: Type.String({ pattern: '^[0-9a-f]{64,66}$' }),
-          from: Type.Integer({ minimum: 0, description: 'Unix seconds' }),
-          until: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+          from: Type.Integer({ ...UnixSeconds, description: 'Unix seconds' }),
+          until: Type.Union([Type.Integer(UnixSeconds), Type.Null()], {
             description: 'Unix seconds; null for the key in use',
           }),
         },
@@ -101,7 +103,7 @@ export const CoreNodeContent = Type.Object(
       ),
       { minItems: 1, maxItems: LIMITS.vrfPublishedKeys },
     ),
-    announced_at_ms: Type.Integer({ minimum: 0, description: 'milliseconds since 1970' }),
+    announced_at_ms: UnixMs(),
   },
   strict,
 );
@@ -115,10 +117,7 @@ export const AllocationContent = Type.Object(
     node_address: Type.Union([Address, Type.Null()]),
     ipv6: Type.String({ maxLength: 45, description: 'empty where there is no node' }),
     reason: Type.Union([Reason, Type.Null()]),
-    decided_at_ms: Type.Integer({
-      minimum: 0,
-      description: 'milliseconds since 1970; the latest decision counts',
-    }),
+    decided_at_ms: UnixMs('milliseconds since 1970; the latest decision counts'),
   },
   strict,
 );
@@ -130,10 +129,7 @@ export const InstanceStatusContent = Type.Object(
     instance_id: Hash,
     phase: Phase,
     reason: Type.Union([Reason, Type.Null()]),
-    observed_at_ms: Type.Integer({
-      minimum: 0,
-      description: 'milliseconds since 1970; the latest observation counts',
-    }),
+    observed_at_ms: UnixMs('milliseconds since 1970; the latest observation counts'),
     restart_id: Type.Union([Hash, Type.Null()], { description: 'the last restart that was carried out' }),
   },
   strict,
@@ -164,7 +160,7 @@ export type Runner = Static<typeof Runner>;
 export const RunnersContent = Type.Object(
   {
     runners: Type.Array(Runner, { maxItems: RUNNERS_MAX }),
-    decided_at_ms: Type.Integer({ minimum: 0, description: 'milliseconds since 1970' }),
+    decided_at_ms: UnixMs(),
   },
   strict,
 );
@@ -188,7 +184,7 @@ export const ProgramRun = Type.Object(
   {
     run_id: Type.String({ pattern: '^[0-9a-f-]{36}$' }),
     program_hash: Type.String({ pattern: ANY_HASH_PATTERN }),
-    started_at_ms: Type.Integer({ minimum: 0, description: 'milliseconds since 1970' }),
+    started_at_ms: UnixMs(),
     duration_ms: Type.Integer({ minimum: 0, maximum: DURATION_MS_MAX }),
     outcome: Type.Enum(['answered', 'failed', 'crashed', 'timed_out']),
     status: Type.Integer({ minimum: 100, maximum: 599, description: 'HTTP status of the answer' }),

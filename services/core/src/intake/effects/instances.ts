@@ -1,11 +1,11 @@
 import {
-  foldAll,
   type InstanceFold,
   type InstanceState,
   instanceViewOf,
   NETWORK_POST,
+  UNIX_MS_MAX,
 } from '@skerry/protocol';
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { rowOf, stateOf } from '../../state/instances/rows.ts';
 import type { Schema } from '../../store/schema.ts';
 import { type Change, Effect, hashOf, made, type Step, undone, type Writing } from '../effect.ts';
@@ -15,51 +15,86 @@ interface InstanceChange {
   readonly fold: InstanceFold;
 }
 
+/** As JSON, whose numbers have their order and no bound. */
+const OBSERVED_MS = sql`content -> 'content' -> 'observed_at_ms'`;
+
 const foldOf = (changes: readonly Change[], instanceId: string): InstanceFold | undefined =>
   instanceEffect.dataIn(changes).find((one) => one.instanceId === instanceId)?.fold;
 
-/** Everything in force that is known of an instance, but of the statuses only the last one by the node that is allocated. */
-async function foldAgain(
-  { trx, schedulers, changesOf }: Writing,
+/** Messages that are in memory at once: an owner may write any number about an instance. */
+const ROWS = 200;
+
+interface Narrowed {
+  readonly type: 'INSTANCE_UPDATE' | 'INSTANCE_CONTROL' | 'POST';
+  readonly contentType?: string;
+  readonly senders?: readonly string[];
+}
+
+/** What messages in force of one type say of an instance, a page at a time. */
+async function* readSaid(
+  { trx, changesOf }: Writing,
   instanceId: string,
-): Promise<InstanceState | undefined> {
-  const own = await trx
-    .selectFrom('messages')
-    .selectAll()
-    .where('status', '=', 'processed')
-    .where((eb) =>
-      eb.or([
-        eb('item_hash', '=', instanceId),
-        eb.and([
-          eb('subject', '=', instanceId),
-          eb.or([
-            eb('type', 'in', ['INSTANCE_UPDATE', 'INSTANCE_CONTROL']),
-            eb.and([
-              eb('type', '=', 'POST'),
-              eb('content_type', '=', NETWORK_POST.allocation),
-              eb('sender', 'in', [...schedulers, '']),
-            ]),
-          ]),
-        ]),
-      ]),
-    )
-    .execute();
-  const folds = own.flatMap((row) => foldOf(changesOf(row), instanceId) ?? []);
-  const state = foldAll(folds, schedulers);
-  if (!state?.nodeAddress) return state;
-  const status = await trx
+  { type, contentType, senders }: Narrowed,
+): AsyncGenerator<InstanceFold> {
+  let after = sql``;
+  for (;;) {
+    const { rows } = await sql<Selectable<Schema['messages']>>`
+      select * from messages where subject = ${instanceId} and type = ${type} and status = 'processed'
+        ${contentType === undefined ? sql`` : sql`and content_type = ${contentType}`}
+        ${senders === undefined ? sql`` : sql`and sender = any(${senders}::text[])`} ${after}
+      order by "time" desc, item_hash limit ${sql.lit(ROWS)}`.execute(trx);
+    for (const row of rows) {
+      const fold = foldOf(changesOf(row), instanceId);
+      if (fold) yield fold;
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < ROWS) return;
+    after = sql`and "time" <= ${last.time}::float8 and ("time" < ${last.time}::float8 or item_hash > ${last.item_hash})`;
+  }
+}
+
+/** The last that an allocated node observed of an instance. */
+async function findStatus(
+  { trx, changesOf }: Writing,
+  instanceId: string,
+  nodeAddress: string,
+): Promise<InstanceFold | undefined> {
+  const row = await trx
     .selectFrom('messages')
     .selectAll()
     .where('status', '=', 'processed')
     .where('content_type', '=', NETWORK_POST.instanceStatus)
-    .where('sender', '=', state.nodeAddress)
+    .where('sender', '=', nodeAddress)
     .where('subject', '=', instanceId)
-    .orderBy(sql`(content -> 'content' ->> 'observed_at_ms')::bigint`, 'desc')
+    // Larger ones were taken once, and are read no more.
+    .where(sql<boolean>`${OBSERVED_MS} <= to_jsonb(${sql.lit(UNIX_MS_MAX)}::bigint)`)
+    .orderBy(OBSERVED_MS, 'desc')
     .orderBy('item_hash', 'desc')
     .limit(1)
     .executeTakeFirst();
-  const last = status && foldOf(changesOf(status), instanceId);
-  return last ? foldAll([...folds, last], schedulers) : state;
+  return row && foldOf(changesOf(row), instanceId);
+}
+
+/** Everything in force that is known of an instance, but of the statuses only the last one by the node that is allocated. */
+async function foldAgain(writing: Writing, instanceId: string): Promise<InstanceState | undefined> {
+  const { trx, schedulers, changesOf } = writing;
+  const creation = await trx
+    .selectFrom('messages')
+    .selectAll()
+    .where('item_hash', '=', instanceId)
+    .where('status', '=', 'processed')
+    .executeTakeFirst();
+  let state = creation && foldOf(changesOf(creation), instanceId)?.apply(undefined, schedulers);
+  if (!state) return undefined;
+  const said: readonly Narrowed[] = [
+    { type: 'INSTANCE_UPDATE' },
+    { type: 'INSTANCE_CONTROL' },
+    { type: 'POST', contentType: NETWORK_POST.allocation, senders: [...schedulers] },
+  ];
+  for (const narrowed of said)
+    for await (const fold of readSaid(writing, instanceId, narrowed)) state = fold.apply(state, schedulers);
+  const status = state?.nodeAddress ? await findStatus(writing, instanceId, state.nodeAddress) : undefined;
+  return status ? status.apply(state, schedulers) : state;
 }
 
 const mayNeedAll = ({ data: { fold }, undo }: Step<InstanceChange>) =>
