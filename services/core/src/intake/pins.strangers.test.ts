@@ -80,6 +80,32 @@ describe('files that messages keep', () => {
     );
   });
 
+  test('a content that comes after its message is dated as one that was here before', async () => {
+    await clearMessages(core);
+    const statusOf = async (hash: string) => (await core.get(`/messages/${hash}/status`)).body;
+    for (const [isFirst, ahead, code] of [
+      [true, 3_600, undefined],
+      [false, 3_600, undefined],
+      [false, 10 ** 9, 'TIMESTAMP_IN_FUTURE'],
+    ] as const) {
+      // Later than the time beside it, which nothing covers.
+      const note = { type: 'note', content: `${isFirst} ${ahead}` };
+      const content = JSON.stringify({ address: alice.address, time: T0 + ahead, ...note });
+      const itemHash = sha256Hex(content);
+      const message = {
+        ...{ chain: 'ETH', sender: alice.address, type: 'POST', time: T0, item_type: 'storage' },
+        ...{ item_hash: itemHash, signature: alice.sign(`ETH\n${alice.address}\nPOST\n${itemHash}`) },
+      };
+      const send = () => core.post('/messages', JSON.stringify({ message }));
+      if (isFirst) await keep(content);
+      await send();
+      if (!isFirst) await keep(content);
+      await core.rooms.pipeline.idle();
+      const { status, reason } = await statusOf(itemHash);
+      assert.deepEqual([status, reason?.code], [code ? 'rejected' : 'processed', code]);
+    }
+  });
+
   test('what a program keeps follows from the program, whatever message of that name came before it', async () => {
     const looks = [];
     for (const isStoreFirst of [true, false]) {

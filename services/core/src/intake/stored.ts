@@ -100,15 +100,20 @@ export const acceptErased = (
 /**
  * Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. Throws
  * ContentUnreadable where a content could not be read now.
+ * @param nowSeconds which a content that comes now may not be ahead of, as if it had been here with its message; left out where what
+ *   was in force is read
  */
-export async function acceptStored(row: StoredMessage, read: ReadContentFile): Promise<Accepted> {
+export async function acceptStored(
+  row: StoredMessage,
+  read: ReadContentFile,
+  nowSeconds = Number.POSITIVE_INFINITY,
+): Promise<Accepted> {
   const message = verifiedOf(row);
   if (row.status === 'forgotten' && row.content === null)
     return acceptErased(row, message, row.reason?.message ?? 'the message was forgotten');
   const bytes = message.content === null ? await tryRead(message.itemHash, read) : undefined;
   try {
-    // Its time was judged when it came.
-    return acceptMessage(bytes ? withContentOf(message, bytes, message.time) : message);
+    return acceptMessage(bytes ? withContentOf(message, bytes, nowSeconds) : message);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const { code, message: sentence } = error;

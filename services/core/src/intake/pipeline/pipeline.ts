@@ -337,9 +337,9 @@ export class Pipeline {
 
   /** Messages in line as candidates. Those whose content cannot be read now rest, and stay in line. */
   async #readContents(rows: readonly StoredMessage[]): Promise<Candidate[]> {
-    const read = await Promise.allSettled(
-      rows.map((row) => acceptStored(row, this.#options.readContentFile)),
-    );
+    const { readContentFile, now } = this.#options;
+    const nowSeconds = Math.floor(now() / 1000);
+    const read = await Promise.allSettled(rows.map((row) => acceptStored(row, readContentFile, nowSeconds)));
     return read.flatMap((one, index) => {
       const row = rows[index]!;
       if (one.status === 'fulfilled') return [{ accepted: one.value, decideByMs: row.decide_by_ms }];
