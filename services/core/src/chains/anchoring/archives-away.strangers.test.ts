@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { signMessage } from '@skerry/client';
 import { createWrite } from '@skerry/database';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { CID } from 'multiformats/cid';
 import { sha256 } from 'multiformats/hashes/sha2';
 import { TestDaemon } from '../../store/ipfs/testing/daemon.ts';
-import { createTestCore } from '../../testing/core.ts';
+import { SCHEMA_VERSION } from '../../store/schema-version.ts';
+import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { archiveOf, syncContentOf } from './archive.ts';
 import { Processor } from './processor.ts';
 import type { AnchorSettings } from './settings.ts';
@@ -21,47 +23,43 @@ async function cidOf(text: string): Promise<{ cid: string; bytes: Uint8Array }> 
   return { cid: CID.createV1(RAW, await sha256.digest(bytes)).toString(), bytes };
 }
 
-test('F2: archives that cannot be had are put off, and hold up none of those behind them', async () => {
-  await using stack = new AsyncDisposableStack();
-  const daemon = stack.use(await TestDaemon.start());
-  const log = createLogger('core', 'fatal');
-  const core = stack.use(await createTestCore({ ipfs: { gateways: [daemon.url] } }));
-  const { db, ipfs, intake } = core.rooms;
-  const lost = await Promise.all(['nobody', 'has', 'these', 'archives'].map(cidOf));
-  const good = await cidOf(archiveOf([]).toString());
-  daemon.put(good.bytes);
-  for (const [at, { cid }] of [...lost, good].entries()) {
-    const content = syncContentOf(cid);
-    const place = { blockNumber: at + 1, logIndex: 0, transactionHash: `0x${at}` };
-    const blockTime = Math.floor(Date.now() / 1000);
-    const event = {
-      ...place,
-      blockTime,
-      network: NETWORK,
-      emitter: '0x00',
-      content,
-      cid,
-      refusal: undefined,
-    };
-    await insertEvent(db, event, Date.now());
-  }
-  const stop = new AbortController();
+function openProcessor(core: TestCore): Processor {
   const settings = {
     network: { name: NETWORK },
     chain: 'ETH',
     archiveHorizonMs: 604_800_000,
   } as unknown as AnchorSettings;
-  const processor = new Processor({
-    db,
+  return new Processor({
+    db: core.rooms.db,
     write: createWrite(core.rooms.indexer.pool),
-    files: ipfs,
-    intake,
+    files: core.rooms.ipfs,
+    intake: core.rooms.intake,
     settings,
     now: Date.now,
-    random: Math.random,
-    signal: stop.signal,
-    log,
+    random: () => 0,
+    signal: new AbortController().signal,
+    log: createLogger('core', 'fatal'),
   });
+}
+
+/** Of a contract's event that names an archive. */
+const eventOf = (cid: string, at: number) => ({
+  ...{ blockNumber: at, logIndex: 0, transactionHash: `0x${at}` },
+  ...{ blockTime: Math.floor(Date.now() / 1000), network: NETWORK, emitter: '0x00' },
+  ...{ content: syncContentOf(cid), cid, refusal: undefined },
+});
+
+test('F2: archives that cannot be had are put off, and hold up none of those behind them', async () => {
+  await using stack = new AsyncDisposableStack();
+  const daemon = stack.use(await TestDaemon.start());
+  const core = stack.use(await createTestCore({ ipfs: { gateways: [daemon.url] } }));
+  const { db } = core.rooms;
+  const lost = await Promise.all(['nobody', 'has', 'these', 'archives'].map(cidOf));
+  const good = await cidOf(archiveOf([]).toString());
+  daemon.put(good.bytes);
+  for (const [at, { cid }] of [...lost, good].entries())
+    await insertEvent(db, eventOf(cid, at + 1), Date.now());
+  const processor = openProcessor(core);
   const stateOf = async () =>
     db.selectFrom('anchor_events').select(['state', 'attempts', 'due_ms']).orderBy('block_number').execute();
   const round = async () => {
@@ -73,4 +71,29 @@ test('F2: archives that cannot be had are put off, and hold up none of those beh
     assert.equal(state, 'waiting');
     assert.ok(attempts >= 1 && Number.isInteger(due_ms), `${attempts} attempts, due at ${due_ms}`);
   }
+});
+
+test('an archive that this node cannot write now is read later: a newer release beside it made it refused for good', async () => {
+  await using stack = new AsyncDisposableStack();
+  const daemon = stack.use(await TestDaemon.start());
+  const core = stack.use(await createTestCore({ ipfs: { gateways: [daemon.url] } }));
+  const { db } = core.rooms;
+  const draft = { type: 'POST', content: { type: 'note', content: 'archived' } };
+  const { message, signature, address } = JSON.parse(signMessage(draft, signers.alice).body);
+  const archived = JSON.stringify({ signed_text: JSON.stringify(message), signature, address });
+  const { cid, bytes } = await cidOf(archiveOf([archived]).toString());
+  daemon.put(bytes);
+  const dueMs = Date.now();
+  await insertEvent(db, eventOf(cid, 1), dueMs);
+  const migrateTo = (version: number) =>
+    db.updateTable('event_counter').set({ schema_version: version }).execute();
+  const round = async () => {
+    await openProcessor(core).round();
+    return db.selectFrom('anchor_events').select(['state', 'messages']).executeTakeFirstOrThrow();
+  };
+  await migrateTo(SCHEMA_VERSION + 1);
+  assert.equal((await round()).state, 'waiting');
+  await migrateTo(SCHEMA_VERSION);
+  await db.updateTable('anchor_events').set({ due_ms: dueMs }).execute();
+  assert.deepEqual(await round(), { state: 'processed', messages: 1 });
 });

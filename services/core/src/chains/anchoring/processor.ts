@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { Write } from '@skerry/database';
 import { Failures, type Logger, Rests } from '@skerry/kit';
-import { AppError, type ErrorCode, LIMITS, verifyUpload } from '@skerry/protocol';
+import { AppError, ERRORS, type ErrorCode, LIMITS, verifyUpload } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
 import { confirmMessages, listNotedAfter } from '../../state/messages/confirmations.ts';
@@ -40,17 +40,9 @@ interface Named {
   readonly sender: string;
 }
 
-/** What may be otherwise at the next try. */
-const MAY_PASS: ReadonlySet<ErrorCode> = new Set([
-  'CID_NOT_FOUND',
-  'IPFS_TIMEOUT',
-  'IPFS_UNAVAILABLE',
-  'OVERLOADED',
-  'STORAGE_FULL',
-  'STORAGE_UNAVAILABLE',
-  'DATABASE_UNAVAILABLE',
-  'SHUTTING_DOWN',
-]);
+/** What may be otherwise at the next try: whatever is the fault of this node, or of what it needs. */
+const mayPass = (code: ErrorCode): boolean =>
+  code === 'CID_NOT_FOUND' || ['unavailable', 'internal'].includes(ERRORS[code].kind);
 
 const placeOf = ({ blockNumber, logIndex }: AnchorEvent) => `${blockNumber}:${logIndex}`;
 
@@ -116,7 +108,7 @@ export class Processor {
       const { isForeseen, code, message } = reasonOfTry(error);
       if (!isForeseen) this.#unforeseen.note(error);
       const isOver = isPast(event, settings.archiveHorizonMs, now());
-      if (isForeseen && !MAY_PASS.has(code)) {
+      if (isForeseen && !mayPass(code)) {
         const known = code === 'ARCHIVE_NESTED' || code === 'ARCHIVE_INVALID';
         await settleEvent(db, event, { refusal: { code: known ? code : 'ARCHIVE_INVALID', message } });
       } else if (isOver && event.cid !== null) {
@@ -182,7 +174,7 @@ export class Processor {
         ? verifyUpload(archived.fileHash, archived)
         : await this.#submit(archived.body);
     } catch (error) {
-      if (!(error instanceof AppError) || MAY_PASS.has(error.code)) throw error;
+      if (!(error instanceof AppError) || mayPass(error.code)) throw error;
       if (error.code === 'TIMESTAMP_IN_FUTURE') return 'later';
       this.invalid++;
       return undefined;
