@@ -79,7 +79,7 @@ export async function applyBatch(
   const standing = await lockEvents(trx, batch.length > 1 ? SHARED_STATEMENT_MS : undefined);
   if (fromLine.length > 0) await takeFromLine(trx, fromLine);
   const kept = await loadKept(trx, batch);
-  const { candidates, restated, steps } = await restate(writer, batch, kept.known);
+  const { candidates, restated, steps } = await restate(writer, batch, kept);
   const write = (some: readonly Decided[]) => writeSteps(writer, some, { schedulers, standing, nowMs });
   const earlier = await write(steps);
   if (steps.length > 0) await forgetRewritten(writer);

@@ -15,7 +15,8 @@ const settled: readonly MessageStatus[] = ['processed', 'forgotten'];
 
 /**
  * The network form's item hash does not cover the sender, so strangers can sign a copy of somebody's message. A copy
- * neither disturbs the one that is in force nor stands in its way: only a better verdict takes the place of a worse one.
+ * neither disturbs the one that is in force nor stands in its way: only a better verdict takes the place of a worse one. Of two that
+ * hold the earlier one does (restate.ts).
  */
 function decideCopy(
   before: Known,

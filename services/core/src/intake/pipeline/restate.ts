@@ -4,8 +4,10 @@ import { sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { acceptStored, type StoredMessage } from '../stored.ts';
+import { decideMessage } from './decide.ts';
 import type { Candidate, Decided } from './decided.ts';
-import { isOutsaid, type Known } from './load-known.ts';
+import { loadFacts } from './load-facts.ts';
+import { isOutsaid, type Kept, type Known } from './load-known.ts';
 import { fieldsOfAccepted, keyOfRow } from './statement.ts';
 
 /** For a moment within the transaction: nobody sees it. */
@@ -87,6 +89,21 @@ const takeBack = async (row: StoredMessage): Promise<Decided> => ({
   dependencies: [],
 });
 
+/**
+ * Whether a copy by another sender takes the place of the one that is in force: it holds as well, and a node had it earlier. So nodes
+ * that had them in another order end with the same.
+ */
+async function isEarlierCopy(
+  { trx }: Writer<Schema>,
+  { accepted, weight = 'counts' }: Candidate,
+  kept: Known,
+  forgottenBy: Kept['forgottenBy'],
+): Promise<boolean> {
+  if (weight === 'yields' || kept.status !== 'processed') return false;
+  if (!isEarlierStatement(fieldsOfAccepted(accepted), kept.fields)) return false;
+  return decideMessage(accepted, await loadFacts(trx, [accepted], forgottenBy)).status === 'processed';
+}
+
 export interface Restated {
   /** What is to be decided: of messages that are kept, with the statement that holds. */
   readonly candidates: readonly Candidate[];
@@ -103,7 +120,7 @@ export interface Restated {
 export async function restate(
   writer: Writer<Schema>,
   batch: readonly Candidate[],
-  known: ReadonlyMap<string, Known>,
+  { known, forgottenBy }: Kept,
 ): Promise<Restated> {
   const candidates = datedByAll(batch);
   const steps = new Map<string, Step>();
@@ -113,6 +130,7 @@ export async function restate(
     if (!kept) continue;
     if (isOutsaid(candidate.accepted, kept)) steps.set(itemHash, 'nothing');
     else if (kept.sender === sender) steps.set(itemHash, stepOf(candidate, kept));
+    else if (await isEarlierCopy(writer, candidate, kept, forgottenBy)) steps.set(itemHash, 'restate');
   }
   const changing = [...steps].filter(([, step]) => step !== 'nothing').map(([hash]) => hash);
   const rows = await readRows(writer, changing);
