@@ -55,8 +55,14 @@ const TAGS = LABELLED.find(({ many }) => many)!.letter;
 /** The label of a tag, over its row of `message_tags`. */
 export const TAG_LABEL: LabelInSql = { letter: TAGS, label: inSql(TAGS, 'tag') };
 
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** By code points, as the database compares (collation "C"), and not by halves of them. */
+const isBefore = (x: string, y: string) =>
+  SURROGATE.test(x) || SURROGATE.test(y) ? Buffer.compare(Buffer.from(x), Buffer.from(y)) < 0 : x < y;
+
 /** Two labels in one order. */
-export const pairOf = (x: string, y: string): readonly [string, string] => (x < y ? [x, y] : [y, x]);
+export const pairOf = (x: string, y: string): readonly [string, string] => (isBefore(x, y) ? [x, y] : [y, x]);
 
 /** A message has one value of each property, but any number of tags. */
 export const mayPair = (x: string, y: string) => x[0] !== y[0] || (x[0] === TAGS && x !== y);
