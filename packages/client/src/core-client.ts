@@ -128,11 +128,17 @@ export class CoreClient<S extends AskedSigner = Signer> {
 
   /**
    * A change, dated after the last one that the caller knows of: within one second, the resolution of a timestamp, the item hash
-   * would decide which of two changes counts.
+   * would decide which of two changes counts. Throws TIMESTAMP_IN_FUTURE.
    * @param after Unix seconds
    */
   async #signChange(draft: MessageDraft, after = 0): Promise<string> {
     const now = Math.floor(Date.now() / 1000);
+    // No node takes a change from later than that: one that tells of such wants a signature to bring out when its date has come.
+    if (!(after - now <= LIMITS.futureSeconds))
+      throw new AppError(
+        'TIMESTAMP_IN_FUTURE',
+        `${this.url} says that the last change was made ${Math.ceil(after - now)} seconds from now: either its clock is wrong, or the one here`,
+      );
     const timestamp = Math.max(now, Math.floor(after) + 1);
     // Whoever changes one thing many times a second runs ahead of the clock, and would be refused at some time.
     if (timestamp - now > AHEAD_SECONDS_MAX) await new Promise((resolve) => setTimeout(resolve, 1000));

@@ -8,6 +8,7 @@ import { watchEvents } from './events.ts';
 import { publishMessage } from './network-message.ts';
 import { diffNodes } from './node-diff.ts';
 import { readAggregate } from './reads/aggregate.ts';
+import { createSigner } from './signer.ts';
 import { answering } from './testing/answering.ts';
 
 /** Nodes that answer what no contract has, and deployed ones, which answer less than ours. */
@@ -139,6 +140,35 @@ test('an aggregate: as every node of the network answers it, or refused', async 
     await using odd = await answering({ [path]: [answer] });
     await assert.rejects(readAggregate(odd.url, owner, 'k'), unexpected);
   }
+});
+
+test('nothing is signed for a time to come, whatever a node says of the last change', async () => {
+  const owner = createSigner(`0x${'1'.repeat(64)}`);
+  const aggregate = `/api/v0/aggregates/${owner.address}.json`;
+  const last = (aheadSeconds: number) => Math.floor(Date.now() / 1000) + aheadSeconds;
+  const infoOf = (seconds: number) => ({ k: { last_updated: new Date(seconds * 1000).toISOString() } });
+  await using node = await answering({
+    [aggregate]: [86_400, 700].map((ahead) => ({
+      ...{ address: owner.address, data: {} },
+      info: infoOf(last(ahead)),
+    })),
+    [POSTS]: [pageOf([{ ...post('1', {}), time: 1e300 }])],
+  });
+  const signed: string[] = [];
+  const sign = (text: string) => {
+    signed.push(text);
+    return owner.sign(text);
+  };
+  const core = new CoreClient({ url: node.url, signer: { ...owner, sign } });
+  const later = { code: 'TIMESTAMP_IN_FUTURE' };
+  const change = { type: 'AGGREGATE', content: { key: 'k', content: {} } };
+  for (const draft of [change, change, { type: 'POST', content: { type: 'amend', ref: 'a', content: {} } }])
+    await assert.rejects(core.postMessage(draft), later);
+  await assert.rejects(core.controlInstance('a', 'stop', last(86_400)), later);
+  assert.deepEqual(signed, []);
+  // As by somebody's clock that is a little fast; this node stores nothing.
+  await assert.rejects(core.updateInstance('a', { name: 'b' }, last(200)), { code: 'UPSTREAM_UNAVAILABLE' });
+  assert.ok(JSON.parse(signed[0]!).timestamp > last(190));
 });
 
 test('a message is published to deployed nodes, which do not say its hash', async () => {
