@@ -14,6 +14,7 @@ import {
   NETWORK_CHANNEL,
   NETWORK_POST,
   type NodeContent,
+  nodeIdOf,
   parseNodeContent,
   sha256Hex,
   sha256HexOf,
@@ -44,6 +45,19 @@ function announcedIn(content: unknown): NodeContent[] {
     return [];
   }
 }
+
+/** A compute node as the network knows it. */
+export interface ComputeNode {
+  /** Where it says that it is. */
+  readonly url: string;
+  readonly nodeId: string;
+}
+
+/** Throws NODE_NOT_FOUND. */
+export const findNode = async (core: Pick<CoreClient, 'url'>, nodeAddress: string): Promise<ComputeNode> => ({
+  url: await findNodeUrl(core, nodeAddress),
+  nodeId: nodeIdOf(nodeAddress),
+});
 
 /** Where a compute node is, by its own newest announcement. Throws NODE_NOT_FOUND. */
 export async function findNodeUrl(core: Pick<CoreClient, 'url'>, nodeAddress: string): Promise<string> {
@@ -87,8 +101,18 @@ export class MachineClient {
     this.#pass = pass;
   }
 
-  static async open(url: string, instanceId: string, signer: AskedSigner): Promise<MachineClient> {
-    const { DOMAIN_NAME: domain, node_hash: nodeId } = await call(url, NODE_API.getNodeConfig, {});
+  /**
+   * Signs for the node that is meant: one that answers could name another as itself, and repeat there what it was asked. Throws
+   * UNEXPECTED_ANSWER where it does.
+   */
+  static async open(
+    { url, nodeId }: ComputeNode,
+    instanceId: string,
+    signer: AskedSigner,
+  ): Promise<MachineClient> {
+    const { DOMAIN_NAME: domain, node_hash: told } = await call(url, NODE_API.getNodeConfig, {});
+    if (told !== undefined && told !== nodeId)
+      throw new AppError('UNEXPECTED_ANSWER', `${url} says that it is another node than ${nodeId}`);
     return new MachineClient(url, instanceId, await OwnerPass.create(signer, { domain, nodeId }));
   }
 
@@ -198,6 +222,11 @@ const NODES_ASKED_MAX = 16;
 /** By which a node says that it has not run the program since it started. */
 const NOT_RUN = 'INSTANCE_NOT_FOUND';
 
+export const nodeOfRunner = ({ url, node_id: nodeId }: ProgramRunner): ComputeNode => ({
+  url: url.replace(/\/+$/, ''),
+  nodeId,
+});
+
 async function askRunner(
   runner: ProgramRunner,
   hash: string,
@@ -205,7 +234,7 @@ async function askRunner(
   limit: number,
 ): Promise<ProgramLog[]> {
   try {
-    const node = await MachineClient.open(runner.url.replace(/\/+$/, ''), hash, signer);
+    const node = await MachineClient.open(nodeOfRunner(runner), hash, signer);
     return [{ runner, lines: await node.readLogs(limit), failure: undefined }];
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

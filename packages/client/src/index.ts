@@ -10,8 +10,11 @@ export {
   urlOfCall,
 } from './call.ts';
 export {
+  type ComputeNode,
+  findNode,
   findNodeUrl,
   MachineClient,
+  nodeOfRunner,
   type ProgramLog,
   readLogFrame,
   readProgramLogs,

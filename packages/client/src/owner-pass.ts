@@ -7,7 +7,7 @@ const LIFE_MS = 3_600_000;
 /** By which names a node knows itself, as its `/status/config` says (`DOMAIN_NAME`, `node_hash`). */
 export interface NodeNames {
   readonly domain: string;
-  /** undefined for a node of another make. */
+  /** undefined for a gateway. */
   readonly nodeId?: string | undefined;
 }
 

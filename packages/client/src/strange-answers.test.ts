@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceView, NetworkEvent, NodeContent } from '@skerry/protocol';
 import { readAnnouncedNodes } from './announced-nodes.ts';
-import { findNodeUrl, readLogFrame } from './compute-client.ts';
+import { findNodeUrl, readLogFrame, readProgramLogs } from './compute-client.ts';
 import { CoreClient } from './core-client.ts';
 import { watchEvents } from './events.ts';
 import { publishMessage } from './network-message.ts';
@@ -169,6 +169,30 @@ test('nothing is signed for a time to come, whatever a node says of the last cha
   // As by somebody's clock that is a little fast; this node stores nothing.
   await assert.rejects(core.updateInstance('a', { name: 'b' }, last(200)), { code: 'UPSTREAM_UNAVAILABLE' });
   assert.ok(JSON.parse(signed[0]!).timestamp > last(190));
+});
+
+test('what an owner asks of a node is signed for that node, whichever one it says that it is', async () => {
+  const owner = createSigner(`0x${'1'.repeat(64)}`);
+  const [meant, other, program] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
+  const config = {
+    ...{ DOMAIN_NAME: 'other.example', version: '1', references: { API_SERVER: '' } },
+    ...{ security: {}, networking: {}, computing: {} },
+  };
+  for (const said of [{ node_hash: other }, { node_hash: meant }, {}]) {
+    await using node = await answering({
+      '/status/config': [{ ...config, ...said }],
+      [`/control/machine/${program}/logs`]: [[]],
+    });
+    const runner = { url: `${node.url}/`, node_id: meant, node_address: address('1') };
+    const [log] = await readProgramLogs({ listProgramRunners: async () => [runner] }, program, owner, 1);
+    if (said.node_hash === other) {
+      assert.deepEqual([log!.failure?.code, node.asked], ['UNEXPECTED_ANSWER', ['/status/config']]);
+      continue;
+    }
+    assert.deepEqual(log!.lines, []);
+    const { payload } = JSON.parse(String(node.headers[1]!['x-signedoperation']));
+    assert.equal(JSON.parse(String(Buffer.from(payload, 'hex'))).node, meant);
+  }
 });
 
 test('a message is published to deployed nodes, which do not say its hash', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { findNodeUrl, MachineClient } from '@skerry/client';
+import { findNode, MachineClient } from '@skerry/client';
 import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
@@ -64,7 +64,7 @@ async function eraseAt(
   id: string,
   node: string,
 ): Promise<Record<string, unknown>> {
-  const machine = await MachineClient.open(await findNodeUrl(reader, node), id, await loadSigner());
+  const machine = await MachineClient.open(await findNode(reader, node), id, await loadSigner());
   using progress = output.progress();
   for (const deadlineMs = Date.now() + ERASE_TIMEOUT_MS; ; await delay(POLL_MS)) {
     try {

@@ -1,6 +1,6 @@
 import { openAsBlob } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findNodeUrl, MachineClient, readLogFrame } from '@skerry/client';
+import { findNode, MachineClient, readLogFrame } from '@skerry/client';
 import type { BackupView, LogLineView, SnapshotView } from '@skerry/protocol/api/compute/machines';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
@@ -25,8 +25,8 @@ async function openMachine(context: Context, reference: string, isChange = false
     throw new AppError('INSTANCE_NOT_READY', `no node has been chosen for ${reference} yet`, {
       details: { hint: `"skerry instance show ${reference}" says why` },
     });
-  const url = await findNodeUrl(context.reader, address);
-  return { instanceId, machine: await MachineClient.open(url, instanceId, signer) };
+  const node = await findNode(context.reader, address);
+  return { instanceId, machine: await MachineClient.open(node, instanceId, signer) };
 }
 
 export async function showLogs(

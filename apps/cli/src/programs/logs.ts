@@ -1,4 +1,4 @@
-import { MachineClient, type ProgramLog, readProgramLogs } from '@skerry/client';
+import { MachineClient, nodeOfRunner, type ProgramLog, readProgramLogs } from '@skerry/client';
 import { type AppError, parseMessageHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { followLogs, textOfLine } from '../instances/machine.ts';
@@ -33,8 +33,9 @@ export async function showProgramLogs(
   if (follow && kept.length > 0) {
     const isMarked = kept.length > 1;
     await Promise.all(
-      kept.map(async ({ runner: { url } }) => {
-        const node = await MachineClient.open(url.replace(/\/+$/, ''), hash, signer);
+      kept.map(async ({ runner }) => {
+        const { url } = runner;
+        const node = await MachineClient.open(nodeOfRunner(runner), hash, signer);
         await followLogs(node, (line) =>
           output.next({ url, ...line }, `${isMarked ? `${show(url)}: ` : ''}${show(textOfLine(line))}`),
         );

@@ -1,14 +1,16 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A node that answers what a test says, by path. What a path answers in turn is a list; the last of it goes on. */
 export async function answering(answers: Readonly<Record<string, readonly unknown[]>>) {
   const asked: string[] = [];
+  const headers: IncomingHttpHeaders[] = [];
   const turns = new Map<string, number>();
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url!, 'http://node');
     asked.push(request.url!);
+    headers.push(request.headers);
     const turn = turns.get(pathname) ?? 0;
     turns.set(pathname, turn + 1);
     const answer = answers[pathname]?.[Math.min(turn, answers[pathname].length - 1)];
@@ -21,6 +23,8 @@ export async function answering(answers: Readonly<Record<string, readonly unknow
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     /** Paths with their queries. */
     asked,
+    /** Of each of them. */
+    headers,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -1,4 +1,4 @@
-import { type AskedSigner, findNodeUrl, MachineClient } from '@skerry/client';
+import { type AskedSigner, findNode, MachineClient } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
 
 /** A machine, at the compute node that has it. */
@@ -30,8 +30,8 @@ export function openMachine(
   const key = JSON.stringify([coreUrl, instanceId, nodeAddress, signer.address]);
   const known = opened.get(key);
   if (known && known.untilMs > Date.now()) return known.client;
-  const client = findNodeUrl({ url: coreUrl }, nodeAddress).then((url) =>
-    MachineClient.open(url, instanceId, signer),
+  const client = findNode({ url: coreUrl }, nodeAddress).then((node) =>
+    MachineClient.open(node, instanceId, signer),
   );
   if (opened.size >= OPEN_MAX) opened.clear();
   opened.set(key, { client, untilMs: Date.now() + PASS_MS });
