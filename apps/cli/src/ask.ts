@@ -1,8 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { AskText, Sent, TextAnswer } from '@skerry/client/request';
-
-/** More text than any service answers with at once. */
-const TEXT_BYTES_MAX = 256 * 1024 ** 2;
+import { type AskText, type Sent, TEXT_BYTES_MAX, type TextAnswer } from '@skerry/client/request';
 
 /** Not imported: a module of all that `node:http` exports would load `fetch` as well, for its `WebSocket`. */
 const OVER: Readonly<Record<string, () => Pick<typeof import('node:http'), 'request'>>> = {

@@ -9,6 +9,7 @@ import {
 } from '@skerry/protocol/api/operation';
 import { AppError, createParser, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 import { type TArray, type TObject, type TSchema, Type } from '@skerry/protocol/type';
+import { readText } from './reads/read-body.ts';
 import type { ReadPlace } from './reads/read-place.ts';
 import { type RequestOptions, readRefusal, request, requestText, type TextAnswer } from './request.ts';
 
@@ -148,7 +149,7 @@ const isRefusal = (body: unknown): boolean => {
 async function readAnswer(operation: Operation, response: TextAnswer): Promise<unknown> {
   const form = operation.answers[response.status];
   const from = `${operation.method} ${response.url}`;
-  const text = await response.text();
+  const text = await readText(response);
   const body = parseJson(text, from);
   if (!response.ok && isRefusal(body)) throw readRefusal(text, response);
   const parse = form && parserOf(form);

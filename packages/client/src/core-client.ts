@@ -26,6 +26,7 @@ import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
 import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
 import { type MessageDraft, requestMessage } from './message.ts';
+import { checkPages } from './pages.ts';
 import { readLastChange } from './reads/last-change.ts';
 import { ReadPlace } from './reads/read-place.ts';
 import { request } from './request.ts';
@@ -274,6 +275,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
       }
       if (page >= list.pagination.total_pages)
         return { instances: [...instances.values()], unreadable, cursor };
+      checkPages(page);
     }
   }
 

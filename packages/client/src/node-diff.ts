@@ -6,6 +6,7 @@ import {
   encodeKeys,
   encodeRanges,
   QUESTION_RANGES_MAX,
+  RANGES_BODY_BYTES,
   type Range,
   type ShortKey,
   START,
@@ -15,12 +16,15 @@ import {
 } from '@skerry/protocol';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { callRaw } from './call.ts';
+import { readBytes } from './reads/read-body.ts';
 
 /** Questions to both nodes together. */
 const ROUNDS_MAX = 8_000;
 /** Messages whose names are asked for: further ones are told by the beginning of their hash. */
 const NAMED_MAX = 200;
 const LENGTH_BYTES = 4;
+/** Messages in one answer; nodes send 4 MiB of them, and one more. */
+const MESSAGES_BODY_BYTES = 8 * 1024 * 1024;
 
 export interface NodeDifference {
   /** Messages that the first node has and the second has not; `hash` may be the first 32 digits. */
@@ -35,10 +39,9 @@ export interface DifferingMessage {
   readonly time: number;
 }
 
-const bytesOf = async (response: Response) => new Uint8Array(await response.arrayBuffer());
-
 async function ask(url: string, question: readonly Range[]): Promise<Range[]> {
-  const answer = await bytesOf(await callRaw(url, SYNC_API.compareRanges, { body: encodeRanges(question) }));
+  const response = await callRaw(url, SYNC_API.compareRanges, { body: encodeRanges(question) });
+  const answer = await readBytes(response, RANGES_BODY_BYTES);
   try {
     return decodeAnswer(answer);
   } catch (cause) {
@@ -84,7 +87,8 @@ async function nameMessages(url: string, keys: readonly ShortKey[]): Promise<Dif
   const asked = keys.slice(0, Math.min(NAMED_MAX, WANTED_KEYS_MAX));
   const names = new Map<string, string>();
   if (asked.length > 0) {
-    const body = await bytesOf(await callRaw(url, SYNC_API.fetchMessages, { body: encodeKeys(asked) }));
+    const response = await callRaw(url, SYNC_API.fetchMessages, { body: encodeKeys(asked) });
+    const body = await readBytes(response, MESSAGES_BODY_BYTES);
     const view = new DataView(body.buffer, body.byteOffset, body.length);
     for (let at = 0; at + LENGTH_BYTES <= body.length; ) {
       const length = view.getUint32(at);

@@ -53,7 +53,7 @@ async function listStatuses(
   { max, onProgress }: RecomputeOptions,
 ): Promise<Statuses | undefined> {
   const statuses: Statuses = new Map();
-  for (let page = 1; ; page++) {
+  for (let page = 1; (page - 1) * HASHES_PER_PAGE <= max; page++) {
     const query = { page, pagination: HASHES_PER_PAGE, sortOrder: 1, hash_only: false } as const;
     const answer = await call(coreUrl, NETWORK_LISTS_API.listMessageHashes, { query }, { signal });
     for (const one of answer.hashes)
@@ -62,6 +62,7 @@ async function listStatuses(
     if (statuses.size > max) return undefined;
     if (answer.hashes.length < HASHES_PER_PAGE) return statuses;
   }
+  return undefined;
 }
 
 /** The first event of each message after a digest was taken: whether it came into force. */
@@ -192,6 +193,8 @@ async function compareInstances(
     read += page.instances.length;
     onProgress?.(read);
     if (page.next_cursor === null) return toResult(false);
+    // There may be no end to empty pages.
+    if (page.instances.length === 0) read++;
     cursor = page.next_cursor;
   }
   return toResult(true);

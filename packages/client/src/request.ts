@@ -1,4 +1,7 @@
 import { AppError, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
+import { readText } from './reads/read-body.ts';
+
+export { TEXT_BYTES_MAX } from './reads/read-body.ts';
 
 /** What is read of an answer that is text. */
 export interface TextAnswer extends Pick<Response, 'ok' | 'status' | 'url' | 'text'> {
@@ -80,7 +83,7 @@ async function requestBy<Answer extends TextAnswer>(
     });
   }
   if (!response.ok && !options.isAnswer?.(response))
-    throw readRefusal(await response.text().catch(() => ''), { status: response.status, url });
+    throw readRefusal(await readText(response).catch(() => ''), { status: response.status, url });
   return response;
 }
 

@@ -1,5 +1,6 @@
 import {
   AppError,
+  LIMITS,
   parseContentFile,
   parseMessageHash,
   readContentHead,
@@ -15,6 +16,7 @@ import {
 } from '@skerry/protocol/api/core/messages';
 import { STORAGE_API } from '@skerry/protocol/api/core/storage';
 import { call, callRaw } from './call.ts';
+import { readBytes } from './reads/read-body.ts';
 
 /** A message as a core node lists it in the network form. */
 export type ListedMessage = Pick<
@@ -40,7 +42,7 @@ async function readContentOf(
   const listed = new TextEncoder().encode(JSON.stringify(content) ?? '');
   if (sha256Hex(listed) === hash) return listed;
   const response = await callRaw(coreUrl, STORAGE_API.getRawFile, { params: { hash } }, { signal });
-  return new Uint8Array(await response.arrayBuffer());
+  return readBytes(response, LIMITS.contentFileBytes);
 }
 
 /** Signed in the network form: the hash covers the content, the signature the hash and the sender. */

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { InstanceView, NetworkEvent, NodeContent } from '@skerry/protocol';
 import { readAnnouncedNodes } from './announced-nodes.ts';
@@ -8,6 +11,7 @@ import { watchEvents } from './events.ts';
 import { publishMessage } from './network-message.ts';
 import { diffNodes } from './node-diff.ts';
 import { readAggregate } from './reads/aggregate.ts';
+import { recomputeInstancesDigest, recomputeMessagesDigest } from './recompute-digest.ts';
 import { createSigner } from './signer.ts';
 import { answering } from './testing/answering.ts';
 
@@ -173,7 +177,11 @@ test('nothing is signed for a time to come, whatever a node says of the last cha
 
 test('what an owner asks of a node is signed for that node, whichever one it says that it is', async () => {
   const owner = createSigner(`0x${'1'.repeat(64)}`);
-  const [meant, other, program] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
+  const [meant, other, program] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [
+    string,
+    string,
+    string,
+  ];
   const config = {
     ...{ DOMAIN_NAME: 'other.example', version: '1', references: { API_SERVER: '' } },
     ...{ security: {}, networking: {}, computing: {} },
@@ -231,6 +239,50 @@ test('events: one in another form is told and left out, one of a newer kind is l
   assert.deepEqual(unreadable, ['instance UNEXPECTED_ANSWER']);
   assert.equal((failures[1] as { code: string }).code, 'UNEXPECTED_ANSWER');
   assert.match(node.asked[1]!, /cursor=3$/);
+});
+
+test('of an answer that is too long no more is read than any answer has', async () => {
+  let sent = 0;
+  const server = createServer((_request, response) => {
+    const part = Buffer.alloc(1024 ** 2);
+    const send = () => {
+      while (sent < 64 * part.length && !response.destroyed) {
+        sent += part.length;
+        if (!response.write(part)) return void response.once('drain', send);
+      }
+      response.end();
+    };
+    send();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await assert.rejects(diffNodes(url, url), unexpected);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  assert.ok(sent < 32 * 1024 ** 2, `${sent} bytes were sent`);
+});
+
+test('lists without an end are read no farther than they may be long', async () => {
+  const row = { item_hash: 'a'.repeat(64), status: 'processed', reception_time: new Date(0).toISOString() };
+  const hashes = Array(10_000).fill(row);
+  const page = { pagination_per_page: 10_000, pagination_page: 1, pagination_total: 1 };
+  const digest = { cursor: '0', count: 1, digest: '0'.repeat(64) };
+  const list = {
+    instances: [],
+    pagination: { total: 1, page: 1, per_page: 100, total_pages: 1 },
+    cursor: '0',
+  };
+  await using node = await answering({
+    '/api/v0/state/digest/messages': [digest],
+    '/api/v0/state/digest/instances': [digest],
+    '/api/v0/messages/hashes': [JSON.stringify({ hashes, pagination_item: 'hashes', ...page })],
+    [INSTANCES]: [{ ...list, next_cursor: 'n' }],
+  });
+  const [source, options] = [{ coreUrl: node.url }, { max: 20_000 }];
+  assert.equal((await recomputeMessagesDigest(source, options)).isCut, true);
+  assert.equal(node.asked.length, 4);
+  assert.equal((await recomputeInstancesDigest(source, new Set(), { max: 10 })).isCut, true);
+  assert.equal(node.asked.length, 4 + 1 + 11);
 });
 
 test('what is no comparison of nodes, and no line of a log, is refused', async () => {

@@ -1,6 +1,7 @@
 import { AppError, bytesToHex, cidOfFile, fieldsOf, keccak256, type VerifiedMessage } from '@skerry/protocol';
 import { STORAGE_API } from '@skerry/protocol/api/core/storage';
-import { callRaw } from '../call.ts';
+import { callRaw, parseJson as parseAnswer } from '../call.ts';
+import { readBytes, readText } from '../reads/read-body.ts';
 import { request } from '../request.ts';
 
 /** What a core node says: a transaction, of a block, that emitted an archive with the message. */
@@ -48,7 +49,7 @@ function parseJson(text: string, what: string): unknown {
 
 async function askChain(url: string, method: string, ...params: unknown[]): Promise<unknown> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  const answer: unknown = await (await request(url, { method: 'POST', body })).json();
+  const answer = parseAnswer(await readText(await request(url, { method: 'POST', body })), url);
   const { result, error } = fieldsOf(answer);
   if (error === undefined) return result;
   const { message } = fieldsOf(error);
@@ -100,9 +101,7 @@ function holds(archive: unknown, message: VerifiedMessage): boolean {
 async function readArchive(coreUrl: string, cid: string): Promise<Uint8Array> {
   const options = { timeoutMs: TIMEOUT_MS };
   const response = await callRaw(coreUrl, STORAGE_API.getRawFile, { params: { hash: cid } }, options);
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  if (bytes.length > ARCHIVE_BYTES_MAX) throw wrong(`the archive ${cid} is too large to be one`);
-  return bytes;
+  return readBytes(response, ARCHIVE_BYTES_MAX);
 }
 
 async function findEvent(rpcUrl: string, { height, hash }: Confirmation) {

@@ -14,6 +14,7 @@ import type { SentQuery } from '@skerry/protocol/api/operation';
 import { Type } from '@skerry/protocol/type';
 import { callRows, parseJson } from '../call.ts';
 import type { CoreClient } from '../core-client.ts';
+import { readBytes } from '../reads/read-body.ts';
 import { type ListedMessage, type SignedMessageSource, verifyListed } from '../signed-message.ts';
 import { computeScoresOf, type ScoresContent, type ScoringTerms } from './compute.ts';
 import type { RefusedMessage } from './published.ts';
@@ -100,14 +101,7 @@ export async function readLatestScores(
 
 async function readInput(core: CoreClient, hash: string): Promise<string> {
   const response = await core.getFile(hash);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > FILE_BYTES_MAX) throw new AppError('FILE_TOO_LARGE', `the input ${hash} is too large`);
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer());
+  const bytes = await readBytes(response, FILE_BYTES_MAX);
   if (sha256Hex(bytes) !== hash)
     throw new AppError('FILE_CORRUPT', `the bytes of the input ${hash} do not match it`);
   return new TextDecoder().decode(bytes);

@@ -1,0 +1,38 @@
+import { AppError } from '@skerry/protocol/forms';
+
+/** More text than any service answers with at once. */
+export const TEXT_BYTES_MAX = 256 * 1024 ** 2;
+
+/** An answer whose body is a stream. */
+type Streamed = Pick<Response, 'url' | 'body'>;
+
+async function gather({ url, body }: Streamed, limitBytes: number): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  if (!body) return chunks;
+  let size = 0;
+  // Not every browser can iterate over a stream.
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return chunks;
+    size += value.length;
+    if (size > limitBytes) {
+      await reader.cancel().catch(() => {});
+      throw new AppError('UNEXPECTED_ANSWER', `${url} returned more than ${limitBytes} bytes`);
+    }
+    chunks.push(value);
+  }
+}
+
+/** The bytes of an answer. Throws UNEXPECTED_ANSWER where there are more: those are not read. */
+export async function readBytes(answer: Streamed, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks = await gather(answer, limitBytes);
+  return new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer());
+}
+
+/** An answer that is text, streamed or read already. Throws UNEXPECTED_ANSWER where it is longer than any is. */
+export async function readText(answer: Pick<Response, 'url' | 'text'> & Partial<Streamed>): Promise<string> {
+  const { url, body } = answer;
+  if (body === undefined) return answer.text();
+  return new TextDecoder().decode(await readBytes({ url, body }, TEXT_BYTES_MAX));
+}
