@@ -39,10 +39,22 @@ function listenForErrors(page: Page): string[] {
 /** Whoever waits for something in a page looks so often: Playwright would with each frame, and make the browser draw all of them. */
 export const LOOK_AGAIN = { polling: 50 } as const;
 
+/** What a failure tells of the page. */
+const SAID_CHARS_MAX = 4_000;
+const TELL_MS = 5_000;
+
 /** Fails where a page is wider than its window. */
 export async function assertFits(page: Page, where: string): Promise<void> {
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(beyond <= 0, `${where} is ${beyond} px wider than its window`);
+}
+
+/** Fails with the error, and with what the page says: why a button is not there stands on it. */
+async function tellOf(page: Page, error: unknown): Promise<never> {
+  const said = await page.innerText('body', { timeout: TELL_MS }).catch(() => 'nothing that could be read');
+  throw new Error(`${error}\nThe page ${page.url()} says:\n${said.slice(0, SAID_CHARS_MAX)}`, {
+    cause: error,
+  });
 }
 
 /** @param more arguments of Chromium */
@@ -63,7 +75,7 @@ export async function startBrowser(...more: readonly string[]): Promise<Browsing
         const page = await context.newPage();
         const errors = listenForErrors(page);
         await page.goto(url);
-        await act(page);
+        await act(page).catch((error: unknown) => tellOf(page, error));
         await assertFits(page, `${url} (${theme})`);
         assert.deepEqual(
           errors.filter((error) => !expects?.test(error)),
