@@ -3,26 +3,13 @@ import type { SentQuery } from '@skerry/protocol/api/operation';
 import { AppError, fieldsOf } from '@skerry/protocol/forms';
 import type { Static } from '@skerry/protocol/type';
 import { type CallOptions, call, callRaw, createAnswerParser, parseJson } from '../call.ts';
+import { readText } from './read-body.ts';
 
 const parseOwned = createAnswerParser(OwnedAggregatesView, 'the answer');
 
 export interface AggregateOptions extends CallOptions {
-  /** What the answer may have: an owner makes an aggregate as large as they like. No limit by default. */
+  /** What the answer may have: an owner makes an aggregate as large as they like. What any answer may have by default. */
   readonly bytesMax?: number;
-}
-
-/** The text of an answer. Throws UNEXPECTED_ANSWER where it has more bytes than that. */
-async function readText({ body, url }: Response, bytesMax: number): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length;
-    if (bytes > bytesMax)
-      throw new AppError('UNEXPECTED_ANSWER', `GET ${url} returned more than ${bytesMax} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 async function readOwned(

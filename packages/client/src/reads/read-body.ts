@@ -30,9 +30,12 @@ export async function readBytes(answer: Streamed, limitBytes: number): Promise<U
   return new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer());
 }
 
-/** An answer that is text, streamed or read already. Throws UNEXPECTED_ANSWER where it is longer than any is. */
-export async function readText(answer: Pick<Response, 'url' | 'text'> & Partial<Streamed>): Promise<string> {
+/** An answer that is text, streamed or read already. Throws UNEXPECTED_ANSWER where it is longer. */
+export async function readText(
+  answer: Pick<Response, 'url' | 'text'> & Partial<Streamed>,
+  limitBytes = TEXT_BYTES_MAX,
+): Promise<string> {
   const { url, body } = answer;
   if (body === undefined) return answer.text();
-  return new TextDecoder().decode(await readBytes({ url, body }, TEXT_BYTES_MAX));
+  return new TextDecoder().decode(await readBytes({ url, body }, limitBytes));
 }
