@@ -38,15 +38,24 @@ class TaskWorker {
   readonly #ready = Promise.withResolvers<void>();
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
+  #state: 'starting' | 'ready' | 'lost' = 'starting';
 
   constructor(path: string, what: string) {
     this.#worker = startWorker(path);
     this.#worker.onmessage = ({ data }: MessageEvent<Told>) => this.#hear(data);
     this.#worker.onerror = ({ message }) =>
       this.#fail(new AskFailure('INTERNAL', `${what} failed: ${message || 'it could not be loaded'}`));
+    // Whoever asks meets it.
+    this.#ready.promise.catch(() => {});
+  }
+
+  /** It could not be loaded: another one may, once the node answers again. */
+  get isLost(): boolean {
+    return this.#state === 'lost';
   }
 
   #fail(error: AskFailure): void {
+    if (this.#state === 'starting') this.#state = 'lost';
     this.#ready.reject(error);
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
@@ -54,6 +63,7 @@ class TaskWorker {
 
   #hear(told: Told): void {
     if (told.kind === 'ready') {
+      this.#state = 'ready';
       this.#ready.resolve();
       return;
     }
@@ -105,6 +115,8 @@ interface Asking {
   readonly by?: Identity | undefined;
 }
 
+const usable = (worker: TaskWorker | undefined) => (worker?.isLost ? undefined : worker);
+
 let verifier: TaskWorker | undefined;
 
 /** Asks the verifier, which is loaded first where it was not yet. Throws AskFailure. */
@@ -113,7 +125,7 @@ export function verify<N extends TaskName>(
   asked: Tasks[N]['asked'],
   { by, onProgress }: Asking = {},
 ): Promise<Tasks[N]['answer']> {
-  verifier ??= new TaskWorker(VERIFIER_URL, 'the verifier');
+  verifier = usable(verifier) ?? new TaskWorker(VERIFIER_URL, 'the verifier');
   return verifier.ask(name, asked, {
     by,
     onProgress,
@@ -128,7 +140,7 @@ export function askSigning<N extends SigningName>(
   name: N,
   asked: SigningTasks[N]['asked'],
 ): Promise<SigningTasks[N]['answer']> {
-  signing ??= new TaskWorker(SIGNING_URL, 'the signing worker');
+  signing = usable(signing) ?? new TaskWorker(SIGNING_URL, 'the signing worker');
   return signing.ask(name, asked);
 }
 

@@ -101,8 +101,11 @@ async function useWallet(browser: Browsing, { core, isRunning }: Deeds): Promise
   const countOf = async ({ address }: Signer) =>
     (await client.listMessages({ addresses: address })).pagination.total;
   let mood: Mood = 'refuses';
-  await browser.look('about:blank', { width: 390, theme: 'light' }, async (page) => {
+  const look = { width: 390, theme: 'light', expects: /ERR_FAILED/ } as const;
+  await browser.look('about:blank', look, async (page) => {
     const wallet = await announceWallet(page, [signer, other], () => mood);
+    const verifier = '**/console/verifier-*.js';
+    await page.route(verifier, (route) => route.abort());
     await page.goto(`${core}/#/programs`);
     await page.getByRole('link', { name: 'choose a wallet or make a key' }).click();
     await page.getByText(WALLET).waitFor();
@@ -110,6 +113,10 @@ async function useWallet(browser: Browsing, { core, isRunning }: Deeds): Promise
     await page.getByText(signer.address).waitFor();
     await page.goto(`${core}/#/programs`);
     await page.getByLabel('Begin with').selectOption({ label: 'Hello, in Python' });
+    await button(page, 'Look at it and sign').click();
+    await page.getByText('the verifier failed').first().waitFor();
+    // Once it can be loaded the page need not be loaded anew.
+    await page.unroute(verifier);
     for (const [next, why] of [
       ['refuses', 'you refused it'],
       ['lies', 'is no signature of'],
