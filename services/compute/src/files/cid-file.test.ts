@@ -111,16 +111,21 @@ describe('a file by its CID', () => {
     }
   });
 
-  test('is refused where it has too many parts, though a few blocks are all that it is made of', async () => {
+  test('is refused where its parts are too small, though a few blocks are all that it is made of', async () => {
     const store = new Store();
-    const many = (part: Part) => Array.from({ length: 10 }, () => part);
-    const { cid } = store.node(many(store.node(many(store.raw('')))));
-    const read = async (partsMax: number) => {
-      const { bytes } = await openCidFile(store, `${cid}`, partsMax);
-      return (await buffer(bytes)).length;
-    };
-    assert.equal(await read(110), 0);
-    await assert.rejects(read(109), isError('FILE_TOO_LARGE'));
+    const many = (part: Part, count: number) => Array.from({ length: count }, () => part);
+    const inner = store.node(many(store.raw('x'), 3_000));
+    assert.equal((await store.read(inner)).length, 3_000);
+    await assert.rejects(store.read(store.node(many(inner, 3))), isError('NOT_UNIXFS'));
+  });
+
+  test('of what has no bytes nothing is asked for, however much of it there is', async () => {
+    const store = new Store();
+    const { raw, node } = store;
+    const many = (part: Part) => Array.from({ length: 100 }, () => part);
+    const root = node([...many(node(many(node(many(raw('')))))), raw('x')]);
+    assert.equal(await store.read(root), 'x');
+    assert.deepEqual(store.asked, [`${root.cid}`]);
   });
 
   test('is refused where it is no file, or says sizes that are none', async () => {
@@ -138,6 +143,15 @@ describe('a file by its CID', () => {
       store.put(DAG_PB, Buffer.from('no block'), Buffer.from('')),
     ];
     for (const part of parts) await assert.rejects(store.read(part), isError('NOT_UNIXFS'));
+    // It has the form of a CID, and no multihash inside.
+    const formless = `Qm${'1'.repeat(44)}`;
+    await assert.rejects(openCidFile(store, formless), isError('NOT_UNIXFS'));
+    const liar = put(new UnixFS({ type: 'file', blockSizes: [3n, 1n] }), [
+      store.node([store.leaf('a'), store.leaf('b')]),
+      store.leaf('c'),
+    ]);
+    store.files.set(`${liar.cid}`, Buffer.from('abc'));
+    await assert.rejects(store.read(liar), isError('NOT_UNIXFS'));
     let deep = store.leaf('a');
     for (let depth = 0; depth < 40; depth++) deep = store.node([deep]);
     await assert.rejects(store.read(deep), isError('NOT_UNIXFS'));

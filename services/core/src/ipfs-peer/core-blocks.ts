@@ -1,6 +1,6 @@
 import { Slots } from '@skerry/kit';
+import { findBlockId } from '@skerry/kit/unixfs';
 import type { CID } from 'multiformats/cid';
-import { findBlockId } from '../store/ipfs/cid.ts';
 import { readUpTo } from '../store/ipfs/gateways.ts';
 import { PEER_LIMITS } from './limits.ts';
 import type { ByteRate } from './rate.ts';

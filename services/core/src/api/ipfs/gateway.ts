@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Client, type Held, Shares } from '@skerry/kit';
+import type { BlockId, ReadBlock } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CID } from 'multiformats/cid';
 import { encodeCar, encodeCarHeader } from '../../store/ipfs/car/encode.ts';
 import { blocksOfPath, selectBlocks } from '../../store/ipfs/car/select.ts';
-import type { BlockId } from '../../store/ipfs/cid.ts';
 import { streamOf } from '../../store/ipfs/idle.ts';
 import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
-import type { ReadBlock } from '../../store/ipfs/unixfs/node.ts';
 import { decideRead } from '../storage/storage-conditions.ts';
 import { closing } from '../storage/storage-read.ts';
 import type { Asked } from './asked.ts';

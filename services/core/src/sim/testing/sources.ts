@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { digestOfBlock } from '@skerry/kit/unixfs';
 import { AppError, type ItemHash, isItemHash64 } from '@skerry/protocol';
 import type { FileSource } from '../../store/files/fetcher.ts';
-import { sha256Of } from '../../store/ipfs/blocks.ts';
 import type { BlockSource } from '../../store/ipfs/gateways.ts';
 import type { SimNode } from './node.ts';
 
@@ -46,7 +46,7 @@ export function createBlockSource(
         const crossing = cross(from, id.text);
         if (crossing === 'lost' || !from.core) continue;
         const bytes = await from.core.rooms.ipfs.block(id, signal).catch(() => undefined);
-        const isWhole = crossing === 'through' && bytes !== undefined && sha256Of(bytes) === id.digest;
+        const isWhole = crossing === 'through' && bytes !== undefined && digestOfBlock(bytes) === id.digest;
         if (isWhole) return bytes;
       }
       throw new AppError('CID_NOT_FOUND', `no node has ${id.text}`);

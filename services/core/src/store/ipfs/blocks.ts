@@ -1,14 +1,11 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { type BlockId, digestOfBlock } from '@skerry/kit/unixfs';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { BlobStore } from '../files/blob-store.ts';
 import type { Claims } from '../files/claims.ts';
-import type { BlockId } from './cid.ts';
 import type { BlockSource } from './gateways.ts';
 import { IPFS_LIMITS } from './limits.ts';
-
-export const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 export interface BlocksOptions {
   readonly blobs: BlobStore;
@@ -31,7 +28,7 @@ export class Blocks {
     if (!blob || blob.sizeBytes > IPFS_LIMITS.blockBytes) return undefined;
     try {
       const bytes = await buffer(await blobs.read(digest as ItemHash));
-      return sha256Of(bytes) === digest ? bytes : undefined;
+      return digestOfBlock(bytes) === digest ? bytes : undefined;
     } catch (error) {
       if (error instanceof AppError && error.code === 'FILE_NOT_FOUND') return undefined;
       throw error;

@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
+import { type Block, type BlockId, digestOfBlock, findBlockId } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import { type ImporterOptions, importFile } from 'ipfs-unixfs-importer';
 import type { BlobStore } from '../files/blob-store.ts';
 import type { Claims } from '../files/claims.ts';
 import type { BlockIndex } from './block-index.ts';
-import { Blocks, sha256Of } from './blocks.ts';
+import { Blocks } from './blocks.ts';
 import { openCar } from './car/read.ts';
-import { type BlockId, findBlockId } from './cid.ts';
 import type { BlockSource } from './gateways.ts';
 import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { IPFS_LIMITS } from './limits.ts';
-import type { Block } from './unixfs/node.ts';
 import { createUnixfs } from './unixfs.ts';
 import { walkDag } from './walk.ts';
 
@@ -104,7 +103,7 @@ const importBlocks = (
       async put(cid: BlockId['cid'], value: unknown) {
         // The importer hands over whole blocks.
         const bytes = value as Uint8Array;
-        await keep(findBlockId(cid)?.digest ?? sha256Of(bytes), bytes);
+        await keep(findBlockId(cid)?.digest ?? digestOfBlock(bytes), bytes);
         return cid;
       },
     };

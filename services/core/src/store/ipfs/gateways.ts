@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { backoffMs, Slots } from '@skerry/kit';
+import type { BlockId } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
-import type { BlockId } from './cid.ts';
 import { watchIdle } from './idle.ts';
 import { IPFS_LIMITS } from './limits.ts';
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { type Logger, runLoop } from '@skerry/kit';
+import type { BlockId } from '@skerry/kit/unixfs';
 import { type ItemHash, LIMITS } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
@@ -8,7 +9,7 @@ import { lockEvents } from '../../notify/events/append.ts';
 import type { ByteRange } from '../files/blob-store.ts';
 import { Claims } from '../files/claims.ts';
 import type { Schema } from '../schema.ts';
-import { type BlockId, parseCid } from './cid.ts';
+import { parseCid } from './cid.ts';
 import { timedOut } from './idle.ts';
 import type { Ipfs, IpfsEntry, IpfsNode, PinOptions } from './ipfs.ts';
 import { IPFS_LIMITS } from './limits.ts';

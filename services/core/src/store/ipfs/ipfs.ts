@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
+import type { BlockId } from '@skerry/kit/unixfs';
 import type { ByteRange } from '../files/blob-store.ts';
-import type { BlockId } from './cid.ts';
 
 /** What a CID stands for. */
 export interface IpfsNode {

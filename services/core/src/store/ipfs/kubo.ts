@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { type BlockId, digestOfBlock } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
-import { sha256Of } from './blocks.ts';
 import { encodeCar } from './car/encode.ts';
 import { openCar } from './car/read.ts';
-import { type BlockId, parseCid } from './cid.ts';
+import { parseCid } from './cid.ts';
 import { readUpTo } from './gateways.ts';
 import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { type KuboCall, KuboRpc, type KuboSettings } from './kubo-rpc.ts';
@@ -72,7 +72,7 @@ async function fetchBlock(
   const bytes = await rpc.call({ command: 'block/get', query, signal }, (response, note) =>
     readUpTo(response, IPFS_LIMITS.blockBytes, note),
   );
-  if (bytes === undefined || sha256Of(bytes) !== id.digest)
+  if (bytes === undefined || digestOfBlock(bytes) !== id.digest)
     throw wrongAnswer(`something else than ${id.text}`);
   return bytes;
 }

@@ -1,10 +1,22 @@
+import {
+  type Block,
+  type BlockId,
+  type FilePart,
+  fileNodeOf,
+  isFile,
+  isShard,
+  nodeOf,
+  notUnixfs,
+  type ReadBlock,
+  walkFile,
+} from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
-import type { BlockId } from './cid.ts';
-import { FileContent } from './file-content.ts';
+import { findEntry, listEntries } from './directory.ts';
 import { streamOf } from './idle.ts';
 import type { Ipfs, IpfsNode } from './ipfs.ts';
-import { findEntry, listEntries } from './unixfs/directory.ts';
-import { type Block, isFile, isShard, nodeOf, notUnixfs, type ReadBlock } from './unixfs/node.ts';
+
+/** Blocks of a file that are read before they are taken. */
+const AHEAD = 4;
 
 /** What a block is: a file or a directory. Throws NOT_UNIXFS. */
 function describe(block: Block): IpfsNode {
@@ -50,9 +62,9 @@ export function createUnixfs(
     async read(id, range, signal) {
       const gone = new AbortController();
       const read = readerFor(AbortSignal.any([signal, gone.signal]));
-      const file = new FileContent(id, read);
-      const root = await file.open();
-      return streamOf(file.bytes(root, range), () => gone.abort());
+      const readNode = async (one: BlockId) => fileNodeOf({ id: one, bytes: await read(one) });
+      const parts = { read: (part: FilePart) => readNode(part.id), ahead: AHEAD };
+      return streamOf(walkFile(id, await readNode(id), parts, range), () => gone.abort());
     },
     async list(id, limit, signal) {
       const read = readerFor(signal);

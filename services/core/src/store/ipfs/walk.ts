@@ -1,7 +1,7 @@
+import { type BlockId, nodeOf, refuseLink } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
-import { type BlockId, digestOfPacked, packCid, unpackId } from './cid.ts';
+import { digestOfPacked, packCid, unpackId } from './cid.ts';
 import { IPFS_LIMITS } from './limits.ts';
-import { nodeOf, refuseLink } from './unixfs/node.ts';
 
 /** Blocks that are noted at once. */
 const NOTED = 5_000;

@@ -1,7 +1,7 @@
 import { encode } from '@ipld/dag-cbor';
+import type { Block } from '@skerry/kit/unixfs';
 import { varint } from 'multiformats';
 import type { CID } from 'multiformats/cid';
-import type { Block } from '../unixfs/node.ts';
 
 /** A length, and what has it (IPLD specifications, "CARv1"). */
 function sectionOf(...parts: readonly Uint8Array[]): Uint8Array {

@@ -1,10 +1,8 @@
 import { decode } from '@ipld/dag-cbor';
+import { type Block, type BlockId, digestOfBlock, findBlockId } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import { CID } from 'multiformats/cid';
-import { sha256Of } from '../blocks.ts';
-import { type BlockId, findBlockId } from '../cid.ts';
 import { IPFS_LIMITS } from '../limits.ts';
-import type { Block } from '../unixfs/node.ts';
 
 /** One root and its frame; whoever writes more roots into a header is refused anyway. */
 const HEADER_BYTES = 4_096;
@@ -108,7 +106,8 @@ function blockOf(section: Uint8Array): Block | undefined {
   if (!id) throw invalid(`the block ${cid} is not of UnixFS, with SHA-256`);
   if (bytes.length > IPFS_LIMITS.blockBytes)
     throw invalid(`the block ${id.text} has more than ${IPFS_LIMITS.blockBytes} bytes`);
-  if (sha256Of(bytes) !== id.digest) throw invalid(`the bytes of the block ${id.text} do not match its CID`);
+  if (digestOfBlock(bytes) !== id.digest)
+    throw invalid(`the bytes of the block ${id.text} do not match its CID`);
   return { id, bytes };
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
+import { type BlockId, findBlockId } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import { UnixFS } from 'ipfs-unixfs';
 import type { CID } from 'multiformats/cid';
-import { type BlockId, findBlockId } from '../cid.ts';
 import { IPFS_LIMITS } from '../limits.ts';
 import { Dag } from '../testing/dags.ts';
 import { blocksOfPath, type Selection, selectBlocks } from './select.ts';

@@ -1,19 +1,21 @@
-import type { PBLink } from '@ipld/dag-pb';
-import type { ByteRange } from '../../files/blob-store.ts';
-import { type BlockId, packCid, unpackId } from '../cid.ts';
-import { IPFS_LIMITS } from '../limits.ts';
-import { linksToShards } from '../unixfs/directory.ts';
 import {
   type Block,
+  type BlockId,
+  type DagLink,
   type DagNode,
   isFile,
   isShard,
+  isWithin,
   nodeOf,
   notUnixfs,
-  partsOfFile,
+  placeParts,
   type ReadBlock,
   refuseLink,
-} from '../unixfs/node.ts';
+} from '@skerry/kit/unixfs';
+import type { ByteRange } from '../../files/blob-store.ts';
+import { packCid, unpackId } from '../cid.ts';
+import { linksToShards } from '../directory.ts';
+import { IPFS_LIMITS } from '../limits.ts';
 import { createUnixfs } from '../unixfs.ts';
 import { type AskedBytes, rangeWithin } from './byte-range.ts';
 
@@ -56,7 +58,7 @@ interface Place {
   readonly offset: number;
 }
 
-type Followed = readonly { readonly link: PBLink; readonly offset: number }[];
+type Followed = readonly { readonly link: DagLink; readonly offset: number }[];
 
 function linksToFollow(
   node: DagNode,
@@ -69,7 +71,10 @@ function linksToFollow(
   const whole = (some: DagNode['links']) => some.map((link) => ({ link, offset: 0 }));
   if (scope === 'all') return whole(links);
   if (!unixfs) return [];
-  if (isFile(unixfs)) return partsOfFile(links, unixfs, offset, range);
+  if (isFile(unixfs))
+    return placeParts(links, unixfs)
+      .filter((part) => !range || isWithin(part, offset, range))
+      .map((part) => ({ link: part.link, offset: offset + part.offset }));
   return isShard(unixfs) ? whole(linksToShards(node)) : [];
 }
 

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { encode, prepare } from '@ipld/dag-pb';
+import { digestOfBlock, findBlockId } from '@skerry/kit/unixfs';
 import { UnixFS } from 'ipfs-unixfs';
 import { importer } from 'ipfs-unixfs-importer';
 import { CID } from 'multiformats/cid';
 import { create } from 'multiformats/hashes/digest';
-import { sha256Of } from '../blocks.ts';
 import { encodeCar } from '../car/encode.ts';
-import { findBlockId } from '../cid.ts';
 
 /** Blocks of things that others made, for daemons and gateways of the tests to have. */
 export class Dag {
@@ -17,7 +16,10 @@ export class Dag {
 
   /** @returns the CID of the block */
   put(bytes: Uint8Array, codec = 0x70, version: 0 | 1 = codec === 0x70 ? 0 : 1): CID {
-    return this.#note(CID.create(version, codec, create(0x12, Buffer.from(sha256Of(bytes), 'hex'))), bytes);
+    return this.#note(
+      CID.create(version, codec, create(0x12, Buffer.from(digestOfBlock(bytes), 'hex'))),
+      bytes,
+    );
   }
 
   #note(cid: CID, bytes: Uint8Array): CID {

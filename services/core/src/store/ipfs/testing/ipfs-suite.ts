@@ -3,8 +3,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
+import { type BlockId, findBlockId } from '@skerry/kit/unixfs';
 import { UnixFS } from 'ipfs-unixfs';
-import { type BlockId, findBlockId, parseCid } from '../cid.ts';
+import { parseCid } from '../cid.ts';
 import type { Ipfs } from '../ipfs.ts';
 import { Dag } from './dags.ts';
 

@@ -1,8 +1,16 @@
 import { murmur364 } from '@multiformats/murmur3';
-import { findBlockId } from '../cid.ts';
-import type { IpfsEntry } from '../ipfs.ts';
-import { IPFS_LIMITS } from '../limits.ts';
-import { type Block, type DagNode, isShard, nodeOf, notUnixfs, type ReadBlock, refuseLink } from './node.ts';
+import {
+  type Block,
+  type DagNode,
+  findBlockId,
+  isShard,
+  nodeOf,
+  notUnixfs,
+  type ReadBlock,
+  refuseLink,
+} from '@skerry/kit/unixfs';
+import type { IpfsEntry } from './ipfs.ts';
+import { IPFS_LIMITS } from './limits.ts';
 
 /** Of a name, by which shards are told apart. */
 const HASH_BITS = 64;
