@@ -1,4 +1,3 @@
-export { type AnnouncedNode, readAnnouncedNodes } from './announced-nodes.ts';
 export {
   type CallInput,
   type CallOptions,
@@ -9,16 +8,10 @@ export {
   type UnreadableRow,
   urlOfCall,
 } from './call.ts';
-export {
-  type ComputeNode,
-  findNode,
-  findNodeUrl,
-  MachineClient,
-  nodeOfRunner,
-  type ProgramLog,
-  readLogFrame,
-  readProgramLogs,
-} from './compute-client.ts';
+export { type AnnouncedNode, readAnnouncedNodes } from './compute/announced-nodes.ts';
+export { type ComputeNode, findNode, findNodeUrl, nodeOfRunner } from './compute/compute-node.ts';
+export { MachineClient, readLogFrame } from './compute/machine-client.ts';
+export { type ProgramLog, readProgramLogs } from './compute/program-logs.ts';
 export {
   CoreClient,
   type CoreClientOptions,

@@ -1,8 +1,8 @@
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { fieldsOf, NETWORK_POST, nodeIdOf, parseEvmAddress } from '@skerry/protocol/forms';
-import { callRows } from './call.ts';
-import type { CoreClient } from './core-client.ts';
-import { readPages } from './pages.ts';
+import { callRows } from '../call.ts';
+import type { CoreClient } from '../core-client.ts';
+import { readPages } from '../pages.ts';
 
 /** A compute node as its own newest announcement says. The url is a stranger's word. */
 export interface AnnouncedNode {

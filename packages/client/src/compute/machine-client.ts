@@ -6,76 +6,16 @@ import {
   type SnapshotView,
 } from '@skerry/protocol/api/compute/machines';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
-import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import type { ProgramRunner } from '@skerry/protocol/api/core/programs';
 import type { AnswerOf, Operation } from '@skerry/protocol/api/operation';
-import {
-  AppError,
-  NETWORK_CHANNEL,
-  NETWORK_POST,
-  type NodeContent,
-  nodeIdOf,
-  parseNodeContent,
-  sha256Hex,
-  sha256HexOf,
-} from '@skerry/protocol/forms';
-import {
-  type CallInput,
-  type CallOptions,
-  call,
-  callRows,
-  createAnswerParser,
-  parseJson,
-  urlOfCall,
-} from './call.ts';
-import type { CoreClient } from './core-client.ts';
-import { OwnerPass } from './owner-pass.ts';
-import { request } from './request.ts';
-import type { AskedSigner } from './signer.ts';
+import { AppError, sha256Hex, sha256HexOf } from '@skerry/protocol/forms';
+import { type CallInput, type CallOptions, call, createAnswerParser, parseJson, urlOfCall } from '../call.ts';
+import { OwnerPass } from '../owner-pass.ts';
+import { request } from '../request.ts';
+import type { AskedSigner } from '../signer.ts';
+import type { ComputeNode } from './compute-node.ts';
 
 const LONG_TIMEOUT_MS = 3_600_000;
-const PAGE_SIZE = 100;
 const OCTETS = 'application/octet-stream';
-
-/** What a post announces; nothing where it is no announcement. */
-function announcedIn(content: unknown): NodeContent[] {
-  try {
-    return [parseNodeContent(content)];
-  } catch {
-    return [];
-  }
-}
-
-/** A compute node as the network knows it. */
-export interface ComputeNode {
-  /** Where it says that it is. */
-  readonly url: string;
-  readonly nodeId: string;
-}
-
-/** Throws NODE_NOT_FOUND. */
-export const findNode = async (core: Pick<CoreClient, 'url'>, nodeAddress: string): Promise<ComputeNode> => ({
-  url: await findNodeUrl(core, nodeAddress),
-  nodeId: nodeIdOf(nodeAddress),
-});
-
-/** Where a compute node is, by its own newest announcement. Throws NODE_NOT_FOUND. */
-export async function findNodeUrl(core: Pick<CoreClient, 'url'>, nodeAddress: string): Promise<string> {
-  const query = {
-    channels: NETWORK_CHANNEL.compute,
-    types: NETWORK_POST.node,
-    addresses: nodeAddress,
-    pagination: PAGE_SIZE,
-  };
-  const { posts } = await callRows(core.url, NETWORK_LISTS_API.listNetworkPosts, 'posts', { query });
-  const announced = posts
-    .flatMap(({ content }) => announcedIn(content))
-    .sort((one, other) => other.announced_at_ms - one.announced_at_ms);
-  const url = announced[0]?.url;
-  if (url === undefined)
-    throw new AppError('NODE_NOT_FOUND', `the compute node ${nodeAddress} has not announced its URL`);
-  return url.replace(/\/+$/, '');
-}
 
 const parseLogFrame = createAnswerParser(LogFrame, 'a frame of the log stream');
 
@@ -207,54 +147,4 @@ export class MachineClient {
     const input = { params: this.#params, body };
     return this.#ask(MACHINES_API.restoreMachine, input, { timeoutMs: LONG_TIMEOUT_MS });
   }
-}
-
-/** What one compute node said when it was asked for the log of a program. */
-export interface ProgramLog {
-  readonly runner: ProgramRunner;
-  /** Undefined where the node failed. */
-  readonly lines: readonly LogLineView[] | undefined;
-  readonly failure: AppError | undefined;
-}
-
-/** Nodes that are asked: those that calls go to first. */
-const NODES_ASKED_MAX = 16;
-/** By which a node says that it has not run the program since it started. */
-const NOT_RUN = 'INSTANCE_NOT_FOUND';
-
-export const nodeOfRunner = ({ url, node_id: nodeId }: ProgramRunner): ComputeNode => ({
-  url: url.replace(/\/+$/, ''),
-  nodeId,
-});
-
-async function askRunner(
-  runner: ProgramRunner,
-  hash: string,
-  signer: AskedSigner,
-  limit: number,
-): Promise<ProgramLog[]> {
-  try {
-    const node = await MachineClient.open(nodeOfRunner(runner), hash, signer);
-    return [{ runner, lines: await node.readLogs(limit), failure: undefined }];
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return error.code === NOT_RUN ? [] : [{ runner, lines: undefined, failure: error }];
-  }
-}
-
-/**
- * What a program wrote, by each node that ran it: a compute node keeps it for itself, until it starts anew. The first 16
- * nodes that calls are sent to are asked; the signer signs a pass for each. Nodes that have not run it are left out.
- *
- * @param limit lines of each node, at most
- * @throws AppError PROGRAM_NOT_FOUND, and what a core node may not be asked for
- */
-export async function readProgramLogs(
-  core: Pick<CoreClient, 'listProgramRunners'>,
-  hash: string,
-  signer: AskedSigner,
-  limit: number,
-): Promise<ProgramLog[]> {
-  const runners = (await core.listProgramRunners(hash)).slice(0, NODES_ASKED_MAX);
-  return (await Promise.all(runners.map((runner) => askRunner(runner, hash, signer, limit)))).flat();
 }
