@@ -1,4 +1,5 @@
 import {
+  ANY_TIME,
   AppError,
   DERIVED_KINDS,
   type DerivedDigests,
@@ -16,7 +17,7 @@ import { call } from './call.ts';
 import { readPages } from './pages.ts';
 import { type RecomputedDigest, type RecomputeOptions, readLater, TRIES } from './recompute-digest.ts';
 import type { RefusedMessage } from './scoring/published.ts';
-import { ANY_TIME, type ListedMessage, type SignedMessageSource, verifyListed } from './signed-message.ts';
+import { type ListedMessage, type SignedMessageSource, verifyListed } from './signed-message.ts';
 
 /** Digests of derived state, computed anew out of signed messages. */
 export interface RecomputedDerived {

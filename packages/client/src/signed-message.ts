@@ -1,4 +1,5 @@
 import {
+  ANY_TIME,
   AppError,
   LIMITS,
   parseContentFile,
@@ -29,9 +30,6 @@ export interface SignedMessageSource {
   readonly coreUrl: string;
   readonly signal?: AbortSignal | undefined;
 }
-
-/** A message's time was judged when it came; here only what was signed is asked. */
-export const ANY_TIME = Number.MAX_SAFE_INTEGER;
 
 /** The whole of a content that is a file: as it is listed, where that makes the same bytes, or as it is stored. */
 async function readContentOf(

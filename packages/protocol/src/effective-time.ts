@@ -8,6 +8,9 @@ export interface Dated {
   readonly notedMs?: number | null | undefined;
 }
 
+/** A clock, in Unix seconds, for messages whose time was judged when they came: only what was signed is asked. */
+export const ANY_TIME = Number.MAX_SAFE_INTEGER;
+
 /** Whether a message is known to be there only so much after its own date that the date may have been chosen. */
 export const isLate = ({ time, notedMs }: Dated): boolean =>
   notedMs != null && notedMs > (time + LIMITS.lateSeconds) * 1000;

@@ -18,7 +18,7 @@ export {
 export * from './credit/estimate.ts';
 export * from './credit/ledger.ts';
 export { DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programAddress } from './diagnostic.ts';
-export { type Dated, effectiveTime, isLate } from './effective-time.ts';
+export { ANY_TIME, type Dated, effectiveTime, isLate } from './effective-time.ts';
 export { type MessageForm, type VerifiedMessage, verifyEnvelope } from './envelope.ts';
 export { evmAddressOf } from './evm/address.ts';
 export {

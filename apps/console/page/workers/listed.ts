@@ -1,4 +1,11 @@
-import { AppError, fieldsOf, proveInstance, type VerifiedMessage, verifyShared } from '@skerry/protocol';
+import {
+  ANY_TIME,
+  AppError,
+  fieldsOf,
+  proveInstance,
+  type VerifiedMessage,
+  verifyShared,
+} from '@skerry/protocol';
 import type { JudgedFact } from './facts.ts';
 import type { Judged } from './messages.ts';
 
@@ -15,8 +22,6 @@ export interface ToldMessage {
   /** The message as nodes pass it on. */
   readonly shared: string;
 }
-
-const ANY_TIME = Number.MAX_SAFE_INTEGER;
 
 function differenceOf(told: ToldMessage, signed: VerifiedMessage): string | undefined {
   const { form, itemHash, sender, signedSender = sender, type, time, sentTime = time, channel } = signed;

@@ -1,3 +1,4 @@
+import { ANY_TIME } from '../effective-time.ts';
 import { AppError } from '../errors.ts';
 import { canonicalJson } from '../json/canonical.ts';
 import { verifyShared } from '../sync/shared.ts';
@@ -28,8 +29,6 @@ export interface InstanceVerdict {
   /** Who spoke for the owner without being the owner. Whether they may, these messages do not tell. */
   readonly onBehalf: readonly string[];
 }
-
-const ANY_TIME = Number.MAX_SAFE_INTEGER;
 
 /**
  * Folds an instance out of its signed messages and compares it with what a node tells. It does not show that there are no newer

@@ -1,4 +1,5 @@
 import {
+  ANY_TIME,
   AppError,
   canonicalJson,
   type Fields,
@@ -123,7 +124,7 @@ function judgeContent(message: VerifiedMessage, fold: InstanceFold, asked: ToldC
 }
 
 function judge(asked: ToldChange, cause: string, shared: string): JudgedChange {
-  const message = verifyShared(shared, Number.MAX_SAFE_INTEGER);
+  const message = verifyShared(shared, ANY_TIME);
   const { itemHash: item_hash, sender, type, time, content } = message;
   const read = readInstanceMessage(message);
   if (item_hash !== cause || read?.instanceId !== asked.id)
