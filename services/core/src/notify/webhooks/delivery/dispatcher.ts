@@ -1,8 +1,8 @@
-import { Failures, type Logger, VERSION, within } from '@skerry/kit';
+import { Failures, type Logger, within } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../../../store/schema.ts';
 import type { Endpoint, EndpointBook } from '../endpoints.ts';
-import { eventIdOf } from '../event-id.ts';
+import { attemptDelivery } from './attempt.ts';
 import { Bodies } from './bodies.ts';
 import { type Claimed, claimDeliveries, findDueWebhooks } from './deliveries.ts';
 import {
@@ -22,7 +22,6 @@ import type { DeliveryCapacity } from './planner.ts';
 import { type Attempted, cooldownMs, decideNext } from './schedule.ts';
 import type { Sender } from './send.ts';
 import type { Settler } from './settler.ts';
-import { signDelivery } from './sign.ts';
 
 /** How often holds, retries and slow attempts are looked at. */
 const TICK_MS = 100;
@@ -37,8 +36,6 @@ const CLOSE_GRACE_MS = 2_000;
 
 const FAILED_REST_MAX_MS = 10_000;
 const DATABASE_FAILED = 'due deliveries could not be read or claimed; retrying';
-
-const USER_AGENT = `Skerry-Webhooks/${VERSION}`;
 
 export interface DispatchObserver {
   attempted(outcome: string, seconds: number): void;
@@ -342,29 +339,11 @@ export class Dispatcher implements DeliveryCapacity {
     }
   }
 
-  async #attempt(endpoint: Endpoint, claimed: Claimed): Promise<Attempted> {
+  #attempt(endpoint: Endpoint, claimed: Claimed): Promise<Attempted> {
     const { sender, now, observer } = this.#options;
-    const { body } = claimed;
-    if (!body) {
-      const failure = {
-        code: 'DELIVERY_NOT_FOUND',
-        message: 'the event is no longer in the log',
-      } as const;
-      return { ok: false, failure: { ...failure, status: null, retryAfterMs: null }, durationMs: 0 };
-    }
     const nowMs = now();
-    if (claimed.attempts === 0) observer?.begun((nowMs - body.timeMs) / 1000);
-    const id = eventIdOf(endpoint.webhookId, claimed.seq, body.timeMs);
-    const timestamp = Math.floor(nowMs / 1000);
-    const headers = {
-      'content-type': 'application/json',
-      'content-length': String(Buffer.byteLength(body.text)),
-      'user-agent': USER_AGENT,
-      'webhook-id': id,
-      'webhook-timestamp': String(timestamp),
-      'webhook-signature': signDelivery(endpoint.secrets(nowMs), id, timestamp, body.text),
-    };
-    return sender.send(endpoint.url, headers, body.text);
+    if (claimed.body && claimed.attempts === 0) observer?.begun((nowMs - claimed.body.timeMs) / 1000);
+    return attemptDelivery(sender, endpoint, claimed, nowMs);
   }
 
   #ended(lane: Lane, endpoint: Endpoint, claimed: Claimed, attempted: Attempted): void {
