@@ -258,3 +258,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
 });
 
 export type CoreConfig = ConfigOf<typeof coreConfig>;
+
+/** API roots of peers. Those that are named by a multiaddr are gossiped with alone. */
+export const peerUrlsOf = ({ peers }: Pick<CoreConfig, 'peers'>) =>
+  peers.filter((peer) => !peer.startsWith('/'));

@@ -15,7 +15,7 @@ import {
 import { createApi } from './api/api.ts';
 import { type AnchorSettings, loadAnchorSettings } from './chains/anchoring/settings.ts';
 import { followIndexPosts } from './chains/index-posts.ts';
-import type { CoreConfig } from './config.ts';
+import { type CoreConfig, peerUrlsOf } from './config.ts';
 import { buildBatchAddon } from './intake/verify/batch/build-addon.ts';
 import { verifyNear } from './intake/verify/near.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
@@ -30,7 +30,7 @@ import { type GossipDoor, NO_GOSSIP, startGossip } from './peers/p2p/start.ts';
 import { createHttpLink } from './peers/sync/link.ts';
 import { LOOK_MS as SET_LOOK_MS } from './peers/sync/set-follower.ts';
 import type { Sync } from './peers/sync/sync.ts';
-import { type CoreRooms, type Ground, identityOf, openRooms, routeRoomsOf, urlsOf } from './rooms.ts';
+import { type CoreRooms, type Ground, identityOf, openRooms, routeRoomsOf } from './rooms.ts';
 import { openBlobStore } from './store/files/choose-store.ts';
 import type { Schema } from './store/schema.ts';
 
@@ -116,7 +116,7 @@ async function openGround(
   return {
     ...{ database, ...store, storeId, verifier, reserve, anchors, log },
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
-    links: urlsOf(config).map(createHttpLink),
+    links: peerUrlsOf(config).map(createHttpLink),
     now: Date.now,
     notWellSince,
     signal: stopping,

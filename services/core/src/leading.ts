@@ -5,11 +5,11 @@ import type { Pool } from 'pg';
 import { type Anchoring, startAnchoring } from './chains/anchoring/anchoring.ts';
 import { watchAnchoring } from './chains/anchoring/metrics.ts';
 import type { AnchorSettings } from './chains/anchoring/settings.ts';
-import type { CoreConfig } from './config.ts';
+import { type CoreConfig, peerUrlsOf } from './config.ts';
 import { eraseForgotten } from './intake/erase.ts';
 import { watchFetcher, watchFileFetcher } from './node/metrics/metrics.ts';
 import { createPeerFileSource } from './peers/sync/file-source.ts';
-import { type CoreRooms, graceMsOf, urlsOf } from './rooms.ts';
+import { type CoreRooms, graceMsOf } from './rooms.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import { FileFetcher } from './store/files/fetcher.ts';
 import { LostFiles } from './store/files/lost.ts';
@@ -172,7 +172,7 @@ export class Leading {
     const { config, rooms, log } = this.#options;
     const { db, files, sync, reserve, now } = rooms;
     const { reputation } = sync.syncer;
-    const sources = urlsOf(config).map((url) =>
+    const sources = peerUrlsOf(config).map((url) =>
       createPeerFileSource(url, () => reputation.noteMisbehaved(url)),
     );
     const fetcher = new FileFetcher({ db, files, sources, now, reserve, lost, log });

@@ -13,17 +13,11 @@ import {
   rateLimitsOf,
   Since,
 } from '@skerry/kit';
-import {
-  bytesToHex,
-  createNodeProof,
-  type NodeProofClaim,
-  nodeIdOf,
-  parseEvmAddress,
-} from '@skerry/protocol';
+import { bytesToHex, createNodeProof, type NodeProofClaim, nodeIdOf } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import { Answers } from './api/answers.ts';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
-import type { CoreConfig } from './config.ts';
+import { type CoreConfig, peerUrlsOf } from './config.ts';
 import { createImageCheck } from './intake/image-check.ts';
 import { createIntake, type Intake } from './intake/intake.ts';
 import { Pipeline, type PipelineOptions } from './intake/pipeline/pipeline.ts';
@@ -41,14 +35,13 @@ import { createEventLog, type EventLog } from './notify/events/log.ts';
 import { createSender, type Sender } from './notify/webhooks/delivery/send.ts';
 import { registerWebhook } from './notify/webhooks/register.ts';
 import { createSealedBox, KEY_BYTES, type SealedBox } from './notify/webhooks/sealed-box.ts';
+import { createLearning, openTrust, type TrustConfig } from './open-trust.ts';
 import { NetworkClock } from './peers/sync/clock.ts';
 import type { PeerLink } from './peers/sync/link.ts';
 import { NodeSet } from './peers/sync/node-set.ts';
 import { SetFollower } from './peers/sync/set-follower.ts';
 import { createSync, type Sync } from './peers/sync/sync.ts';
-import { askTrust } from './peers/trust/ask.ts';
-import { enforcementOf, orderedAddresses } from './peers/trust/decide.ts';
-import { type GivenTrust, Trust } from './peers/trust/trust.ts';
+import type { Trust } from './peers/trust/trust.ts';
 import { deriveCredits } from './state/credits/derive.ts';
 import { openRunners } from './state/programs/runners.ts';
 import { createContentReader } from './store/content-reader.ts';
@@ -107,48 +100,9 @@ const SEALING_KEY_FILE = 'sealing.key';
 const SEALING_PURPOSE = 'skerry webhook secrets';
 const FINGERPRINT_BYTES = 16;
 
-/** API roots of peers. Those that are named by a multiaddr are gossiped with alone. */
-export const urlsOf = ({ peers }: Pick<CoreConfig, 'peers'>) => peers.filter((peer) => !peer.startsWith('/'));
-
 /** How long files that nothing keeps stay. */
 export const graceMsOf = ({ fileGraceMinutes }: Pick<CoreConfig, 'fileGraceMinutes'>) =>
   fileGraceMinutes * 60_000;
-
-export type TrustConfig = Pick<
-  CoreConfig,
-  'schedulers' | 'scoringPublishers' | 'creditPublishers' | 'knownCoreNodes' | 'creditEnforcement'
->;
-
-/** What the settings say of whom the node trusts; what they leave out is not in it. */
-function givenTrust(config: TrustConfig): GivenTrust {
-  const { schedulers, scoringPublishers, creditPublishers, knownCoreNodes, creditEnforcement } = config;
-  const parse = (texts: readonly string[]) => orderedAddresses(new Set(texts.map(parseEvmAddress)));
-  return {
-    ...(schedulers && { schedulers: parse(schedulers) }),
-    ...(scoringPublishers && { scoring_publishers: parse(scoringPublishers) }),
-    ...(creditPublishers && { credit_publishers: parse(creditPublishers) }),
-    ...(knownCoreNodes && { known_core_nodes: parse(knownCoreNodes) }),
-    ...(creditEnforcement !== undefined && { credit_enforcement: enforcementOf(creditEnforcement) }),
-  };
-}
-
-const openTrust = (
-  config: TrustConfig & Pick<CoreConfig, 'peers'>,
-  parts: { readonly db: Kysely<Schema>; readonly leads: boolean; readonly log: Logger },
-) => Trust.open({ ...parts, given: givenTrust(config), peers: urlsOf(config).length });
-
-/** Asks the peers whom they trust, where the settings leave it open. */
-function createLearning(
-  config: Pick<CoreConfig, 'peers'>,
-  { trust, nodeAddress, signal }: { trust: Trust; nodeAddress: string; signal: AbortSignal },
-): () => Promise<void> {
-  const urls = urlsOf(config);
-  return async () => {
-    if (urls.length === 0 || !trust.isAsking) return;
-    const told = await Promise.all(urls.map((url) => askTrust(url, nodeAddress, signal)));
-    if (!signal.aborted) await trust.hear(told.filter((one) => one !== undefined));
-  };
-}
 
 /** What writes messages, the set of those that are durable, and who else is told of them. */
 function openPipeline(
@@ -241,7 +195,7 @@ function openIpfs(
   const { db, blobs, claims, pipeline, source, now } = parts;
   const timeoutMs = config.ipfsTimeoutMs;
   // Peers may have blocks, too.
-  const peers = urlsOf(config).map((url) => `${url}/api/v0`);
+  const peers = peerUrlsOf(config).map((url) => `${url}/api/v0`);
   const ipfs = chooseIpfs(config, { db, blobs, claims, now, peers, source });
   return new IpfsFiles({ db, ipfs, pipeline, now, graceMs: graceMsOf(config), timeoutMs });
 }
