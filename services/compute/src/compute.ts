@@ -84,8 +84,8 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
   const programs = await openPrograms({ config, core, nodeId, log, signal });
   const fileLimitBytes = config.imageLimitGib * GIB;
   const images = new ImageStore({
-    ...{ cacheDir: config.cacheDir, mirrors: config, table: config.images, files: core, log, signal },
-    fileLimitBytes,
+    ...{ cacheDir: config.cacheDir, mirrors: config, table: config.images, log, signal },
+    files: { source: core, limitBytes: fileLimitBytes },
   });
   const publisher = new Publisher({ core, log, signal });
   const capacity = await readNodeCapacity(config, programs.memoryMib, log);

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '@skerry/protocol';
+import { limited } from '../files/limited.ts';
 import { asStorageFull } from '../host/disk-full.ts';
 import { withinRoom } from '../host/room.ts';
 
@@ -14,14 +15,11 @@ export async function receiveFile(body: Readable, path: string, limitBytes: numb
   const file = await open(path, 'wx', 0o600);
   const late = () => body.destroy(new AppError('REQUEST_TIMEOUT', 'the file upload stalled'));
   let timer = setTimeout(late, IDLE_LIMIT_MS);
-  let bytes = 0;
   const digest = createHash('sha256');
   try {
-    for await (const chunk of withinRoom(body as AsyncIterable<Uint8Array>, dirname(path))) {
+    const taken = limited(body as AsyncIterable<Uint8Array>, limitBytes, 'a file for this instance');
+    for await (const chunk of withinRoom(taken, dirname(path))) {
       clearTimeout(timer);
-      bytes += chunk.length;
-      if (bytes > limitBytes)
-        throw new AppError('FILE_TOO_LARGE', `a file for this instance is limited to ${limitBytes} bytes`);
       digest.update(chunk);
       await file.writeFile(chunk);
       timer = setTimeout(late, IDLE_LIMIT_MS);

@@ -21,8 +21,7 @@ test('an image by hash is fetched, verified and converted once; what is no image
     mirrors: readConfig(computeConfig, { SKERRY_HOME: directory }),
     log: createLogger('test', 'silent'),
     signal: new AbortController().signal,
-    files: core.client,
-    fileLimitBytes: 4 * 1024 * 1024,
+    files: { source: core.client, limitBytes: 4 * 1024 * 1024 },
   });
   const put = async (bytes: Uint8Array) => {
     const file = createHash('sha256').update(bytes).digest('hex');

@@ -24,12 +24,10 @@ export interface ImageStoreOptions {
   readonly mirrors: Mirrors;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Where images come from that are named by a hash; without it there are none. */
-  readonly files?: FileSource | undefined;
+  /** Where images come from that are named by a hash, and the largest that is fetched; without it there are none. */
+  readonly files?: { readonly source: FileSource; readonly limitBytes: number } | undefined;
   /** Names that stand for others. */
   readonly table?: Readonly<Record<string, string>> | undefined;
-  /** The largest file that is fetched for an image. */
-  readonly fileLimitBytes?: number | undefined;
 }
 
 /** How an image is made, whatever its kind. */
@@ -47,8 +45,6 @@ interface Build {
   readonly watchers: Set<Report>;
   last: Progress;
 }
-
-const FILE_LIMIT_BYTES = 16 * 1024 ** 3;
 
 /** Named images and images that are files of the network, made on first use and kept in a cache that several processes may share. */
 export class ImageStore {
@@ -92,14 +88,15 @@ export class ImageStore {
   }
 
   #originOf(asked: string): Origin {
-    const { table = {}, files, fileLimitBytes = FILE_LIMIT_BYTES, mirrors, signal } = this.#options;
+    const { table = {}, files, mirrors, signal } = this.#options;
     const name = Object.hasOwn(table, asked) ? table[asked]! : asked;
     if (isFileImage(name) && files) {
       return {
         name,
         directoryName: `file-${name}`,
         summary: `creating an image from the file ${name}`,
-        make: (directory, report) => makeFileImage(files, name, directory, fileLimitBytes, report, signal),
+        make: (directory, report) =>
+          makeFileImage(files.source, name, directory, files.limitBytes, report, signal),
       };
     }
     const recipe = findRecipe(name, mirrors);
@@ -128,9 +125,7 @@ export class ImageStore {
       );
       for (const watcher of watchers) watcher(last);
     };
-    const done = this.#build(origin, (last) => progress(last)).finally(() =>
-      this.#builds.delete(origin.name),
-    );
+    const done = this.#build(origin, progress).finally(() => this.#builds.delete(origin.name));
     const build: Build = { done, watchers, last: { percent: 0, message: 'preparing' } };
     this.#builds.set(origin.name, build);
     return build;

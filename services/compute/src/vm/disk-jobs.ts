@@ -11,8 +11,6 @@ type Running = Pick<QmpClient, 'command'>;
 interface ShownJob {
   readonly id: string;
   readonly status: string;
-  readonly 'current-progress'?: number;
-  readonly 'total-progress'?: number;
   readonly error?: string;
 }
 
@@ -35,7 +33,6 @@ export async function copyDiskLive(
   target: string,
   id: string,
   signal: AbortSignal,
-  onProgress: (part: number) => void,
 ): Promise<void> {
   const node = targetOf(id);
   const file = { driver: 'file', filename: target };
@@ -43,7 +40,7 @@ export async function copyDiskLive(
   try {
     const job = { 'job-id': id, device: DISK_DEVICE, target: node, sync: 'full', 'auto-dismiss': false };
     await vm.command('blockdev-backup', job);
-    await waitForJob(vm, id, signal, onProgress);
+    await waitForJob(vm, id, signal);
   } finally {
     await vm.command('blockdev-del', { 'node-name': node }).catch(() => {});
   }
@@ -58,17 +55,12 @@ const targetOf = (id: string) => `to-${id}`;
  */
 export async function endLeftCopies(vm: Running): Promise<void> {
   for (const { id } of (await vm.command('query-jobs')) as ShownJob[]) {
-    await waitForJob(vm, id, AbortSignal.abort(), () => {}).catch(() => {});
+    await waitForJob(vm, id, AbortSignal.abort()).catch(() => {});
     await vm.command('blockdev-del', { 'node-name': targetOf(id) }).catch(() => {});
   }
 }
 
-async function waitForJob(
-  vm: Running,
-  id: string,
-  signal: AbortSignal,
-  onProgress: (part: number) => void,
-): Promise<void> {
+async function waitForJob(vm: Running, id: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     const jobs = (await vm.command('query-jobs')) as ShownJob[];
     const job = jobs.find((one) => one.id === id);
@@ -79,7 +71,6 @@ async function waitForJob(
       return;
     }
     if (signal.aborted) await vm.command('job-cancel', { id }).catch(() => {});
-    onProgress((job['current-progress'] ?? 0) / Math.max(1, job['total-progress'] ?? 1));
     await pause(POLL_MS, NEVER);
   }
 }

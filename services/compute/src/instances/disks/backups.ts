@@ -171,7 +171,7 @@ export class Backups {
     try {
       const create = ['qemu-img', 'create', '-q', '-f', 'qcow2', copied, `${virtualBytes}`];
       await runImageTool(create, { uid, writes: [copied] });
-      await copyDiskLive(instance.vm, name, `backup-${id}`, this.#options.signal, () => {});
+      await copyDiskLive(instance.vm, name, `backup-${id}`, this.#options.signal);
       await renameDurably(copied, target);
     } finally {
       await rm(copied, { force: true });

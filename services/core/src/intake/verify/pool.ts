@@ -126,7 +126,8 @@ export class VerifierPool implements Verifier {
         },
         count: task.lengths.length,
         fromOf: () => from,
-        ...{ settle, fail },
+        settle,
+        fail,
       });
       parts.push(promise);
     }
