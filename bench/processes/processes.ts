@@ -6,8 +6,9 @@ import { createLogger } from '@skerry/kit';
 import { createBodies } from '../data-set/signed-bodies.ts';
 import { DURABLE, startDurableServer } from '../measure/durable-server.ts';
 import { type Figures, quantile, tell } from '../measure/figures.ts';
+import { readBeside } from '../measure/read-beside.ts';
 import { benchCommits } from './commits.ts';
-import { postAll, readWhile, spend } from './load.ts';
+import { post, postAll, readMessage, spend } from './load.ts';
 import { Processes, startBare } from './nodes.ts';
 
 const log = createLogger('bench', 'error');
@@ -62,13 +63,21 @@ async function inTurns<S extends Subject, T>(
 
 async function benchReads(figures: Figures, subjects: readonly Readable[]): Promise<void> {
   const found = await inTurns(subjects, async ({ urls, hashes }, tag, isFirst) => {
-    const reading = { hashes, readers: READERS, everyMs: READ_EVERY_MS };
+    const urlOf = (index: number) => urls[index % urls.length]!;
+    const run = (bodies: readonly Buffer[]) =>
+      readBeside(
+        { bodies, rate: RATE, write: (body, index) => post(urlOf(index), body) },
+        {
+          readers: READERS,
+          everyMs: READ_EVERY_MS,
+          read: (index) => readMessage(urlOf(index), hashes[index % hashes.length]!),
+        },
+      );
     const bodies = createBodies(RATE * SECONDS, `reads-${tag}`);
-    const warming = RATE * (isFirst ? FIRST_WARM_SECONDS : WARM_SECONDS);
-    await readWhile(urls, reading, { bodies: createBodies(warming, `warm-${tag}`), rate: RATE });
+    await run(createBodies(RATE * (isFirst ? FIRST_WARM_SECONDS : WARM_SECONDS), `warm-${tag}`));
     let timesMs: number[] = [];
     const spent = await spend(async () => {
-      timesMs = await readWhile(urls, reading, { bodies, rate: RATE });
+      ({ timesMs } = await run(bodies));
     });
     return { ...spent, timesMs, count: bodies.length };
   });

@@ -5,49 +5,33 @@ import { startNode } from '../../services/core/src/testing/node.ts';
 import { addressOf, type DataSet, hashOf } from '../data-set/data-set.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
 import type { Figures } from '../measure/figures.ts';
-import { collectGarbage } from '../measure/garbage.ts';
 import { HttpClient } from '../measure/http-client.ts';
-import { Times, timeOf, timeReaders } from '../measure/queries.ts';
+import { Times, timeOf } from '../measure/queries.ts';
+import { readBeside } from '../measure/read-beside.ts';
 
 const ROUNDS = 30;
 const READERS = 50;
-const REQUESTS = 40;
 const PER_SECOND = 5;
+const SECONDS = 8;
 /** Messages taken in meanwhile. */
 const WRITES_PER_SECOND = 200;
-const WRITERS = 20;
 /** For a single message or aggregate. */
 const GOAL_MS = 5;
 /** Before times are taken: a node that is new compiles what it runs often. */
-const WARM_REQUESTS = 60;
+const WARM_SECONDS = 12;
 const COUNTED_POLL_MS = 100;
 
 /** Asks the node, at a path below /api/v0. */
 type Ask = (path: string, body?: Buffer) => Promise<Buffer>;
 
-/** Readers, each asking so often in a second, while messages come in by POST; how many of those were answered. */
-async function timeWhileIngesting(ask: Ask, read: (index: number) => Promise<unknown>, requests: number) {
-  const seconds = requests / PER_SECOND;
-  const bodies = createBodies(Math.ceil(seconds * WRITES_PER_SECOND), `reading-${Date.now()}`);
-  collectGarbage();
-  let written = 0;
-  let isReading = true;
-  const startMs = performance.now();
-  const write = async (writer: number) => {
-    for (let index = writer; index < bodies.length; index += WRITERS) {
-      const dueMs = startMs + (index * 1000) / WRITES_PER_SECOND - performance.now();
-      if (dueMs > 0) await delay(dueMs);
-      if (!isReading) return;
-      await ask('/messages', bodies[index]!);
-      written++;
-    }
-  };
-  const writing = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
-  const times = await timeReaders(READERS, requests, read, PER_SECOND);
-  const tookMs = performance.now() - startMs;
-  isReading = false;
-  await writing;
-  return { times, writesPerSecond: (written / tookMs) * 1000 };
+/** Readers, each asking so often in a second, while messages come in by POST. */
+function readWhileIngesting(ask: Ask, read: (index: number) => Promise<unknown>, seconds: number) {
+  const bodies = createBodies(seconds * WRITES_PER_SECOND, `reading-${Date.now()}`);
+  const write = (body: Buffer) => ask('/messages', body);
+  return readBeside(
+    { bodies, rate: WRITES_PER_SECOND, write },
+    { readers: READERS, everyMs: 1_000 / PER_SECOND, read },
+  );
 }
 
 async function timePaths(figures: Figures, ask: Ask, set: DataSet): Promise<void> {
@@ -92,10 +76,10 @@ async function timeLookUps(
     `over HTTP, ${READERS} readers, ${PER_SECOND} requests a second each, while messages come in`,
   );
   for (const [name, read] of Object.entries(reads)) {
-    await timeWhileIngesting(ask, read, WARM_REQUESTS);
-    const { times, writesPerSecond } = await timeWhileIngesting(ask, read, REQUESTS);
-    figures.addTimes(name, times.all, { goal: { of: 'p99', most: GOAL_MS } });
-    figures.add(`${name}: messages taken meanwhile`, '/s', writesPerSecond);
+    await readWhileIngesting(ask, read, WARM_SECONDS);
+    const { timesMs, seconds } = await readWhileIngesting(ask, read, SECONDS);
+    figures.addTimes(name, timesMs, { goal: { of: 'p99', most: GOAL_MS } });
+    figures.add(`${name}: messages taken meanwhile`, '/s', (SECONDS * WRITES_PER_SECOND) / seconds);
   }
 }
 
