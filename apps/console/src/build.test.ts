@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -13,10 +13,26 @@ import { buildOf, checksumsOf } from './hashes.ts';
 /** What a browser loads before it shows a page: as gzip has it. */
 const FIRST_LOAD_BYTES_MAX = 80 * 1024;
 
-const build = await buildConsole();
+const [build] = await Promise.all([buildConsole(), buildConsole()]);
 const page = new TextDecoder().decode(build.files.get(PAGE_FILE));
 
 describe('the files of the console', () => {
+  test('the bundler has ended: a node that serves the console would carry its memory for good', () => {
+    const own = `PPid:\t${process.pid}\n`;
+    const read = (pid: string, what: string) => {
+      try {
+        return readFileSync(`/proc/${pid}/${what}`, 'utf8');
+      } catch {
+        return '';
+      }
+    };
+    const children = readdirSync('/proc')
+      .filter((pid) => /^\d+$/.test(pid) && read(pid, 'status').includes(own))
+      .map((pid) => read(pid, 'cmdline'))
+      .join();
+    assert.doesNotMatch(children, /esbuild/);
+  });
+
   test('the first load is small, and the verifier is not in it', () => {
     const sizes = build.first.map(
       (path) => [path, describeFile(path, build.files.get(path)!, []).gzip.length] as const,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BuildOptions, Metafile, OutputFile } from 'esbuild';
+import type { BuildOptions, build, Metafile, OutputFile } from 'esbuild';
 import { PAGE_FILE } from './files.ts';
 import { buildOf } from './hashes.ts';
 
@@ -85,14 +85,12 @@ const page = ({ scripts: [script, ...imported], style, icon, build }: PageParts)
 </html>
 `;
 
-/** Bundles the console. The same sources give the same bytes. Throws where esbuild or a source is missing. */
-export async function buildConsole(): Promise<Build> {
-  const { build } = await import('esbuild');
-  const workers = await build({ ...OPTIONS, entryPoints: WORKERS.map((name) => `./workers/${name}`) });
+async function bundle(run: typeof build): Promise<Build> {
+  const workers = await run({ ...OPTIONS, entryPoints: WORKERS.map((name) => `./workers/${name}`) });
   const define = Object.fromEntries(
     WORKERS.map((name) => [`${name.toUpperCase()}_URL`, JSON.stringify(find(workers.outputFiles, name))]),
   );
-  const main = await build({
+  const main = await run({
     ...OPTIONS,
     define,
     splitting: true,
@@ -113,4 +111,23 @@ export async function buildConsole(): Promise<Build> {
   const sources = [workers, main].flatMap(({ metafile }) => Object.keys(metafile.inputs));
   const first = [PAGE_FILE, icon, style, find(workers.outputFiles, 'live'), ...scripts];
   return { files, first, sources: [...new Set(sources)].map((source) => join(PAGE, source)) };
+}
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Bundles the console. The same sources give the same bytes. Throws where esbuild or a source is missing. One after another: the
+ * bundler is a process of 100 MiB that outlives what it was asked, and it ends for all who ask.
+ */
+export function buildConsole(): Promise<Build> {
+  const own = last.then(async () => {
+    const esbuild = await import('esbuild');
+    try {
+      return await bundle(esbuild.build);
+    } finally {
+      await esbuild.stop();
+    }
+  });
+  last = own.catch(() => {});
+  return own;
 }
