@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { type Question, question } from '../data/identity.ts';
 import { Facts, ProofMark, Safe } from '../parts/basic.tsx';
 import { Json } from '../parts/json.tsx';
-import { costText, enforcementText } from '../pure/owner/cost.ts';
+import { Price } from '../parts/price.tsx';
 
 const pretty = (text: string): string => {
   try {
@@ -22,14 +22,7 @@ const Foreseen = ({ about: { itemHash, hostname, cost } }: Question) => (
         <ProofMark kind="proven" of="hostname" label="computed in this tab" />
       </p>
     )}
-    {cost === null ? null : (
-      <p class="foreseen">
-        <span class="muted">It costs</span>
-        <b>{costText(cost)}</b>
-        <ProofMark kind="said" of="price" label="prices of the core node" />
-        <span class="muted">{enforcementText(cost)}</span>
-      </p>
-    )}
+    {cost === null ? null : <Price cost={cost} />}
     {itemHash === null ? null : (
       <p class="foreseen">
         <span class="muted">Its hash</span>

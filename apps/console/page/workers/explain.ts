@@ -14,7 +14,7 @@ import {
 } from '@skerry/protocol';
 import { CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
-import type { Cost } from '../pure/owner/cost.ts';
+import type { Quote } from '../pure/owner/cost.ts';
 import { type Words, wordsOf } from '../pure/owner/words.ts';
 
 /** Whose signature is wanted. */
@@ -31,8 +31,7 @@ export interface Explained extends Words {
   readonly itemHash: string | null;
   /** Of a machine that is asked for: its four words. */
   readonly hostname: string | null;
-  /** Null where it costs nothing, or the core node does not say what things cost. */
-  readonly cost: Cost | null;
+  readonly cost: Quote;
 }
 
 /** What is to be priced: the content of a message, or the size of a file. */
@@ -47,25 +46,36 @@ function needsOf(priced: Priced): ResourceNeeds | undefined {
   return undefined;
 }
 
-/** What something costs by the prices that the core node tells; null where it tells none. */
-export async function quote(coreUrl: string, priced: Priced): Promise<Cost | null> {
+/** So long whoever is to sign waits for the price. */
+const QUOTE_MS = 5_000;
+
+function tryNeedsOf(priced: Priced): ResourceNeeds | undefined {
   try {
-    const needs = needsOf(priced);
-    if (!needs) return null;
+    return needsOf(priced);
+  } catch {
+    // Whatever is wrong with it, the node says when it is sent.
+    return undefined;
+  }
+}
+
+/** What something costs by the prices that the core node tells. */
+export async function quote(coreUrl: string, priced: Priced): Promise<Quote> {
+  const needs = tryNeedsOf(priced);
+  if (!needs) return null;
+  try {
     const [{ prices }, { trust }] = await Promise.all([
-      call(coreUrl, CREDITS_API.listPrices, {}),
-      call(coreUrl, NODE_API.getInfo, {}),
+      call(coreUrl, CREDITS_API.listPrices, {}, { timeoutMs: QUOTE_MS }),
+      call(coreUrl, NODE_API.getInfo, {}, { timeoutMs: QUOTE_MS }),
     ]);
     const price = prices[needs.kind];
-    if (!price) return null;
+    if (!price) return 'untold';
     const rate = rateOf(needs, {
       computeUnit: BigInt(price.compute_unit),
       storageMib: BigInt(price.storage_mib),
     });
     return { nano: String(rate), isEnforced: trust.credit_enforcement.value };
   } catch {
-    // Whatever is wrong with it, the node says when it is sent.
-    return null;
+    return 'untold';
   }
 }
 

@@ -1,6 +1,6 @@
 import type { AskedSigner, ListedMessage } from '@skerry/client';
 import { AppError, hostnameOf, IMAGES } from '@skerry/protocol';
-import type { Cost } from '../pure/owner/cost.ts';
+import type { Quote } from '../pure/owner/cost.ts';
 import { type AddedUp, addUp } from './account.ts';
 import { type Action, act, type Done } from './actions.ts';
 import { type AnnouncedNode, judgeAnnounced, probeKey } from './announced.ts';
@@ -113,7 +113,7 @@ export interface Tasks {
   readonly images: { readonly asked: object; readonly answer: readonly string[] };
   readonly quote: {
     readonly asked: { readonly coreUrl: string; readonly priced: Priced };
-    readonly answer: Cost | null;
+    readonly answer: Quote;
   };
   /** What its owner signs: asked with `by`. */
   readonly act: {

@@ -117,12 +117,15 @@ async function useWallet(browser: Browsing, { core, isRunning }: Deeds): Promise
     await page.getByText('the verifier failed').first().waitFor();
     // Once it can be loaded the page need not be loaded anew.
     await page.unroute(verifier);
-    for (const [next, why] of [
-      ['refuses', 'you refused it'],
-      ['lies', 'is no signature of'],
+    await page.route('**/api/v0/credits/prices', (route) => route.abort(), { times: 1 });
+    for (const [next, why, price] of [
+      ['refuses', 'you refused it', /The core node does not say what it costs/],
+      ['lies', 'is no signature of', /It costs[\s\S]* in 30 days/],
     ] as const) {
       mood = next;
-      assert.match(await sign(page, 'Look at it and sign'), /Publish the program hello\.py/);
+      const said = await sign(page, 'Look at it and sign');
+      assert.match(said, /Publish the program hello\.py/);
+      assert.match(said, price);
       await page.getByText(why).waitFor();
     }
     assert.equal(await countOf(signer), 0);

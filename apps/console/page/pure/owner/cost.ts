@@ -8,6 +8,9 @@ export interface Cost {
   readonly isEnforced: boolean;
 }
 
+/** What is known of a price: null where there is none to pay, `untold` where the core node did not say it in time. */
+export type Quote = Cost | 'untold' | null;
+
 const NANO = 1_000_000_000n;
 const HOUR_SECONDS = 3_600n;
 const DAY_SECONDS = 86_400n;

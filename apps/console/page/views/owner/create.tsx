@@ -5,10 +5,10 @@ import { download } from '../../data/download.ts';
 import { identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
-import { Panel, ProofMark } from '../../parts/basic.tsx';
+import { Panel } from '../../parts/basic.tsx';
+import { Price } from '../../parts/price.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { mebibytes } from '../../pure/format.ts';
-import { costText, enforcementText } from '../../pure/owner/cost.ts';
 import { type MachineForm, type MachineSize, readMachineForm, SIZES } from '../../pure/owner/machine-form.ts';
 import { makeSshKey } from '../../pure/owner/ssh-key.ts';
 import { linkTo } from '../../pure/route.ts';
@@ -165,7 +165,7 @@ function Fields({ form, edit }: EditProps) {
 }
 
 /** What it will cost, while it is being typed. */
-function Price({ form }: { readonly form: MachineForm }) {
+function Foreseen({ form }: { readonly form: MachineForm }) {
   const { coreUrl } = useNetwork();
   const read = readMachineForm({ ...form, name: 'x', sshKey: 'ssh-ed25519 AAAAAAAAAAAAAAAAAAAAAAAA' });
   const quoted = useProof(
@@ -173,13 +173,12 @@ function Price({ form }: { readonly form: MachineForm }) {
     'content' in read ? { coreUrl, priced: { type: 'INSTANCE', content: read.content } } : undefined,
   );
   const cost = quoted.kind === 'proven' ? quoted.value : null;
-  return (
-    <p class="foreseen" data-price>
-      <span class="muted">It costs</span>
-      <b>{cost === null ? '…' : costText(cost)}</b>
-      {cost === null ? null : <ProofMark kind="said" of="price" label="prices of the core node" />}
-      {cost === null ? null : <span class="muted">{enforcementText(cost)}</span>}
+  return cost === null ? (
+    <p class="foreseen" data-price="waiting">
+      <span class="muted">It costs</span> <b>…</b>
     </p>
+  ) : (
+    <Price cost={cost} />
   );
 }
 
@@ -215,7 +214,7 @@ export function Create() {
         >
           <Fields form={form} edit={edit} />
           <div class="wide-field sending">
-            <Price form={form} />
+            <Foreseen form={form} />
             {fault === undefined ? null : (
               <p class="wrong" role="alert">
                 {fault}

@@ -11,7 +11,7 @@ import { verify } from '../../data/workers.ts';
 import { Hash, Meter, Panel, ProofMark, Safe, Time } from '../../parts/basic.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { bytes } from '../../pure/format.ts';
-import { costText } from '../../pure/owner/cost.ts';
+import { costText, type Quote } from '../../pure/owner/cost.ts';
 import { fields, maybe, number, text } from '../../pure/read.ts';
 import { NeedKey } from './need-key.tsx';
 
@@ -69,6 +69,11 @@ const Result = ({ going }: { readonly going: Going }) => {
   );
 };
 
+function costPart(cost: Quote): string {
+  if (cost === null) return '';
+  return cost === 'untold' ? ', at a price that the core node does not say' : `, costs ${costText(cost)}`;
+}
+
 function FileLine({ file }: { readonly file: File }) {
   const { coreUrl } = useNetwork();
   const [going, setGoing] = useState<Going>({ kind: 'waiting' });
@@ -95,7 +100,7 @@ function FileLine({ file }: { readonly file: File }) {
         </b>
         <span class="muted">
           {bytes(file.size)}
-          {cost === null ? '' : `, costs ${costText(cost)}`}
+          {costPart(cost)}
         </span>
       </span>
       {going.kind === 'waiting' || going.kind === 'failed' ? (

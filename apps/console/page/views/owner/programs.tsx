@@ -5,10 +5,10 @@ import { identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
 import { useProof } from '../../data/prove.ts';
 import { useCore } from '../../data/questions.ts';
-import { Badge, Hash, Panel, ProofMark, Safe, Time } from '../../parts/basic.tsx';
+import { Badge, Hash, Panel, Safe, Time } from '../../parts/basic.tsx';
+import { Price } from '../../parts/price.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { type Column, SortTable } from '../../parts/table.tsx';
-import { costText } from '../../pure/owner/cost.ts';
 import { EXAMPLES, RUNTIMES } from '../../pure/owner/program-form.ts';
 import { fields, maybe, text } from '../../pure/read.ts';
 import { linkTo } from '../../pure/route.ts';
@@ -200,12 +200,7 @@ function Write() {
       >
         <Editor form={form} edit={edit} />
         <div class="wide-field sending">
-          {cost === null ? null : (
-            <p class="foreseen">
-              <span class="muted">Kept, it costs</span> <b>{costText(cost)}</b>
-              <ProofMark kind="said" of="price" label="prices of the core node" />
-            </p>
-          )}
+          {cost === null ? null : <Price title="Kept, it costs" cost={cost} />}
           {publishing.state.kind === 'failed' ? <Failed failure={publishing.state.failure} /> : null}
           <button type="submit" class="primary" disabled={!identity.value || isBusy}>
             {isBusy ? 'Waiting for your signature' : 'Look at it and sign'}
