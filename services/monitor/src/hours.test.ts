@@ -105,6 +105,23 @@ describe('hours', () => {
     assert.equal(again.sent.length, 1);
   });
 
+  test('a monitor that is ended while it sends does not say that it will try again', async () => {
+    await using rig = await createRig();
+    const stop = new AbortController();
+    const told: string[] = [];
+    const hours = rig.create(stop, {
+      log: createLogger('monitor', 'warn', { write: (line) => void told.push(line) }),
+      send: async () => {
+        if (told.length > 0) stop.abort(new AppError('SHUTTING_DOWN', 'received SIGTERM'));
+        throw stop.signal.aborted ? stop.signal.reason : new AppError('UPSTREAM_UNAVAILABLE', 'it is away');
+      },
+    });
+    await rig.clock.drive(hours.runHour());
+    assert.equal(told.length, 1);
+    await hours.deliver();
+    assert.deepEqual([stop.signal.aborted, told.length], [true, 1]);
+  });
+
   test('killed in the middle of an hour, it goes on: only the node in hand is asked again', async () => {
     await using rig = await createRig();
     const stop = new AbortController();

@@ -68,7 +68,7 @@ export class Hours {
   }
 
   async #deliverAll(): Promise<void> {
-    const { store, send, log } = this.#options;
+    const { store, send, signal, log } = this.#options;
     const waiting = [...(await store.listHours())].flatMap(([hour, state]) =>
       state === 'signed' ? [hour] : [],
     );
@@ -82,7 +82,8 @@ export class Hours {
           log.info({ item_hash: report.itemHash, hour: new Date(hour).toISOString() }, 'published the hour');
         } catch (error) {
           if (!isRefusal(error)) {
-            log.warn({ err: error }, 'the core node did not accept the hour; retrying');
+            // What was cut off by the end of this process is sent by the next one.
+            if (!signal.aborted) log.warn({ err: error }, 'the core node did not accept the hour; retrying');
             return;
           }
           log.error({ err: error, item_hash: report.itemHash }, 'the core node refused the hour');
@@ -94,10 +95,12 @@ export class Hours {
   }
 
   async #publishScores(startMs: number): Promise<void> {
+    const { publishScores, signal, log } = this.#options;
     try {
-      await this.#options.publishScores?.(startMs);
+      await publishScores?.(startMs);
     } catch (error) {
-      this.#options.log.warn({ err: error }, 'scores could not be published; retrying in the next hour');
+      if (!signal.aborted)
+        log.warn({ err: error }, 'scores could not be published; retrying in the next hour');
     }
   }
 
