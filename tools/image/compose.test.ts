@@ -111,7 +111,10 @@ describe('deploy/compose.yaml', () => {
     ['an unknown setting', TEXT.replace('SKERRY_CORE_HOST:', 'SKERRY_CORE_HOTS:')],
     ['a setting of another daemon', TEXT.replace('SKERRY_SCHEDULER_HOST:', 'SKERRY_CORE_HOST:')],
     ['a name that no daemon has', TEXT.replace('SKERRY_STATUS_HOST:', 'SKERRY_STATE_HOST:')],
-    ['a value that is none', TEXT.replace('SKERRY_CORE_RATE_EXEMPT: 127', 'SKERRY_CORE_RATE_EXEMPT: x127')],
+    [
+      'a value that is none',
+      TEXT.replace('SKERRY_CORE_RATE_EXEMPT: &ours 127', 'SKERRY_CORE_RATE_EXEMPT: &ours x127'),
+    ],
     ['a setting in a place that nobody reads', `${TEXT}\nx-more: SKERRY_CORE_NAME\n`],
   ] as const)
     test(`${what} is found out`, () => {

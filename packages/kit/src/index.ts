@@ -61,6 +61,9 @@ export { type Client, createClientOf } from './limits/client.ts';
 export { gathered } from './limits/gathered.ts';
 export {
   ClientTable,
+  exemptHosts,
+  type GeneralRateConfig,
+  generalRateSettings,
   type RateLimitOptions,
   rateLimitsOf,
   rateSettings,

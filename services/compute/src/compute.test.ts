@@ -13,7 +13,7 @@ import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
 import { CONSOLE_API, MACHINES_API } from '@skerry/protocol/api/compute/machines';
 import { NODE_API, PROOF_API } from '@skerry/protocol/api/compute/node';
 import { PROGRAMS_API } from '@skerry/protocol/api/compute/programs';
-import { COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
+import { REFERENCE_API } from '@skerry/protocol/api/reference';
 import { RealCore } from './testing/real-core.ts';
 import { until } from './testing/wait.ts';
 
@@ -99,7 +99,7 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     await checkDoors(url, core);
 
     const send = overHttp(() => url);
-    for (const operation of Object.values({ ...NODE_API, ...COUNTED_REFERENCE_API }))
+    for (const operation of Object.values({ ...NODE_API, ...REFERENCE_API }))
       await checkOperation(
         send,
         operation,

@@ -125,10 +125,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   operatorToken: settings.optionalSecret(
     "token that the node's operator sends as X-Auth-Token to have costs calculated again; by default nobody can",
   ),
-  ...rateSettings({
-    heavy: 'expensive requests',
-    exempt: 'clients without limits: addresses and ranges, comma-separated; "none" for none',
-  }),
+  ...rateSettings({ heavy: 'expensive requests' }),
   rateProcesses: settings.integer(
     0,
     1_000,

@@ -1,4 +1,4 @@
-import { type ConfigOf, defineConfig, settings } from '@skerry/kit';
+import { type ConfigOf, defineConfig, generalRateSettings, settings } from '@skerry/kit';
 
 /** Settings of the credit service. */
 export const creditConfig = defineConfig('SKERRY_CREDIT', {
@@ -24,6 +24,7 @@ export const creditConfig = defineConfig('SKERRY_CREDIT', {
     'time between announcing a low balance and stopping instances, in hours',
   ),
   enforcement: settings.flag(false, 'whether to stop instances of owners without credit'),
+  ...generalRateSettings(),
 });
 
 export type CreditConfig = ConfigOf<typeof creditConfig>;

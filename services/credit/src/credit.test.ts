@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createSigner } from '@skerry/client';
-import { createHttpServer, createLogger, type HttpServer, serveAll } from '@skerry/kit';
-import { testContract } from '@skerry/kit/testing';
+import { createLogger, type HttpServer, rateLimitsOf, readConfig } from '@skerry/kit';
+import { testContract, testRate } from '@skerry/kit/testing';
 import { AppError, verifySubmission } from '@skerry/protocol';
 import type { AccountView } from '@skerry/protocol/api/core/credits';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
 import fc from 'fast-check';
-import { handlersOf } from './http/routes.ts';
+import { creditConfig } from './config.ts';
+import { createApi } from './http/routes.ts';
 import { type Purchase, quoteTransfer, signPurchase } from './purchase.ts';
 import { PurchaseStore } from './purchase-store.ts';
 import { Purchases } from './purchases.ts';
@@ -214,12 +215,12 @@ describe('routes', () => {
   let app: HttpServer;
   const purchases = new Purchases([purchaseOf(1), purchaseOf(2, { from: OTHER })], []);
   before(async () => {
-    app = await createHttpServer({ log: createLogger('test', 'silent') });
     const sales = parseSales({
       networks: [{ ...FILE.networks[0], tokens: [{ ...TOKEN, bonus_basis_points: 2_000 }] }],
     });
+    const limits = rateLimitsOf(readConfig(creditConfig, {}));
     const source = { sales, purchases, now: () => 5, reasons: () => [], address: BUYER, enforcement: false };
-    serveAll(app, CREDIT_API, handlersOf(source));
+    app = await createApi({ ...source, limits }, createLogger('test', 'silent'));
   });
   after(() => app.close());
 
@@ -305,6 +306,8 @@ describe('routes', () => {
     getDocument: [{}],
     getReference: [{}],
   });
+
+  testRate(() => app, '/status', 100);
 
   test('GET /status says what is sold', async () => {
     const { body } = await get('/status');

@@ -1,19 +1,16 @@
 import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
 import {
-  createHttpServer,
-  expectAll,
   type Host,
   listen,
   loadOrCreateKeyFile,
   type RunningService,
+  rateLimitsOf,
   runLoop,
-  serveAll,
 } from '@skerry/kit';
-import { CREDIT_API } from '@skerry/protocol/api/credit';
 import { Charger } from './charger.ts';
 import type { CreditConfig } from './config.ts';
-import { handlersOf } from './http/routes.ts';
+import { createApi } from './http/routes.ts';
 import { Network } from './network.ts';
 import { PurchaseStore } from './purchase-store.ts';
 import { Purchases } from './purchases.ts';
@@ -49,21 +46,15 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
   const watcher = new Watcher(network, watchOf(config), now, log);
   let coreFailure: string | null = null;
 
-  const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD', 'POST'] });
-  expectAll(app, CREDIT_API);
-  const handlers = handlersOf({
-    sales,
-    purchases,
-    now,
-    address: signer.address,
-    enforcement: config.enforcement,
-    reasons: () => [
-      ...(sales.length === 0 ? [NO_CHAIN] : []),
-      ...(coreFailure === null ? [] : [`cannot read the core node: ${coreFailure}`]),
-      ...seller.troubles,
-    ],
-  });
-  serveAll(app, CREDIT_API, handlers);
+  const reasons = () => [
+    ...(sales.length === 0 ? [NO_CHAIN] : []),
+    ...(coreFailure === null ? [] : [`cannot read the core node: ${coreFailure}`]),
+    ...seller.troubles,
+  ];
+  const { enforcement } = config;
+  const { address } = signer;
+  const limits = rateLimitsOf(config);
+  const app = await createApi({ sales, purchases, now, limits, address, enforcement, reasons }, log);
   const url = await listen(app, config.host, config.port);
   log.info({ address: signer.address, core: config.coreUrl }, 'the credit service signs with this address');
   if (sales.length === 0) log.info(NO_CHAIN);

@@ -1,4 +1,4 @@
-import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
+import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } from '@skerry/kit';
 import { QUIC_WISHES, type QuicWish } from './dataplane/port.ts';
 
 const SYNC_INTERVAL_MAX_MS = 300_000;
@@ -108,6 +108,11 @@ export const gatewayConfig = defineConfig(
       20_000,
       'open connections per listener; an HTTP/2 request counts as one',
     ),
+    ...rateSettings({
+      heavy: 'explanations why a name does not answer,',
+      exempt:
+        'clients of the gateway\'s own API without limits: addresses and ranges, comma-separated; "none" for none',
+    }),
   },
   { drainTimeoutMs: 'drainMs', replacedDrainTimeoutMs: 'replacedDrainMs' },
 );

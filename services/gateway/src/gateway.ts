@@ -6,6 +6,7 @@ import {
   type Logger,
   listen,
   type RunningService,
+  rateLimitsOf,
   urlOfListener,
 } from '@skerry/kit';
 import type { GatewayConfig } from './config.ts';
@@ -120,6 +121,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
     keys,
     ports,
     log,
+    limits: rateLimitsOf(config),
     sync: (acceptLoss) => sync.sync(acceptLoss),
     plane,
     core: source,

@@ -1,8 +1,14 @@
-import { defineConfig, type Setting, settings } from '@skerry/kit';
+import {
+  defineConfig,
+  type GeneralRateConfig,
+  generalRateSettings,
+  type Setting,
+  settings,
+} from '@skerry/kit';
 import { parseEvmAddress } from '@skerry/protocol';
 import { TRUST_LEVELS, type TrustLevel } from './planning/trust.ts';
 
-export interface SchedulerConfig {
+export interface SchedulerConfig extends GeneralRateConfig {
   host: string;
   port: number;
   coreUrl: string;
@@ -78,6 +84,9 @@ export const schedulerConfig = defineConfig<SchedulerConfig>(
       3_600,
       10,
       'how long the leading scheduler may be silent before another takes over, in seconds',
+    ),
+    ...generalRateSettings(
+      'clients without limits: addresses and ranges, comma-separated; "none" for none, but for the other schedulers',
     ),
   },
   { scorePublishers: 'scoringPublishers' },

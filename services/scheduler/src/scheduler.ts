@@ -4,11 +4,14 @@ import {
   type Asker,
   createAsker,
   createReach,
+  exemptHosts,
   type Host,
+  type Logger,
   listen,
   loadOrCreateKeyFile,
   openSince,
   type RunningService,
+  rateLimitsOf,
   runLoop,
 } from '@skerry/kit';
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
@@ -16,6 +19,7 @@ import type { SchedulerConfig } from './config.ts';
 import { Controller, type ControllerOptions } from './controller.ts';
 import { Health } from './health.ts';
 import { createApi } from './http/api.ts';
+import type { RouteSource } from './http/routes.ts';
 import { noteProblems, type StatusInput } from './http/status.ts';
 import { Leadership } from './leadership.ts';
 import { Outbox } from './outbox.ts';
@@ -148,6 +152,16 @@ function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] 
   ];
 }
 
+/** Its HTTP door. The other schedulers, which ask once a second who leads, are not limited. */
+async function openDoor(
+  config: SchedulerConfig,
+  parts: Pick<RouteSource, 'snapshot' | 'status'>,
+  log: Logger,
+) {
+  const limits = await exemptHosts(rateLimitsOf(config), config.peers);
+  return createApi({ ...parts, periodSeconds: config.probeIntervalSeconds }, limits, log);
+}
+
 /** The whole scheduler, built from the bottom up. Serves as soon as it listens; says 503 until the core node was read. */
 export async function startScheduler(config: SchedulerConfig, host: Host): Promise<RunningService> {
   const { log } = host;
@@ -193,8 +207,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     peers: leadership.peers,
     since: problems.since,
   });
-  const snapshot = () => controller.snapshot();
-  const app = await createApi({ snapshot, status, periodSeconds: config.probeIntervalSeconds }, log);
+  const app = await openDoor(config, { snapshot: () => controller.snapshot(), status }, log);
   const url = await listen(app, config.host, config.port);
   log.info({ address: signer.address, core: config.coreUrl }, 'the scheduler signs with this address');
   const tasks = startLoops(config, { core, controller, health, leadership, listed, status, signal, log });

@@ -1,4 +1,4 @@
-import { type ConfigOf, defineConfig, type Setting, settings } from '@skerry/kit';
+import { type ConfigOf, defineConfig, generalRateSettings, type Setting, settings } from '@skerry/kit';
 import { parseNamedService } from './registry.ts';
 
 const list = settings.list([], 'services to check besides the announced nodes: NAME=URL, comma-separated');
@@ -22,6 +22,7 @@ export const statusConfig = defineConfig(
     timeoutMs: settings.integer(100, 60_000, 5_000, 'time limit of a check, in ms'),
     concurrency: settings.integer(1, 1_000, 64, 'services to check in parallel'),
     allowPrivate: settings.flag(false, 'whether to contact compute nodes at private addresses; for devnets'),
+    ...generalRateSettings(),
   },
   { periodSeconds: 'checkIntervalSeconds' },
 );

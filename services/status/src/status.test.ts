@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from '@skerry/client';
-import { createLogger, createReach, type HttpServer, readConfig } from '@skerry/kit';
-import { testContract } from '@skerry/kit/testing';
+import { createLogger, createReach, type HttpServer, rateLimitsOf, readConfig } from '@skerry/kit';
+import { testContract, testRate } from '@skerry/kit/testing';
 import { AppError } from '@skerry/protocol';
 import { type ServiceView, STATUS_API } from '@skerry/protocol/api/status';
 import { checkService } from './check.ts';
@@ -204,11 +204,13 @@ describe('the contract', () => {
         periodSeconds: 60,
         now: () => 2_000,
       },
+      rateLimitsOf(readConfig(statusService.config, {})),
       createLogger('test', 'silent'),
     );
   });
   after(() => app.close());
   const one = { params: { id: 1 } };
+  testRate(() => app, '/api/services', 100);
   testContract(() => app, STATUS_API, {
     listServices: [{}],
     getService: [one],

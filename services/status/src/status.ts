@@ -1,5 +1,13 @@
 import { CoreClient, readAnnouncedNodes } from '@skerry/client';
-import { createReach, type Host, listen, type RunningService, runLoop, Slots } from '@skerry/kit';
+import {
+  createReach,
+  type Host,
+  listen,
+  type RunningService,
+  rateLimitsOf,
+  runLoop,
+  Slots,
+} from '@skerry/kit';
 import { checkService } from './check.ts';
 import type { StatusConfig } from './config.ts';
 import { type Service, Store } from './history/store.ts';
@@ -61,6 +69,7 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
       periodSeconds: config.checkIntervalSeconds,
       now: Date.now,
     },
+    rateLimitsOf(config),
     log,
   );
   const url = await listen(api, config.host, config.port);

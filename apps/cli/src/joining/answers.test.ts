@@ -32,6 +32,7 @@ test('answers become the settings of the role', () => {
     SKERRY_GATEWAY_HTTP_PORT: '80',
     SKERRY_GATEWAY_HTTPS_PORT: '443',
     SKERRY_GATEWAY_API_HOST: '127.0.0.1',
+    SKERRY_GATEWAY_TRUSTED_PROXIES: '127.0.0.1,::1',
   });
   assert.deepEqual(variablesOf('monitor', NOTHING), { SKERRY_MONITOR_CORE_URL: 'https://core.example' });
 });

@@ -58,16 +58,17 @@ const listensOn = (announceUrl: string | undefined) =>
 const portIn = (announceUrl: string | undefined) =>
   listensOn(announceUrl) === undefined ? undefined : new URL(announceUrl!).port || '80';
 
-/** Its visitors come from everywhere; its own API has no limits, and is asked through a proxy. */
+/** Its visitors come from everywhere; its own API is asked through a proxy of this machine, which names them. */
 const PUBLIC_GATEWAY = {
   SKERRY_GATEWAY_HOST: EVERY_ADDRESS,
   SKERRY_GATEWAY_HTTP_PORT: '80',
   SKERRY_GATEWAY_HTTPS_PORT: '443',
   SKERRY_GATEWAY_API_HOST: '127.0.0.1',
+  SKERRY_GATEWAY_TRUSTED_PROXIES: '127.0.0.1,::1',
 };
 
-/** Where a daemon listens is only guessed: what is set already counts. */
-const GUESSED = /_(HOST|PORT)$/;
+/** Where a daemon listens, and what stands before it, is only guessed: what is set already counts. */
+const GUESSED = /_(HOST|PORT|PROXIES)$/;
 
 /** A list with one more, unless it is there. */
 const withOne = (list: string | undefined, one: string | undefined) =>

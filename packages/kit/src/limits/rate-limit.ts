@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import { RATE_CLASSES, type RateClass } from '@skerry/protocol/api/operation';
 import { AppError } from '@skerry/protocol/forms';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
@@ -26,32 +27,61 @@ export interface RateLimitOptions extends ClientOptions {
   readonly now?: () => number;
 }
 
-/** Settings of a service that limits rates (docs/operating.md, "Limits"). */
-export const rateSettings = (describe: { readonly heavy: string; readonly exempt: string }) => ({
+/** Who is not limited, where no service knows better. */
+const EXEMPT = 'clients without limits: addresses and ranges, comma-separated; "none" for none';
+
+/** Settings of a service that limits rates, and whose requests cost much alike (docs/operating.md, "Limits"). */
+export const generalRateSettings = (exempt: string = EXEMPT) => ({
   rateLimits: settings.flag(true, 'whether to limit the rate of requests'),
   rateGeneral: settings.integer(1, 1_000_000, 100, 'general requests per client and minute'),
-  rateAuthenticated: settings.integer(1, 1_000_000, 300, 'signed requests per client and minute'),
-  rateHeavy: settings.integer(1, 1_000_000, 10, `${describe.heavy} per client and minute`),
-  rateExempt: settings.addressRanges(['127.0.0.0/8', '::1'], describe.exempt),
+  rateExempt: settings.addressRanges(['127.0.0.0/8', '::1'], exempt),
   trustedProxies: settings.addressRanges(
     [],
     'proxies whose X-Forwarded-For is trusted: addresses and ranges, comma-separated',
   ),
 });
 
-type RateSettings = ReturnType<typeof rateSettings>;
-type RateConfig = { readonly [K in keyof RateSettings]: ReturnType<RateSettings[K]['parse']> };
+/** The same of a service that also answers what is signed, and what is expensive. */
+export function rateSettings({ heavy, exempt }: { readonly heavy: string; readonly exempt?: string }) {
+  const { rateLimits, rateGeneral, ...others } = generalRateSettings(exempt);
+  return {
+    ...{ rateLimits, rateGeneral },
+    rateAuthenticated: settings.integer(1, 1_000_000, 300, 'signed requests per client and minute'),
+    rateHeavy: settings.integer(1, 1_000_000, 10, `${heavy} per client and minute`),
+    ...others,
+  };
+}
 
-export const rateLimitsOf = (config: RateConfig): RateLimitOptions => ({
+type ConfigOfRates<S extends Record<string, { parse(text: string): unknown }>> = {
+  readonly [K in keyof S]: ReturnType<S[K]['parse']>;
+};
+export type GeneralRateConfig = ConfigOfRates<ReturnType<typeof generalRateSettings>>;
+type RateConfig = ConfigOfRates<ReturnType<typeof rateSettings>>;
+
+export const rateLimitsOf = (config: GeneralRateConfig & Partial<RateConfig>): RateLimitOptions => ({
   isEnabled: config.rateLimits,
   perMinute: {
     general: config.rateGeneral,
-    authenticated: config.rateAuthenticated,
-    heavy: config.rateHeavy,
+    authenticated: config.rateAuthenticated ?? config.rateGeneral,
+    heavy: config.rateHeavy ?? config.rateGeneral,
   },
   trustedProxies: config.trustedProxies,
   exempt: config.rateExempt,
 });
+
+/**
+ * The same limits, which do not hold for the hosts of these addresses: what asks from there is the network's own. They are found by
+ * their names once, and one that is not found then is limited.
+ */
+export async function exemptHosts(
+  limits: RateLimitOptions,
+  urls: readonly string[],
+): Promise<RateLimitOptions> {
+  const found = await Promise.all(
+    urls.map((url) => lookup(new URL(url).hostname.replace(/^\[|\]$/g, ''), { all: true }).catch(() => [])),
+  );
+  return { ...limits, exempt: [...limits.exempt, ...found.flat().map(({ address }) => address)] };
+}
 
 /**
  * Clients remembered in each class, 25 MB of them, 60 where all ask again and again. Beyond it the one that was silent longest is forgotten. To have

@@ -198,3 +198,16 @@ export const testContract = <A extends Api>(
   api: A,
   requests: Readonly<Record<keyof A, readonly ContractRequest[]>>,
 ): void => testContractOver((request) => app().inject(request), api, requests);
+
+/** From where a request of a stranger comes: an address of documentation (RFC 5737). */
+const STRANGER = '203.0.113.5';
+
+/** A test: who is not exempt gets as many answers of a server in a minute as its rate says, and then 429; who is goes on. */
+export function testRate(app: () => HttpServer, url: string, perMinute: number): void {
+  test(`a stranger may ask ${perMinute} times a minute`, async () => {
+    const ask = async (remoteAddress: string) => (await app().inject({ url, remoteAddress })).statusCode;
+    for (let asked = 0; asked < perMinute; asked++) assert.notEqual(await ask(STRANGER), 429);
+    assert.equal(await ask(STRANGER), 429);
+    assert.notEqual(await ask('127.0.0.1'), 429);
+  });
+}

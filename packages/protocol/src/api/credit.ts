@@ -154,6 +154,7 @@ const CONVERSION = {
 const listPurchases = {
   method: 'GET',
   path: '/api/v0/payment',
+  rateClass: 'general',
   summary: 'List purchases, newest first',
   query: PurchasesQuery,
   answers: { 200: Type.Object({ data: Type.Array(PurchaseView), pagination: PaginationView }) },
@@ -190,6 +191,7 @@ const listPurchases = {
 const estimateCredits = {
   method: 'POST',
   path: '/api/v0/estimation/token-to-credit',
+  rateClass: 'general',
   summary: 'Convert an amount of tokens to credits at the current price',
   body: { kind: 'json', schema: TokenBody },
   answers: { 200: TokenEstimateView },
@@ -208,6 +210,7 @@ const estimateCredits = {
 const estimateTokens = {
   method: 'POST',
   path: '/api/v0/estimation/credit-to-token',
+  rateClass: 'general',
   summary: 'Convert a number of credits to tokens at the current price',
   body: { kind: 'json', schema: CreditBody },
   answers: { 200: CreditEstimateView },
@@ -221,6 +224,7 @@ const estimateTokens = {
 const listSalePrices = {
   method: 'GET',
   path: '/api/v0/estimation/prices',
+  rateClass: 'general',
   summary: 'List the tokens accepted for credits and where to send them',
   query: PricesQuery,
   answers: { 200: Type.Object({ prices: Type.Array(PriceView) }) },
@@ -258,6 +262,7 @@ export const CREDIT_API = {
   getCreditStatus: {
     method: 'GET',
     path: '/status',
+    rateClass: 'general',
     summary: 'Get the problems of the service and what it sells',
     tag: 'node',
     answers: { 200: CreditStatusView },

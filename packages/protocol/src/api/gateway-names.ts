@@ -81,6 +81,7 @@ export const NAMES_API = {
   listRoutes: {
     method: 'GET',
     path: '/api/routes',
+    rateClass: 'general',
     summary: 'List the names that this gateway knows and where they lead; a change meanwhile can move a page',
     tag: 'domains',
     query: pageQuery,
@@ -105,6 +106,7 @@ export const NAMES_API = {
   listCollisions: {
     method: 'GET',
     path: '/api/collisions',
+    rateClass: 'general',
     summary: 'List names that several instances share: who has each, and who waits for it',
     tag: 'domains',
     query: pageQuery,
@@ -132,6 +134,7 @@ export const NAMES_API = {
   getTraffic: {
     method: 'GET',
     path: '/api/traffic/:hash',
+    rateClass: 'authenticated',
     summary:
       'Count what passed through this gateway to an instance; for its owner, who signs the request as those to a compute node, for the domain of the gateway',
     tag: 'domains',

@@ -129,6 +129,7 @@ export const GATEWAY_API = {
   getDomainOfInstance: {
     method: 'GET',
     path: '/api/hash/:hash',
+    rateClass: 'general',
     summary: 'Compute the host name of an instance hash, even of an unknown one',
     tag: 'domains',
     params: Type.Object({ hash: name('item hash of the INSTANCE message') }),
@@ -139,6 +140,7 @@ export const GATEWAY_API = {
   findDomain: {
     method: 'GET',
     path: '/api/lookup/:subdomain',
+    rateClass: 'general',
     summary: 'Find the instance behind a host name',
     tag: 'domains',
     params: Type.Object({ subdomain: name('four words joined by hyphens') }),
@@ -149,6 +151,7 @@ export const GATEWAY_API = {
   explainDomain: {
     method: 'GET',
     path: '/api/why/:subject',
+    rateClass: 'heavy',
     summary: 'Explain step by step why a host name answers or not',
     tag: 'domains',
     params: Type.Object({ subject: name('a host name, with or without its domain, or an item hash') }),
@@ -173,6 +176,7 @@ export const GATEWAY_API = {
   getGatewayStatus: {
     method: 'GET',
     path: '/api/status',
+    rateClass: 'general',
     summary: 'Get how many instances are routed and how fresh the table is',
     tag: 'node',
     answers: { 200: GatewayStatus },
@@ -182,6 +186,7 @@ export const GATEWAY_API = {
   syncGateway: {
     method: 'POST',
     path: '/api/sync',
+    rateClass: 'general',
     summary: 'Read all instances from the core node again now (Authorization: Bearer API_KEY)',
     tag: 'node',
     body: { kind: 'json', schema: SyncRequest, isOptional: true },
@@ -201,6 +206,7 @@ export const GATEWAY_API = {
   getGatewayMetrics: {
     method: 'GET',
     path: '/metrics',
+    rateClass: 'general',
     summary: 'Get metrics in the Prometheus format',
     tag: 'node',
     answers: { 200: text('the Prometheus text format, version 0.0.4') },

@@ -6,6 +6,7 @@ export const REFERENCE_API = {
   getDocument: {
     method: 'GET',
     path: '/api/v0/openapi.json',
+    rateClass: 'general',
     summary: 'Get this document (OpenAPI 3.1)',
     tag: 'node',
     answers: {
@@ -20,17 +21,12 @@ export const REFERENCE_API = {
   getReference: {
     method: 'GET',
     path: '/api/v0/docs',
+    rateClass: 'general',
     summary: 'Read this document as a web page',
     tag: 'node',
     answers: { 200: text('a page to read', 'text/html') },
     errors: [],
   },
-} as const satisfies Api;
-
-/** The same at a service that counts requests. */
-export const COUNTED_REFERENCE_API = {
-  getDocument: { ...REFERENCE_API.getDocument, rateClass: 'general' },
-  getReference: { ...REFERENCE_API.getReference, rateClass: 'general' },
 } as const satisfies Api;
 
 const FrontView = Type.Object(
@@ -50,6 +46,7 @@ export const FRONT_API = {
   getFront: {
     method: 'GET',
     path: '/',
+    rateClass: 'general',
     summary: 'Say what this service is, and where its documents are',
     tag: 'node',
     answers: {
@@ -68,9 +65,4 @@ export const FRONT_API = {
       },
     },
   },
-} as const satisfies Api;
-
-/** The same at a service that counts requests. */
-export const COUNTED_FRONT_API = {
-  getFront: { ...FRONT_API.getFront, rateClass: 'general' },
 } as const satisfies Api;

@@ -252,6 +252,7 @@ export const SCHEDULER_API = {
   getPlan: {
     method: 'GET',
     path: '/api/v0/plan',
+    rateClass: 'general',
     summary: 'List every node with the instances it should run',
     answers: { 200: PlanView },
     errors: ['UPSTREAM_UNAVAILABLE'],
@@ -266,6 +267,7 @@ export const SCHEDULER_API = {
   listNodes: {
     method: 'GET',
     path: '/api/v0/nodes',
+    rateClass: 'general',
     summary: 'List compute nodes with their capacity, and why they receive no new instances',
     answers: { 200: NodesView },
     errors: ['UPSTREAM_UNAVAILABLE'],
@@ -297,6 +299,7 @@ export const SCHEDULER_API = {
   getAllocation: {
     method: 'GET',
     path: '/api/v0/allocation/:vm_hash',
+    rateClass: 'general',
     summary: 'Find the node of an instance',
     params: VmHashParams,
     answers: { 200: AllocationView },
@@ -316,6 +319,7 @@ export const SCHEDULER_API = {
   explainPlacement: {
     method: 'GET',
     path: '/api/v0/explain/:vm_hash',
+    rateClass: 'general',
     summary: 'Explain why an instance is where it is, and how every node compares',
     params: VmHashParams,
     query: ExplainQuery,
@@ -351,6 +355,7 @@ export const SCHEDULER_API = {
   simulatePlacement: {
     method: 'GET',
     path: '/api/v0/simulate',
+    rateClass: 'general',
     summary: 'Check whether an instance of a given size could be placed now; 503 if not',
     query: SimulateQuery,
     answers: { 200: SimulationView, 503: SimulationView },
@@ -363,6 +368,7 @@ export const SCHEDULER_API = {
   getSchedulerStatus: {
     method: 'GET',
     path: '/status',
+    rateClass: 'general',
     summary: 'Get the problems of the scheduler and which scheduler leads',
     answers: { 200: SchedulerStatusView },
     errors: [],

@@ -115,6 +115,7 @@ export const STATUS_API = {
   listServices: {
     method: 'GET',
     path: '/api/services',
+    rateClass: 'general',
     summary: 'List every service with its uptime',
     tag: 'services',
     answers: { 200: ServicesView },
@@ -124,6 +125,7 @@ export const STATUS_API = {
   getService: {
     method: 'GET',
     path: '/api/services/:id',
+    rateClass: 'general',
     summary: 'Get a service',
     tag: 'services',
     params: ServiceParams,
@@ -134,6 +136,7 @@ export const STATUS_API = {
   listFailures: {
     method: 'GET',
     path: '/api/services/:id/failures',
+    rateClass: 'general',
     summary: 'List the last failures of a service, newest first',
     tag: 'services',
     params: ServiceParams,
@@ -147,6 +150,7 @@ export const STATUS_API = {
   listUptime: {
     method: 'GET',
     path: '/api/services/:id/uptime_data',
+    rateClass: 'general',
     summary: 'Get the last week of a service in quarters of an hour, oldest first',
     tag: 'services',
     params: ServiceParams,
@@ -160,6 +164,7 @@ export const STATUS_API = {
   listDays: {
     method: 'GET',
     path: '/api/services/:id/uptime_days',
+    rateClass: 'general',
     summary: 'Get the last year of a service day by day, oldest first; days without a check are left out',
     tag: 'services',
     params: ServiceParams,
@@ -173,6 +178,7 @@ export const STATUS_API = {
   getStatus: {
     method: 'GET',
     path: '/status',
+    rateClass: 'general',
     summary: 'Check the status service itself',
     tag: 'node',
     answers: { 200: StatusServiceView },
@@ -182,6 +188,7 @@ export const STATUS_API = {
   getPage: {
     method: 'GET',
     path: '/',
+    rateClass: 'general',
     summary: 'Show the status page',
     tag: 'services',
     answers: { 200: text('a page to read', 'text/html') },

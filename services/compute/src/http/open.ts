@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
-import { createClientOf, type HttpServer, type Logger } from '@skerry/kit';
+import { createClientOf, exemptHosts, type HttpServer, type Logger, rateLimitsOf } from '@skerry/kit';
 import { normaliseAddress, OPERATION_WINDOW_MS, parseNodeUrl } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
 import type { DomainRegistry } from '../domains/registry.ts';
@@ -19,7 +19,6 @@ import type { Announcer } from '../publish/announcer.ts';
 import type { Identity } from '../publish/identity.ts';
 import { addProofRoute } from '../publish/proof.ts';
 import type { AcceleratorChoice } from '../vm/accel.ts';
-import { readLimits } from './limits.ts';
 import { createComputeServer } from './routes.ts';
 import type { Execution, NodeFacts } from './views.ts';
 
@@ -43,7 +42,8 @@ export async function openServer(config: ComputeConfig, deps: ServerDeps): Promi
   const { identity, core, guests, programs, images, instances, backups, domains, announcer, log } = deps;
   const { dataDir, coreUrl } = config;
   const { signer, nodeId } = identity;
-  const limits = await readLimits(config);
+  // The core node that this one follows sends its callers' runs.
+  const limits = await exemptHosts(rateLimitsOf(config), [config.coreUrl]);
   const clientOf = createClientOf(limits);
   const now = Date.now;
   const replays = await Replays.load(

@@ -14,7 +14,7 @@ import {
 } from '@skerry/kit';
 import { COMPUTE_API } from '@skerry/protocol/api/compute/index';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
-import { COUNTED_FRONT_API, COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
+import { FRONT_API, REFERENCE_API } from '@skerry/protocol/api/reference';
 import { readDiskUsage } from '../host/capacity.ts';
 import { listGpus, parseCpuinfo } from '../host/processor.ts';
 import { type AllocationSources, addAllocationRoutes } from './allocations.ts';
@@ -69,8 +69,8 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
   });
   expectAll(app, COMPUTE_API);
   serveAll(app, NODE_API, nodeHandlers(sources));
-  serveAll(app, COUNTED_FRONT_API, frontHandlers(COMPUTE_API, INFO));
-  serveAll(app, COUNTED_REFERENCE_API, referenceHandlers(COMPUTE_API, INFO, limits.perMinute));
+  serveAll(app, FRONT_API, frontHandlers(COMPUTE_API, INFO));
+  serveAll(app, REFERENCE_API, referenceHandlers(COMPUTE_API, INFO, limits.perMinute));
   addAllocationRoutes(app, sources);
   // In a scope of its own: what is signed is kept beside what it means.
   await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));

@@ -15,7 +15,7 @@ import type { DEPLOYED_DOCS_API } from '@skerry/protocol/api/core/deployed/docs'
 import { CORE_API } from '@skerry/protocol/api/core/index';
 import { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
 import type { Operation } from '@skerry/protocol/api/operation';
-import type { COUNTED_FRONT_API, COUNTED_REFERENCE_API } from '@skerry/protocol/api/reference';
+import type { FRONT_API, REFERENCE_API } from '@skerry/protocol/api/reference';
 import { aggregateHandlers } from './aggregates.ts';
 import { serveConsole } from './console.ts';
 import { costHandlers } from './credits/costs.ts';
@@ -56,8 +56,8 @@ Every answer carries \`x-request-id\`, the caller's own where it sent one.`,
 /** The contract under its own paths and under those of deployed nodes. */
 function contractHandlers(
   rooms: Rooms,
-): Handlers<typeof COUNTED_FRONT_API> &
-  Handlers<typeof COUNTED_REFERENCE_API> &
+): Handlers<typeof FRONT_API> &
+  Handlers<typeof REFERENCE_API> &
   Handlers<typeof DEPLOYED_DOCS_API> {
   const own = referenceHandlers(CORE_API, INFO, rooms.settings.limits.perMinute);
   return {

@@ -1,6 +1,20 @@
-import { frontHandlers, type Handlers, referenceHandlers, writeDocument } from '@skerry/kit';
+import {
+  createHttpServer,
+  expectAll,
+  frontHandlers,
+  type Handlers,
+  type HttpServer,
+  type Logger,
+  type RateLimitOptions,
+  rateLimitsOf,
+  readConfig,
+  referenceHandlers,
+  serveAll,
+  writeDocument,
+} from '@skerry/kit';
 import { AppError, LIMITS, normaliseAddress } from '@skerry/protocol';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
+import { creditConfig } from '../config.ts';
 import type { Purchases } from '../purchases.ts';
 import type { Sale } from '../sales.ts';
 import { creditEstimate, priceView, purchaseView, tokenEstimate } from './views.ts';
@@ -13,6 +27,7 @@ export interface RouteSource {
   readonly reasons: () => readonly string[];
   readonly address: string;
   readonly enforcement: boolean;
+  readonly limits: RateLimitOptions;
 }
 
 const INFO = {
@@ -59,7 +74,7 @@ const statusOf =
     };
   };
 
-export function handlersOf(source: RouteSource): CreditHandlers {
+function handlersOf(source: RouteSource): CreditHandlers {
   const { sales, purchases, now } = source;
   const listPurchases: CreditHandlers['listPurchases'] = ({ query }) => {
     const { page } = query;
@@ -88,9 +103,18 @@ export function handlersOf(source: RouteSource): CreditHandlers {
     listSalePricesUnversioned: listSalePrices,
     getCreditStatus: statusOf(source),
     ...frontHandlers(CREDIT_API, INFO),
-    ...referenceHandlers(CREDIT_API, INFO),
+    ...referenceHandlers(CREDIT_API, INFO, source.limits.perMinute),
   };
 }
 
-/** The OpenAPI 3.1 document of the credit service. */
-export const describeApi = () => writeDocument(CREDIT_API, INFO);
+/** The credit service's HTTP door. */
+export async function createApi(source: RouteSource, log: Logger): Promise<HttpServer> {
+  const app = await createHttpServer({ log, limits: source.limits, corsMethods: ['GET', 'HEAD', 'POST'] });
+  expectAll(app, CREDIT_API);
+  serveAll(app, CREDIT_API, handlersOf(source));
+  return app;
+}
+
+/** The OpenAPI 3.1 document of the credit service with the default settings. */
+export const describeApi = () =>
+  writeDocument(CREDIT_API, INFO, rateLimitsOf(readConfig(creditConfig, {})).perMinute);

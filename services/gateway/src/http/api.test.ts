@@ -1,4 +1,5 @@
-import { after, before, describe } from 'node:test';
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
 import { createSigner, generatePrivateKey, OwnerPass } from '@skerry/client';
 import { overHttp, testContractOver } from '@skerry/kit/testing';
 import { GATEWAY_API } from '@skerry/protocol/api/gateway';
@@ -36,4 +37,22 @@ describe('the contract of the gateway', () => {
     getDocument: [{}],
     getReference: [{}],
   });
+});
+
+test('a stranger may ask for so many names and so many explanations a minute', async () => {
+  await using scene = await Scene.open({
+    SKERRY_GATEWAY_DATA_PLANE: 'typescript',
+    SKERRY_GATEWAY_RATE_EXEMPT: 'none',
+    SKERRY_GATEWAY_RATE_GENERAL: '2',
+    SKERRY_GATEWAY_RATE_HEAVY: '1',
+  });
+  await scene.start();
+  const ask = async (...paths: string[]) => {
+    const statuses: number[] = [];
+    for (const path of paths) statuses.push((await scene.api(path)).status);
+    return statuses;
+  };
+  const [why, name] = [`/api/why/${NAME}`, `/api/hash/${HASH}`];
+  assert.deepEqual(await ask(why, why), [200, 429]);
+  assert.deepEqual(await ask(name, '/api/nowhere', name), [200, 404, 429]);
 });

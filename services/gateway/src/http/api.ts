@@ -7,6 +7,9 @@ import {
   type HttpServer,
   type Logger,
   type Metrics,
+  type RateLimitOptions,
+  rateLimitsOf,
+  readConfig,
   referenceHandlers,
   type ServeOptions,
   serveAll,
@@ -14,6 +17,7 @@ import {
 } from '@skerry/kit';
 import { parseItemHash } from '@skerry/protocol';
 import { GATEWAY_API, type GatewayStatus } from '@skerry/protocol/api/gateway';
+import { gatewayConfig } from '../config.ts';
 import type { DataPlane, ListenPorts } from '../dataplane/port.ts';
 import type { Routing } from '../sync/routing.ts';
 import type { SyncReport } from '../sync/synchroniser.ts';
@@ -31,6 +35,7 @@ export interface ApiOptions {
   readonly sync: (acceptLoss: boolean) => Promise<SyncReport>;
   readonly ports: ListenPorts;
   readonly log: Logger;
+  readonly limits: RateLimitOptions;
   readonly plane: DataPlane;
   readonly core: NamesOptions['core'];
   readonly now: () => number;
@@ -96,7 +101,7 @@ function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATE
       answer(200, await metrics.text(), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
     ...namesHandlers(options),
     ...frontHandlers(GATEWAY_API, INFO),
-    ...referenceHandlers(GATEWAY_API, INFO),
+    ...referenceHandlers(GATEWAY_API, INFO, options.limits.perMinute),
   };
 }
 
@@ -111,7 +116,8 @@ const checkKey =
 
 /** The gateway's own API. Pages of any origin may read it. */
 export async function createApi(options: ApiOptions): Promise<HttpServer> {
-  const app = await createHttpServer({ log: options.log, corsMethods: ['GET'] });
+  const { log, limits } = options;
+  const app = await createHttpServer({ log, limits, corsMethods: ['GET'] });
   expectAll(app, GATEWAY_API);
   serveAll(app, GATEWAY_API, handlersOf(options, await createGatewayMetrics(options)), (operation) =>
     operation === GATEWAY_API.syncGateway ? { onRequest: checkKey(options.keys) } : {},
@@ -119,5 +125,6 @@ export async function createApi(options: ApiOptions): Promise<HttpServer> {
   return app;
 }
 
-/** The OpenAPI 3.1 document of the gateway. */
-export const describeApi = () => writeDocument(GATEWAY_API, INFO);
+/** The OpenAPI 3.1 document of the gateway with the default settings. */
+export const describeApi = () =>
+  writeDocument(GATEWAY_API, INFO, rateLimitsOf(readConfig(gatewayConfig, {})).perMinute);

@@ -3,19 +3,28 @@ import {
   expectAll,
   type HttpServer,
   type Logger,
+  type RateLimitOptions,
+  rateLimitsOf,
+  readConfig,
   serveAll,
   writeDocument,
 } from '@skerry/kit';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { schedulerConfig } from '../config.ts';
 import { handlersOf, INFO, type RouteSource } from './routes.ts';
 
 /** The scheduler's HTTP door. */
-export async function createApi(source: RouteSource, log: Logger): Promise<HttpServer> {
-  const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD'] });
+export async function createApi(
+  source: RouteSource,
+  limits: RateLimitOptions,
+  log: Logger,
+): Promise<HttpServer> {
+  const app = await createHttpServer({ log, limits, corsMethods: ['GET', 'HEAD'] });
   expectAll(app, SCHEDULER_API);
-  serveAll(app, SCHEDULER_API, handlersOf(source));
+  serveAll(app, SCHEDULER_API, handlersOf(source, limits));
   return app;
 }
 
-/** The OpenAPI 3.1 document of the scheduler. */
-export const describeApi = () => writeDocument(SCHEDULER_API, INFO);
+/** The OpenAPI 3.1 document of the scheduler with the default settings. */
+export const describeApi = () =>
+  writeDocument(SCHEDULER_API, INFO, rateLimitsOf(readConfig(schedulerConfig, {})).perMinute);

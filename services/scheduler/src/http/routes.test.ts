@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { createLogger, type HttpServer, Since } from '@skerry/kit';
-import { testContract } from '@skerry/kit/testing';
+import { createLogger, type HttpServer, rateLimitsOf, readConfig, Since } from '@skerry/kit';
+import { testContract, testRate } from '@skerry/kit/testing';
 import { AppError, nodeIdOf, sha256Hex } from '@skerry/protocol';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { schedulerConfig } from '../config.ts';
 import type { Snapshot } from '../controller.ts';
 import { DecisionLog } from '../decision-log.ts';
 import { Planner } from '../planning/planner.ts';
@@ -82,7 +83,8 @@ before(async () => {
     }),
     periodSeconds: 10,
   };
-  app = await createApi(source, createLogger('test', 'silent'));
+  const limits = rateLimitsOf(readConfig(schedulerConfig, {}));
+  app = await createApi(source, limits, createLogger('test', 'silent'));
 });
 after(() => app.close());
 
@@ -300,4 +302,5 @@ describe('the contract', () => {
     getReference: [{}],
   };
   testContract(() => app, SCHEDULER_API, requests);
+  testRate(() => app, '/api/v0/plan', 100);
 });

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { answer, frontHandlers, type Handlers, referenceHandlers } from '@skerry/kit';
+import { answer, frontHandlers, type Handlers, type RateLimitOptions, referenceHandlers } from '@skerry/kit';
 import { AppError, parseItemHash } from '@skerry/protocol';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import type { Snapshot } from '../controller.ts';
@@ -24,7 +24,10 @@ function findPlacement({ planner }: Snapshot, hash: string) {
   return placement;
 }
 
-export function handlersOf({ snapshot, status, periodSeconds }: RouteSource): Handlers<typeof SCHEDULER_API> {
+export function handlersOf(
+  { snapshot, status, periodSeconds }: RouteSource,
+  { perMinute }: RateLimitOptions,
+): Handlers<typeof SCHEDULER_API> {
   return {
     getPlan({ reply }) {
       const now = snapshot();
@@ -58,6 +61,6 @@ export function handlersOf({ snapshot, status, periodSeconds }: RouteSource): Ha
     },
     getSchedulerStatus: () => statusView(status()),
     ...frontHandlers(SCHEDULER_API, INFO),
-    ...referenceHandlers(SCHEDULER_API, INFO),
+    ...referenceHandlers(SCHEDULER_API, INFO, perMinute),
   };
 }

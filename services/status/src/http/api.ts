@@ -5,12 +5,16 @@ import {
   type Handlers,
   type HttpServer,
   type Logger,
+  type RateLimitOptions,
+  rateLimitsOf,
+  readConfig,
   referenceHandlers,
   serveAll,
   writeDocument,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { STATUS_API } from '@skerry/protocol/api/status';
+import { statusConfig } from '../config.ts';
 import type { Service } from '../history/store.ts';
 import { CONTENT_SECURITY_POLICY, renderPage } from './page.ts';
 import { daysView, failuresView, serviceView, uptimeView } from './views.ts';
@@ -29,7 +33,10 @@ const INFO = {
   description: `Whether the services of the network answer, now, during the last week, and day by day for a year. Reading requires no credential.\nEvery error is \`{error, status: "error", code}\`.`,
 };
 
-function handlersOf({ services, find, reasons, periodSeconds, now }: ApiSource): Handlers<typeof STATUS_API> {
+function handlersOf(
+  { services, find, reasons, periodSeconds, now }: ApiSource,
+  { perMinute }: RateLimitOptions,
+): Handlers<typeof STATUS_API> {
   const findOrThrow = (id: number): Service => {
     const service = find(id);
     if (!service) throw new AppError('SERVICE_NOT_FOUND', `no service has the id ${id}`);
@@ -56,17 +63,22 @@ function handlersOf({ services, find, reasons, periodSeconds, now }: ApiSource):
         'content-security-policy': CONTENT_SECURITY_POLICY,
         'x-content-type-options': 'nosniff',
       }),
-    ...referenceHandlers(STATUS_API, INFO),
+    ...referenceHandlers(STATUS_API, INFO, perMinute),
   };
 }
 
 /** The status service's HTTP door. */
-export async function createApi(source: ApiSource, log: Logger): Promise<HttpServer> {
-  const app = await createHttpServer({ log, corsMethods: ['GET', 'HEAD'] });
+export async function createApi(
+  source: ApiSource,
+  limits: RateLimitOptions,
+  log: Logger,
+): Promise<HttpServer> {
+  const app = await createHttpServer({ log, limits, corsMethods: ['GET', 'HEAD'] });
   expectAll(app, STATUS_API);
-  serveAll(app, STATUS_API, handlersOf(source));
+  serveAll(app, STATUS_API, handlersOf(source, limits));
   return app;
 }
 
-/** The OpenAPI 3.1 document of the status service. */
-export const describeApi = () => writeDocument(STATUS_API, INFO);
+/** The OpenAPI 3.1 document of the status service with the default settings. */
+export const describeApi = () =>
+  writeDocument(STATUS_API, INFO, rateLimitsOf(readConfig(statusConfig, {})).perMinute);

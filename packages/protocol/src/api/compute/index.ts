@@ -1,5 +1,5 @@
 import type { Api } from '../operation.ts';
-import { COUNTED_FRONT_API, COUNTED_REFERENCE_API } from '../reference.ts';
+import { FRONT_API, REFERENCE_API } from '../reference.ts';
 import { ALLOCATIONS_API } from './allocations.ts';
 import { CONSOLE_API, MACHINES_API } from './machines.ts';
 import { NODE_API, PROOF_API } from './node.ts';
@@ -13,6 +13,6 @@ export const COMPUTE_API = {
   ...ALLOCATIONS_API,
   ...MACHINES_API,
   ...CONSOLE_API,
-  ...COUNTED_FRONT_API,
-  ...COUNTED_REFERENCE_API,
+  ...FRONT_API,
+  ...REFERENCE_API,
 } as const satisfies Api;

@@ -1,4 +1,4 @@
-import { COUNTED_FRONT_API, COUNTED_REFERENCE_API } from '../reference.ts';
+import { FRONT_API, REFERENCE_API } from '../reference.ts';
 import { AGGREGATES_API } from './aggregates.ts';
 import { COSTS_API } from './costs.ts';
 import { CREDITS_API } from './credits.ts';
@@ -49,9 +49,9 @@ export const CORE_API = {
   ...NODE_API,
   ...REACHABILITY_API,
   getFront: {
-    ...COUNTED_FRONT_API.getFront,
+    ...FRONT_API.getFront,
     deployed: { differs: 'says what the node is and where its documents are, in JSON for programs' },
   },
-  ...COUNTED_REFERENCE_API,
+  ...REFERENCE_API,
   ...DEPLOYED_DOCS_API,
 };
