@@ -209,6 +209,7 @@ export const ERRORS = {
   // Host names
   INVALID_HOSTNAME: invalid('The host name is not four listed words joined by hyphens'),
   HOSTNAME_NOT_FOUND: missing('No known instance has this host name'),
+  DOMAINS_NOT_SERVED: refused('The compute node of the instance serves no custom domains'),
   INVALID_HOST: invalid('The Host header is missing, repeated, malformed, or contradicts the request target'),
   INSTANCE_NOT_ROUTED: missing('The instance with this host name has no address yet, or is stopped'),
   INSTANCE_UNREACHABLE: {

@@ -62,10 +62,12 @@ test('where virtual machines cannot run the node still serves, says why, and ref
       node_hash: string;
       computing: Record<string, unknown>;
       reason: { code: string };
+      custom_domains: unknown;
     };
     assert.equal(config.node_hash, nodeId);
     assert.equal(config.computing.ENABLE_QEMU_SUPPORT, false);
     assert.equal(config.reason.code, 'HOST_NOT_READY');
+    assert.deepEqual(config.custom_domains, { zone: null });
 
     const usage = (await (await fetch(`${url}/about/usage/system`)).json()) as Record<
       string,

@@ -47,14 +47,19 @@ export function readDomain(told: DomainView): DomainView {
 
 /** What a node says of the domains of an instance. */
 async function readDomains(
-  context: Context,
-  nodeAddress: string,
+  nodeUrl: string,
   { id, owner }: { readonly id: string; readonly owner: string },
 ): Promise<DomainView[]> {
-  const told = await call(await findNodeUrl(context.reader, nodeAddress), NODE_API.listDomains, {});
+  const told = await call(nodeUrl, NODE_API.listDomains, {});
   return told
     .filter((one) => one.item_hash === id && one.owner === owner && parseDomainName(one.name) === one.name)
     .map(readDomain);
+}
+
+/** Whether a node says that it serves no custom domains. One of an older release does not say. */
+async function servesNone(nodeUrl: string): Promise<boolean> {
+  const { custom_domains: served } = await call(nodeUrl, NODE_API.getNodeConfig, {});
+  return served?.zone === null;
 }
 
 /** The names that an owner claims, each with the instance that it is to lead to. */
@@ -83,7 +88,7 @@ export function renderDomain({ name, active, cname, owner_proof: proof, rules }:
   return `${name} ${active ? 'leads to the instance' : 'is not active yet; it needs these DNS records'}\n${renderTable(['TYPE', 'NAME', 'VALUE', 'FOUND'], rows)}`;
 }
 
-/** Claims a name for an instance and says which records make it so. */
+/** Claims a name for an instance and says which records make it so. Throws DOMAINS_NOT_SERVED, before anything is claimed. */
 export async function attachDomain(context: Context, text: string, reference: string): Promise<void> {
   const name = parseName(text);
   const { instance_id: id, owner, node_address: node } = await findInstance(context, reference);
@@ -92,10 +97,15 @@ export async function attachDomain(context: Context, text: string, reference: st
       'INSTANCE_NOT_READY',
       `no node has been chosen for ${reference} yet, so nothing serves the domain`,
     );
+  const nodeUrl = await findNodeUrl(context.reader, node);
+  if (await servesNone(nodeUrl))
+    throw new AppError('DOMAINS_NOT_SERVED', `the node of ${reference} serves no custom domains`, {
+      details: { hint: NOT_SERVED },
+    });
   await writeClaim(context, name, { message_id: id, type: 'instance' });
   using progress = context.output.progress();
   for (const deadlineMs = Date.now() + HEARD_WITHIN_MS; ; await delay(POLL_MS)) {
-    const shown = (await readDomains(context, node, { id, owner })).find((one) => one.name === name);
+    const shown = (await readDomains(nodeUrl, { id, owner })).find((one) => one.name === name);
     if (shown) {
       progress[Symbol.dispose]();
       context.output.result(shown, renderDomain(shown));
@@ -104,7 +114,7 @@ export async function attachDomain(context: Context, text: string, reference: st
     if (Date.now() > deadlineMs)
       throw new AppError('TIMED_OUT', `the node of ${reference} does not know ${name}`, {
         details: {
-          hint: `${NOT_SERVED}; your claim stays published`,
+          hint: `your claim stays published; "skerry domain list ${reference}" shows when the node knows it`,
         },
       });
     progress.show('waiting for the node to check the DNS');
@@ -129,17 +139,23 @@ const unserved = (name: string, owner: string, id: string): DomainView => ({
   ...{ cname: 'unknown', owner_proof: 'unknown', rules: [] },
 });
 
+async function whyUnserved(nodeUrl: string | undefined): Promise<string> {
+  if (nodeUrl === undefined) return 'no node has been chosen for the instance yet';
+  return (await servesNone(nodeUrl))
+    ? `its node serves no custom domains: ${NOT_SERVED}`
+    : 'its node does not know it yet';
+}
+
 /** The custom domains of an instance, and what is missing: what its owner claims, and what its node says of it. */
 export async function showDomains(context: Context, reference: string): Promise<void> {
   const { instance_id: id, owner, node_address: node } = await findInstance(context, reference);
-  const served = node ? await readDomains(context, node, { id, owner }) : [];
+  const nodeUrl = node ? await findNodeUrl(context.reader, node) : undefined;
+  const served = nodeUrl === undefined ? [] : await readDomains(nodeUrl, { id, owner });
   const others = [...(await readClaims(context, owner))]
     .filter(([name, claimed]) => claimed === id && !served.some((one) => one.name === name))
     .map(([name]) => unserved(name, owner, id));
   const shown = [...served, ...others];
-  const why = node
-    ? `its node does not know it: ${NOT_SERVED}`
-    : 'no node has been chosen for the instance yet';
+  const why = others.length === 0 ? '' : await whyUnserved(nodeUrl);
   const texts = [...served.map(renderDomain), ...others.map(({ name }) => `${name} is claimed, but ${why}`)];
   context.output.result(shown, texts.join('\n\n'));
   if (shown.length === 0 && !context.output.json) context.output.note('no custom domains');

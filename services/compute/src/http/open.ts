@@ -69,7 +69,7 @@ export async function openServer(config: ComputeConfig, deps: ServerDeps): Promi
     executions: () => listExecutions(deps),
     hostIpv4: () => guests.hostIpv4,
     zone: config.domainZone,
-    facts: () => readFacts(coreUrl, deps),
+    facts: () => readFacts(config, deps),
   });
 }
 
@@ -90,7 +90,7 @@ async function reachesInstance({ instances, guests }: ServerDeps): Promise<boole
 }
 
 async function readFacts(
-  coreUrl: string,
+  { coreUrl, domainZone }: Pick<ComputeConfig, 'coreUrl' | 'domainZone'>,
   { identity, guests, accelerator, announcer, diagnosticMachine, programs }: ServerDeps,
 ): Promise<NodeFacts> {
   const forwarding = await readFile('/proc/sys/net/ipv6/conf/all/forwarding', 'utf8').catch(() => '');
@@ -105,5 +105,6 @@ async function readFacts(
     reason: announcer.reason,
     diagnosticMachine: diagnosticMachine.state,
     programs: programs.ability,
+    domainZone,
   };
 }

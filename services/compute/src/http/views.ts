@@ -149,6 +149,8 @@ export interface NodeFacts {
   /** What monitors ping. */
   readonly diagnosticMachine: DiagnosticState;
   readonly programs: ProgramAbility;
+  /** Undefined where the node serves no custom domains. */
+  readonly domainZone: string | undefined;
 }
 
 /** `GET /status/config`, with the accelerator and the reason for having no capacity beside what deployed nodes say. */
@@ -184,5 +186,6 @@ export function configView(facts: NodeFacts): NodeConfigView {
     },
     reason,
     programs: { runtimes: [...facts.programs.runtimes], reason: facts.programs.reason },
+    custom_domains: { zone: facts.domainZone ?? null },
   };
 }

@@ -84,6 +84,16 @@ export const NodeConfigView = Type.Object(
         { description: 'what programs are run with' },
       ),
     ),
+    custom_domains: Type.Optional(
+      Type.Object(
+        {
+          zone: orNull(Type.String(), {
+            description: 'the zone that they point to; null where the node serves none',
+          }),
+        },
+        { description: "owners' own domains" },
+      ),
+    ),
   },
   { title: 'NodeConfig' },
 );
