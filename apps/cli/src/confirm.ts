@@ -1,5 +1,6 @@
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from './context.ts';
+import { terminalText } from './output/text.ts';
 
 export interface ConfirmTexts {
   /** What a script is to do. */
@@ -20,7 +21,8 @@ export async function confirm(
   const { createInterface } = await import('node:readline/promises');
   const asker = createInterface({ input: stdin, output: output.stderr });
   try {
-    if (!/^y(es)?$/i.test((await asker.question(`${question} [y/N] `)).trim())) throw refuse(refused);
+    if (!/^y(es)?$/i.test((await asker.question(`${terminalText(question, false)} [y/N] `)).trim()))
+      throw refuse(refused);
   } finally {
     asker.close();
   }

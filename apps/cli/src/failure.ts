@@ -1,7 +1,7 @@
 import type { AppError, ErrorBody, ErrorCode } from '@skerry/protocol';
 import { CommanderError } from 'commander';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
-import { terminalText } from './output/text.ts';
+import { jsonText, terminalText } from './output/text.ts';
 
 export interface Failure {
   readonly body: ErrorBody;
@@ -15,6 +15,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
     'is the network running? "skerry up" starts one here; --core and --gateway select another',
   DEVNET_RUNNING: 'a second network needs its own --data-dir and ports',
   TIMESTAMP_IN_FUTURE: "set this machine's clock",
+  TIMESTAMP_TOO_OLD: "set this machine's clock",
 };
 
 function hintOf(error: AppError): string | undefined {
@@ -66,7 +67,7 @@ export function describeFailure(error: unknown): Failure {
 
 /** `error: sentence (CODE)` and a hint, or the JSON body. */
 export function renderFailure({ body, hint }: Failure, json: boolean): string {
-  if (json) return `${JSON.stringify(hint === undefined ? body : { ...body, hint })}\n`;
+  if (json) return `${jsonText(hint === undefined ? body : { ...body, hint })}\n`;
   const text = `error: ${body.error} (${body.code})\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
   // A node of somebody else may have written it.
   return terminalText(text, false);

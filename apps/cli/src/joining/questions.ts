@@ -3,6 +3,7 @@ import { isPublicAddress, urlOfListener } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { listOwnAddresses } from '../doctor/machine.ts';
+import { terminalText } from '../output/text.ts';
 import type { Answers } from './answers.ts';
 import { ROLES, type Role } from './roles.ts';
 
@@ -16,7 +17,7 @@ async function ask({ stdin, output }: Context, question: string, suggestion = ''
   const asker = createInterface({ input: stdin, output: output.stderr });
   try {
     const shown = suggestion === '' ? '' : ` [${suggestion}]`;
-    return (await asker.question(`${question}${shown}: `)).trim() || suggestion;
+    return (await asker.question(terminalText(`${question}${shown}: `, false))).trim() || suggestion;
   } finally {
     asker.close();
   }

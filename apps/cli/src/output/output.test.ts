@@ -39,3 +39,16 @@ test('results that come one by one are lines: JSON for programs, and for people 
     createOutput(stream, stream, { json, colours: false }).next({ line: 'a\u001b[2J' }, 'a\u001b[2J');
   assert.equal(told, '{"line":"a\\u001b[2J"}\na\n');
 });
+
+test('bytes of others pass as they are, but on a terminal as text that does not steer it', async () => {
+  const written: (string | Uint8Array)[] = [];
+  const bytes = Buffer.from('é\u001b]0;title\u0007\u001b[2Jb\n');
+  for (const isTTY of [false, true]) {
+    const stream = { isTTY, write: (chunk: string) => written.push(chunk) > 0 };
+    const output = createOutput(stream as never, stream as never, { json: false, colours: isTTY });
+    // In the middle of a character.
+    for (const part of [bytes.subarray(0, 1), bytes.subarray(1)]) await output.bytes(part);
+  }
+  assert.deepEqual(Buffer.concat(written.slice(0, 2) as Uint8Array[]), bytes);
+  assert.equal(written.slice(2).join(''), 'éb\n');
+});

@@ -1,8 +1,13 @@
+import { once } from 'node:events';
 import { styleText } from 'node:util';
 import { type Progress, startProgress } from './progress.ts';
-import { renderTable, terminalText } from './text.ts';
+import { consoleText, jsonText, renderTable, type STYLES, terminalText } from './text.ts';
 
-type Style = Parameters<typeof styleText>[0];
+type Style = (typeof STYLES)[number];
+
+/** What a text is: the command's own, or what a machine or a program wrote, whose colours are a part of it. */
+const SHOW = { own: terminalText, console: consoleText };
+type Kind = keyof typeof SHOW;
 
 export interface OutputStream {
   write(text: string): boolean;
@@ -16,9 +21,11 @@ export interface Output {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   /** The result: as JSON for programs, as text for people. */
-  result(value: unknown, text: string): void;
+  result(value: unknown, text: string, kind?: Kind): void;
   /** One of results that come one after the other: for programs, a JSON value in a line of its own. */
-  next(value: unknown, text: string): void;
+  next(value: unknown, text: string, kind?: Kind): void;
+  /** Bytes of others: as they are, but on a terminal as text that does not steer it. Resolves when there is room for more. */
+  bytes(chunk: Uint8Array): Promise<void>;
   /** Something worth saying to people only: with --json nothing is said beside the result. */
   note(text: string): void;
   /** What somebody must do while the command waits for it: with --json, an object in a line of standard error. */
@@ -41,7 +48,9 @@ export function createOutput(
   stderr: NodeJS.WriteStream,
   options: { readonly json: boolean; readonly colours: boolean },
 ): Output {
-  const width = stdout.isTTY === true ? stdout.columns : undefined;
+  const decoder = new TextDecoder();
+  // A terminal that does not know its width says 0.
+  const width = stdout.isTTY === true ? stdout.columns || undefined : undefined;
   const note = (text: string) => {
     if (!options.json) stderr.write(`${terminalText(text, options.colours)}\n`);
   };
@@ -50,16 +59,21 @@ export function createOutput(
     width,
     stdout,
     stderr,
-    result(value, text) {
-      const body = options.json ? JSON.stringify(value, null, 2) : terminalText(text, options.colours);
+    result(value, text, kind = 'own') {
+      const body = options.json ? jsonText(value, 2) : SHOW[kind](text, options.colours);
       if (body !== '') stdout.write(body.endsWith('\n') ? body : `${body}\n`);
     },
-    next(value, text) {
-      stdout.write(`${options.json ? JSON.stringify(value) : terminalText(text, options.colours)}\n`);
+    next(value, text, kind = 'own') {
+      stdout.write(`${options.json ? jsonText(value) : SHOW[kind](text, options.colours)}\n`);
+    },
+    async bytes(chunk) {
+      const shown =
+        stdout.isTTY === true ? terminalText(decoder.decode(chunk, { stream: true }), false) : chunk;
+      if (!stdout.write(shown)) await once(stdout, 'drain');
     },
     note,
     demand(sentence, command) {
-      if (options.json) stderr.write(`${JSON.stringify({ demand: sentence, command })}\n`);
+      if (options.json) stderr.write(`${jsonText({ demand: sentence, command })}\n`);
       else note(`${sentence}:\n  ${command}`);
     },
     table(head, rows, none) {

@@ -43,7 +43,7 @@ export function startProgress(stream: ProgressStream, quietMs: number = QUIET_MS
     if (over || text === undefined || Date.now() - startedMs < quietMs) return;
     if (isTerminal) {
       const line = `${text} (${renderDuration(Date.now() - startedMs)})`;
-      stream.write(`${CLEAR_LINE}${line.slice(0, (stream.columns ?? DEFAULT_COLUMNS) - 1)}`);
+      stream.write(`${CLEAR_LINE}${line.slice(0, (stream.columns || DEFAULT_COLUMNS) - 1)}`);
       drawn = true;
       return;
     }

@@ -45,8 +45,29 @@ test("a console's colours stay on a terminal, and nothing else that steers it", 
   assert.equal(text.consoleLine(line, false), '[  OK  ] abc ');
 });
 
-test('text of strangers cannot steer a terminal', () => {
+test('text of strangers cannot steer a terminal, nor read in another order than it has', () => {
   assert.equal(text.plainText('a\u001b[2Jb\r\nc\u009b'), 'a [2Jb c ');
+  assert.equal(text.plainText('yes\u202eon\u2069'), 'yes on ');
+});
+
+test('no colour hides what is said behind it, nor goes on into the next line', () => {
+  const hiding = 'safe()\u001b[8m; steal()\u001b[28m\u001b[30;40m; end()';
+  assert.equal(text.terminalText(hiding, true), 'safe(); steal(); end()');
+  for (const code of ['8', '0;8', ';8', '008', '38;5;1;8', '8;38;5;1', '38;2;1;2;3;8'])
+    assert.equal(text.consoleLine(`a\u001b[${code}mb`, true), 'ab', code);
+  for (const code of ['31', '1;32', '38;5;8', '48;2;8;8;8', '97;1'])
+    assert.equal(text.consoleLine(`\u001b[${code}ma`, true), `\u001b[${code}ma\u001b[0m`, code);
+  assert.equal(text.terminalText('\u001b[32mup\nnext', true), '\u001b[32mup\u001b[0m\nnext');
+  assert.equal(text.consoleText('\u001b[35ma\u001b[m\nb', true), '\u001b[35ma\u001b[m\nb');
+});
+
+test('JSON that is printed on a terminal is the same value, and steers nothing', () => {
+  const value = { a: ['\u009b2J\u007f\u202e\u001b[2J\n'], b: 1 };
+  for (const indent of [undefined, 2]) {
+    const json = text.jsonText(value, indent);
+    assert.deepEqual(JSON.parse(json), value);
+    assert.doesNotMatch(json, /[^\P{Cc}\n]|\u202e/u);
+  }
 });
 
 const HASH = 'ab'.repeat(32);

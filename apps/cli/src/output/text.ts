@@ -1,10 +1,12 @@
-import { stripVTControlCharacters } from 'node:util';
+import { inspect, stripVTControlCharacters } from 'node:util';
 
 const GAP = '  ';
 
 const widthOf = (text: string) => stripVTControlCharacters(text).length;
 
-const CONTROL = /\p{Cc}+/gu;
+/** What moves a cursor, and what turns the direction of text around, so that it reads as another one than it is. */
+const STEERING = String.raw`\p{Cc}\u202a-\u202e\u2066-\u2069`;
+const CONTROL = new RegExp(`[${STEERING}]+`, 'gu');
 
 /** What others wrote (names, reasons) must not move the cursor of somebody's terminal. */
 export const plainText = (text: string) => text.replace(CONTROL, ' ');
@@ -12,26 +14,55 @@ export const plainText = (text: string) => text.replace(CONTROL, ' ');
 const COLOUR = /(\p{Cc}\[[0-9;]*m)/u;
 /** Other control characters begin other things. */
 const ESCAPE = '\u001b';
+const isCode = (part: string, form: RegExp) =>
+  part.startsWith(ESCAPE) && form.test(part.slice(ESCAPE.length));
+/** How the command sets off words of its own (`Output.paint`): nothing of it hides others. */
+export const STYLES = ['bold', 'green', 'red', 'yellow'] as const;
+const CODES = STYLES.flatMap((style) => inspect.colors[style] ?? []);
+const OWN = new RegExp(`^\\[(?:${CODES.join('|')})m$`);
+const isOwn = (part: string) => isCode(part, OWN);
+/** What a console may look like: all but what hides the text behind it. */
+const SHOWN =
+  /^\[(?:(?:0*(?:[0-79]|2[1-9]|[34][0-79]|9[0-7]|10[0-7])|[34]8;5;\d{1,3}|[34]8;2(?:;\d{1,3}){3})?(?:;|(?=m)))*m$/;
+const isShown = (part: string) => isCode(part, SHOWN);
+const ENDS = /^\[(?:0*|22|39)m$/;
+const END = `${ESCAPE}[0m`;
+
+/** A line in which the colours stay that are allowed. Each ends with its line, whoever forgot it. */
+function colouredLine(line: string, isAllowed: ((part: string) => boolean) | undefined): string {
+  let isOpen = false;
+  const parts = line.split(COLOUR).map((part, index) => {
+    if (index % 2 === 0) return plainText(stripVTControlCharacters(part));
+    if (!isAllowed?.(part)) return '';
+    isOpen = !isCode(part, ENDS);
+    return part;
+  });
+  return `${parts.join('')}${isOpen ? END : ''}`;
+}
 
 /** A line of a machine's console: its colours stay where they can be seen, everything else that moves a terminal goes. */
 export const consoleLine = (line: string, colours: boolean) =>
-  line
-    .split(COLOUR)
-    .map((part, index) =>
-      index % 2 === 1
-        ? colours && part.startsWith(ESCAPE)
-          ? part
-          : ''
-        : plainText(stripVTControlCharacters(part)),
-    )
-    .join('');
+  colouredLine(line, colours ? isShown : undefined);
+
+const LINE = /[^\n\t]+/g;
+
+/** The same of many lines. */
+export const consoleText = (text: string, colours: boolean) =>
+  text.replace(LINE, (line) => consoleLine(line, colours));
 
 /**
- * Text for people, whoever wrote parts of it: lines and tabs stay, and colours where they can be seen, and nothing else that moves
- * a terminal.
+ * Text for people, whoever wrote parts of it: lines and tabs stay, and the command's own colours where they can be seen, and nothing
+ * else that moves a terminal or hides a part of what is said.
  */
 export const terminalText = (text: string, colours: boolean) =>
-  text.replace(/[^\n\t]+/g, (part) => consoleLine(part, colours));
+  text.replace(LINE, (line) => colouredLine(line, colours ? isOwn : undefined));
+
+const HARMFUL = new RegExp(`[${STEERING}]`, 'gu');
+const escapeOf = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** JSON for programs, which may be printed on a terminal all the same: the same value, of which nothing steers it. */
+export const jsonText = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, null, indent).replace(HARMFUL, (char) => (char === '\n' ? char : escapeOf(char)));
 
 /** At most so many characters, for people; programs get the whole. */
 export const shorten = (text: string, chars: number) =>

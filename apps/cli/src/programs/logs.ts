@@ -2,7 +2,6 @@ import { MachineClient, nodeOfRunner, type ProgramLog, readProgramLogs } from '@
 import { type AppError, parseMessageHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { followLogs, textOfLine } from '../instances/machine.ts';
-import { consoleLine } from '../output/text.ts';
 
 /** More than a node keeps of a program. */
 const LOG_LINES = 10_000;
@@ -27,9 +26,8 @@ export async function showProgramLogs(
   const failed = logs.flatMap(({ failure, runner }) => (failure ? [{ failure, runner }] : []));
   // Of nodes that answer, one word says why; of several, the parts that there are count.
   if (kept.length === 0 && failed[0]) throw failed[0].failure satisfies AppError;
-  const show = (line: string) => consoleLine(line, output.stdout.isTTY === true);
   if (!output.json)
-    for (const { failure, runner } of failed) output.note(`${show(runner.url)}: ${show(failure.message)}`);
+    for (const { failure, runner } of failed) output.note(`${runner.url}: ${failure.message}`);
   if (follow && kept.length > 0) {
     const isMarked = kept.length > 1;
     await Promise.all(
@@ -37,17 +35,17 @@ export async function showProgramLogs(
         const { url } = runner;
         const node = await MachineClient.open(nodeOfRunner(runner), hash, signer);
         await followLogs(node, (line) =>
-          output.next({ url, ...line }, `${isMarked ? `${show(url)}: ` : ''}${show(textOfLine(line))}`),
+          output.next({ url, ...line }, `${isMarked ? `${url}: ` : ''}${textOfLine(line)}`, 'console'),
         );
       }),
     );
     return;
   }
   const parts = kept.map(({ runner, lines = [] }) => {
-    const shown = lines.map((line) => show(textOfLine(line)));
-    return (kept.length > 1 ? [`==> ${show(runner.url)} <==`, ...shown] : shown).join('\n');
+    const shown = lines.map(textOfLine);
+    return (kept.length > 1 ? [`==> ${runner.url} <==`, ...shown] : shown).join('\n');
   });
-  output.result(logs.map(viewOf), parts.join('\n\n'));
+  output.result(logs.map(viewOf), parts.join('\n\n'), 'console');
   if (output.json) return;
   if (kept.length === 0)
     output.note('no node has run the program since the node started: call it, then look again');

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
+import { readBytes, TEXT_BYTES_MAX } from '@skerry/client/request';
 import {
   AppError,
   isErrorCode,
@@ -136,14 +137,14 @@ export async function runProgram(
       output.note(String(tracebackOf(error)).trimEnd());
     throw error;
   });
-  const bytes = Buffer.from(await response.arrayBuffer());
+  const bytes = Buffer.from(await readBytes(response, TEXT_BYTES_MAX));
   const contentType = response.headers.get('content-type') ?? '';
   const answer = { status: response.status, content_type: contentType, output: outputOf(bytes, contentType) };
   if (output.json) output.result(answer, '');
-  else
-    output.stdout.write(
-      bytes.length > 0 && bytes.at(-1) !== 0x0a && output.stdout.isTTY ? `${bytes}\n` : bytes,
-    );
+  else {
+    await output.bytes(bytes);
+    if (bytes.length > 0 && bytes.at(-1) !== 0x0a && output.stdout.isTTY) output.stdout.write('\n');
+  }
   return response.status < 400 ? EXIT.ok : EXIT.program;
 }
 
