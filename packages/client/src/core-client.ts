@@ -25,6 +25,7 @@ import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/
 import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
 import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
+import { hashOfFile, type OpenFile } from './files/stored-file.ts';
 import { type MessageDraft, requestMessage } from './message.ts';
 import { checkPages } from './pages.ts';
 import { readLastChange } from './reads/last-change.ts';
@@ -61,12 +62,6 @@ export interface InstanceList {
   /** Events after it are not in the list yet. */
   readonly cursor: string;
 }
-
-const FILE_TAG = /^"([0-9A-Za-z]{46,64})"$/;
-
-/** The SHA-256 or CID that the bytes of an answer should have: by the core node's word, where a message was asked for. */
-export const fileHashOf = (response: Response, asked: string): string =>
-  FILE_TAG.exec(response.headers.get('etag') ?? '')?.[1] ?? asked;
 
 const FILE_TIMEOUT_MS = 3_600_000;
 const LIST_PAGE_SIZE = 100;
@@ -327,7 +322,16 @@ export class CoreClient<S extends AskedSigner = Signer> {
   }
 
   /**
-   * The file's bytes as a stream. The caller checks the hash (`fileHashOf`).
+   * A file by its hash, or by that of the STORE message that keeps it. Which bytes it has to have is never the node's word: it
+   * follows from what was asked for, and from what the sender of the message signed.
+   */
+  async openFile(asked: string): Promise<OpenFile> {
+    const response = await this.getFile(asked);
+    return { hash: await hashOfFile(this, asked, response), response };
+  }
+
+  /**
+   * The file's bytes as a stream. The caller checks the hash (`openFile` says which one, where a message is asked for).
    * @param hash of the file, or of the STORE message that keeps it
    */
   getFile(hash: string): Promise<Response> {

@@ -15,10 +15,10 @@ export { type ProgramLog, readProgramLogs } from './compute/program-logs.ts';
 export {
   CoreClient,
   type CoreClientOptions,
-  fileHashOf,
   type InstanceList,
 } from './core-client.ts';
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
+export type { OpenFile } from './files/stored-file.ts';
 export { PARTS_FROM_BYTES, type SendRest, storeInParts } from './files/upload.ts';
 export { GatewayClient } from './gateway-client.ts';
 export {

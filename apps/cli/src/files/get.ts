@@ -1,19 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { open, unlink } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { fileHashOf } from '@skerry/client/core-client';
-import { renameDurably } from '@skerry/kit/files';
-import { AppError, parseItemHash } from '@skerry/protocol/forms';
+import { AppError, isCid, parseItemHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes } from '../output/text.ts';
+import { checkTarget, type Write, writeWhole } from './write-file.ts';
 
 export interface FileGetOptions {
   readonly output?: string;
 }
-
-type Write = (chunk: Uint8Array) => Promise<void>;
 
 /**
  * Passes the bytes on and checks them against their name. What was written is only good when this resolves.
@@ -29,17 +24,22 @@ export async function copyVerified(
   const digest = createHash('sha256');
   let bytes = 0;
   const source = body[Symbol.asyncIterator]();
-  for (;;) {
-    const next = await source.next().catch((error: unknown) => {
-      throw new AppError('UPSTREAM_UNAVAILABLE', `the connection was lost after ${renderBytes(bytes)}`, {
-        cause: error,
+  try {
+    for (;;) {
+      const next = await source.next().catch((error: unknown) => {
+        throw new AppError('UPSTREAM_UNAVAILABLE', `the connection was lost after ${renderBytes(bytes)}`, {
+          cause: error,
+        });
       });
-    });
-    if (next.done) break;
-    digest.update(next.value);
-    bytes += next.value.length;
-    await write(next.value);
-    onBytes(bytes);
+      if (next.done) break;
+      digest.update(next.value);
+      bytes += next.value.length;
+      await write(next.value);
+      onBytes(bytes);
+    }
+  } finally {
+    // What nobody takes any more is not to keep its connection open, nor the command waiting for it.
+    await source.return?.().catch(() => {});
   }
   const actual = digest.digest('hex');
   if (actual !== hash)
@@ -47,28 +47,12 @@ export async function copyVerified(
   return bytes;
 }
 
-/** The file appears under its name when all of it is there and right. */
-async function writeToFile(path: string, copy: (write: Write) => Promise<number>): Promise<number> {
-  const draft = `${path}.${randomUUID()}.part`;
-  const file = await open(draft, 'wx').catch((error: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_PARAMETERS', `cannot write ${path} (${error.code})`);
-  });
-  try {
-    const bytes = await copy(async (chunk) => {
-      await file.writeFile(chunk);
-    });
-    await file.sync();
-    await file.close();
-    await renameDurably(draft, path);
-    return bytes;
-  } catch (error) {
-    await file.close().catch(() => {});
-    await unlink(draft).catch(() => {});
-    throw error;
-  }
-}
-
 const bodyOf = (response: Response): AsyncIterable<Uint8Array> => response.body ?? Readable.from([]);
+
+/** Ends a response that was not read to its end, for whatever reason. */
+const endOf = ({ body }: Response): AsyncDisposable => ({
+  [Symbol.asyncDispose]: async () => body?.cancel().catch(() => {}),
+});
 
 /** Writes a response to a new file and checks it. Throws what copyVerified does. */
 export async function writeVerified(
@@ -77,19 +61,22 @@ export async function writeVerified(
   path: string,
   onBytes: (bytes: number) => void,
 ): Promise<number> {
-  return writeToFile(path, (write) => copyVerified(bodyOf(response), hash, write, onBytes));
-}
-
-async function writeTo(stream: NodeJS.WriteStream, chunk: Uint8Array): Promise<void> {
-  if (!stream.write(chunk)) await once(stream, 'drain');
+  await using _ = endOf(response);
+  return await writeWhole(path, (write) => copyVerified(bodyOf(response), hash, write, onBytes));
 }
 
 export async function getFile(context: Context, text: string, options: FileGetOptions): Promise<void> {
   const { reader, output } = context;
   const asked = parseItemHash(text);
+  if (options.output !== undefined) await checkTarget(options.output);
   using progress: Progress = output.progress();
-  const response = await reader.getFile(asked);
-  const hash = fileHashOf(response, asked);
+  const { hash, response } = await reader.openFile(asked);
+  await using _ = endOf(response);
+  if (isCid(hash))
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `${asked} keeps ${hash}, a file of IPFS, which cannot be verified here: an IPFS client can fetch it`,
+    );
   const total = Number(response.headers.get('content-length') ?? 0);
   const show = (bytes: number) => {
     const of = total > 0 ? ` of ${renderBytes(total)}` : '';
@@ -98,11 +85,11 @@ export async function getFile(context: Context, text: string, options: FileGetOp
   const isTerminal = output.stderr.isTTY === true;
   const copy = (write: Write) => copyVerified(bodyOf(response), hash, write, isTerminal ? show : undefined);
   if (options.output === undefined) {
-    await copy((chunk) => writeTo(output.stdout, chunk));
+    await copy((chunk) => output.bytes(chunk));
     return;
   }
   const path = options.output;
-  const bytes = await writeToFile(path, copy);
+  const bytes = await writeWhole(path, copy);
   progress[Symbol.dispose]();
   output.result({ file_hash: hash, path, size: bytes }, `${path}: ${renderBytes(bytes)}`);
 }

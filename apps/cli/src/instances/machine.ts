@@ -5,7 +5,8 @@ import type { BackupView, LogLineView, SnapshotView } from '@skerry/protocol/api
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { writeVerified } from '../files/get.ts';
-import { consoleLine, renderBytes } from '../output/text.ts';
+import { checkTarget } from '../files/write-file.ts';
+import { renderBytes } from '../output/text.ts';
 import { findInstance } from './find.ts';
 
 const POLL_MS = 500;
@@ -36,10 +37,9 @@ export async function showLogs(
 ): Promise<void> {
   const { machine } = await openMachine(context, reference);
   const { output } = context;
-  const show = (line: string) => consoleLine(line, output.stdout.isTTY === true);
-  if (options.follow) return followLogs(machine, (line) => output.next(line, show(textOfLine(line))));
+  if (options.follow) return followLogs(machine, (line) => output.next(line, textOfLine(line), 'console'));
   const lines = await machine.readLogs(LOG_LINES);
-  output.result(lines, lines.map(({ MESSAGE }) => show(MESSAGE)).join('\n'));
+  output.result(lines, lines.map(({ MESSAGE }) => MESSAGE).join('\n'), 'console');
 }
 
 /** A line of a log, and of what it is. */
@@ -105,6 +105,7 @@ export async function backUpInstance(
   reference: string,
   options: { output: string },
 ): Promise<void> {
+  await checkTarget(options.output);
   const { machine } = await openMachine(context, reference);
   using progress = context.output.progress();
   const { backup_id: id } = await machine.startBackup();

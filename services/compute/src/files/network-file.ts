@@ -20,7 +20,7 @@ async function* checked(body: AsyncIterable<Uint8Array>, hash: string): AsyncGen
 }
 
 /** What a response brings, under the SHA-256 that it should have. */
-export function fileOfResponse({ headers, body }: Response, hash: string): NetworkFile {
+function fileOfResponse({ headers, body }: Response, hash: string): NetworkFile {
   const length = headers.get('content-length');
   return {
     sizeBytes: length === null ? undefined : Number(length),

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { CoreClient } from '@skerry/client';
 import { createLogger, readConfig } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { computeConfig } from '../config.ts';
@@ -16,13 +17,15 @@ const isError = (code: string) => (error: unknown) => error instanceof AppError 
 test('an image by hash is fetched, verified and converted once; what is no image, or not there, says so', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-file-'));
   await using core = await new RealCore().start();
-  const store = new ImageStore({
-    cacheDir: directory,
-    mirrors: readConfig(computeConfig, { SKERRY_HOME: directory }),
-    log: createLogger('test', 'silent'),
-    signal: new AbortController().signal,
-    files: { source: core.client, limitBytes: 4 * 1024 * 1024 },
-  });
+  const storeOf = (source: CoreClient, cacheDir: string) =>
+    new ImageStore({
+      cacheDir,
+      mirrors: readConfig(computeConfig, { SKERRY_HOME: directory }),
+      log: createLogger('test', 'silent'),
+      signal: new AbortController().signal,
+      files: { source, limitBytes: 4 * 1024 * 1024 },
+    });
+  const store = storeOf(core.client, directory);
   const put = async (bytes: Uint8Array) => {
     const file = createHash('sha256').update(bytes).digest('hex');
     const blob = new Blob([bytes as BlobPart]);
@@ -51,6 +54,18 @@ test('an image by hash is fetched, verified and converted once; what is no image
       store.ensure('0'.repeat(64), () => {}),
       isError('UNKNOWN_IMAGE'),
     );
+
+    // A core node that sends another file than the one that is asked for, under its own right name.
+    const lying = new Proxy(core.client, {
+      get: (client, name) =>
+        name === 'getFile' ? () => client.getFile(file) : Reflect.get(client, name).bind(client),
+    });
+    const deceived = storeOf(lying, join(directory, 'deceived'));
+    for (const name of [text.file, text.message])
+      await assert.rejects(
+        deceived.ensure(name, () => {}),
+        isError('FILE_CORRUPT'),
+      );
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -1,17 +1,16 @@
 import { open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type CoreClient, fileHashOf } from '@skerry/client';
-import { AppError, isCid } from '@skerry/protocol';
-import { type CidSource, openCidFile } from '../files/cid-file.ts';
+import { AppError } from '@skerry/protocol';
 import { limited } from '../files/limited.ts';
-import { fileOfResponse, type NetworkFile } from '../files/network-file.ts';
+import { resolveFile, type VersionSource } from '../files/message.ts';
+import { type NetworkFile, openNetworkFile } from '../files/network-file.ts';
 import { withinRoom } from '../host/room.ts';
 import { convertDisk, readBootKind, readDiskFormat } from './convert.ts';
 import { IMAGE_FILES } from './image.ts';
 import type { Report } from './progress.ts';
 
 /** Files of the network, by hash. */
-export type FileSource = CidSource & Pick<CoreClient, 'getMessage'>;
+export type FileSource = VersionSource;
 
 /** What the name of an image looks like that is a file of the network: its SHA-256, or the message that stored it. */
 const HASH = /^[0-9a-f]{64}$/;
@@ -25,7 +24,7 @@ export function isFileImage(name: string): boolean {
 
 /**
  * Makes an image, in an empty directory, of a qcow2 or raw disk that is stored on the network: fetched, verified,
- * converted. Throws FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_CORRUPT, INVALID_IMAGE,
+ * converted. Throws UNKNOWN_IMAGE, HASH_MISMATCH, FILE_TOO_LARGE, FILE_CORRUPT, INVALID_IMAGE,
  * STORAGE_FULL.
  * @param limitBytes the largest file that is fetched
  */
@@ -48,28 +47,12 @@ export async function makeFileImage(
   return { kernelVersion: '', diskMib: Math.ceil(virtualBytes / MIB), boot };
 }
 
+/** The file itself, or what the message with that hash stored, as its sender signed it. */
 async function openImageFile(files: FileSource, name: string): Promise<NetworkFile> {
-  const { hash, response } = await findFile(files, name);
-  if (!isCid(hash)) return fileOfResponse(response, hash);
-  await response.body?.cancel();
-  return openCidFile(files, hash);
-}
-
-/** The file itself, or what the message with that hash stored. */
-async function findFile(files: FileSource, name: string): Promise<{ hash: string; response: Response }> {
   try {
-    const response = await files.getFile(name);
-    return { hash: fileHashOf(response, name), response };
+    return await openNetworkFile(files, await resolveFile(files, { ref: name, useLatest: false }));
   } catch (error) {
-    if (!(error instanceof AppError) || error.kind !== 'missing') throw error;
-    const message = await files.getMessage(name).catch((failure: unknown) => {
-      if (failure instanceof AppError && failure.kind === 'missing') return undefined;
-      throw failure;
-    });
-    const hash = (message?.content as { item_hash?: unknown } | undefined)?.item_hash;
-    if (message?.type !== 'STORE' || typeof hash !== 'string' || !(HASH.test(hash) || isCid(hash)))
-      throw notThere(name, error);
-    return { hash, response: await files.getFile(hash) };
+    throw error instanceof AppError && error.kind === 'missing' ? notThere(name, error) : error;
   }
 }
 

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, realpath, stat, statfs, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { isMissing, renameDurably } from '@skerry/kit/files';
+import { AppError } from '@skerry/protocol/forms';
+import { removeWhenEnded } from '../interrupt.ts';
+import { renderBytes } from '../output/text.ts';
+
+export type Write = (chunk: Uint8Array) => Promise<void>;
+
+/** Of the disk, for everything else on it: whoever sends a file may send it without an end. */
+const RESERVE_BYTES = 64 * 1024 ** 2;
+/** How much is written between two looks at what is free. */
+const LOOK_BYTES = 16 * 1024 ** 2;
+
+const freeBytes = async (directory: string) => {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
+};
+
+/** To be told of what was written. Throws STORAGE_FULL where the disk has little left. */
+export function keepRoom(directory: string, free = freeBytes): (bytes: number) => Promise<void> {
+  let unseen = 0;
+  return async (bytes) => {
+    unseen += bytes;
+    if (unseen < LOOK_BYTES) return;
+    unseen = 0;
+    if ((await free(directory)) < RESERVE_BYTES)
+      throw new AppError(
+        'STORAGE_FULL',
+        `the disk of ${directory} has less than ${renderBytes(RESERVE_BYTES)} left: what was written of the file is removed`,
+      );
+  };
+}
+
+interface Target {
+  readonly path: string;
+  /** Whether it is replaced as a whole; what is a device or a pipe is written to. */
+  readonly isReplaced: boolean;
+}
+
+/** Where a file goes. A link goes on leading to what it leads to. Throws INVALID_PARAMETERS where no file can be. */
+export async function checkTarget(path: string): Promise<Target> {
+  try {
+    const found = await stat(path);
+    if (found.isDirectory())
+      throw new AppError('INVALID_PARAMETERS', `${path} is a directory: name a file in it`);
+    return { path: await realpath(path), isReplaced: found.isFile() };
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    if (isMissing(error)) return { path, isReplaced: true };
+    throw cannotWrite(path, error);
+  }
+}
+
+const cannotWrite = (path: string, error: unknown) =>
+  new AppError('INVALID_PARAMETERS', `cannot write ${path} (${(error as NodeJS.ErrnoException).code})`);
+
+const openToWrite = (path: string, flags: string): Promise<FileHandle> =>
+  open(path, flags).catch((error: unknown) => {
+    throw cannotWrite(path, error);
+  });
+
+async function writeThrough(path: string, copy: (write: Write) => Promise<number>): Promise<number> {
+  await using file = await openToWrite(path, 'w');
+  return await copy(async (chunk) => {
+    await file.writeFile(chunk);
+  });
+}
+
+/**
+ * Writes a file that a person named, under its name when all of it is there and right, and nothing otherwise.
+ * @param copy passes on what is to be written; rejects where that is not right
+ * @throws AppError INVALID_PARAMETERS, STORAGE_FULL, and what `copy` throws
+ */
+export async function writeWhole(given: string, copy: (write: Write) => Promise<number>): Promise<number> {
+  const { path, isReplaced } = await checkTarget(given);
+  if (!isReplaced) return writeThrough(path, copy);
+  const draft = `${path}.${randomUUID()}.part`;
+  using _ = removeWhenEnded(draft);
+  const file = await openToWrite(draft, 'wx');
+  const noteWritten = keepRoom(dirname(path));
+  try {
+    const bytes = await copy(async (chunk) => {
+      await file.writeFile(chunk);
+      await noteWritten(chunk.length);
+    });
+    await file.sync();
+    await file.close();
+    await renameDurably(draft, path);
+    return bytes;
+  } catch (error) {
+    await file.close().catch(() => {});
+    await unlink(draft).catch(() => {});
+    throw error;
+  }
+}
