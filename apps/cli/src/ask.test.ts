@@ -26,7 +26,10 @@ after(() => {
 });
 
 const ask = (sent: Partial<Sent> = {}, path = '/a?b=c') =>
-  askOverHttp(`${url}${path}`, { method: 'GET', headers: {}, signal: AbortSignal.timeout(10_000), ...sent });
+  askOverHttp(`${url}${path}`, {
+    ...{ method: 'GET', redirect: 'follow', headers: {}, signal: AbortSignal.timeout(10_000) },
+    ...sent,
+  });
 
 test('it reads an answer as fetch does: status, headers, text', async () => {
   answer = (response) => response.writeHead(404, { 'X-Last-Event': '7' }).end('\uFEFFé');
@@ -52,15 +55,21 @@ test('a body is sent with its length, whatever the method', async () => {
   assert.match(asked.body, /name="name"\r\n\r\nvalue/);
 });
 
-test('a packed answer is unpacked, and a redirect is followed', async () => {
+test('a packed answer is unpacked; a redirect is followed of what asks, and is the answer to what changes', async () => {
   answer = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('packed'));
   assert.equal(await (await ask()).text(), 'packed');
   answer = (response) => {
-    if (asked.line.endsWith('/there')) response.end(asked.body);
+    if (asked.line.endsWith('/there')) response.end('here');
     else response.writeHead(307, { location: '/there' }).end();
   };
-  const redirected = await ask({ method: 'POST', body: 'again' });
-  assert.deepEqual([await redirected.text(), redirected.url], ['again', `${url}/there`]);
+  const redirected = await ask();
+  assert.deepEqual([await redirected.text(), redirected.url], ['here', `${url}/there`]);
+  const form = new FormData();
+  form.set('name', 'value');
+  for (const body of ['again', form]) {
+    const { status, headers } = await ask({ method: 'POST', redirect: 'manual', body });
+    assert.deepEqual([status, headers.get('location')], [307, '/there']);
+  }
 });
 
 test('it rejects where nobody answers, an answer is cut off, or its time is over', async () => {
@@ -68,7 +77,12 @@ test('it rejects where nobody answers, an answer is cut off, or its time is over
   await once(free, 'listening');
   const { port } = free.address() as AddressInfo;
   await new Promise((resolve) => free.close(resolve));
-  const sent = { method: 'GET', headers: {}, signal: AbortSignal.timeout(10_000) };
+  const sent = {
+    method: 'GET',
+    redirect: 'follow' as const,
+    headers: {},
+    signal: AbortSignal.timeout(10_000),
+  };
   await assert.rejects(askOverHttp(`http://127.0.0.1:${port}`, sent), { code: 'ECONNREFUSED' });
   answer = (response) => {
     response.writeHead(200, { 'content-length': '9' }).write('cut');

@@ -1,5 +1,6 @@
 import type { Firewall } from '@skerry/protocol/forms';
 import { InvalidArgumentError } from 'commander';
+import { isServiceUrl } from './networks/service-url.ts';
 
 /** Options that every command takes. */
 export interface GlobalOptions {
@@ -101,7 +102,9 @@ export function parseList(text: string): string[] {
 }
 
 export function parseHttpUrl(text: string): string {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new InvalidArgumentError('Expected an http or https address, such as http://localhost:4024.');
+  if (!isServiceUrl(text))
+    throw new InvalidArgumentError(
+      'Expected an http or https address, such as http://localhost:4024, without a user name or password.',
+    );
   return text.replace(/\/+$/, '');
 }

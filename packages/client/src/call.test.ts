@@ -96,3 +96,35 @@ test('a status that is an answer is one, also where it is no success; a refusal 
   await assert.rejects(find(502, '<html>'), { code: 'UPSTREAM_UNAVAILABLE' });
   await assert.rejects(find(204, ''), { code: 'UNEXPECTED_ANSWER' });
 });
+
+test('what changes something is sent where its redirect leads only if that is the same service', async () => {
+  const lines: string[] = [];
+  let location = '';
+  const redirecting = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    lines.push(`${request.method} ${request.url} ${body}`);
+    if (request.url === '/moved') response.end('{"added":1}');
+    else response.writeHead(308, { location }).end();
+  }).listen(0, '127.0.0.1');
+  await once(redirecting, 'listening');
+  const { port } = redirecting.address() as AddressInfo;
+  const add = () => call(`http://127.0.0.1:${port}`, API.add, { body: { name: 'a' } });
+  try {
+    location = '/moved';
+    assert.deepEqual(await add(), { added: 1 });
+    const sent = 'POST /api/v0/things {"name":"a"}';
+    assert.deepEqual(lines.splice(0), [sent, 'POST /moved {"name":"a"}']);
+    // To another service of the machine, to another machine, to nowhere.
+    for (const elsewhere of [url, 'http://core.example/', 'https://127.0.0.1:9/', 'http://']) {
+      location = elsewhere;
+      await assert.rejects(add(), { code: 'UNEXPECTED_ANSWER', message: /redirects.* to no other/ });
+    }
+    location = '/again';
+    await assert.rejects(add(), { code: 'UPSTREAM_UNAVAILABLE', message: /returned 308/ });
+    assert.deepEqual(lines.slice(-4), [sent, ...Array(3).fill('POST /again {"name":"a"}')]);
+  } finally {
+    redirecting.closeAllConnections();
+    redirecting.close();
+  }
+});

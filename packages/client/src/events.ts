@@ -23,6 +23,8 @@ const SILENCE_LIMIT_MS = 2 * HEARTBEAT_MS + 5_000;
 const RETRY_BASE_MS = 100;
 const RETRY_MAX_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_600_000;
+/** Of an event that has not come to its end: several times the largest message. */
+const EVENT_CHARS_MAX = 16 * 1024 ** 2;
 
 const pause = (milliseconds: number, signal: AbortSignal) =>
   new Promise<void>((resolve) => {
@@ -83,12 +85,21 @@ async function* readConnection(
       options,
     );
     const queue: Told[] = [];
-    const parser = createEventParser({ onEvent: ({ data }) => queue.push(readEvent(data, onUnreadable)) });
+    let isTooLong = false;
+    const parser = createEventParser({
+      maxBufferSize: EVENT_CHARS_MAX,
+      onEvent: ({ data }) => queue.push(readEvent(data, onUnreadable)),
+      onError: ({ type }) => {
+        isTooLong ||= type === 'max-buffer-size-exceeded';
+      },
+    });
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
       clearTimeout(watchdog);
       watchdog = setTimeout(() => silence.abort(), SILENCE_LIMIT_MS);
       parser.feed(decoder.decode(chunk, { stream: true }));
+      if (isTooLong)
+        throw new AppError('UNEXPECTED_ANSWER', `an event has more than ${EVENT_CHARS_MAX} characters`);
       yield* queue.splice(0);
     }
   } finally {

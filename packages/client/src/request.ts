@@ -1,7 +1,8 @@
 import { AppError, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
+import { causeOf } from './reads/cause.ts';
 import { readText } from './reads/read-body.ts';
 
-export { TEXT_BYTES_MAX } from './reads/read-body.ts';
+export { readBytes, TEXT_BYTES_MAX } from './reads/read-body.ts';
 
 /** What is read of an answer that is text. */
 export interface TextAnswer extends Pick<Response, 'ok' | 'status' | 'url' | 'text'> {
@@ -20,12 +21,14 @@ export interface RequestOptions {
 
 /** A request as it is sent. */
 export interface Sent extends Required<Pick<RequestOptions, 'method' | 'headers'>> {
+  /** Of a question it is followed; of what changes something it is the answer. */
+  readonly redirect: 'follow' | 'manual';
   readonly body?: NonNullable<RequestOptions['body']>;
   /** Ends it, also while its answer is read. */
   readonly signal: AbortSignal;
 }
 
-/** Sends a request, redirects followed; rejects where nobody answers. */
+/** Sends a request; rejects where nobody answers. */
 export type AskText = (url: string, sent: Sent) => Promise<TextAnswer>;
 
 const askByFetch = (url: string, sent: Sent): Promise<Response> => fetch(url, sent);
@@ -41,14 +44,6 @@ export function askTextBy(ask: AskText): void {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-function causeOf(error: unknown): string {
-  const { cause, code, message } = error as Error & {
-    code?: string;
-    cause?: { code?: string; message?: string };
-  };
-  return cause?.code ?? cause?.message ?? code ?? message;
-}
-
 /** What a service answered, when it was not a success, as our error. */
 export function readRefusal(text: string, { status, url }: Pick<Response, 'status' | 'url'>): AppError {
   try {
@@ -60,27 +55,68 @@ export function readRefusal(text: string, { status, url }: Pick<Response, 'statu
   return new AppError('UPSTREAM_UNAVAILABLE', `${url} returned ${status} with an unknown reason`);
 }
 
-async function requestBy<Answer extends TextAnswer>(
+const REDIRECTS_MAX = 3;
+/** By which a request is to be repeated elsewhere as it is. Of the older two, what proxies mean that lead from http to https. */
+const REPEATED_ELSEWHERE: ReadonlySet<number> = new Set([301, 302, 307, 308]);
+
+/** Whether what changes something may be sent there as well: to the same service, or to it by https. */
+function isSameService(from: string, to: URL): boolean {
+  const { origin, protocol, hostname } = new URL(from);
+  const isSecured = protocol === 'http:' && to.protocol === 'https:' && to.port === '';
+  return to.origin === origin || (isSecured && to.hostname === hostname);
+}
+
+interface Redirecting extends Pick<TextAnswer, 'status' | 'headers'>, Partial<Pick<Response, 'type'>> {}
+
+/** Where a redirect leads that may be followed; undefined where the answer is none. Throws UNEXPECTED_ANSWER where it leads to others. */
+function redirectOf(url: string, { status, headers, type }: Redirecting): string | undefined {
+  // A browser does not tell where it would lead.
+  const isHidden = type === 'opaqueredirect';
+  const location = headers.get('location');
+  if (!isHidden && (!location || !REPEATED_ELSEWHERE.has(status))) return undefined;
+  const to = URL.parse(location ?? '//', url);
+  if (to && isSameService(url, to)) return to.href;
+  const { origin } = new URL(url);
+  const where = to ? ` to ${to.origin}` : '';
+  throw new AppError(
+    'UNEXPECTED_ANSWER',
+    `${origin} redirects${where}: what changes something is sent to the address that was named, and to no other`,
+  );
+}
+
+async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'type' | 'body'>>>(
   ask: (url: string, sent: Sent) => Promise<Answer>,
   url: string,
   options: RequestOptions,
 ): Promise<Answer> {
   const { method = 'GET', body, headers = {}, signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const timeout = AbortSignal.timeout(timeoutMs);
-  let response: Answer;
-  try {
-    response = await ask(url, {
-      method,
-      headers: { ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}), ...headers },
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-      ...(body === undefined ? {} : { body }),
-    });
-  } catch (error) {
-    signal?.throwIfAborted();
-    const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : causeOf(error);
-    throw new AppError('UPSTREAM_UNAVAILABLE', `${new URL(url).origin} does not answer (${why})`, {
-      cause: error,
-    });
+  const sent: Sent = {
+    method,
+    redirect: method === 'GET' || method === 'HEAD' ? 'follow' : 'manual',
+    headers: { ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}), ...headers },
+    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    ...(body === undefined ? {} : { body }),
+  };
+  const askAt = async (place: string): Promise<Answer> => {
+    try {
+      return await ask(place, sent);
+    } catch (error) {
+      signal?.throwIfAborted();
+      const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : causeOf(error);
+      throw new AppError('UPSTREAM_UNAVAILABLE', `${new URL(place).origin} does not answer (${why})`, {
+        cause: error,
+      });
+    }
+  };
+  let response = await askAt(url);
+  for (let hops = 0, at = url; sent.redirect === 'manual' && hops < REDIRECTS_MAX; hops++) {
+    // A program may answer what it likes.
+    const next = options.isAnswer?.(response) ? undefined : redirectOf(at, response);
+    if (next === undefined) break;
+    await response.body?.cancel();
+    response = await askAt(next);
+    at = next;
   }
   if (!response.ok && !options.isAnswer?.(response))
     throw readRefusal(await readText(response).catch(() => ''), { status: response.status, url });

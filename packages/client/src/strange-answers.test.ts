@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { InstanceView, NetworkEvent, NodeContent } from '@skerry/protocol';
 import { readAnnouncedNodes } from './compute/announced-nodes.ts';
 import { findNodeUrl } from './compute/compute-node.ts';
-import { readLogFrame } from './compute/machine-client.ts';
+import { MachineClient, readLogFrame } from './compute/machine-client.ts';
 import { readProgramLogs } from './compute/program-logs.ts';
 import { CoreClient } from './core-client.ts';
 import { watchEvents } from './events.ts';
@@ -292,4 +292,62 @@ test('what is no comparison of nodes, and no line of a log, is refused', async (
   await assert.rejects(diffNodes(node.url, node.url), unexpected);
   assert.deepEqual(readLogFrame('{"type":"stdout","message":"a"}'), { type: 'stdout', message: 'a' });
   for (const text of ['', 'null', '{"message":7}']) assert.throws(() => readLogFrame(text), unexpected);
+});
+
+test('the link of a backup leads to its node, and nowhere else', async () => {
+  const signer = createSigner(`0x${'1'.repeat(64)}`);
+  const nodeId = 'b'.repeat(64);
+  const config = {
+    ...{ DOMAIN_NAME: 'node.test', version: '1', references: { API_SERVER: '' } },
+    ...{ security: {}, networking: {}, computing: {} },
+  };
+  await using node = await answering({ '/status/config': [config], '/backups/1': ['bytes'] });
+  const machine = await MachineClient.open({ url: node.url, nodeId }, 'a'.repeat(64), signer);
+  const backup = {
+    ...{ backup_id: '1', reason: null, size: 5, checksum: null, volumes: [] },
+    state: 'done',
+    ...{ created_at: new Date(0).toISOString(), expires_at: new Date(0).toISOString() },
+  } as const;
+  const fetchBy = (download_url: string | null) => machine.fetchBackup({ ...backup, download_url });
+  assert.equal(await (await fetchBy('/backups/1')).text(), 'bytes');
+  for (const link of ['@127.0.0.1:9/x', '.example.org/x', ':9/x', '', null])
+    await assert.rejects(fetchBy(link), unexpected, String(link));
+});
+
+test('an answer that breaks off is told as one, and an event without an end is not waited for', async () => {
+  let sent = 0;
+  const server = createServer(({ url: path = '' }, response) => {
+    if (!path.includes('/events')) {
+      response.writeHead(200, { 'content-length': '9' }).write('cut');
+      setImmediate(() => response.destroy());
+      return;
+    }
+    const part = Buffer.alloc(1024 ** 2, 'x');
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: ');
+    const send = () => {
+      while (!response.destroyed && sent < 64 * part.length) {
+        sent += part.length;
+        if (!response.write(part)) return void response.once('drain', send);
+      }
+    };
+    send();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    const broken = { code: 'UPSTREAM_UNAVAILABLE', message: /broke its answer off/ };
+    await assert.rejects(readAggregate(url, address('1'), 'key'), broken);
+    const stop = new AbortController();
+    const failures: unknown[] = [];
+    const onDisconnect = (error: unknown) => {
+      failures.push(error);
+      stop.abort();
+    };
+    for await (const _ of watchEvents(url, { signal: stop.signal, onDisconnect }));
+    assert.equal((failures[0] as { code: string }).code, 'UNEXPECTED_ANSWER');
+    assert.ok(sent < 48 * 1024 ** 2, `${sent} bytes were sent`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
 });

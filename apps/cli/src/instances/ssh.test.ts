@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import type { AppError } from '@skerry/protocol';
-import { RUNNING } from '../testing/run.ts';
+import { skerryHere } from '../testing/here.ts';
+import { replying } from '../testing/replying.ts';
+import { createTestDir, RUNNING } from '../testing/run.ts';
 import { checkReachable, sshArguments } from './ssh.ts';
 import { waitForSshBanner } from './ssh-banner.ts';
 
@@ -101,4 +103,15 @@ test('waits for a server that is slow to greet, with one connection', async (con
   for (const socket of seen) greet(socket);
   await waiting;
   assert.equal(seen.length, 2, 'one of the client, one to know that it has it');
+});
+
+test('what the network calls an address and is none is handed to nobody', async () => {
+  await using home = await createTestDir();
+  for (const ipv6 of ['-oProxyCommand=x', 'host.example', '`id`']) {
+    await using core = await replying(() => ({ ...RUNNING, ipv6 }));
+    const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: core.url };
+    const args = ['instance', 'ssh', RUNNING.instance_id, '--connect-timeout', '1s', '--', 'true'];
+    const { err, code } = await skerryHere(environment, args);
+    assert.deepEqual([code, /\((\w+)\)\n/.exec(err)?.[1]], [5, 'UNEXPECTED_ANSWER'], err);
+  }
 });

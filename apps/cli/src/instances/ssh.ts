@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { call, findNodeUrl } from '@skerry/client';
@@ -142,6 +143,9 @@ export async function sshInstance(
   const { address, port } = options.ipv4
     ? await findIpv4Door(context, instance)
     : { address: instance.ipv6, port: SSH_PORT };
+  // It comes from the network, and ssh hands it on to whatever its configuration names.
+  if (isIP(address) === 0)
+    throw new AppError('UNEXPECTED_ANSWER', `${JSON.stringify(address)} is no address of ${reference}`);
   await waitForSshBanner(address, port, options.connectTimeout, (why) =>
     progress.show(`waiting for ssh on ${address} (${why})`),
   );

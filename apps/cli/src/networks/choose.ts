@@ -2,6 +2,7 @@ import type { NetworkService } from '@skerry/protocol/api/core/node';
 import { AppError } from '@skerry/protocol/forms';
 import { COMMAND_VARIABLES, DEFAULT_KEY_NAME, type Environment } from '../config.ts';
 import type { GlobalOptions } from '../options.ts';
+import { isServiceUrl } from './service-url.ts';
 import { getNetwork, LOCAL, type Network, type Networks } from './store.ts';
 
 /** Which network a command works on. Pure: option before environment before current network before the local one. */
@@ -29,10 +30,11 @@ const SERVICE_VARIABLES: Readonly<Record<NetworkService | 'compute', string>> = 
 };
 
 function checkUrl(url: string, variable: string): string {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+  // It is not repeated: a password may stand in it.
+  if (!isServiceUrl(url))
     throw new AppError(
       'INVALID_CONFIG',
-      `${variable} must be an http or https URL, not ${JSON.stringify(url)}`,
+      `${variable} must be an http or https URL, without a user name or password`,
     );
   return url.replace(/\/+$/, '');
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { AppError } from '@skerry/protocol/forms';
 import type { Environment } from '../config.ts';
 import type { GlobalOptions } from '../options.ts';
 import { createTestDir } from '../testing/run.ts';
@@ -34,7 +35,11 @@ test('option before environment before current network before the local one', ()
   assert.equal(coreOf({}, { SKERRY_NETWORK: 'local' }), 'http://127.0.0.1:4024');
   assert.throws(() => choose({ network: 'nowhere' }), { code: 'NETWORK_UNKNOWN' });
   assert.throws(() => choose({ network: 'prod', core: OTHER }), { code: 'INVALID_PARAMETERS' });
-  assert.throws(() => choose({}, { SKERRY_CORE_URL: 'ftp://x' }), { code: 'INVALID_CONFIG' });
+  for (const url of ['ftp://x', 'https://me:hush@core.example.net'])
+    assert.throws(
+      () => choose({}, { SKERRY_CORE_URL: url }),
+      ({ code, message }: AppError) => code === 'INVALID_CONFIG' && !message.includes('hush'),
+    );
 });
 
 test('a current network that is gone stands in the way of nothing that is named', () => {
@@ -102,7 +107,8 @@ test('an option that names the network beats the variables of services of anothe
 test('loopback is followed only from loopback', () => {
   for (const url of ['http://localhost:1', 'http://127.1.2.3', 'http://[::1]:1', 'http://a.localhost'])
     assert.deepEqual([isUsable(url, PROD), isUsable(url, 'http://127.0.0.1:4024')], [false, true], url);
-  for (const url of ['file:///etc/passwd', 'nonsense']) assert.ok(!isUsable(url, PROD));
+  for (const url of ['file:///etc/passwd', 'nonsense', 'https://me:hush@core.example.net'])
+    assert.ok(!isUsable(url, PROD));
 });
 
 test('networks are kept for their owner alone; a damaged file is said', async () => {

@@ -4,6 +4,7 @@ import { AppError } from '@skerry/protocol/forms';
 import { beside } from '../network/beside.ts';
 import { ASIDE } from '../network/gateway.ts';
 import type { ChosenNetwork } from './choose.ts';
+import { isServiceUrl } from './service-url.ts';
 
 /** Where the services of a network are: never where those of another one would be. */
 
@@ -27,7 +28,7 @@ export const isLoopback = (url: string): boolean => URL.canParse(url) && LOOPBAC
 
 /** Whether a word of the network can be followed: from elsewhere, "localhost" would lead to somebody's own machine. */
 export const isUsable = (url: string, coreUrl: string): boolean =>
-  URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && (isLoopback(coreUrl) || !isLoopback(url));
+  isServiceUrl(url) && (isLoopback(coreUrl) || !isLoopback(url));
 
 /** Beside a core node at its usual port the others are at theirs. */
 export const usualUrl = (coreUrl: string, service: NetworkService | 'compute'): string | undefined =>

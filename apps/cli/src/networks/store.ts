@@ -3,6 +3,7 @@ import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit/f
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
 import { AppError } from '@skerry/protocol/forms';
 import { DEFAULT_CORE_URL } from '../config.ts';
+import { isServiceUrl } from './service-url.ts';
 
 /** The networks that a person works with: `networks.json` in their configuration, mode 0600. */
 
@@ -40,8 +41,8 @@ function readTexts<Name extends string>(value: unknown, where: string, names: re
 function parseNetwork(value: unknown, where: string): Network {
   const { key, ...urls } = readTexts(value, where, ['core', 'key', ...NETWORK_SERVICES]);
   for (const [name, url] of Object.entries(urls))
-    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      throw new Error(`${where}.${name} must be an http or https URL`);
+    if (!isServiceUrl(url))
+      throw new Error(`${where}.${name} must be an http or https URL, without a user name or password`);
   const { core, ...services } = urls;
   if (core === undefined) throw new Error(`${where}.core is missing`);
   return { core, ...services, ...(key === undefined ? {} : { key }) };

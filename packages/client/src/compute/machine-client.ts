@@ -126,9 +126,13 @@ export class MachineClient {
     return this.#ask(MACHINES_API.deleteBackup, { params: { ...this.#params, id } });
   }
 
-  /** The bytes of a backup that is done. The caller checks them. */
-  fetchBackup({ download_url: link }: BackupView): Promise<Response> {
-    return request(`${this.url}${link}`, { timeoutMs: LONG_TIMEOUT_MS });
+  /** The bytes of a backup that is done. The caller checks them. Throws UNEXPECTED_ANSWER where its link leads elsewhere than to the node. */
+  async fetchBackup({ download_url: link }: BackupView): Promise<Response> {
+    const { origin } = new URL(this.url);
+    const url = `${this.url}${link}`;
+    if (!link?.startsWith('/') || URL.parse(url)?.origin !== origin)
+      throw new AppError('UNEXPECTED_ANSWER', `${this.url} gives no path of its own for the backup`);
+    return request(url, { timeoutMs: LONG_TIMEOUT_MS });
   }
 
   /** From a snapshot, a backup of the node's, or a file that is stored on the network. */

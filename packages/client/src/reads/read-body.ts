@@ -1,10 +1,23 @@
 import { AppError } from '@skerry/protocol/forms';
+import { causeOf } from './cause.ts';
 
 /** More text than any service answers with at once. */
 export const TEXT_BYTES_MAX = 256 * 1024 ** 2;
 
 /** An answer whose body is a stream. */
 type Streamed = Pick<Response, 'url' | 'body'>;
+
+/** What comes next of an answer. Throws UPSTREAM_UNAVAILABLE where it breaks off; who ended it is told so. */
+async function readNext(url: string, reader: ReadableStreamDefaultReader<Uint8Array>) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    if ((error as Error).name === 'AbortError') throw error;
+    throw new AppError('UPSTREAM_UNAVAILABLE', `${url} broke its answer off (${causeOf(error)})`, {
+      cause: error,
+    });
+  }
+}
 
 async function gather({ url, body }: Streamed, limitBytes: number): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
@@ -13,7 +26,7 @@ async function gather({ url, body }: Streamed, limitBytes: number): Promise<Uint
   // Not every browser can iterate over a stream.
   const reader = body.getReader();
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await readNext(url, reader);
     if (done) return chunks;
     size += value.length;
     if (size > limitBytes) {
