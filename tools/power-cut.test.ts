@@ -184,7 +184,7 @@ const KEPT: Readonly<Record<string, Kept>> = {
   "a user's keys, also replaced ones": {
     steps: ['1', '2'].map((digit) => (dir) => importKey(dir, 'default', digit.repeat(64), true)),
     read: async (dir) => [
-      (await listKeys(dir)).map(({ address }) => address),
+      (await listKeys(dir)).keys.map(({ address }) => address),
       await listKeys(join(dir, 'keys')),
     ],
   },

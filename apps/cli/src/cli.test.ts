@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { open, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -51,6 +51,23 @@ test('a key is made, shown and listed, and never printed', async () => {
   const listed = await run(home.path, 'key', 'list');
   assert.match(listed.out, new RegExp(`^NAME +ADDRESS\ndefault +${address}\n$`));
   for (const { out, err } of [made, shown, listed]) assert.ok(!(out + err).includes(secret.slice(2)));
+});
+
+test('a full disk below standard output is told in a sentence, or in JSON', async () => {
+  await using home = await createTestDir();
+  const env = { ...bareEnvironment(), SKERRY_HOME: home.path, HOME: home.path };
+  await using full = await open('/dev/full', 'w');
+  const [people, programs] = await Promise.all(
+    [[], ['--json']].map(async (more) => {
+      const args = [BIN, 'network', 'list', ...more];
+      const child = spawn(process.execPath, args, { env, stdio: ['ignore', full.fd, 'pipe'] });
+      const [err, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit')]);
+      return { err, code: code as number };
+    }),
+  );
+  assert.equal(people!.code, 1);
+  assert.match(people!.err, /^error: ENOSPC: no space left on device, write \(INTERNAL\)\n$/);
+  assert.equal((JSON.parse(programs!.err) as { code: string }).code, 'INTERNAL');
 });
 
 test('the four words of a host name need nobody else', async () => {

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { EXIT } from './exit-codes.ts';
-import { describeFailure, renderFailure } from './failure.ts';
+import { describeFailure, type Failure, renderFailure } from './failure.ts';
 import type { CommandHost } from './host.ts';
 import { watchForLoss } from './output/lost.ts';
 import { createProgram } from './program.ts';
@@ -9,7 +9,9 @@ const SHOWN_CODES = new Set(['commander.help', 'commander.helpDisplayed', 'comma
 
 /** Runs one command line; resolves with its exit code. */
 export async function runCommandLine(args: readonly string[], host: CommandHost): Promise<number> {
-  watchForLoss(host);
+  const isJson = isJsonAsked(args);
+  const tell = (failure: Failure) => void host.stderr.write(renderFailure(failure, isJson));
+  watchForLoss(host, (error) => tell(describeFailure(error)));
   const outcome: { exitCode: number } = { exitCode: EXIT.ok };
   try {
     await createProgram(host, (exitCode) => {
@@ -19,10 +21,9 @@ export async function runCommandLine(args: readonly string[], host: CommandHost)
   } catch (error) {
     const isShown = error instanceof CommanderError && SHOWN_CODES.has(error.code);
     if (isShown && error.exitCode === 0) return EXIT.ok;
-    const isJson = isJsonAsked(args);
     const failure = describeFailure(error);
     // Whoever named a group of commands and none of them has read its help.
-    if (isJson || !isShown) host.stderr.write(renderFailure(failure, isJson));
+    if (isJson || !isShown) tell(failure);
     return failure.exitCode;
   }
 }

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 3_000;
 const isWord = (text: string) => /^[A-Za-z0-9._-]+$/.test(text);
 
 const LISTED: Readonly<Record<string, (context: Context) => Promise<string[]>>> = {
-  keys: async ({ paths }) => (await listKeys(paths.config)).map(({ name }) => name),
+  keys: async ({ paths }) => (await listKeys(paths.config)).keys.map(({ name }) => name),
   networks: async ({ paths }) => [LOCAL, ...Object.keys((await loadNetworks(paths.config)).networks)],
   async instances({ loadSigner, reader }) {
     const { address } = await loadSigner();

@@ -38,7 +38,7 @@ test('of many that make the same key at once one wins, and what it made stays', 
   const refused = results.filter((result) => result.status === 'rejected');
   assert.equal(made.length, 1);
   assert.ok(refused.every(({ reason }) => (reason as AppError).code === 'KEY_EXISTS'));
-  assert.deepEqual(await listKeys(dir.path), [made[0]!.value]);
+  assert.deepEqual((await listKeys(dir.path)).keys, [made[0]!.value]);
   assert.deepEqual(await readdir(join(dir.path, 'keys')), ['default.key']);
 });
 
@@ -62,7 +62,23 @@ test('no key, an open file, a damaged file, a name that is a path: each says so,
     await assert.rejects(loadKey(dir.path, name), { code: 'INVALID_PARAMETERS' });
 });
 
+test('a key that cannot be used hides no other, and says why', async () => {
+  await using dir = await createTestDir();
+  const [kept, open, damaged] = [
+    await createKey(dir.path, 'kept', false),
+    await createKey(dir.path, 'open', false),
+    await createKey(dir.path, 'damaged', false),
+  ];
+  await chmod(open.path, 0o644);
+  await writeFile(damaged.path, 'f'.repeat(70));
+  const { keys, unusable } = await listKeys(dir.path);
+  assert.deepEqual(keys, [kept]);
+  const said = unusable.map(({ name, error }) => `${name}: ${error.message}`).join('\n');
+  assert.match(said, /^damaged: .* does not contain a private key\nopen: other users can read /);
+  assert.doesNotMatch(said, /f{8}/);
+});
+
 test('no keys at all is an empty list', async () => {
   await using dir = await createTestDir();
-  assert.deepEqual(await listKeys(dir.path), []);
+  assert.deepEqual(await listKeys(dir.path), { keys: [], unusable: [] });
 });

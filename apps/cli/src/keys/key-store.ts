@@ -138,18 +138,30 @@ async function putAside(configDir: string, name: string, path: string): Promise<
   }
 }
 
-/** By name; a file that is no key is left out. */
-export async function listKeys(configDir: string): Promise<KeyInfo[]> {
+/** A key whose file cannot be used, and why. */
+export interface UnusableKey {
+  readonly name: string;
+  readonly error: AppError;
+}
+
+/** By name. One that cannot be used hides no other. */
+export async function listKeys(configDir: string): Promise<{ keys: KeyInfo[]; unusable: UnusableKey[] }> {
   const files = await readdir(keyDir(configDir)).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
     throw error;
   });
   const names = files.filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
   const keys: KeyInfo[] = [];
+  const unusable: UnusableKey[] = [];
   for (const name of names.sort()) {
     if (!NAME.test(name)) continue;
-    const { address, path } = await loadKey(configDir, name);
-    keys.push({ name, address, path });
+    try {
+      const { address, path } = await loadKey(configDir, name);
+      keys.push({ name, address, path });
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      unusable.push({ name, error });
+    }
   }
-  return keys;
+  return { keys, unusable };
 }

@@ -91,7 +91,8 @@ export async function showKey(context: Context): Promise<void> {
 }
 
 export async function listKeys({ paths, output }: Context): Promise<void> {
-  const keys = await store.listKeys(paths.config);
+  const { keys, unusable } = await store.listKeys(paths.config);
   const rows = keys.map(({ name, address }) => [name, address]);
   output.result(keys, output.table(['NAME', 'ADDRESS'], rows, 'no key yet: run "skerry key new"'));
+  for (const { name, error } of unusable) output.note(`the key ${name} cannot be used: ${error.message}`);
 }
