@@ -80,6 +80,7 @@ export {
   createAsker,
 } from './net/ask.ts';
 export { clientKeyOf, createAddressSet, spellAddress } from './net/client-address.ts';
+export { boundIdle } from './net/idle.ts';
 export {
   createLookup,
   createReach,

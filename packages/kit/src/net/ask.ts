@@ -1,5 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
+import { boundIdle } from './idle.ts';
 import { createLookup, findAddresses, type MayReach } from './reach.ts';
 
 export interface AskerOptions {
@@ -47,6 +48,8 @@ export class AskError extends Error {
 const HEADER_BYTES_MAX = 16 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
 const IDLE_SOCKETS_PER_PLACE = 8;
+/** Of all places, by each protocol. */
+const IDLE_SOCKETS_MAX = 4_096;
 
 /** Asks addresses that strangers chose. */
 export interface Asker {
@@ -66,7 +69,10 @@ export function createAsker({ mayReach, keepAlive = false, dnsServers }: AskerOp
     maxFreeSockets: IDLE_SOCKETS_PER_PLACE,
     lookup: createLookup(0, mayReach, dnsServers),
   };
-  const agents = { 'http:': new http.Agent(settings), 'https:': new https.Agent(settings) };
+  const agents = {
+    'http:': boundIdle(new http.Agent(settings), IDLE_SOCKETS_MAX),
+    'https:': boundIdle(new https.Agent(settings), IDLE_SOCKETS_MAX),
+  };
   return {
     async ask(address, options) {
       const url = new URL(address);

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { startNameServer } from '@skerry/kit/testing/dns';
+import { until } from '@skerry/kit/testing/until';
 import { answerWith, startReceiver } from '../testing/setup.ts';
 import { createSender } from './send.ts';
 
@@ -141,6 +142,32 @@ describe('sending', () => {
     sender.close();
     server.close();
     await once(server, 'close');
+  });
+
+  test('many hosts leave no more connections behind than there is room for', async () => {
+    const server = createHttpServer((_request, response) => response.writeHead(204).end()).listen(
+      0,
+      '0.0.0.0',
+    );
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const settings = { allowHttp: true, allowedAddresses: ['127.0.0.0/8'], timeoutMs: PATIENCE_MS };
+    const sender = createSender({ now, ...settings, idleConnectionsMax: 3 });
+    try {
+      for (let host = 1; host <= 12; host++) {
+        const attempted = await sender.send(new URL(`http://127.0.0.${host}:${port}/`), HEADERS, '{}');
+        assert.ok(attempted.ok);
+      }
+      const count = () =>
+        new Promise<number>((resolve, reject) =>
+          server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
+        );
+      await until('the others are closed', count, (open) => open <= 3);
+    } finally {
+      sender.close();
+      server.closeAllConnections();
+      server.close();
+    }
   });
 
   test('redirects are failures and are not followed', async () => {

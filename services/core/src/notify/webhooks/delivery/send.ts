@@ -7,7 +7,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { urlToHttpOptions } from 'node:url';
-import { createReach, type MayReach } from '@skerry/kit';
+import { boundIdle, createReach, type MayReach } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { QUICK_MAX } from './lane.ts';
 import { checkLiteralHost, createCheckedLookup } from './resolve.ts';
@@ -21,6 +21,8 @@ const ANSWER_REST_MS = 1_000;
 const IDLE_CONNECTION_MS = 10_000;
 /** As many as endpoints that answer ever use at once: many webhooks may lead to one host, where fewer would be closed and made anew all the time. */
 const IDLE_CONNECTIONS_PER_HOST = QUICK_MAX;
+/** Idle connections to all hosts: a stranger gives each webhook a name of its own, as many as there are webhooks. */
+const IDLE_CONNECTIONS_MAX = 1_024;
 
 const TIMEOUT_MS = 15_000;
 
@@ -35,6 +37,8 @@ export interface SenderSettings {
   readonly ca?: string | undefined;
   /** `address:port` of name servers instead of the machine's own. */
   readonly dnsServers?: readonly string[] | undefined;
+  /** Connections that are kept for the next delivery, of all hosts. */
+  readonly idleConnectionsMax?: number | undefined;
 }
 
 export interface Sender {
@@ -112,6 +116,7 @@ class StrictSender implements Sender {
 
   constructor(options: SenderOptions) {
     const { allowHttp = false, timeoutMs = TIMEOUT_MS, ca, allowedAddresses = [], dnsServers, now } = options;
+    const { idleConnectionsMax: idleMax = IDLE_CONNECTIONS_MAX } = options;
     const agentOptions = {
       keepAlive: true,
       maxFreeSockets: IDLE_CONNECTIONS_PER_HOST,
@@ -122,8 +127,8 @@ class StrictSender implements Sender {
     this.#mayCall = createReach(false, allowedAddresses);
     this.#lookup = createCheckedLookup({ mayCall: this.#mayCall, dnsServers });
     this.#agents = {
-      http: new HttpAgent(agentOptions),
-      https: new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) }),
+      http: boundIdle(new HttpAgent(agentOptions), idleMax),
+      https: boundIdle(new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) }), idleMax),
     };
     this.#now = now;
   }
