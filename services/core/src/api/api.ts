@@ -56,9 +56,7 @@ Every answer carries \`x-request-id\`, the caller's own where it sent one.`,
 /** The contract under its own paths and under those of deployed nodes. */
 function contractHandlers(
   rooms: Rooms,
-): Handlers<typeof FRONT_API> &
-  Handlers<typeof REFERENCE_API> &
-  Handlers<typeof DEPLOYED_DOCS_API> {
+): Handlers<typeof FRONT_API> & Handlers<typeof REFERENCE_API> & Handlers<typeof DEPLOYED_DOCS_API> {
   const own = referenceHandlers(CORE_API, INFO, rooms.settings.limits.perMinute);
   return {
     ...frontHandlers(CORE_API, INFO),

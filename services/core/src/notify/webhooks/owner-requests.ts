@@ -30,6 +30,8 @@ const REQUEST_AGE_MAX_SECONDS = 300;
 const OVERLAP_DEFAULT_SECONDS = 86_400;
 /** Replays of one webhook that are under way. */
 const REPLAYS_MAX = 10;
+/** Tests of one webhook that wait for its endpoint: they are no events, so that nothing else bounds them. */
+const TESTS_MAX = 10;
 
 export interface ActionRooms {
   readonly db: Kysely<Schema>;
@@ -157,6 +159,15 @@ function checkActive({ status }: WebhookRow): void {
 
 const test: Action<'test'> = async ({ db, now }, row) => {
   checkActive(row);
+  const { rows: waiting } = await sql`
+    select from webhook_deliveries where webhook = ${row.number} and seq < 0 and state = 'waiting' limit ${TESTS_MAX}`.execute(
+    db,
+  );
+  if (waiting.length >= TESTS_MAX)
+    throw new AppError(
+      'OVERLOADED',
+      `${TESTS_MAX} tests of this webhook are waiting for its endpoint; "deliveries" shows what it answers`,
+    );
   const { rows } = await sql<{ seq: number }>`
     insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
     values (${row.number}, -nextval('webhook_tests'), 'webhook.test', ${now()}, ${now()}) returning seq`.execute(

@@ -126,6 +126,11 @@ describe('what owners do with webhooks', () => {
     await using core = await createTestCore({ webhooks: LOCAL });
     await using receiver = await startReceiver();
     const id = await register(core, signers.alice, { url: receiver.url });
+    const other = await register(core, signers.alice, { url: `${receiver.url}/other` });
+    for (let n = 0; n < 10; n++) assert.equal((await ask(core, signers.alice, other, 'test')).status, 200);
+    const many = await ask(core, signers.alice, other, 'test');
+    assert.deepEqual([many.status, many.body.code], [503, 'OVERLOADED'], 'nobody has delivered one');
+    await ask(core, signers.alice, other, 'delete');
     await ask(core, signers.alice, id, 'pause');
     await core.send(signers.bob, post(1));
     await ask(core, signers.alice, id, 'resume', { missed: 'skip' });
