@@ -43,6 +43,8 @@ export async function down(context: Context, options: DownOptions): Promise<void
   const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
   const was = await stopDevnet(dataDir, (state) => output.note(WAITING[state]));
   const computeDir = daemonDataDir(dataDir, 'compute');
+  if (existsSync(join(computeDir, 'programs')))
+    await (await import('./left-machines.ts')).clearGroups(computeDir);
   let ended: PoweredOff[] = [];
   let running: string[] = [];
   if (existsSync(join(computeDir, 'instances'))) {

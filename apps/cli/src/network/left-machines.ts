@@ -1,4 +1,5 @@
 import {
+  clearLeftGroups,
   clearLeftNetwork,
   computeConfig,
   findLeftMachines,
@@ -6,11 +7,22 @@ import {
   powerOffMachines,
 } from '@skerry/compute';
 import { createLogger, readConfig, takeDataDir } from '@skerry/kit';
+import { AppError } from '@skerry/protocol/forms';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 
 /** The instances whose machines run below a compute node's data directory. */
 export const findMachines = (dataDir: string) => findLeftMachines(dataDir, createLogger('down', 'error'));
+
+/** Takes the control groups away that a compute node left which was killed. A node that works there has them in use. */
+export async function clearGroups(dataDir: string): Promise<void> {
+  try {
+    using _alone = await takeDataDir(dataDir);
+    await clearLeftGroups(dataDir);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'NODE_RUNNING') throw error;
+  }
+}
 
 /** Shuts down what a compute node left running, and takes its taps and rules away. Throws NODE_RUNNING. */
 export async function endMachines({ output, environment }: Context, dataDir: string): Promise<PoweredOff[]> {

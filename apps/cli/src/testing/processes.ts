@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { clearLeftGroups } from '@skerry/compute';
 
 /** Processes as /proc shows them (proc(5)). */
 
@@ -55,6 +57,12 @@ function endAllOf(home: string): void {
   killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
 }
 
+/** Takes away the control groups of compute nodes that were killed below `home`. */
+async function clearGroupsOf(home: string): Promise<void> {
+  for (const path of readdirSync(home, { recursive: true, encoding: 'utf8' }))
+    if (path.endsWith('programs/control-groups.json')) await clearLeftGroups(join(home, dirname(path), '..'));
+}
+
 /**
  * What a process that plays one scenario does: says why it fails, and leaves nothing behind of what it started and kept below `home`.
  *
@@ -74,6 +82,7 @@ export async function playAt(
     process.exitCode = 1;
   } finally {
     endAllOf(home);
+    await clearGroupsOf(home);
     await rm(home, { recursive: true, force: true });
   }
 }

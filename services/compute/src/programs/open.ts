@@ -7,6 +7,7 @@ import { loadDiagnosticPrograms } from './diagnostic.ts';
 import { Programs } from './programs.ts';
 import { RunReports } from './reports.ts';
 import { addProgramRoutes, type ClientOf, refusePrograms } from './routes.ts';
+import { clearLeftGroups } from './sandbox/left-groups.ts';
 import { runStanding } from './standing/open.ts';
 import { sweepVolumes } from './volumes/sweep.ts';
 
@@ -88,6 +89,8 @@ async function openChecked(
 /** What runs programs, or what says why this node runs none. */
 export async function openPrograms(options: ProgramServiceOptions): Promise<ProgramService> {
   const { config, core, nodeId, log, signal } = options;
+  // Also where it runs programs no more, or is started elsewhere than the one before it.
+  await clearLeftGroups(config.dataDir);
   const obstacle = await findObstacle(config);
   if (obstacle !== undefined) {
     log.warn({ obstacle }, 'this node runs no programs');

@@ -9,6 +9,7 @@ import type { RuntimeTable } from './code/program.ts';
 import type { Order, Start } from './places.ts';
 import { Pool } from './pool.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
+import { clearLeftGroups, noteGroups } from './sandbox/left-groups.ts';
 import { type LogLine, LogTail } from './sandbox/log-tail.ts';
 import { findRuntimes } from './sandbox/runtimes.ts';
 import type { SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
@@ -100,6 +101,9 @@ export class Programs implements AsyncDisposable {
         'programs need the control groups memory, pids and cpu, which are not mounted',
       );
     const groups = new ControlGroups(trees, `skerry-${options.nodeId.slice(0, GROUP_NAME_DIGITS)}`);
+    const directory = join(options.dataDir, 'programs');
+    mkdirSync(directory, { recursive: true });
+    noteGroups(options.dataDir, groups.homes);
     try {
       groups.prepare();
     } catch (error) {
@@ -108,8 +112,6 @@ export class Programs implements AsyncDisposable {
         `cannot create control groups for programs: ${(error as Error).message}`,
       );
     }
-    const directory = join(options.dataDir, 'programs');
-    mkdirSync(directory, { recursive: true });
     const filterPath = join(directory, 'system-calls.bpf');
     writeFileSync(filterPath, renderSeccompFilter());
     return new Programs(options, groups, filterPath);
@@ -213,6 +215,7 @@ export class Programs implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pool[Symbol.asyncDispose]();
     await this.#groups.clear();
+    await clearLeftGroups(this.#options.dataDir);
   }
 }
 

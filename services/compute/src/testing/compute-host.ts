@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { run } from '../host/run.ts';
+import { clearLeftGroups } from '../programs/sandbox/left-groups.ts';
 import { Machine } from './namespaces.ts';
 import { endMachines } from './vm-world.ts';
 
@@ -85,6 +86,7 @@ export class ComputeHost {
   async lose(): Promise<void> {
     await this.killNode();
     await endMachines(this.#plan.dataDir);
+    await clearLeftGroups(this.#plan.dataDir);
     // The kernel takes a namespace away in its own time: its wire's name must be free before.
     if (this.#machine) await run('ip', ['link', 'delete', `host${this.#plan.number}`]);
     await this.#machine?.[Symbol.asyncDispose]();

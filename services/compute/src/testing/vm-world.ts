@@ -8,6 +8,7 @@ import { OwnerPass } from '@skerry/client';
 import { type InstanceView, sha256Hex } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import type { ImageStore } from '../images/store.ts';
+import { clearLeftGroups } from '../programs/sandbox/left-groups.ts';
 import { openCache } from './play.ts';
 import { type AnnouncedNode, RealCore } from './real-core.ts';
 import { until } from './wait.ts';
@@ -230,6 +231,7 @@ export class VmWorld implements AsyncDisposable {
     this.#node?.kill('SIGTERM');
     if (this.#node) await once(this.#node, 'exit');
     await endMachines(this.dataDir);
+    await clearLeftGroups(this.dataDir);
     await this.core[Symbol.asyncDispose]();
     await rm(this.#directory, { recursive: true, force: true });
   }

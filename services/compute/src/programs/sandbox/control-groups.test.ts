@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ControlGroups, findTrees, type GroupTrees } from './control-groups.ts';
+import { clearLeftGroups, noteGroups } from './left-groups.ts';
 
 const LIMITS = { memoryBytes: 64 * 1024 ** 2, tasks: 64, cpus: 2 };
 const CONTAINER = `skerry-container-${process.pid}`;
@@ -38,4 +43,33 @@ test('in a container whose processors are limited a program gets what there is',
     group.directories.filter((directory) => existsSync(directory)),
     [],
   );
+});
+
+test('what a killed node left is taken away by the next one of its folder, wherever that is started, and by no copy', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-groups-'));
+  const [dataDir, copy] = ['node', 'copy'].map((name) => join(directory, name)) as [string, string];
+  mkdirSync(join(dataDir, 'programs'), { recursive: true });
+  const left = spawn('sleep', ['infinity'], { stdio: 'ignore' });
+  try {
+    // Elsewhere than where this process would make its own.
+    using trees = enterContainer(findTrees()!);
+    const groups = new ControlGroups(trees, `skerry-test-${process.pid}`);
+    noteGroups(dataDir, groups.homes);
+    groups.prepare();
+    const { directories } = groups.create('one', { ...LIMITS, cpus: 0.5 });
+    for (const one of directories) writeFileSync(join(one, 'cgroup.procs'), String(left.pid));
+
+    await cp(dataDir, copy, { recursive: true });
+    await clearLeftGroups(copy);
+    assert.ok(directories.every((one) => existsSync(one)));
+
+    const ended = once(left, 'exit');
+    await clearLeftGroups(dataDir);
+    assert.deepEqual(await ended, [null, 'SIGKILL']);
+    assert.ok(groups.homes.every((home) => !existsSync(home)));
+    assert.ok(!existsSync(join(dataDir, 'programs', 'control-groups.json')));
+  } finally {
+    left.kill('SIGKILL');
+    await rm(directory, { recursive: true, force: true });
+  }
 });

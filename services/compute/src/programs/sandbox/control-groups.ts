@@ -146,14 +146,15 @@ export class ControlGroups {
     return join(version === 2 ? this.#trees.base : this.#trees.bases[controller], this.#name);
   }
 
-  #homes(): string[] {
+  /** What holds all groups of the node, in each tree. */
+  get homes(): readonly string[] {
     return [...new Set(CONTROLLERS.map((name) => this.#homeOf(name)))];
   }
 
   /** Throws where groups cannot be made: not root, or a read-only tree. */
   prepare(): void {
     this.#leaveBase();
-    for (const home of this.#homes()) {
+    for (const home of this.homes) {
       if (existsSync(home)) this.#removeChildren(home);
       else mkdirSync(home);
     }
@@ -197,7 +198,7 @@ export class ControlGroups {
 
   create(name: string, limits: GroupLimits): ControlGroup {
     this.#removeLeftovers();
-    const directories = this.#homes().map((home) => join(home, `${this.#run}-${name}`));
+    const directories = this.homes.map((home) => join(home, `${this.#run}-${name}`));
     const group = new ControlGroup(directories, this.version);
     for (const directory of directories) mkdirSync(directory);
     group.limit(limits);
@@ -211,7 +212,7 @@ export class ControlGroups {
 
   /** Whether all of it is gone. */
   #tryClear(): boolean {
-    for (const home of this.#homes().filter((one) => existsSync(one))) {
+    for (const home of this.homes.filter((one) => existsSync(one))) {
       try {
         this.#removeChildren(home);
         rmdirSync(home);
