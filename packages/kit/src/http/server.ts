@@ -5,9 +5,11 @@ import { AppError, LIMITS } from '@skerry/protocol/forms';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { Logger } from '../daemon/log.ts';
 import { VERSION } from '../daemon/version.ts';
+import { shareBodies } from '../limits/bodies.ts';
 import type { ClientOptions } from '../limits/client.ts';
 import { shareConnections } from '../limits/connections.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../limits/rate-limit.ts';
+import type { ShareLimits } from '../limits/shares.ts';
 import { Methods } from './methods.ts';
 import { asAppError, errorBody, refusePath, refuseSocket, retryAfterOf } from './refusals.ts';
 import { createRequestLog } from './request-log.ts';
@@ -40,6 +42,8 @@ export interface HttpServerOptions {
   readonly translateError?: (error: unknown) => AppError | undefined;
   /** With it every route must say its `config.rateClass`. */
   readonly limits?: RateLimitOptions;
+  /** Of bodies that are read whole, in bytes; as many as a core node needs where left out. */
+  readonly bodies?: ShareLimits;
   readonly observer?: HttpObserver | undefined;
   /** Paths that are answered before everything that waits for its turn. */
   readonly urgentPaths?: readonly string[] | undefined;
@@ -209,8 +213,12 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     });
   }
   if (limits) limitRates(app, log, limits);
-  if (limits?.isEnabled ?? true) shareConnections(app.server, limits ?? LOOPBACK);
-  takeTurns(app.server, new Set(options.urgentPaths));
+  const clients = (limits?.isEnabled ?? true) ? (limits ?? LOOPBACK) : undefined;
+  if (clients) {
+    shareConnections(app.server, clients);
+    shareBodies(app, clients, options.bodies);
+  }
+  takeTurns(app.server, new Set(options.urgentPaths), clients);
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);
   traceAnswers(app, log, observer);

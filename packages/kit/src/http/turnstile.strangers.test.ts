@@ -65,3 +65,47 @@ test('F9: so many begin in each turn, in their order, and no more wait than may'
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual([begun, turnstile.waiting], [[1, 2, 3, 4, 5], 0]);
 });
+
+test('F9: who has to wait takes a place, for as long as it waits', async () => {
+  const turnstile = new Turnstile(1, 10);
+  let places = 2;
+  const takePlace = () => {
+    if (places === 0) return undefined;
+    places--;
+    return { release: () => void places++ };
+  };
+  const passed = [1, 2, 3, 4].map(() => turnstile.pass(() => {}, takePlace));
+  assert.deepEqual([passed, places], [[true, true, true, false], 0]);
+  while (turnstile.waiting > 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(places, 2);
+});
+
+test('F9: a client that sends thousands of requests at once leaves places for others', async (t) => {
+  const log = createLogger('test', 'fatal');
+  const clients = { exempt: ['127.0.0.9'], trustedProxies: [] };
+  const limits = {
+    ...{ isEnabled: true, perMinute: { general: 1e6, authenticated: 1e6, heavy: 1e6 } },
+    ...clients,
+  };
+  const app = await createHttpServer({ log, limits });
+  app.get('/', { config: { rateClass: 'general' } }, async () => 'here');
+  const port = Number(new URL(await listen(app, '127.0.0.1', 0)).port);
+  const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+  t.after(async () => {
+    socket.destroy();
+    await app.close();
+  });
+  await once(socket, 'connect');
+  // Whole requests come out of one chunk at once.
+  const many = 3_000;
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(many));
+  const count = (status: string) => text.split(`HTTP/1.1 ${status}`).length - 1;
+  while (count('200') + count('429') + count('503') < many) await once(socket, 'data');
+  assert.equal(count('503'), 0);
+  assert.ok(count('429') > 0, 'all of them were let in');
+  assert.ok(count('200') > 2_000);
+});

@@ -1,9 +1,18 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ClientOptions } from '../limits/client.ts';
+import { type Held, Shares } from '../limits/shares.ts';
+import { clientKeyOf, createAddressSet } from '../net/client-address.ts';
 
 /** Requests that begin in one turn of the event loop: some ten milliseconds of work. */
 const PER_TURN = 64;
 /** Requests that may wait for their turn. */
 const WAITING_MAX = 20_000;
+/** Of them, those of one client: a connection may bring thousands at once. */
+const WAITING_OF_ONE = 2_000;
+
+/** Where nobody has a share. */
+const UNCOUNTED: Held = { release: () => {} };
 
 /**
  * Lets so many requests begin in each turn of the event loop, in the order in which they came. In between the loop
@@ -28,14 +37,25 @@ export class Turnstile {
     return this.#waiting.length - this.#next;
   }
 
-  /** Calls `begin` now or in a later turn. @returns false: too many wait, and it is never called */
-  pass(begin: () => void): boolean {
+  /**
+   * Calls `begin` now or in a later turn.
+   * @param takePlace asked where it has to wait, for as long as it does; nothing: it may not
+   * @returns false: too many wait, and it is never called
+   */
+  pass(begin: () => void, takePlace: () => Held | undefined = () => UNCOUNTED): boolean {
     if (this.waiting >= this.#waitingMax) return false;
     this.#schedule();
     if (this.#begun < this.#perTurn && this.waiting === 0) {
       this.#begun++;
       begin();
-    } else this.#waiting.push(begin);
+      return true;
+    }
+    const place = takePlace();
+    if (!place) return false;
+    this.#waiting.push(() => {
+      place.release();
+      begin();
+    });
     return true;
   }
 
@@ -63,29 +83,63 @@ export class Turnstile {
   }
 }
 
-const REFUSAL = JSON.stringify({
-  error: 'too many requests are waiting; try again shortly',
-  status: 'error',
-  code: 'OVERLOADED',
-});
+/** Places of those that wait, of which each client has a share; behind a trusted proxy there are many clients. */
+function sharePlaces(clients: ClientOptions | undefined): (socket: Socket) => Held | undefined {
+  if (!clients) return () => UNCOUNTED;
+  const isOurs = createAddressSet([...clients.exempt, ...clients.trustedProxies]);
+  const shares = new Shares({ total: WAITING_MAX, reserve: 0, perClient: WAITING_OF_ONE });
+  const known = new WeakMap<Socket, { readonly key: string; readonly isExempt: boolean }>();
+  return (socket) => {
+    let client = known.get(socket);
+    if (!client) {
+      const address = socket.remoteAddress ?? '';
+      client = { key: clientKeyOf(address), isExempt: isOurs(address) };
+      known.set(socket, client);
+    }
+    if (client.isExempt) return UNCOUNTED;
+    const place = shares.take(client);
+    return typeof place === 'string' ? undefined : place;
+  };
+}
+
+/** Written before anything is done for a request. */
+const refusalOf = (code: 'RATE_LIMITED' | 'OVERLOADED', error: string) =>
+  JSON.stringify({ error, status: 'error', code });
+const OF_ONE = refusalOf(
+  'RATE_LIMITED',
+  `${WAITING_OF_ONE} requests of this client are waiting; try again shortly`,
+);
+const OF_ALL = refusalOf('OVERLOADED', 'too many requests are waiting; try again shortly');
 
 /** Has the requests of a server wait for their turns, before anything is done for them. */
-export function takeTurns(server: Server, urgentPaths: ReadonlySet<string>): void {
+export function takeTurns(server: Server, urgentPaths: ReadonlySet<string>, clients?: ClientOptions): void {
   const handlers = server.listeners('request') as ((
     request: IncomingMessage,
     response: ServerResponse,
   ) => void)[];
   server.removeAllListeners('request');
   const turnstile = new Turnstile();
+  const placeFor = sharePlaces(clients);
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const begin = () => {
       // Who hung up meanwhile waits for no answer.
       if (!response.destroyed) for (const handle of handlers) handle.call(server, request, response);
     };
-    if (urgentPaths.has(request.url ?? '')) begin();
-    else if (!turnstile.pass(begin)) {
-      response.writeHead(503, { 'content-type': 'application/json; charset=utf-8', 'retry-after': '1' });
-      response.end(REFUSAL);
+    if (urgentPaths.has(request.url ?? '')) {
+      begin();
+      return;
     }
+    let isOfOne = false;
+    const takePlace = () => {
+      const place = placeFor(request.socket);
+      isOfOne = place === undefined;
+      return place;
+    };
+    if (turnstile.pass(begin, takePlace)) return;
+    response.writeHead(isOfOne ? 429 : 503, {
+      'content-type': 'application/json; charset=utf-8',
+      'retry-after': '1',
+    });
+    response.end(isOfOne ? OF_ONE : OF_ALL);
   });
 }
