@@ -82,12 +82,13 @@ async function readPage(
 const ownersOf = (name: string, text: string | undefined) =>
   parseListFilter(name, text)?.map(normalizeAddress);
 
-type Used = Pick<Rooms, 'db' | 'intake' | 'answers'>;
+type Used = Pick<Rooms, 'db' | 'intake' | 'answers' | 'clientOf'>;
 type Handled = Handlers<typeof AGGREGATES_API>;
 type Deployed = 'listNetworkAggregates' | 'listOwnedAggregates';
 
-const ownHandlers = ({ db, intake, answers }: Used): Omit<Handled, Deployed> => ({
-  writeAggregate: async ({ body }) => answerOf(await submitBody({ intake }, body, { type: 'AGGREGATE' }), {}),
+const ownHandlers = ({ db, intake, answers, clientOf }: Used): Omit<Handled, Deployed> => ({
+  writeAggregate: async ({ body, request }) =>
+    answerOf(await submitBody({ intake }, body, { type: 'AGGREGATE', client: clientOf(request) }), {}),
   async getAggregate({ params, reply }) {
     const aggregate = await findAggregate(
       db,

@@ -14,6 +14,8 @@ const MIB = 1024 * 1024;
 
 /** Text of heavy answers that are read and put together, a matter of seconds: some five times as much of the heap. */
 const MAKING = { total: 2 * ANSWER_BYTES_MAX, reserve: ANSWER_BYTES_MAX, perClient: ANSWER_BYTES_MAX };
+/** Who was refused the making of one asks again by then; whoever had one meanwhile lets others go first. */
+const TURN_MS = 5_000;
 /** Text of answers until they are sent, which takes as long as their readers like. */
 const OPEN = { total: 256 * MIB, reserve: 64 * MIB, perClient: ANSWER_BYTES_MAX };
 /** Smaller answers wait in the kernel, and are not counted. */
@@ -45,6 +47,33 @@ function refusalOf(reason: NoShare): AppError {
     : new AppError('OVERLOADED', 'too many large answers are being read', { details });
 }
 
+/** Whose turn it is, as long as anybody remembers: a client that had its turn waits for those who were refused since. */
+class Turns {
+  /** When clients had theirs, and when others were refused, by client; the oldest first. */
+  readonly #had = new Map<string, number>();
+  readonly #refused = new Map<string, number>();
+
+  isOthers(key: string, nowMs: number): boolean {
+    for (const times of [this.#had, this.#refused])
+      for (const [other, atMs] of times) {
+        if (nowMs - atMs < TURN_MS) break;
+        times.delete(other);
+      }
+    return this.#had.has(key) && this.#refused.size > (this.#refused.has(key) ? 1 : 0);
+  }
+
+  noteTaken(key: string, nowMs: number): void {
+    this.#refused.delete(key);
+    this.#had.delete(key);
+    this.#had.set(key, nowMs);
+  }
+
+  noteRefused(key: string, nowMs: number): void {
+    this.#refused.delete(key);
+    this.#refused.set(key, nowMs);
+  }
+}
+
 /**
  * What all answers together may hold, each client its share of it: each answer has its bound, and a node would end of many. What is
  * known before it is read is taken before, and the rest when it is sent; it is given back when the answer is sent, or its reader gone.
@@ -53,6 +82,7 @@ export class Answers {
   readonly #clientOf: ClientOf;
   readonly #now: () => number;
   readonly #making = new Shares(MAKING);
+  readonly #turns = new Turns();
   readonly #sending = new Shares(OPEN);
   /** The oldest first. */
   readonly #open = new Map<FastifyReply, Open>();
@@ -87,7 +117,7 @@ export class Answers {
   #hold(reply: FastifyReply, bytes: number, isHeavy: boolean): void {
     if (bytes < COUNTED_BYTES || this.#open.has(reply)) return;
     const client = this.#clientOf(reply.request);
-    const making = isHeavy ? this.#making.take(client, bytes) : undefined;
+    const making = isHeavy ? this.#takeMaking(client, bytes) : undefined;
     if (typeof making === 'string') throw refusalOf(making);
     const sending = this.#takeOpen(client, bytes);
     if (typeof sending === 'string') {
@@ -107,6 +137,20 @@ export class Answers {
     open.sinceMs = this.#now();
     this.#open.delete(open.reply);
     this.#open.set(open.reply, open);
+  }
+
+  /** All that strangers have room for is one client's share: then they take turns. */
+  #takeMaking(client: Pick<Client, 'key' | 'isExempt'>, bytes: number): Held | NoShare {
+    if (client.isExempt) return this.#making.take(client, bytes);
+    const nowMs = this.#now();
+    if (this.#turns.isOthers(client.key, nowMs))
+      throw new AppError('RATE_LIMITED', 'others wait to have an answer as large as this one', {
+        details: { retry_after: RETRY_AFTER },
+      });
+    const making = this.#making.take(client, bytes);
+    if (making === 'all') this.#turns.noteRefused(client.key, nowMs);
+    else if (making !== 'share') this.#turns.noteTaken(client.key, nowMs);
+    return making;
   }
 
   #takeOpen(client: Pick<Client, 'key' | 'isExempt'>, bytes: number): Held | NoShare {

@@ -1,4 +1,4 @@
-import type { Handlers } from '@skerry/kit';
+import type { Client, Handlers } from '@skerry/kit';
 import {
   AppError,
   type InstanceState,
@@ -27,7 +27,7 @@ const checkPathId =
     throw new AppError('ID_MISMATCH', `the path says ${instanceId}, the signed content ${String(signedId)}`);
   };
 
-type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'events' | 'settings' | 'signal'>;
+type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'events' | 'settings' | 'signal' | 'clientOf'>;
 type InstanceHandlers = Handlers<typeof INSTANCES_API>;
 
 async function getState(db: Kysely<Schema>, text: string): Promise<InstanceState> {
@@ -39,10 +39,10 @@ async function getState(db: Kysely<Schema>, text: string): Promise<InstanceState
 
 /** Creates an instance. The scheduler usually decides within milliseconds; the caller then has the address at once. */
 const createInstance =
-  ({ db, intake, events, settings, signal }: Used): InstanceHandlers['createInstance'] =>
-  async ({ body }) => {
+  ({ db, intake, events, settings, signal, clientOf }: Used): InstanceHandlers['createInstance'] =>
+  async ({ body, request }) => {
     const cursor = await events.lastCursor();
-    const submitted = await submitBody({ intake }, body, { type: 'INSTANCE' });
+    const submitted = await submitBody({ intake }, body, { type: 'INSTANCE', client: clientOf(request) });
     const instanceId = submitted.message.itemHash;
     const isDecided = (event: NetworkEvent) =>
       event.kind === 'instance' &&
@@ -79,11 +79,11 @@ const listInstancesOf =
 
 /** Instances: create, get, list, update, control (specification, "Instances"). */
 export function instanceHandlers(rooms: Used): InstanceHandlers {
-  const { db, intake } = rooms;
+  const { db, intake, clientOf } = rooms;
   /** Whoever changes an instance by its path is told when there is none, instead of waiting for it to come. */
-  const change = async (type: string, pathId: string, body: Uint8Array) => {
+  const change = async (type: string, pathId: string, body: Uint8Array, client: Client) => {
     await getState(db, pathId);
-    return answerOf(await submitBody({ intake }, body, { type, check: checkPathId(pathId) }), {});
+    return answerOf(await submitBody({ intake }, body, { type, check: checkPathId(pathId), client }), {});
   };
   return {
     createInstance: createInstance(rooms),
@@ -93,7 +93,9 @@ export function instanceHandlers(rooms: Used): InstanceHandlers {
       return view!;
     },
     listInstances: listInstancesOf(rooms),
-    updateInstance: ({ params, body }) => change('INSTANCE_UPDATE', params.instance_id, body),
-    controlInstance: ({ params, body }) => change('INSTANCE_CONTROL', params.instance_id, body),
+    updateInstance: ({ params, body, request }) =>
+      change('INSTANCE_UPDATE', params.instance_id, body, clientOf(request)),
+    controlInstance: ({ params, body, request }) =>
+      change('INSTANCE_CONTROL', params.instance_id, body, clientOf(request)),
   };
 }

@@ -146,6 +146,33 @@ describe('what answers hold together', () => {
     while (answers.held > 0) await new Promise(setImmediate);
   });
 
+  test('a client that has one heavy answer after another lets another have its turn', async () => {
+    const first = await made('a', 20 * MIB);
+    assert.equal(await make('b', 20 * MIB), '503 OVERLOADED');
+    first.gate.resolve('done');
+    await (await first.answer).rest();
+    while (answers.held > 0) await new Promise(setImmediate);
+    assert.equal(await make('a', 20 * MIB), '429 RATE_LIMITED');
+    await using stack = new AsyncDisposableStack();
+    const serve = async (client: string) => {
+      const one = await made(client, 20 * MIB);
+      stack.defer(() => one.gate.resolve('done'));
+      one.gate.resolve('done');
+      await (await one.answer).rest();
+      while (answers.held > 0) await new Promise(setImmediate);
+    };
+    for (const client of ['c', 'b', 'a']) await serve(client);
+    // Whoever does not come back is waited for a moment.
+    const last = await made('a', 20 * MIB);
+    assert.equal(await make('d', 20 * MIB), '503 OVERLOADED');
+    last.gate.resolve('done');
+    await (await last.answer).rest();
+    while (answers.held > 0) await new Promise(setImmediate);
+    assert.equal(await make('a', 20 * MIB), '429 RATE_LIMITED');
+    nowMs += 5_000;
+    await serve('a');
+  });
+
   test('strangers who read nothing shut nobody out for long: the oldest of their answers end', async () => {
     const all = [];
     for (let n = 0; n < 192; n++) all.push(await made(`many ${n % 6}`, MIB));

@@ -1,4 +1,4 @@
-import { answer, type Handlers } from '@skerry/kit';
+import { answer, type Client, type Handlers, Shares } from '@skerry/kit';
 import {
   AppError,
   answerRanges,
@@ -13,8 +13,10 @@ import { readPage, readWanted } from '../peers/sync/envelopes.ts';
 import { encodeFrames } from '../peers/sync/frames.ts';
 import type { Rooms } from './rooms.ts';
 
-/** Bodies of messages that are being read at once: each may have megabytes. */
-const READS_MAX = 4;
+/** Bodies of messages that are being read at once: each may have megabytes. A peer asks for one page while it works on another. */
+const READS = { total: 4, reserve: 1, perClient: 2 };
+
+const AGAIN = { details: { retry_after: 1 } };
 
 /** What comparing ranges costs: each of them, and each key that is listed. */
 const costOf = (ranges: readonly Range[]) =>
@@ -25,15 +27,17 @@ const binary = (bytes: Uint8Array, headers: Readonly<Record<string, string>> = {
 
 /** Bounds what is read at once; who comes beyond it is told to come back. */
 function createReads(isReady: () => boolean) {
-  let reading = 0;
-  return async <T>(read: () => Promise<T>): Promise<T> => {
+  const reads = new Shares(READS);
+  return async <T>(client: Client, read: () => Promise<T>): Promise<T> => {
     if (!isReady()) throw new AppError('OVERLOADED', 'the node is still counting its messages');
-    if (reading >= READS_MAX) throw new AppError('OVERLOADED', `${READS_MAX} peers are being answered`);
-    reading++;
+    const place = reads.take(client);
+    if (place === 'share')
+      throw new AppError('RATE_LIMITED', `a client may ask for ${READS.perClient} pages at once`, AGAIN);
+    if (place === 'all') throw new AppError('OVERLOADED', 'too many peers are being answered');
     try {
       return await read();
     } finally {
-      reading--;
+      place.release();
     }
   };
 }
@@ -50,8 +54,8 @@ export function syncHandlers({
   const bounded = createReads(() => sync.set.isReady);
   return {
     getSyncStatus: () => ({ ...sync.syncer.view(), address: nodeAddress }),
-    async readMessages({ query }) {
-      const { texts, next } = await bounded(() => readPage(db, sync.set, query.place));
+    async readMessages({ query, request }) {
+      const { texts, next } = await bounded(clientOf(request), () => readPage(db, sync.set, query.place));
       return binary(encodeFrames(texts), next === null ? {} : { [NEXT_PLACE_HEADER]: next });
     },
     compareRanges({ body, request }) {
@@ -63,11 +67,13 @@ export function syncHandlers({
       budget.charge(client, costOf(question) + costOf(ranges));
       return binary(encodeRanges(ranges));
     },
-    async fetchMessages({ body }) {
+    async fetchMessages({ body, request }) {
       const wanted = decodeKeys(body);
-      return binary(encodeFrames(await bounded(() => readWanted(db, sync.set, wanted))));
+      return binary(encodeFrames(await bounded(clientOf(request), () => readWanted(db, sync.set, wanted))));
     },
-    offerMessages: ({ body, request }) =>
-      sync.offers.take(Buffer.from(body.buffer, body.byteOffset, body.byteLength), clientOf(request).key),
+    offerMessages({ body, request }) {
+      const { key, isExempt } = clientOf(request);
+      return sync.offers.take(Buffer.from(body.buffer, body.byteOffset, body.byteLength), key, isExempt);
+    },
   };
 }

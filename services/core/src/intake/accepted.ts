@@ -86,6 +86,8 @@ export interface Accepted {
   /** What the disk of its instance is made of; null where it makes none. */
   readonly image: string | null;
   readonly needs: Needs;
+  /** Of a content that came as a file, where it was just read. */
+  readonly contentBytes?: number;
   /** It is what is left of a forgotten message: nobody signed that. */
   readonly isSkeleton?: boolean;
   /** What it does once it is processed. */

@@ -70,19 +70,24 @@ export const AHEAD_MAX_MS = 24 * 3_600_000;
 
 export const secondsOf = ({ now }: Pick<IntakeOptions, 'now'>) => Math.floor(now() / 1000);
 
-/** Reads the content of a verified message, from its file where it is one. Throws what acceptMessage throws, and OVERLOADED. */
+/**
+ * Reads the content of a verified message, from its file where it is one. Throws what acceptMessage and `hold` throw, and OVERLOADED.
+ * @param hold told how many bytes the file has
+ */
 export async function acceptFrom(
   source: Source,
   message: VerifiedMessage,
   options: IntakeOptions,
+  hold?: (bytes: number) => void,
 ): Promise<Accepted> {
   const { readContentFile, checkNew, pipeline } = options;
   const bytes = message.content === null ? await readContentFile(message.itemHash) : undefined;
   if (source.comesAgain) pipeline.checkRoom();
+  if (bytes) hold?.(bytes.length);
   const read = bytes ? withContentOf(message, bytes, secondsOf(options)) : message;
   const accepted = acceptMessage(read, source.isNew);
   if (source.isNew) await checkNew(accepted);
-  return accepted;
+  return bytes ? { ...accepted, contentBytes: bytes.length } : accepted;
 }
 
 /**

@@ -1,4 +1,5 @@
-import { AppError, type VerifiedMessage } from '@skerry/protocol';
+import { type Client, type Held, Shares } from '@skerry/kit';
+import { AppError, LIMITS, type VerifiedMessage } from '@skerry/protocol';
 import { type Accepted, PROCESSED, type Verdict } from './accepted.ts';
 import { PRIVATE_TYPES } from './kinds.ts';
 import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from './sources.ts';
@@ -9,8 +10,8 @@ export interface Wanted {
   readonly type?: string;
   /** Throws where the message does not fit. */
   readonly check?: (message: VerifiedMessage) => void;
-  /** Who brings it (Verifier). */
-  readonly from?: string;
+  /** Who brings it, for what is shared among clients; nobody in particular where left out. */
+  readonly client?: Pick<Client, 'key' | 'isExempt'>;
 }
 
 export interface Submitted {
@@ -60,9 +61,39 @@ function withForm(error: unknown, { form }: VerifiedMessage): unknown {
   return new AppError(error.code, error.message, { cause: error.cause, details });
 }
 
+/**
+ * Contents that are files, from when they are read until their messages are decided: a few hundred bytes name four megabytes, and what
+ * waits to be written is bounded for all. The messages themselves are bodies, which the door shares.
+ */
+const CONTENTS = { total: 64 * 1024 * 1024, reserve: 0, perClient: 2 * LIMITS.contentFileBytes };
+/** Seconds. */
+const RETRY_AFTER = 1;
+
+/** Takes contents from their clients' shares. Throws RATE_LIMITED, OVERLOADED. */
+class Contents {
+  readonly #shares = new Shares(CONTENTS);
+
+  take(client: Wanted['client'], bytes: number): Held {
+    const held = client ? this.#shares.take(client, bytes) : NOTHING_HELD;
+    if (typeof held !== 'string') return held;
+    const details = { retry_after: RETRY_AFTER };
+    throw held === 'share'
+      ? new AppError(
+          'RATE_LIMITED',
+          `a client may have ${CONTENTS.perClient} bytes of contents that are files on their way at once`,
+          { details },
+        )
+      : new AppError('OVERLOADED', 'too many contents that are files are on their way', { details });
+  }
+}
+
+const NOTHING_HELD: Held = { release: () => {} };
+
 export function takeSubmissions(source: Source, options: IntakeOptions): Submissions {
   const { verifier, carryOut } = options;
-  const accept = (message: VerifiedMessage) => acceptFrom(source, message, options);
+  const accept = (message: VerifiedMessage, hold?: (bytes: number) => void) =>
+    acceptFrom(source, message, options, hold);
+  const contents = new Contents();
   const keep = (accepted: Accepted) => keepFrom(source, accepted, options);
   const verify = async (body: Uint8Array, type?: string, from?: string) => {
     const message = await verifier.verify(body, secondsOf(options), from);
@@ -74,15 +105,22 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
     verify: (body, type) => verify(body, type),
     read: async (body, type) => accept(await verify(body, type)),
     keep,
-    async submit(body, { type, check, from } = {}) {
-      const message = await verify(body, type, from);
+    async submit(body, { type, check, client } = {}) {
+      const message = await verify(body, type, client?.key);
       if (source.takesPrivate && PRIVATE_TYPES.includes(message.type)) {
         await carryOut(message);
         return { message, verdict: PROCESSED };
       }
-      const accepted = await accept(message).catch((error) => Promise.reject(withForm(error, message)));
-      check?.(message);
-      return { message, verdict: await keep(accepted) };
+      let held = NOTHING_HELD;
+      try {
+        const accepted = await accept(message, (bytes) => {
+          held = contents.take(client, bytes);
+        }).catch((error) => Promise.reject(withForm(error, message)));
+        check?.(message);
+        return { message, verdict: await keep(accepted) };
+      } finally {
+        held.release();
+      }
     },
   };
 }

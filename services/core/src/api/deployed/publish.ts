@@ -16,12 +16,16 @@ function bodyOf(data: string | Readonly<Record<string, unknown>>): Buffer {
 export function publishHandlers({
   intake,
   metrics,
-}: Pick<Rooms, 'intake' | 'metrics'>): Handlers<typeof PUBLISH_API> {
-  const publish: Handlers<typeof PUBLISH_API>['publishMessage'] = async ({ body: { topic, data } }) => {
+  clientOf,
+}: Pick<Rooms, 'intake' | 'metrics' | 'clientOf'>): Handlers<typeof PUBLISH_API> {
+  const publish: Handlers<typeof PUBLISH_API>['publishMessage'] = async ({
+    body: { topic, data },
+    request,
+  }) => {
     if (topic !== MESSAGES_TOPIC)
       throw new AppError('NOT_PERMITTED', `messages are published on the topic ${MESSAGES_TOPIC} alone`);
     try {
-      answerOf(await submitBody({ intake }, bodyOf(data)), {});
+      answerOf(await submitBody({ intake }, bodyOf(data), { client: clientOf(request) }), {});
       return { status: 'success', failed: [] };
     } catch (error) {
       const refusal = networkRefusalOf(error);

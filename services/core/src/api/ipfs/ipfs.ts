@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Handlers } from '@skerry/kit';
+import type { Client, Handlers } from '@skerry/kit';
 import { AppError, LIMITS } from '@skerry/protocol';
 import type { IPFS_API, IpfsDirectoryView, IpfsReadQuery } from '@skerry/protocol/api/core/ipfs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -29,7 +29,7 @@ import {
 
 type Reading = Pick<Rooms, 'ipfs' | 'clientOf'> & { readonly cars: Cars };
 type Adding = Pick<Rooms, 'ipfs' | 'intake' | 'settings' | 'uploads' | 'clientOf'>;
-type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal'>;
+type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal' | 'clientOf'>;
 
 async function sendDirectory(found: IpfsDirectory, { method }: FastifyRequest, reply: FastifyReply) {
   const listed = await found.list();
@@ -187,9 +187,9 @@ async function waitForPin(
   );
 }
 
-async function pin(rooms: Pinning, body: Uint8Array) {
+async function pin(rooms: Pinning, body: Uint8Array, client: Client) {
   const cursor = await rooms.events.lastCursor();
-  const submitted = await submitBody(rooms, body, { type: 'IPFS_PIN' });
+  const submitted = await submitBody(rooms, body, { type: 'IPFS_PIN', client });
   const { message, verdict } = submitted;
   if (verdict.status !== 'pending' || rooms.settings.ipfsPinWaitMs === 0) return answerOf(submitted, {});
   await waitForPin(rooms, message.itemHash, cursor);
@@ -212,7 +212,7 @@ export function ipfsHandlers(used: Pick<Reading, 'ipfs'> & Adding & Pinning): Ha
       answerRead(rooms, { hash, path, query }, request, reply),
     addIpfsFile: ({ request, reply }) => addFile(rooms, request, reply),
     addIpfsCar: ({ request, reply }) => addCar(rooms, request, reply),
-    pinToIpfs: ({ body }) => pin(rooms, body),
+    pinToIpfs: ({ body, request }) => pin(rooms, body, rooms.clientOf(request)),
     addIpfsJson: ({ body, request, reply }) => addJson(rooms, body, request, reply),
   };
 }

@@ -56,7 +56,7 @@ function oneMessage({
   return {
     async submitMessage({ body, request }) {
       try {
-        return answerOf(await submitBody({ intake }, body, { from: clientOf(request).key }), {});
+        return answerOf(await submitBody({ intake }, body, { client: clientOf(request) }), {});
       } catch (error) {
         const refusal = networkRefusalOf(error);
         if (!refusal) throw error;

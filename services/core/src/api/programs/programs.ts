@@ -49,7 +49,8 @@ export function programHandlers(rooms: ProgramRooms): Handlers<typeof PROGRAMS_A
   }));
   const assignments = new Assignments();
   return {
-    createProgram: async ({ body }) => answerOf(await submitBody({ intake }, body, { type: 'PROGRAM' }), {}),
+    createProgram: async ({ body, request }) =>
+      answerOf(await submitBody({ intake }, body, { type: 'PROGRAM', client: clientOf(request) }), {}),
     async listProgramsOnMessage({ query }) {
       return (await listTriggered(db, query.sort_order === 1)).map(({ itemHash, filters }) => ({
         item_hash: itemHash,

@@ -63,7 +63,7 @@ export const uploadHandlers = (rooms: Used): Handlers<typeof UPLOADS_API> => ({
       const { uploadLimitBytes } = rooms.settings;
       if (query.size > uploadLimitBytes)
         throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
-      const received = await rooms.parts.append(whole, query.offset, request.raw);
+      const received = await rooms.parts.append(whole, query.offset, request.raw, rooms.clientOf(request));
       const isWhole = received === query.size;
       return viewOf(whole, received, isWhole ? await complete(rooms, whole, query) : null);
     }),

@@ -5,7 +5,7 @@ import { listOwn, runAction } from '../../notify/webhooks/owner-requests.ts';
 import { submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
 
-type Used = Pick<Rooms, 'db' | 'intake' | 'secrets' | 'now' | 'events'>;
+type Used = Pick<Rooms, 'db' | 'intake' | 'secrets' | 'now' | 'events' | 'clientOf'>;
 
 interface OwnRequest {
   readonly params: { readonly webhook_id: string };
@@ -14,7 +14,7 @@ interface OwnRequest {
 
 /** Webhooks: register (specification, "Webhooks"), and what their owners do with them. */
 export function webhookHandlers(rooms: Used): Handlers<typeof WEBHOOKS_API> {
-  const { intake, events } = rooms;
+  const { intake, events, clientOf } = rooms;
   const verify = (body: Uint8Array) => intake.client.verify(body, 'WEBHOOK');
   const own =
     <A extends Exclude<WebhookAction, 'list'>>(action: A) =>
@@ -24,8 +24,8 @@ export function webhookHandlers(rooms: Used): Handlers<typeof WEBHOOKS_API> {
       return answer;
     };
   return {
-    async registerWebhook({ body }) {
-      const { message } = await submitBody({ intake }, body, { type: 'WEBHOOK' });
+    async registerWebhook({ body, request }) {
+      const { message } = await submitBody({ intake }, body, { type: 'WEBHOOK', client: clientOf(request) });
       return { webhook_id: message.itemHash, status: 'success' };
     },
     listWebhooks: async ({ body }) => listOwn(rooms, await verify(body)),

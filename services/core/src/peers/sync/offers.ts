@@ -1,3 +1,4 @@
+import { Shares } from '@skerry/kit';
 import { AppError, type ShortKey, shortHashOf, textOfShortKey } from '@skerry/protocol';
 import { OFFER_BYTES } from '@skerry/protocol/api/core/sync';
 import type { Kysely } from 'kysely';
@@ -26,8 +27,8 @@ export const OFFERED_KEYS_MAX = OFFERS_PER_SESSION * OFFER_MESSAGES;
  * ask, and believes no offer. Then this node gives way, or the two would differ for ever.
  */
 const OFFERS_UNTIL_YIELD = 4;
-/** Offers that are taken at once. */
-const TAKEN_AT_ONCE = 2;
+/** Offers that are taken at once. Whoever offers waits for the answer before the next. */
+const TAKEN_AT_ONCE = { total: 2, reserve: 0, perClient: 1 };
 
 export interface OffersOptions {
   readonly set: NodeSet;
@@ -38,28 +39,32 @@ export interface OffersOptions {
 /** Takes offers of anybody: as many at once as do not matter, and none of those who sent what nobody signed. */
 export class Offers {
   readonly #options: OffersOptions;
-  #taking = 0;
+  readonly #taking = new Shares(TAKEN_AT_ONCE);
 
   constructor(options: OffersOptions) {
     this.#options = options;
   }
 
-  /** @param sender who is held to account, such as its address. Throws NOT_PERMITTED, INVALID_PARAMETERS, OVERLOADED. */
-  async take(body: Buffer, sender: string): Promise<OfferTally> {
+  /** @param sender who is held to account, such as its address. Throws NOT_PERMITTED, INVALID_PARAMETERS, RATE_LIMITED, OVERLOADED. */
+  async take(body: Buffer, sender: string, isExempt = false): Promise<OfferTally> {
     const { set, reputation } = this.#options;
     const name = `offers of ${sender}`;
     if (reputation.isBanned(name))
       throw new AppError('NOT_PERMITTED', 'too many messages from this sender had no valid signature');
-    if (!set.isReady || this.#taking >= TAKEN_AT_ONCE)
-      throw new AppError('OVERLOADED', 'other offers are being processed; try again');
+    if (!set.isReady) throw new AppError('OVERLOADED', 'the node is still counting its messages');
     const frames = readOffer(body);
-    this.#taking++;
+    const place = this.#taking.take({ key: sender, isExempt });
+    if (place === 'share')
+      throw new AppError('RATE_LIMITED', 'an offer of this sender is being processed', {
+        details: { retry_after: 1 },
+      });
+    if (place === 'all') throw new AppError('OVERLOADED', 'other offers are being processed; try again');
     try {
       const tally = await this.#keep(frames, name);
       reputation.noteForged(name, tally.forged);
       return tally;
     } finally {
-      this.#taking--;
+      place.release();
     }
   }
 

@@ -122,6 +122,18 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
       await assert.rejects(send(wholeOf(200, 17 * 1024 ** 3), 0, 'a'), { code: 'OVERLOADED' });
     });
 
+    test('a client has eight on their way, whoever signed them; others and our own begin theirs', async () => {
+      const by = (key: string, isExempt = false) => ({ key, isExempt });
+      const begin = (n: number, client = by('a')) => parts.append(wholeOf(n), 0, bytesOf('a'), client);
+      for (let n = 0; n < 32; n += 4) await begin(n);
+      await assert.rejects(begin(32), { code: 'RATE_LIMITED' });
+      await begin(36, by('b'));
+      await begin(40, by('a', true));
+      await parts.remove(wholeOf(0));
+      await begin(32);
+      await assert.rejects(begin(44), { code: 'RATE_LIMITED' });
+    });
+
     test('what nobody sends on goes after a day', async () => {
       await send(wholeOf(0), 0, 'a');
       parts = open(() => Date.now() + 25 * HOUR_MS);

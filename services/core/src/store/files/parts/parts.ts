@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Client } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Begun, PartsPlace } from './place.ts';
 
@@ -19,6 +20,8 @@ export interface PartsOptions {
 
 /** Files of one uploader that are not complete. */
 const PER_UPLOADER = 4;
+/** The same of one client, who may sign as many uploaders. */
+const PER_CLIENT = 8;
 /** Of all of them, and the bytes that they may become together. */
 const FILES_MAX = 64;
 const BYTES_MAX = 16 * 1024 ** 3;
@@ -27,6 +30,10 @@ const KEPT_MS = 24 * 3_600_000;
 /** Where there is no room, one that rests for longer than this makes some: nobody holds a place by beginning. */
 const RESTS_MS = 10 * 60_000;
 const RETRY_AFTER_SECONDS = 10;
+
+/** Who sends a part. */
+type Beginner = Pick<Client, 'key' | 'isExempt'>;
+const NOBODY: Beginner = { key: '', isExempt: true };
 
 /** With what its name says. */
 interface Known extends Begun, Pick<Whole, 'address' | 'sizeBytes'> {}
@@ -61,6 +68,8 @@ async function* bounded(source: Readable, { sizeBytes }: Whole, before: number):
 export class Parts {
   readonly #options: PartsOptions;
   readonly #busy = new Set<string>();
+  /** Who began files, by the names of those that this process saw begin. */
+  readonly #beganBy = new Map<string, string>();
 
   constructor(options: PartsOptions) {
     this.#options = options;
@@ -76,12 +85,12 @@ export class Parts {
    * Throws RATE_LIMITED, OVERLOADED, STORAGE_FULL, STORAGE_UNAVAILABLE, FILE_TOO_LARGE, and what the source failed with.
    * @returns how many bytes there are now
    */
-  async append(whole: Whole, offset: number, source: Readable): Promise<number> {
+  async append(whole: Whole, offset: number, source: Readable, by: Beginner = NOBODY): Promise<number> {
     const name = nameOf(whole);
     if (this.#busy.has(name)) throw refuse('OVERLOADED', 'another part of this file is on its way');
     this.#busy.add(name);
     try {
-      await this.#makeRoom(whole, name);
+      await this.#makeRoom(whole, name, by);
       const before = await this.received(whole);
       return before === offset
         ? await this.#options.place.write(name, before, bounded(source, whole, before))
@@ -105,7 +114,7 @@ export class Parts {
   }
 
   /** Throws where a file that was not begun yet may not begin. */
-  async #makeRoom(whole: Whole, name: string): Promise<void> {
+  async #makeRoom(whole: Whole, name: string, by: Beginner): Promise<void> {
     const nowMs = this.#options.now();
     const all = (await this.#options.place.list()).flatMap(know);
     const old = all.filter((one) => nowMs - one.writtenMs > KEPT_MS && !this.#busy.has(one.name));
@@ -118,6 +127,7 @@ export class Parts {
         'RATE_LIMITED',
         `an address may have ${PER_UPLOADER} files on their way; send one to its end`,
       );
+    this.#checkShare(kept, by);
     const resting = kept
       .filter((one) => nowMs - one.writtenMs > RESTS_MS && !this.#busy.has(one.name))
       .sort((one, other) => one.writtenMs - other.writtenMs);
@@ -132,5 +142,16 @@ export class Parts {
     }
     if (isFull())
       throw refuse('OVERLOADED', 'the node has no room for another file in parts; try again later');
+    if (!by.isExempt) this.#beganBy.set(name, by.key);
+  }
+
+  /** Throws where a client has as many on their way as it may. */
+  #checkShare(kept: readonly Known[], by: Beginner): void {
+    const names = new Set(kept.map(({ name }) => name));
+    for (const name of this.#beganBy.keys())
+      if (!names.has(name) && !this.#busy.has(name)) this.#beganBy.delete(name);
+    const own = [...this.#beganBy.values()].filter((key) => key === by.key).length;
+    if (!by.isExempt && own >= PER_CLIENT)
+      throw refuse('RATE_LIMITED', `a client may have ${PER_CLIENT} files on their way; send one to its end`);
   }
 }
