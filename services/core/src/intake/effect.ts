@@ -22,6 +22,8 @@ export interface Writing {
   readonly trx: Transaction<Schema>;
   /** Addresses whose allocations count. */
   readonly schedulers: ReadonlySet<string>;
+  /** Whether effects are written again since other senders are trusted than when their messages came. */
+  readonly isTrustChanged: boolean;
   /** Events to append, in order. */
   readonly events: EventDraft[];
   /** Keys of `dependencies` that changed: what hangs on them is decided again. */
@@ -47,6 +49,8 @@ interface EffectOptions<Data> {
   readonly isByTrust?: boolean;
   /** Whether it follows from when its message is there. */
   isByDate?(data: Data): boolean;
+  /** About how many rows follow from it, where that is not one: a batch has so many at most. */
+  rowsOf?(data: Data): number;
   /** Writes a whole batch. Its message rows are written already. */
   write(steps: readonly Step<Data>[], writing: Writing): Promise<void>;
 }
@@ -80,10 +84,18 @@ export class Effect<Data> {
     return this.#options.isByDate?.(data) ?? false;
   }
 
+  rowsOf(data: Data): number {
+    return this.#options.rowsOf?.(data) ?? 1;
+  }
+
   write(steps: readonly Step<Data>[], writing: Writing): Promise<void> {
     return this.#options.write(steps, writing);
   }
 }
+
+/** About how many rows follow from changes. */
+export const rowsOf = (changes: readonly Change[]): number =>
+  changes.reduce((sum, { effect, data }) => sum + effect.rowsOf(data), 0);
 
 export const hashOf = ({ message }: Pick<Step<unknown>, 'message'>) => message.itemHash;
 export const undone = <Data>(steps: readonly Step<Data>[]) => steps.filter(({ undo }) => undo);

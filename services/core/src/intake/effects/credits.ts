@@ -8,10 +8,12 @@ import {
   insertEntries,
   insertNotices,
   insertResources,
+  isPublisher,
   type Resource,
   rewritePrices,
+  type Touched,
 } from '../../state/credits/write.ts';
-import { Effect, hashOf, made, type Step, undone, type Writing } from '../effect.ts';
+import { Effect, hashOf, made, undone, type Writing } from '../effect.ts';
 import { fileEffect } from './files.ts';
 
 /** What costs something, for as long as its message is in force. */
@@ -42,28 +44,30 @@ export const resourceEffect = new Effect<Resource>({
 type Entries = readonly LedgerEntry[];
 
 /** Since when whose balance may be another one: of an entry with the same key in another message, too. */
-async function stampsOf(trx: Writing['trx'], steps: readonly Step<Entries>[]) {
-  const keys = steps.flatMap(({ data }) => data.map(({ key }) => key));
+async function stampsOf(trx: Writing['trx'], touched: readonly Touched[]) {
+  const keys = touched.map(({ key }) => key);
   const { rows } = await sql<{ owner: string; time: number }>`
     select owner, min("time") as "time" from credit_entries where key = any(${keys}::text[]) group by owner`.execute(
     trx,
   );
-  const own = steps.flatMap(({ message, data }) => data.map(({ owner }) => ({ owner, time: message.time })));
-  return [...rows, ...own].map((stamp) => ({ ...stamp, itemHash: '' }));
+  return [...rows, ...touched].map(({ owner, time }) => ({ owner, time, itemHash: '' }));
 }
 
-/** Purchases and expenses that trusted publishers signed. */
+/** Purchases and expenses that trusted publishers signed. Those of anybody else change nothing, so nothing is decided again for them. */
 export const creditEffect = new Effect<Entries>({
   compared: { part: 'credits', rows: sql`select to_jsonb(e)::text as r from credit_entries e` },
   isByTrust: true,
+  rowsOf: (entries) => entries.length,
   async write(steps, { trx, reconsider }) {
     const gone = undone(steps).map(hashOf);
-    if (gone.length > 0) await deleteEntries(trx, gone);
+    const removed = gone.length > 0 ? await deleteEntries(trx, gone) : [];
     const rows = made(steps).flatMap(({ message, owner, data }) =>
       data.map((entry) => ({ ...entry, itemHash: message.itemHash, time: message.time, publisher: owner })),
     );
-    if (rows.length > 0) await insertEntries(trx, rows);
-    for (const hash of await findLater(trx, await stampsOf(trx, steps))) reconsider.add(hash);
+    const added = rows.length > 0 ? await insertEntries(trx, rows) : [];
+    if (removed.length + added.length === 0) return;
+    for (const hash of await findLater(trx, await stampsOf(trx, [...removed, ...added])))
+      reconsider.add(hash);
   },
 });
 
@@ -72,24 +76,26 @@ export const noticeEffect = new Effect<CreditNotice>({
   compared: { part: 'credits', rows: sql`select to_jsonb(n)::text as r from credit_notices n` },
   isByTrust: true,
   async write(steps, { trx, changedKeys }) {
-    // Who may stop an owner's instances is a permission like others.
-    for (const { data } of steps) changedKeys.add(`security:${data.address}`);
     const gone = undone(steps).map(hashOf);
-    if (gone.length > 0) await deleteNotices(trx, gone);
+    const before = gone.length > 0 ? await deleteNotices(trx, gone) : [];
     const rows = made(steps).map(({ message, owner, data }) => ({
       itemHash: message.itemHash,
       publisher: owner,
       time: message.time,
       notice: data,
     }));
-    if (rows.length > 0) await insertNotices(trx, rows);
+    const now = rows.length > 0 ? await insertNotices(trx, rows) : [];
+    // Who may stop an owner's instances is a permission like others.
+    for (const owner of [...before, ...now]) changedKeys.add(`security:${owner}`);
   },
 });
 
-/** Prices are those of an aggregate of a trusted publisher. */
+/** Prices are those of an aggregate of a trusted publisher; anybody may write one of that name. */
 export const priceEffect = new Effect<undefined>({
   isByTrust: true,
-  async write(_steps, { trx, reconsider }) {
+  async write(steps, { trx, isTrustChanged, reconsider }) {
+    const owners = steps.map(({ owner }) => owner);
+    if (!isTrustChanged && !(await isPublisher(trx, owners))) return;
     await rewritePrices(trx);
     for (const hash of await findAllCharged(trx)) reconsider.add(hash);
   },

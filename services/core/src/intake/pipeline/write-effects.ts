@@ -31,9 +31,11 @@ const beginWriting = (
   trx: Transaction<Schema>,
   schedulers: ReadonlySet<string>,
   events: EventDraft[],
+  isTrustChanged = false,
 ): Writing => ({
   trx,
   schedulers,
+  isTrustChanged,
   events,
   changedKeys: new Set(),
   reconsider: new Set(),
@@ -67,7 +69,7 @@ export async function rewriteEffects(
   schedulers: ReadonlySet<string>,
   events: EventDraft[],
 ): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
-  const writing = beginWriting(trx, schedulers, events);
+  const writing = beginWriting(trx, schedulers, events, true);
   const steps = [true, false].flatMap((undo) =>
     inForce.flatMap((accepted) =>
       accepted.changes

@@ -54,7 +54,9 @@ export interface EntryRow extends LedgerEntry {
 }
 
 /** Of several entries with one key the first by (time, item hash, place) counts. */
-async function settleKeys(db: Db, keys: readonly string[]): Promise<void> {
+async function settleKeys(db: Db, entries: readonly Pick<EntryRow, 'key'>[]): Promise<void> {
+  if (entries.length === 0) return;
+  const keys = entries.map(({ key }) => key);
   await sql`
     with touched as (select distinct key from unnest(${keys}::text[]) as t (key)),
     first as (
@@ -68,10 +70,14 @@ async function settleKeys(db: Db, keys: readonly string[]): Promise<void> {
   );
 }
 
-/** Writes the lines of trusted publishers; those of others are left out. */
-export async function insertEntries(db: Db, rows: readonly EntryRow[]): Promise<void> {
+/** An entry that is there now, or was before. */
+export type Touched = Pick<EntryRow, 'key' | 'owner' | 'time'>;
+const TOUCHED = sql`returning key, owner, "time"`;
+
+/** Writes the lines of trusted publishers; those of others are left out. @returns what was written */
+export async function insertEntries(db: Db, rows: readonly EntryRow[]): Promise<Touched[]> {
   const column = <T>(read: (row: EntryRow) => T) => rows.map(read);
-  const { rows: made } = await sql<{ key: string }>`
+  const { rows: made } = await sql<Touched>`
     insert into credit_entries (item_hash, place, key, kind, owner, nano, ref, "time")
     select given.item_hash, given.place, given.key, given.kind, given.owner, given.nano, given.ref, given."time"
     from unnest(
@@ -81,22 +87,17 @@ export async function insertEntries(db: Db, rows: readonly EntryRow[]): Promise<
       ${column((row) => row.time)}::float8[], ${column((row) => row.publisher)}::text[])
       as given (item_hash, place, key, kind, owner, nano, ref, "time", publisher)
     join credit_publishers on address = given.publisher
-    on conflict do nothing returning key`.execute(db);
-  if (made.length > 0)
-    await settleKeys(
-      db,
-      made.map(({ key }) => key),
-    );
+    on conflict do nothing ${TOUCHED}`.execute(db);
+  await settleKeys(db, made);
+  return made;
 }
 
-export async function deleteEntries(db: Db, itemHashes: readonly string[]): Promise<void> {
-  const { rows } = await sql<{ key: string }>`
-    delete from credit_entries where item_hash = any(${itemHashes}::text[]) returning key`.execute(db);
-  if (rows.length > 0)
-    await settleKeys(
-      db,
-      rows.map(({ key }) => key),
-    );
+/** @returns what was there */
+export async function deleteEntries(db: Db, itemHashes: readonly string[]): Promise<Touched[]> {
+  const { rows } = await sql<Touched>`
+    delete from credit_entries where item_hash = any(${itemHashes}::text[]) ${TOUCHED}`.execute(db);
+  await settleKeys(db, rows);
+  return rows;
 }
 
 export interface NoticeRow {
@@ -106,8 +107,9 @@ export interface NoticeRow {
   readonly notice: CreditNotice;
 }
 
-export async function insertNotices(db: Db, rows: readonly NoticeRow[]): Promise<void> {
-  await sql`
+/** Writes those of trusted publishers. @returns of whom they are */
+export async function insertNotices(db: Db, rows: readonly NoticeRow[]): Promise<string[]> {
+  const { rows: made } = await sql<{ owner: string }>`
     insert into credit_notices (item_hash, owner, state, credits, runs_out_at, "time")
     select given.item_hash, given.owner, given.state, given.credits, given.runs_out_at, given."time"
     from unnest(
@@ -117,11 +119,22 @@ export async function insertNotices(db: Db, rows: readonly NoticeRow[]): Promise
       ${rows.map((row) => row.publisher)}::text[])
       as given (item_hash, owner, state, credits, runs_out_at, "time", publisher)
     join credit_publishers on address = given.publisher
-    on conflict do nothing`.execute(db);
+    on conflict do nothing returning owner`.execute(db);
+  return made.map(({ owner }) => owner);
 }
 
-export async function deleteNotices(db: Db, itemHashes: readonly string[]): Promise<void> {
-  await sql`delete from credit_notices where item_hash = any(${itemHashes}::text[])`.execute(db);
+/** @returns of whom they were */
+export async function deleteNotices(db: Db, itemHashes: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ owner: string }>`
+    delete from credit_notices where item_hash = any(${itemHashes}::text[]) returning owner`.execute(db);
+  return rows.map(({ owner }) => owner);
+}
+
+/** Whether one of these is trusted with credit. */
+export async function isPublisher(db: Db, addresses: readonly string[]): Promise<boolean> {
+  const { rows } = await sql`
+    select from credit_publishers where address = any(${addresses}::text[]) limit 1`.execute(db);
+  return rows.length > 0;
 }
 
 /**
