@@ -3,7 +3,7 @@
  * one starts without the curves.
  */
 
-export { AggregateContent, parseAggregateContent } from './content/aggregate.ts';
+export { AggregateContent, parseAggregateContent, whyTooLarge } from './content/aggregate.ts';
 export { parseDomainName } from './content/domain-name.ts';
 export { EnvelopeShape, MessageShape } from './content/envelope-shape.ts';
 export { ForgetContent, parseForgetContent } from './content/forget.ts';

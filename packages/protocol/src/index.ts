@@ -2,6 +2,7 @@ export { CHAINS, familyOf, type PersonalCheck, type SignatureFamily, type Signin
 export {
   type Act,
   type Acting,
+  AUTHORIZATIONS,
   aggregateKeyOf,
   aggregateSubject,
   authorizationsAt,

@@ -45,6 +45,10 @@ export const LIMITS = {
   aggregateKeyChars: 256,
   /** A member of an aggregate at its top level: it is found by its name. */
   aggregateFieldChars: 256,
+  /** Members at the top level of one element: each is written, and taken back, by itself. An aggregate of several elements may have more. */
+  aggregateFields: 1_000,
+  /** Of the `authorizations` of a `security` aggregate, as compact JSON: they are read again for what others do on the owner's behalf. */
+  authorizationsChars: 64 * 1024,
   forgetHashes: 1000,
   forgetReasonChars: 1000,
   programNameChars: 64,

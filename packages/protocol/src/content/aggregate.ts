@@ -3,6 +3,7 @@ import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
 import { type Static, Type } from '../type.ts';
 import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
+import { AUTHORIZATIONS, SECURITY_KEY } from './permissions.ts';
 
 export const AggregateKey = Type.String({
   minLength: 1,
@@ -35,6 +36,20 @@ export function checkAggregateValue(value: Readonly<Record<string, unknown>>): v
       `a member of content.content has a name of more than ${LIMITS.aggregateFieldChars} characters`,
     );
   }
+}
+
+/**
+ * Why one element is more than it may be, beside its form; undefined where it is not. A client is refused it; of what nodes pass on it is
+ * a matter of the verdict, so that all have the same messages.
+ */
+export function whyTooLarge({ key, content }: Pick<AggregateContent, 'key' | 'content'>): string | undefined {
+  const fields = Object.keys(content).length;
+  if (fields > LIMITS.aggregateFields)
+    return `content.content has ${fields} members; one message may have ${LIMITS.aggregateFields}, and others the rest`;
+  if (key !== SECURITY_KEY || !Object.hasOwn(content, AUTHORIZATIONS)) return undefined;
+  const chars = JSON.stringify(content[AUTHORIZATIONS]).length;
+  if (chars <= LIMITS.authorizationsChars) return undefined;
+  return `content.content.${AUTHORIZATIONS} has ${chars} characters as compact JSON, and may have ${LIMITS.authorizationsChars}`;
 }
 
 const parseShape = createParser(AggregateContent, 'content');

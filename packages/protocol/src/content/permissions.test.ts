@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { LIMITS } from '../limits.ts';
-import { decisiveFor, findRefusal, type SecurityElement } from './permissions.ts';
+import {
+  authorizationsAt,
+  decisiveFor,
+  findRefusal,
+  isAuthorized,
+  type SecurityElement,
+} from './permissions.ts';
 
 const act = {
   sender: '0xa',
@@ -27,6 +33,52 @@ const element = fc
       authorizations: permits ? [{ address: act.sender }] : [],
     }),
   );
+
+test('an act is refused where nothing permits it at its time, or at some time within ten minutes after', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(element, { maxLength: 12, selector: ({ itemHash }) => itemHash }),
+      moment,
+      (elements, time) => {
+        const isPermittedAt = (at: number) => isAuthorized(authorizationsAt(elements, at), act);
+        const revoked = elements
+          .map(({ since }) => since)
+          .filter(
+            (since) => since > time && since <= time + LIMITS.revocationSeconds && !isPermittedAt(since),
+          );
+        const expected = !isPermittedAt(time)
+          ? { kind: 'unpermitted' }
+          : revoked.length > 0
+            ? { kind: 'revoked', at: Math.min(...revoked) }
+            : undefined;
+        assert.deepEqual(findRefusal(elements, act, time), expected);
+        // What comes later in the same batch counts as well.
+        elements.push({ time, since: time, itemHash: 'z', authorizations: [] });
+        assert.deepEqual(findRefusal(elements, act, time), { kind: 'unpermitted' });
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+});
+
+test('an owner who changed what others may thousands of times is looked through once', () => {
+  let looks = 0;
+  const count = 1_000;
+  const history = Array.from(
+    { length: count },
+    (_, n): SecurityElement => ({
+      time: n / 10,
+      get since() {
+        looks++;
+        return n / 10;
+      },
+      itemHash: `${n}`,
+      authorizations: [{ address: act.sender }],
+    }),
+  );
+  for (let n = 0; n < 100; n++) assert.equal(findRefusal(history, act, 0), undefined);
+  assert.ok(looks < 100 * count, `${looks} looks`);
+});
 
 test('what is decisive for acts decides about them as all elements do, and is little', () => {
   fc.assert(

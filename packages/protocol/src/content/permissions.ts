@@ -6,6 +6,8 @@ import { LIMITS } from '../limits.ts';
  * Only the owner may write that aggregate: what it permits then never hangs on itself.
  */
 export const SECURITY_KEY = 'security';
+/** Its field that says who may. */
+export const AUTHORIZATIONS = 'authorizations';
 
 /** Owner and key of an aggregate as one text; addresses have no line breaks. */
 export const aggregateSubject = (owner: string, key: string) => `${owner}\n${key}`;
@@ -168,6 +170,34 @@ export function narrowTo(
 /** Why an act is not permitted: nothing permits it at its time, or what did was revoked so soon that the time may be a lie. */
 export type Refusal = { readonly kind: 'unpermitted' } | { readonly kind: 'revoked'; readonly at: number };
 
+/** From when on an element holds, until the next one does. */
+interface Turn {
+  readonly since: number;
+  readonly element: SecurityElement;
+}
+
+/** Of histories that were ordered already, and how long they were then: a FORGET asks once for each of a thousand messages. */
+const ordered = new WeakMap<
+  readonly SecurityElement[],
+  { readonly length: number; readonly turns: Turn[] }
+>();
+
+/** The elements that ever held, in order. */
+function turnsOf(history: readonly SecurityElement[]): readonly Turn[] {
+  const known = ordered.get(history);
+  if (known?.length === history.length) return known.turns;
+  const turns: Turn[] = [];
+  let latest: SecurityElement | undefined;
+  for (const element of history.toSorted((a, b) => a.since - b.since)) {
+    if (latest && !isLater(element, latest)) continue;
+    latest = element;
+    if (turns.at(-1)?.since === element.since) turns.pop();
+    turns.push({ since: element.since, element });
+  }
+  ordered.set(history, { length: history.length, turns });
+  return turns;
+}
+
 /**
  * Whether an act holds. A message may be dated back so far without being late, so that a revocation that takes effect
  * within that time after it defeats it: no date brings anything in after a revocation.
@@ -180,10 +210,15 @@ export function findRefusal(
   act: Act,
   time: number,
 ): Refusal | undefined {
-  const isPermittedAt = (at: number) => isAuthorized(authorizationsAt(history, at), act);
-  if (!isPermittedAt(time)) return { kind: 'unpermitted' };
-  const revoked = history
-    .map(({ since }) => since)
-    .filter((since) => since > time && since <= time + LIMITS.revocationSeconds && !isPermittedAt(since));
-  return revoked.length === 0 ? undefined : { kind: 'revoked', at: Math.min(...revoked) };
+  const turns = turnsOf(history);
+  const permits = ({ element }: Turn) => isAuthorized(element.authorizations, act);
+  const next = turns.findIndex(({ since }) => since > time);
+  const held = turns.at(next === -1 ? -1 : next - 1);
+  if (next === 0 || !held || !permits(held)) return { kind: 'unpermitted' };
+  if (next === -1) return undefined;
+  for (const turn of turns.slice(next)) {
+    if (turn.since > time + LIMITS.revocationSeconds) break;
+    if (!permits(turn)) return { kind: 'revoked', at: turn.since };
+  }
+  return undefined;
 }

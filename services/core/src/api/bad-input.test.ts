@@ -344,6 +344,9 @@ describe('readers of strangers’ texts', () => {
     const wide = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`k${n}`, { deep: n }]));
     assert.equal(shapeOf(wide).length, SHAPE_PATHS_MAX);
     assert.ok(shapeOf({ first: { inner: 1 }, list: [{ id: 1 }, { other: 2 }] }).includes('.list[*].other'));
+    // Each of them is an object to look into, and a content may have a million.
+    const long = [...Array.from({ length: 20_000 }, () => ({ id: 1 })), { other: 2 }];
+    assert.deepEqual(shapeOf({ long }), ['.long', '.long[*]', '.long[*].id']);
   });
 
   test('filters, cursors and authorizations: read or refused', () => {

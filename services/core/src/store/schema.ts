@@ -112,6 +112,7 @@ export interface Schema {
   totals: { a: string; b: string; total: number; heavy: Generated<boolean> };
   dependencies: { key: string; item_hash: string };
   reconsider: { item_hash: string };
+  reconsider_rest: { key: string; after: string };
   forgets: { target: string; forget_hash: string };
   aggregates: { owner: string; key: string; created: number; time: number; item_hash: string };
   aggregate_entries: AggregateEntry;
@@ -324,7 +325,16 @@ export interface Schema {
 
 /** Messages, and what follows from them alone: who forgets all messages empties these. A migration that adds such a table adds it here. */
 export const MESSAGE_TABLES = [
-  ...['messages', 'message_tags', 'shapes', 'totals', 'dependencies', 'reconsider', 'forgets'],
+  ...[
+    'messages',
+    'message_tags',
+    'shapes',
+    'totals',
+    'dependencies',
+    'reconsider',
+    'reconsider_rest',
+    'forgets',
+  ],
   ...['aggregates', 'aggregate_entries', 'aggregate_covered', 'aggregate_totals', 'amended_posts'],
   ...['instances', 'programs', 'file_pins', 'digests', 'events'],
   ...['credit_resources', 'credit_entries', 'credit_notices'],

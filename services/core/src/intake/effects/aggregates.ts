@@ -14,6 +14,7 @@ interface Element {
  */
 export const aggregateEffect = new Effect<Element>({
   isByDate: () => true,
+  rowsOf: ({ content }) => Object.keys(content).length,
   compared: {
     part: 'aggregates',
     rows: sql`select row(owner, key, field, value::text, "time", item_hash)::text as r from aggregate_entries
@@ -71,34 +72,69 @@ async function addHeads({ trx }: Writing, fresh: readonly ElementStep[]): Promis
           as v (t, h) order by v.t desc, v.h desc limit 1)`.execute(trx);
 }
 
-/** The latest that has a field is what the field is; the others are kept beneath it. */
+interface FieldRow {
+  readonly step: ElementStep;
+  readonly field: string;
+  readonly value: unknown;
+}
+
+/** Fields in the order of the keys that they are found by: neighbours lie on one page of each index. */
+const inOrder = (a: FieldRow, b: FieldRow) => {
+  const [x, y] = [a.step, b.step];
+  if (x !== y) {
+    if (x.owner !== y.owner) return x.owner < y.owner ? -1 : 1;
+    if (x.data.key !== y.data.key) return x.data.key < y.data.key ? -1 : 1;
+  }
+  return a.field < b.field ? -1 : a.field > b.field ? 1 : isLater(x, y) ? -1 : 1;
+};
+
+const fieldsOf = (steps: readonly ElementStep[]): FieldRow[] =>
+  steps
+    .flatMap((step) => Object.entries(step.data.content).map(([field, value]) => ({ step, field, value })))
+    .sort(inOrder);
+
+/** Whether the row before it, which is later, has the same field of the same aggregate. */
+const isBeneath = ({ step, field }: FieldRow, before: FieldRow | undefined) =>
+  before !== undefined &&
+  before.field === field &&
+  before.step.data.key === step.data.key &&
+  before.step.owner === step.owner;
+
+const givenRows = (rows: readonly FieldRow[]) => sql`
+  select * from unnest(
+    ${rows.map(({ step }) => step.owner)}::text[], ${rows.map(({ step }) => step.data.key)}::text[],
+    ${rows.map(({ field }) => field)}::text[], ${rows.map(({ value }) => JSON.stringify(value))}::jsonb[],
+    ${rows.map(({ step }) => step.message.time)}::float8[],
+    ${rows.map(({ step }) => hashOf(step))}::text[]) as g (owner, key, field, value, "time", item_hash)`;
+
+/**
+ * The latest that has a field is what the field is; the others are kept beneath it. Of most fields there is one: what there was before is
+ * looked up, and nothing else is sorted or compared.
+ */
 async function addFields({ trx }: Writing, fresh: readonly ElementStep[]): Promise<void> {
-  const rows = fresh.flatMap((step) =>
-    Object.entries(step.data.content).map(([field, value]) => ({ step, field, value })),
-  );
+  const rows = fieldsOf(fresh);
   if (rows.length === 0) return;
+  const [top, beneath]: [FieldRow[], FieldRow[]] = [[], []];
+  for (const [index, row] of rows.entries()) (isBeneath(row, rows[index - 1]) ? beneath : top).push(row);
   await sql`${prepared()}
-    with given as materialized (
-      select * from unnest(
-        ${rows.map(({ step }) => step.owner)}::text[], ${rows.map(({ step }) => step.data.key)}::text[],
-        ${rows.map(({ field }) => field)}::text[], ${rows.map(({ value }) => JSON.stringify(value))}::jsonb[],
-        ${rows.map(({ step }) => step.message.time)}::float8[],
-        ${rows.map(({ step }) => hashOf(step))}::text[]) as g (owner, key, field, value, "time", item_hash)),
-    ranked as materialized (
-      select *, row_number() over (partition by owner, key, field order by "time" desc, item_hash desc) as place from (
-        select * from given
-        union select e.* from given g cross join lateral (
-          select owner, key, field, value, "time", item_hash from aggregate_entries
-          where owner = g.owner and key = g.key and field = g.field limit 1) e) of_field),
+    with top as materialized (${givenRows(top)}),
+    before as materialized (
+      select e.* from top g cross join lateral (
+        select owner, key, field, value, "time", item_hash from aggregate_entries
+        where owner = g.owner and key = g.key and field = g.field limit 1) e),
     covered as (
       insert into aggregate_covered (owner, key, field, value, "time", item_hash)
-      select owner, key, field, value, "time", item_hash from ranked where place > 1
+      select b.* from before b join top g using (owner, key, field) where (b."time", b.item_hash) < (g."time", g.item_hash)
+      union all
+      select g.* from before b join top g using (owner, key, field) where (g."time", g.item_hash) < (b."time", b.item_hash)
+      union all
+      (${givenRows(beneath)})
       on conflict do nothing)
-    insert into aggregate_entries (owner, key, field, value, "time", item_hash)
-    select owner, key, field, value, "time", item_hash from ranked where place = 1
+    insert into aggregate_entries as e (owner, key, field, value, "time", item_hash)
+    select owner, key, field, value, "time", item_hash from top
     on conflict (owner, key, field) do update set
       value = excluded.value, "time" = excluded."time", item_hash = excluded.item_hash
-    where aggregate_entries.item_hash <> excluded.item_hash`.execute(trx);
+    where (e."time", e.item_hash) < (excluded."time", excluded.item_hash)`.execute(trx);
 }
 
 async function removeElements(writing: Writing, gone: readonly ElementStep[]): Promise<void> {
@@ -108,11 +144,23 @@ async function removeElements(writing: Writing, gone: readonly ElementStep[]): P
 
 /** Each field of a removed element goes back to the latest element that is left and has it. */
 async function removeFields({ trx }: Writing, gone: readonly ElementStep[]): Promise<void> {
-  const hashes = gone.map(hashOf);
-  await sql`delete from aggregate_covered where item_hash = any(${hashes}::text[])`.execute(trx);
+  const rows = fieldsOf(gone);
+  if (rows.length === 0) return;
+  const given = sql`
+    select * from unnest(
+      ${rows.map(({ step }) => step.owner)}::text[], ${rows.map(({ step }) => step.data.key)}::text[],
+      ${rows.map(({ field }) => field)}::text[], ${rows.map(({ step }) => step.message.time)}::float8[],
+      ${rows.map(({ step }) => hashOf(step))}::text[]) as g (owner, key, field, "time", item_hash)`;
+  await sql`
+    delete from aggregate_covered c using (${given}) g
+    where c.owner = g.owner and c.key = g.key and c.field = g.field and c."time" = g."time" and c.item_hash = g.item_hash`.execute(
+    trx,
+  );
   await sql`
     with removed as (
-      delete from aggregate_entries where item_hash = any(${hashes}::text[]) returning owner, key, field),
+      delete from aggregate_entries e using (${given}) g
+      where e.owner = g.owner and e.key = g.key and e.field = g.field and e.item_hash = g.item_hash
+      returning e.owner, e.key, e.field),
     latest as materialized (
       select c.* from removed r cross join lateral (
         select * from aggregate_covered c where c.owner = r.owner and c.key = r.key and c.field = r.field

@@ -5,6 +5,7 @@ const ROWS_PER_STATEMENT = 10_000;
 
 /** A FORGET in force names its targets; each of them is decided again. */
 export const forgetEffect = new Effect<{ readonly targets: readonly string[] }>({
+  rowsOf: ({ targets }) => targets.length,
   async write(steps, { trx, reconsider }) {
     for (const { data } of steps) for (const target of data.targets) reconsider.add(target);
     const gone = undone(steps).map(hashOf);

@@ -5,6 +5,8 @@ import { verifySubmission } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 import { acceptMessage } from '../accept.ts';
+import { type StoredMessage, verifiedOf } from '../stored.ts';
+import { instanceEffect } from './instances.ts';
 
 const { alice, scheduler, node } = signers;
 const T0 = 1_700_000_000;
@@ -74,5 +76,23 @@ describe('instances of which strangers say much', () => {
     const { rows } = await sql<{ stamps: object }>`
       select stamps from instances where instance_id = ${machine.itemHash}`.execute(core.rooms.db);
     assert.deepEqual((rows[0]!.stamps as { name: unknown }).name, [T0 + 14, last.itemHash]);
+
+    // What is decided is not looked for any further.
+    let looks = 0;
+    const undo = { data: { instanceId: machine.itemHash, fold: { stage: 'change' } }, undo: true };
+    await core.rooms.db.transaction().execute((trx) => {
+      const changesOf = (row: StoredMessage) => {
+        looks++;
+        return acceptMessage(verifiedOf(row)).changes;
+      };
+      return instanceEffect.write([undo as never], {
+        trx,
+        changesOf,
+        schedulers: new Set(),
+        events: [],
+      } as never);
+    });
+    assert.ok(looks < 210, `${looks} messages were read`);
+    assert.equal(await nameOf(), expected);
   });
 });

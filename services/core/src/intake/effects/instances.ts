@@ -5,7 +5,7 @@ import {
   NETWORK_POST,
   UNIX_MS_MAX,
 } from '@skerry/protocol';
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { rowOf, stateOf } from '../../state/instances/rows.ts';
 import type { Schema } from '../../store/schema.ts';
 import { type Change, Effect, hashOf, made, type Step, undone, type Writing } from '../effect.ts';
@@ -24,18 +24,40 @@ const foldOf = (changes: readonly Change[], instanceId: string): InstanceFold | 
 /** Messages that are in memory at once: an owner may write any number about an instance. */
 const ROWS = 200;
 
+type Content = Readonly<Record<string, unknown>>;
+
+/** A part of an instance that the latest message decides which speaks of it. */
+interface Part {
+  /** Of a row of `messages`. */
+  readonly where: RawBuilder<unknown>;
+  isIn(content: Content): boolean;
+}
+
+const UPDATED: readonly Part[] = ['name', 'description', 'firewall'].map((field) => ({
+  where: sql`content ? ${sql.lit(field)}`,
+  isIn: (content) => Object.hasOwn(content, field),
+}));
+const CONTROLLED: readonly Part[] = [
+  { where: sql`true`, isIn: () => true },
+  { where: sql`content ->> 'action' = 'restart'`, isIn: ({ action }) => action === 'restart' },
+];
+
 interface Narrowed {
   readonly type: 'INSTANCE_UPDATE' | 'INSTANCE_CONTROL' | 'POST';
+  /** What they decide; all that there are matter where it is left out. */
+  readonly parts?: readonly Part[];
   readonly contentType?: string;
   readonly senders?: readonly string[];
 }
 
-/** What messages in force of one type say of an instance, a page at a time. */
+/** What messages in force of one type say of an instance, the latest first, a page at a time: until all that they decide is decided. */
 async function* readSaid(
   { trx, changesOf }: Writing,
   instanceId: string,
-  { type, contentType, senders }: Narrowed,
+  { type, contentType, senders, parts }: Narrowed,
 ): AsyncGenerator<InstanceFold> {
+  /** When each part was spoken of last. */
+  const spoken = new Map<Part, number>();
   let after = sql``;
   for (;;) {
     const { rows } = await sql<Selectable<Schema['messages']>>`
@@ -46,10 +68,21 @@ async function* readSaid(
     for (const row of rows) {
       const fold = foldOf(changesOf(row), instanceId);
       if (fold) yield fold;
+      for (const part of parts ?? [])
+        if (!spoken.has(part) && part.isIn(row.content ?? {})) spoken.set(part, row.time);
     }
     const last = rows.at(-1);
     if (!last || rows.length < ROWS) return;
-    after = sql`and "time" <= ${last.time}::float8 and ("time" < ${last.time}::float8 or item_hash > ${last.item_hash})`;
+    // Of several at one time the hash decides, and more of them may follow.
+    const open = parts?.filter((part) => (spoken.get(part) ?? last.time) === last.time);
+    if (open?.length === 0) return;
+    const wanted = open
+      ? sql`and (${sql.join(
+          open.map(({ where }) => where),
+          sql` or `,
+        )})`
+      : sql``;
+    after = sql`${wanted} and "time" <= ${last.time}::float8 and ("time" < ${last.time}::float8 or item_hash > ${last.item_hash})`;
   }
 }
 
@@ -87,8 +120,8 @@ async function foldAgain(writing: Writing, instanceId: string): Promise<Instance
   let state = creation && foldOf(changesOf(creation), instanceId)?.apply(undefined, schedulers);
   if (!state) return undefined;
   const said: readonly Narrowed[] = [
-    { type: 'INSTANCE_UPDATE' },
-    { type: 'INSTANCE_CONTROL' },
+    { type: 'INSTANCE_UPDATE', parts: UPDATED },
+    { type: 'INSTANCE_CONTROL', parts: CONTROLLED },
     { type: 'POST', contentType: NETWORK_POST.allocation, senders: [...schedulers] },
   ];
   for (const narrowed of said)

@@ -11,6 +11,7 @@ const reportOf = ({ message, owner, data }: Step<MetricsReport>) => ({
 
 /** Measurements of trusted publishers become rows of the lookup, and leave it with their message. */
 export const metricsEffect = new Effect<MetricsReport>({
+  rowsOf: ({ core, compute }) => core.length + compute.length,
   compared: {
     part: 'measurements',
     rows: sql`select row(item_hash, owner)::text as r from metrics_messages`,

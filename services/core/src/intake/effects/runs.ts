@@ -8,6 +8,7 @@ import { programEffect } from './programs.ts';
  * are known here; by anybody else such a POST is a note like any other. An event that was told is not taken back.
  */
 export const runsEffect = new Effect<readonly ProgramRun[]>({
+  rowsOf: (runs) => runs.length,
   after: [programEffect],
   async write(steps, { trx, schedulers, events }) {
     const fresh = made(steps);

@@ -5,8 +5,9 @@ import {
   PRICING_KEY,
   parseAggregateContent,
   SECURITY_KEY,
+  whyTooLarge,
 } from '@skerry/protocol';
-import { defineKind } from '../accepted.ts';
+import { defineKind, PROCESSED, rejected } from '../accepted.ts';
 import { aggregateEffect } from '../effects/aggregates.ts';
 import { priceEffect } from '../effects/credits.ts';
 
@@ -14,16 +15,23 @@ import { priceEffect } from '../effects/credits.ts';
 export const aggregate = defineKind({
   read: parseAggregateContent,
   effects: [aggregateEffect, priceEffect],
-  accept(message, { key, content, address }) {
+  checkNew(content) {
+    const reason = whyTooLarge(content);
+    if (reason !== undefined) throw new AppError('INVALID_CONTENT', reason);
+  },
+  accept(message, given) {
+    const { key, content, address } = given;
     const owner = ownerOf(message.sender, { address });
     if (key === SECURITY_KEY && owner !== message.sender)
       throw new AppError('NOT_PERMITTED', `only its owner may write the aggregate ${SECURITY_KEY}`);
+    const reason = whyTooLarge(given);
     return {
       subject: aggregateSubject(owner, key),
       changes: [
         aggregateEffect.change({ key, content }),
         ...(key === PRICING_KEY ? [priceEffect.change(undefined)] : []),
       ],
+      decide: () => (reason === undefined ? PROCESSED : rejected('INVALID_CONTENT', reason)),
     };
   },
 });

@@ -1,14 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type MessageDraft, signMessage } from '@skerry/client';
+import { createWrite } from '@skerry/database';
+import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { verifySubmission } from '@skerry/protocol';
-import { createTestCore, signers } from '../../testing/core.ts';
+import { sql } from 'kysely';
+import type { Schema } from '../../store/schema.ts';
+import { createTestCore, MIGRATIONS, signers } from '../../testing/core.ts';
 import { acceptMessage } from '../accept.ts';
 import type { Accepted } from '../accepted.ts';
 import { VerifierPool } from '../verify/pool.ts';
-import { Queue, type Waiting } from './queue.ts';
-import { putInLine, readLine } from './reconsider-queue.ts';
+import { loadKept } from './load-known.ts';
+import { MAX_BATCH_ROWS, Queue, type Waiting } from './queue.ts';
+import {
+  fittingRows,
+  LINE_PAGE,
+  nextLineLimit,
+  putInLine,
+  putRestInLine,
+  readLine,
+} from './reconsider-queue.ts';
 
 const { alice } = signers;
 const MIB = 1024 * 1024;
@@ -49,6 +61,75 @@ describe('large messages', () => {
     queue.checkRoom();
     queue.push(waiting(post(9 * MIB, 2)));
     assert.equal(queue.takeBatch().length, 1, 'one that is larger goes alone');
+  });
+
+  test('from a batch follow only so many rows, from what is decided again, too', () => {
+    const fields = Object.fromEntries(Array.from({ length: MAX_BATCH_ROWS / 4 }, (_, n) => [`f${n}`, n]));
+    const element = (n: number) => {
+      const draft = {
+        type: 'AGGREGATE',
+        content: { key: 'k', content: fields },
+        timestamp: T0,
+        nonce: `${n}`,
+      };
+      return acceptMessage(verifySubmission(Buffer.from(signMessage(draft as MessageDraft, alice).body), T0));
+    };
+    const elements = Array.from({ length: 9 }, (_, n) => element(n));
+    const queue = new Queue();
+    for (const one of [post(1), ...elements, post(2)]) queue.push(waiting(one));
+    const sizes: number[] = [];
+    while (queue.length > 0) sizes.push(queue.takeBatch().length);
+    assert.deepEqual(sizes, [5, 4, 2]);
+    const candidates = elements.map((accepted) => ({ accepted, decideByMs: 0 }));
+    assert.equal(fittingRows(candidates).length, 4);
+    assert.equal(fittingRows(candidates.slice(0, 3)).length, 3);
+  });
+
+  test('so many are decided again at once that others who write wait a moment', () => {
+    assert.equal(nextLineLimit(1_000, 1_000, 20), 2_000);
+    assert.equal(nextLineLimit(2_000, 2_000, 1_000), 400);
+    assert.equal(nextLineLimit(2_000, 2_000, 60_000), 32);
+    assert.equal(nextLineLimit(3, 3, 10), 6);
+  });
+
+  test('however many FORGETs name a message, a few are read with it', async () => {
+    await using core = await createTestCore();
+    const target = post(1);
+    await sql`insert into forgets select ${target.message.itemHash}, n::text from generate_series(1, 10) n`.execute(
+      core.rooms.db,
+    );
+    const kept = await core.rooms.db
+      .transaction()
+      .execute((trx) => loadKept(trx, [{ accepted: target, decideByMs: 0 }]));
+    assert.deepEqual(kept.forgottenBy.get(target.message.itemHash), ['1', '10', '2', '3']);
+  });
+
+  test('of what hangs on one key a page is put in line at once, and the rest follows', async () => {
+    const log = createLogger('test', 'silent');
+    await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+    await using core = await createTestCore({ database });
+    const { db, pipeline } = core.rooms;
+    const count = 2 * LINE_PAGE + 500;
+    await sql`insert into dependencies select key, lpad(n::text, 5, '0') from generate_series(1, ${count}::int) n,
+      unnest(array['many']) key union all values ('few', 'a')`.execute(db);
+    const inLine = async () => (await db.selectFrom('reconsider').select('item_hash').execute()).length;
+    const write = createWrite<Schema>(database.pool);
+    assert.equal(await putInLine(db, ['many', 'few', 'none'], []), true);
+    assert.equal(await inLine(), LINE_PAGE + 1);
+    assert.equal(await putRestInLine(db, write), true);
+    assert.equal(await inLine(), 2 * LINE_PAGE + 1);
+    // It changes again before all are in line: those that were decided meanwhile are decided again.
+    await db.deleteFrom('reconsider').execute();
+    await putInLine(db, ['many'], []);
+    const sizes: number[] = [];
+    do sizes.push(await inLine());
+    while (await putRestInLine(db, write));
+    assert.deepEqual(sizes, [LINE_PAGE, 2 * LINE_PAGE, count]);
+    await db.deleteFrom('reconsider').execute();
+    await putInLine(db, ['many'], []);
+    pipeline.resume();
+    await pipeline.idle();
+    assert.deepEqual([await inLine(), await putRestInLine(db, write)], [0, false]);
   });
 
   test('messages are decided again a few large ones at a time', async () => {

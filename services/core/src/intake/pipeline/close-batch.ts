@@ -44,12 +44,13 @@ export async function closeBatch(
   { changedKeys, reconsider, steps, moves, lastEvent }: Done,
 ): Promise<BatchEnd> {
   const place = { mark: randomUUID(), lastEvent };
+  const { begin, insert } = lineUp(changedKeys, reconsider);
   const { rows } = await sql<{
     has_lined_up: boolean;
     seq: number | null;
     after: string | null;
   }>`${prepared(changedKeys, reconsider)}
-    with lined_up as (${lineUp(changedKeys, reconsider)} returning true),
+    with ${begin}, lined_up as (${insert} returning true),
     kept as (${keepDigest(addSteps(digest, steps.map(stepOf)))}),
     numbered as (${lastEvent > lastSeq ? numberEvents(lastEvent) : sql`select`}),
     changed as (${moves.length > 0 ? addChange(moves, place) : NO_CHANGE})

@@ -1,5 +1,6 @@
 import {
   type Acting,
+  AUTHORIZATIONS,
   aggregateKeyOf,
   effectiveTime,
   parseAuthorizations,
@@ -141,12 +142,12 @@ export async function loadFacts(
       if (status !== 'processed') return;
       for (const { hash } of fileEffect.dataIn(accepted.changes)) files.add(hash);
       for (const { key, content } of aggregateEffect.dataIn(accepted.changes)) {
-        if (key !== SECURITY_KEY || !('authorizations' in content)) continue;
+        if (key !== SECURITY_KEY || !(AUTHORIZATIONS in content)) continue;
         histories.get(accepted.owner)?.push({
           time: accepted.message.time,
           since: effectiveTime(accepted.message),
           itemHash: accepted.message.itemHash,
-          authorizations: parseAuthorizations(content.authorizations),
+          authorizations: parseAuthorizations(content[AUTHORIZATIONS]),
         });
       }
     },

@@ -23,9 +23,12 @@ export interface Known {
 /** What is there of the batch's messages already, by item hash. */
 export interface Kept {
   readonly known: ReadonlyMap<string, Known>;
-  /** FORGET messages of each, also of those that are not known. */
+  /** FORGET messages of each, also of those that are not known: the first few. */
   readonly forgottenBy: ReadonlyMap<string, readonly string[]>;
 }
+
+/** More are not told: anyone may forget a thousand messages of theirs any number of times. */
+const FORGETTING_TOLD = 4;
 
 type Row = Omit<KeyColumns, 'item_hash'> & {
   status: MessageStatus;
@@ -53,7 +56,7 @@ export async function loadKept(trx: Transaction<Schema>, batch: readonly Candida
   const { rows } = await sql<Found>`${prepared(hashes)}
     select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms,
       content is not null as is_read,
-      array(select forget_hash from forgets where target = k.item_hash order by forget_hash) as forgotten_by
+      array(select forget_hash from forgets where target = k.item_hash order by forget_hash limit ${sql.lit(FORGETTING_TOLD)}) as forgotten_by
     from unnest(${textsOf(hashes)}) as k (item_hash)
     left join ${MESSAGE_OF_KEY}
     where m.item_hash is not null or exists (select from forgets where target = k.item_hash)`.execute(trx);

@@ -12,7 +12,15 @@ import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply-
 import type { Candidate, Weight } from './decided.ts';
 import type { PipelineObserver } from './observer.ts';
 import { MAX_BATCH, MAX_QUEUED, Queue, type Waiting } from './queue.ts';
-import { findExpired, putInLineAlone, readLine, takeFromLine } from './reconsider-queue.ts';
+import {
+  findExpired,
+  fittingRows,
+  nextLineLimit,
+  putInLineAlone,
+  putRestInLine,
+  readLine,
+  takeFromLine,
+} from './reconsider-queue.ts';
 import type { Committed } from './statement.ts';
 
 /** A batch that fails is tried again in so many parts, and each that fails again: few steps lead to one message of thousands. */
@@ -304,21 +312,21 @@ export class Pipeline {
       this.#line = false;
       const stored = await readLine(db, this.#lineLimit, resting);
       hashes = stored.hashes;
-      if (hashes.length === 0) {
-        this.#failures?.clear();
-        if (resting.length > 0) this.#lookLater();
-        return true;
-      }
+      if (hashes.length === 0) return await this.#endLine(resting.length > 0);
       this.#line = true;
-      const candidates = await this.#readContents(stored.messages);
+      const read = await this.#readContents(stored.messages);
+      const candidates = fittingRows(read);
+      const left = new Set(read.slice(candidates.length).map(({ accepted }) => accepted.message.itemHash));
       const unread = new Set(this.#resting.list());
-      hashes = stored.hashes.filter((hash) => !unread.has(hash));
+      hashes = stored.hashes.filter((hash) => !unread.has(hash) && !left.has(hash));
       if (hashes.length === 0) return true;
+      const startMs = performance.now();
       const applied = await write((writer) => applyBatch(writer, candidates, schedulers, now(), hashes));
       for (const hash of hashes) this.#resting.end(hash);
       this.#tell(applied);
       this.#tellCommitted(applied, []);
-      this.#lineLimit = Math.min(2 * this.#lineLimit, MAX_BATCH);
+      const limit = left.size > 0 ? hashes.length : this.#lineLimit;
+      this.#lineLimit = nextLineLimit(limit, hashes.length, performance.now() - startMs);
       this.#failures?.clear();
       return true;
     } catch (error) {
@@ -333,6 +341,18 @@ export class Pipeline {
       }
       return isTooLong(error) ? this.#letRest(hashes[0]!, error) : this.#leaveLine(hashes, error);
     }
+  }
+
+  /** Nobody is left in line but those that rest, unless more is to be put there. */
+  async #endLine(isResting: boolean): Promise<true> {
+    const { db, write } = this.#options;
+    if (await putRestInLine(db, write)) {
+      this.#line = true;
+      return true;
+    }
+    this.#failures?.clear();
+    if (isResting) this.#lookLater();
+    return true;
   }
 
   /** Messages in line as candidates. Those whose content cannot be read now rest, and stay in line. */

@@ -1,5 +1,6 @@
 import { AppError, LIMITS } from '@skerry/protocol';
 import type { Accepted, Verdict } from '../accepted.ts';
+import { rowsOf } from '../effect.ts';
 import type { Weight } from './decided.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
@@ -8,6 +9,12 @@ export const MAX_QUEUED = 10_000;
 export const MAX_BATCH = 2_000;
 /** The same in bytes of what they say, of which memory holds up to twenty times as much. */
 const BYTES_MAX = { queued: 16 * 1024 * 1024, batch: 8 * 1024 * 1024 } as const;
+
+/**
+ * The same in rows that follow from what they say, beside those of the messages themselves: an element of an aggregate has a row for
+ * each field, and a few of them take as long as two thousand messages. One message that has more goes alone.
+ */
+export const MAX_BATCH_ROWS = 4_000;
 
 /** A message that waits to be written, and who waits for its verdict. */
 export interface Waiting {
@@ -19,8 +26,8 @@ export interface Waiting {
 }
 
 /** Of what a message says, at most. */
-const bytesOf = ({ accepted: { message } }: Waiting) =>
-  message.sourceText?.length ?? (message.content === null ? 0 : LIMITS.contentFileBytes);
+const bytesOf = ({ accepted: { message, contentBytes = LIMITS.contentFileBytes } }: Waiting) =>
+  message.sourceText?.length ?? (message.content === null ? 0 : contentBytes);
 
 /** Messages that wait to be written, in the order in which they came. */
 export class Queue {
@@ -53,11 +60,12 @@ export class Queue {
       senders.set(message.itemHash, sender);
       return sender === message.sender;
     };
-    let bytes = 0;
+    let [bytes, rows] = [0, 0];
     const isBeyond = (one: Waiting, index: number) => {
-      const isFull = index === MAX_BATCH || (index > 0 && bytes + bytesOf(one) > BYTES_MAX.batch);
-      if (isFull || !isSame(one)) return true;
-      bytes += bytesOf(one);
+      const [moreBytes, moreRows] = [bytes + bytesOf(one), rows + rowsOf(one.accepted.changes)];
+      const isFull = index > 0 && (moreBytes > BYTES_MAX.batch || moreRows > MAX_BATCH_ROWS);
+      if (index === MAX_BATCH || isFull || !isSame(one)) return true;
+      [bytes, rows] = [moreBytes, moreRows];
       return false;
     };
     const end = this.#waiting.findIndex(isBeyond);

@@ -2,19 +2,40 @@ import { textsOf, type Write } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../../store/schema.ts';
+import { rowsOf } from '../effect.ts';
 import type { StoredMessage } from '../stored.ts';
+import type { Candidate } from './decided.ts';
+import { MAX_BATCH, MAX_BATCH_ROWS } from './queue.ts';
 
 /**
  * The line of messages that are to be decided again (table `reconsider`). They are put in line in the transaction that
  * changed what they hang on, and taken from it in the one that decides them: no crash loses one.
  */
 
-/** Puts in line what hangs on keys, and the messages of hashes. */
-export const lineUp = (changedKeys: readonly string[], hashes: readonly string[]): RawBuilder<unknown> => sql`
-  insert into reconsider (item_hash)
-  select item_hash from dependencies where key = any(${textsOf(changedKeys)})
-  union select item_hash from messages where item_hash = any(${textsOf(hashes)})
-  on conflict do nothing`;
+/** Of what hangs on one key so many are put in line at once: anybody may write any number of messages that hang on one. */
+export const LINE_PAGE = 1_000;
+const PAGE = sql.lit(LINE_PAGE);
+
+/** Puts in line what hangs on keys, and the messages of hashes: what to begin a statement with, and what to do in it. */
+export const lineUp = (
+  changedKeys: readonly string[],
+  hashes: readonly string[],
+): { readonly begin: RawBuilder<unknown>; readonly insert: RawBuilder<unknown> } => ({
+  begin: sql`
+    hanging as materialized (
+      select k.key, d.item_hash from (select distinct key from unnest(${textsOf(changedKeys)}) as k (key)) k
+      cross join lateral (
+        select item_hash from dependencies where key = k.key order by item_hash limit ${PAGE}) d),
+    left_over as (
+      insert into reconsider_rest (key, after)
+      select key, max(item_hash) from hanging group by key having count(*) = ${PAGE}
+      on conflict (key) do update set after = excluded.after)`,
+  insert: sql`
+    insert into reconsider (item_hash)
+    select item_hash from hanging
+    union select item_hash from messages where item_hash = any(${textsOf(hashes)})
+    on conflict do nothing`,
+});
 
 /** @returns whether anything was put in line */
 export async function putInLine(
@@ -23,7 +44,8 @@ export async function putInLine(
   hashes: readonly string[],
 ): Promise<boolean> {
   if (changedKeys.length + hashes.length === 0) return false;
-  const { numAffectedRows } = await lineUp(changedKeys, hashes).execute(db);
+  const { begin, insert } = lineUp(changedKeys, hashes);
+  const { numAffectedRows } = await sql`with ${begin} ${insert}`.execute(db);
   return (numAffectedRows ?? 0n) > 0n;
 }
 
@@ -40,6 +62,32 @@ export const putInLineAlone = (
     await lockEvents(trx);
     return putInLine(trx, changedKeys, hashes);
   });
+
+/**
+ * Puts in line some more of what hangs on a key on which much hangs. To be asked where the line is empty.
+ * @returns whether there was anything left
+ */
+export async function putRestInLine(db: Kysely<Schema>, write: Write<Schema>): Promise<boolean> {
+  const { rows } = await sql`select from reconsider_rest limit 1`.execute(db);
+  if (rows.length === 0) return false;
+  await write(async ({ trx }) => {
+    await lockEvents(trx);
+    await sql`
+      with next as materialized (select key, after from reconsider_rest order by key limit 1),
+      page as materialized (
+        select n.key, d.item_hash from next n cross join lateral (
+          select item_hash from dependencies where key = n.key and item_hash > n.after
+          order by item_hash limit ${PAGE}) d),
+      moved as (
+        update reconsider_rest r set after = p.last
+        from (select key, max(item_hash) as last from page group by key having count(*) = ${PAGE}) p
+        where r.key = p.key returning r.key),
+      ended as (
+        delete from reconsider_rest r using next n where r.key = n.key and not exists (select from moved))
+      insert into reconsider (item_hash) select item_hash from page on conflict do nothing`.execute(trx);
+  });
+  return true;
+}
 
 /** What messages say that are decided again at once, in bytes: what is made of it takes up to twenty times as much. */
 const LINE_BYTES = 8 * 1024 * 1024;
@@ -81,6 +129,27 @@ export async function readLine(
     .orderBy('item_hash')
     .execute();
   return { hashes, messages };
+}
+
+/** The first of them from which not too many rows follow, one at least. */
+export function fittingRows(candidates: readonly Candidate[]): readonly Candidate[] {
+  let rows = 0;
+  const end = candidates.findIndex(({ accepted }, index) => {
+    rows += rowsOf(accepted.changes);
+    return index > 0 && rows > MAX_BATCH_ROWS;
+  });
+  return end === -1 ? candidates : candidates.slice(0, end);
+}
+
+/** Who writes waits about so long for those in line that are before it, in milliseconds. */
+const LINE_MS = 200;
+/** Fewer at a time save those who wait nothing. */
+const LINE_LEAST = 32;
+
+/** How many of the line to decide at once, after so many that took so long. @param limit of what was read to find them */
+export function nextLineLimit(limit: number, decided: number, tookMs: number): number {
+  const timely = tookMs > LINE_MS ? Math.ceil((decided * LINE_MS) / tookMs) : MAX_BATCH;
+  return Math.min(2 * limit, MAX_BATCH, Math.max(timely, LINE_LEAST));
 }
 
 export async function takeFromLine(db: Kysely<Schema>, hashes: readonly string[]): Promise<void> {

@@ -12,6 +12,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { ConfirmedPage } from '../messages/first-confirmation.ts';
 import { listByConfirmation } from './by-confirmation.ts';
 import { totalMessages } from './count.ts';
+import { labelOf, TAG_LABEL } from './labels.ts';
 import { columnsFor, listFitting, matcherOf, type Row } from './matcher.ts';
 import { listMessages } from './messages.ts';
 import { INDEXES, type MessageFilter, PROPERTY_NAMES, type PropertyName, propertyOf } from './properties.ts';
@@ -35,6 +36,7 @@ import {
   world,
 } from './testing/world.ts';
 import { withTimeLimit } from './time-limit.ts';
+import { countIn, readTotals } from './totals.ts';
 import { HOLDS_NOTHING } from './weight.ts';
 import { writeLists } from './write.ts';
 
@@ -77,6 +79,22 @@ describe('lists', () => {
       { ...one, form: 'envelope', signature: '', sourceText: '' },
       { owner, contentType, subject, tags },
     );
+
+  test('of labels that become heavy together a few do with each batch, until all have', async () => {
+    const { kysely: db } = database;
+    const labels = Array.from({ length: 10 }, (_, n) => labelOf(TAG_LABEL.letter, `risen ${n}`));
+    const heavy: number[] = [];
+    for (let batch = 0; batch < 4; batch++) {
+      await db.transaction().execute((trx) => countIn(trx, [{ labels, by: 1 }], 1));
+      const totals = await readTotals(db, labels);
+      assert.deepEqual(
+        [...totals.values()].map(({ total }) => total),
+        labels.map(() => batch + 1),
+      );
+      heavy.push([...totals.values()].filter((one) => one.heavy).length);
+    }
+    assert.deepEqual(heavy, [4, 8, 10, 10]);
+  });
 
   /** One batch comes into the lists; some of it leaves them again. */
   async function write(batch: readonly Made[]): Promise<void> {

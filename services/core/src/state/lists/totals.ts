@@ -14,6 +14,8 @@ import { indexOf, LABELLED } from './properties.ts';
  * So a message costs one update for each label and pair that it shares with others of its batch.
  */
 export const HEAVY = 1_000;
+/** Labels that become heavy with one batch: the pairs of each are counted while all others who write wait. The rest do with a later one. */
+const RISING_MAX = 4;
 
 /** The label of all messages. */
 export const ALL = '';
@@ -46,7 +48,10 @@ export async function countIn(
     returning a, total, heavy`.execute(trx);
   const heavy = new Set(rows.filter((row) => row.heavy || isDay(row.a)).map((row) => row.a));
   await countPairs(trx, groups, heavy);
-  const risen = rows.filter((row) => row.a !== ALL && !heavy.has(row.a) && row.total >= heavyFrom);
+  const risen = rows
+    .filter((row) => row.a !== ALL && !heavy.has(row.a) && row.total >= heavyFrom)
+    .sort((one, other) => other.total - one.total)
+    .slice(0, RISING_MAX);
   // One after another: the second of two that rise together finds the first one heavy.
   for (const { a } of risen) await becomeHeavy(trx, a);
 }

@@ -6,6 +6,9 @@ export function findMessage(db: Kysely<Schema>, hash: string): Promise<StoredMes
   return db.selectFrom('messages').selectAll().where('item_hash', '=', hash).executeTakeFirst();
 }
 
+/** More are not told: an owner may forget one message any number of times. */
+const FORGETTING_MAX = 100;
+
 /** The FORGET messages in force that name a message. */
 export async function listForgetting(db: Kysely<Schema>, hash: string): Promise<string[]> {
   const rows = await db
@@ -13,6 +16,7 @@ export async function listForgetting(db: Kysely<Schema>, hash: string): Promise<
     .select('forget_hash')
     .where('target', '=', hash)
     .orderBy('forget_hash')
+    .limit(FORGETTING_MAX)
     .execute();
   return rows.map((row) => row.forget_hash);
 }
