@@ -1,58 +1,20 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { useAction } from '../../data/action.ts';
 import type { Instance } from '../../data/answers.ts';
 import { download } from '../../data/download.ts';
-import { type Failure, failureOf } from '../../data/failure.ts';
 import { type Identity, identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
-import { useResource } from '../../data/resource.ts';
 import { zone } from '../../data/settings.ts';
 import { verify } from '../../data/workers.ts';
-import { Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
-import { Empty, Failed, Loaded } from '../../parts/states.tsx';
+import { Failed, Loaded } from '../../parts/states.tsx';
 import { clock, count } from '../../pure/format.ts';
 import { findInLog, logText } from '../../pure/owner/log-text.ts';
 import type { LogLine } from '../../workers/machine/logs.ts';
+import { Lines, OFTEN_MS, type OnRefused, OwnersLog, useOwnersLog } from './owner-log.tsx';
 
-const OFTEN_MS = 3_000;
 /** All that is kept may be a megabyte. */
 const WHOLE_MS = 30_000;
-const CHARS_MAX = 60_000;
-
-const textOf = (lines: readonly LogLine[]) =>
-  lines
-    .map(({ text }) => text)
-    .join('\n')
-    .slice(-CHARS_MAX);
-
-/** The newest line stays in sight, unless the reader looks at older ones. */
-export function Lines({ lines, none }: { readonly lines: readonly LogLine[]; readonly none: string }) {
-  const box = useRef<HTMLPreElement>(null);
-  const isHeld = useRef(false);
-  const text = textOf(lines);
-  useEffect(() => {
-    if (box.current && !isHeld.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [text]);
-  const last = lines.at(-1);
-  if (!last) return <Empty title={none} />;
-  return (
-    <>
-      <pre
-        ref={box}
-        class="console"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached with the keyboard
-        tabIndex={0}
-        onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
-          isHeld.current = scrollTop + clientHeight < scrollHeight - 8;
-        }}
-      >
-        <Safe text={text} limit={CHARS_MAX} keepsLines />
-      </pre>
-      <p class="muted">The last line is of {clock(last.atMs, zone.value)}.</p>
-    </>
-  );
-}
 
 /** The newest lines, or those of all that is kept in which a text stands. */
 function Shown({ lines, sought }: { readonly lines: readonly LogLine[]; readonly sought: string }) {
@@ -72,8 +34,7 @@ function Shown({ lines, sought }: { readonly lines: readonly LogLine[]; readonly
 interface FollowingProps {
   readonly machine: Instance;
   readonly by: Identity;
-  /** The owner did not sign: it is not asked again by itself. */
-  readonly onRefused: (failure: Failure) => void;
+  readonly onRefused: OnRefused;
 }
 
 function Following({ machine, by, onRefused }: FollowingProps) {
@@ -88,17 +49,10 @@ function Following({ machine, by, onRefused }: FollowingProps) {
   const { state } = saving;
   const [sought, setSought] = useState('');
   const isWhole = sought !== '';
-  const read = useResource(
+  const read = useOwnersLog(
     `${instanceId} ${nodeAddress} ${by.address} ${isWhole}`,
-    async () => {
-      try {
-        return await verify('machineLogs', { ...of, isWhole }, { by });
-      } catch (error) {
-        const failure = failureOf(error);
-        if (failure.code === 'SIGNATURE_REQUIRED') onRefused(failure);
-        throw error;
-      }
-    },
+    () => verify('machineLogs', { ...of, isWhole }, { by }),
+    onRefused,
     isWhole ? WHOLE_MS : OFTEN_MS,
   );
   return (
@@ -129,34 +83,11 @@ function Following({ machine, by, onRefused }: FollowingProps) {
 
 /** What a machine says on its console, for its owner. */
 export function MachineLogs({ machine }: { readonly machine: Instance }) {
-  const [isWanted, setWanted] = useState(false);
-  const [refused, setRefused] = useState<Failure>();
   const me = identity.value;
   if (me?.address !== machine.owner.toLowerCase() || machine.node_address === null) return null;
   return (
-    <Panel
-      title="Its console"
-      wide
-      aside={<ProofMark kind="said" of="nodeWord" label="its node, to its owner" />}
-    >
-      {isWanted ? (
-        <Following
-          machine={machine}
-          by={me}
-          onRefused={(failure) => {
-            setRefused(failure);
-            setWanted(false);
-          }}
-        />
-      ) : (
-        <div class="actions">
-          <button type="button" class="plain" onClick={() => setWanted(true)}>
-            Show what it says
-          </button>
-          <span class="muted">You sign once an hour that this tab may ask its node.</span>
-        </div>
-      )}
-      {refused && !isWanted ? <Failed failure={refused} /> : null}
-    </Panel>
+    <OwnersLog title="Its console" show="Show what it says">
+      {(onRefused) => <Following machine={machine} by={me} onRefused={onRefused} />}
+    </OwnersLog>
   );
 }

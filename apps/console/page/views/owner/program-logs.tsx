@@ -1,38 +1,25 @@
 import { useState } from 'preact/hooks';
 import type { Message } from '../../data/answers.ts';
-import { type Failure, failureOf } from '../../data/failure.ts';
 import { type Identity, identity } from '../../data/identity.ts';
 import { useNetwork } from '../../data/network.ts';
-import { useResource } from '../../data/resource.ts';
 import { verify } from '../../data/workers.ts';
-import { Panel, ProofMark, Safe } from '../../parts/basic.tsx';
-import { Empty, Failed, Loaded } from '../../parts/states.tsx';
-import { Lines } from './machine-logs.tsx';
-
-const OFTEN_MS = 3_000;
+import { Safe } from '../../parts/basic.tsx';
+import { Empty, Loaded } from '../../parts/states.tsx';
+import { Lines, type OnRefused, OwnersLog, useOwnersLog } from './owner-log.tsx';
 
 interface FollowingProps {
   readonly hash: string;
   readonly by: Identity;
-  /** The owner did not sign: it is not asked again by itself. */
-  readonly onRefused: (failure: Failure) => void;
+  readonly onRefused: OnRefused;
 }
 
 function Following({ hash, by, onRefused }: FollowingProps) {
   const { coreUrl } = useNetwork();
   const [isOfAll, setOfAll] = useState(false);
-  const read = useResource(
+  const read = useOwnersLog(
     `log ${hash} ${by.address} ${isOfAll}`,
-    async () => {
-      try {
-        return await verify('programLogs', { coreUrl, hash, isOfAll }, { by });
-      } catch (error) {
-        const failure = failureOf(error);
-        if (failure.code === 'SIGNATURE_REQUIRED') onRefused(failure);
-        throw error;
-      }
-    },
-    OFTEN_MS,
+    () => verify('programLogs', { coreUrl, hash, isOfAll }, { by }),
+    onRefused,
   );
   return (
     <>
@@ -68,34 +55,11 @@ function Following({ hash, by, onRefused }: FollowingProps) {
 
 /** What a program wrote, for its owner. */
 export function ProgramLogs({ message: { item_hash: hash, sender } }: { readonly message: Message }) {
-  const [isWanted, setWanted] = useState(false);
-  const [refused, setRefused] = useState<Failure>();
   const me = identity.value;
   if (me?.address !== sender.toLowerCase()) return null;
   return (
-    <Panel
-      title="What it wrote"
-      wide
-      aside={<ProofMark kind="said" of="nodeWord" label="its node, to its owner" />}
-    >
-      {isWanted ? (
-        <Following
-          hash={hash}
-          by={me}
-          onRefused={(failure) => {
-            setRefused(failure);
-            setWanted(false);
-          }}
-        />
-      ) : (
-        <div class="actions">
-          <button type="button" class="plain" onClick={() => setWanted(true)}>
-            Show its log
-          </button>
-          <span class="muted">You sign once an hour that this tab may ask its node.</span>
-        </div>
-      )}
-      {refused && !isWanted ? <Failed failure={refused} /> : null}
-    </Panel>
+    <OwnersLog title="What it wrote" show="Show its log">
+      {(onRefused) => <Following hash={hash} by={me} onRefused={onRefused} />}
+    </OwnersLog>
   );
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { findField } from '../../state/aggregates/aggregates.ts';
 import type { Schema } from '../../store/schema.ts';
 import { askGreeting } from '../sync/greeting.ts';
 
@@ -24,15 +25,9 @@ async function askAddresses(url: string, signal: AbortSignal): Promise<string[]>
 }
 
 async function readNodeList(db: Kysely<Schema>, owner: string): Promise<string[]> {
-  const row = await db
-    .selectFrom('aggregate_entries')
-    .select('value')
-    .where('owner', '=', owner)
-    .where('key', '=', NODE_LIST_KEY)
-    .where('field', '=', NODE_LIST_FIELD)
-    .executeTakeFirst();
-  if (!Array.isArray(row?.value)) return [];
-  return pickAddresses((row.value as { multiaddress?: unknown }[]).map((node) => node?.multiaddress));
+  const nodes = await findField(db, { owner, key: NODE_LIST_KEY, field: NODE_LIST_FIELD });
+  if (!Array.isArray(nodes)) return [];
+  return pickAddresses((nodes as { multiaddress?: unknown }[]).map((node) => node?.multiaddress));
 }
 
 export interface AddressSources {

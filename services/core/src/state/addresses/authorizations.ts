@@ -12,6 +12,7 @@ import {
 import { type Kysely, sql } from 'kysely';
 import { effectiveTimeOf } from '../../intake/effective.ts';
 import type { Schema } from '../../store/schema.ts';
+import { findField } from '../aggregates/aggregates.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
 
 /** Who may act on whose behalf, as the owners wrote it (protocol's permissions.ts says what it permits). */
@@ -25,14 +26,7 @@ const entriesOf = (value: unknown): Entry[] => (Array.isArray(value) ? value.fil
 
 /** What an owner permits now. */
 export async function listGranted(db: Kysely<Schema>, owner: string): Promise<Entry[]> {
-  const row = await db
-    .selectFrom('aggregate_entries')
-    .select('value')
-    .where('owner', '=', owner)
-    .where('key', '=', SECURITY_KEY)
-    .where('field', '=', AUTHORIZATIONS)
-    .executeTakeFirst();
-  return entriesOf(row?.value);
+  return entriesOf(await findField(db, { owner, key: SECURITY_KEY, field: AUTHORIZATIONS }));
 }
 
 /** Owners that name one address; with more of them the list would be too long to be of use. */

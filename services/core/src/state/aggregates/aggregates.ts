@@ -212,3 +212,18 @@ export async function readOwned(
     select a.* from aggregates a ${where(conditionsOf({ owners: [owner], keys }))} ${order} limit ${limit}`;
   return putTogether(db, { picked, order, hold });
 }
+
+/** What one field of an aggregate is now; undefined where there is none. */
+export async function findField(
+  db: Kysely<Schema>,
+  { owner, key, field }: { readonly owner: string; readonly key: string; readonly field: string },
+): Promise<unknown> {
+  const row = await db
+    .selectFrom('aggregate_entries')
+    .select('value')
+    .where('owner', '=', owner)
+    .where('key', '=', key)
+    .where('field', '=', field)
+    .executeTakeFirst();
+  return row?.value;
+}
