@@ -3,7 +3,7 @@ import { openPool } from '../../packages/database/src/connect.ts';
 import { startIndexer } from '../../packages/indexer/src/indexer.ts';
 import { parseIndexerSettings } from '../../packages/indexer/src/settings.ts';
 
-/** An indexer in a process of its own: `indexer-child.ts DATABASE_URL SETTINGS`. When its input ends it says what its endpoints cost. */
+/** An indexer in a process of its own: `child.ts DATABASE_URL SETTINGS`. When its input ends it says what its endpoints cost. */
 const [connectionString, settings] = process.argv.slice(2);
 const log = createLogger('bench', 'silent');
 const { pool } = await openPool({ connectionString: connectionString! }, { log, connectionsMax: 10 });

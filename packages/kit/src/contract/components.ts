@@ -16,7 +16,7 @@ const RETRY_AFTER = {
   'Retry-After': { description: 'seconds to wait', schema: { type: 'integer', minimum: 1 } },
 };
 
-/** Refusals that say when to come back (kit/http.ts). */
+/** Refusals that say when to come back (http/refusals.ts). */
 const PASSING: readonly ErrorCode[] = ['RATE_LIMITED', 'OVERLOADED', 'DATABASE_UNAVAILABLE', 'SHUTTING_DOWN'];
 
 /** Places of a schema that hold values, not schemas. */

@@ -1,7 +1,7 @@
 import { Type } from '../type.ts';
 import { type Api, text } from './operation.ts';
 
-/** What every service says of its own contract (kit/contract/reference.ts). */
+/** What every service says of its own contract (packages/kit/src/contract/reference.ts). */
 export const REFERENCE_API = {
   getDocument: {
     method: 'GET',

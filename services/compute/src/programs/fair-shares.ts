@@ -1,6 +1,6 @@
 /** A call that runs, or one that waits where it holds nothing. */
 export interface Share {
-  /** Who called (client-names.ts of the kit). */
+  /** Who called (packages/kit/src/net/client-address.ts). */
   readonly client: string;
   /** The program. */
   readonly key: string;

@@ -90,7 +90,7 @@ export interface Schema {
     /** Milliseconds since 1970: when it got its status. */
     settled_at_ms: number;
     received_at: Generated<Date>;
-    /** Milliseconds since 1970: when the first core node took it; null of an envelope that came in time (protocol/sync/shared.ts). */
+    /** Milliseconds since 1970: when the first core node took it; null of an envelope that came in time (packages/protocol/src/sync/shared.ts). */
     noted_ms: Generated<number | null>;
   };
   message_tags: {

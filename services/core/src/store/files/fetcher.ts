@@ -76,7 +76,7 @@ export interface FetcherOptions {
 
 /**
  * Brings what messages wait for: each file from whichever source has it, several at a time, tried again later and later
- * until its messages are rejected at their horizon (intake/pipeline.ts). Nothing waits for it but those messages.
+ * until its messages are rejected at their horizon (intake/pipeline/pipeline.ts). Nothing waits for it but those messages.
  */
 export class FileFetcher {
   readonly #options: FetcherOptions;

@@ -1,7 +1,7 @@
 import { parseIndexerSettings } from '@skerry/indexer';
 import { type Cases, refuses, refusesTooMany, succeeds } from './case.ts';
 
-/** A chain that no endpoint answers for: its lists are empty, and say so. What a real one gives is in http/indexer.test.ts. */
+/** A chain that no endpoint answers for: its lists are empty, and say so. What a real one gives is in api/indexer.test.ts. */
 export const QUIET_CHAIN = parseIndexerSettings({
   networks: [{ name: 'quiet', chain_id: 1, endpoints: ['http://127.0.0.1:9'], poll_ms: 600_000 }],
 });
