@@ -150,6 +150,8 @@ describe('sending', () => {
       '0.0.0.0',
     );
     await once(server, 'listening');
+    // It closes none by itself.
+    server.keepAliveTimeout = PATIENCE_MS;
     const { port } = server.address() as AddressInfo;
     const settings = { allowHttp: true, allowedAddresses: ['127.0.0.0/8'], timeoutMs: PATIENCE_MS };
     const sender = createSender({ now, ...settings, idleConnectionsMax: 3 });
@@ -162,7 +164,7 @@ describe('sending', () => {
         new Promise<number>((resolve, reject) =>
           server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
         );
-      await until('the others are closed', count, (open) => open <= 3);
+      await until('the others are closed', count, (open) => open <= 3, { limitMs: PATIENCE_MS / 2 });
     } finally {
       sender.close();
       server.closeAllConnections();
