@@ -14,8 +14,11 @@ import { indexOf, LABELLED } from './properties.ts';
  * So a message costs one update for each label and pair that it shares with others of its batch.
  */
 export const HEAVY = 1_000;
-/** Labels that become heavy with one batch: the pairs of each are counted while all others who write wait. The rest do with a later one. */
-const RISING_MAX = 4;
+/**
+ * Of so many messages of a batch one label may become heavy, of fewer one, too: its pairs are counted while all others who write wait, and
+ * the sixty-four tags of one message may be the thousandth together. The rest do with a later batch.
+ */
+const MESSAGES_PER_RISING = 250;
 
 /** The label of all messages. */
 export const ALL = '';
@@ -51,7 +54,7 @@ export async function countIn(
   const risen = rows
     .filter((row) => row.a !== ALL && !heavy.has(row.a) && row.total >= heavyFrom)
     .sort((one, other) => other.total - one.total)
-    .slice(0, RISING_MAX);
+    .slice(0, Math.max(1, Math.floor(counted.length / MESSAGES_PER_RISING)));
   // One after another: the second of two that rise together finds the first one heavy.
   for (const { a } of risen) await becomeHeavy(trx, a);
 }
