@@ -79,11 +79,14 @@ export async function deleteReports(db: Kysely<Schema>, reports: readonly Stored
       delete from node_metrics r
       using unnest(
           ${some.map((row) => row.kind)}::text[], ${some.map((row) => row.record.nodeId)}::text[],
-          ${some.map((row) => row.itemHash)}::text[], ${some.map((row) => row.record.measuredAt)}::float8[])
-          as given (kind, node_id, item_hash, measured_at)
+          ${some.map((row) => row.itemHash)}::text[], ${some.map((row) => row.place)}::int[],
+          ${some.map((row) => row.record.measuredAt)}::float8[])
+          as given (kind, node_id, item_hash, place, measured_at)
         join metrics_nodes n on n.kind = given.kind and n.node_id = given.node_id
         join metrics_messages m on m.item_hash = given.item_hash
-      where r.node = n.id and r.message = m.id and r.measured_at = given.measured_at`.execute(db);
+      where r.node = n.id and r.message = m.id and r.measured_at = given.measured_at and r.place = given.place`.execute(
+      db,
+    );
   }
   await sql`
     delete from metrics_messages
