@@ -30,6 +30,10 @@ test('settings: defaults, a list of nodes in one spelling, and every problem at 
     scoreMinPercent: 0,
     peers: [],
     takeoverSeconds: 10,
+    rateLimits: true,
+    rateGeneral: 100,
+    rateExempt: ['127.0.0.0/8', '::1'],
+    trustedProxies: [],
   });
   const nodes = `0x${'AB'.repeat(20)}, 0x${'cd'.repeat(20)}`;
   assert.deepEqual(readConfig(schedulerService.config, { SKERRY_SCHEDULER_NODES: nodes }).nodes, [
