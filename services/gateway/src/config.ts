@@ -110,6 +110,8 @@ export const gatewayConfig = defineConfig(
     ),
     ...rateSettings({
       heavy: 'explanations why a name does not answer,',
+      // The console that follows a new machine asks every two seconds.
+      heavyPerMinute: 60,
       exempt:
         'clients of the gateway\'s own API without limits: addresses and ranges, comma-separated; "none" for none',
     }),

@@ -41,13 +41,21 @@ export const generalRateSettings = (exempt: string = EXEMPT) => ({
   ),
 });
 
+interface RateTexts {
+  /** What is expensive, in words. */
+  readonly heavy: string;
+  /** How often a client may ask for it in a minute; 10 where left out. */
+  readonly heavyPerMinute?: number;
+  readonly exempt?: string;
+}
+
 /** The same of a service that also answers what is signed, and what is expensive. */
-export function rateSettings({ heavy, exempt }: { readonly heavy: string; readonly exempt?: string }) {
+export function rateSettings({ heavy, heavyPerMinute = 10, exempt }: RateTexts) {
   const { rateLimits, rateGeneral, ...others } = generalRateSettings(exempt);
   return {
     ...{ rateLimits, rateGeneral },
     rateAuthenticated: settings.integer(1, 1_000_000, 300, 'signed requests per client and minute'),
-    rateHeavy: settings.integer(1, 1_000_000, 10, `${heavy} per client and minute`),
+    rateHeavy: settings.integer(1, 1_000_000, heavyPerMinute, `${heavy} per client and minute`),
     ...others,
   };
 }

@@ -56,3 +56,14 @@ test('a stranger may ask for so many names and so many explanations a minute', a
   assert.deepEqual(await ask(why, why), [200, 429]);
   assert.deepEqual(await ask(name, '/api/nowhere', name), [200, 404, 429]);
 });
+
+test('the console may follow a machine on its way, which asks every two seconds, beside another tab', async () => {
+  await using scene = await Scene.open({
+    SKERRY_GATEWAY_DATA_PLANE: 'typescript',
+    SKERRY_GATEWAY_RATE_EXEMPT: 'none',
+  });
+  await scene.start();
+  const answers = Array.from({ length: 60 / 2 + 6 }, () => scene.api(`/api/why/${NAME}`));
+  const statuses = new Set((await Promise.all(answers)).map(({ status }) => status));
+  assert.deepEqual([...statuses], [200]);
+});
