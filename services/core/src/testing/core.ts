@@ -56,9 +56,9 @@ export interface TestCore extends AsyncDisposable {
   /** Sends exactly this body. */
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<TestResponse>;
   get(path: string, headers?: Record<string, string>, method?: 'GET' | 'HEAD'): Promise<TestResponse>;
-  /** The server ends this core's connections and lets no new one in, as when it is stopped. */
   /** Serves at a port of its own, for other processes; gives where. */
   listen(): Promise<string>;
+  /** The server ends this core's connections and lets no new one in, as when it is stopped. */
   loseDatabase(): Promise<void>;
   /** As the signal of the process does: streams end, health says so. Requests are still answered. */
   stop(): void;
