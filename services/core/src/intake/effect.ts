@@ -15,6 +15,8 @@ export interface Step<Data> {
   readonly owner: string;
   readonly data: Data;
   readonly undo: boolean;
+  /** Nothing was known of the message before, so nothing that is in force speaks of it. */
+  readonly isNew: boolean;
 }
 
 /** What the effects of one transaction share. */

@@ -185,6 +185,19 @@ describe('order does not matter', () => {
     );
   });
 
+  test('a post that comes back while its amends stay is amended again', async () => {
+    await clearMessages(core);
+    const putAll = (...some: number[]) =>
+      put(
+        core,
+        some.map((index) => all[index]!),
+      );
+    // Of these Bob's FORGET of the note holds, until it comes again beside what revoked his permission.
+    await putAll(11, 24, 4, 1, 19, 14, 20, 21, 9, 0, 8, 22, 10, 13, 17, 12, 15, 16, 5);
+    await putAll(18, 3, 2, 6, 7, 23, 22);
+    assert.deepEqual(await lookAt(core, hashes), expected);
+  });
+
   test('what was decided before the rest was known is decided again: every prefix, then everything', async () => {
     await clearMessages(core);
     for (const one of [...all].reverse()) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -165,4 +165,19 @@ test('a database of migration 001 ends where a new one does that is sent the sam
   );
   assert.equal(rows[0]!.left, 0);
   assert.deepEqual((await migrate({ pool: database.pool, directory: MIGRATIONS, log })).applied, []);
+});
+
+test('a post that once came back without its amends has them again', async () => {
+  await using core = await createTestCore();
+  const note = signed(alice, 'POST', { type: 'note', content: {} }, 1);
+  const amends = [2, 3].map((at) =>
+    signed(alice, 'POST', { type: 'amend', ref: note.itemHash, content: { at } }, at),
+  );
+  for (const { body } of [note, ...amends]) await core.post('/messages', body);
+  const before = await lookAt(core);
+  assert.deepEqual(before.posts[0].content, { at: 3 });
+  await sql`delete from amended_posts`.execute(core.rooms.db);
+  const file = join(MIGRATIONS, '029-posts-that-came-back.sql');
+  await sql.raw(await readFile(file, 'utf8')).execute(core.rooms.db);
+  assert.deepEqual(await lookAt(core), before);
 });

@@ -1,11 +1,18 @@
 import { sql } from 'kysely';
-import { Effect } from '../effect.ts';
+import { Effect, hashOf } from '../effect.ts';
 
-/** The latest of a post's amends, by time, takes the place of its content; without any, the post stands for itself. */
+/**
+ * The latest of a post's amends, by time, takes the place of its content; without any, the post stands for itself. It follows from
+ * the post as well as from its amends: a post may come back while they stay as they are.
+ */
 export const amendEffect = new Effect<{ readonly original: string }>({
   compared: { part: 'posts', rows: sql`select to_jsonb(p)::text as r from amended_posts p` },
   async write(steps, { trx }) {
-    const originals = [...new Set(steps.map(({ data }) => data.original))];
+    const isUnamended = (step: (typeof steps)[number]) => step.isNew && step.data.original === hashOf(step);
+    const originals = [
+      ...new Set(steps.filter((step) => !isUnamended(step)).map(({ data }) => data.original)),
+    ];
+    if (originals.length === 0) return;
     await sql`
     with touched as (select * from unnest(${originals}::text[]) as t (item_hash)),
     settled as (

@@ -1,6 +1,5 @@
 import { ownerOf, type PostContent, type VerifiedMessage } from '@skerry/protocol';
 import { type Facts, forgotten, type Own, PROCESSED, pending, rejected, type Verdict } from '../accepted.ts';
-import { amendEffect } from '../effects/posts.ts';
 import { whyNotPermitted } from '../pipeline/decide.ts';
 
 export const AMEND = 'amend';
@@ -20,13 +19,12 @@ function decideAmend(facts: Facts, message: VerifiedMessage, owner: string, ref:
 }
 
 /** A new content for a post. The latest by time counts, and takes the place of the whole content. */
-export function amendOf(message: VerifiedMessage, content: PostContent): Own<typeof amendEffect> {
+export function amendOf(message: VerifiedMessage, content: PostContent): Own<never> {
   const original = content.ref!;
   const owner = ownerOf(message.sender, content);
   return {
     subject: original,
     needs: { messages: [original] },
-    changes: [amendEffect.change({ original })],
     decide: (facts, dated) => decideAmend(facts, dated, owner, original),
   };
 }

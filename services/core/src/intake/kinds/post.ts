@@ -32,9 +32,14 @@ function ownOf(message: VerifiedMessage, content: PostContent): Own<(typeof EFFE
 export const post = defineKind({
   read: parsePostContent,
   effects: EFFECTS,
-  accept: (message, content) => ({
-    contentType: content.type,
-    tags: tagsOfPost(content),
-    ...ownOf(message, content),
-  }),
+  accept(message, content) {
+    const { changes = [], ...own } = ownOf(message, content);
+    const original = content.type === AMEND ? content.ref! : message.itemHash;
+    return {
+      contentType: content.type,
+      tags: tagsOfPost(content),
+      ...own,
+      changes: [...changes, amendEffect.change({ original })],
+    };
+  },
 });

@@ -9,18 +9,17 @@ import type { Decided } from './decided.ts';
 
 type EffectStep = Step<unknown> & Pick<Change, 'effect'>;
 
-const stepOf = ({ message, owner }: Accepted, { effect, data }: Change, undo: boolean): EffectStep => ({
-  effect,
-  message,
-  owner,
-  data,
-  undo,
-});
+const stepOf = (
+  { message, owner }: Accepted,
+  { effect, data }: Change,
+  undo: boolean,
+  isNew = false,
+): EffectStep => ({ effect, message, owner, data, undo, isNew });
 
 /** What the step from one status to another does or takes back; what is there since another time is done anew. */
 function stepsOf({ accepted, before, verdict, isRedated }: Decided): EffectStep[] {
   const [was, is] = [before === 'processed', verdict.status === 'processed'];
-  if (was !== is) return accepted.changes.map((change) => stepOf(accepted, change, was));
+  if (was !== is) return accepted.changes.map((change) => stepOf(accepted, change, was, before === null));
   if (!was || !isRedated) return [];
   return accepted.changes
     .filter(({ effect, data }) => effect.isByDate(data))
