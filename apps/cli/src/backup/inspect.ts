@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type BackupEnd, type BackupHead, type OpenBackup, openBackup } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { unreadable } from '../files/read-text.ts';
 import { renderBytes, renderFields, renderFiles } from '../output/text.ts';
 import { openInput } from './input.ts';
 import { readPassphrase } from './passphrase.ts';
@@ -14,8 +15,8 @@ export interface OpenOptions {
 /** Opens a backup. Throws INVALID_PARAMETERS, PASSPHRASE_WRONG, BACKUP_DAMAGED, BACKUP_UNFIT. */
 export async function openFile(file: string, { passphraseFile }: OpenOptions): Promise<OpenBackup> {
   const source = createReadStream(file, { highWaterMark: 1024 * 1024 });
-  await once(source, 'open').catch((error: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_PARAMETERS', `cannot read ${file} (${error.code})`, { cause: error });
+  await once(source, 'open').catch((error: unknown) => {
+    throw unreadable(file, error);
   });
   return openBackup(source, () => {
     if (passphraseFile === undefined)

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, openAsBlob } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { openAsBlob } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { CoreClient } from '@skerry/client/core-client';
-import { PARTS_FROM_BYTES, storeInParts } from '@skerry/client/upload';
+import { changedFile, PARTS_FROM_BYTES, storeInParts } from '@skerry/client/upload';
 import type { StoredFileView } from '@skerry/protocol/api/core/storage';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes } from '../output/text.ts';
+import { unreadable } from './read-text.ts';
 
 export interface FilePutOptions {
   readonly tags?: string[];
@@ -17,43 +18,49 @@ export interface FilePutOptions {
 
 interface Putting {
   readonly core: CoreClient;
-  readonly path: string;
-  readonly size: number;
+  readonly file: Blob;
+  readonly name: string;
   readonly options: FilePutOptions;
 }
 
 /** SHA-256 of a file that may be larger than memory. */
-async function hashFile(path: string, size: number, progress: Progress): Promise<string> {
+async function hashFile({ file, name }: Pick<Putting, 'file' | 'name'>, progress: Progress): Promise<string> {
   const hash = createHash('sha256');
   let done = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
-    hash.update(chunk as Buffer);
-    done += (chunk as Buffer).length;
-    progress.show(`reading ${basename(path)}: ${Math.floor((100 * done) / Math.max(size, 1))}%`);
+  try {
+    for await (const chunk of file.stream()) {
+      hash.update(chunk);
+      done += chunk.length;
+      progress.show(`reading ${name}: ${Math.floor((100 * done) / file.size)}%`);
+    }
+  } catch (error) {
+    throw changedFile(error);
   }
   return hash.digest('hex');
 }
 
-async function sizeOf(path: string): Promise<number> {
+/**
+ * What is hashed is what is sent, whatever others write to the file meanwhile: a small one is read at once, also where the system
+ * does not tell its size, and a Blob of one that was changed cannot be read.
+ */
+async function openFile(path: string): Promise<Blob> {
   try {
     const found = await stat(path);
     if (!found.isFile()) throw new AppError('INVALID_PARAMETERS', `${path} is not a file`);
-    return found.size;
+    return found.size < PARTS_FROM_BYTES ? new Blob([await readFile(path)]) : await openAsBlob(path);
   } catch (error) {
     if (error instanceof AppError) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    throw new AppError('INVALID_PARAMETERS', `cannot read ${path} (${code})`);
+    throw unreadable(path, error);
   }
 }
 
 /** Sends a large file so that it goes on where it broke off; a small one, or where the node takes no parts, as a whole. */
 async function sendFile(
-  { core, path, size, options }: Putting,
+  { core, file, name, options }: Putting,
   hash: string,
   progress: Progress,
 ): Promise<StoredFileView> {
-  const file = await openAsBlob(path);
-  const name = basename(path);
+  const { size } = file;
   if (size >= PARTS_FROM_BYTES) {
     const onPart = (received: number) =>
       progress.show(
@@ -70,10 +77,10 @@ async function sendFile(
 
 export async function putFile(context: Context, path: string, options: FilePutOptions): Promise<void> {
   const core = await context.openWriter();
-  const size = await sizeOf(path);
+  const putting: Putting = { core, file: await openFile(path), name: basename(path), options };
   using progress = context.output.progress();
-  const hash = await hashFile(path, size, progress);
-  const stored = await sendFile({ core, path, size, options }, hash, progress);
+  const hash = await hashFile(putting, progress);
+  const stored = await sendFile(putting, hash, progress);
   progress[Symbol.dispose]();
   context.output.result(stored, stored.file_hash);
 }

@@ -1,6 +1,19 @@
 import { readFile, stat } from 'node:fs/promises';
 import { AppError } from '@skerry/protocol/forms';
 
+const WHY: Readonly<Record<string, (path: string) => string>> = {
+  ENOENT: (path) => `there is no file ${path}`,
+  EACCES: (path) => `no permission to read ${path}`,
+  EISDIR: (path) => `${path} is a directory`,
+};
+
+/** What a person is told of a file that was named and cannot be read. */
+export function unreadable(path: string, cause: unknown): AppError {
+  const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+  const sentence = WHY[code]?.(path) ?? `cannot read ${path} (${code})`;
+  return new AppError('INVALID_PARAMETERS', sentence, { cause });
+}
+
 /**
  * A file that a person named, as text.
  * @param tooLarge makes the error for a file of more than `maxBytes`
@@ -16,9 +29,6 @@ export async function readTextFile(
     return await readFile(path, 'utf8');
   } catch (error) {
     if (error instanceof AppError) throw error;
-    throw new AppError(
-      'INVALID_PARAMETERS',
-      `cannot read ${path} (${(error as NodeJS.ErrnoException).code})`,
-    );
+    throw unreadable(path, error);
   }
 }

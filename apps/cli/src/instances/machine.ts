@@ -5,6 +5,7 @@ import type { BackupView, LogLineView, SnapshotView } from '@skerry/protocol/api
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { writeVerified } from '../files/get.ts';
+import { unreadable } from '../files/read-text.ts';
 import { checkTarget } from '../files/write-file.ts';
 import { renderBytes } from '../output/text.ts';
 import { findInstance } from './find.ts';
@@ -165,7 +166,7 @@ export async function restoreInstance(
 }
 
 async function openImage(path: string): Promise<Blob> {
-  return openAsBlob(path).catch((error: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_PARAMETERS', `cannot read ${path} (${error.code ?? error.message})`);
+  return openAsBlob(path).catch((error: unknown) => {
+    throw unreadable(path, error);
   });
 }

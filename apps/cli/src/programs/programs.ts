@@ -13,6 +13,7 @@ import {
 } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { unreadable } from '../files/read-text.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
 
 export interface ProgramCreateOptions {
@@ -78,8 +79,8 @@ export async function createProgram(
 ): Promise<void> {
   const { output } = context;
   const runtime = chooseRuntime(path, options.runtime);
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_PARAMETERS', `cannot read ${path} (${error.code})`);
+  const bytes = await readFile(path).catch((error: unknown) => {
+    throw unreadable(path, error);
   });
   const source = asSource(bytes);
   const core = await context.openWriter();

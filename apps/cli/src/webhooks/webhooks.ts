@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { WebhookView } from '@skerry/protocol/api/core/webhooks';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { unreadable } from '../files/read-text.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 
 export interface WebhookAddOptions {
@@ -43,7 +44,7 @@ async function chooseSecret(file: string | undefined): Promise<{ secret: string;
   try {
     return { secret: (await readFile(file, 'utf8')).trim(), isMade: false };
   } catch (error) {
-    throw new AppError('INVALID_PARAMETERS', `cannot read ${file}`, { cause: error });
+    throw unreadable(file, error);
   }
 }
 

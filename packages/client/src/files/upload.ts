@@ -14,6 +14,12 @@ const PART_TIMEOUT_MS = 3_600_000;
 const AGAIN = 'send the same file again: it goes on where the node is';
 const PART_TYPE = 'application/octet-stream';
 
+/** What was hashed and signed is not there any more. @param cause what reading the file failed with */
+export const changedFile = (cause: unknown): AppError =>
+  new AppError('INVALID_PARAMETERS', 'the file was changed or removed while it was read: send a copy of it', {
+    cause,
+  });
+
 /** Sends the rest of a file to an address, and gives the node's answer. Throws UPSTREAM_UNAVAILABLE where the connection breaks. */
 export type SendRest = (url: string, rest: Blob, offset: number) => Promise<UploadView>;
 
@@ -82,12 +88,22 @@ async function sendToBusy(going: Going, offset: number): Promise<UploadView> {
   return sendRest(going, offset);
 }
 
+/** A part may break off because of the file itself, of which `fetch` tells no other reason. Throws where it cannot be read from there on. */
+const checkReadable = (file: Blob, offset: number) =>
+  file
+    .slice(offset, offset + 1)
+    .arrayBuffer()
+    .catch((error: unknown) => {
+      throw changedFile(error);
+    });
+
 /** Where the node is after a part, also after one that broke off. */
 async function sendPart(going: Going, offset: number): Promise<Place & { readonly isLost?: true }> {
   try {
     return await sendToBusy(going, offset);
   } catch (error) {
     if (codeOf(error) !== 'UPSTREAM_UNAVAILABLE') throw error;
+    await checkReadable(going.file, offset);
     const place = await findPlace(going).catch(() => undefined);
     if (place) return { ...place, isLost: true };
     const { message } = error as AppError;
@@ -104,7 +120,8 @@ const isForWhole = (error: unknown, offset: number) =>
  * it by itself while the node answers, and later where it is called again (docs/storage.md).
  * @param hash the SHA-256 of the file, which the signer of `core` signs
  * @returns the item hash of the STORE message; undefined where the node takes the file only as a whole (`CoreClient.storeFile`)
- * @throws AppError UPSTREAM_UNAVAILABLE where the node was lost or takes no more; what the node refuses with
+ * @throws AppError UPSTREAM_UNAVAILABLE where the node was lost or takes no more; INVALID_PARAMETERS where the file was changed
+ *   meanwhile; what the node refuses with
  */
 export async function storeInParts(
   core: CoreClient<AskedSigner>,
@@ -127,8 +144,9 @@ export async function storeInParts(
       isMoving = received > offset || told.isLost === true;
     }
   } catch (error) {
-    if (isForWhole(error, offset)) return undefined;
-    throw error;
+    if (!isForWhole(error, offset)) throw error;
+    await checkReadable(file, offset);
+    return undefined;
   }
   throw new AppError(
     'UPSTREAM_UNAVAILABLE',
