@@ -5,6 +5,8 @@ import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { withoutCommandVariables } from '../config.ts';
 import { createOutput } from '../output/output.ts';
+import { skerryHere } from '../testing/here.ts';
+import { replying } from '../testing/replying.ts';
 import { describeAbility, describeCredit } from './ability.ts';
 import { findConsoleUrl } from './console-url.ts';
 import { renderDown } from './down.ts';
@@ -206,13 +208,49 @@ test('a core node that answers and is not well says so in its line', () => {
       clock: { ...ok, offset_ms: 0 },
     },
   } as const;
-  assert.equal(describeCore(health), 'version 1.2.3');
+  assert.deepEqual(describeCore(health), { state: 'up', detail: 'version 1.2.3' });
   const full = { ...health.checks.disk, status: 'unavailable', reason: 'the disk is full' } as const;
   const pipeline = { ...health.checks.pipeline, status: 'degraded' } as const;
-  assert.equal(
-    describeCore({ ...health, status: 'unavailable', checks: { ...health.checks, disk: full, pipeline } }),
-    'version 1.2.3; unavailable; disk: the disk is full; pipeline: degraded',
-  );
+  const sick = {
+    ...health,
+    status: 'unavailable',
+    checks: { ...health.checks, disk: full, pipeline },
+  } as const;
+  const detail = 'version 1.2.3; disk: the disk is full; pipeline: degraded';
+  assert.deepEqual(describeCore(sick), { state: 'unavailable', detail });
+  return statusOf(sick).then(({ code, rows }) => {
+    const core = rows.find(({ service }) => service === 'core');
+    assert.deepEqual([code, core?.state, core?.answers], [5, 'unavailable', true]);
+  });
+});
+
+interface Row {
+  readonly service: string;
+  readonly state: string;
+  readonly answers: boolean;
+  readonly detail: string;
+}
+
+/** What `skerry status` says of a core node that is as it says itself; of none, where nothing listens at its port. */
+async function statusOf(health?: object): Promise<{ code: number; rows: readonly Row[] }> {
+  const node = await replying((url, response) => {
+    if (url.pathname !== '/api/v0/health') return undefined;
+    response.statusCode = 503;
+    return health;
+  });
+  if (health === undefined) await node[Symbol.asyncDispose]();
+  const { out, code } = await skerryHere({}, ['status', '--core', node.url, '--json']);
+  if (health !== undefined) await node[Symbol.asyncDispose]();
+  return { code, rows: (JSON.parse(out) as { services: Row[] }).services };
+}
+
+test('where the core node is away nobody knows where the others are, and nobody says that there are none', async () => {
+  const { code, rows } = await statusOf();
+  assert.equal(code, 5);
+  for (const { service, state, detail } of rows) {
+    assert.equal(state, service === 'core' ? 'down' : 'unknown', service);
+    assert.match(detail, /does not answer/, service);
+  }
 });
 
 test('what a credit service sells, in one line', () => {

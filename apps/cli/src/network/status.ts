@@ -21,12 +21,17 @@ interface ServiceStatus {
   readonly service: string;
   /** Empty where nobody knows. */
   readonly url: string;
-  /** `unknown`: nobody says where it is, or whether the network has one. */
-  readonly state: 'up' | 'down' | 'unknown';
+  /**
+   * `degraded`, `unavailable`: it answers, and says of itself that it needs attention, or that another one should be used.
+   * `unknown`: nobody says where it is, or whether the network has one.
+   */
+  readonly state: 'up' | 'degraded' | 'unavailable' | 'down' | 'unknown';
   readonly answers: boolean;
   readonly elapsed_ms: number | null;
   readonly detail: string;
 }
+
+type Described = Pick<ServiceStatus, 'state' | 'detail'>;
 
 const count = (many: number, word: string) => `${many} ${word}${many === 1 ? '' : 's'}`;
 
@@ -39,15 +44,18 @@ function describeScheduler({ reasons, nodes, instances }: SchedulerStatusView): 
 const HEALTH_MS = 4_000;
 
 /** One that answers may still refuse writes, or lack what its peers have. */
-export function describeCore({ version, status, checks }: HealthView): string {
+export function describeCore({ version, status, checks }: HealthView): Described {
   const troubles = Object.entries(checks)
     .filter(([, check]) => check.status !== 'ok')
     .map(([part, { reason, status: state }]) => `${part}: ${reason ?? state}`);
-  return [`version ${version}`, ...(status === 'ok' ? [] : [status, ...troubles])].join('; ');
+  return {
+    state: status === 'ok' ? 'up' : status,
+    detail: [`version ${version}`, ...(status === 'ok' ? [] : troubles)].join('; '),
+  };
 }
 
 /** What each service says of itself, in one line. Throws where it does not answer, or answers something else. */
-const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string>>> = {
+const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string | Described>>> = {
   core: async (url) => describeCore(await call(url, NODE_API.getApiHealth, {}, { timeoutMs: HEALTH_MS })),
   scheduler: async (url) => describeScheduler(await call(url, SCHEDULER_API.getSchedulerStatus, {}, ASIDE)),
   compute: async (url) => describeAbility(await getNodeConfig(url)),
@@ -68,13 +76,15 @@ async function ask(service: string, find: () => string | Promise<string>): Promi
   let url = '';
   try {
     url = await find();
-    const detail = await DESCRIBE[service]!(url);
+    const said = await DESCRIBE[service]!(url);
     const elapsedMs = Math.round(performance.now() - startedMs);
-    return { service, url, state: 'up', answers: true, elapsed_ms: elapsedMs, detail };
+    const { state, detail } = typeof said === 'string' ? { state: 'up' as const, detail: said } : said;
+    return { service, url, state, answers: true, elapsed_ms: elapsedMs, detail };
   } catch (error) {
     const { message, code } = error as AppError;
-    const state = code === 'SERVICE_UNKNOWN' ? 'unknown' : 'down';
-    return { service, url, state, answers: false, elapsed_ms: null, detail: message };
+    const isFound = url !== '';
+    const detail = isFound || code === 'SERVICE_UNKNOWN' ? message : `nobody says where it is: ${message}`;
+    return { service, url, state: isFound ? 'down' : 'unknown', answers: false, elapsed_ms: null, detail };
   }
 }
 
@@ -83,26 +93,25 @@ const NODES_ASKED = 16;
 
 /** Nodes that announced themselves on this network, newest first; what is no address that can be asked from here is left out. */
 async function findComputeNodes({ reader, coreUrl }: Context): Promise<string[]> {
-  try {
-    const nodes = await readAnnouncedNodes(reader, AbortSignal.timeout(ASIDE.timeoutMs));
-    return nodes
-      .map(({ url }) => url)
-      .filter((url) => isUsable(url, coreUrl))
-      .slice(0, NODES_ASKED);
-  } catch {
-    return [];
-  }
+  const nodes = await readAnnouncedNodes(reader, AbortSignal.timeout(ASIDE.timeoutMs));
+  return nodes
+    .map(({ url }) => url)
+    .filter((url) => isUsable(url, coreUrl))
+    .slice(0, NODES_ASKED);
 }
 
 /** The compute nodes of the network as one row: up where one of them answers. */
 async function askCompute(context: Context, given: string | undefined): Promise<ServiceStatus> {
   const named = given ?? context.network.given.compute;
-  const urls = named === undefined ? await findComputeNodes(context) : [named];
+  const finding = named === undefined ? findComputeNodes(context) : Promise.resolve([named]);
+  const urls = await finding.catch(() => []);
   if (urls.length <= 1)
-    return ask('compute', () => {
+    return ask('compute', async () => {
       const url = urls[0] ?? usualUrl(context.coreUrl, 'compute');
-      if (url === undefined) throw new AppError('SERVICE_UNKNOWN', 'no compute node announced itself');
-      return url;
+      if (url !== undefined) return url;
+      // Whether there is none, or nobody could be asked.
+      await finding;
+      throw new AppError('SERVICE_UNKNOWN', 'no compute node announced itself');
     });
   const nodes = await Promise.all(urls.map((url) => ask('compute', () => url)));
   const answering = nodes.filter(({ answers }) => answers);
@@ -112,9 +121,15 @@ async function askCompute(context: Context, given: string | undefined): Promise<
   };
 }
 
-const COLOURS = { up: 'green', down: 'red', unknown: 'yellow' } as const;
+const COLOURS = {
+  up: 'green',
+  degraded: 'yellow',
+  unavailable: 'red',
+  down: 'red',
+  unknown: 'yellow',
+} as const;
 
-/** Exit code 5 where any of them that is known does not answer. */
+/** Exit code 5 where any of them that is known does not answer, or says that it cannot be used. */
 export async function showStatus(context: Context, options: StatusOptions): Promise<number> {
   const { coreUrl, findService, output } = context;
   const services = await Promise.all([
@@ -129,12 +144,14 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     service,
     output.paint(COLOURS[state], state),
     url,
-    state === 'up' ? `${elapsedMs} ms` : '',
+    elapsedMs === null ? '' : `${elapsedMs} ms`,
     plainText(detail),
   ]);
   output.result(
     { services },
     output.table(['SERVICE', 'STATE', 'URL', 'ANSWER', 'DETAIL'], rows, 'no services'),
   );
-  return services.some(({ state }) => state === 'down') ? EXIT.unavailable : EXIT.ok;
+  return services.some(({ state }) => state === 'down' || state === 'unavailable')
+    ? EXIT.unavailable
+    : EXIT.ok;
 }
