@@ -9,7 +9,7 @@ import { CREDIT_API } from '@skerry/protocol/api/credit';
 import { AppError, CREDIT_CHANNEL, CREDIT_POST, PRICING_KEY, parseEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
-import { plainText, renderFields, renderTime, shorten } from '../output/text.ts';
+import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { parseTokens, renderCredits, renderHourly, renderTokens } from './units.ts';
 
 export interface BalanceOptions {
@@ -37,8 +37,6 @@ export interface EstimateOptions {
   readonly credits?: boolean;
   readonly credit?: string;
 }
-
-const HASH_CHARS = 16;
 
 /** Only EVM addresses begin so: a mistyped one would own nothing, and what is granted to it would be lost. Throws INVALID_ADDRESS. */
 const readAddress = (text: string): string => (/^0x/i.test(text) ? parseEvmAddress(text) : text);
@@ -97,12 +95,13 @@ export async function showHistory(
     row.kind,
     renderCredits(row.amount),
     plainText(row.token ?? ''),
-    shorten(plainText(row.origin_ref), HASH_CHARS),
+    plainText(row.origin_ref),
   ]);
   context.output.result(
     answer,
     context.output.table(['TIME', 'KIND', 'CREDITS', 'TOKEN', 'FOR'], rows, 'nothing bought or used yet'),
   );
+  context.output.page(answer.pagination, 'entries');
 }
 
 export async function showCosts(
@@ -116,7 +115,7 @@ export async function showCosts(
     query: { address, page, pagination: limit, include_details: 1 },
   });
   const rows = (answer.resources ?? []).map((row) => [
-    shorten(row.item_hash, HASH_CHARS),
+    row.item_hash,
     row.type,
     String(row.compute_units),
     String(row.size_mib),
@@ -131,6 +130,8 @@ export async function showCosts(
       'nothing that costs anything',
     ),
   );
+  const { resource_count: total } = answer.summary;
+  context.output.page({ page, total, total_pages: Math.ceil(total / limit) }, 'things that cost something');
 }
 
 /** Signs with the credit service's key where its file is named. */
@@ -196,13 +197,14 @@ export async function showPurchases(
     row.status,
     `${renderTokens(row.in_amount, row.in_decimals)} ${plainText(row.in_currency)}`,
     renderCredits(row.prices.credit_amount),
-    shorten(plainText(row.address), HASH_CHARS),
-    shorten(plainText(row.tx_hash), HASH_CHARS),
+    plainText(row.address),
+    plainText(row.tx_hash),
   ]);
   context.output.result(
     answer,
     context.output.table(['TIME', 'STATUS', 'PAID', 'CREDITS', 'BY', 'TRANSACTION'], rows, 'no purchases'),
   );
+  context.output.page(answer.pagination, 'purchases');
 }
 
 /** What an amount costs or buys. Only what tokens buy has a bonus. */

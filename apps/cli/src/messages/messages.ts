@@ -80,6 +80,5 @@ export async function listMessages({ reader, output }: Context, options: Message
     message.item_hash,
   ]);
   output.result(answer, output.table(['TIME', 'TYPE', 'CHANNEL', 'SENDER', 'HASH'], rows, 'no messages'));
-  const { page, total_pages: pages, total } = answer.pagination;
-  if (!output.json && pages > 1) output.note(`page ${page} of ${pages} (${total} messages)`);
+  output.page(answer.pagination, 'messages');
 }

@@ -15,6 +15,12 @@ export interface OutputStream {
   readonly columns?: number;
 }
 
+interface Page {
+  readonly page: number;
+  readonly total_pages: number;
+  readonly total: number;
+}
+
 /** Results go to standard output, everything about the way there to standard error. */
 export interface Output {
   readonly json: boolean;
@@ -32,6 +38,8 @@ export interface Output {
   demand(sentence: string, command: string): void;
   /** A table as wide as the terminal allows. @param none what is said where it has no rows */
   table(head: readonly string[], rows: readonly (readonly string[])[], none: string): string;
+  /** Which page of a list it was, where there are others. @param what is listed */
+  page(page: Page, what: string): void;
   /** Columns of the terminal; undefined where standard output is none. */
   readonly width: number | undefined;
   /** Tells people how something that takes longer goes on. With --json, only on a terminal, where nothing of it stays. */
@@ -79,6 +87,9 @@ export function createOutput(
     table(head, rows, none) {
       if (rows.length === 0) note(none);
       return renderTable(head, rows, width);
+    },
+    page({ page, total_pages: pages, total }, what) {
+      if (pages > 1) note(`page ${page} of ${pages} (${total} ${what})`);
     },
     progress: (quietMs) => startProgress(options.json && stderr.isTTY !== true ? SILENT : stderr, quietMs),
     paint: (style, text) => (options.colours ? styleText(style, text, { validateStream: false }) : text),
