@@ -100,8 +100,12 @@ describe('a server by DATABASE_URL', () => {
     await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
     const { port } = listener.address() as { port: number };
     const connection = { connectionString: `postgresql://a:hunter2@127.0.0.1:${port}/x` };
-    const attempt = connectWithPatience(connection, { log, patienceMs: 300 });
+    const warned: unknown[] = [];
+    const noting = { ...log, warn: (fields: unknown) => warned.push(fields) } as unknown as typeof log;
+    const attempt = connectWithPatience(connection, { log: noting, patienceMs: 300 });
     await assert.rejects(attempt, { code: 'DATABASE_UNAVAILABLE' });
+    // Who waits for half a minute is told for what, and not at each try.
+    assert.deepEqual(warned, [{ reason: 'Connection terminated unexpectedly' }]);
     await new Promise((resolve) => listener.close(resolve));
     const controller = new AbortController();
     const waiting = connectWithPatience(connection, { log, signal: controller.signal });

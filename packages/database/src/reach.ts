@@ -30,13 +30,16 @@ export async function connectWithPatience(
   }: { log: Logger; signal?: AbortSignal | undefined; patienceMs?: number },
 ): Promise<void> {
   const deadline = performance.now() + patienceMs;
+  let told = '';
   for (let delayMs = RETRY_DELAY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_DELAY_MS.max)) {
     try {
       return await checkServer(connection);
     } catch (error) {
       if (error instanceof AppError) throw error;
       if (!isPassing(error) || performance.now() + delayMs > deadline) throw unavailable(error);
-      log.debug({ reason: describe(error) }, 'the database does not answer yet');
+      const reason = describe(error);
+      if (reason !== told) log.warn({ reason }, 'the database does not answer yet; trying again');
+      told = reason;
     }
     await delay(delayMs, undefined, signal === undefined ? {} : { signal });
   }
