@@ -13,6 +13,8 @@ export interface Failure {
 const HINTS: Partial<Record<ErrorCode, string>> = {
   UPSTREAM_UNAVAILABLE:
     'is the network running? "skerry up" starts one here; --core and --gateway select another',
+  ROUTE_NOT_FOUND:
+    'the address that was asked may be that of another service, or of an older release: see "skerry network show"',
   DEVNET_RUNNING: 'a second network needs its own --data-dir and ports',
   TIMESTAMP_IN_FUTURE: "set this machine's clock",
   TIMESTAMP_TOO_OLD: "set this machine's clock",

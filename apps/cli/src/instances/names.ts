@@ -10,7 +10,7 @@ export function checkName(name: string): void {
   if (NAME.test(name)) return;
   throw new AppError(
     'INVALID_PARAMETERS',
-    `a name has up to ${LIMITS.instanceNameChars - 1} letters, digits, dots, hyphens and underscores, and starts with a letter or digit; it cannot be ${JSON.stringify(name)}`,
+    `a name has up to ${LIMITS.instanceNameChars - 1} ASCII letters, digits, dots, hyphens and underscores, and starts with a letter or digit; it cannot be ${JSON.stringify(name)}`,
   );
 }
 

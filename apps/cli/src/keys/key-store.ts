@@ -27,7 +27,7 @@ function pathOf(configDir: string, name: string): string {
   if (!NAME.test(name)) {
     throw new AppError(
       'INVALID_PARAMETERS',
-      'a key name has up to 64 letters, digits, dots, hyphens and underscores',
+      'a key name has up to 64 ASCII letters, digits, dots, hyphens and underscores',
     );
   }
   return join(keyDir(configDir), `${name}${SUFFIX}`);

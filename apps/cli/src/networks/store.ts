@@ -81,7 +81,7 @@ export function checkNetworkName(name: string): void {
     'INVALID_PARAMETERS',
     name === LOCAL
       ? `"${LOCAL}" is always the network of "skerry up"; choose another name`
-      : `a network name has up to 64 letters, digits, dots, hyphens and underscores, not ${JSON.stringify(name)}`,
+      : `a network name has up to 64 ASCII letters, digits, dots, hyphens and underscores, not ${JSON.stringify(name)}`,
   );
 }
 
