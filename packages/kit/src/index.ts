@@ -58,6 +58,7 @@ export {
 } from './http/server.ts';
 export { takeUpgrade, type Upgrade, upgradeOf } from './http/upgrade.ts';
 export { type Client, createClientOf } from './limits/client.ts';
+export { FairSlots } from './limits/fair-slots.ts';
 export { gathered } from './limits/gathered.ts';
 export {
   ClientTable,

@@ -17,6 +17,7 @@ import { bytesToHex, createNodeProof, type NodeProofClaim, nodeIdOf } from '@ske
 import type { Kysely } from 'kysely';
 import { Answers } from './api/answers.ts';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
+import { FileReads } from './api/storage/file-reads.ts';
 import { type CoreConfig, peerUrlsOf } from './config.ts';
 import { createImageCheck } from './intake/image-check.ts';
 import { createIntake, type Intake } from './intake/intake.ts';
@@ -346,6 +347,7 @@ export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms
     ...{ nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings },
     ...{ network, reads, listRunners, listRunnersNow },
     answers: new Answers(clientOf),
+    fileReads: new FileReads(clientOf),
     lastEvent: () => Math.max(pipeline.lastEvent, events.seen),
   };
 }

@@ -20,6 +20,8 @@ export interface TestDatabaseOptions {
   readonly migrations?: string | undefined;
   /** What else the template holds; it is told from others by its name. */
   readonly prepared?: { readonly name: string; fill(database: Database<unknown>): Promise<void> } | undefined;
+  /** Connections of its pool, for a test in which many wait for one another. */
+  readonly connectionsMax?: number | undefined;
   /** Another server than the shared one. */
   readonly serverUrl?: string | undefined;
   readonly log: Logger;
@@ -51,7 +53,7 @@ export async function createTestDatabase<Schema>(
   const url = databaseUrlOf(serverUrl, name);
   const database = await openPool<Schema>(
     { connectionString: url },
-    { log: options.log, connectionsMax: TEST_CONNECTIONS_MAX },
+    { log: options.log, connectionsMax: options.connectionsMax ?? TEST_CONNECTIONS_MAX },
   );
   return {
     ...database,

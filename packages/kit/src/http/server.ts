@@ -71,9 +71,11 @@ function answerErrors(app: HttpServer, { translateError, observer }: HttpServerO
   app.addHook('onRoute', (route) => methods.note(route));
   app.setErrorHandler((error, request, reply) => {
     const known = translateError?.(error) ?? asAppError(error);
-    observer?.refused(known.code);
+    // Whoever asked is gone, and what was done for it ended with that: nothing failed.
+    const isGone = (error as Error).name === 'AbortError' && request.raw.socket.destroyed;
+    if (!isGone) observer?.refused(known.code);
     const body = errorBody(known);
-    if (known.kind === 'internal') {
+    if (known.kind === 'internal' && !isGone) {
       request.log.error({ err: error, method: request.method, url: request.url }, 'a request failed');
       body.details = { request_id: request.id };
     }

@@ -39,14 +39,21 @@ export class Shares {
     return this.#byClient.get(key) ?? 0;
   }
 
-  take({ key, isExempt }: Pick<Client, 'key' | 'isExempt'>, amount = 1): Held | NoShare {
+  /** Why a client cannot have so much now; undefined where it can. */
+  whyNot({ key, isExempt }: Pick<Client, 'key' | 'isExempt'>, amount = 1): NoShare | undefined {
     const { total, reserve, perClient } = this.#limits;
-    const had = this.heldBy(key);
-    if (!isExempt && had + amount > perClient) return 'share';
-    const byStranger = isExempt ? 0 : amount;
+    if (!isExempt && this.heldBy(key) + amount > perClient) return 'share';
     if (this.#held + amount > total) return 'all';
     if (!isExempt && this.#heldByStrangers + amount > total - reserve) return 'all';
-    this.#byClient.set(key, had + amount);
+    return undefined;
+  }
+
+  take(client: Pick<Client, 'key' | 'isExempt'>, amount = 1): Held | NoShare {
+    const none = this.whyNot(client, amount);
+    if (none) return none;
+    const { key, isExempt } = client;
+    const byStranger = isExempt ? 0 : amount;
+    this.#byClient.set(key, this.heldBy(key) + amount);
     this.#held += amount;
     this.#heldByStrangers += byStranger;
     let isHeld = true;

@@ -21,6 +21,7 @@ import type { Reads } from '../store/reads.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Answers } from './answers.ts';
 import type { ForwardOptions } from './programs/forward.ts';
+import type { FileReads } from './storage/file-reads.ts';
 
 /** What the routes may use. */
 export interface Rooms {
@@ -40,6 +41,8 @@ export interface Rooms {
     readonly socket: { readonly remoteAddress?: string | undefined };
     readonly headers: IncomingHttpHeaders;
   }) => Client;
+  /** Who reads files. */
+  readonly fileReads: FileReads;
   /** What all answers together hold. */
   readonly answers: Answers;
   readonly secrets: SealedBox;

@@ -4,11 +4,15 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { LIMITS } from '@skerry/protocol';
-import { sql } from 'kysely';
+import { CID } from 'multiformats/cid';
+import { create as digestOf } from 'multiformats/hashes/digest';
+import { Client } from 'pg';
 import { encodeFrames } from '../peers/sync/frames.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
+import { TestSocket } from '../testing/sockets.ts';
 import { limitsExcept } from '../testing/strangers.ts';
 
 const T0 = 1_700_000_000;
@@ -18,12 +22,36 @@ const MIB = 1024 * 1024;
 describe('one client beside others', () => {
   let core: TestCore;
   let url: string;
+  let beside: Client;
   let sent = 0;
+  /** Blocks of IPFS that others have, which they were asked for, and when they answer. */
+  const blocks = new Map<string, Buffer>();
+  const asked = new Set<string>();
+  const answers = Promise.withResolvers<void>();
+  const logged: string[] = [];
   before(async () => {
-    core = await createTestCore({ settings: { limits: limitsExcept(OWN) } });
+    core = await createTestCore({
+      settings: { limits: limitsExcept(OWN) },
+      // Beside those who are to wait there is what the node does by itself.
+      connectionsMax: 16,
+      log: createLogger('core', 'error', { write: (line: string) => void logged.push(line) }),
+      blockSource: {
+        async fetch({ text }, signal) {
+          asked.add(text);
+          await Promise.race([answers.promise, once(signal, 'abort')]);
+          signal.throwIfAborted();
+          return blocks.get(text)!;
+        },
+      },
+    });
     url = `${await core.listen()}/api/v0`;
+    beside = new Client({ connectionString: core.rooms.indexer.pool.options.connectionString });
+    await beside.connect();
   });
-  after(() => core[Symbol.asyncDispose]());
+  after(async () => {
+    await beside.end();
+    await core[Symbol.asyncDispose]();
+  });
 
   const note = () => {
     const draft = { type: 'POST', content: { type: 'note', content: 1 }, timestamp: T0, nonce: `${sent++}` };
@@ -44,27 +72,19 @@ describe('one client beside others', () => {
     asked.end(body);
     return answerTo(asked);
   }
-  /** Whatever wants messages waits until it is given back. */
+  /** Whatever wants messages waits until it is given back. Whoever holds them waits for no connection of the node. */
   async function hold(): Promise<() => Promise<void>> {
-    const [isHeld, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const done = core.rooms.db.transaction().execute(async (trx) => {
-      await sql`lock table messages in access exclusive mode`.execute(trx);
-      isHeld.resolve();
-      await isOver.promise;
-    });
-    await isHeld.promise;
-    return () => {
-      isOver.resolve();
-      return done;
-    };
+    await beside.query('begin; lock table messages in access exclusive mode');
+    return async () => void (await beside.query('commit'));
   }
-  const countWaiting = async () => {
-    const { rows } = await sql<{ count: number }>`
-      select count(*) as count from pg_locks where not granted and relation = 'messages'::regclass`.execute(
-      core.rooms.db,
-    );
-    return rows[0]!.count;
-  };
+  /** Pages of messages that wait for it, beside what the node does by itself. */
+  async function countWaiting(): Promise<number> {
+    // Within one transaction it would show what it has shown before.
+    const { rows } = await core.rooms.indexer.pool.query(`
+      select from pg_locks l join pg_stat_activity a using (pid)
+      where not l.granted and l.relation = 'messages'::regclass and a.query not like '%wanted_files%'`);
+    return rows.length;
+  }
   beforeEach(async () => assert.equal(await send('127.0.0.2', '/messages', note()), '200'));
 
   test('who sends many large bodies at once, and slowly, leaves room for those of others', async () => {
@@ -112,6 +132,38 @@ describe('one client beside others', () => {
     assert.deepEqual(await Promise.all([own, other]), ['200', '200']);
   });
 
+  test('who asks for histories again and again waits for itself: others have theirs in between', async () => {
+    const release = await hold();
+    const socketUrl = `${new URL(url).origin}/api/ws0/messages?history=9&contentFormat=none`;
+    const order: string[] = [];
+    async function follow(localAddress: string): Promise<TestSocket> {
+      const socket = await TestSocket.open(socketUrl, { localAddress });
+      order.push(localAddress);
+      return socket;
+    }
+    let arrived = 0;
+    core.api.server.on('request', () => arrived++);
+    const own = Array.from({ length: 12 }, () => follow('127.0.0.2'));
+    const leaving = request(socketUrl, {
+      ...{ localAddress: '127.0.0.2', agent: false },
+      headers: {
+        ...{ connection: 'Upgrade', upgrade: 'websocket' },
+        ...{ 'sec-websocket-version': '13', 'sec-websocket-key': `${'x'.repeat(22)}==` },
+      },
+    });
+    leaving.on('error', () => {}).end();
+    await until('they ask', () => arrived === 13);
+    leaving.destroy();
+    const other = follow('127.0.0.3');
+    await until('another asks', () => arrived === 14);
+    await release();
+    for (const socket of await Promise.all([...own, other])) {
+      await socket.until(({ length }) => length > 0);
+      socket.close();
+    }
+    assert.ok(order.indexOf('127.0.0.3') < 7, `${order}`);
+  });
+
   test('who names contents that are files has room for some of them at once', async () => {
     const { address } = signers.alice;
     const name = async (n: number) => {
@@ -140,5 +192,29 @@ describe('one client beside others', () => {
     );
     await release();
     assert.deepEqual(await Promise.all([...own, other]), ['200', '200', '200']);
+  });
+
+  test('who reads many files at once, and slowly, waits for itself: others read on', async () => {
+    const cids = Array.from({ length: 12 }, (_, n) => {
+      const bytes = Buffer.from(`file ${n}`);
+      const cid = CID.create(1, 0x55, digestOf(0x12, createHash('sha256').update(bytes).digest())).toString();
+      blocks.set(cid, bytes);
+      return cid;
+    });
+    const [left, others] = cids.splice(10);
+    const leaving = open('127.0.0.2', `/storage/raw/${left}`, 'GET');
+    leaving.end();
+    await until('it is asked for', () => asked.has(left!));
+    leaving.destroy();
+    const own = cids.map((cid) => send('127.0.0.2', `/storage/raw/${cid}`));
+    const countAsked = () => cids.filter((cid) => asked.has(cid)).length;
+    await until('eight are read', countAsked, (count) => count >= 8);
+    const other = send('127.0.0.3', `/ipfs/${others}`);
+    await until('that of another is read, too', () => asked.has(others!));
+    assert.equal(countAsked(), 8);
+    answers.resolve();
+    assert.deepEqual(await Promise.all([...own, other]), Array(11).fill('200'));
+    for (const cid of cids) assert.equal(await send('127.0.0.2', `/storage/${cid}`), '200');
+    assert.deepEqual(logged, [], 'that somebody left is no failure');
   });
 });

@@ -83,6 +83,8 @@ export interface TestCoreOptions {
   readonly uptime?: (() => number) | undefined;
   /** One that the caller made and disposes of; a new one where left out. */
   readonly database?: Database<Schema>;
+  /** Of the new one. */
+  readonly connectionsMax?: number;
   readonly log?: Logger;
   readonly settings?: Partial<RouteSettings>;
   readonly indexer?: IndexerSettings;
@@ -177,9 +179,9 @@ const STARTED_BEFORE = {
   },
 };
 
-async function makeDatabase({ trust, creditEnforcement }: TestCoreOptions, log: Logger) {
+async function makeDatabase({ trust, creditEnforcement, connectionsMax }: TestCoreOptions, log: Logger) {
   const prepared = trust === undefined && !creditEnforcement ? STARTED_BEFORE : undefined;
-  return await createTestDatabase<Schema>({ migrations: MIGRATIONS, prepared, log });
+  return await createTestDatabase<Schema>({ migrations: MIGRATIONS, prepared, connectionsMax, log });
 }
 
 /** A whole core node without a socket, on a real database of its own. */

@@ -9,8 +9,8 @@ import { blocksOfPath, selectBlocks } from '../../store/ipfs/car/select.ts';
 import { streamOf } from '../../store/ipfs/idle.ts';
 import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
+import { closing } from '../storage/file-reads.ts';
 import { decideRead } from '../storage/storage-conditions.ts';
-import { closing } from '../storage/storage-read.ts';
 import type { Asked } from './asked.ts';
 
 /** What its name says for ever. */

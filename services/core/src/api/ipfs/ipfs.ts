@@ -10,10 +10,11 @@ import type { IpfsDirectory, KeptNode } from '../../store/ipfs/ipfs-files.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
 import { answerOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
+import { closing } from '../storage/file-reads.ts';
 import { type Guarded, guardedReader, readMetadata, submitStore } from '../storage/network-storage.ts';
 import { checkJson } from '../storage/storage.ts';
 import { type Form, withFormOf } from '../storage/storage-form.ts';
-import { closing, sendBytes } from '../storage/storage-read.ts';
+import { type Reading, sendBytes } from '../storage/storage-read.ts';
 import { readAsked } from './asked.ts';
 import {
   Cars,
@@ -27,7 +28,7 @@ import {
   sendProbe,
 } from './gateway.ts';
 
-type Reading = Pick<Rooms, 'ipfs' | 'clientOf'> & { readonly cars: Cars };
+type ReadRooms = Pick<Rooms, 'ipfs' | 'fileReads' | 'clientOf'> & { readonly cars: Cars };
 type Adding = Pick<Rooms, 'ipfs' | 'intake' | 'settings' | 'uploads' | 'clientOf'>;
 type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal' | 'clientOf'>;
 
@@ -50,17 +51,17 @@ interface Wanted {
 
 /** The file itself, or what a directory holds, from here or from others. */
 async function sendFile(
-  { ipfs }: Pick<Reading, 'ipfs'>,
+  { ipfs }: Pick<Rooms, 'ipfs'>,
   path: GatewayPath,
   request: FastifyRequest,
-  reply: FastifyReply,
+  { reply, place }: Pick<Reading, 'reply' | 'place'>,
 ): Promise<FastifyReply> {
   if (asksForKeptAlone(request)) await ipfs.block(path.id, closing(reply));
   const found = await ipfs.open(path.id, path.segments, closing(reply));
   reply.header('x-ipfs-path', contentPathOf(path));
   return found.kind === 'directory'
     ? sendDirectory(found, request, reply)
-    : sendBytes(found, found.contentType, request, reply);
+    : sendBytes(found, found.contentType, { request, reply, place });
 }
 
 const asksForKeptAlone = ({ headers }: FastifyRequest) =>
@@ -73,16 +74,17 @@ function pathOf({ hash, path }: Wanted): GatewayPath {
   return { id: hash === PROBE ? probeId : parseCid(hash), segments };
 }
 
-async function answerRead(rooms: Reading, wanted: Wanted, request: FastifyRequest, reply: FastifyReply) {
+async function answerRead(rooms: ReadRooms, wanted: Wanted, request: FastifyRequest, reply: FastifyReply) {
   reply.header('vary', 'accept');
   const asked = readAsked(wanted.query, request.headers.accept);
   const path = pathOf(wanted);
   if (path.id === probeId) return sendProbe(path, asked, request, reply);
   try {
-    if (asked.form === 'raw') return await sendBlock(rooms.ipfs, path, request, reply);
     if (asked.form === 'car')
       return await sendCar(rooms.ipfs, rooms.cars.take(rooms.clientOf(request)), path, asked, request, reply);
-    return await sendFile(rooms, path, request, reply);
+    using place = await rooms.fileReads.take(reply);
+    if (asked.form === 'raw') return await sendBlock(rooms.ipfs, path, request, reply);
+    return await sendFile(rooms, path, request, { reply, place });
   } catch (error) {
     const isAbsent = error instanceof AppError && error.code === 'CID_NOT_FOUND';
     if (isAbsent && asksForKeptAlone(request))
@@ -199,7 +201,7 @@ async function pin(rooms: Pinning, body: Uint8Array, client: Client) {
 }
 
 /** IPFS (specification, "IPFS"), and what deployed nodes take for it. */
-export function ipfsHandlers(used: Pick<Reading, 'ipfs'> & Adding & Pinning): Handlers<typeof IPFS_API> {
+export function ipfsHandlers(used: Pick<Rooms, 'fileReads'> & Adding & Pinning): Handlers<typeof IPFS_API> {
   const rooms = { ...used, cars: new Cars() };
   return {
     getIpfsFile: ({ params: { hash }, query, request, reply }) =>

@@ -1,4 +1,13 @@
-import { type Handlers, type Logger, type NoShare, Shares, Slots, takeUpgrade, upgradeOf } from '@skerry/kit';
+import {
+  type Client,
+  FairSlots,
+  type Handlers,
+  type Logger,
+  type NoShare,
+  Shares,
+  takeUpgrade,
+  upgradeOf,
+} from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
 import type { FastifyReply } from 'fastify';
@@ -13,9 +22,12 @@ import { contentFormatOf, messageFilterOf } from '../deployed/lists.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
 
 /** Histories that are read at once: the database's other connections are for everybody else. */
-const HISTORIES_AT_ONCE = 4;
-/** Whoever waited so long for a history is refused. */
-const HISTORY_WAIT_MS = 30_000;
+const HISTORIES = {
+  running: { total: 4, reserve: 1, perClient: 2 },
+  waiting: { total: 1_000, reserve: 100, perClient: 20 },
+  waitMs: 30_000,
+  what: 'histories',
+} as const;
 /** Seconds: a place is free when some reader leaves, whenever that is. */
 const RETRY_AFTER = 10;
 
@@ -36,10 +48,7 @@ type Used = Pick<Rooms, 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 
 class Sockets {
   readonly #used: Used;
   readonly #shares: Shares;
-  readonly #histories = new Slots(HISTORIES_AT_ONCE, {
-    waitMs: HISTORY_WAIT_MS,
-    refusal: 'too many clients ask for histories',
-  });
+  readonly #histories = new FairSlots({ ...HISTORIES, retryAfter: RETRY_AFTER });
   readonly #connections: Connections;
   readonly #messages: MessageFeed;
   readonly #status: StatusFeed;
@@ -65,11 +74,12 @@ class Sockets {
   }
 
   async followMessages(filter: MessageFilter, past: Past, form: Form, reply: FastifyReply): Promise<void> {
-    this.#takePlace('messages', reply);
+    const client = this.#used.clientOf(reply.request);
+    const gone = this.#takePlace('messages', client, reply);
     const reader = await this.#messages.join(filter, form);
     try {
       const read = () => readHistory(this.#used.db, filter, past, form);
-      const before = await this.#histories.run(read);
+      const before = await this.#histories.run(client, read, gone);
       if (reader.isOver)
         throw new AppError(
           'OVERLOADED',
@@ -85,27 +95,30 @@ class Sockets {
   }
 
   async followStatus(reply: FastifyReply): Promise<void> {
-    this.#takePlace('status', reply);
+    this.#takePlace('status', this.#used.clientOf(reply.request), reply);
     const first = await this.#status.current();
     const connection = this.#connections.open(takeUpgrade(reply));
     if (connection) this.#status.add(connection, first);
   }
 
-  /** Holds a place for as long as the client is connected. Throws RATE_LIMITED, OVERLOADED. */
-  #takePlace(kind: Kind, reply: FastifyReply): void {
+  /** Holds a place for as long as the client is connected: until the signal ends. Throws RATE_LIMITED, OVERLOADED. */
+  #takePlace(kind: Kind, client: Client, reply: FastifyReply): AbortSignal {
     const { socket } = upgradeOf(reply);
-    const place = this.#shares.take(this.#used.clientOf(reply.request));
+    const place = this.#shares.take(client);
     if (typeof place === 'string') {
       this.#refused[kind]++;
       throw refusalOf(place, this.#used.settings);
     }
     this.#open[kind]++;
+    const gone = new AbortController();
     const leave = () => {
       place.release();
       this.#open[kind]--;
+      gone.abort();
     };
     if (socket.closed) leave();
     else socket.once('close', leave);
+    return gone.signal;
   }
 }
 

@@ -10,6 +10,7 @@ import { findFileOfMessage } from '../../store/files/references.ts';
 import { isCidText, parseCid } from '../../store/ipfs/cid.ts';
 import { prefersJson } from '../accept.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
+import { closing, type ReadPlace } from './file-reads.ts';
 import { decideRead, dispositionOf } from './storage-conditions.ts';
 import { encodeAsJson, JSON_FILE_BYTES_MAX, jsonLength } from './storage-json.ts';
 
@@ -37,14 +38,14 @@ const safeHeaders = (etag: string, contentType: string) => ({
   'content-disposition': dispositionOf(contentType),
 });
 
-/** Ends when the caller is gone, or has the answer. Not the socket is listened to: it outlives the request. */
-export function closing(reply: Pick<FastifyReply, 'raw'>): AbortSignal {
-  const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
-  return gone.signal;
-}
-
 type Asking = Pick<FastifyRequest, 'headers' | 'method'>;
+
+/** A request for a file, and the place that it has until it is answered. */
+export interface Reading {
+  readonly request: Asking;
+  readonly reply: FastifyReply;
+  readonly place: ReadPlace;
+}
 
 /** Below it a second connection costs the caller more than it spares the node. */
 export const LINKED_BYTES_MIN = 4 * 1024 * 1024;
@@ -62,18 +63,17 @@ function linkOf(file: StoredFile, { method, headers }: Asking): string | undefin
   });
 }
 
-async function sendRaw(file: StoredFile, request: Asking, reply: FastifyReply): Promise<FastifyReply> {
-  const link = linkOf(file, request);
-  if (link === undefined) return sendBytes(file, RAW_CONTENT_TYPE, request, reply);
+async function sendRaw(file: StoredFile, reading: Reading): Promise<FastifyReply> {
+  const link = linkOf(file, reading.request);
+  if (link === undefined) return sendBytes(file, RAW_CONTENT_TYPE, reading);
   // The link is good for minutes: nobody may keep the answer that has it.
-  return reply.status(307).headers({ location: link, 'cache-control': 'no-store' }).send();
+  return reading.reply.status(307).headers({ location: link, 'cache-control': 'no-store' }).send();
 }
 
 export async function sendBytes(
   file: StoredFile,
   contentType: string,
-  request: Asking,
-  reply: FastifyReply,
+  { request, reply, place }: Reading,
 ): Promise<FastifyReply> {
   const etag = `"${file.hash}"`;
   const { headers, method } = request;
@@ -103,15 +103,21 @@ export async function sendBytes(
     ...(range ? { 'content-range': `bytes ${range.first}-${range.last}/${file.sizeBytes}` } : {}),
   });
   if (method === 'HEAD') return reply.send();
-  return reply.status(range ? 206 : 200).send(await openToSend(file, range));
+  return reply.status(range ? 206 : 200).send(await openToSend(file, range, place));
 }
 
-function openToSend(file: StoredFile, range: ByteRange | undefined): Promise<Readable> {
-  if (!file.openToSend || file.sizeBytes === 0) return file.open(range);
+function openToSend(file: StoredFile, range: ByteRange | undefined, place: ReadPlace): Promise<Readable> {
+  if (!file.openToSend || file.sizeBytes === 0) return openIn(place, file, range);
   return file.openToSend(range ?? { first: 0, last: file.sizeBytes - 1 });
 }
 
-async function sendJson(file: StoredFile, request: Asking, reply: FastifyReply): Promise<FastifyReply> {
+/** What is near keeps nobody else waiting, however slowly it is taken. */
+async function openIn(place: ReadPlace, file: StoredFile, range?: ByteRange): Promise<Readable> {
+  const bytes = await file.open(range);
+  return file.isFar ? place.keepFor(bytes) : bytes;
+}
+
+async function sendJson(file: StoredFile, { request, reply, place }: Reading): Promise<FastifyReply> {
   if (file.sizeBytes > JSON_FILE_BYTES_MAX) {
     throw new AppError(
       'FILE_TOO_LARGE',
@@ -128,10 +134,11 @@ async function sendJson(file: StoredFile, request: Asking, reply: FastifyReply):
     'content-type': 'application/json; charset=utf-8',
     'content-length': jsonLength(file.hash, file.sizeBytes),
   });
-  return request.method === 'HEAD' ? reply.send() : reply.send(encodeAsJson(file.hash, await file.open()));
+  if (request.method === 'HEAD') return reply.send();
+  return reply.send(encodeAsJson(file.hash, await openIn(place, file)));
 }
 
-type Used = Pick<Rooms, 'db' | 'files' | 'ipfs'>;
+type Used = Pick<Rooms, 'db' | 'files' | 'ipfs' | 'fileReads'>;
 
 async function open({ files, ipfs }: Used, hash: string, reply: FastifyReply): Promise<StoredFile> {
   if (!isCidText(hash)) return files.get(parseItemHash(hash));
@@ -180,14 +187,19 @@ export function storageReadHandlers(
   return {
     async getFile({ params, request, reply }) {
       reply.header('vary', 'accept');
+      using place = await rooms.fileReads.take(reply);
       const file = await find(rooms, params.hash, reply);
-      return prefersJson(request.headers.accept)
-        ? sendJson(file, request, reply)
-        : sendBytes(file, file.contentType, request, reply);
+      const reading = { request, reply, place };
+      return await (prefersJson(request.headers.accept)
+        ? sendJson(file, reading)
+        : sendBytes(file, file.contentType, reading));
     },
-    getRawFile: async ({ params, request, reply }) =>
-      sendRaw(await find(rooms, params.hash, reply), request, reply),
+    async getRawFile({ params, request, reply }) {
+      using place = await rooms.fileReads.take(reply);
+      return await sendRaw(await find(rooms, params.hash, reply), { request, reply, place });
+    },
     async getFileMetadata({ params, reply }) {
+      using _place = await rooms.fileReads.take(reply);
       const { hash, sizeBytes } = await find(rooms, params.hash, reply);
       return { file_hash: hash, type: 'file', size: sizeBytes, download_url: downloadPathOf(hash) };
     },

@@ -48,6 +48,8 @@ export interface BlobStore {
   linkTo?(hash: ItemHash, answer: LinkedAnswer): string;
   /** Up to `limit` blobs in the order of their hashes, from the one that follows `after` on. */
   list(after: ItemHash | undefined, limit: number): Promise<readonly KeptBlob[]>;
+  /** Blobs are on another machine: each that is read has one of a few connections until it has been read. */
+  readonly isFar?: boolean;
   /** Harmless where there is none. Who is reading it reads on. */
   remove(hash: ItemHash): Promise<void>;
   /** Where other nodes may reach the same blobs: says whose sweep removes them. */

@@ -17,6 +17,8 @@ export interface StoredFile {
   readonly hash: string;
   readonly sizeBytes: number;
   readonly contentType: string;
+  /** Its bytes come from elsewhere, over connections of which there are few. */
+  readonly isFar?: boolean | undefined;
   open(range?: ByteRange): Promise<Readable>;
   /** To be piped into a response, where the store has a cheaper way (BlobStore.readToSend). */
   openToSend?(range: ByteRange): Promise<Readable>;
@@ -103,6 +105,7 @@ export class Files {
       hash,
       sizeBytes: blob.sizeBytes,
       contentType: row.content_type,
+      isFar: blobs.isFar,
       open: (range) => blobs.read(hash, range),
       ...(blobs.readToSend && { openToSend: (range: ByteRange) => blobs.readToSend!(hash, range) }),
       ...(blobs.linkTo && { link: (answer: LinkedAnswer) => blobs.linkTo!(hash, answer) }),

@@ -26,6 +26,8 @@ export interface IpfsFile {
   readonly hash: string;
   readonly sizeBytes: number;
   readonly contentType: string;
+  /** Blocks of it may be with others. */
+  readonly isFar: true;
   open(range?: ByteRange): Promise<Readable>;
 }
 export interface IpfsDirectory {
@@ -110,6 +112,7 @@ export class IpfsFiles {
       hash,
       sizeBytes,
       contentType: await inTime(this.#typeOf(node, limit)),
+      isFar: true,
       open: (range) =>
         sizeBytes === 0 ? ipfs.read(node.id, undefined, signal) : ipfs.read(node.id, range, signal),
     };

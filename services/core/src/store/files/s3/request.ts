@@ -39,7 +39,8 @@ const RETRY_BASE_MS = 100;
 const RETRY_MAX_MS = 2_000;
 /** Nothing arrives and nothing leaves for so long: the connection is dead. */
 const IDLE_MS = 30_000;
-const SOCKETS = 64;
+/** More than clients who read may have (api/storage/file-reads.ts): the node's own work waits for none of them. */
+const SOCKETS = 320;
 const ERROR_BYTES_MAX = 16_384;
 /** SHA-256 of nothing: what a request without a body signs. */
 const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';

@@ -54,6 +54,7 @@ async function listPage(client: S3Client, after: string | undefined, limit: numb
 class S3BlobStore implements BlobStore {
   readonly #client: S3Client;
   readonly #spool: Spool;
+  readonly isFar = true;
   readonly mark: StoreMark;
   readonly linkTo?: (hash: ItemHash, answer: LinkedAnswer) => string;
 

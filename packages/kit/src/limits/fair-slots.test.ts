@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { FairSlots } from './fair-slots.ts';
+
+const client = (key: string, isExempt = false) => ({ key, isExempt });
+const create = (more: Partial<ConstructorParameters<typeof FairSlots>[0]> = {}) =>
+  new FairSlots({
+    running: { total: 3, reserve: 1, perClient: 2 },
+    waiting: { total: 10, reserve: 2, perClient: 3 },
+    waitMs: 60_000,
+    what: 'questions',
+    retryAfter: 1,
+    ...more,
+  });
+
+test('who asks for much waits for itself: others have their turn before it, and our own find a place', async () => {
+  const slots = create();
+  const held = [await slots.take(client('a')), await slots.take(client('a'))];
+  const order: string[] = [];
+  const waiting = ['a', 'a', 'b'].map(async (key) => {
+    const slot = await slots.take(client(key));
+    order.push(key);
+    return slot;
+  });
+  (await slots.take(client('own', true)))[Symbol.dispose]();
+  held[0]![Symbol.dispose]();
+  (await waiting[2]!)[Symbol.dispose]();
+  assert.deepEqual(order, ['b']);
+  (await waiting[0]!)[Symbol.dispose]();
+  (await waiting[1]!)[Symbol.dispose]();
+  assert.deepEqual([order, slots.waiting], [['b', 'a', 'a'], 0]);
+});
+
+test('a line has its end, for one client and for all; who leaves it, or is tired of it, is given no slot', async () => {
+  const slots = create({ waiting: { total: 2, reserve: 0, perClient: 1 }, waitMs: 20 });
+  const held = await slots.take(client('a'));
+  await slots.take(client('a'));
+  const leaving = new AbortController();
+  const left = slots.take(client('a'), leaving.signal);
+  await assert.rejects(slots.take(client('a')), {
+    code: 'RATE_LIMITED',
+    message: /2 questions at once, and 1 that/,
+  });
+  const tired = slots.take(client('b'));
+  await assert.rejects(slots.take(client('c')), { code: 'OVERLOADED' });
+  // In the moment of leaving, something is given back.
+  leaving.signal.addEventListener('abort', () => held[Symbol.dispose]());
+  leaving.abort(new Error('left'));
+  await assert.rejects(left, /left/);
+  await assert.rejects(slots.take(client('a'), leaving.signal), /left/);
+  await tired;
+  await assert.rejects(slots.take(client('a')), { code: 'OVERLOADED' });
+  assert.equal(slots.waiting, 0);
+});
+
+test('whoever comes and goes, each has its share at most, and all who wait have a turn', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(3), { maxLength: 40 }), async (keys) => {
+      const slots = create({ waiting: { total: 100, reserve: 0, perClient: 100 } });
+      const running = new Map<number, number>();
+      let all = 0;
+      const task = (key: number) => async () => {
+        running.set(key, (running.get(key) ?? 0) + 1);
+        assert.ok(running.get(key)! <= 2 && ++all <= 2);
+        await Promise.resolve();
+        running.set(key, running.get(key)! - 1);
+        all--;
+      };
+      await Promise.all(keys.map((key) => slots.run(client(`${key}`), task(key))));
+      assert.equal(slots.waiting, 0);
+    }),
+  );
+});

@@ -1,0 +1,119 @@
+import { AppError } from '@skerry/protocol/forms';
+import type { Client } from './client.ts';
+import { type Held, type ShareLimits, Shares } from './shares.ts';
+
+export interface FairSlotsOptions {
+  /** Tasks that run at once. */
+  readonly running: ShareLimits;
+  /** Those that wait for it. */
+  readonly waiting: ShareLimits;
+  /** Whoever waited so long is refused. */
+  readonly waitMs: number;
+  /** What they are, for whoever is refused, such as `histories`. */
+  readonly what: string;
+  /** Seconds after which whoever is refused is told to come back. */
+  readonly retryAfter: number;
+}
+
+type Asking = Pick<Client, 'key' | 'isExempt'>;
+
+interface Waiter {
+  readonly client: Asking;
+  readonly begin: (running: Held) => void;
+}
+
+/**
+ * Lets so many tasks run at once, each client its share of them; the others wait. What is free goes to whoever has the fewest running,
+ * the first to come of these: one that asks for much waits for itself, and holds up nobody else.
+ */
+export class FairSlots {
+  readonly #options: FairSlotsOptions;
+  readonly #running: Shares;
+  readonly #waiting: Shares;
+  /** In the order they came. */
+  readonly #line = new Set<Waiter>();
+
+  constructor(options: FairSlotsOptions) {
+    this.#options = options;
+    this.#running = new Shares(options.running);
+    this.#waiting = new Shares(options.waiting);
+  }
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#line.size;
+  }
+
+  /**
+   * A slot, given back when it is disposed of.
+   * @throws AppError RATE_LIMITED where the client has its share, OVERLOADED where all is taken; the signal's reason when it ends first
+   */
+  async take(client: Asking, signal?: AbortSignal): Promise<Disposable> {
+    signal?.throwIfAborted();
+    const free = this.#running.take(client);
+    const running = typeof free === 'string' ? await this.#wait(client, signal) : free;
+    return {
+      [Symbol.dispose]: () => {
+        running.release();
+        this.#next();
+      },
+    };
+  }
+
+  /** Runs a task in a slot. Rejects as `take` does. */
+  async run<T>(client: Asking, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    using _slot = await this.take(client, signal);
+    return await task();
+  }
+
+  async #wait(client: Asking, signal: AbortSignal | undefined): Promise<Held> {
+    const place = this.#waiting.take(client);
+    if (typeof place === 'string') throw this.#refuse(place === 'share');
+    const { promise, resolve, reject } = Promise.withResolvers<Held>();
+    const waiter: Waiter = { client, begin: resolve };
+    this.#line.add(waiter);
+    // Who was given a slot already has it; who leaves is given none.
+    const leave = (reason: unknown) => {
+      this.#line.delete(waiter);
+      reject(reason);
+    };
+    const abort = () => leave(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    const refuse = () => leave(this.#refuse(this.#running.whyNot(client) === 'share'));
+    const timer = setTimeout(refuse, this.#options.waitMs);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      place.release();
+    }
+  }
+
+  #next(): void {
+    let next: Waiter | undefined;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const waiter of this.#line) {
+      const count = this.#running.heldBy(waiter.client.key);
+      if (count >= fewest || this.#running.whyNot(waiter.client)) continue;
+      next = waiter;
+      fewest = count;
+    }
+    const running = next && this.#running.take(next.client);
+    if (!next || !running || typeof running === 'string') return;
+    this.#line.delete(next);
+    next.begin(running);
+  }
+
+  #refuse(isShare: boolean): AppError {
+    const { running, waiting, what, retryAfter } = this.#options;
+    const details = { retry_after: retryAfter };
+    return isShare
+      ? new AppError(
+          'RATE_LIMITED',
+          `a client may have ${running.perClient} ${what} at once, and ${waiting.perClient} that wait for it`,
+          { details },
+        )
+      : new AppError('OVERLOADED', `too many ${what} at once; try again later`, { details });
+  }
+}
