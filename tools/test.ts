@@ -4,6 +4,7 @@ import { createLogger } from '@skerry/kit';
 import { startTestServer } from '../packages/database/src/testing/server.ts';
 import { checkSources } from './check.ts';
 import { ensurePrograms } from './prerequisites.ts';
+import { runProgram } from './run.ts';
 import { batch, packageOf } from './runner/batches.ts';
 import { type Budget, budgetOf, listGrown, type Spent, sumUp, tabulate } from './runner/budget.ts';
 import { CpuAccounts, type CpuMeter } from './runner/cpu.ts';
@@ -79,6 +80,8 @@ const budget = JSON.parse(readFileSync(BUDGET, 'utf8')) as Budget;
 const heaviestFirst = (paths: readonly string[]) =>
   paths.toSorted((one, other) => (budget[other] ?? 0) - (budget[one] ?? 0));
 
+/** Compiles what most tests start. */
+const WARM = 'tools/runner/warm.ts';
 /** Leaves the image that the other machines boot. */
 const BUILDS_IMAGE = 'services/compute/src/images/images.vm.e2e.test.ts';
 
@@ -199,6 +202,10 @@ async function startSharedDatabase(): Promise<string> {
   return server.url;
 }
 
+/** Where it fails, whatever needs what it could not load says why. */
+const warm = () =>
+  runProgram(process.execPath, [`--import=${import.meta.resolve('@skerry/kit/resolve')}`, WARM], 2);
+
 /** What the run took of the processor, and which files take more than when somebody last looked. */
 function tellCpu() {
   if (database) spent.push({ what: 'the database server that tests share', seconds: database.read() });
@@ -262,7 +269,10 @@ await ensurePrograms();
 process.env.TMPDIR = directory.path;
 // A test file, and each of the many processes that some start, is half of its time at compiling what all share.
 process.env.NODE_COMPILE_CACHE ||= join(directory.path, 'compiled');
-if (positionals.length === 0) tally.failed.push(...(await checkSources(values.json ? 2 : 1)));
+if (positionals.length === 0) {
+  const [failed] = await Promise.all([checkSources(values.json ? 2 : 1), warm()]);
+  tally.failed.push(...failed);
+}
 // One database server for all files; each test makes a database of its own on it.
 process.env.SKERRY_TEST_DATABASE_URL ||= await startSharedDatabase();
 const alone = (paths: readonly string[]) => paths.map((path) => [path]);

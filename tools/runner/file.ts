@@ -42,7 +42,7 @@ const RESOLVE = import.meta.resolve('@skerry/kit/resolve');
 const YOUNG = '--min-semi-space-size=16';
 const TOGETHER = fileURLToPath(new URL('./together.ts', import.meta.url));
 const REPORTER = fileURLToPath(new URL('./reporter.ts', import.meta.url));
-/** How often it is noted which processes a file has. */
+/** How often it is looked whether a file has taken too long. */
 const LOOK_MS = 250;
 /** What a file started may end a moment later than the file. */
 const LEFT_BEHIND_MS = 5_000;
@@ -190,7 +190,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
   const cpu = options.accounts.meter(child.pid ?? -1, tree);
   const ended = once(child, 'exit').catch((error: Error) => record.failed.push(`${path}: ${error.message}`));
   const closed = once(child, 'close').catch(() => {});
-  const looking = setInterval(() => tree.look(), LOOK_MS);
+  const watching = tree.watch();
   const why = await waitForEnd(ended, record, options);
   if (why === undefined) {
     const left = await tree.waitForEnd(LEFT_BEHIND_MS * busyFactor());
@@ -207,7 +207,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
     record.print(`What ran:\n${describeProcesses(tree.listLiving())}\n`);
     await endEarly(child, ended, tree);
   }
-  clearInterval(looking);
+  watching[Symbol.dispose]();
   const stuck = await tree.end(KILL_LIMIT_MS * busyFactor());
   if (stuck.length > 0) {
     record.failed.push(

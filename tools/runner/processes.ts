@@ -5,6 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Carries the tree's mark to every process that inherits its environment, through any number of sessions. */
 const MARK_VARIABLE = 'SKERRY_TEST_TREE';
 const ROUND_MS = 50;
+/** How often it is noted which processes the trees have that are watched. */
+const LOOK_MS = 250;
 const LAST_WORDS_BYTES = 2_000;
 
 /** One process of the tree, as /proc tells (proc(5)). */
@@ -16,12 +18,11 @@ export interface Descendant {
 }
 
 interface Entry extends Omit<Descendant, 'command'> {
+  readonly key: string;
   readonly parent: number;
   readonly session: number;
   readonly isZombie: boolean;
 }
-
-const keyOf = ({ pid, startTicks }: { pid: number; startTicks: string }) => `${pid}/${startTicks}`;
 
 function attempt<T>(read: () => T): T | undefined {
   try {
@@ -36,12 +37,14 @@ function readEntry(pid: number): Entry | undefined {
   if (stat === undefined) return undefined;
   // The program's name before these may hold anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const startTicks = fields[19] ?? '';
   return {
+    key: `${pid}/${startTicks}`,
     pid,
     parent: Number(fields[1]),
     session: Number(fields[3]),
     isZombie: fields[0] === 'Z' || fields[0] === 'X',
-    startTicks: fields[19] ?? '',
+    startTicks,
   };
 }
 
@@ -83,9 +86,18 @@ export function readLastWords(pid: number): string | undefined {
   return undefined;
 }
 
+/** They are looked at together: reading all that runs costs the same for one as for all. */
+const watched = new Set<(entries: readonly Entry[]) => void>();
+let watching: NodeJS.Timeout | undefined;
+
+function lookAtWatched(): void {
+  const entries = readEntries(false);
+  for (const note of watched) note(entries);
+}
+
 /**
  * A process with everything that it started and that this started in turn. A daemon may leave its parent and its session, so
- * three signs are taken: its parent, its session (both as often as `look` is called), and the mark in its environment.
+ * three signs are taken: its parent, its session (both as often as it is looked at), and the mark in its environment.
  */
 export class ProcessTree {
   readonly #known = new Map<string, Entry>();
@@ -95,13 +107,32 @@ export class ProcessTree {
   constructor(root: number, mark?: string) {
     this.#mark = mark;
     const entry = readEntry(root);
-    if (entry) this.#known.set(keyOf(entry), entry);
+    if (entry) this.#known.set(entry.key, entry);
+  }
+
+  /** Takes note of what runs, time and again, until it is disposed. */
+  watch(): Disposable {
+    const note = (entries: readonly Entry[]) => this.#note(entries, false);
+    watched.add(note);
+    watching ??= setInterval(lookAtWatched, LOOK_MS);
+    return {
+      [Symbol.dispose]: () => {
+        watched.delete(note);
+        if (watched.size > 0) return;
+        clearInterval(watching);
+        watching = undefined;
+      },
+    };
   }
 
   /** Takes note of what runs now. */
   look(isThorough = false): void {
-    const entries = readEntries(isThorough);
-    const pids = new Set(entries.filter((entry) => this.#known.has(keyOf(entry))).map(({ pid }) => pid));
+    this.#note(readEntries(isThorough), isThorough);
+  }
+
+  #note(entries: readonly Entry[], isThorough: boolean): void {
+    const pids = new Set<number>();
+    for (const { key, pid } of entries) if (this.#known.has(key)) pids.add(pid);
     // A session outlives the process that began it.
     const sessions = new Set(
       [...this.#known.values()].filter((one) => one.session === one.pid).map((one) => one.pid),
@@ -116,7 +147,7 @@ export class ProcessTree {
         found = true;
         pids.add(entry.pid);
         if (entry.session === entry.pid) sessions.add(entry.pid);
-        this.#known.set(keyOf(entry), entry);
+        this.#known.set(entry.key, entry);
       }
     }
   }
