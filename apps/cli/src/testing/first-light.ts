@@ -121,16 +121,21 @@ async function createWeb(core: CoreClient, sshKey: string): Promise<InstanceView
   return { ...web, hostname: hostnameOf(web.instance_id) };
 }
 
-/** A TLS server with a certificate of its own, and a plain one. Gives the certificate's fingerprint. */
-async function startServers(): Promise<string> {
-  await inside(
-    'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=web -keyout /root/key.pem -out /root/cert.pem 2>/dev/null && ' +
+/**
+ * A TLS server with a certificate of its own, and a plain one. Gives the certificate's fingerprint, and what the machine runs on. In one
+ * login: each is seconds of the processor where it is emulated.
+ */
+async function startServers(): Promise<{ readonly uname: string; readonly fingerprint: string }> {
+  const printed = await inside(
+    'uname -a && ' +
+      'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=web -keyout /root/key.pem -out /root/cert.pem 2>/dev/null && ' +
+      'openssl x509 -in /root/cert.pem -noout -fingerprint -sha256 && ' +
       "mkdir -p /srv/www && echo 'hello from port 80' > /srv/www/index.html && " +
       "for unit in 'tls openssl s_server -accept [::]:443 -www -key /root/key.pem -cert /root/cert.pem' 'plain python3 -m http.server --bind :: --directory /srv/www 80'; do " +
       'set -- $unit; name=$1; shift; systemd-run --quiet --unit $name --property Restart=always /usr/bin/$*; done',
   );
-  const printed = await inside('openssl x509 -in /root/cert.pem -noout -fingerprint -sha256');
-  return printed.split('=')[1]!;
+  const [uname, fingerprint] = printed.split('\n') as [string, string];
+  return { uname, fingerprint: fingerprint.split('=')[1]! };
 }
 
 async function checkGatewayApi(web: InstanceView & { hostname: string }): Promise<void> {
@@ -236,11 +241,9 @@ export async function playFirstLight(home: string, more: (core: string) => Promi
   const web = await createWeb(core, sshKey);
   const host = `${web.hostname}.${DOMAIN}`;
   assert.equal(await skerry('domain', 'name', 'web'), host);
-  const uname = await inside('uname -a');
+  const { uname, fingerprint } = await startServers();
   assert.match(uname, /Linux .* x86_64 GNU\/Linux/);
   say(`instance ssh web -- uname -a: ${uname}`);
-
-  const fingerprint = await startServers();
   await until('the TLS server answers', SOON_MS, () => isReachable(host));
   assert.equal(
     await seenFingerprint(host),
