@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import fc from 'fast-check';
@@ -27,6 +28,17 @@ const message = {
   content: { b: 1, a: [2.5e3, 'é'] },
 };
 const envelope = (text: string) => `{"message":${text},"signature":"${sign(text)}","address":"${ADDRESS}"}`;
+
+test('the page for authors of clients has an envelope that is right, with its digest and its hash', () => {
+  const page = readFileSync(new URL('../../../docs/wire-forms.md', import.meta.url), 'utf8');
+  const [, body = '', after = ''] = /```json\n(\{"message":[^\n]*)\n```(.*?)\n## /s.exec(page) ?? [];
+  const { sourceText, itemHash, sender } = verifyEnvelope(body, NOW);
+  assert.equal(body, `{"message":${sourceText},"signature":"${sign(sourceText)}","address":"${ADDRESS}"}`);
+  assert.equal(sender, ADDRESS);
+  assert.ok(after.includes(`\`${itemHash}\``));
+  assert.ok(after.includes(`\`${bytesToHex(personalSignDigest(sourceText))}\``));
+  assert.ok(after.includes(`${new TextEncoder().encode(sourceText).length} bytes of UTF-8`));
+});
 
 test('a verified message keeps the text that was signed, and is named by chain, sender and that text', () => {
   const text = ` ${JSON.stringify(message, null, 1)}`.trim();
