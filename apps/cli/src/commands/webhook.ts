@@ -102,6 +102,7 @@ function addDeliveries(webhook: Command, bind: Bind): void {
     .argument('<id>', ID)
     .option('--state <state>', 'only this state: waiting, delivered or dead')
     .option('--limit <n>', 'entries to show, up to 100 (default: 20)', parsePositive)
+    .option('--cursor <cursor>', 'go on behind an earlier list, which named it')
     .addHelpText('after', examples('skerry webhook deliveries ID --state dead'))
     .action(
       bind<DeliveriesOptions>(async (context, options, [id]) =>

@@ -83,6 +83,11 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
     ),
   );
 
+  const newest = await run('webhook', 'deliveries', id, '--limit', '1');
+  const [, cursor = ''] = /there are more: .*--cursor ([^"]+)"/.exec(newest.err) ?? [];
+  const [older] = (await webhook('deliveries', id, '--limit', '1', '--cursor', cursor)).deliveries;
+  assert.ok(older !== undefined && !newest.out.includes(older.event_id), newest.err);
+
   assert.equal((await webhook('pause', id)).status, 'paused');
   await post('notes', 'two');
   assert.equal((await webhook('resume', id)).status, 'active');

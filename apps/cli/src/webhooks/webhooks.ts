@@ -25,6 +25,7 @@ export interface RotateOptions {
 export interface DeliveriesOptions {
   readonly state?: string;
   readonly limit?: number;
+  readonly cursor?: string;
 }
 export interface ReplayOptions {
   readonly event?: string;
@@ -156,6 +157,8 @@ export async function listDeliveries(
     answer,
     context.output.table(['EVENT ID', 'EVENT', 'STATE', 'TRIES', 'LAST', 'TIME'], rows, 'no deliveries'),
   );
+  if (answer.next_cursor !== null)
+    context.output.note(`there are more: "skerry webhook deliveries ${id} --cursor ${answer.next_cursor}"`);
 }
 
 /** Durations are read back from now. */
