@@ -135,6 +135,15 @@ describe('house rules', () => {
         .map(({ specifier, name }) => ({ target: resolveRelative(file, specifier), name })),
     );
     const names = new Set(taken.map(({ target, name }) => `${target} ${name}`));
+    // Of a package, by one of its further doors: `@skerry/client/upload`.
+    const byDoor = new Set(
+      sources.flatMap((file) =>
+        file.taken.flatMap(({ specifier, name }) => {
+          const target = own.get(packageOf(specifier));
+          return target && specifier !== target.name ? [`${target.name} ${name}`] : [];
+        }),
+      ),
+    );
     const whole = taken.filter(({ name }) => name === undefined).map(({ target }) => target);
     // `./api/${file}` takes every file there.
     const isWhole = (path: string) =>
@@ -142,8 +151,10 @@ describe('house rules', () => {
     none(
       product
         .filter(({ path }) => !isEntry(path) && !byName.test(path) && !isWhole(path))
-        .flatMap(({ path, exports }) =>
-          exports.filter((name) => !names.has(`${path} ${name}`)).map((name) => `${path} exports ${name}`),
+        .flatMap(({ path, exports, package: { name: owner } }) =>
+          exports
+            .filter((name) => !names.has(`${path} ${name}`) && !byDoor.has(`${owner} ${name}`))
+            .map((name) => `${path} exports ${name}`),
         ),
     );
   });
