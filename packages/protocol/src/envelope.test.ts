@@ -33,6 +33,7 @@ test('the page for authors of clients has an envelope that is right, with its di
   const page = readFileSync(new URL('../../../docs/wire-forms.md', import.meta.url), 'utf8');
   const [, body = '', after = ''] = /```json\n(\{"message":[^\n]*)\n```(.*?)\n## /s.exec(page) ?? [];
   const { sourceText, itemHash, sender } = verifyEnvelope(body, NOW);
+  assert.ok(sourceText !== null);
   assert.equal(body, `{"message":${sourceText},"signature":"${sign(sourceText)}","address":"${ADDRESS}"}`);
   assert.equal(sender, ADDRESS);
   assert.ok(after.includes(`\`${itemHash}\``));
