@@ -27,7 +27,7 @@ after(() => {
 
 const ask = (sent: Partial<Sent> = {}, path = '/a?b=c') =>
   askOverHttp(`${url}${path}`, {
-    ...{ method: 'GET', redirect: 'follow', headers: {}, signal: AbortSignal.timeout(10_000) },
+    ...{ method: 'GET', redirect: 'manual', headers: {}, signal: AbortSignal.timeout(10_000) },
     ...sent,
   });
 
@@ -55,19 +55,14 @@ test('a body is sent with its length, whatever the method', async () => {
   assert.match(asked.body, /name="name"\r\n\r\nvalue/);
 });
 
-test('a packed answer is unpacked; a redirect is followed of what asks, and is the answer to what changes', async () => {
+test('a packed answer is unpacked; a redirect is the answer', async () => {
   answer = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('packed'));
   assert.equal(await (await ask()).text(), 'packed');
-  answer = (response) => {
-    if (asked.line.endsWith('/there')) response.end('here');
-    else response.writeHead(307, { location: '/there' }).end();
-  };
-  const redirected = await ask();
-  assert.deepEqual([await redirected.text(), redirected.url], ['here', `${url}/there`]);
+  answer = (response) => response.writeHead(307, { location: '/there' }).end();
   const form = new FormData();
   form.set('name', 'value');
-  for (const body of ['again', form]) {
-    const { status, headers } = await ask({ method: 'POST', redirect: 'manual', body });
+  for (const sent of [{}, { method: 'POST', body: 'again' }, { method: 'POST', body: form }]) {
+    const { status, headers } = await ask(sent);
     assert.deepEqual([status, headers.get('location')], [307, '/there']);
   }
 });
@@ -79,7 +74,7 @@ test('it rejects where nobody answers, an answer is cut off, or its time is over
   await new Promise((resolve) => free.close(resolve));
   const sent = {
     method: 'GET',
-    redirect: 'follow' as const,
+    redirect: 'manual' as const,
     headers: {},
     signal: AbortSignal.timeout(10_000),
   };

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type Api, defaulted } from '@skerry/protocol/api/operation';
 import { Type } from '@skerry/protocol/type';
-import { call, urlOfCall } from './call.ts';
+import { call, callRaw, urlOfCall } from './call.ts';
+import { askForFile } from './files/raw-file.ts';
 
 const API = {
   find: {
@@ -97,34 +98,74 @@ test('a status that is an answer is one, also where it is no success; a refusal 
   await assert.rejects(find(204, ''), { code: 'UNEXPECTED_ANSWER' });
 });
 
-test('what changes something is sent where its redirect leads only if that is the same service', async () => {
+test('a request goes where its redirect leads only if that is the same service; a file that its hash proves also elsewhere by https', async () => {
   const lines: string[] = [];
   let location = '';
   const redirecting = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
     lines.push(`${request.method} ${request.url} ${body}`);
-    if (request.url === '/moved') response.end('{"added":1}');
+    if (request.url === '/moved') response.end('{"added":1,"size":{"bytes":1}}');
     else response.writeHead(308, { location }).end();
   }).listen(0, '127.0.0.1');
   await once(redirecting, 'listening');
   const { port } = redirecting.address() as AddressInfo;
-  const add = () => call(`http://127.0.0.1:${port}`, API.add, { body: { name: 'a' } });
+  const at = `http://127.0.0.1:${port}`;
+  const add = () => call(at, API.add, { body: { name: 'a' } });
+  const ask = () => call(at, API.find, { params: { name: 'a' } });
+  const read = () => callRaw(at, API.read, { params: { hash: 'h', '*': '' } }, { isKnownByHash: true });
   try {
     location = '/moved';
-    assert.deepEqual(await add(), { added: 1 });
+    await add();
     const sent = 'POST /api/v0/things {"name":"a"}';
     assert.deepEqual(lines.splice(0), [sent, 'POST /moved {"name":"a"}']);
+    await ask();
+    assert.equal(lines.pop(), 'GET /moved ');
+    await (await read()).body?.cancel();
+    assert.equal(lines.pop(), 'GET /moved ');
+    asked = { line: 'none', type: undefined, body: '' };
     // To another service of the machine, to another machine, to nowhere.
-    for (const elsewhere of [url, 'http://core.example/', 'https://127.0.0.1:9/', 'http://']) {
+    for (const elsewhere of [`${url}/x`, 'http://core.example/', 'https://127.0.0.1:9/', 'http://']) {
       location = elsewhere;
-      await assert.rejects(add(), { code: 'UNEXPECTED_ANSWER', message: /redirects.* to no other/ });
+      for (const one of [add, ask])
+        await assert.rejects(one(), { code: 'UNEXPECTED_ANSWER', message: /redirects.* to no other/ });
     }
+    assert.equal(asked.line, 'none');
+    for (const elsewhere of ['http://core.example/', 'ftp://127.0.0.1/', 'http://']) {
+      location = elsewhere;
+      await assert.rejects(read(), { code: 'UNEXPECTED_ANSWER', message: /redirects.* elsewhere by https/ });
+    }
+    answered = { status: 200, body: 'a file' };
+    location = `${url}/x`;
+    assert.equal(await (await read()).text(), 'a file');
+    // Nobody is there.
+    location = 'https://127.0.0.1:9/';
+    await assert.rejects(read(), { code: 'UPSTREAM_UNAVAILABLE', message: /127.0.0.1:9 does not answer/ });
     location = '/again';
+    lines.length = 0;
     await assert.rejects(add(), { code: 'UPSTREAM_UNAVAILABLE', message: /returned 308/ });
-    assert.deepEqual(lines.slice(-4), [sent, ...Array(3).fill('POST /again {"name":"a"}')]);
+    assert.deepEqual(lines, [sent, ...Array(3).fill('POST /again {"name":"a"}')]);
   } finally {
     redirecting.closeAllConnections();
     redirecting.close();
+  }
+});
+
+test('a file comes from the node itself where that would send to what is not to be asked', async () => {
+  const conditions: (string | undefined)[] = [];
+  const node = createServer(({ headers }, response) => {
+    conditions.push(headers['if-none-match']);
+    if (headers['if-none-match']) response.end('a file');
+    else response.writeHead(307, { location: 'http://store.example/file' }).end();
+  }).listen(0, '127.0.0.1');
+  await once(node, 'listening');
+  try {
+    const { port } = node.address() as AddressInfo;
+    const response = await askForFile(`http://127.0.0.1:${port}`, 'h', {});
+    assert.equal(await response.text(), 'a file');
+    assert.deepEqual(conditions, [undefined, '"elsewhere"']);
+  } finally {
+    node.closeAllConnections();
+    node.close();
   }
 });

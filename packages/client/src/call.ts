@@ -24,7 +24,8 @@ export type CallInput<O extends Operation> = Part<'params', O['params'], ParamsO
   Part<'query', O['query'], SentQuery<O>> &
   Part<'body', O['body'], SentBody<O>>;
 
-export interface CallOptions extends Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs'> {
+export interface CallOptions
+  extends Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'isKnownByHash'> {
   /** Kept up to date with what is answered, and sent along. */
   readonly place?: ReadPlace;
 }

@@ -25,6 +25,7 @@ import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/
 import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
 import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
+import { askForFile } from './files/raw-file.ts';
 import { hashOfFile, type OpenFile } from './files/stored-file.ts';
 import { type MessageDraft, requestMessage } from './message.ts';
 import { checkPages } from './pages.ts';
@@ -335,7 +336,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
    * @param hash of the file, or of the STORE message that keeps it
    */
   getFile(hash: string): Promise<Response> {
-    return callRaw(this.url, STORAGE_API.getRawFile, { params: { hash } }, this.#fileOptions);
+    return askForFile(this.url, hash, this.#fileOptions);
   }
 
   /** What the node says of a file without its bytes. Throws FILE_NOT_FOUND. */

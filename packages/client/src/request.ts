@@ -17,11 +17,13 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
   /** Knows answers among the statuses that are no success. */
   readonly isAnswer?: (response: Omit<TextAnswer, 'text'>) => boolean;
+  /** A question whose answer the caller knows by its hash: whoever has it may give it, where the service sends there by `https`. */
+  readonly isKnownByHash?: boolean | undefined;
 }
 
 /** A request as it is sent. */
 export interface Sent extends Required<Pick<RequestOptions, 'method' | 'headers'>> {
-  /** Of a question it is followed; of what changes something it is the answer. */
+  /** A redirect is the answer; only where a browser hides what it is, it is followed. */
   readonly redirect: 'follow' | 'manual';
   readonly body?: NonNullable<RequestOptions['body']>;
   /** Ends it, also while its answer is read. */
@@ -59,7 +61,7 @@ const REDIRECTS_MAX = 3;
 /** By which a request is to be repeated elsewhere as it is. Of the older two, what proxies mean that lead from http to https. */
 const REPEATED_ELSEWHERE: ReadonlySet<number> = new Set([301, 302, 307, 308]);
 
-/** Whether what changes something may be sent there as well: to the same service, or to it by https. */
+/** Whether a request may be sent there as well: to the same service, or to it by https. */
 function isSameService(from: string, to: URL): boolean {
   const { origin, protocol, hostname } = new URL(from);
   const isSecured = protocol === 'http:' && to.protocol === 'https:' && to.port === '';
@@ -68,20 +70,35 @@ function isSameService(from: string, to: URL): boolean {
 
 interface Redirecting extends Pick<TextAnswer, 'status' | 'headers'>, Partial<Pick<Response, 'type'>> {}
 
+/**
+ * Whether another service may be asked for bytes that are known by their hash: by https, which what answers to everybody within a network
+ * does not speak, or on the same host, as where a network on one machine has its files in an object store.
+ */
+function mayGive(from: string, to: URL): boolean {
+  const { protocol, hostname } = new URL(from);
+  return (
+    to.protocol === 'https:' || (protocol === 'http:' && to.protocol === 'http:' && to.hostname === hostname)
+  );
+}
+
 /** Where a redirect leads that may be followed; undefined where the answer is none. Throws UNEXPECTED_ANSWER where it leads to others. */
-function redirectOf(url: string, { status, headers, type }: Redirecting): string | undefined {
+function redirectOf(
+  url: string,
+  { status, headers, type }: Redirecting,
+  isKnownByHash: boolean,
+): string | undefined {
   // A browser does not tell where it would lead.
   const isHidden = type === 'opaqueredirect';
   const location = headers.get('location');
   if (!isHidden && (!location || !REPEATED_ELSEWHERE.has(status))) return undefined;
   const to = URL.parse(location ?? '//', url);
-  if (to && isSameService(url, to)) return to.href;
+  if (to && (isSameService(url, to) || (isKnownByHash && mayGive(url, to)))) return to.href;
   const { origin } = new URL(url);
   const where = to ? ` to ${to.origin}` : '';
-  throw new AppError(
-    'UNEXPECTED_ANSWER',
-    `${origin} redirects${where}: what changes something is sent to the address that was named, and to no other`,
-  );
+  const allowed = isKnownByHash
+    ? 'a file is fetched from there, or elsewhere by https'
+    : 'what is asked and sent goes to the address that was named, and to no other';
+  throw new AppError('UNEXPECTED_ANSWER', `${origin} redirects${where}: ${allowed}`);
 }
 
 async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'type' | 'body'>>>(
@@ -89,18 +106,26 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
   url: string,
   options: RequestOptions,
 ): Promise<Answer> {
-  const { method = 'GET', body, headers = {}, signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const {
+    method = 'GET',
+    body,
+    headers = {},
+    signal,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    isKnownByHash = false,
+  } = options;
+  const isQuestion = method === 'GET' || method === 'HEAD';
   const timeout = AbortSignal.timeout(timeoutMs);
   const sent: Sent = {
     method,
-    redirect: method === 'GET' || method === 'HEAD' ? 'follow' : 'manual',
+    redirect: 'manual',
     headers: { ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}), ...headers },
     signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     ...(body === undefined ? {} : { body }),
   };
-  const askAt = async (place: string): Promise<Answer> => {
+  const askAt = async (place: string, redirect: Sent['redirect'] = 'manual'): Promise<Answer> => {
     try {
-      return await ask(place, sent);
+      return await ask(place, { ...sent, redirect });
     } catch (error) {
       signal?.throwIfAborted();
       const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : causeOf(error);
@@ -110,9 +135,12 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
     }
   };
   let response = await askAt(url);
-  for (let hops = 0, at = url; sent.redirect === 'manual' && hops < REDIRECTS_MAX; hops++) {
-    // A program may answer what it likes.
-    const next = options.isAnswer?.(response) ? undefined : redirectOf(at, response);
+  // A browser guards by itself what a page may ask for.
+  if (isQuestion && response.type === 'opaqueredirect') response = await askAt(url, 'follow');
+  for (let hops = 0, at = url; hops < REDIRECTS_MAX; hops++) {
+    // A program may answer what it likes; a file is where the answer says.
+    const isOver = !isKnownByHash && options.isAnswer?.(response);
+    const next = isOver ? undefined : redirectOf(at, response, isQuestion && isKnownByHash);
     if (next === undefined) break;
     await response.body?.cancel();
     response = await askAt(next);

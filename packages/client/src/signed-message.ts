@@ -15,8 +15,8 @@ import {
   MESSAGES_API,
   type NetworkMessageView,
 } from '@skerry/protocol/api/core/messages';
-import { STORAGE_API } from '@skerry/protocol/api/core/storage';
-import { call, callRaw } from './call.ts';
+import { call } from './call.ts';
+import { askForFile } from './files/raw-file.ts';
 import { readBytes } from './reads/read-body.ts';
 
 /** A message as a core node lists it in the network form. */
@@ -39,7 +39,7 @@ async function readContentOf(
 ): Promise<Uint8Array> {
   const listed = new TextEncoder().encode(JSON.stringify(content) ?? '');
   if (sha256Hex(listed) === hash) return listed;
-  const response = await callRaw(coreUrl, STORAGE_API.getRawFile, { params: { hash } }, { signal });
+  const response = await askForFile(coreUrl, hash, { signal });
   return readBytes(response, LIMITS.contentFileBytes);
 }
 

@@ -1,6 +1,6 @@
 import { AppError, bytesToHex, cidOfFile, fieldsOf, keccak256, type VerifiedMessage } from '@skerry/protocol';
-import { STORAGE_API } from '@skerry/protocol/api/core/storage';
-import { callRaw, parseJson as parseAnswer } from '../call.ts';
+import { parseJson as parseAnswer } from '../call.ts';
+import { askForFile } from '../files/raw-file.ts';
 import { readBytes, readText } from '../reads/read-body.ts';
 import { request } from '../request.ts';
 
@@ -99,8 +99,7 @@ function holds(archive: unknown, message: VerifiedMessage): boolean {
 }
 
 async function readArchive(coreUrl: string, cid: string): Promise<Uint8Array> {
-  const options = { timeoutMs: TIMEOUT_MS };
-  const response = await callRaw(coreUrl, STORAGE_API.getRawFile, { params: { hash: cid } }, options);
+  const response = await askForFile(coreUrl, cid, { timeoutMs: TIMEOUT_MS });
   return readBytes(response, ARCHIVE_BYTES_MAX);
 }
 
