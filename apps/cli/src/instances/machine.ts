@@ -1,7 +1,6 @@
 import { openAsBlob } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
-import { findNode, MachineClient, readLogFrame } from '@skerry/client';
-import type { BackupView, LogLineView, SnapshotView } from '@skerry/protocol/api/compute/machines';
+import { findNode, MachineClient } from '@skerry/client';
+import type { SnapshotView } from '@skerry/protocol/api/compute/machines';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { writeVerified } from '../files/get.ts';
@@ -9,8 +8,8 @@ import { unreadable } from '../files/read-text.ts';
 import { checkTarget } from '../files/write-file.ts';
 import { renderBytes } from '../output/text.ts';
 import { findInstance } from './find.ts';
+import { followLogs, type Line, waitForBackup } from './machine-waits.ts';
 
-const POLL_MS = 500;
 const LOG_LINES = 10_000;
 
 interface Opened {
@@ -43,33 +42,8 @@ export async function showLogs(
   output.result(lines, lines.map(({ MESSAGE }) => MESSAGE).join('\n'), 'console');
 }
 
-/** A line of a log, and of what it is. */
-type Line = Pick<LogLineView, 'MESSAGE' | 'file'>;
-
 /** What the node itself says is set apart. */
 export const textOfLine = ({ MESSAGE, file }: Line) => (file === 'system' ? `-- ${MESSAGE}` : MESSAGE);
-
-/** Prints lines as they come, until the node ends the stream. */
-export async function followLogs(machine: MachineClient, print: (line: Line) => void): Promise<void> {
-  const { url, frame } = await machine.openLogs();
-  const socket = new WebSocket(url);
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  socket.onopen = () => socket.send(frame);
-  socket.onerror = () =>
-    reject(new AppError('UPSTREAM_UNAVAILABLE', `${machine.url} does not offer a log stream`));
-  socket.onclose = () => resolve();
-  socket.onmessage = ({ data }) => {
-    try {
-      const { status, reason, type, message } = readLogFrame(String(data));
-      if (status === 'failed') throw new AppError('NOT_PERMITTED', reason ?? 'the node refused');
-      if (message !== undefined) print({ MESSAGE: message, file: type ?? 'stdout' });
-    } catch (error) {
-      reject(error);
-      socket.close();
-    }
-  };
-  await promise;
-}
 
 export async function actOnMachine(
   context: Context,
@@ -122,20 +96,6 @@ export async function backUpInstance(
     { path: options.output, size: backup.size, sha256: checksum },
     `${options.output}: ${renderBytes(backup.size ?? 0)}`,
   );
-}
-
-async function waitForBackup(machine: MachineClient, id: string): Promise<BackupView> {
-  for (;;) {
-    const backup = (await machine.listBackups()).find((one) => one.backup_id === id);
-    if (!backup) throw new AppError('BACKUP_NOT_FOUND', 'the node no longer has the backup');
-    if (backup.state === 'done') return backup;
-    if (backup.state === 'failed')
-      throw new AppError(
-        'UPSTREAM_UNAVAILABLE',
-        `the backup failed: ${backup.reason?.message ?? 'no reason given'}`,
-      );
-    await delay(POLL_MS);
-  }
 }
 
 export interface RestoreOptions {

@@ -1,7 +1,8 @@
 import { MachineClient, nodeOfRunner, type ProgramLog, readProgramLogs } from '@skerry/client';
 import { type AppError, parseMessageHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
-import { followLogs, textOfLine } from '../instances/machine.ts';
+import { textOfLine } from '../instances/machine.ts';
+import { followLogs } from '../instances/machine-waits.ts';
 
 /** More than a node keeps of a program. */
 const LOG_LINES = 10_000;
@@ -30,16 +31,22 @@ export async function showProgramLogs(
     for (const { failure, runner } of failed) output.note(`${runner.url}: ${failure.message}`);
   if (follow && kept.length > 0) {
     const isMarked = kept.length > 1;
-    await Promise.all(
+    const ends = await Promise.all(
       kept.map(async ({ runner }) => {
         const { url } = runner;
-        const node = await MachineClient.open(nodeOfRunner(runner), hash, signer);
-        await followLogs(node, (line) =>
-          output.next({ url, ...line }, `${isMarked ? `${url}: ` : ''}${textOfLine(line)}`, 'console'),
-        );
+        try {
+          const node = await MachineClient.open(nodeOfRunner(runner), hash, signer);
+          return await followLogs(node, (line) =>
+            output.next({ url, ...line }, `${isMarked ? `${url}: ` : ''}${textOfLine(line)}`, 'console'),
+          );
+        } catch (error) {
+          // The others are followed all the same.
+          if (isMarked) output.note(`${url}: ${(error as Error).message}`);
+          return error;
+        }
       }),
     );
-    return;
+    throw ends[0];
   }
   const parts = kept.map(({ runner, lines = [] }) => {
     const shown = lines.map(textOfLine);
