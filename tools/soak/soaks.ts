@@ -60,6 +60,11 @@ export const SOAKS: Readonly<Record<string, Soak>> = {
     minutes: 1,
     load: async () => (await import('./http-heads.ts')).soakHttpHeads,
   },
+  orders: {
+    shows: 'worlds of messages that forget, permit and change each other end the same in whatever order',
+    minutes: 1,
+    load: async () => (await import('./orders.ts')).soakOrders,
+  },
   plane: {
     shows: 'clients of every kind against the native data plane, under the sanitizers',
     minutes: 1,
