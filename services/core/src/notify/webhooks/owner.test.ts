@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { createLogger, type Logger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { sql } from 'kysely';
 import { Webhook } from 'standardwebhooks';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { startDeliverer } from './delivery/deliverer.ts';
@@ -68,6 +69,23 @@ describe('what owners do with webhooks', () => {
     await tidyWebhooks({ db: core.rooms.db, log: createLogger('test', 'silent') }, nowMs);
     const kept = await core.rooms.db.selectFrom('webhooks').select('old_secret').executeTakeFirstOrThrow();
     assert.equal(kept.old_secret, null, 'the old secret is gone');
+  });
+
+  test('a node takes ten thousand webhooks of all owners; a deleted one makes room', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    const id = await register(core, signers.alice, { url: 'http://127.0.0.1:1/' });
+    await sql`
+      insert into webhooks (webhook_id, owner, url, events, secret, created)
+      select 'w' || n, 'owner ' || n, 'http://127.0.0.1:1/', '{}', '', 0 from generate_series(2, 10000) n`.execute(
+      core.rooms.db,
+    );
+    const content = { url: 'http://127.0.0.1:1/', events: ['message.new'], secret: SECRET };
+    const add = () => core.send(signers.bob, { type: 'WEBHOOK', content }, '/webhooks');
+    const refused = await add();
+    assert.deepEqual([refused.status, refused.body.code], [503, 'OVERLOADED']);
+    assert.equal(refused.headers['retry-after'], '3600');
+    assert.equal((await ask(core, signers.alice, id, 'delete')).status, 200);
+    assert.equal((await add()).status, 200);
   });
 
   test('test, log, replay of one and of a range, with the same ids; pause and resume keep the place', async () => {

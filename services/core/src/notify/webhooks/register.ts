@@ -14,6 +14,10 @@ import { lockPlanner, raiseVersion } from './endpoints.ts';
 import type { SealedBox } from './sealed-box.ts';
 
 const WEBHOOKS_PER_OWNER_MAX = 100;
+/** Of all owners: each event may become a delivery for each, and each delivering process knows all of them. */
+const WEBHOOKS_MAX = 10_000;
+/** Seconds: nobody knows when somebody deletes one. */
+const RETRY_AFTER = 3_600;
 const CONCURRENCY_DEFAULT = 8;
 
 /**
@@ -69,6 +73,12 @@ export async function registerWebhook(
     if (rows[0]?.known) return;
     if (rows[0]!.count >= WEBHOOKS_PER_OWNER_MAX)
       throw new AppError('WEBHOOK_LIMIT', `${owner} already has ${WEBHOOKS_PER_OWNER_MAX} webhooks`);
+    const { rows: all } = await sql<{ count: number }>`
+      select count(*) as count from webhooks where status <> 'deleted'`.execute(trx);
+    if (all[0]!.count >= WEBHOOKS_MAX)
+      throw new AppError('OVERLOADED', `this node has ${WEBHOOKS_MAX} webhooks, as many as it takes`, {
+        details: { retry_after: RETRY_AFTER },
+      });
     const version = await raiseVersion(trx);
     await sql`
       insert into webhooks (webhook_id, owner, url, events, secret, created, filters, concurrency, behind_seq, version, updated_ms)
