@@ -7,6 +7,7 @@ import { type Api, defaulted } from '@skerry/protocol/api/operation';
 import { Type } from '@skerry/protocol/type';
 import { call, callRaw, urlOfCall } from './call.ts';
 import { askForFile } from './files/raw-file.ts';
+import { request } from './request.ts';
 
 const API = {
   find: {
@@ -148,6 +149,21 @@ test('a request goes where its redirect leads only if that is the same service; 
   } finally {
     redirecting.closeAllConnections();
     redirecting.close();
+  }
+});
+
+test('who asks by https where no TLS is spoken is told so', async () => {
+  const plain = createServer((_, response) => response.end()).listen(0, '127.0.0.1');
+  await once(plain, 'listening');
+  try {
+    const { port } = plain.address() as AddressInfo;
+    await assert.rejects(request(`https://127.0.0.1:${port}/`), {
+      code: 'UPSTREAM_UNAVAILABLE',
+      message: /does not answer \(it speaks no TLS: its address may begin with http:\)/,
+    });
+  } finally {
+    plain.closeAllConnections();
+    plain.close();
   }
 });
 
