@@ -170,9 +170,11 @@ const openIntake = (
   createIntake({
     ...parts,
     checkNew: checkAll(createImageCheck(db, images), createStartCheck(db, parts.now)),
-    async carryOut(message) {
+    async carryOut(message, client) {
       reserve.take();
-      await registerWebhook({ db, secrets, now: parts.now, checkUrl: (url) => sender.check(url) }, message);
+      const isExempt = client?.isExempt === true;
+      const checkUrl = (url: URL) => sender.check(url);
+      await registerWebhook({ db, secrets, now: parts.now, checkUrl, isExempt }, message);
       events.wake();
     },
   });

@@ -1,3 +1,4 @@
+import type { Client } from '@skerry/kit';
 import { isLate, type VerifiedMessage } from '@skerry/protocol';
 import { acceptMessage } from './accept.ts';
 import type { Accepted, Verdict } from './accepted.ts';
@@ -54,8 +55,11 @@ export interface IntakeOptions {
   readonly verifier: Verifier;
   readonly pipeline: Pick<Pipeline, 'submit' | 'checkRoom' | 'touch'>;
   readonly readContentFile: ReadContentFile;
-  /** Does what a private message asks of this node. */
-  readonly carryOut: (message: VerifiedMessage) => Promise<void>;
+  /** Does what a private message asks of this node. @param client who sent it */
+  readonly carryOut: (
+    message: VerifiedMessage,
+    client: Pick<Client, 'isExempt'> | undefined,
+  ) => Promise<void>;
   /** Throws for what somebody asks for and what would be in vain, by what this node knows. */
   readonly checkNew: (accepted: Accepted) => Promise<void>;
   /** Milliseconds since 1970. */

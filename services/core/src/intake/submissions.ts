@@ -108,7 +108,7 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
     async submit(body, { type, check, client } = {}) {
       const message = await verify(body, type, client?.key);
       if (source.takesPrivate && PRIVATE_TYPES.includes(message.type)) {
-        await carryOut(message);
+        await carryOut(message, client);
         return { message, verdict: PROCESSED };
       }
       let held = NOTHING_HELD;
