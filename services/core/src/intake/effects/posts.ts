@@ -7,6 +7,8 @@ import { Effect, hashOf } from '../effect.ts';
  */
 export const amendEffect = new Effect<{ readonly original: string }>({
   compared: { part: 'posts', rows: sql`select to_jsonb(p)::text as r from amended_posts p` },
+  // One at most: the number of messages in a batch bounds it.
+  rowsOf: () => 0,
   async write(steps, { trx }) {
     const isUnamended = (step: (typeof steps)[number]) => step.isNew && step.data.original === hashOf(step);
     const originals = [
