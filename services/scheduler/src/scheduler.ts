@@ -153,12 +153,8 @@ function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] 
 }
 
 /** Its HTTP door. The other schedulers, which ask once a second who leads, are not limited. */
-async function openDoor(
-  config: SchedulerConfig,
-  parts: Pick<RouteSource, 'snapshot' | 'status'>,
-  log: Logger,
-) {
-  const limits = await exemptHosts(rateLimitsOf(config), config.peers);
+function openDoor(config: SchedulerConfig, parts: Pick<RouteSource, 'snapshot' | 'status'>, log: Logger) {
+  const limits = exemptHosts(rateLimitsOf(config), config.peers);
   return createApi({ ...parts, periodSeconds: config.probeIntervalSeconds }, limits, log);
 }
 

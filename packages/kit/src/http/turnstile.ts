@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ClientOptions } from '../limits/client.ts';
+import { type ClientOptions, createExemption } from '../limits/client.ts';
 import { type Held, Shares } from '../limits/shares.ts';
-import { clientKeyOf, createAddressSet } from '../net/client-address.ts';
+import { clientKeyOf } from '../net/client-address.ts';
 
 /** Requests that begin in one turn of the event loop: some ten milliseconds of work. */
 const PER_TURN = 64;
@@ -86,7 +86,7 @@ export class Turnstile {
 /** Places of those that wait, of which each client has a share; behind a trusted proxy there are many clients. */
 function sharePlaces(clients: ClientOptions | undefined): (socket: Socket) => Held | undefined {
   if (!clients) return () => UNCOUNTED;
-  const isOurs = createAddressSet([...clients.exempt, ...clients.trustedProxies]);
+  const isOurs = createExemption(clients, clients.trustedProxies);
   const shares = new Shares({ total: WAITING_MAX, reserve: 0, perClient: WAITING_OF_ONE });
   const known = new WeakMap<Socket, { readonly key: string; readonly isExempt: boolean }>();
   return (socket) => {

@@ -1,5 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { clientKeyOf, createAddressSet, findClient, spellAddress } from '../net/client-address.ts';
+import {
+  type AddressSet,
+  clientKeyOf,
+  createAddressSet,
+  findClient,
+  spellAddress,
+} from '../net/client-address.ts';
+import type { OwnHosts } from './own-hosts.ts';
 
 /** Who asks, as far as fairness between clients goes. */
 export interface Client {
@@ -18,6 +25,17 @@ export interface ClientOptions {
   readonly trustedProxies: readonly string[];
   /** Clients that are not limited: addresses and CIDR ranges. */
   readonly exempt: readonly string[];
+  /** Nor are these. */
+  readonly ownHosts?: OwnHosts;
+}
+
+/** Who is not limited, by their addresses. @param more addresses and CIDR ranges. Throws INVALID_CONFIG. */
+export function createExemption(
+  { exempt, ownHosts }: Pick<ClientOptions, 'exempt' | 'ownHosts'>,
+  more: readonly string[] = [],
+): AddressSet {
+  const isListed = createAddressSet([...exempt, ...more]);
+  return ownHosts === undefined ? isListed : (address) => isListed(address) || ownHosts.has(address);
 }
 
 /** What of a request says who asks. */
@@ -36,7 +54,7 @@ function forwardedForOf(headers: IncomingHttpHeaders): string | undefined {
 /** The one rule of who a client is and who is exempt; whoever counts something per client asks it. Throws INVALID_CONFIG. */
 export function createClientOf(options: ClientOptions): (request: Asking) => Client {
   const isTrustedProxy = createAddressSet(options.trustedProxies);
-  const isExempt = createAddressSet(options.exempt);
+  const isExempt = createExemption(options);
   return ({ socket, headers }) => {
     const { address, isRelayed } = findClient(
       socket.remoteAddress ?? '',

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
-import { clientKeyOf, createAddressSet } from '../net/client-address.ts';
-import type { ClientOptions } from './client.ts';
+import { clientKeyOf } from '../net/client-address.ts';
+import { type ClientOptions, createExemption } from './client.ts';
 import { type ShareLimits, Shares } from './shares.ts';
 
 /** Open connections to one HTTP server. */
@@ -12,11 +12,11 @@ const CONNECTIONS: ShareLimits = { total: 20_000, reserve: 2_000, perClient: 4_0
  */
 export function shareConnections(
   server: Server,
-  { exempt, trustedProxies }: ClientOptions,
+  clients: ClientOptions,
   limits: ShareLimits = CONNECTIONS,
 ): void {
   const shares = new Shares(limits);
-  const isOurs = createAddressSet([...exempt, ...trustedProxies]);
+  const isOurs = createExemption(clients, clients.trustedProxies);
   server.prependListener('connection', (socket) => {
     const address = socket.remoteAddress ?? '';
     const held = shares.take({ key: clientKeyOf(address), isExempt: isOurs(address) });

@@ -1,9 +1,9 @@
-import { lookup } from 'node:dns/promises';
 import { RATE_CLASSES, type RateClass } from '@skerry/protocol/api/operation';
 import { AppError } from '@skerry/protocol/forms';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { settings } from '../daemon/config.ts';
 import { type ClientOptions, createClientOf } from './client.ts';
+import { OwnHosts } from './own-hosts.ts';
 import { nothingRecent, type Recent, type Taken, takeOne } from './sliding-window.ts';
 
 export type LimitedClass = Exclude<RateClass, 'unlimited'>;
@@ -77,19 +77,11 @@ export const rateLimitsOf = (config: GeneralRateConfig & Partial<RateConfig>): R
   exempt: config.rateExempt,
 });
 
-/**
- * The same limits, which do not hold for the hosts of these addresses: what asks from there is the network's own. They are found by
- * their names once, and one that is not found then is limited.
- */
-export async function exemptHosts(
-  limits: RateLimitOptions,
-  urls: readonly string[],
-): Promise<RateLimitOptions> {
-  const found = await Promise.all(
-    urls.map((url) => lookup(new URL(url).hostname.replace(/^\[|\]$/g, ''), { all: true }).catch(() => [])),
-  );
-  return { ...limits, exempt: [...limits.exempt, ...found.flat().map(({ address }) => address)] };
-}
+/** The same limits, which do not hold for the hosts of these addresses: what asks from there is the network's own. */
+export const exemptHosts = (limits: RateLimitOptions, urls: readonly string[]): RateLimitOptions => ({
+  ...limits,
+  ownHosts: new OwnHosts(urls),
+});
 
 /**
  * Clients remembered in each class, 25 MB of them, 60 where all ask again and again. Beyond it the one that was silent longest is forgotten. To have

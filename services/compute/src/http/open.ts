@@ -43,7 +43,7 @@ export async function openServer(config: ComputeConfig, deps: ServerDeps): Promi
   const { dataDir, coreUrl } = config;
   const { signer, nodeId } = identity;
   // The core node that this one follows sends its callers' runs.
-  const limits = await exemptHosts(rateLimitsOf(config), [config.coreUrl]);
+  const limits = exemptHosts(rateLimitsOf(config), [config.coreUrl]);
   const clientOf = createClientOf(limits);
   const now = Date.now;
   const replays = await Replays.load(
