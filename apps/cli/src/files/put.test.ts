@@ -8,10 +8,12 @@ import { skerryHere } from '../testing/here.ts';
 import { replying } from '../testing/replying.ts';
 import { createTestDir } from '../testing/run.ts';
 
-const put = (home: string, url: string, path: string) =>
-  skerryHere({ SKERRY_HOME: home, HOME: home, SKERRY_CORE_URL: url, SKERRY_KEY: 'default' }, [
-    ...['file', 'put', path, '--json'],
-  ]);
+const put = (home: string, url: string, path: string, input?: Uint8Array) =>
+  skerryHere(
+    { SKERRY_HOME: home, HOME: home, SKERRY_CORE_URL: url, SKERRY_KEY: 'default' },
+    ['file', 'put', path, '--json'],
+    input,
+  );
 
 async function withKey() {
   const home = await createTestDir();
@@ -61,6 +63,16 @@ test('what is hashed of a file is what is sent of it, also where the system says
   await put(home.path, node.url, '/proc/version');
   assert.match(sent.join(), /Linux version/);
   assert.ok(!sent.join().includes(sha256Hex('')));
+  sent.length = 0;
+  await put(home.path, node.url, '-', Buffer.from('from a pipe'));
+  assert.match(sent.join(), /from a pipe/);
+});
+
+test('more than memory should keep of standard input is refused', async () => {
+  await using home = await withKey();
+  const { err, code } = await put(home.path, 'http://127.0.0.1:1', '-', Buffer.alloc(64 * 1024 * 1024 + 1));
+  assert.equal(code, 2);
+  assert.match(err, /more than 64\.0 MiB .*write them to a file/);
 });
 
 test('a file that is not there is told in words', async () => {

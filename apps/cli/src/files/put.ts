@@ -9,7 +9,7 @@ import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes } from '../output/text.ts';
-import { unreadable } from './read-text.ts';
+import { readWhole, unreadable } from './read-text.ts';
 
 export interface FilePutOptions {
   readonly tags?: string[];
@@ -22,6 +22,9 @@ interface Putting {
   readonly name: string;
   readonly options: FilePutOptions;
 }
+
+/** Of standard input, which is read once and kept in memory. */
+const STDIN_BYTES_MAX = 64 * 1024 * 1024;
 
 /** SHA-256 of a file that may be larger than memory. */
 async function hashFile({ file, name }: Pick<Putting, 'file' | 'name'>, progress: Progress): Promise<string> {
@@ -39,11 +42,18 @@ async function hashFile({ file, name }: Pick<Putting, 'file' | 'name'>, progress
   return hash.digest('hex');
 }
 
+const tooMuch = () =>
+  new AppError(
+    'INVALID_PARAMETERS',
+    `more than ${renderBytes(STDIN_BYTES_MAX)} come on standard input: write them to a file, and send that`,
+  );
+
 /**
  * What is hashed is what is sent, whatever others write to the file meanwhile: a small one is read at once, also where the system
  * does not tell its size, and a Blob of one that was changed cannot be read.
  */
-async function openFile(path: string): Promise<Blob> {
+async function openFile(path: string, stdin: Context['stdin']): Promise<Blob> {
+  if (path === '-') return new Blob([await readWhole(stdin, STDIN_BYTES_MAX, tooMuch)]);
   try {
     const found = await stat(path);
     if (!found.isFile()) throw new AppError('INVALID_PARAMETERS', `${path} is not a file`);
@@ -77,7 +87,8 @@ async function sendFile(
 
 export async function putFile(context: Context, path: string, options: FilePutOptions): Promise<void> {
   const core = await context.openWriter();
-  const putting: Putting = { core, file: await openFile(path), name: basename(path), options };
+  const file = await openFile(path, context.stdin);
+  const putting: Putting = { core, file, name: path === '-' ? 'stdin' : basename(path), options };
   using progress = context.output.progress();
   const hash = await hashFile(putting, progress);
   const stored = await sendFile(putting, hash, progress);

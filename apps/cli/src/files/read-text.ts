@@ -32,3 +32,20 @@ export async function readTextFile(
     throw unreadable(path, error);
   }
 }
+
+/** Standard input, whole. @param tooLarge makes the error for more than `maxBytes` */
+export async function readWhole(
+  stream: AsyncIterable<Buffer | string>,
+  maxBytes: number,
+  tooLarge: () => Error,
+): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk);
+    size += bytes.length;
+    if (size > maxBytes) throw tooLarge();
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks);
+}

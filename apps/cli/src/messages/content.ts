@@ -1,20 +1,8 @@
 import { AppError, LIMITS } from '@skerry/protocol/forms';
-import { readTextFile } from '../files/read-text.ts';
+import { readTextFile, readWhole } from '../files/read-text.ts';
 
 const tooLarge = () =>
   new AppError('BODY_TOO_LARGE', `a message's content has at most ${LIMITS.jsonBodyBytes} bytes`);
-
-async function readAll(stream: AsyncIterable<Buffer | string>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of stream) {
-    const bytes = Buffer.from(chunk);
-    size += bytes.length;
-    if (size > LIMITS.jsonBodyBytes) throw tooLarge();
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
 
 /**
  * JSON, `@FILE`, or `-` for standard input.
@@ -23,7 +11,7 @@ async function readAll(stream: AsyncIterable<Buffer | string>): Promise<string> 
 export async function readJson(given: string, stdin: AsyncIterable<Buffer | string>): Promise<unknown> {
   const text =
     given === '-'
-      ? await readAll(stdin)
+      ? String(await readWhole(stdin, LIMITS.jsonBodyBytes, tooLarge))
       : given.startsWith('@')
         ? await readTextFile(given.slice(1), LIMITS.jsonBodyBytes, tooLarge)
         : given;
