@@ -119,6 +119,17 @@ describe('a backup', () => {
     }
   });
 
+  test('that goes on after its end is refused, however much follows and wherever it begins', async () => {
+    const bytes = await write();
+    for (const more of [Buffer.from([0]), Buffer.from('junk'), randomBytes(300_000)])
+      for (const length of [bytes.length, 8_191, bytes.length + more.length]) {
+        const longer = pieces(Buffer.concat([bytes, more]), length);
+        await assert.rejects(async () => {
+          for await (const _ of (await openBackup(longer, none)).members);
+        }, failsWith('BACKUP_DAMAGED'));
+      }
+  });
+
   test('needs its passphrase', async () => {
     const bytes = await write(PASSPHRASE);
     await assert.rejects(

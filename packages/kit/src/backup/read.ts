@@ -153,13 +153,25 @@ async function unseal(
   return whole;
 }
 
+/** The decoder passes over in silence what follows the last frame: its end is compared with that of the source. */
 async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const zstd = createZstdDecompress();
-  pipeline(Readable.from(source, { objectMode: false }), zstd, () => {});
+  let read = 0;
+  let isOver = false;
+  const counted = async function* () {
+    for await (const part of source) {
+      read += part.length;
+      yield part;
+    }
+    isOver = true;
+  };
+  pipeline(Readable.from(counted(), { objectMode: false }), zstd, () => {});
   try {
     yield* zstd;
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw damaged('it cannot be decompressed', error);
   }
+  // What the decoder has taken; it ends before its source does where that goes on.
+  if (!isOver || zstd.bytesWritten !== read) throw damaged('something follows its end');
 }
