@@ -63,16 +63,16 @@ const INSTANCE: InstanceView = {
 test('announcements: what is none hides no other; pages go on by cursor', async () => {
   await using node = await answering({
     [POSTS]: [
-      pageOf([7, { address: 7 }, post('1', { url: 'http://one/' }), post('2', { url: 7 })], {
+      pageOf([7, { address: 7 }, post('1', announcement('http://one/')), post('2', { url: 'http://two/' })], {
         next_cursor: 'n',
       }),
-      pageOf([post('3', null), post('4', { url: 'http://four/' })], { next_cursor: null }),
+      pageOf([post('3', null), post('4', announcement('http://four/'))], { next_cursor: null }),
     ],
   });
   const nodes = await readAnnouncedNodes(new CoreClient({ url: node.url }), never);
   assert.deepEqual(
     nodes.map(({ url }) => url),
-    ['http://one/', 'http://four/'],
+    ['http://one', 'http://four'],
   );
   assert.match(node.asked[1]!, /cursor=n$/);
 });
@@ -80,7 +80,7 @@ test('announcements: what is none hides no other; pages go on by cursor', async 
 test('announcements: pages go on by number where the node has no cursors, and end with the list', async () => {
   await using node = await answering({
     [POSTS]: ['1', '2', '3'].map((digit) =>
-      pageOf([post(digit, { url: `http://${digit}/` })], { pagination_total: 5 }),
+      pageOf([post(digit, announcement(`http://${digit}/`))], { pagination_total: 5 }),
     ),
   });
   const core = new CoreClient({ url: node.url });
@@ -98,14 +98,25 @@ test('announcements: an answer that is no list is refused', async () => {
   }
 });
 
-test("a node's URL: its newest announcement counts, and what is none does not", async () => {
+test("a node's URL: its newest announcement counts, and what is none does not, whoever asks", async () => {
   const contents = [
     { ...announcement('http://odd/', 9), capacity: 7 },
     announcement('http://old/', 2),
     announcement('http://new/', 3),
   ];
-  await using node = await answering({ [POSTS]: [pageOf(contents.map((one) => post('1', one)))] });
-  assert.equal(await findNodeUrl(new CoreClient({ url: node.url }), address('1')), 'http://new');
+  const list = pageOf([
+    post('2', announcement('http://other/', 9)),
+    ...contents.map((one) => post('1', one)),
+  ]);
+  await using node = await answering({ [POSTS]: [list, { ...list, next_cursor: null }] });
+  const core = new CoreClient({ url: node.url });
+  assert.equal(await findNodeUrl(core, address('1')), 'http://new');
+  const all = await readAnnouncedNodes(core, never);
+  assert.deepEqual(
+    all.map(({ url }) => url),
+    ['http://other', 'http://new'],
+  );
+  for (const asked of node.asked) assert.match(asked, /channels=net-compute&types=net-node/);
   await using empty = await answering({ [POSTS]: [pageOf([{}])] });
   await assert.rejects(findNodeUrl(new CoreClient({ url: empty.url }), address('1')), {
     code: 'NODE_NOT_FOUND',

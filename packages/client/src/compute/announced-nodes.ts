@@ -1,5 +1,11 @@
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import { fieldsOf, NETWORK_POST, nodeIdOf, parseEvmAddress } from '@skerry/protocol/forms';
+import {
+  NETWORK_CHANNEL,
+  NETWORK_POST,
+  nodeIdOf,
+  parseEvmAddress,
+  parseNodeContent,
+} from '@skerry/protocol/forms';
 import { callRows } from '../call.ts';
 import type { CoreClient } from '../core-client.ts';
 import { readPages } from '../pages.ts';
@@ -8,20 +14,50 @@ import { readPages } from '../pages.ts';
 export interface AnnouncedNode {
   readonly nodeId: string;
   readonly address: string;
+  /** Without slashes at its end. */
   readonly url: string;
 }
 
+interface Announcement extends AnnouncedNode {
+  readonly atMs: number;
+}
+
+const ANNOUNCEMENTS = { channels: NETWORK_CHANNEL.compute, types: NETWORK_POST.node } as const;
 const POSTS_PER_PAGE = 500;
 /** More is no network but an attack. */
 const NODES_MAX = 50_000;
 const PAGES_MAX = (NODES_MAX / POSTS_PER_PAGE) * 4;
+/** Of one node: the newest. */
+const OWN_POSTS = 100;
 
-const isEvmAddress = (text: string) => /^0x[0-9a-fA-F]{40}$/.test(text);
+/** What a post announces of the node that signed it; undefined where it is no announcement. */
+function announcementOf(sender: string, content: unknown): Announcement | undefined {
+  try {
+    const { url, announced_at_ms: atMs } = parseNodeContent(content);
+    const address = parseEvmAddress(sender);
+    return { nodeId: nodeIdOf(address), address, url: url.replace(/\/+$/, ''), atMs };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The rule for all who ask where a node is: of what is in the form of an announcement, the one with the latest date counts. */
+function note(
+  nodes: Map<string, Announcement>,
+  posts: readonly { readonly address: string; readonly content?: unknown }[],
+): void {
+  for (const { address, content } of posts) {
+    const one = announcementOf(address, content);
+    if (!one) continue;
+    const known = nodes.get(one.nodeId);
+    if (known ? known.atMs < one.atMs : nodes.size < NODES_MAX) nodes.set(one.nodeId, one);
+  }
+}
 
 /** Compute nodes that announced themselves: each where it said last. */
 export async function readAnnouncedNodes(core: CoreClient, signal: AbortSignal): Promise<AnnouncedNode[]> {
-  const nodes = new Map<string, AnnouncedNode>();
-  const filter = { types: NETWORK_POST.node, pagination: POSTS_PER_PAGE };
+  const nodes = new Map<string, Announcement>();
+  const filter = { ...ANNOUNCEMENTS, pagination: POSTS_PER_PAGE };
   let pages = 0;
   const read = (place: object) =>
     callRows(
@@ -32,14 +68,20 @@ export async function readAnnouncedNodes(core: CoreClient, signal: AbortSignal):
       { signal },
     );
   for await (const { posts } of readPages(read)) {
-    for (const { address: sender, content } of posts) {
-      const { url } = fieldsOf(content);
-      if (typeof url !== 'string' || !isEvmAddress(sender)) continue;
-      const address = parseEvmAddress(sender);
-      const nodeId = nodeIdOf(address);
-      if (!nodes.has(nodeId) && nodes.size < NODES_MAX) nodes.set(nodeId, { nodeId, address, url });
-    }
+    note(nodes, posts);
     if (++pages >= PAGES_MAX) break;
   }
-  return [...nodes.values()];
+  return [...nodes.values()].map(({ nodeId, address, url }) => ({ nodeId, address, url }));
+}
+
+/** Where a compute node is; undefined where it has not announced it. */
+export async function findAnnouncedUrl(
+  core: Pick<CoreClient, 'url'>,
+  nodeAddress: string,
+): Promise<string | undefined> {
+  const nodes = new Map<string, Announcement>();
+  const query = { ...ANNOUNCEMENTS, addresses: nodeAddress, pagination: OWN_POSTS };
+  const { posts } = await callRows(core.url, NETWORK_LISTS_API.listNetworkPosts, 'posts', { query });
+  note(nodes, posts);
+  return nodes.get(nodeIdOf(nodeAddress))?.url;
 }
