@@ -253,7 +253,7 @@ export const ERRORS = {
   },
   WEBHOOK_FAILING: unavailable('The webhook endpoint failed for too long'),
   DELIVERY_NOT_FOUND: missing("The webhook's log has no delivery of this event"),
-  TIMESTAMP_TOO_OLD: unauthorized('The request was signed more than five minutes ago'),
+  TIMESTAMP_TOO_OLD: unauthorized('The request was signed too long ago; sign it again'),
   REQUEST_REPEATED: conflict('This signed request was already carried out; sign a new one'),
 
   // Access and health

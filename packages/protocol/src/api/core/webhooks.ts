@@ -124,7 +124,12 @@ export const WEBHOOKS_API = {
     method: 'POST',
     path: '/api/v0/webhooks',
     summary: 'Register a webhook (signed WEBHOOK); the message is kept private',
-    ...takesSigned({ type: 'WEBHOOK', content: WebhookContent }, 'WEBHOOK_URL_REFUSED', 'WEBHOOK_LIMIT'),
+    ...takesSigned(
+      { type: 'WEBHOOK', content: WebhookContent },
+      'WEBHOOK_URL_REFUSED',
+      'WEBHOOK_LIMIT',
+      'TIMESTAMP_TOO_OLD',
+    ),
     answers: { 200: Type.Object({ webhook_id: Type.String(), status: Type.Literal('success') }) },
   },
   listWebhooks: {

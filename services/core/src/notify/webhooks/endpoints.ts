@@ -114,10 +114,13 @@ export class EndpointBook {
       this.#timeline = timeline;
     }
     if (version === this.#version) return;
+    const isFirst = this.#version < 0;
     const { rows } = await sql<Row>`
       select number, webhook_id, url, events, filters, concurrency, status, behind_seq, failing_since_ms, hold_until_ms,
         secret, old_secret, old_secret_until_ms
-      from webhooks where version > ${this.#version}`.execute(db);
+      from webhooks where version > ${this.#version} ${isFirst ? sql`and status <> 'deleted'` : sql``}`.execute(
+      db,
+    );
     for (const row of rows) {
       if (row.status === 'deleted') this.#endpoints.delete(row.number);
       else this.#endpoints.set(row.number, endpointOf(row, this.#open, this.#deliverers));

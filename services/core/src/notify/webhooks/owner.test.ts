@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
+import { signMessage } from '@skerry/client';
 import { createLogger, type Logger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
@@ -9,6 +10,7 @@ import { createTestCore, signers } from '../../testing/core.ts';
 import { limitsExcept } from '../../testing/strangers.ts';
 import { startDeliverer } from './delivery/deliverer.ts';
 import { tidyWebhooks } from './delivery/upkeep.ts';
+import { countWebhooks } from './register.ts';
 import { stopWebhook } from './stop.ts';
 import {
   answerWith,
@@ -23,6 +25,7 @@ import {
 
 const post = (n: number) => ({ type: 'POST', content: { type: 'note', content: { n } } });
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
 
@@ -90,6 +93,65 @@ describe('what owners do with webhooks', () => {
       assert.equal((await ask(core, signers.alice, id, 'delete')).status, 200);
       assert.equal((await add()).status, 200);
     });
+
+  test('who registers and deletes for days makes no registration slower, and what is deleted is forgotten', async () => {
+    let nowMs = Date.now();
+    await using core = await createTestCore({ webhooks: LOCAL, now: () => nowMs });
+    const { db } = core.rooms;
+    const content = { url: 'http://127.0.0.1:1/', events: ['message.new'], secret: SECRET };
+    const { body, itemHash } = signMessage({ type: 'WEBHOOK', content }, signers.alice);
+    const sendAgain = async () => (await core.post('/webhooks', body)).body;
+    await sendAgain();
+    assert.equal((await ask(core, signers.alice, itemHash, 'delete')).status, 200);
+    const owner = signers.alice.address;
+    await sql`
+      insert into webhooks (webhook_id, owner, url, events, secret, created, status, updated_ms)
+      select 'w' || n, ${owner}, '', '{}', '', 0, case n when 1 then 'active' else 'deleted' end, ${nowMs}::bigint
+      from generate_series(1, 2000) n`.execute(db);
+    await sql`analyze webhooks`.execute(db);
+    const { read, counted } = await db.transaction().execute(async (trx) => {
+      const counted = await countWebhooks(trx, owner, itemHash);
+      const { rows } = await sql<{ read: number }>`
+        select (idx_tup_fetch + seq_tup_read)::int as read from pg_stat_xact_user_tables where relname = 'webhooks'`.execute(
+        trx,
+      );
+      return { counted, read: rows[0]!.read };
+    });
+    assert.deepEqual(counted, { known: true, own: 1, all: 1 });
+    assert.ok(read < 10, `${read} webhooks were looked at`);
+    const kept = async () => {
+      await tidyWebhooks({ db, log: createLogger('test', 'silent') }, nowMs);
+      return (await db.selectFrom('webhooks').select('webhook_id').execute()).map((row) => row.webhook_id);
+    };
+    const { number } = await db
+      .selectFrom('webhooks')
+      .select('number')
+      .where('webhook_id', '=', itemHash)
+      .executeTakeFirstOrThrow();
+    await db
+      .insertInto('webhook_deliveries')
+      .values({
+        webhook: number,
+        seq: 1,
+        event: 'message.new',
+        state: 'dead',
+        due_ms: 0,
+        planned_ms: 0,
+        settled_ms: nowMs + 20 * DAY_MS,
+        log: '[]',
+      })
+      .execute();
+    nowMs += 29 * DAY_MS;
+    assert.equal((await kept()).length, 2001);
+    assert.equal((await sendAgain()).status, 'success', 'and it stays deleted');
+    nowMs += 2 * DAY_MS;
+    assert.deepEqual((await kept()).toSorted(), [itemHash, 'w1'].toSorted(), 'a delivery of it is kept yet');
+    nowMs += 4 * DAY_MS;
+    await kept();
+    assert.deepEqual(await kept(), ['w1']);
+    assert.equal((await sendAgain()).code, 'TIMESTAMP_TOO_OLD', 'and is not played again');
+    assert.deepEqual(await kept(), ['w1']);
+  });
 
   test('test, log, replay of one and of a range, with the same ids; pause and resume keep the place', async () => {
     await using core = await createTestCore({ webhooks: LOCAL });

@@ -7,7 +7,7 @@ import {
   parseWebhookContent,
   type VerifiedMessage,
 } from '@skerry/protocol';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import { readSecurity } from '../../state/addresses/authorizations.ts';
 import type { Schema } from '../../store/schema.ts';
 import { lockPlanner, raiseVersion } from './endpoints.ts';
@@ -22,6 +22,8 @@ const WEBHOOKS = { total: 10_000, reserve: 1_000 } as const;
 /** Seconds: nobody knows when somebody deletes one. */
 const RETRY_AFTER = 3_600;
 const CONCURRENCY_DEFAULT = 8;
+/** Seconds. Ids of deleted webhooks are remembered for longer (DELETED_KEPT_MS), so that no registration can be played again. */
+const REGISTRATION_AGE_MAX = 7 * 86_400;
 
 /**
  * Throws NOT_PERMITTED where the signer may not speak for the owner (docs/decisions.md 6). Nobody noted it before this
@@ -41,6 +43,28 @@ export async function checkMaySpeakFor(
   const act = { ...message, contentType: null, aggregateKey: null };
   if (!findRefusal(history, act, time)) return;
   throw new AppError('NOT_PERMITTED', `${message.sender} has no permission from ${owner} for this`);
+}
+
+function checkAge({ time }: VerifiedMessage, nowMs: number): void {
+  const ageSeconds = Math.floor(nowMs / 1000 - time);
+  if (ageSeconds > REGISTRATION_AGE_MAX)
+    throw new AppError(
+      'TIMESTAMP_TOO_OLD',
+      `the registration is ${ageSeconds} seconds old; the limit is ${REGISTRATION_AGE_MAX}: sign it again`,
+    );
+}
+
+/** Nothing is planned meanwhile: it reads those that are kept, however many were deleted. */
+export async function countWebhooks(
+  trx: Transaction<Schema>,
+  owner: string,
+  webhookId: string,
+): Promise<{ readonly known: boolean; readonly own: number; readonly all: number }> {
+  const { rows } = await sql<{ known: boolean; own: number; all: number }>`
+    select exists (select from webhooks where webhook_id = ${webhookId}) as known,
+      (select count(*) from webhooks where owner = ${owner} and status <> 'deleted') as own,
+      (select count(*) from webhooks where status <> 'deleted') as all`.execute(trx);
+  return rows[0]!;
 }
 
 export interface RegisterOptions {
@@ -72,16 +96,13 @@ export async function registerWebhook(
   await db.transaction().execute(async (trx) => {
     // The lock makes the count hold, and every event after the answer one that is planned for.
     await lockPlanner(trx);
-    const { rows } = await sql<{ known: boolean; count: number }>`
-      select count(*) filter (where status <> 'deleted') as count, bool_or(webhook_id = ${message.itemHash}) as known
-      from webhooks where owner = ${owner} or webhook_id = ${message.itemHash}`.execute(trx);
-    if (rows[0]?.known) return;
-    if (rows[0]!.count >= WEBHOOKS_PER_OWNER_MAX)
+    const { known, own, all } = await countWebhooks(trx, owner, message.itemHash);
+    if (known) return;
+    checkAge(message, now());
+    if (own >= WEBHOOKS_PER_OWNER_MAX)
       throw new AppError('WEBHOOK_LIMIT', `${owner} already has ${WEBHOOKS_PER_OWNER_MAX} webhooks`);
-    const { rows: all } = await sql<{ count: number }>`
-      select count(*) as count from webhooks where status <> 'deleted'`.execute(trx);
     const max = isExempt ? WEBHOOKS.total : WEBHOOKS.total - WEBHOOKS.reserve;
-    if (all[0]!.count >= max)
+    if (all >= max)
       throw new AppError('OVERLOADED', `this node has ${max} webhooks, as many as it takes`, {
         details: { retry_after: RETRY_AFTER },
       });

@@ -72,6 +72,9 @@ export const webhookCases: Cases = {
     refuses('WEBHOOK_URL_REFUSED', () => registration({ url: 'https://127.0.0.1/' })),
     refuses('NOT_PERMITTED', () => registration({ address: signers.bob.address })),
     refuses('UNKNOWN_MESSAGE_TYPE', () => signedCall(PATH, { type: 'POST', content: {} })),
+    refuses('TIMESTAMP_TOO_OLD', () =>
+      signedCall(PATH, { type: 'WEBHOOK', timestamp: 1_700_000_000, content }),
+    ),
   ],
   'POST /api/v0/webhooks/list': [
     succeeds(async (core) => {

@@ -11,6 +11,11 @@ const LOG_KEPT_MS = 14 * DAY_MS;
 const WAITING_KEPT_MS = 30 * DAY_MS;
 /** A signed request is refused when it is older: then its hash need not be remembered any more. */
 const REQUEST_KEPT_MS = 20 * 60_000;
+/**
+ * The id of a deleted webhook: its registration is too old by then to be sent again. Nothing waits for one this long, and every process
+ * has read that it is deleted.
+ */
+const DELETED_KEPT_MS = WAITING_KEPT_MS;
 const ROWS_MAX = 10_000;
 
 /** Pauses what failed for long, and forgets what is old. */
@@ -45,6 +50,12 @@ export async function tidyWebhooks(
     delete from webhook_deliveries where (webhook, seq) in (
       select webhook, seq from webhook_deliveries
       where state <> 'waiting' and settled_ms < ${nowMs - LOG_KEPT_MS} limit ${ROWS_MAX})`.execute(db);
+  await sql`
+    delete from webhooks where webhook_id in (
+      select webhook_id from webhooks w
+      where status = 'deleted' and updated_ms < ${nowMs - DELETED_KEPT_MS}
+        and not exists (select from webhook_deliveries d where d.webhook = w.number)
+      limit ${ROWS_MAX})`.execute(db);
   await db
     .deleteFrom('webhook_requests')
     .where('time_ms', '<', nowMs - REQUEST_KEPT_MS)
