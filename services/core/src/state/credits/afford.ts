@@ -39,7 +39,12 @@ const isBefore = (a: Wish, b: Wish) => (a.time !== b.time ? a.time < b.time : a.
 
 const MIB_BYTES = 1024 * 1024;
 
-/** @param sizes of files that the same batch brings */
+/**
+ * Each wish adds up what came since the one before it of the same owner: all that an owner ever had is read once, however many
+ * messages of theirs a batch has.
+ *
+ * @param sizes of files that the same batch brings
+ */
 async function loadPrices(
   db: Kysely<Schema>,
   wishes: readonly Wish[],
@@ -54,24 +59,32 @@ async function loadPrices(
     rate: string;
     is_counted: boolean;
   }>`
+    with wishes as (
+      select *, lag("time", 1, '-infinity') over earlier as since, lag(item_hash, 1, '') over earlier as since_hash
+      from (
+        select item_hash collate "C" as item_hash, owner, "time", kind, units, mib, file, size from unnest(
+          ${wishes.map((wish) => wish.itemHash)}::text[], ${wishes.map((wish) => wish.owner)}::text[],
+          ${wishes.map((wish) => wish.time)}::float8[], ${needs.map((one) => one?.kind ?? 'storage')}::text[],
+          ${needs.map((one) => one?.units ?? 0)}::bigint[], ${needs.map((one) => one?.mib ?? null)}::bigint[],
+          ${files}::text[], ${files.map((hash) => (hash === null ? null : (sizes.get(hash) ?? null)))}::bigint[])
+          as asked (item_hash, owner, "time", kind, units, mib, file, size)) asked
+      window earlier as (partition by owner order by "time", item_hash))
     select w.item_hash,
-      (select coalesce(sum(nano), 0) from credit_entries e
-       where e.owner = w.owner and e.counts and e."time" <= w."time")::text as balance,
-      (select coalesce(sum(r.units * p.compute_unit + r.mib * p.storage_mib), 0) from credit_resources r
-       join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time
-       where r.owner = w.owner and (r.created, r.item_hash) < (w."time", w.item_hash))::text as earlier,
+      (sum((select coalesce(sum(nano), 0) from credit_entries e
+        where e.owner = w.owner and e.counts and e."time" > w.since and e."time" <= w."time"))
+        over earlier)::text as balance,
+      (sum((select coalesce(sum(r.units * p.compute_unit + r.mib * p.storage_mib), 0) from credit_resources r
+        join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time
+        where r.owner = w.owner and (r.created, r.item_hash) >= (w.since, w.since_hash)
+          and (r.created, r.item_hash) < (w."time", w.item_hash)))
+        over earlier)::text as earlier,
       (select w.units * p.compute_unit
          + coalesce(w.mib, greatest(1, ceil(coalesce(w.size, f.size_bytes)::numeric / ${MIB_BYTES}::numeric)), 1) * p.storage_mib
        from credit_price_steps p
        where p.kind = w.kind and w."time" >= p.from_time and w."time" < p.until_time)::text as rate,
       exists (select from credit_resources r where r.item_hash = w.item_hash) as is_counted
-    from unnest(
-      ${wishes.map((wish) => wish.itemHash)}::text[], ${wishes.map((wish) => wish.owner)}::text[],
-      ${wishes.map((wish) => wish.time)}::float8[], ${needs.map((one) => one?.kind ?? 'storage')}::text[],
-      ${needs.map((one) => one?.units ?? 0)}::bigint[], ${needs.map((one) => one?.mib ?? null)}::bigint[],
-      ${files}::text[], ${files.map((hash) => (hash === null ? null : (sizes.get(hash) ?? null)))}::bigint[])
-      as w (item_hash, owner, "time", kind, units, mib, file, size)
-    left join files f on f.hash = w.file`.execute(db);
+    from wishes w left join files f on f.hash = w.file
+    window earlier as (partition by w.owner order by w."time", w.item_hash)`.execute(db);
   const byHash = new Map(wishes.map((wish) => [wish.itemHash, wish]));
   return new Map(
     rows.map((row) => [

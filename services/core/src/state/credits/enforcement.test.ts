@@ -18,10 +18,12 @@ import {
   verifySubmission,
 } from '@skerry/protocol';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { acceptMessage } from '../../intake/accept.ts';
 import type { Schema } from '../../store/schema.ts';
 import { clearMessages } from '../../testing/clear.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+import { loadAffordance } from './afford.ts';
 
 const { alice, bob, credit } = signers;
 const T0 = 1_700_000_000;
@@ -95,6 +97,47 @@ describe('without credit', () => {
     assert.equal((await send(40)).status, 402);
     // Bob has none, whatever Alice has.
     assert.equal((await send(50, bob)).status, 402);
+  });
+
+  test('however many messages of an owner come at once, all that the owner ever had is read once', async () => {
+    await clearMessages(core);
+    const owner = bob.address;
+    const wishes = Array.from({ length: 64 }, (_, index) => ({
+      ...{ itemHash: `w${index}`, owner, time: T0 + 100 + (index >> 1) },
+      resource: { from: 'needs', needs: { kind: 'instance', units: 1, mib: 0 } } as const,
+    }));
+    await core.rooms.db
+      .transaction()
+      .execute(async (trx) => {
+        await sql`
+          insert into credit_entries (item_hash, place, key, kind, owner, nano, ref, "time", counts)
+          select 'e' || n, 0, 'e' || n, 'purchase', ${owner}, 1, '', ${T0}::float8 + n % 200, true
+          from generate_series(1, 2000) n`.execute(trx);
+        await sql`
+          insert into credit_resources (item_hash, owner, kind, created, units, mib)
+          select 'r' || n, ${owner}, 'instance', ${T0}::float8 + n % 200, 1, 0 from generate_series(1, 2000) n`.execute(
+          trx,
+        );
+        await sql`analyze credit_entries`.execute(trx);
+        await sql`analyze credit_resources`.execute(trx);
+        const count = async () => {
+          const { rows } = await sql<{ rows: number }>`
+            select sum(idx_tup_fetch + seq_tup_read)::int as rows from pg_stat_xact_user_tables
+            where relname in ('credit_entries', 'credit_resources')`.execute(trx);
+          return rows[0]!.rows;
+        };
+        const before = await count();
+        const affordance = await loadAffordance(trx, wishes, new Map());
+        const read = (await count()) - before;
+        assert.ok(read < 10_000, `${read} of 4,000 rows were read`);
+        for (const wish of [wishes[0]!, wishes[1]!, wishes.at(-1)!]) {
+          const alone = await loadAffordance(trx, [wish], new Map());
+          assert.ok(alone.findShortage(wish.itemHash));
+          assert.equal(affordance.findShortage(wish.itemHash), alone.findShortage(wish.itemHash));
+        }
+        throw new RangeError('nothing of it is kept');
+      })
+      .catch((error: unknown) => assert.ok(error instanceof RangeError, error as Error));
   });
 
   test('credit that was bought before, and is told later, changes what was refused', async () => {
