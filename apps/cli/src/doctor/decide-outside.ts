@@ -1,7 +1,7 @@
 import { isPublicAddress, urlOfListener } from '@skerry/kit';
 import type { Role } from '../joining/roles.ts';
 import { type Check, checksOf } from './check.ts';
-import type { Attempt, Facts } from './facts.ts';
+import { type Attempt, type Facts, isFromInside } from './facts.ts';
 
 /** How others see the machine. Pure. */
 
@@ -20,7 +20,8 @@ const openPort = (port: number) =>
   `Open it here and at your provider: nft add rule inet filter input tcp dport ${port} accept`;
 
 /** What keeps others out, and what mends it. */
-function mendOf({ verdict, place, seenAs }: Attempt): { text: string; mend: string } {
+function mendOf(attempt: Attempt): { text: string; mend: string } {
+  const { verdict, place, seenAs } = attempt;
   const url = new URL(place);
   const port = portOf(url);
   const name = url.hostname;
@@ -54,7 +55,7 @@ function mendOf({ verdict, place, seenAs }: Attempt): { text: string; mend: stri
       };
     default:
       return {
-        text: `others cannot connect to ${place}`,
+        text: `${isFromInside(attempt) ? 'even the core node on this machine' : 'others'} cannot connect to ${place}`,
         mend: `${openPort(port)}; the daemon must listen on every address (HOST=::).`,
       };
   }
@@ -62,6 +63,8 @@ function mendOf({ verdict, place, seenAs }: Attempt): { text: string; mend: stri
 
 function decidePlace(attempt: Attempt, { settings: { role }, isRunning }: Facts): Check {
   const { verdict, place, why } = attempt;
+  if (verdict === 'REACHED' && isFromInside(attempt))
+    return outside.ok('REACHABLE', `the core node on this machine reaches ${place}; nobody else was asked`);
   if (verdict === 'REACHED') return outside.ok('REACHABLE', `others reach ${place}`);
   // The daemon has the port, and does not know the nonce.
   if (verdict === 'OTHER_ANSWER' && isRunning)
@@ -85,7 +88,13 @@ function decidePrefix({ prefix, isRunning }: Facts): Check[] {
   if (!prefix) return [];
   const { verdict, place, why } = prefix;
   const docs = `${JOINING}#the-ipv6-prefix`;
-  if (verdict === 'REACHED') return [outside.ok('PREFIX_ROUTED', `${place} is routed to this machine`)];
+  if (verdict === 'REACHED')
+    return [
+      outside.ok(
+        'PREFIX_ROUTED',
+        `${place} is routed to this machine${isFromInside(prefix) ? ', as a core node on it sees; nobody else was asked' : ''}`,
+      ),
+    ];
   if (verdict === 'UNASKED')
     return [
       isRunning

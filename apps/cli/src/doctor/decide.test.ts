@@ -146,6 +146,22 @@ describe('what the facts mean', () => {
     assert.match(at('UNASKED'), /^warn UNCHECKED/);
   });
 
+  test('what a core node on the same machine sees is not said to be what others see', () => {
+    const [place, range] = ['http://127.0.0.1:4020', '2a00:1:2:3::/64'];
+    const at = (verdict: Attempt['verdict'], seenAs: string) => {
+      const [one, prefix] = [place, range].map((to) => ({ ...attempt(verdict, to), seenAs }));
+      const facts = factsOf('compute', { places: [one!], prefix }, { ipv6Prefix: range });
+      return decide(facts).map(({ text }) => text);
+    };
+    assert.ok(at('REACHED', '203.0.113.9').includes(`others reach ${place}`));
+    for (const seenAs of ['127.0.0.1', '::1']) {
+      const told = at('REACHED', seenAs);
+      assert.ok(told.includes(`the core node on this machine reaches ${place}; nobody else was asked`));
+      assert.match(told.at(-1)!, /^2a00:1:2:3::\/64 is routed to this machine, as a core node on it sees/);
+      assert.doesNotMatch([...told, ...at('NO_CONNECTION', seenAs)].join(), /others (reach|cannot)/);
+    }
+  });
+
   test('a prefix that is not routed', () => {
     const at = (verdict: Attempt['verdict'], isRunning = false) =>
       notOk(

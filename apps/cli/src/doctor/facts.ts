@@ -42,6 +42,10 @@ export interface Attempt {
   readonly seenAs: string | null;
 }
 
+/** Whether a core node of this machine itself was asked: what it sees, nobody outside has to. */
+export const isFromInside = ({ seenAs }: Pick<Attempt, 'seenAs'>): boolean =>
+  seenAs !== null && /^(127\.|::1$)/.test(seenAs);
+
 export interface NameFacts {
   readonly name: string;
   readonly addresses: readonly string[];

@@ -8,14 +8,13 @@ import type { AppError } from '@skerry/protocol';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { REACHABILITY_API, REACHABILITY_PATH } from '@skerry/protocol/api/core/reachability';
 import type { ListenPort, RoleSettings } from '../joining/roles.ts';
-import type { Attempt, NameFacts, NetworkFacts, PortFacts } from './facts.ts';
+import { type Attempt, isFromInside, type NameFacts, type NetworkFacts, type PortFacts } from './facts.ts';
 
 /** What others see of this machine, and what the network says of itself. Listeners are there for the moment of the question only. */
 
 const ANSWER_MS = 10_000;
 /** A core node may have a line of callers to try. */
 const ATTEMPT_MS = 20_000;
-const LOOPBACK = /^(127\.|::1$)/;
 
 const STATES: Readonly<Record<string, PortFacts['state']>> = {
   EADDRINUSE: 'taken',
@@ -80,7 +79,7 @@ async function askFor(
       { body: { ...body, nonce } },
       { timeoutMs: ATTEMPT_MS },
     );
-    const isBlind = seenAs !== null && LOOPBACK.test(seenAs) && /^NOT_/.test(verdict);
+    const isBlind = isFromInside({ seenAs }) && /^NOT_/.test(verdict);
     return isBlind
       ? unasked(place, 'the core node is on this machine and sees it from inside')
       : { place, verdict, seenAs };
