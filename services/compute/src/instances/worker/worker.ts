@@ -318,7 +318,9 @@ export class InstanceWorker {
     const why = this.#releaseReason;
     if (why === 'forgotten') await dropFetched(this.#directory, this.#stored.record.volumes);
     const where = await putAside(this.#deps.dataDir, this.#stored.record, why, this.#deps.now());
-    this.#log.warn({ where, why }, 'the instance is no longer on this node; its disk was set aside');
+    // Only what the owner did not ask for may be news to whoever runs the node.
+    const level = why === 'moved' ? 'warn' : 'info';
+    this.#log[level]({ where, why }, 'the instance is no longer on this node; its disk was set aside');
     this.#isDone = true;
   }
 
