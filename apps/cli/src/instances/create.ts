@@ -10,7 +10,7 @@ import { checkNewName } from './names.ts';
 import { rememberInstance } from './records.ts';
 import { renderCreated, reportOf, shortId } from './render.ts';
 import { readSshKey } from './ssh-key.ts';
-import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
+import { readCursor, type WaitOptions, type WaitRequest, waitForInstance } from './wait.ts';
 
 export interface InstanceCreateOptions extends WaitOptions {
   readonly name: string;
@@ -45,12 +45,17 @@ export async function createInstance(context: Context, options: InstanceCreateOp
   });
   await tellPrice(context, content);
   const cursor = options.wait ? await readCursor(core) : undefined;
-  const { instance_id: instanceId } = await core.createInstance(content);
+  const { instance_id: instanceId, ipv6 } = await core.createInstance(content);
   await rememberInstance(context.paths.config, instanceId, identityFile);
   const instance =
     cursor === undefined
       ? await core.getInstance(instanceId)
-      : await waitForCreated(context, core, instanceId, cursor, options.waitTimeout);
+      : await waitForCreated(
+          context,
+          core,
+          { instanceId, cursor, isPlaced: ipv6 !== '' },
+          options.waitTimeout,
+        );
   const report = await reportOf(context, instance);
   context.output.result(report, renderCreated(report));
 }
@@ -58,10 +63,10 @@ export async function createInstance(context: Context, options: InstanceCreateOp
 async function waitForCreated(
   { output }: Context,
   core: CoreClient,
-  instanceId: string,
-  cursor: string,
+  created: Pick<WaitRequest, 'instanceId' | 'cursor' | 'isPlaced'>,
   timeoutMs: number,
 ): Promise<InstanceView> {
+  const { instanceId } = created;
   output.note(`instance ${instanceId}`);
   using progress = output.progress(0);
   using _ = tellOnInterrupt(
@@ -70,10 +75,9 @@ async function waitForCreated(
   );
   const goal = { kind: 'created' } as const;
   return await waitForInstance({
+    ...created,
     core,
-    instanceId,
     goal,
-    cursor,
     phaseBefore: undefined,
     timeoutMs,
     progress,

@@ -43,10 +43,14 @@ const building = (percent: number) => ({
   reason: { code: 'BUILDING_IMAGE', message: `building debian:12, ${percent}%` },
 });
 
-function waitOn(core: CoreClient, goal: Goal, limits: { timeoutMs?: number; graceMs?: number } = {}) {
+function waitOn(
+  core: CoreClient,
+  goal: Goal,
+  limits: { timeoutMs?: number; graceMs?: number; isPlaced?: boolean } = {},
+) {
   const shown: string[] = [];
   const progress = { show: (text: string) => void shown.push(text), [Symbol.dispose]: () => {} };
-  const { timeoutMs = 30_000, graceMs = 30_000 } = limits;
+  const { timeoutMs = 30_000, graceMs = 30_000, isPlaced = false } = limits;
   const { instance_id: instanceId } = RUNNING;
   const phaseBefore = goal.kind === 'created' ? undefined : ('running' as const);
   const done = waitForInstance({
@@ -57,6 +61,7 @@ function waitOn(core: CoreClient, goal: Goal, limits: { timeoutMs?: number; grac
     phaseBefore,
     timeoutMs,
     graceMs,
+    isPlaced,
     progress,
   });
   return { done, shown };
@@ -81,6 +86,10 @@ test('follows each phase with its reason until it runs; other instances do not c
     'starting',
     'running',
   ]);
+  // Where the answer said the node already, that it is waited for would be old.
+  const placed = waitOn(events.core, { kind: 'created' }, { isPlaced: true });
+  await placed.done;
+  assert.deepEqual(placed.shown, shown.slice(1));
 });
 
 test('goes on where it was when the connection is lost', async () => {

@@ -24,6 +24,8 @@ export interface WaitRequest {
   readonly cursor: string;
   /** The phase then; undefined for a new instance. */
   readonly phaseBefore: InstanceView['phase'] | undefined;
+  /** The scheduler has chosen a node before the wait began: that it is waited for is no news any more. */
+  readonly isPlaced?: boolean;
   readonly timeoutMs: number;
   readonly graceMs?: number;
   readonly progress: Progress;
@@ -36,6 +38,7 @@ export interface WaitRequest {
 export async function waitForInstance(request: WaitRequest): Promise<InstanceView> {
   const { core, instanceId, goal, progress, timeoutMs } = request;
   const limits = startLimits(request);
+  let { isPlaced = false } = request;
   let moved = false;
   let last: InstanceView | undefined;
   const onDisconnect = () => progress.show('the core node does not answer; retrying');
@@ -45,6 +48,8 @@ export async function waitForInstance(request: WaitRequest): Promise<InstanceVie
       last = event.data;
       moved ||= last.phase !== request.phaseBefore;
       // The message that asked for it is an event too; it shows the rest from which things then move.
+      if (isPlaced && last.node_id === null) continue;
+      isPlaced = false;
       if (moved || !AT_REST.has(last.phase)) progress.show(renderPhase(last));
       const state = decideGoal(goal, last, moved);
       if (state === 'reached') return last;
