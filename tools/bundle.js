@@ -104,6 +104,8 @@ const share = {
 const bundleCommand = async () => {
   const [made] = await bundle([{ in: COMMAND, out: 'skerry' }], {
     plugins: [leaveOut, share],
+    // No module, and only who follows a log needs it.
+    external: ['ws'],
     // Modules, of which only what is used goes in: hash-wasm is 30 programs of WebAssembly.
     mainFields: ['module', 'main'],
   });

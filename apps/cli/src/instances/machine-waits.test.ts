@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { BackupView } from '@skerry/protocol/api/compute/machines';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { followLogs, waitForBackup } from './machine-waits.ts';
 
 const backup = (state: BackupView['state'], message?: string): BackupView => ({
@@ -69,6 +70,37 @@ describe('following a log', () => {
     frames = undefined;
     const { code, message } = await follow(10);
     assert.deepEqual([code, /did not begin/.test(message)], ['TIMED_OUT', true]);
+  });
+
+  test('a connection that dies without a word ends it', async (context) => {
+    context.mock.timers.enable({ apis: ['setInterval'] });
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false });
+    context.after(() => {
+      for (const one of server.clients) one.terminate();
+      server.close();
+    });
+    await once(server, 'listening');
+    const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const printed = Promise.withResolvers<void>();
+    const openLogs = async () => ({ url: at.replace('http', 'ws'), frame: '{}' });
+    const connected = once(server, 'connection');
+    const followed = followLogs({ url: at, openLogs }, () => printed.resolve()).catch((error) => error);
+    const [reader] = (await connected) as [WebSocket];
+    await once(reader, 'message');
+    const asked = once(reader, 'ping');
+    context.mock.timers.tick(30_000);
+    await asked;
+    reader.pong();
+    reader.send(JSON.stringify({ type: 'stdout', message: 'a line' }));
+    await printed.promise;
+    const again = once(reader, 'ping');
+    context.mock.timers.tick(30_000);
+    await again;
+    // From here on the node is away, as behind a wall that lets nothing through.
+    context.mock.timers.tick(30_000);
+    const { code, message } = await followed;
+    assert.equal(code, 'UPSTREAM_UNAVAILABLE');
+    assert.match(message, /nothing came for 30 s, the connection was lost/);
   });
 
   test('what ends it is told, and is no success', async () => {

@@ -11,6 +11,10 @@ const POLL_MS = 500;
 const BACKUP_LIMIT_MS = 6 * 3_600_000;
 /** Until a log stream has begun. */
 const OPEN_LIMIT_MS = 30_000;
+/** So often the node is asked whether it is there; a stream ends where nothing has come since the last time. */
+const SILENCE_MS = 30_000;
+/** Of a log: a line is shorter. */
+const FRAME_BYTES_MAX = 4 * 1024 ** 2;
 
 /** Waits until the node has made a backup. Throws TIMED_OUT, BACKUP_NOT_FOUND, UPSTREAM_UNAVAILABLE. */
 export async function waitForBackup(
@@ -47,25 +51,42 @@ const WHY_CLOSED: Readonly<Record<number, string>> = {
   1013: 'the lines came faster than they were read',
 };
 
-/** Prints lines as they come. Nobody but its caller ends it: throws TIMED_OUT, NOT_PERMITTED, and UPSTREAM_UNAVAILABLE where the node does. */
+/** Prints lines as they come. Nobody but its caller ends it: throws TIMED_OUT, NOT_PERMITTED, and UPSTREAM_UNAVAILABLE where the node or the connection does. */
 export async function followLogs(
   machine: Pick<MachineClient, 'openLogs' | 'url'>,
   print: (line: Line) => void,
   limitMs = OPEN_LIMIT_MS,
 ): Promise<never> {
-  const { url, frame } = await machine.openLogs();
-  const socket = new WebSocket(url);
+  // Node's own cannot ask whether anybody is there (RFC 6455, section 5.5.2).
+  const [{ url, frame }, { WebSocket }] = await Promise.all([machine.openLogs(), import('ws')]);
+  const socket = new WebSocket(url, { maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false });
   const { promise, reject } = Promise.withResolvers<never>();
+  const fail = (why: string) => reject(new AppError('UPSTREAM_UNAVAILABLE', `${machine.url} ${why}`));
   const late = `${machine.url} did not begin the log stream within ${renderDuration(limitMs)}`;
   const timer = setTimeout(() => reject(new AppError('TIMED_OUT', late)), limitMs);
-  socket.onopen = () => socket.send(frame);
-  socket.onerror = () =>
-    reject(new AppError('UPSTREAM_UNAVAILABLE', `${machine.url} does not offer a log stream, or lost it`));
-  socket.onclose = ({ code, reason }) => {
-    const why = WHY_CLOSED[code] ?? (reason === '' ? `code ${code}` : JSON.stringify(reason.slice(0, 200)));
-    reject(new AppError('UPSTREAM_UNAVAILABLE', `${machine.url} ended the log stream: ${why}`));
+  let isHeard = true;
+  const watch = setInterval(() => {
+    if (socket.readyState !== socket.OPEN) return;
+    if (!isHeard)
+      fail(`ended the log stream: nothing came for ${renderDuration(SILENCE_MS)}, ${WHY_CLOSED[1006]}`);
+    isHeard = false;
+    socket.ping();
+  }, SILENCE_MS);
+  const hear = () => {
+    isHeard = true;
   };
-  socket.onmessage = ({ data }) => {
+  socket.on('open', () => socket.send(frame));
+  socket.on('error', () => fail('does not offer a log stream, or lost it'));
+  socket.on('close', (code, reason) => {
+    const text = String(reason);
+    fail(
+      `ended the log stream: ${WHY_CLOSED[code] ?? (text === '' ? `code ${code}` : JSON.stringify(text.slice(0, 200)))}`,
+    );
+  });
+  socket.on('pong', hear);
+  socket.on('ping', hear);
+  socket.on('message', (data) => {
+    hear();
     clearTimeout(timer);
     try {
       const { status, reason, type, message } = readLogFrame(String(data));
@@ -74,11 +95,12 @@ export async function followLogs(
     } catch (error) {
       reject(error);
     }
-  };
+  });
   try {
     return await promise;
   } finally {
     clearTimeout(timer);
-    socket.close();
+    clearInterval(watch);
+    socket.terminate();
   }
 }

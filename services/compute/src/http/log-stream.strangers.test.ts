@@ -29,8 +29,10 @@ const sockets: WebSocket[] = [];
 const REFUSED = 1008;
 /** Until the first frame, and until the other end has answered a close. */
 const [FIRST_FRAME_MS, CLOSE_MS] = [3_000, 1_000];
+/** Between two questions whether anybody is there. */
+const PING_MS = 30_000;
 
-beforeEach(async () => {
+async function openApp(): Promise<void> {
   app = await createHttpServer({ log });
   const access = new OwnerAccess({
     coreUrl: 'http://127.0.0.1:1',
@@ -50,7 +52,8 @@ beforeEach(async () => {
     }),
   });
   url = await listen(app, '127.0.0.1', 0);
-});
+}
+beforeEach(openApp);
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.terminate();
   await app.close();
@@ -161,6 +164,25 @@ test('a connection that is refused and breaks ends nothing, and one that is kept
     );
   await until('the server has closed them all', count, (open) => open === 0);
   kept.destroy();
+});
+
+test('M5: a reader that vanished without a word gives its place back', async (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] });
+  await app.close();
+  await openApp();
+  const [there, gone] = [(await follow('there')).socket, (await follow('gone')).socket];
+  gone.pause();
+  for (let round = 0; round < 2; round++) {
+    const asked = once(there, 'ping');
+    context.mock.timers.tick(PING_MS);
+    await asked;
+    // The answer is read before all that is said later.
+    await follow(`later ${round}`);
+  }
+  const closed = once(gone, 'close');
+  gone.resume();
+  await closed;
+  assert.equal(there.readyState, WebSocket.OPEN);
 });
 
 test('where readers have too much unread together, those with the most are let go', () => {

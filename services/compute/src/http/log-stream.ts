@@ -25,6 +25,8 @@ const BACKLOG_BYTES_MAX = 4 * 1024 * 1024;
 /** What all readers may have unread, looked at so often: who keeps up has nothing unread by then. */
 const BACKLOGS_BYTES_MAX = 64 * 1024 * 1024;
 const BACKLOGS_LOOK_MS = 1_000;
+/** Each stream is asked so often whether anybody is there: a reader that vanished would keep its place while nothing is said. */
+const PING_MS = 30_000;
 const CLOSE_REFUSED = 1008;
 const CLOSE_SLOW = 1013;
 const NO_BODY = new Uint8Array();
@@ -51,6 +53,7 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
     unproved: new Shares(UNPROVED),
     readers: new Shares(READERS),
     waiting: new Map(),
+    quiet: new WeakSet(),
   };
   app.server.on('upgrade', (request: IncomingMessage, duplex, head: Buffer) => {
     const socket = duplex as Socket;
@@ -77,11 +80,24 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
   const looking = setInterval(() => {
     for (const client of listSlowest(server.clients, BACKLOGS_BYTES_MAX)) client.terminate();
   }, BACKLOGS_LOOK_MS).unref();
+  const pinging = setInterval(() => {
+    for (const client of server.clients) ping(client, places.quiet);
+  }, PING_MS).unref();
   app.addHook('preClose', async () => {
     clearInterval(looking);
+    clearInterval(pinging);
     for (const client of server.clients) client.terminate();
     server.close();
   });
+}
+
+/** Asks whether anybody is there. Who did not answer the last time is gone. */
+function ping(client: WebSocket, quiet: WeakSet<WebSocket>): void {
+  if (quiet.has(client)) client.terminate();
+  else if (client.readyState === client.OPEN) {
+    quiet.add(client);
+    client.ping();
+  }
 }
 
 /** Those with the most unread, as many as it takes for the others to have no more than that together. Pure. */
@@ -104,6 +120,8 @@ interface Places {
   readonly readers: Shares;
   /** Those whose first frame has not come, the oldest first. */
   readonly waiting: Map<WebSocket, Held>;
+  /** Those who were asked whether they are there, and have not answered. */
+  readonly quiet: WeakSet<WebSocket>;
 }
 
 interface Visitor {
@@ -141,6 +159,7 @@ function becomeReader({ client, place }: Visitor, { readers }: Places, owner: st
 async function serve(visitor: Visitor, places: Places, sources: LogStreamSources): Promise<void> {
   const { client, ref, url, place } = visitor;
   client.on('error', (error) => sources.log.debug({ err: error }, 'a log reader disconnected'));
+  client.on('pong', () => places.quiet.delete(client));
   places.waiting.set(client, place);
   client.once('close', () => places.waiting.delete(client));
   try {
