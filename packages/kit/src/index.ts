@@ -49,7 +49,7 @@ export { VERSION } from './daemon/version.ts';
 export * from './files/files.ts';
 export { JsonLines } from './files/json-lines.ts';
 export { escapeHtml } from './http/html.ts';
-export { explainListenFailure, findListenFailure, listen, urlOfListener } from './http/listen.ts';
+export { checkPort, explainListenFailure, findListenFailure, listen, urlOfListener } from './http/listen.ts';
 export { createHttpObserver, createMetrics, type Metrics } from './http/metrics.ts';
 export type { HttpObserver } from './http/request-trace.ts';
 export {

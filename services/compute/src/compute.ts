@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { CoreClient } from '@skerry/client';
-import { type Host, type Logger, listen, type RunningService, runLoop, Slots } from '@skerry/kit';
+import { checkPort, type Host, type Logger, listen, type RunningService, runLoop, Slots } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from './config.ts';
 import { openDomains } from './domains/open.ts';
@@ -36,6 +36,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const { log } = host;
   const fault = findAnnouncedUrlFault(config);
   if (fault !== undefined) throw new AppError('INVALID_CONFIG', fault);
+  await checkPort(config.host, config.port);
   const ending = new AbortController();
   const signal = AbortSignal.any([host.signal, ending.signal]);
   const preparing = host.longStep?.('preparing this machine');

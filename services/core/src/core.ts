@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { migrate, OwnConnection, openDatabase, Reserve, Standby } from '@skerry/database';
 import { loadIndexerSettings, openIndexer } from '@skerry/indexer';
 import {
+  checkPort,
   type Host,
   listen,
   makeDirectory,
@@ -213,6 +214,7 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   const life = beginLife(stack, host);
   const { signal, log, keep, longStep } = life;
   const { roles } = config;
+  await checkPort(config.host, config.port);
   const ground = await openGround(config, life, host);
   const { database, blobs, anchors } = ground;
   const known: { member?: Member } = {};

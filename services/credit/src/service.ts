@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
 import {
+  checkPort,
   type Host,
   listen,
   loadOrCreateKeyFile,
@@ -31,6 +32,7 @@ const watchOf = ({ lowHours, graceHours, enforcement }: CreditConfig) => ({
 export async function startCredit(config: CreditConfig, host: Host): Promise<RunningService> {
   const { log } = host;
   const sales = await loadSales(config.salesFile);
+  await checkPort(config.host, config.port);
   const signer = createSigner(await loadOrCreateKeyFile(join(config.dataDir, 'key')));
   const { store, records } = await PurchaseStore.open(config.dataDir, log);
   const purchases = new Purchases(records.purchases, records.settlements);

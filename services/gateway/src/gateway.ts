@@ -1,7 +1,7 @@
 import { CoreClient } from '@skerry/client';
 import {
+  checkPort,
   explainListenFailure,
-  findListenFailure,
   type Host,
   type Logger,
   listen,
@@ -38,10 +38,8 @@ function accessOption(kind: GatewayConfig['accessLog'], log: Logger): Pick<DataP
 }
 
 /** A gateway that is being replaced shares the API's port with its successor. Throws PORT_IN_USE where somebody else has it. */
-async function checkApiPort({ host, apiHost = host, apiPort, replace }: GatewayConfig): Promise<void> {
-  const failure = await findListenFailure(apiPort, apiHost, replace);
-  if (failure) throw explainListenFailure(failure);
-}
+const checkApiPort = ({ host, apiHost = host, apiPort, replace }: GatewayConfig): Promise<void> =>
+  checkPort(apiHost, apiPort, replace);
 
 async function createPlane(
   config: GatewayConfig,

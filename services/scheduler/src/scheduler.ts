@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
 import {
   type Asker,
+  checkPort,
   createAsker,
   createReach,
   exemptHosts,
@@ -161,6 +162,7 @@ function openDoor(config: SchedulerConfig, parts: Pick<RouteSource, 'snapshot' |
 /** The whole scheduler, built from the bottom up. Serves as soon as it listens; says 503 until the core node was read. */
 export async function startScheduler(config: SchedulerConfig, host: Host): Promise<RunningService> {
   const { log } = host;
+  await checkPort(config.host, config.port);
   const signer = createSigner(await loadOrCreateKeyFile(join(config.dataDir, 'key')));
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);

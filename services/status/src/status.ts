@@ -1,5 +1,6 @@
 import { CoreClient, readAnnouncedNodes } from '@skerry/client';
 import {
+  checkPort,
   createReach,
   type Host,
   listen,
@@ -42,6 +43,7 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signal });
+  await checkPort(config.host, config.port);
   const store = await Store.open(config.dataDir, log);
   const fixed: readonly Target[] = [coreTarget(config.coreUrl), ...config.services.map(namedTarget)];
   let announced: readonly Target[] = [];

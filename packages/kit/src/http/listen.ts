@@ -64,3 +64,12 @@ export async function findListenFailure(
   await once(server, 'close');
   return undefined;
 }
+
+/**
+ * A service that cannot listen says so before it makes or changes anything; `listen` finds whoever comes between. Throws PORT_IN_USE.
+ * @param isShared as in `listen`
+ */
+export async function checkPort(host: string, port: number, isShared = false): Promise<void> {
+  const failure = await findListenFailure(port, host, isShared);
+  if (failure) throw explainListenFailure(failure);
+}

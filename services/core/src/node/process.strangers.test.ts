@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -45,15 +47,31 @@ test('F10: first starts on one database all serve, every time', async (t) => {
   }
 });
 
+test('F10: a core node that somebody has the port of leaves no database behind', async (t) => {
+  const home = await createHome(t);
+  const other = createServer();
+  await once(other.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  const config = readConfig(coreConfig, {
+    SKERRY_HOME: home,
+    SKERRY_CORE_PORT: String(port),
+    SKERRY_CORE_HOST: '127.0.0.1',
+  });
+  const { signal } = new AbortController();
+  await assert.rejects(startCore(config, { log, signal }), { code: 'PORT_IN_USE', details: { port } });
+  assert.deepEqual(await readdir(home), []);
+});
+
 test('F10: a core node that cannot start releases what it took and ends its process', async (t) => {
   await using database = await createTestDatabase({ log });
   const home = await createHome(t);
   const first = await startNode(home, database.url);
   t.after(() => first.end('SIGKILL'));
-  // Everything is built by the time when this one finds that somebody has its port.
+  // Almost everything is built by the time when this one finds that somebody has its port for gossip.
   const port = new URL(first.url).port;
   await assert.rejects(
-    startNode(home, database.url, { SKERRY_CORE_PORT: port }),
+    startNode(home, database.url, { SKERRY_CORE_P2P_PORT: port }),
     /ended with 1 before it was ready/,
   );
   await assert.rejects(

@@ -1,14 +1,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import {
-  acquireLock,
-  explainListenFailure,
-  findListenFailure,
-  type Host,
-  loadOrCreateKeyFile,
-  runLoop,
-} from '@skerry/kit';
+import { acquireLock, checkPort, type Host, loadOrCreateKeyFile, runLoop } from '@skerry/kit';
 import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
@@ -89,8 +82,7 @@ export async function startGossip(
   const isAlone = peers.length === 0 && p2pPort === 0 && nodeListOwner === undefined;
   if (!config.gossip || isAlone) return NO_GOSSIP;
   // The thread would try again for ever, and nobody would be told which setting moves the port.
-  const failure = await findListenFailure(p2pPort, config.host);
-  if (failure) throw explainListenFailure(failure);
+  await checkPort(config.host, p2pPort);
   await using stack = new AsyncDisposableStack();
   const gossip = stack.use(
     new Gossip({
