@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
+import { AppError } from '@skerry/protocol/forms';
 import { Type } from '@skerry/protocol/type';
+import { pino } from 'pino';
 import { createLogger } from '../daemon/log.ts';
 import { until } from '../testing/until.ts';
 import { listen } from './listen.ts';
@@ -92,6 +94,32 @@ test('a client that cannot be understood and keeps its side open loses its conne
     );
   await until('the server has closed it', count, (open) => open === 0);
   client.destroy();
+});
+
+test('a body that breaks off is no failure of the server, and none of its database', async () => {
+  const refused: string[] = [];
+  const sink = new PassThrough();
+  await using app = await createHttpServer({
+    log: pino({ level: 'warn' }, sink),
+    observer: { answered: () => {}, refused: (code) => void refused.push(code) },
+    translateError: () => new AppError('DATABASE_UNAVAILABLE', 'whatever it is'),
+  });
+  app.post('/things', async () => ({}));
+  const { port } = new URL(await listen(app, '127.0.0.1', 0));
+  const begin = (head: string, rest: string) =>
+    connect({ host: '127.0.0.1', port: Number(port) })
+      .on('error', () => {})
+      .end(`POST /things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${head}\r\n\r\n${rest}`)
+      .resume();
+  begin('Content-Length: 100', '{"a":1}');
+  begin('Transfer-Encoding: chunked', '7\r\n{"a":1}\r\n');
+  const all = await until(
+    'both are refused',
+    async () => refused,
+    ({ length }) => length >= 2,
+  );
+  assert.deepEqual([...new Set(all)], ['INVALID_PARAMETERS']);
+  assert.equal(sink.read(), null);
 });
 
 test('a server that counts no requests has a share of connections for each client all the same', async () => {

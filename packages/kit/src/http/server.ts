@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { statusOf } from '@skerry/protocol/api/operation';
 import { AppError, LIMITS } from '@skerry/protocol/forms';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify';
 import type { Logger } from '../daemon/log.ts';
 import { VERSION } from '../daemon/version.ts';
 import { shareBodies } from '../limits/bodies.ts';
@@ -65,12 +65,26 @@ const PATH_PART_CHARS_MAX = 4_096;
 /** Who has no share of connections where no setting says more. */
 const LOOPBACK: ClientOptions = { exempt: ['127.0.0.0/8', '::1'], trustedProxies: [] };
 
+/** Whoever sent the body broke off, or went on with what is no HTTP: nothing failed here, and no server behind this one. */
+const isBrokenOff = (error: unknown, { raw }: FastifyRequest): boolean =>
+  (error as NodeJS.ErrnoException).code === 'ECONNRESET' && raw.destroyed && !raw.complete;
+
+function knownOf(
+  error: unknown,
+  request: FastifyRequest,
+  translate: HttpServerOptions['translateError'],
+): AppError {
+  if (isBrokenOff(error, request))
+    return new AppError('INVALID_PARAMETERS', 'the body broke off before all of it had come');
+  return translate?.(error) ?? asAppError(error);
+}
+
 /** Every failure in our form; a fault of ours is logged, and its answer carries only the id to find it by. */
 function answerErrors(app: HttpServer, { translateError, observer }: HttpServerOptions): void {
   const methods = new Methods();
   app.addHook('onRoute', (route) => methods.note(route));
   app.setErrorHandler((error, request, reply) => {
-    const known = translateError?.(error) ?? asAppError(error);
+    const known = knownOf(error, request, translateError);
     // Whoever asked is gone, and what was done for it ended with that: nothing failed.
     const isGone = (error as Error).name === 'AbortError' && request.raw.socket.destroyed;
     if (!isGone) observer?.refused(known.code);
