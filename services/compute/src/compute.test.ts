@@ -3,12 +3,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { OwnerPass } from '@skerry/client';
 import { checkOperation, overHttp } from '@skerry/kit/testing';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { LIMITS } from '@skerry/protocol';
 import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
 import { CONSOLE_API, MACHINES_API } from '@skerry/protocol/api/compute/machines';
 import { NODE_API, PROOF_API } from '@skerry/protocol/api/compute/node';
@@ -29,6 +31,18 @@ function startAsOrdinaryUser(environment: Record<string, string>): ChildProcess 
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   });
+}
+
+/** What is answered to a body of which only the length is said. */
+async function sayHowLong(url: string, bytes: number): Promise<number> {
+  const headers = { 'content-type': 'application/json', 'content-length': bytes };
+  const asked = request(url, { method: 'POST', headers });
+  asked.on('error', () => {}).flushHeaders();
+  const [{ statusCode }] = (await once(asked, 'response', { signal: AbortSignal.timeout(SOON_MS) })) as [
+    { statusCode: number },
+  ];
+  asked.destroy();
+  return statusCode;
 }
 
 test('where virtual machines cannot run the node still serves, says why, and refuses what it is given', async () => {
@@ -169,6 +183,7 @@ async function checkDoors(url: string, core: RealCore): Promise<void> {
       body: JSON.stringify(body),
     });
   assert.deepEqual(await post('/control/allocations', { instances: [id] }), [401, 'SIGNATURE_REQUIRED']);
+  assert.equal(await sayHowLong(`${url}/control/allocations`, LIMITS.jsonBodyBytes + 1), 413);
   const body = JSON.stringify({ instances: [id] });
   const head = JSON.stringify({
     method: 'POST',
