@@ -87,6 +87,18 @@ describe('webhooks', () => {
     assert.equal(holdsSecret(logged), false);
   });
 
+  test('a type that no message has is refused', async () => {
+    for (const [types, status] of [
+      [['POST', 'post'], 400],
+      [['POST', 'STORE'], 200],
+    ] as const) {
+      const sent = { type: 'WEBHOOK', content: { ...content, filters: { types } } };
+      const answer = await core.post('/webhooks', signMessage(sent, signers.bob).body);
+      assert.equal(answer.status, status);
+      if (status === 400) assert.match(answer.body.error, /unknown type "post"; known: POST, STORE/);
+    }
+  });
+
   test('no refusal repeats it, nor does a fault of the node', async () => {
     const send = (more: object) =>
       core.send(signers.alice, { type: 'WEBHOOK', content: { ...content, ...more } });

@@ -8,6 +8,7 @@ import {
   type VerifiedMessage,
 } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { MESSAGE_TYPES } from '../../intake/kinds.ts';
 import { readSecurity } from '../../state/addresses/authorizations.ts';
 import type { Schema } from '../../store/schema.ts';
 import { lockPlanner, raiseVersion } from './endpoints.ts';
@@ -67,6 +68,16 @@ export async function countWebhooks(
   return rows[0]!;
 }
 
+/** A type that no message has is a mistake of which nothing would ever be told. Throws INVALID_CONTENT. */
+function checkTypes(types: readonly string[]): void {
+  const unknown = types.find((type) => !MESSAGE_TYPES.includes(type));
+  if (unknown === undefined) return;
+  throw new AppError(
+    'INVALID_CONTENT',
+    `content.filters.types has the unknown type ${JSON.stringify(unknown)}; known: ${MESSAGE_TYPES.join(', ')}`,
+  );
+}
+
 export interface RegisterOptions {
   readonly db: Kysely<Schema>;
   readonly secrets: SealedBox;
@@ -88,6 +99,7 @@ export async function registerWebhook(
 ): Promise<void> {
   const content = parseWebhookContent(message.content);
   const { url, events, secret, filters = {}, concurrency = CONCURRENCY_DEFAULT } = content;
+  checkTypes(filters.types ?? []);
   checkUrl(new URL(url));
   const owner = ownerOf(message.sender, content);
   await checkMaySpeakFor(db, message, owner, now());
