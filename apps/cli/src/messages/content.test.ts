@@ -27,6 +27,22 @@ test('what is not an object of JSON is refused', async () => {
   await assert.rejects(readContent('@/nonexistent/file', nothing), { code: 'INVALID_PARAMETERS' });
 });
 
+test('what would not be signed as it was given is refused', async () => {
+  const lost: readonly (readonly [string, RegExp])[] = [
+    ['{"wei":12345678901234567890}', /^the number 12345678901234567890 would become 12345678901234567000/],
+    ['{"a":[{"b":-9007199254740993}]}', /-9007199254740993 would become/],
+    ['{"a":0.12345678901234567890}', /would become/],
+    ['{"a":1e999}', /a number too large to keep/],
+    ['{"a":1,"a":2}', /the key "a" twice/],
+    ['{"a":"\\ud800"}', /half of a surrogate pair/],
+  ];
+  for (const [text, message] of lost)
+    await assert.rejects(readContent(text, nothing), { code: 'INVALID_JSON', message }, text);
+  const kept =
+    '{"a":[0,-0,0.10,1.50e3,1E-7,9007199254740991,1e21,100000000000000000000,5e-324],"b":"12345678901234567890"}';
+  assert.deepEqual(await readContent(kept, nothing), JSON.parse(kept));
+});
+
 test('reads no more than a message may have', async () => {
   const endless = Readable.from(
     (function* () {

@@ -1,11 +1,12 @@
 import { AppError, LIMITS } from '@skerry/protocol/forms';
 import { readTextFile, readWhole } from '../files/read-text.ts';
+import { parseExactJson } from './exact-json.ts';
 
 const tooLarge = () =>
   new AppError('BODY_TOO_LARGE', `a message's content has at most ${LIMITS.jsonBodyBytes} bytes`);
 
 /**
- * JSON, `@FILE`, or `-` for standard input.
+ * JSON, `@FILE`, or `-` for standard input, of which nothing would be lost.
  * @throws AppError INVALID_JSON, BODY_TOO_LARGE, INVALID_PARAMETERS (no such file)
  */
 export async function readJson(given: string, stdin: AsyncIterable<Buffer | string>): Promise<unknown> {
@@ -16,8 +17,9 @@ export async function readJson(given: string, stdin: AsyncIterable<Buffer | stri
         ? await readTextFile(given.slice(1), LIMITS.jsonBodyBytes, tooLarge)
         : given;
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch (error) {
+    if (error instanceof AppError) throw error;
     throw new AppError('INVALID_JSON', `the content is not JSON: ${(error as Error).message}`);
   }
 }

@@ -25,6 +25,8 @@ test('variables are JSON where they can be, else text', () => {
   assert.deepEqual(parseVariables(['a=1', 'b=[true]', 'c=x=y', 'd=']), { a: 1, b: [true], c: 'x=y', d: '' });
   assert.throws(() => parseVariables(['=1']), isWrongUse);
   assert.throws(() => parseVariables(['a']), isWrongUse);
+  assert.deepEqual(parseVariables(['id="12345678901234567890"']), { id: '12345678901234567890' });
+  assert.throws(() => parseVariables(['id=12345678901234567890']), isWrongUse);
 });
 
 test('an answer is told as what it is, also where its type is not true', () => {

@@ -14,6 +14,7 @@ import {
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { unreadable } from '../files/read-text.ts';
+import { parseExactJson } from '../messages/exact-json.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
 
 export interface ProgramCreateOptions {
@@ -115,8 +116,9 @@ export function parseVariables(pairs: readonly string[]): Record<string, unknown
         );
       const text = pair.slice(at + 1);
       try {
-        return [pair.slice(0, at), JSON.parse(text) as unknown];
-      } catch {
+        return [pair.slice(0, at), parseExactJson(text)];
+      } catch (error) {
+        if (error instanceof AppError) throw error;
         return [pair.slice(0, at), text];
       }
     }),

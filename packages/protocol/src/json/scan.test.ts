@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../errors.ts';
-import { scanJsonObject } from './scan.ts';
+import { scanJson, scanJsonObject } from './scan.ts';
 
 const refused = (text: string | Uint8Array) => {
   assert.throws(
@@ -139,4 +139,18 @@ describe('scanJsonObject', () => {
     refused(`{"a":${'['.repeat(1_000_000)}`);
     assert.equal(scanJsonObject(`{"a":"${'x'.repeat(1_000_000)}"}`).value.a, 'x'.repeat(1_000_000));
   });
+});
+
+test('scanJson takes any one value by the same rules', () => {
+  for (const text of ['1', ' "x" ', 'null', '[{"a":1}]']) scanJson(text);
+  for (const text of [
+    '',
+    '1 2',
+    '[1,]',
+    '[{"a":1,"a":1}]',
+    '"\\u0000"',
+    '1e999',
+    `${'['.repeat(500)}${']'.repeat(500)}`,
+  ])
+    assert.throws(() => scanJson(text), { code: 'INVALID_JSON' }, text);
 });

@@ -18,7 +18,7 @@ const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
 
 const fail = (reason: string, position: number): never => {
-  throw new AppError('INVALID_JSON', `the body is not acceptable JSON: ${reason} at character ${position}`, {
+  throw new AppError('INVALID_JSON', `not acceptable JSON: ${reason} at character ${position}`, {
     details: { position },
   });
 };
@@ -146,6 +146,14 @@ function decodeUtf8(bytes: Uint8Array): string {
   } catch {
     throw new AppError('INVALID_JSON', 'the body is not UTF-8');
   }
+}
+
+/** Whether text is one acceptable JSON value. Throws INVALID_JSON; never anything else. Cost is linear in the length. */
+export function scanJson(text: string): void {
+  const scanner = new Scanner(text);
+  scanner.skipValue(1);
+  scanner.skipSpace();
+  if (scanner.at !== text.length) fail('text after the end', scanner.at);
 }
 
 /** Scans a body that must be one JSON object. Throws INVALID_JSON; never anything else. Cost is linear in the length. */
