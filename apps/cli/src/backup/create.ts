@@ -9,7 +9,7 @@ import {
   type BackupMember,
   type DatabaseFacts,
   FORMAT,
-  loadOrCreateKeyFile,
+  loadKeyFile,
   renameDurably,
   syncFile,
   VERSION,
@@ -35,7 +35,7 @@ const STDOUT = '-';
 async function addressOf({ keeping, directory }: Node): Promise<string | null> {
   if (keeping.identity === undefined) return null;
   const path = join(directory, keeping.identity);
-  return existsSync(path) ? createSigner(await loadOrCreateKeyFile(path)).address : null;
+  return existsSync(path) ? createSigner(await loadKeyFile(path)).address : null;
 }
 
 async function headOf(node: Node, withFiles: boolean): Promise<BackupHead> {

@@ -1,12 +1,19 @@
 import { call } from '@skerry/client/call';
 import { CoreClient } from '@skerry/client/core-client';
 import { createSigner, type Signer } from '@skerry/client/signer';
-import { loadOrCreateKeyFile } from '@skerry/kit/files';
+import { loadKeyFile } from '@skerry/kit/files';
 import { COSTS_API } from '@skerry/protocol/api/core/costs';
 import { type AccountView, CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
-import { AppError, CREDIT_CHANNEL, CREDIT_POST, PRICING_KEY, parseEvmAddress } from '@skerry/protocol/forms';
+import {
+  AppError,
+  CREDIT_CHANNEL,
+  CREDIT_POST,
+  checkPricing,
+  PRICING_KEY,
+  parseEvmAddress,
+} from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
@@ -137,14 +144,24 @@ export async function showCosts(
 /** Signs with the credit service's key where its file is named. */
 async function openPublisher(context: Context, keyFile: string | undefined): Promise<CoreClient> {
   const signer: Signer =
-    keyFile === undefined ? await context.loadSigner() : createSigner(await loadOrCreateKeyFile(keyFile));
+    keyFile === undefined ? await context.loadSigner() : createSigner(await loadKeyFile(keyFile));
   context.tellNetwork();
   return new CoreClient({ url: context.coreUrl, signer });
+}
+
+/** What a key signs that the core node does not trust is kept like any message, and changes no balance. */
+async function tellWhetherItCounts({ coreUrl, output }: Context, { signer }: CoreClient): Promise<void> {
+  const { trust } = await call(coreUrl, NODE_API.getInfo, {});
+  if (!trust.credit_publishers.value.includes(signer.address))
+    output.note(
+      `it counts for nothing there: ${coreUrl} does not trust ${signer.address} (SKERRY_CORE_CREDIT_PUBLISHERS)`,
+    );
 }
 
 export async function showOrSetPrices(context: Context, { set, keyFile }: PriceOptions): Promise<void> {
   if (set !== undefined) {
     const content = await readJson(set, context.stdin);
+    checkPricing(content);
     const core = await openPublisher(context, keyFile);
     const sent = await core.postMessage({
       type: 'AGGREGATE',
@@ -152,6 +169,7 @@ export async function showOrSetPrices(context: Context, { set, keyFile }: PriceO
       content: { key: PRICING_KEY, content },
     });
     context.output.result(sent, sent.item_hash);
+    await tellWhetherItCounts(context, core);
     return;
   }
   const answer = await call(context.coreUrl, CREDITS_API.listPrices, {});
@@ -181,6 +199,7 @@ export async function grantCredits(
   const content = { type: CREDIT_POST.distribution, content: { distribution } };
   const sent = await core.postMessage({ type: 'POST', channel: CREDIT_CHANNEL, content });
   context.output.result({ ...sent, ref }, sent.item_hash);
+  await tellWhetherItCounts(context, core);
 }
 
 export async function showPurchases(

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { CoreClient, call, createSigner, readAnnouncedNodes } from '@skerry/client';
-import { isMissing, loadOrCreateKeyFile, urlOfListener } from '@skerry/kit';
+import { isMissing, loadKeyFile, urlOfListener } from '@skerry/kit';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { STATE_API } from '@skerry/protocol/api/core/state';
@@ -147,7 +147,7 @@ async function lookAtGateway({ settings }: Joined): Promise<Standing> {
 async function lookAtMonitor({ settings, coreUrl }: Joined): Promise<Standing> {
   const path = join(settings.dataDir, 'key');
   if (!(await isThere(path))) return waiting('the monitor has no key yet');
-  const { address } = createSigner(await loadOrCreateKeyFile(path));
+  const { address } = createSigner(await loadKeyFile(path));
   const query = { addresses: address, pagination: 1 };
   const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, ANSWER);
   return messages.length > 0

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { call } from '@skerry/client/call';
 import { CoreClient } from '@skerry/client/core-client';
 import { createSigner } from '@skerry/client/signer';
-import { loadOrCreateKeyFile } from '@skerry/kit/files';
+import { loadKeyFile } from '@skerry/kit/files';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { LIMITS, NETWORK_POST } from '@skerry/protocol/forms';
 import { isThere } from './counted.ts';
@@ -17,7 +17,7 @@ const ROUNDS_MAX = 20;
 export async function withdrawNode(dataDir: string, coreUrl: string): Promise<number | undefined> {
   const path = join(dataDir, 'node.key');
   if (!(await isThere(path))) return undefined;
-  const signer = createSigner(await loadOrCreateKeyFile(path));
+  const signer = createSigner(await loadKeyFile(path));
   const core = new CoreClient({ url: coreUrl, signer });
   const query = { types: NETWORK_POST.node, addresses: signer.address, pagination: LIMITS.forgetHashes };
   let withdrawn = 0;

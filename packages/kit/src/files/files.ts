@@ -10,4 +10,4 @@ export {
   writeFileAtomically,
 } from './atomic-file.ts';
 export { acquireLock, type Lock, type LockOptions } from './file-lock.ts';
-export { createKeyFile, loadOrCreateKeyFile } from './key-file.ts';
+export { createKeyFile, loadKeyFile, loadOrCreateKeyFile } from './key-file.ts';

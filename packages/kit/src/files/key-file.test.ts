@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import { loadOrCreateKeyFile } from './key-file.ts';
+import { loadKeyFile, loadOrCreateKeyFile } from './key-file.ts';
 
 let directory: string;
 before(async () => {
@@ -23,6 +23,12 @@ test('the first call makes a private file, later calls read the same key', async
   assert.equal(await readFile(path, 'utf8'), `${key}\n`);
   assert.equal(await loadOrCreateKeyFile(path), key);
   assert.deepEqual(await readdir(join(directory, 'made', 'below')), ['key']);
+});
+
+test('a file that somebody names is read, and never made', async () => {
+  const path = join(directory, 'named');
+  await assert.rejects(loadKeyFile(path), refused(/^there is no key file .*named$/));
+  assert.equal(await loadOrCreateKeyFile(path), await loadKeyFile(path));
 });
 
 test('many who start at once end with one key', async () => {

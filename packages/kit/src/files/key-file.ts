@@ -72,6 +72,26 @@ export async function createKeyFile(path: string, privateKey: string): Promise<b
   return createFileAtomically(path, `${privateKey}\n`, 0o600);
 }
 
+async function readAndClose(file: FileHandle, path: string): Promise<string> {
+  try {
+    return await readKey(file, path);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * The private key in a file that somebody named, which is never made: a mistyped name would sign with a key that nobody knows.
+ *
+ * @returns `0x` and 64 lower-case hexadecimal digits
+ * @throws AppError INVALID_CONFIG where there is no such file, it is open to others, is no key, or cannot be read
+ */
+export async function loadKeyFile(path: string): Promise<string> {
+  const file = await openExisting(path);
+  if (!file) throw new AppError('INVALID_CONFIG', `there is no key file ${path}`);
+  return readAndClose(file, path);
+}
+
 /**
  * The private key that a service is known by, from its file; the first call makes the file (mode 0600, complete or
  * absent, also when several processes start at once).
@@ -80,19 +100,13 @@ export async function createKeyFile(path: string, privateKey: string): Promise<b
  * @throws AppError INVALID_CONFIG where the file is open to others, is no key, or can be neither read nor made
  */
 export async function loadOrCreateKeyFile(path: string): Promise<string> {
-  let file = await openExisting(path);
-  if (!file) {
-    try {
-      await createKeyFile(path, generateKey());
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      throw new AppError('INVALID_CONFIG', `cannot create ${path} (${code})`, { cause: error });
-    }
-    file = await open(path, 'r');
-  }
+  const existing = await openExisting(path);
+  if (existing) return readAndClose(existing, path);
   try {
-    return await readKey(file, path);
-  } finally {
-    await file.close();
+    await createKeyFile(path, generateKey());
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new AppError('INVALID_CONFIG', `cannot create ${path} (${code})`, { cause: error });
   }
+  return readAndClose(await open(path, 'r'), path);
 }

@@ -16,7 +16,7 @@ import {
 } from './costs.ts';
 import { creditsToTokens, dollarsOf, type TokenPrice, tokensToCredits } from './estimate.ts';
 import { balancesAt, countedEntries, expensesOf, purchasesOf } from './ledger.ts';
-import { DEFAULT_PRICES, listPriceSteps, type PriceElement, pricesAt } from './prices.ts';
+import { checkPricing, DEFAULT_PRICES, listPriceSteps, type PriceElement, pricesAt } from './prices.ts';
 
 const HASH = 'ab'.repeat(32);
 const TX = `0x${'cd'.repeat(32)}`;
@@ -79,6 +79,17 @@ describe('costs', () => {
 });
 
 describe('prices', () => {
+  test('what would not count is refused before it is published', () => {
+    checkPricing({ instance: { compute_unit: 0 }, storage: { storage_mib: 7_535, compute_unit: 1 } });
+    const refused = [
+      ...[null, 5, 'x', [], {}, [{ instance: {} }], { instance: {} }, { instance: 5 }, { instances: {} }],
+      ...[{ instance: { unit: 5 } }, { instance: { compute_unit: -5 } }, { instance: { compute_unit: 0.5 } }],
+      ...[{ instance: { compute_unit: '5' } }, { instance: { compute_unit: 5 }, storage: {} }],
+    ];
+    for (const content of refused)
+      assert.throws(() => checkPricing(content), { code: 'INVALID_CONTENT' }, JSON.stringify(content));
+  });
+
   const element = (time: number, itemHash: string, content: unknown): PriceElement => ({
     time,
     itemHash,

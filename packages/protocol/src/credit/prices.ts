@@ -1,3 +1,5 @@
+import { AppError } from '../errors.ts';
+
 /** What costs something. */
 export const RESOURCE_KINDS = ['instance', 'program', 'storage'] as const;
 export type ResourceKind = (typeof RESOURCE_KINDS)[number];
@@ -46,6 +48,32 @@ function memberOf(value: unknown, name: string): unknown {
 
 const isPrice = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= PRICE_MAX;
+
+const PRICE_FIELDS: readonly string[] = ['compute_unit', 'storage_mib'];
+
+/**
+ * What somebody is about to publish: of what has not the form of a price nothing would count, and nobody would say so.
+ * @throws AppError INVALID_CONTENT
+ */
+export function checkPricing(content: unknown): void {
+  const refuse = (why: string) => new AppError('INVALID_CONTENT', why);
+  const isObject = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  const kinds = isObject(content) ? Object.entries(content) : [];
+  if (kinds.length === 0)
+    throw refuse(`prices are an object with ${RESOURCE_KINDS.join(', ')}, or some of them`);
+  for (const [kind, fields] of kinds) {
+    if (!(RESOURCE_KINDS as readonly string[]).includes(kind))
+      throw refuse(`nothing called "${kind}" has a price: there is ${RESOURCE_KINDS.join(', ')}`);
+    const prices = isObject(fields) ? Object.entries(fields) : [];
+    if (prices.length === 0) throw refuse(`${kind} has ${PRICE_FIELDS.join(', ')}, or one of them`);
+    for (const [name, price] of prices) {
+      if (!PRICE_FIELDS.includes(name))
+        throw refuse(`${kind} has no price "${name}": there is ${PRICE_FIELDS.join(', ')}`);
+      if (!isPrice(price)) throw refuse(`${kind}.${name} must be a whole number from 0 to ${PRICE_MAX}`);
+    }
+  }
+}
 
 /** What has not the form of a price leaves the one before in force. */
 function applyPrices(prices: PriceTable, content: unknown): PriceTable {
