@@ -18,7 +18,8 @@ export function addFileCommands(program: Command, bind: Bind): void {
       `${examples('skerry file put photo.jpg', 'skerry file put site.tar --tags site,v2')}
 
 A mebibyte or more goes on where it broke off: by itself while the node answers, and where
-the same command is run again within a day. A file that the node keeps for you already is not sent again.`,
+the same command is run again within a day. A file that the node keeps for you already is not sent again; with other tags or
+another channel, one more message keeps it, at the price of another file.`,
     )
     .action(
       bind<FilePutOptions>(async (context, options, [path]) =>

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { openAsBlob } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { call } from '@skerry/client/call';
 import type { CoreClient } from '@skerry/client/core-client';
 import { changedFile, PARTS_FROM_BYTES, storeInParts } from '@skerry/client/upload';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { StoredFileView } from '@skerry/protocol/api/core/storage';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
@@ -85,13 +87,50 @@ async function sendFile(
   return core.storeFile(file, name, hash, options);
 }
 
+/** Messages of one file and owner that are looked through for their tags. */
+const LABELLED_MAX = 100;
+
+const tagsOf = (content: unknown): readonly unknown[] => {
+  const { tags } = (content ?? {}) as { readonly tags?: unknown };
+  return Array.isArray(tags) ? tags : [];
+};
+
+/**
+ * An upload signs the bytes alone: of a file that its owner sent before the first message stays as it is. Where none of the owner's
+ * messages has the tags and the channel, one more says them.
+ */
+async function label(
+  core: CoreClient,
+  stored: StoredFileView,
+  { tags = [], channel }: FilePutOptions,
+): Promise<StoredFileView> {
+  if (tags.length === 0 && channel === undefined) return stored;
+  const { file_hash: hash } = stored;
+  const query = {
+    ...{ addresses: core.signer.address, msgTypes: 'STORE', contentHashes: hash, pagination: LABELLED_MAX },
+    ...(channel === undefined ? {} : { channels: channel }),
+    ...(tags.length === 0 ? {} : { tags: tags.join(',') }),
+  };
+  const { messages } = await call(core.url, NETWORK_LISTS_API.listNetworkMessages, { query });
+  const labelled = messages.find(({ content }) => tags.every((tag) => tagsOf(content).includes(tag)));
+  if (labelled) return { ...stored, item_hash: labelled.item_hash };
+  const content = { item_type: 'storage', item_hash: hash, ...(tags.length === 0 ? {} : { tags }) };
+  const sent = await core.postMessage({
+    type: 'STORE',
+    content,
+    ...(channel === undefined ? {} : { channel }),
+  });
+  return { ...stored, item_hash: sent.item_hash };
+}
+
 export async function putFile(context: Context, path: string, options: FilePutOptions): Promise<void> {
   const core = await context.openWriter();
   const file = await openFile(path, context.stdin);
   const putting: Putting = { core, file, name: path === '-' ? 'stdin' : basename(path), options };
   using progress = context.output.progress();
   const hash = await hashFile(putting, progress);
-  const stored = await sendFile(putting, hash, progress);
+  const sent = await sendFile(putting, hash, progress);
+  const stored = await label(core, sent, options);
   progress[Symbol.dispose]();
   context.output.result(stored, stored.file_hash);
 }

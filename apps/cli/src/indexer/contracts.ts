@@ -1,3 +1,4 @@
+import { parseAbi } from '@skerry/indexer/abi';
 import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
@@ -50,8 +51,15 @@ export async function showIndexerStatus({ reader, output }: Context, network?: s
   );
 }
 
-/** Sends a POST `net-index`; the core node acts on it when it reads it, within a second or so. */
-async function postWish(context: Context, wish: Record<string, unknown>): Promise<void> {
+/**
+ * Sends a POST `net-index`; the core node acts on it when it reads it, within a second or so. What it would refuse then, only its log
+ * would say. Throws NETWORK_NOT_FOUND.
+ */
+async function postWish(
+  context: Context,
+  wish: { readonly network: string } & Record<string, unknown>,
+): Promise<void> {
+  await context.reader.getNetwork(wish.network);
   const core = await context.openWriter();
   const answer = await core.postMessage({
     type: 'POST',
@@ -70,7 +78,7 @@ export async function addToIndexer(
   if (!/^\d+$/.test(options.startBlock) || !Number.isSafeInteger(startBlock))
     throw new AppError('INVALID_PARAMETERS', 'the start block must be a whole number from 0');
   const abi = await readJson(options.abi, context.stdin);
-  if (!Array.isArray(abi)) throw new AppError('INVALID_ABI', 'an ABI must be a list');
+  parseAbi(abi);
   await postWish(context, {
     action: 'add',
     network,
