@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startCore } from './testing/core.ts';
@@ -40,6 +40,7 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
   await t.test('a name is refused before anything is signed', async () => {
     const bad = await skerry('instance', 'create', '--name', 'bad name!');
     assert.equal(bad.code, 2);
+    assert.doesNotMatch(bad.err, /created/);
     assert.match(bad.err, /letters, digits, dots, hyphens.*"bad name!" \(INVALID_PARAMETERS\)/);
     assert.equal(await countMessages(), 0);
     const created = await skerry('instance', 'create', '--name', 'web');
@@ -111,6 +112,72 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
       assert.match(err, /40 hexadecimal digits \(INVALID_ADDRESS\)/);
     }
     assert.equal(await countMessages(), before);
+  });
+
+  await t.test(
+    'a mistyped key file is not made, and prices that would not count are not published',
+    async () => {
+      const before = await countMessages();
+      const missing = join(home.path, 'nokey');
+      const prices = '{"instance":{"compute_unit":5}}';
+      for (const args of [
+        ['grant', made.address, '5', '--key-file', missing],
+        ['prices', '--set', prices, '--key-file', missing],
+      ]) {
+        const { out, err, code } = await skerry('credit', ...args);
+        assert.deepEqual([out, code], ['', 2]);
+        assert.match(err, /there is no key file .*nokey \(INVALID_CONFIG\)/);
+      }
+      await assert.rejects(stat(missing), { code: 'ENOENT' });
+      for (const wrong of ['{}', '{"instance":{"compute_unit":-5}}'])
+        assert.match((await skerry('credit', 'prices', '--set', wrong)).err, /\(INVALID_CONTENT\)/);
+      assert.equal(await countMessages(), before);
+      const granted = await skerry('credit', 'grant', made.address, '5');
+      assert.equal(granted.code, 0);
+      assert.match(granted.err, /^it counts for nothing there: .* does not trust 0x/);
+      assert.equal((await skerry('credit', 'grant', made.address, '5', '--json')).err, '');
+    },
+  );
+
+  await t.test('a file that was sent before has the tags that it is sent with again', async () => {
+    const path = join(home.path, 'a.txt');
+    await writeFile(path, 'the same bytes');
+    const put = async (...more: string[]) => {
+      const { out, err } = await skerry('file', 'put', path, '--json', ...more);
+      return (JSON.parse(out || err) as { item_hash: string }).item_hash;
+    };
+    const first = await put();
+    const tagged = await put('--tags', 'site,v2');
+    assert.notEqual(tagged, first);
+    const { out } = await skerry('message', 'get', tagged, '--json');
+    const { content } = JSON.parse(out) as { content: { tags: string[] } };
+    assert.deepEqual(content.tags, ['site', 'v2']);
+    const again = [await put('--tags', 'v2'), await put('--tags', 'v2,site'), await put()];
+    assert.deepEqual(again, [tagged, tagged, first]);
+    const nowhere = await skerry('file', 'get', tagged, '-o', join(home.path, 'none', 'a.txt'));
+    assert.match(nowhere.err, /^error: there is no directory .*none \(INVALID_PARAMETERS\)/);
+    const elsewhere = await put('--channel', 'notes', '--tags', 'v2');
+    assert.ok(![first, tagged].includes(elsewhere));
+    assert.equal(await put('--channel', 'notes'), elsewhere);
+  });
+
+  await t.test('a contract of a chain that the core node does not index is not asked for', async () => {
+    const before = await countMessages();
+    const contract = `0x${'0'.repeat(40)}`;
+    for (const args of [
+      ['add', 'mars', contract, '--abi', '["event X(address a)"]'],
+      ['remove', 'mars', contract],
+    ]) {
+      const { err, code } = await skerry('indexer', ...args);
+      assert.equal(code, 3);
+      assert.match(err, /\(NETWORK_NOT_FOUND\)/);
+    }
+    assert.equal(await countMessages(), before);
+  });
+
+  await t.test('the network of an address that was given has no name', async () => {
+    const { out } = await skerry('network', 'show', '--json');
+    assert.equal((JSON.parse(out) as { name: unknown }).name, null);
   });
 
   await t.test('a private key leaves only when that was confirmed, into a file of its own', async () => {

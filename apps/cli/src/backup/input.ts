@@ -1,8 +1,9 @@
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { unreadable } from '../files/read-text.ts';
 
 const STDIN = '-';
 
@@ -16,7 +17,13 @@ export interface Input extends AsyncDisposable {
  * this process however it ends, because it may hold secrets. Throws INVALID_PARAMETERS, STORAGE_FULL.
  */
 export async function openInput({ stdin }: Pick<Context, 'stdin'>, file: string): Promise<Input> {
-  if (file !== STDIN) return { path: file, [Symbol.asyncDispose]: async () => {} };
+  if (file !== STDIN) {
+    const found = await stat(file).catch((error: unknown) => {
+      throw unreadable(file, error);
+    });
+    if (found.isDirectory()) throw new AppError('INVALID_PARAMETERS', `${file} is a directory`);
+    return { path: file, [Symbol.asyncDispose]: async () => {} };
+  }
   if (stdin.isTTY)
     throw new AppError('INVALID_PARAMETERS', 'standard input is a terminal: give it the backup with < or |');
   const directory = await mkdtemp(join(tmpdir(), 'skerry-backup-'));

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { VerifyOptions } from '../nodes/verify.ts';
-import { parsePositive } from '../options.ts';
+import { parseHttpUrl, parsePositive } from '../options.ts';
 
 /** What takes a minute or so to read. */
 const RECOMPUTED_MAX = 200_000;
@@ -21,8 +21,8 @@ export function addNodeCommands(program: Command, bind: Bind): void {
   node
     .command('diff')
     .description('compare the messages of two core nodes; exit code 1 if they differ')
-    .argument('<first>', 'URL of a core node')
-    .argument('<second>', 'URL of another core node')
+    .argument('<first>', 'URL of a core node', parseHttpUrl)
+    .argument('<second>', 'URL of another core node', parseHttpUrl)
     .addHelpText('after', examples('skerry node diff http://127.0.0.1:4024 http://127.0.0.1:4124'))
     .action(
       bind(async (context, _options, [first, second]) =>

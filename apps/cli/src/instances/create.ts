@@ -26,13 +26,13 @@ export interface InstanceCreateOptions extends WaitOptions {
 
 export async function createInstance(context: Context, options: InstanceCreateOptions): Promise<void> {
   const core = await context.openWriter();
+  const { name, description, cpu, memory, disk, image, allow } = options;
+  await checkNewName(context, core.signer.address, name);
   const { publicKey, identityFile } = await readSshKey(options.sshKey, {
     sshDir: join(homedir(), '.ssh'),
     madeFile: join(context.paths.config, 'ssh', 'id_ed25519'),
     onMade: (file) => context.output.note(`you had no SSH key; created ${file}`),
   });
-  const { name, description, cpu, memory, disk, image, allow } = options;
-  await checkNewName(context, core.signer.address, name);
   const content = parseInstanceContent({
     name,
     ...(description === undefined ? {} : { description }),

@@ -2,6 +2,7 @@ import {
   type MessageView,
   parseForgetContent,
   parseItemHash,
+  parseMessageHash,
   parsePostContent,
 } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
@@ -56,6 +57,7 @@ export async function forgetMessages(
   texts: readonly string[],
   { reason }: MessageForgetOptions,
 ): Promise<void> {
+  for (const text of texts) parseMessageHash(text);
   const { hashes } = parseForgetContent({ hashes: texts, ...(reason === undefined ? {} : { reason }) });
   const core = await context.openWriter();
   const answer = await core.forget(hashes, reason);

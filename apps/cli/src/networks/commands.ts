@@ -13,7 +13,7 @@ export function addNetworksCommands(program: Command, bind: Bind): void {
     .command('add')
     .description('remember a network by a name; its core node says where its services are')
     .argument('<name>', 'a name of your choice')
-    .argument('<url>', 'URL of one of its core nodes')
+    .argument('<url>', 'URL of one of its core nodes', parseHttpUrl)
     .option('--scheduler <url>', 'its scheduler, if the core node does not say', parseHttpUrl)
     .option('--credit <url>', 'its credit service, if the core node does not say', parseHttpUrl)
     .option('--status <url>', 'its status service, if the core node does not say', parseHttpUrl)

@@ -1,6 +1,5 @@
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
 import type { Context } from '../context.ts';
-import { parseHttpUrl } from '../options.ts';
 import { renderFields } from '../output/text.ts';
 import { askServices, findService, type Told } from './services.ts';
 import {
@@ -42,13 +41,13 @@ function describeServices(network: Network, given: Context['network']['given'], 
 
 function tellServices(
   { output }: Context,
-  record: { readonly name: string; readonly network: Network; readonly current: boolean },
+  record: { readonly name: string | null; readonly network: Network; readonly current: boolean },
   services: ReturnType<typeof describeServices>,
   answers: boolean,
 ): void {
   const { name, network, current } = record;
   const fields = renderFields([
-    ['network', name],
+    ['network', name ?? '(none: named by its core node)'],
     ['current', current ? 'yes' : 'no'],
     ['core', `${network.core}${answers ? '' : ' (does not answer)'}`],
     ...services.map(({ service, url, from }): [string, string] => [
@@ -67,13 +66,12 @@ const isCurrent = (networks: Networks, name: string) => (networks.current ?? LOC
 export async function addNetwork(
   context: Context,
   name: string,
-  url: string,
+  core: string,
   options: NetworkAddOptions,
   { gateway, key }: NetworkAddGlobals,
 ): Promise<void> {
   const { paths, output } = context;
   checkNetworkName(name);
-  const core = parseHttpUrl(url);
   const { use, ...services } = options;
   const named: Partial<Record<NetworkService, string>> = { ...services, ...(gateway ? { gateway } : {}) };
   const network: Network = { core, ...named, ...(key === undefined ? {} : { key }) };
@@ -127,7 +125,7 @@ export async function showNetwork(context: Context, name: string | undefined): P
   const told = await askServices(network.core).catch(() => undefined);
   const shown = name ?? chosen;
   const record = {
-    name: shown ?? '(none: named by its core node)',
+    name: shown ?? null,
     network,
     current: shown !== undefined && isCurrent(networks, shown),
   };

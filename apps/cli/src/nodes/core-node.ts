@@ -5,7 +5,6 @@ import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state
 import { SYNC_API, type SyncStatusView } from '@skerry/protocol/api/core/sync';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { parseHttpUrl } from '../options.ts';
 import { plainText, renderAge, renderFields, renderTable, renderTime } from '../output/text.ts';
 import { differenceFields, differingTrust, readTrust, type TrustDifference, trustFields } from './trust.ts';
 
@@ -139,12 +138,7 @@ export async function compareUntilSame(
   return compared;
 }
 
-export async function showNodeDiff(
-  { output }: Context,
-  firstText: string,
-  secondText: string,
-): Promise<number> {
-  const [first, second] = [parseHttpUrl(firstText), parseHttpUrl(secondText)];
+export async function showNodeDiff({ output }: Context, first: string, second: string): Promise<number> {
   const { onlyFirst, onlySecond, parts, trust, isSame } = await compareUntilSame(() =>
     compareNodes(first, second),
   );

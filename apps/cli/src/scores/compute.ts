@@ -261,6 +261,14 @@ export function addRelease(
   return parseVersionTable({ [software]: { ...Object.fromEntries(replaced), [version]: added } });
 }
 
+/** A day that the calendar has. Throws INVALID_PARAMETERS. */
+export function parseDay(text: string): string {
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  if (Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== text)
+    throw new AppError('INVALID_PARAMETERS', `a release day is YYYY-MM-DD in UTC, not "${text}"`);
+  return text;
+}
+
 export interface ReleaseOptions {
   readonly on?: string;
   readonly prerelease?: boolean;
@@ -273,9 +281,9 @@ export async function publishRelease(
   version: string,
   options: ReleaseOptions,
 ): Promise<void> {
+  const date = parseDay(options.on ?? new Date().toISOString().slice(0, 10));
   const writer = await context.openWriter();
   const table = await readVersionTable({ coreUrl: context.coreUrl }, writer.signer.address);
-  const date = options.on ?? new Date().toISOString().slice(0, 10);
   const content = addRelease(table, software, version, date, options.prerelease === true);
   const answer = await writer.postMessage({ type: 'AGGREGATE', content: { key: VERSIONS_KEY, content } });
   context.output.result({ ...answer, versions: content }, answer.item_hash);
