@@ -24,7 +24,7 @@ export function renderPrice(rate: bigint, isEnforced: boolean): string {
   const otherwise = isEnforced
     ? 'it is refused, and later stopped, without credit for a day'
     : 'nothing is stopped when your credit is used up';
-  return `costs ${renderHourly(String(rate))} credits an hour, ${daily} a day; ${otherwise}`;
+  return `costs ${renderHourly(String(rate))} credits an hour, ${daily} a day until it is deleted, also while it is stopped or waits for a node; ${otherwise}`;
 }
 
 /** Told before anything is signed; a core node that does not say what things cost holds nobody up. */
