@@ -224,6 +224,7 @@ describe('with a plan', () => {
 
   test('GET /status says what is not in order', async () => {
     trouble = { unconfirmed: 2, failure: null };
+    snapshot = snapshotOf([first, second], [instanceOf(PLACED, 512), instanceOf(WAITING, 4_000)]);
     const { status, body } = await get('/status');
     assert.equal(status, 200);
     const { problems, ...rest } = body;
@@ -261,6 +262,10 @@ describe('with a plan', () => {
     trouble = { unconfirmed: 0, failure: null };
     snapshot = snapshotOf([first], [instanceOf(PLACED, 512)]);
     assert.equal((await get('/status')).body.status, 'ok');
+    // Larger than any node is: whoever asks for it says nothing of the network.
+    snapshot = snapshotOf([first], [instanceOf(PLACED, 512), instanceOf(WAITING, 4_097)]);
+    const { body: large } = await get('/status');
+    assert.deepEqual([large.status, large.instances.waiting], ['ok', 1]);
     snapshot = snapshotOf([first, { ...second, reason: null, ipv6Prefix: first.ipv6Prefix }], []);
     assert.deepEqual((await get('/status')).body.reasons, [
       'more than one compute node announces 2001:db8:1:1::/64',

@@ -3,7 +3,7 @@ import type { SchedulerStatusView } from '@skerry/protocol/api/scheduler';
 import type { Static } from '@skerry/protocol/type';
 import type { Snapshot } from '../controller.ts';
 import type { Peer, Standpoint } from '../leadership.ts';
-import type { NodeLoad } from '../planning/load.ts';
+import { largestOf, type NodeLoad } from '../planning/load.ts';
 import { isDistrust } from '../planning/trust.ts';
 
 export interface StatusInput {
@@ -44,7 +44,7 @@ const listTrusted = (loads: Iterable<NodeLoad>) =>
 
 function listNetworkProblems({ planner }: Snapshot): Problem[] {
   const loads = listTrusted(planner.loads.values());
-  const { waiting, leaving } = planner.count();
+  const { waiting, leaving, oversized } = planner.count(largestOf(loads));
   const unusable = loads.filter(({ standing }) => standing.unusable !== null).length;
   const problems: Problem[] = [];
   const tell = (code: string, message: string) => problems.push({ code, message });
@@ -54,8 +54,10 @@ function listNetworkProblems({ planner }: Snapshot): Problem[] {
       'NODES_UNUSABLE',
       `${unusable} of ${loads.length} compute nodes can accept no instance (see /api/v0/nodes)`,
     );
-  if (waiting > 0)
-    tell('INSTANCES_WAITING', `${waiting} of ${planner.size} instances have no node (see /api/v0/plan)`);
+  // Anybody may ask for more than any node has: that says as little.
+  const lacking = waiting - oversized;
+  if (lacking > 0)
+    tell('INSTANCES_WAITING', `${lacking} of ${planner.size} instances have no node (see /api/v0/plan)`);
   if (leaving > 0)
     tell('INSTANCES_STAY', `${leaving} instances should leave their nodes, but no other node has room`);
   for (const prefix of listSharedPrefixes(loads))
@@ -103,7 +105,7 @@ export function statusView(input: StatusInput): Static<typeof SchedulerStatusVie
   const planner = snapshot?.planner;
   const loads = listTrusted(planner?.loads.values() ?? []);
   const total = planner?.size ?? 0;
-  const { waiting, leaving } = planner?.count() ?? { waiting: 0, leaving: 0 };
+  const { waiting, leaving } = planner?.count(largestOf(loads)) ?? { waiting: 0, leaving: 0 };
   return {
     status: problems.length === 0 ? 'ok' : 'degraded',
     reasons: problems.map(({ message }) => message),

@@ -51,6 +51,20 @@ export function fits(load: NodeLoad, needs: Resources): boolean {
   );
 }
 
+/** Of each the most that one of these nodes has, when it is empty. */
+export const largestOf = (loads: readonly NodeLoad[]): Resources => {
+  const most = (read: (limits: Resources) => number) =>
+    loads.reduce((value, { limits }) => Math.max(value, read(limits)), 0);
+  return {
+    cpu: most(({ cpu }) => cpu),
+    memoryMib: most(({ memoryMib }) => memoryMib),
+    diskGib: most(({ diskGib }) => diskGib),
+  };
+};
+
+export const isBeyond = (needs: Resources, largest: Resources): boolean =>
+  needs.cpu > largest.cpu || needs.memoryMib > largest.memoryMib || needs.diskGib > largest.diskGib;
+
 const shareOf = (free: number, limit: number) => (limit === 0 ? 0 : free / limit);
 
 /** The smallest free part of its cores, memory and disk: 1 is an empty node, 0 one that can take nothing. */

@@ -9,7 +9,7 @@ import {
 } from '../view.ts';
 import { CapacityTree } from './capacity-tree.ts';
 import { IdTable, type Linked } from './id-table.ts';
-import { addLoad, addressOn, createLoad, headOf, limitsOf, type NodeLoad } from './load.ts';
+import { addLoad, addressOn, createLoad, headOf, isBeyond, limitsOf, type NodeLoad } from './load.ts';
 import { explainShortage, NO_CAPACITY, NO_NODES } from './shortage.ts';
 import type { Standing } from './standing.ts';
 import { compareWaiters, type Outcome, type Waiter, WaitingLine } from './waiting.ts';
@@ -116,11 +116,18 @@ export class Planner {
       .map(({ instanceId, placement }) => ({ instanceId, reason: placement.reason }));
   }
 
-  /** Instances without a node, and those on nodes that they should leave. */
-  count(): { waiting: number; leaving: number } {
-    let waiting = 0;
-    for (const { load } of this.#line) if (load === null) waiting++;
-    return { waiting, leaving: this.#line.size - waiting };
+  /**
+   * Instances without a node, those on nodes that they should leave, and of the former those that are too large in something.
+   * @param largest each of what the largest node has of it
+   */
+  count(largest: Resources): { waiting: number; leaving: number; oversized: number } {
+    let [waiting, oversized] = [0, 0];
+    for (const { load, instance } of this.#line) {
+      if (load !== null) continue;
+      waiting++;
+      if (isBeyond(instance.needs, largest)) oversized++;
+    }
+    return { waiting, leaving: this.#line.size - waiting, oversized };
   }
 
   /** Where an instance is to be, and on a node that is of no use now also why. */
