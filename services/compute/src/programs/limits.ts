@@ -56,6 +56,16 @@ export const PROGRAM_LIMITS = {
   /** A file that is a volume, packed; and what it may be unpacked. */
   volumeFileBytes: 1024 * 1024 * 1024,
   unpackedMib: 2_048,
+  /** Files that are fetched and unpacked at once. Of one owner, one: who has large ones waits for itself. */
+  filesMade: {
+    running: { total: 2, reserve: 0, perClient: 1 },
+    waiting: { total: 256, reserve: 0, perClient: 16 },
+    waitMs: 600_000,
+    what: 'files of volumes that are made ready',
+    retryAfter: 30,
+  },
+  /** Of the disk that volumes have, what those of one owner may have, with the files that they use. */
+  volumesShare: 0.5,
   /** How often volumes of forgotten programs are looked for. */
   volumeSweepMs: 600_000,
   /** How often the core node is asked what this node is to run by itself. */

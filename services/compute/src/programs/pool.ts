@@ -206,7 +206,7 @@ export class Pool implements AsyncDisposable {
     const { kits, groups, filterPath, uidBase } = this.#options;
     const kit = kits.get(place.runtime)!;
     const attached = await attach?.();
-    // Files are fetched for it, so that it may have ended since: nobody would end what is started now.
+    // Volumes are made and mounted for it, so that it may have ended since: nobody would end what is started now.
     if (place.state === 'ending') {
       await this.#detach(attached);
       throw this.#isClosed

@@ -14,7 +14,7 @@ import { type LogLine, LogTail } from './sandbox/log-tail.ts';
 import { findRuntimes } from './sandbox/runtimes.ts';
 import type { SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
 import { renderSeccompFilter } from './sandbox/seccomp.ts';
-import { Volumes } from './volumes/volumes.ts';
+import { type Prepared, Volumes } from './volumes/volumes.ts';
 
 export interface ProgramsOptions {
   readonly core: CoreClient;
@@ -123,13 +123,15 @@ export class Programs implements AsyncDisposable {
    * @param client who calls: callers share the node out among themselves
    * @param ending ends the call with its reason, an AppError
    * @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, PROGRAM_UNSUPPORTED, NO_RUNNER, OVERLOADED,
-   *   PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE
+   *   RATE_LIMITED, PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE
    */
   async run(hash: string, call: SandboxCall, client: string, ending?: AbortSignal): Promise<ProgramAnswer> {
     const program = await this.library.get(hash);
     const timeoutMs = program.program.timeoutSeconds * 1000;
     const runId = randomUUID();
-    return this.#pool.use(this.#orderOf(program, client), async (sandbox, start) => {
+    this.#checkRuntime(program);
+    using volumes = await this.volumes.prepare(program);
+    return await this.#pool.use(this.#orderOf(program, client, volumes), async (sandbox, start) => {
       const startedAtMs = Date.now();
       const begunMs = performance.now();
       const tell = (outcome: ProgramRun['outcome'], status: number, reason: ProgramRun['reason']) => {
@@ -176,16 +178,21 @@ export class Programs implements AsyncDisposable {
         'PROGRAM_UNSUPPORTED',
         'a WASI command ends with each call and cannot be kept running',
       );
-    const result = await this.#pool.keep({ ...this.#orderOf(program, OWN), isKept: true }, signal);
+    this.#checkRuntime(program);
+    using volumes = await this.volumes.prepare(program);
+    if (signal.aborted) return;
+    const result = await this.#pool.keep({ ...this.#orderOf(program, OWN, volumes), isKept: true }, signal);
     if (result?.kind === 'failed') throw new AppError('PROGRAM_FAILED', lastLineOf(result.traceback));
   }
 
-  #orderOf(program: LoadedProgram, client: string): Order {
-    const { runtime, code, log } = program;
+  #checkRuntime({ runtime }: LoadedProgram): void {
     if (!this.runtimes.includes(runtime))
       throw new AppError('NO_RUNNER', `this node has no runtime ${runtime}`);
-    const { hash, volumes } = program;
-    const attach = volumes.length > 0 ? () => this.volumes.attach(hash, volumes) : undefined;
+  }
+
+  #orderOf(program: LoadedProgram, client: string, prepared: Prepared): Order {
+    const { runtime, code, log, volumes } = program;
+    const attach = volumes.length > 0 ? () => prepared.attach() : undefined;
     return { key: keyOf(program), client, runtime, code, log, attach };
   }
 

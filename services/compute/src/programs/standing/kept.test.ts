@@ -109,7 +109,7 @@ test('one that is stopped while its volumes are fetched is not started', async (
     outcome = how;
   });
   const seen = async () => outcome || (await own.programs.listLog(hash)).map(({ text }) => text).join();
-  assert.equal(await until('it ends, or speaks', seen), 'PROGRAM_CRASHED');
+  assert.equal(await until('it ends, or speaks', seen), 'ended');
 });
 
 test('a call that is ended by whoever made it ends with the reason', async () => {

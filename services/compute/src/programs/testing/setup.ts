@@ -16,6 +16,7 @@ export interface TestProgram {
   readonly entrypoint?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly AskedVolume[];
+  readonly owner?: string;
 }
 
 /** What became of a call, in one line. */
@@ -71,12 +72,13 @@ export class TestPrograms implements AsyncDisposable {
       entrypoint = null,
       environment = {},
       volumes = [],
+      owner = '0x0',
     } = options;
     const bytes = Buffer.from(code as string);
     const hash = sha256Hex(Buffer.concat([Buffer.from(`${runtime} ${JSON.stringify(options)} `), bytes]));
     const content = { name: 'test', code: 'in a test', runtime, memory: memoryMib, timeout: timeoutSeconds };
     this.programs.library.add({
-      ...{ hash, owner: '0x0', runtime, codeRef: hash, volumes },
+      ...{ hash, owner, runtime, codeRef: hash, volumes },
       program: programOf(content),
       code: { bytes, encoding, entrypoint, environment, memoryMib, cpus: 1 },
       log: new LogTail(),

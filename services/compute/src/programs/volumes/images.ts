@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { renameDurably, syncFile } from '@skerry/kit';
@@ -10,6 +11,13 @@ import { TOOLS_UID } from '../../host/users.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
 /** File systems in files, made by this node: a stranger's own would be read by the kernel of the machine. */
+
+const MIB = 1024 * 1024;
+/** Blocks of which the system says how many a file has. */
+const BLOCK_BYTES = 512;
+
+/** What a file takes of the disk: less than its size where nothing was written. */
+export const takenMib = ({ blocks }: Pick<Stats, 'blocks'>) => Math.ceil((blocks * BLOCK_BYTES) / MIB);
 
 const SQUASHFS_SIGNATURE = 'hsqs';
 const UNPACK_TIMEOUT_MS = 300_000;
@@ -91,32 +99,44 @@ async function unpackTo(image: string, archive: string): Promise<void> {
 }
 
 /** Where the contents of a file are found once it was made ready. */
-export type ReadyFile = { readonly kind: 'image' | 'plain'; readonly path: string };
+export interface ReadyFile {
+  readonly kind: 'image' | 'plain';
+  readonly path: string;
+  /** What it takes of the disk. */
+  readonly sizeMib: number;
+}
+
+const pathOf = (directory: string, name: string, kind: ReadyFile['kind']) =>
+  join(directory, `${name}.${kind === 'image' ? 'ext4' : 'plain'}`);
+
+/** A file of the network that was made ready before. */
+export async function findReady(directory: string, name: string): Promise<ReadyFile | undefined> {
+  for (const kind of ['image', 'plain'] as const) {
+    const path = pathOf(directory, name, kind);
+    const stats = await stat(path).catch(() => undefined);
+    if (stats) return { kind, path, sizeMib: takenMib(stats) };
+  }
+  return undefined;
+}
 
 /** A file of the network, made ready to be mounted: once, below a directory of its own name. */
 export async function makeReady(directory: string, core: CidSource, name: string): Promise<ReadyFile> {
-  const [plain, image, draft] = ['plain', 'ext4', 'part'].map((ending) =>
-    join(directory, `${name}.${ending}`),
-  ) as [string, string, string];
-  for (const [kind, path] of [
-    ['image', image],
-    ['plain', plain],
-  ] as const)
-    if (await stat(path).catch(() => undefined)) return { kind, path };
+  const draft = join(directory, `${name}.part`);
   await fetchTo(draft, core, name);
   try {
-    if (!(await isSquashfs(draft))) {
+    if (await isSquashfs(draft)) {
+      const image = pathOf(directory, name, 'image');
+      const unpacked = `${image}.new`;
+      await rm(unpacked, { force: true });
+      await unpackTo(unpacked, draft);
+      await syncFile(unpacked);
+      await renameDurably(unpacked, image);
+    } else {
       await syncFile(draft);
-      await renameDurably(draft, plain);
-      return { kind: 'plain', path: plain };
+      await renameDurably(draft, pathOf(directory, name, 'plain'));
     }
-    const unpacked = `${image}.new`;
-    await rm(unpacked, { force: true });
-    await unpackTo(unpacked, draft);
-    await syncFile(unpacked);
-    await renameDurably(unpacked, image);
-    return { kind: 'image', path: image };
   } finally {
     await rm(draft, { force: true });
   }
+  return (await findReady(directory, name))!;
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -8,13 +8,25 @@ import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import { run } from '../../host/run.ts';
 import { TestPrograms } from '../testing/setup.ts';
-import { readVolumes } from './asked.ts';
+import { type AskedVolume, readVolumes } from './asked.ts';
 import { listMounts } from './images.ts';
+import { Volumes } from './volumes.ts';
 
 /** Volumes of programs, in real sandboxes. */
 
 const PLAIN = Buffer.from('a file as it is');
 const files = new Map<string, Buffer>([[sha256Hex(PLAIN), PLAIN]]);
+/** Of other files nothing comes, until nothing of them is there any more. */
+let isOver = false;
+const stalled: ReadableStreamDefaultController[] = [];
+
+async function getFile(name: string): Promise<Response> {
+  const bytes = files.get(name);
+  if (bytes) return new Response(new Uint8Array(bytes));
+  if (isOver) throw new AppError('FILE_NOT_FOUND', 'none');
+  return new Response(new ReadableStream({ start: (controller) => void stalled.push(controller) }));
+}
+
 let home: string;
 let packed: string;
 let room: TestPrograms;
@@ -29,8 +41,8 @@ before(async () => {
   const bytes = await readFile(join(home, 'packed'));
   packed = sha256Hex(bytes);
   files.set(packed, bytes);
-  const core = { getFile: async (name: string) => new Response(new Uint8Array(files.get(name)!)) };
-  room = await TestPrograms.open({ core: core as unknown as CoreClient, volumesGib: 4, idleMs: 1_000 });
+  const core = { getFile } as unknown as CoreClient;
+  room = await TestPrograms.open({ core, volumesGib: 8, idleMs: 1_000 });
   await room.programs.volumes.clear();
 });
 after(async () => {
@@ -88,6 +100,66 @@ test('volumes are where a message says: files read-only, own ones of their size,
 test('what this node has no room for runs elsewhere', async () => {
   const volumes = [{ kind: 'own', mount: '/data', sizeMib: 5_000, name: 'data' }] as const;
   assert.equal((await room.outcomeOf(room.add('python3', CODE, { volumes }))).code, 'NO_RUNNER');
+});
+
+test('M7: who has volumes that take long to be made ready holds up nobody else, and no memory', async () => {
+  const calls = Array.from({ length: 12 }, (_, index) => {
+    const volumes = [{ kind: 'file', mount: '/data', file: sha256Hex(`slow ${index}`) }] as const;
+    return room.outcomeOf(room.add('python3', 'def main(variables): return 1', { owner: '0xslow', volumes }));
+  });
+  await until('one of them is fetched', () => stalled.length > 0);
+  const volumes = [
+    { kind: 'file', mount: '/opt/lib', file: packed },
+    { kind: 'own', mount: '/data', sizeMib: 16, name: null },
+  ] as const;
+  const code = 'def main(variables): return open("/opt/lib/hello.txt").read()';
+  const others = [
+    room.add('python3', code, { volumes }),
+    room.add('python3', 'def main(variables): return 2'),
+  ];
+  for (const hash of others) {
+    const { code, text } = await room.outcomeOf(hash);
+    assert.equal(code, '200', text);
+  }
+  assert.equal(stalled.length, 1, 'of one owner one file is fetched at a time');
+  isOver = true;
+  stalled[0]!.error(new AppError('FILE_NOT_FOUND', 'none'));
+  for (const { code } of await Promise.all(calls)) assert.equal(code, 'FILE_NOT_FOUND');
+});
+
+test('volumes of one owner have a share of the disk, also after a restart; files that nobody uses make room', async () => {
+  const directory = join(home, 'shares');
+  const open = async () => {
+    const volumes = new Volumes({ core: { getFile } as unknown as CoreClient, directory, limitMib: 4_096 });
+    await volumes.clear();
+    return volumes;
+  };
+  const attach = async (volumes: Volumes, owner: string, asked: readonly AskedVolume[]) => {
+    using prepared = await volumes.prepare({
+      hash: sha256Hex(`${owner} ${asked[0]!.mount}`),
+      owner,
+      volumes: asked,
+    });
+    return await prepared.attach();
+  };
+  const own = (mount: string, sizeMib: number, name: string | null = 'kept') =>
+    [{ kind: 'own', mount, sizeMib, name }] as const;
+  const isRefused = (words: RegExp) => (error: unknown) =>
+    error instanceof AppError && error.code === 'NO_RUNNER' && words.test(error.message);
+  const first = await open();
+  await (await attach(first, '0xa', own('/a', 1_500))).detach();
+  const scratch = await attach(first, '0xa', own('/scratch', 400, null));
+  await assert.rejects(attach(first, '0xa', own('/b', 400)), isRefused(/one owner.* 2048 MiB/));
+  await scratch.detach();
+  const second = await open();
+  await assert.rejects(attach(second, '0xa', own('/b', 600)), isRefused(/one owner/));
+  const used = await attach(second, '0xb', [{ kind: 'file', mount: '/opt', file: sha256Hex(PLAIN) }]);
+  await (await attach(second, '0xa', own('/b', 548))).detach();
+  await (await attach(second, '0xb', own('/c', 2_000))).detach();
+  await assert.rejects(attach(second, '0xc', own('/d', 48)), isRefused(/too few are left/));
+  await used.detach();
+  await (await attach(second, '0xc', own('/d', 48))).detach();
+  assert.deepEqual(await readdir(join(directory, 'files')), [], 'the file that nobody used made room');
 });
 
 test('a volume without a place is left out; a place that cannot be is refused', async () => {

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError, sha256Hex } from '@skerry/protocol';
+import { sha256Hex } from '@skerry/protocol';
 import type { CidSource } from '../../files/cid-file.ts';
-import { PROGRAM_LIMITS } from '../limits.ts';
 import type { Mount } from '../sandbox/command-line.ts';
 import type { AskedVolume } from './asked.ts';
-import { listMounts, makeImage, makeReady, mountImage, unmount } from './images.ts';
+import { listMounts, makeImage, mountImage, unmount } from './images.ts';
+import { ReadyFiles, type UsedFile } from './ready-files.ts';
+import { KINDS, Room } from './room.ts';
 
 export interface VolumesOptions {
   readonly core: CidSource;
@@ -14,6 +15,19 @@ export interface VolumesOptions {
   readonly directory: string;
   /** What all volumes may have together. */
   readonly limitMib: number;
+}
+
+/** A program, and the volumes that its message asks for. */
+export interface Asking {
+  readonly hash: string;
+  readonly owner: string;
+  readonly volumes: readonly AskedVolume[];
+}
+
+/** Volumes that a sandbox can be started with at once: their files are here, and stay until they are let go of. */
+export interface Prepared extends Disposable {
+  /** @throws AppError NO_RUNNER where this node has no room for a program's own ones */
+  attach(): Promise<Attached>;
 }
 
 /** What a sandbox of a program is started with, until it has ended. */
@@ -27,66 +41,76 @@ export interface Attached {
 /** Users of programs with volumes, below those of other sandboxes: a program is the same one each time. */
 const UID_BASE = 0x50000000;
 const UID_DIGITS = 7;
-const MIB = 1024 * 1024;
 
 const uidOf = (program: string) => UID_BASE + Number.parseInt(sha256Hex(program).slice(0, UID_DIGITS), 16);
 
 /** Volumes of the programs of this node. */
 export class Volumes {
-  readonly #options: VolumesOptions;
+  readonly #directory: string;
+  readonly #room: Room;
+  readonly #files: ReadyFiles;
   /** What is mounted, by image, and how many sandboxes use it. */
   readonly #mounted = new Map<string, { readonly directory: string; users: number }>();
-  /** One after the other: two sandboxes may want the same. */
+  /** One after the other: two sandboxes may want the same. Nothing in it takes long. */
   #line: Promise<unknown> = Promise.resolve();
 
-  constructor(options: VolumesOptions) {
-    this.#options = options;
+  constructor({ core, directory, limitMib }: VolumesOptions) {
+    this.#directory = directory;
+    this.#room = new Room(directory, limitMib);
+    this.#files = new ReadyFiles(core, this.#room);
   }
 
-  #place(kind: 'own' | 'files' | 'sandboxes' | 'mounts', ...names: string[]): string {
-    return join(this.#options.directory, kind, ...names);
-  }
-
-  /** Lets go of what an earlier process had mounted, and of what lived as long as its sandboxes. */
+  /** Lets go of what an earlier process had mounted or began, and of what lived as long as its sandboxes. */
   async clear(): Promise<void> {
-    for (const path of await listMounts(this.#options.directory)) await unmount(path);
+    for (const path of await listMounts(this.#directory)) await unmount(path);
     for (const kind of ['sandboxes', 'mounts'] as const)
-      await rm(this.#place(kind), { recursive: true, force: true });
-    for (const kind of ['own', 'files', 'sandboxes', 'mounts'] as const)
-      await mkdir(this.#place(kind), { recursive: true, mode: 0o711 });
+      await rm(this.#room.place(kind), { recursive: true, force: true });
+    await this.#files.clear();
+    for (const kind of KINDS) await mkdir(this.#room.place(kind), { recursive: true, mode: 0o711 });
   }
 
   /** Programs that have volumes here. */
   async listPrograms(): Promise<string[]> {
-    return readdir(this.#place('own')).catch(() => []);
+    return readdir(this.#room.place('own')).catch(() => []);
   }
 
   /** Erases what belongs to a program, where nothing of it runs. */
   erase(program: string): Promise<void> {
     return this.#inTurn(async () => {
-      const directory = this.#place('own', program);
+      const directory = this.#room.place('own', program);
       const isUsed = [...this.#mounted.keys()].some((path) => path.startsWith(`${directory}/`));
       if (!isUsed) await rm(directory, { recursive: true, force: true });
     });
   }
 
   /**
-   * Makes a program's volumes ready for one sandbox.
+   * Makes the files of a program's volumes ready.
    *
-   * @throws AppError NO_RUNNER where this node has no room for them, and what a file may not be had for
+   * @throws AppError NO_RUNNER where this node has no room for them, and what ReadyFiles.use throws
    */
-  attach(program: string, volumes: readonly AskedVolume[]): Promise<Attached> {
+  async prepare(asking: Asking): Promise<Prepared> {
+    const files = await this.#useFiles(asking);
+    return {
+      attach: () => this.#attach(asking),
+      [Symbol.dispose]: () => files[Symbol.dispose](),
+    };
+  }
+
+  async #useFiles({ owner, volumes }: Asking): Promise<DisposableStack> {
+    using used = new DisposableStack();
+    for (const volume of volumes)
+      if (volume.kind === 'file') used.use(await this.#files.use(owner, volume.file));
+    return used.move();
+  }
+
+  /** Makes a program's volumes ready for one sandbox. */
+  #attach(asking: Asking): Promise<Attached> {
     return this.#inTurn(async () => {
-      const used: string[] = [];
-      const detach = () => this.#inTurn(() => this.#letGo(used));
-      try {
-        const mounts: Mount[] = [];
-        for (const volume of volumes) mounts.push(await this.#attachOne(program, volume, used));
-        return { mounts, uid: uidOf(program), detach };
-      } catch (error) {
-        await this.#letGo(used);
-        throw error;
-      }
+      await using used = new AsyncDisposableStack();
+      const mounts: Mount[] = [];
+      for (const volume of asking.volumes) mounts.push(await this.#attachOne(asking, volume, used));
+      const held = used.move();
+      return { mounts, uid: uidOf(asking.hash), detach: () => this.#inTurn(() => held.disposeAsync()) };
     });
   }
 
@@ -96,78 +120,51 @@ export class Volumes {
     return done;
   }
 
-  async #attachOne(program: string, volume: AskedVolume, used: string[]): Promise<Mount> {
+  async #attachOne(asking: Asking, volume: AskedVolume, used: AsyncDisposableStack): Promise<Mount> {
     const { mount: to } = volume;
     if (volume.kind === 'file') {
-      await this.#makeRoom(PROGRAM_LIMITS.unpackedMib);
-      const { kind, path } = await makeReady(this.#place('files'), this.#options.core, volume.file);
+      const { kind, path }: UsedFile = used.use(await this.#files.use(asking.owner, volume.file));
       if (kind === 'plain') return { from: path, to };
       return { from: join(await this.#mount(path, true, used), 'root'), to };
     }
-    const { name, sizeMib } = volume;
-    const directory = name === null ? this.#place('sandboxes') : this.#place('own', program);
-    const path = join(directory, `${name === null ? randomUUID() : sha256Hex(name)}.ext4`);
-    if (!(await stat(path).catch(() => undefined))) {
-      await this.#makeRoom(sizeMib);
-      await mkdir(directory, { recursive: true, mode: 0o711 });
-      await makeImage(path, sizeMib, uidOf(program));
-    }
+    const { sizeMib } = volume;
+    const path = await this.#makeOwn(asking, volume, used);
     return { from: await this.#mount(path, false, used), to, isWritable: true, sizeMib };
   }
 
-  async #mount(path: string, isReadOnly: boolean, used: string[]): Promise<string> {
+  /** Where an own volume is, made where it is not there yet. */
+  async #makeOwn(
+    { hash, owner }: Asking,
+    { name, sizeMib }: Extract<AskedVolume, { kind: 'own' }>,
+    used: AsyncDisposableStack,
+  ): Promise<string> {
+    const path =
+      name === null
+        ? this.#room.placeOfSandbox(owner, randomUUID())
+        : await this.#room.placeOfProgram(owner, hash, sha256Hex(name));
+    if (name === null) used.defer(() => rm(path, { force: true }));
+    if (await stat(path).catch(() => undefined)) return path;
+    using _promised = await this.#room.promise(owner, sizeMib);
+    await makeImage(path, sizeMib, uidOf(hash));
+    return path;
+  }
+
+  async #mount(path: string, isReadOnly: boolean, used: AsyncDisposableStack): Promise<string> {
     let mounted = this.#mounted.get(path);
     if (!mounted) {
-      mounted = { directory: this.#place('mounts', randomUUID()), users: 0 };
+      mounted = { directory: this.#room.place('mounts', randomUUID()), users: 0 };
       await mountImage(path, mounted.directory, isReadOnly);
       this.#mounted.set(path, mounted);
     }
     mounted.users++;
-    used.push(path);
+    used.defer(() => this.#unmount(path));
     return mounted.directory;
   }
 
-  async #letGo(used: string[]): Promise<void> {
-    for (const path of used.splice(0)) {
-      const mounted = this.#mounted.get(path);
-      if (!mounted || --mounted.users > 0) continue;
-      this.#mounted.delete(path);
-      await unmount(mounted.directory);
-      if (path.startsWith(`${this.#place('sandboxes')}/`)) await rm(path, { force: true });
-    }
-  }
-
-  /** Own volumes are promised whole; of files of the network, those go that nobody uses. */
-  async #makeRoom(needMib: number): Promise<void> {
-    const { limitMib } = this.#options;
-    let freeMib = limitMib - needMib;
-    for (const kind of ['own', 'sandboxes'] as const)
-      for (const { sizeMib } of await this.#listFiles(this.#place(kind))) freeMib -= sizeMib;
-    const files = await this.#listFiles(this.#place('files'));
-    for (const { takenMib } of files) freeMib -= takenMib;
-    for (const { path, takenMib } of files.toSorted((a, b) => a.usedMs - b.usedMs)) {
-      if (freeMib >= 0) return;
-      if (this.#mounted.has(path)) continue;
-      await rm(path, { force: true });
-      freeMib += takenMib;
-    }
-    if (freeMib < 0)
-      throw new AppError(
-        'NO_RUNNER',
-        `this node has ${limitMib} MiB for volumes of programs, and too few are left`,
-      );
-  }
-
-  async #listFiles(directory: string) {
-    const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
-    const files = entries
-      .filter((entry) => entry.isFile())
-      .map(({ parentPath, name }) => join(parentPath, name));
-    return Promise.all(
-      files.map(async (path) => {
-        const { size, blocks, atimeMs: usedMs } = await stat(path);
-        return { path, usedMs, sizeMib: Math.ceil(size / MIB), takenMib: Math.ceil((blocks * 512) / MIB) };
-      }),
-    );
+  async #unmount(path: string): Promise<void> {
+    const mounted = this.#mounted.get(path);
+    if (!mounted || --mounted.users > 0) return;
+    this.#mounted.delete(path);
+    await unmount(mounted.directory);
   }
 }
