@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { SCORE_CODES } from '@skerry/protocol';
 import type { ComputeScore, SchedulerNode, WholeMessage } from '../data/answers.ts';
 import { namedIn } from './named.ts';
-import { meaningOfCode, mergeNodes, roomAt, roomOf } from './nodes.ts';
+import { meaningOfCode, mergeNodes, placeOfNodes, roomAt, roomOf } from './nodes.ts';
 import { findFalls } from './score-falls.ts';
 import { timelineOf } from './timeline.ts';
 import { findProblems } from './verdict.ts';
@@ -46,6 +46,14 @@ test('a node that a scheduler uses and a monitor scored is one row', () => {
 test('room is what nodes that take machines may still give', () => {
   const { total, free } = roomOf([node('a'), node('b'), node('c', { healthy: false })]);
   assert.deepEqual([total, free], [size(8), size(6)]);
+});
+
+test('that there is no node is said only where nobody failed to answer', () => {
+  const calm = { isAsking: false, hasFailed: false };
+  assert.deepEqual(placeOfNodes(0, calm), { title: '0 nodes', shows: 'empty' });
+  assert.deepEqual(placeOfNodes(0, { ...calm, hasFailed: true }), { title: 'Nodes', shows: 'failure' });
+  assert.equal(placeOfNodes(0, { isAsking: true, hasFailed: true }).shows, 'loading');
+  assert.deepEqual(placeOfNodes(1, { ...calm, hasFailed: true }), { title: '1 node', shows: 'rows' });
 });
 
 test('totals count the room of nodes that say what they have', () => {

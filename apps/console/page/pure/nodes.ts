@@ -105,3 +105,13 @@ export function roomOf(nodes: readonly SchedulerNode[]): Room {
       );
   return { total: sum(({ limits }) => limits), free: sum(({ free }) => free) };
 }
+
+/** What stands where the nodes would: that none is known can be said only by whoever was answered. */
+export function placeOfNodes(
+  count: number,
+  { isAsking, hasFailed }: { readonly isAsking: boolean; readonly hasFailed: boolean },
+): { readonly title: string; readonly shows: 'rows' | 'loading' | 'failure' | 'empty' } {
+  if (count > 0) return { title: count === 1 ? '1 node' : `${count} nodes`, shows: 'rows' };
+  if (isAsking) return { title: 'Nodes', shows: 'loading' };
+  return hasFailed ? { title: 'Nodes', shows: 'failure' } : { title: '0 nodes', shows: 'empty' };
+}

@@ -5,7 +5,7 @@ import { useCore, useMeasurements, useSchedulerNodes, useScores } from '../data/
 import { Badge, Facts, Hash, Meter, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { Lazy } from '../parts/lazy.tsx';
-import { Empty, Loaded, Loading } from '../parts/states.tsx';
+import { Empty, Failed, Loaded, Loading } from '../parts/states.tsx';
 import { cores, latency, mebibytes, score } from '../pure/format.ts';
 import { LATENCIES, measuredHistory, SCORE_PARTS, scoreHistory } from '../pure/history.ts';
 import { meaningOfCode, mergeNodes, type NodeRow } from '../pure/nodes.ts';
@@ -197,7 +197,9 @@ export function NodePage({ nodeId }: { readonly nodeId: string }) {
   const { ccn = [], crn = [] } = newest?.content.content.scores ?? {};
   const rows = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], compute: crn, core: ccn });
   const row = rows.find(({ id }) => id === nodeId);
-  const isAsking = !scores.value && !scores.failure;
+  const isAsking =
+    (!scheduled.value && scheduled.isKnown && !scheduled.failure) || (!scores.value && !scores.failure);
+  const failure = scheduled.failure ?? scores.failure;
   return (
     <>
       <p class="crumbs">
@@ -221,6 +223,8 @@ export function NodePage({ nodeId }: { readonly nodeId: string }) {
         </div>
       ) : isAsking ? (
         <Loading lines={6} />
+      ) : failure ? (
+        <Failed failure={failure} />
       ) : (
         <Empty title="Nobody tells of this node.">
           <p class="muted">Neither the scheduler nor the newest scores of this network name it.</p>

@@ -5,7 +5,7 @@ import { Badge, Hash, Panel, Safe, Time } from '../parts/basic.tsx';
 import { Empty, Failed, Loading } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
 import { mebibytes, score } from '../pure/format.ts';
-import { meaningOfCode, mergeNodes, type NodeRow, roomAt } from '../pure/nodes.ts';
+import { meaningOfCode, mergeNodes, type NodeRow, placeOfNodes, roomAt } from '../pure/nodes.ts';
 
 const hostOf = (url: string | null) =>
   url === null ? null : url.replace(/^https?:\/\//, '').replace(/\/$/, '');
@@ -135,11 +135,13 @@ export function Nodes() {
   const isAsking =
     (!scheduled.value && scheduled.isKnown && !scheduled.failure) || (!scores.value && !scores.failure);
   const rows = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], compute: crn, core: ccn });
+  const hasFailed = Boolean(scheduled.failure ?? scores.failure);
+  const { title, shows } = placeOfNodes(rows.length, { isAsking, hasFailed });
   return (
     <>
       <h1>Nodes</h1>
       <Panel
-        title={rows.length === 1 ? '1 node' : `${rows.length} nodes`}
+        title={title}
         wide
         aside={
           newest ? (
@@ -151,11 +153,11 @@ export function Nodes() {
       >
         {scheduled.failure ? <Failed failure={scheduled.failure} /> : null}
         {scores.failure ? <Failed failure={scores.failure} /> : null}
-        {rows.length > 0 ? (
+        {shows === 'rows' ? (
           <SortTable label="nodes" columns={COLUMNS} rows={rows} keyOf={({ id }) => id} first="node" />
-        ) : isAsking ? (
+        ) : shows === 'loading' ? (
           <Loading lines={5} />
-        ) : (
+        ) : shows === 'failure' ? null : (
           <Empty title="No node is known yet.">
             <p class="muted">
               Nodes appear when a scheduler uses them or a monitor has scored them. A first score takes an

@@ -4,7 +4,7 @@ import { useSchedulerNodes, useScores } from '../data/questions.ts';
 import type { Resource } from '../data/resource.ts';
 import { Panel, Safe, Time } from '../parts/basic.tsx';
 import { Fact } from '../parts/fact.tsx';
-import { Empty, Loading } from '../parts/states.tsx';
+import { Empty, Failed, Loading } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
 import { mebibytes, short } from '../pure/format.ts';
 import { mergeNodes, type NodeRow } from '../pure/nodes.ts';
@@ -143,6 +143,7 @@ export function Providers() {
   const nodes = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], compute: crn, core: ccn });
   const { found = [], fact, measuredAt = null } = proof.kind === 'proven' ? proof.value : {};
   const providers = byProvider(nodes, new Map(found.map((one) => [one.nodeId, one])));
+  const failure = scheduled.failure ?? scores.failure;
   // Nodes would change their rows with what was measured: they are shown when that was looked at.
   const isWaiting =
     (scheduled.isKnown && isAsked(scheduled)) ||
@@ -166,6 +167,8 @@ export function Providers() {
     >
       {isWaiting ? (
         <Loading lines={3} />
+      ) : providers.length === 0 && failure ? (
+        <Failed failure={failure} />
       ) : providers.length === 0 ? (
         <Empty title="No node is known yet." />
       ) : (
