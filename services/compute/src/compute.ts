@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { CoreClient } from '@skerry/client';
-import { checkPort, type Host, type Logger, listen, type RunningService, runLoop, Slots } from '@skerry/kit';
+import { checkPort, type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from './config.ts';
 import { openDomains } from './domains/open.ts';
@@ -13,6 +13,7 @@ import { Backups } from './instances/disks/backups.ts';
 import { removeLeftovers } from './instances/disks/leftovers.ts';
 import { keepRoom, sweepDisks } from './instances/disks/sweep.ts';
 import { Instances } from './instances/instances.ts';
+import { createStarts } from './instances/starts.ts';
 import { watchInstances } from './instances/watch.ts';
 import { DiagnosticMachine } from './network/diagnostic-machine.ts';
 import { type GuestNetwork, openNetwork } from './network/open.ts';
@@ -91,7 +92,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
   const publisher = new Publisher({ core, log, signal });
   const capacity = await readNodeCapacity(config, programs.memoryMib, log);
   const now = Date.now;
-  const starts = new Slots(availableParallelism());
+  const starts = createStarts(availableParallelism());
   const instances = new Instances({
     ...{ capacity, nodeId, ipv6Prefix, names, obstacle },
     tell: (status) => publisher.tellStatus(status),

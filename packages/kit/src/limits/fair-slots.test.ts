@@ -17,6 +17,7 @@ const create = (more: Partial<ConstructorParameters<typeof FairSlots>[0]> = {}) 
 test('who asks for much waits for itself: others have their turn before it, and our own find a place', async () => {
   const slots = create();
   const held = [await slots.take(client('a')), await slots.take(client('a'))];
+  assert.deepEqual([slots.isFreeFor(client('a')), slots.isFreeFor(client('own', true))], [false, true]);
   const order: string[] = [];
   const waiting = ['a', 'a', 'b'].map(async (key) => {
     const slot = await slots.take(client(key));
@@ -30,6 +31,25 @@ test('who asks for much waits for itself: others have their turn before it, and 
   (await waiting[0]!)[Symbol.dispose]();
   (await waiting[1]!)[Symbol.dispose]();
   assert.deepEqual([order, slots.waiting], [['b', 'a', 'a'], 0]);
+});
+
+test('whoever has had most of its turns waits for who has had none, though it has nothing running', async () => {
+  const slots = create({ running: { total: 2, reserve: 0, perClient: 1 } });
+  const order: string[] = [];
+  const waiting: Promise<void>[] = [];
+  const run = (key: string) => {
+    const turn = slots.run(client(key), async () => void order.push(key));
+    waiting.push(turn);
+    return turn;
+  };
+  const held = [await slots.take(client('a')), await slots.take(client('b'))];
+  for (const key of ['a', 'a', 'b', 'c']) void run(key);
+  held[0]![Symbol.dispose]();
+  await Promise.all(waiting.slice(3));
+  assert.deepEqual(order, ['c']);
+  held[1]![Symbol.dispose]();
+  await Promise.all(waiting);
+  assert.deepEqual(order.toSorted(), ['a', 'a', 'b', 'c']);
 });
 
 test('a line has its end, for one client and for all; who leaves it, or is tired of it, is given no slot', async () => {

@@ -24,7 +24,8 @@ interface Waiter {
 
 /**
  * Lets so many tasks run at once, each client its share of them; the others wait. What is free goes to whoever has the fewest running,
- * the first to come of these: one that asks for much waits for itself, and holds up nobody else.
+ * of these to whoever was not served for longest, and then to the first to come: one that asks for much waits for itself, and holds up
+ * nobody else.
  */
 export class FairSlots {
   readonly #options: FairSlotsOptions;
@@ -32,6 +33,9 @@ export class FairSlots {
   readonly #waiting: Shares;
   /** In the order they came. */
   readonly #line = new Set<Waiter>();
+  /** When those who have something running or waiting were served last: the how many-th it was. */
+  readonly #served = new Map<string, number>();
+  #count = 0;
 
   constructor(options: FairSlotsOptions) {
     this.#options = options;
@@ -44,6 +48,11 @@ export class FairSlots {
     return this.#line.size;
   }
 
+  /** Whether a client that comes now waits for nobody. */
+  isFreeFor(client: Asking): boolean {
+    return this.#running.whyNot(client) === undefined;
+  }
+
   /**
    * A slot, given back when it is disposed of.
    * @throws AppError RATE_LIMITED where the client has its share, OVERLOADED where all is taken; the signal's reason when it ends first
@@ -51,11 +60,13 @@ export class FairSlots {
   async take(client: Asking, signal?: AbortSignal): Promise<Disposable> {
     signal?.throwIfAborted();
     const free = this.#running.take(client);
+    if (typeof free !== 'string') this.#note(client);
     const running = typeof free === 'string' ? await this.#wait(client, signal) : free;
     return {
       [Symbol.dispose]: () => {
         running.release();
         this.#next();
+        this.#forget(client);
       },
     };
   }
@@ -87,21 +98,34 @@ export class FairSlots {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
       place.release();
+      this.#forget(client);
     }
+  }
+
+  #note({ key }: Asking): void {
+    this.#served.set(key, ++this.#count);
+  }
+
+  /** Only who has something running or waiting is remembered. */
+  #forget({ key }: Asking): void {
+    if (this.#running.heldBy(key) + this.#waiting.heldBy(key) === 0) this.#served.delete(key);
   }
 
   #next(): void {
     let next: Waiter | undefined;
-    let fewest = Number.POSITIVE_INFINITY;
+    let least: readonly [number, number] = [Number.POSITIVE_INFINITY, 0];
     for (const waiter of this.#line) {
-      const count = this.#running.heldBy(waiter.client.key);
-      if (count >= fewest || this.#running.whyNot(waiter.client)) continue;
+      if (this.#running.whyNot(waiter.client)) continue;
+      const { key } = waiter.client;
+      const rank = [this.#running.heldBy(key), this.#served.get(key) ?? 0] as const;
+      if (rank[0] > least[0] || (rank[0] === least[0] && rank[1] >= least[1])) continue;
       next = waiter;
-      fewest = count;
+      least = rank;
     }
     const running = next && this.#running.take(next.client);
     if (!next || !running || typeof running === 'string') return;
     this.#line.delete(next);
+    this.#note(next.client);
     next.begin(running);
   }
 

@@ -209,7 +209,7 @@ async function restoreKept(
   if (typeof file === 'string') {
     if (!isFileImage(file))
       throw new AppError('INVALID_HASH', 'volume_ref must be the hash of a stored file');
-    const { directory } = await images.ensure(file, () => {});
+    const { directory } = await images.ensure(file, () => {}, worker.record.wanted.owner);
     await restoreFrom(join(directory, IMAGE_FILES.disk));
   } else if (snapshot !== undefined) {
     const name = parseSnapshotName(snapshot);

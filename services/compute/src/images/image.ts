@@ -1,3 +1,5 @@
+import { sha256Hex } from '@skerry/protocol';
+
 /** The files of an image; one that boots by itself has the disk only. */
 export const IMAGE_FILES = { disk: 'disk.qcow2', kernel: 'vmlinuz', initrd: 'initrd' } as const;
 
@@ -5,6 +7,18 @@ export const IMAGE_FILES = { disk: 'disk.qcow2', kernel: 'vmlinuz', initrd: 'ini
 export const MANIFEST = 'manifest.json';
 /** What the names of directories begin with that are no images: not yet, or not any more. */
 export const BUILD_PREFIX = '.build-';
+/** Locks that builds share: each image has one of them, whatever images there are. */
+const LOCKS = 64;
+
+const lockNumberOf = (directoryName: string) =>
+  Number.parseInt(sha256Hex(directoryName).slice(0, 8), 16) % LOCKS;
+
+/** The file whose lock whoever builds an image holds, below the directory of images: one process builds it at a time. */
+export const lockNameOf = (directoryName: string): string => `.lock-${lockNumberOf(directoryName)}`;
+
+/** What the names of an image's builds begin with: whoever holds its lock may remove those that were cut off. */
+export const buildPrefixOf = (directoryName: string): string =>
+  `${BUILD_PREFIX}${lockNumberOf(directoryName)}-`;
 
 /** An image that is ready for use; it never changes. */
 export interface Image {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { acquireLock } from '@skerry/kit';
 import { killBuild } from '../testing/killed-build.ts';
 import { findCacheDir, openCache } from '../testing/play.ts';
-import { IMAGE_FILES, type Image } from './image.ts';
+import { buildPrefixOf, IMAGE_FILES, type Image, lockNameOf } from './image.ts';
 
 /** `npm run soak -- killed-builds` kills builds that have come further. */
 test('a build that is killed leaves nothing behind that matters, and the next one succeeds', async () => {
@@ -47,10 +47,10 @@ async function keep({ directory, name }: Image): Promise<void> {
   const cacheDir = findCacheDir();
   const images = join(cacheDir, 'images');
   await mkdir(images, { recursive: true });
-  using _lock = await acquireLock(join(images, '.lock'), {});
+  using _lock = await acquireLock(join(images, lockNameOf(basename(directory))), {});
   if (await openCache(cacheDir).find(name)) return;
   // A copy that is cut off is a build that was, for whoever builds next.
-  const copy = join(images, `.build-${basename(directory)}`);
+  const copy = join(images, `${buildPrefixOf(basename(directory))}copy`);
   await cp(directory, copy, { recursive: true });
   await rename(copy, join(images, basename(directory)));
 }

@@ -17,12 +17,12 @@ const isError = (code: string) => (error: unknown) => error instanceof AppError 
 test('an image by hash is fetched, verified and converted once; what is no image, or not there, says so', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-file-'));
   await using core = await new RealCore().start();
-  const storeOf = (source: CoreClient, cacheDir: string) =>
+  const storeOf = (source: CoreClient, cacheDir: string, signal = new AbortController().signal) =>
     new ImageStore({
       cacheDir,
       mirrors: readConfig(computeConfig, { SKERRY_HOME: directory }),
       log: createLogger('test', 'silent'),
-      signal: new AbortController().signal,
+      signal,
       files: { source, limitBytes: 4 * 1024 * 1024 },
     });
   const store = storeOf(core.client, directory);
@@ -54,6 +54,22 @@ test('an image by hash is fetched, verified and converted once; what is no image
       store.ensure('0'.repeat(64), () => {}),
       isError('UNKNOWN_IMAGE'),
     );
+
+    // Of some files nothing comes.
+    const slow = ['1', '2'].map((digit) => digit.repeat(64));
+    const ending = new AbortController();
+    const stalling = new Proxy(core.client, {
+      get: (client, name) =>
+        name === 'getFile'
+          ? (hash: string) => (slow.includes(hash) ? new Promise(() => {}) : client.getFile(hash))
+          : Reflect.get(client, name).bind(client),
+    });
+    const shared = storeOf(stalling, join(directory, 'shared'), ending.signal);
+    const theirs = [...slow, file].map((name) => shared.ensure(name, () => {}, '0xslow'));
+    const ours = await shared.ensure(file, () => {}, '0xother');
+    assert.equal(ours.diskMib, 3, 'nobody waits for the images of another owner');
+    ending.abort(new Error('over'));
+    for (const one of theirs.slice(1)) await assert.rejects(one, /over/);
 
     // A core node that sends another file than the one that is asked for, under its own right name.
     const lying = new Proxy(core.client, {

@@ -3,6 +3,8 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   acquireLock,
+  type Client,
+  FairSlots,
   type Logger,
   makeDirectory,
   readTextIfAny,
@@ -13,7 +15,7 @@ import {
 import { AppError } from '@skerry/protocol';
 import { buildImage } from './build.ts';
 import { buildFailureOf } from './build-failure.ts';
-import { BUILD_PREFIX, filesOf, type Image, MANIFEST } from './image.ts';
+import { buildPrefixOf, filesOf, type Image, lockNameOf, MANIFEST } from './image.ts';
 import { type FileSource, isFileImage, makeFileImage } from './network-file.ts';
 import type { Progress, Report } from './progress.ts';
 import { findRecipe, imageDirectoryName, type Mirrors } from './recipe.ts';
@@ -30,9 +32,23 @@ export interface ImageStoreOptions {
   readonly table?: Readonly<Record<string, string>> | undefined;
 }
 
+/** Of a release whose builds had one lock for all. */
+const OLDER_BUILD = /^\.build-[0-9a-f]{12}$/;
+
+/** Images that are made at once, those of one owner one after the other; the images that nodes know by name wait for no owner's. */
+const BUILDS = {
+  running: { total: 3, reserve: 1, perClient: 1 },
+  waiting: { total: 10_000, reserve: 1_000, perClient: 1_000 },
+  waitMs: 6 * 3_600_000,
+  what: 'images that are made',
+  retryAfter: 60,
+} as const;
+
 /** How an image is made, whatever its kind. */
 interface Origin {
   readonly name: string;
+  /** Whether the node itself knows it, by name. */
+  readonly isKnown: boolean;
   /** The directory, below the cache, that holds the result. */
   readonly directoryName: string;
   /** In the log and to whoever waits. */
@@ -50,7 +66,9 @@ interface Build {
 export class ImageStore {
   readonly #options: ImageStoreOptions;
   readonly #directory: string;
+  /** What each owner waits for: what waits in the line of one keeps no other from the same image. */
   readonly #builds = new Map<string, Build>();
+  readonly #slots = new FairSlots(BUILDS);
 
   constructor(options: ImageStoreOptions) {
     this.#options = options;
@@ -65,10 +83,12 @@ export class ImageStore {
   /**
    * The image, built now if need be; callers at the same time share one build. Throws UNKNOWN_IMAGE, and IMAGE_UNAVAILABLE
    * with the tool's own words or STORAGE_FULL when it cannot be built; a later call tries again.
+   * @param owner who wants it, where it is a file: nobody waits for files of another
    */
-  async ensure(name: string, report: Report): Promise<Image> {
+  async ensure(name: string, report: Report, owner = ''): Promise<Image> {
     const origin = this.#originOf(name);
-    const running = this.#builds.get(origin.name);
+    const key = origin.isKnown ? origin.name : `${origin.name} ${owner}`;
+    const running = this.#builds.get(key);
     if (running) {
       report(running.last);
       return watch(running, report);
@@ -78,7 +98,7 @@ export class ImageStore {
       await noteUse(found);
       return found;
     }
-    return watch(this.#builds.get(origin.name) ?? this.#start(origin), report);
+    return watch(this.#builds.get(key) ?? this.#start(key, origin, owner), report);
   }
 
   /** Removes images of files that are not used (sweep.ts). */
@@ -93,6 +113,7 @@ export class ImageStore {
     if (isFileImage(name) && files) {
       return {
         name,
+        isKnown: false,
         directoryName: `file-${name}`,
         summary: `creating an image from the file ${name}`,
         make: (directory, report) =>
@@ -102,6 +123,7 @@ export class ImageStore {
     const recipe = findRecipe(name, mirrors);
     return {
       name: recipe.name,
+      isKnown: true,
       directoryName: imageDirectoryName(recipe),
       summary: `building from ${recipe.mirror}`,
       make: async (directory, report) => ({
@@ -115,7 +137,7 @@ export class ImageStore {
     };
   }
 
-  #start(origin: Origin): Build {
+  #start(key: string, origin: Origin, owner: string): Build {
     const watchers = new Set<Report>();
     const progress: Report = (last) => {
       build.last = last;
@@ -125,23 +147,36 @@ export class ImageStore {
       );
       for (const watcher of watchers) watcher(last);
     };
-    const done = this.#build(origin, progress).finally(() => this.#builds.delete(origin.name));
+    const client = { key: owner, isExempt: origin.isKnown };
+    const done = this.#buildInTurn(client, origin, progress).finally(() => this.#builds.delete(key));
     const build: Build = { done, watchers, last: { percent: 0, message: 'preparing' } };
-    this.#builds.set(origin.name, build);
+    this.#builds.set(key, build);
     return build;
+  }
+
+  async #buildInTurn(
+    client: Pick<Client, 'key' | 'isExempt'>,
+    origin: Origin,
+    report: Report,
+  ): Promise<Image> {
+    // Those who wait are told once there is somebody to tell.
+    await Promise.resolve();
+    if (!this.#slots.isFreeFor(client)) report({ percent: 0, message: 'waiting for other images' });
+    return this.#slots.run(client, () => this.#build(origin, report), this.#options.signal);
   }
 
   async #build(origin: Origin, report: Report): Promise<Image> {
     const { log } = this.#options;
     const target = join(this.#directory, origin.directoryName);
     await makeDirectory(this.#directory, 0o755);
-    using _lock = await this.#lock(report);
+    using _lock = await this.#lock(origin, report);
     const found = await readImage(target);
     if (found) return found;
-    await this.#removeLeftovers();
+    const prefix = buildPrefixOf(origin.directoryName);
+    await this.#removeLeftovers(prefix);
     // What is there has no manifest, so it is not an image.
     await rm(target, { recursive: true, force: true });
-    const directory = join(this.#directory, `${BUILD_PREFIX}${randomBytes(6).toString('hex')}`);
+    const directory = join(this.#directory, `${prefix}${randomBytes(6).toString('hex')}`);
     const startedMs = Date.now();
     try {
       await mkdir(directory, { mode: 0o755 });
@@ -158,19 +193,19 @@ export class ImageStore {
     }
   }
 
-  async #lock(report: Report): Promise<Disposable | undefined> {
-    const path = join(this.#directory, '.lock');
+  async #lock({ directoryName }: Origin, report: Report): Promise<Disposable | undefined> {
+    const path = join(this.#directory, lockNameOf(directoryName));
     const { signal } = this.#options;
     const free = await acquireLock(path, { waitMs: 0, signal });
     if (free) return free;
-    report({ percent: 0, message: 'waiting for another process to finish building images' });
+    report({ percent: 0, message: 'waiting for somebody else who makes this image' });
     return acquireLock(path, { signal });
   }
 
-  /** Directories of builds that were cut off. Only the holder of the lock may call this: nobody else is building. */
-  async #removeLeftovers(): Promise<void> {
+  /** Directories of builds that were cut off. Only the holder of their lock may call this: nobody else is at them. */
+  async #removeLeftovers(prefix: string): Promise<void> {
     for (const name of await readdir(this.#directory)) {
-      if (name.startsWith(BUILD_PREFIX))
+      if (name.startsWith(prefix) || OLDER_BUILD.test(name))
         await rm(join(this.#directory, name), { recursive: true, force: true });
     }
   }

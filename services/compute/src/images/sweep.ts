@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isMissing } from '@skerry/kit';
 import { STAT_BLOCK_BYTES } from '../host/capacity.ts';
 import { missingRoom } from '../host/room.ts';
-import { BUILD_PREFIX, IMAGE_FILES, type Image, MANIFEST } from './image.ts';
+import { buildPrefixOf, IMAGE_FILES, type Image, MANIFEST } from './image.ts';
 
 /** An image that is a file of the network. Nothing but asking for one again is lost with it. */
 const FILE_IMAGE = /^file-[0-9a-f]{64}$/;
@@ -58,7 +58,7 @@ async function listFileImages(directory: string) {
 
 /** At once for whoever looks for it: what is removed file by file would be found without its disk. */
 async function remove(directory: string, name: string): Promise<void> {
-  const gone = join(directory, `${BUILD_PREFIX}${randomBytes(6).toString('hex')}`);
+  const gone = join(directory, `${buildPrefixOf(name)}${randomBytes(6).toString('hex')}`);
   try {
     await rename(join(directory, name), gone);
   } catch (error) {

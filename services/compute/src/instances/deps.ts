@@ -1,4 +1,4 @@
-import type { Logger, Slots } from '@skerry/kit';
+import type { FairSlots, Logger } from '@skerry/kit';
 import type { VersionSource } from '../files/message.ts';
 import type { ImageStore } from '../images/store.ts';
 import type { AddressBook } from '../network/address-book.ts';
@@ -20,7 +20,7 @@ export interface InstanceDeps {
   /** The node's private IPv4 network. */
   readonly ipv4Pool: string;
   readonly accelerator: AcceleratorChoice;
-  readonly starts: Slots;
+  readonly starts: FairSlots;
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly now: () => number;

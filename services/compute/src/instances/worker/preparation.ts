@@ -4,6 +4,7 @@ import { AppError, type Reason } from '@skerry/protocol';
 import { readAvailableMemory, readDiskUsage } from '../../host/capacity.ts';
 import { checkReserve } from '../../host/room.ts';
 import { IMAGE_FILES } from '../../images/image.ts';
+import type { Progress } from '../../images/progress.ts';
 import type { Ipv4Link } from '../../network/ipv4.ts';
 import type { Accelerator, Machine, Volume } from '../../vm/machine.ts';
 import type { InstanceDeps } from '../deps.ts';
@@ -45,12 +46,14 @@ export async function prepareInstance(
   await checkReserve(dataDir);
   const begunMs = now();
   let toldAtMs = 0;
-  const ensure = (name: string) =>
-    images.ensure(name, ({ percent, message }) => {
+  const ensure = (name: string) => {
+    const report = ({ percent, message }: Progress) => {
       if (!isProgressDue(begunMs, toldAtMs, now())) return;
       toldAtMs = now();
       tell({ code: 'BUILDING_IMAGE', message: `building ${name}: ${percent} %, ${message}` });
-    });
+    };
+    return images.ensure(name, report, wanted.owner);
+  };
   const image = await ensure(wanted.image);
   const directory = instanceDirectory(dataDir, place.id);
   await makeDirectory(directory);

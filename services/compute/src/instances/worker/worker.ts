@@ -235,13 +235,14 @@ export class InstanceWorker {
     const { wanted } = this.#stored.record;
     await checkMemory(wanted.memoryMib);
     await checkRoom(this.#deps.dataDir);
-    if (starts.isFull)
+    const owner = { key: wanted.owner ?? this.#place.id, isExempt: false };
+    if (!starts.isFreeFor(owner))
       await this.#stored.setPhase('preparing', {
         code: 'WAITING_FOR_OTHERS',
         message: 'waiting for other virtual machines to start',
       });
     this.#slot?.[Symbol.dispose]();
-    this.#slot = await starts.take(this.#deps.signal);
+    this.#slot = await starts.take(owner, this.#deps.signal);
     await this.#stored.setPhase('starting', null);
     const { boot, accelerator: how } = await chooseBoot(this.#deps, this.#stored.record);
     await this.#openNetwork();

@@ -17,6 +17,9 @@ export interface UsedFile extends ReadyFile, Disposable {}
 export class ReadyFiles {
   readonly #core: CidSource;
   readonly #room: Room;
+  /** What each owner waits for: what waits in the line of one keeps no other from the same file. */
+  readonly #asked = new Map<string, Promise<ReadyFile>>();
+  /** What is being made, by file. */
   readonly #making = new Map<string, Promise<ReadyFile>>();
   readonly #slots = new FairSlots(PROGRAM_LIMITS.filesMade);
 
@@ -50,18 +53,30 @@ export class ReadyFiles {
     }
   }
 
-  /** One file is made once, however many wait for it. */
+  /** Once it is the owner's turn. */
   #make(owner: string, name: string): Promise<ReadyFile> {
-    const making = this.#making.get(name);
-    if (making) return making;
-    const client = { key: owner, isExempt: false };
-    const made = this.#slots.run(client, async () => {
-      using _room = await this.#room.promise(owner, PROGRAM_LIMITS.unpackedMib);
-      return await makeReady(this.#room.place('files'), this.#core, name);
-    });
-    this.#making.set(name, made);
-    const end = () => void this.#making.delete(name);
-    made.then(end, end);
-    return made;
+    const make = () => shared(this.#making, name, () => this.#makeNow(owner, name));
+    return shared(this.#asked, `${owner}\n${name}`, () =>
+      this.#slots.run({ key: owner, isExempt: false }, make),
+    );
   }
+
+  async #makeNow(owner: string, name: string): Promise<ReadyFile> {
+    const directory = this.#room.place('files');
+    const found = await findReady(directory, name);
+    if (found) return found;
+    using _promised = await this.#room.promise(owner, PROGRAM_LIMITS.unpackedMib);
+    return await makeReady(directory, this.#core, name);
+  }
+}
+
+/** Who asks for the same while it is being made shares the making. */
+function shared<T>(running: Map<string, Promise<T>>, key: string, begin: () => Promise<T>): Promise<T> {
+  const known = running.get(key);
+  if (known) return known;
+  const begun = begin();
+  running.set(key, begun);
+  const end = () => void running.delete(key);
+  begun.then(end, end);
+  return begun;
 }
