@@ -120,7 +120,9 @@ export class Room {
   constructor(directory: string, limitMib: number) {
     this.#directory = directory;
     this.#limitMib = limitMib;
-    this.#shareMib = Math.floor(limitMib * PROGRAM_LIMITS.volumesShare);
+    const { volumesShare, unpackedMib } = PROGRAM_LIMITS;
+    // Where there is little, one file that may be unpacked still fits.
+    this.#shareMib = Math.min(limitMib, Math.max(Math.floor(limitMib * volumesShare), unpackedMib));
   }
 
   place(kind: Kind, ...names: string[]): string {
