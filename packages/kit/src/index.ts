@@ -69,7 +69,7 @@ export {
   rateLimitsOf,
   rateSettings,
 } from './limits/rate-limit.ts';
-export { type Held, type NoShare, Shares } from './limits/shares.ts';
+export { type Held, type NoShare, type ShareLimits, Shares } from './limits/shares.ts';
 export { Slots } from './limits/slots.ts';
 export { type Compiled, compileNative, runBriefly } from './native/compile.ts';
 export { APT_OPTIONS, findProgram, installPackages, isDebian } from './native/packages.ts';

@@ -6,6 +6,14 @@ export const PROGRAM_LIMITS = {
   frameHeadBytes: 128 * 1024,
   /** Code, packed or not. */
   codeBytes: 64 * 1024 * 1024,
+  /** Code that is fetched at once, each in memory until it is there: of all programs, and of those of one owner. */
+  codeFetched: {
+    running: { total: 4, reserve: 0, perClient: 2 },
+    waiting: { total: 256, reserve: 0, perClient: 64 },
+    waitMs: 30_000,
+    what: 'programs whose code is fetched',
+    retryAfter: 10,
+  },
   /** What one call may write to standard output and error. One that writes more is ended. */
   logBytesPerCall: 4 * 1024 * 1024,
   /** The end of what a program wrote is kept, for its owner to read: so many characters, in so many lines of this length. */

@@ -126,7 +126,8 @@ export class Programs implements AsyncDisposable {
    *   RATE_LIMITED, PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE
    */
   async run(hash: string, call: SandboxCall, client: string, ending?: AbortSignal): Promise<ProgramAnswer> {
-    const program = await this.library.get(hash);
+    using used = await this.library.use(hash);
+    const { program } = used;
     const timeoutMs = program.program.timeoutSeconds * 1000;
     const runId = randomUUID();
     this.#checkRuntime(program);

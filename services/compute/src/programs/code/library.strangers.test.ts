@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { buildNetworkMessage, type CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import {
+  buildNetworkMessage,
+  type CoreClient,
+  createSigner,
+  generatePrivateKey,
+  type Signer,
+} from '@skerry/client';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import { inDirectory } from '../../testing/directory.ts';
 import { Library } from './library.ts';
 
 const RUNTIME = 'b'.repeat(64);
 const signer = createSigner(generatePrivateKey());
+const other = createSigner(generatePrivateKey());
+const runtimes = { [RUNTIME]: 'python3' } as const;
 
-/** A core node with programs whose code has so many bytes. */
-function coreWith(sizes: readonly number[]) {
+/** A core node with programs whose code has so many bytes. @param signers whose they are, where they are not one signer's */
+function coreWith(sizes: readonly number[], signers: readonly Signer[] = []) {
   const files = new Map<string, string>();
   const messages = new Map<string, object>();
   const hashes = sizes.map((size, index) => {
@@ -23,7 +31,7 @@ function coreWith(sizes: readonly number[]) {
       code: { ref, encoding: 'plain', entrypoint: 'main', use_latest: false },
       runtime: { ref: RUNTIME, use_latest: false, comment: '' },
     };
-    const { body, itemHash } = buildNetworkMessage({ type: 'PROGRAM', content }, signer);
+    const { body, itemHash } = buildNetworkMessage({ type: 'PROGRAM', content }, signers[index] ?? signer);
     messages.set(itemHash, (JSON.parse(body) as { message: object }).message);
     return itemHash;
   });
@@ -45,7 +53,6 @@ function coreWith(sizes: readonly number[]) {
 test('the code of programs that are called has a limit in memory; what is large goes first and is read again', () =>
   inDirectory(async (directory) => {
     const { core, hashes } = coreWith([10, 400, 500, 300]);
-    const runtimes = { [RUNTIME]: 'python3' } as const;
     const library = new Library({ core, directory, runtimes, onGone() {}, codeBytesMax: 1_000 });
     const held = async () => {
       const found = await Promise.all(hashes.map((hash) => library.find(hash)));
@@ -57,4 +64,43 @@ test('the code of programs that are called has a limit in memory; what is large 
     assert.deepEqual(await held(), [10, 400, null, 300]);
     assert.equal((await library.get(hashes[2]!)).code.bytes.length, 500);
     assert.deepEqual(await held(), [10, null, 500, 300]);
+  }));
+
+test('M7: who calls many programs whose code is large, or never comes, takes the memory and the turns of nobody else', () =>
+  inDirectory(async (directory) => {
+    const sizes = [40, 41, 42, 43];
+    const { core, hashes } = coreWith(sizes, [signer, signer, signer, other]);
+    const { promise: never, reject: end } = Promise.withResolvers<Response>();
+    const asked: string[] = [];
+    const getFile = (ref: string) => {
+      asked.push(ref);
+      return asked.length <= 2 ? never : core.getFile(ref);
+    };
+    const codeInUse = { total: 130, reserve: 0, perClient: 85 };
+    const open = (from: CoreClient) =>
+      new Library({ core: from, directory, runtimes, onGone() {}, codeInUse });
+    const stalled = open({ ...core, getFile } as unknown as CoreClient);
+    const waiting = hashes.slice(0, 3).map((hash) => stalled.get(hash));
+    assert.equal((await stalled.get(hashes[3]!)).code.bytes.length, 43);
+    assert.equal(asked.length, 3, 'of one owner two are fetched at a time');
+    end(new AppError('FILE_NOT_FOUND', 'none'));
+    const settled = await Promise.allSettled(waiting);
+    assert.deepEqual(
+      settled.map(({ status }) => status),
+      ['rejected', 'rejected', 'fulfilled'],
+    );
+
+    const library = open(core);
+    const used = [
+      await library.use(hashes[0]!),
+      await library.use(hashes[1]!),
+      await library.use(hashes[0]!),
+    ];
+    await assert.rejects(library.use(hashes[2]!), { code: 'OVERLOADED', message: /of one owner/ });
+    const theirs = await library.use(hashes[3]!);
+    used[0]![Symbol.dispose]();
+    await assert.rejects(library.use(hashes[2]!), { code: 'OVERLOADED' });
+    used[2]![Symbol.dispose]();
+    (await library.use(hashes[2]!))[Symbol.dispose]();
+    for (const one of [used[1]!, theirs]) one[Symbol.dispose]();
   }));

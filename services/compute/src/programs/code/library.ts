@@ -1,7 +1,9 @@
 import { availableParallelism } from 'node:os';
 import type { CoreClient } from '@skerry/client';
+import { FairSlots, type Held, type ShareLimits, Shares } from '@skerry/kit';
 import { AppError, type NetworkVolume, type Program, type RuntimeName } from '@skerry/protocol';
 import { findMessage, resolveFile, resolveMessage } from '../../files/message.ts';
+import { PROGRAM_LIMITS } from '../limits.ts';
 import { LogTail } from '../sandbox/log-tail.ts';
 import type { SandboxCode } from '../sandbox/sandbox.ts';
 import { type AskedVolume, readVolumes } from '../volumes/asked.ts';
@@ -25,6 +27,11 @@ export interface LoadedProgram {
 export const keyOf = ({ hash, codeRef, volumes }: Pick<LoadedProgram, 'hash' | 'codeRef' | 'volumes'>) =>
   `${hash} ${codeRef} ${JSON.stringify(volumes)}`;
 
+/** A program whose code stays in memory until it is let go of. */
+export interface UsedProgram extends Disposable {
+  readonly program: LoadedProgram;
+}
+
 interface Entry {
   readonly loaded: Promise<LoadedProgram>;
   /** What its code takes; 0 until it is there. */
@@ -41,11 +48,15 @@ export interface LibraryOptions {
   readonly onGone: (key: string) => void;
   /** What the code of all programs that are held may take; as CODE_BYTES_MAX by default. */
   readonly codeBytesMax?: number;
+  /** What the code of programs that are called may take; as CODE_IN_USE by default. */
+  readonly codeInUse?: ShareLimits;
 }
 
 /** Programs held in memory, and their code. What is let go of is read from the disk again. */
 const PROGRAMS_MAX = 256;
 const CODE_BYTES_MAX = 256 * 1024 * 1024;
+/** The code of programs that are called, which is in memory whatever the library lets go of. A client is an owner. */
+const CODE_IN_USE: ShareLimits = { total: 512 * 1024 * 1024, reserve: 0, perClient: 256 * 1024 * 1024 };
 /** After this time a call asks the core node again, beside being answered, whether the program is still in force. */
 const CHECK_AFTER_MS = 15_000;
 
@@ -57,10 +68,15 @@ export class Library {
   readonly #files: CodeFiles;
   /** In the order of last use. */
   readonly #entries = new Map<string, Entry>();
+  readonly #codeInUse: Shares;
+  /** Programs that are called: by how many calls, and their share of what is in use. */
+  readonly #used = new Map<LoadedProgram, { calls: number; readonly share: Held }>();
+  readonly #fetches = new FairSlots(PROGRAM_LIMITS.codeFetched);
 
   constructor(options: LibraryOptions) {
     this.#options = options;
     this.#files = new CodeFiles(options.core, options.directory);
+    this.#codeInUse = new Shares(options.codeInUse ?? CODE_IN_USE);
   }
 
   /** A program that is part of the node, and known by no core node. */
@@ -73,7 +89,10 @@ export class Library {
     });
   }
 
-  /** @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, PROGRAM_UNSUPPORTED, and what a file may not be had for */
+  /**
+   * @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, PROGRAM_UNSUPPORTED; RATE_LIMITED, OVERLOADED where much else is fetched;
+   *   and what a file may not be had for
+   */
   async get(hash: string): Promise<LoadedProgram> {
     const entry = this.#entries.get(hash) ?? this.#load(hash);
     this.#entries.delete(hash);
@@ -81,6 +100,35 @@ export class Library {
     this.#dropOldest();
     if (Date.now() - entry.checkedAtMs > CHECK_AFTER_MS && !entry.isChecking) void this.#check(hash, entry);
     return entry.loaded;
+  }
+
+  /**
+   * A program for a call, which lets go of it at its end.
+   * @throws AppError OVERLOADED where the code of programs that are called takes too much, and what `get` throws
+   */
+  async use(hash: string): Promise<UsedProgram> {
+    const program = await this.get(hash);
+    const used = this.#used.get(program) ?? { calls: 0, share: this.#takeShare(program) };
+    this.#used.set(program, used);
+    used.calls++;
+    return {
+      program,
+      [Symbol.dispose]: () => {
+        if (--used.calls > 0) return;
+        this.#used.delete(program);
+        used.share.release();
+      },
+    };
+  }
+
+  #takeShare({ owner, code }: LoadedProgram): Held {
+    const share = this.#codeInUse.take({ key: owner, isExempt: owner === '' }, code.bytes.length);
+    if (typeof share !== 'string') return share;
+    const whose = share === 'share' ? ' of one owner' : '';
+    throw new AppError(
+      'OVERLOADED',
+      `the code of the programs${whose} that are being called takes too much memory`,
+    );
   }
 
   /** Only where it was called since the start. */
@@ -138,7 +186,11 @@ export class Library {
     const runtime = await this.#findRuntime(program);
     const { code } = program;
     const codeRef = await this.#findCode(hash, program);
-    const bytes = code.kind === 'source' ? Buffer.from(code.text) : await this.#files.read(codeRef);
+    const fetchCode = () => this.#files.read(codeRef);
+    const bytes =
+      code.kind === 'source'
+        ? Buffer.from(code.text)
+        : await this.#fetches.run({ key: owner, isExempt: false }, fetchCode);
     return {
       ...{ hash, owner, program, runtime, codeRef },
       volumes: await this.#findVolumes(volumes),
