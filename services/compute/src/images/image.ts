@@ -6,7 +6,7 @@ export const IMAGE_FILES = { disk: 'disk.qcow2', kernel: 'vmlinuz', initrd: 'ini
 /** Beside them: what the image is. Written last. */
 export const MANIFEST = 'manifest.json';
 /** What the names of directories begin with that are no images: not yet, or not any more. */
-export const BUILD_PREFIX = '.build-';
+const BUILD_PREFIX = '.build-';
 /** Locks that builds share: each image has one of them, whatever images there are. */
 const LOCKS = 64;
 

@@ -48,11 +48,11 @@ type UsersOf = (name: string) => Pick<ReadonlySet<string>, 'has'> | undefined;
 const sumOf = (list: readonly { readonly mib: number }[]) => list.reduce((sum, { mib }) => sum + mib, 0);
 
 /** What an owner's volumes have, with the files that they use. Pure. */
-export const heldBy = ({ own, files }: Found, usersOf: UsersOf, mark: string): number =>
+const heldBy = ({ own, files }: Found, usersOf: UsersOf, mark: string): number =>
   sumOf(own.filter((one) => one.mark === mark)) + sumOf(files.filter(({ name }) => usersOf(name)?.has(mark)));
 
 /** Files of the network that have to go for so much more: those that nobody uses, the longest unused first. Undefined: too few. Pure. */
-export function findUnused(
+function findUnused(
   { own, files }: Found,
   usersOf: UsersOf,
   needMib: number,
