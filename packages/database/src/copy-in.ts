@@ -21,11 +21,13 @@ const OVER = new Error('the COPY is over');
 /**
  * Statements of COPY with their rows behind them: the server finds the rows in its socket when it comes to them, so that neither
  * waits for the other, and what is copied into several tables takes one way there and back. What the socket does not take at once
- * is formatted when it does. Where the server refuses a statement it passes over rows that come after it (PostgreSQL documentation,
+ * is formatted when it does. Rows that cannot be made fail the COPY with the error of whoever makes them. Where the server refuses a statement it passes over rows that come after it (PostgreSQL documentation,
  * "Message Flow", COPY Operations).
  */
 class CopyIn extends pg.Query {
   readonly #copies: readonly Copied[];
+  /** Why the rows ended early, where that is not the server's word. */
+  #failure: Error | undefined;
   readonly #over: AbortController;
   readonly #sent: PromiseWithResolvers<void>;
 
@@ -36,7 +38,7 @@ class CopyIn extends pg.Query {
       over.abort(OVER);
       // Also where the connection was gone, and nothing could be sent.
       sent.resolve();
-      callback(error);
+      callback(this.#failure ?? error);
     });
     this.#sent = sent;
     this.#over = over;
@@ -69,8 +71,11 @@ class CopyIn extends pg.Query {
         to.endCopyFrom();
       }
     } catch (error) {
-      // The server says that it is over, and why.
-      if (!signal.aborted) to.sendCopyFail((error as Error).message);
+      // Where it is over, the server says why.
+      if (!signal.aborted) {
+        this.#failure = error as Error;
+        to.sendCopyFail(this.#failure.message);
+      }
     } finally {
       stream.uncork();
       this.#sent.resolve();

@@ -15,4 +15,4 @@ export { lockForStart } from './start-lock.ts';
 export { prepared, textsOf } from './statements/prepared.ts';
 export { storableJson } from './statements/values.ts';
 export { inTransaction } from './transaction.ts';
-export { type CopyValue, createWrite, type Write, type Writer } from './write.ts';
+export { type CopyValue, createWrite, type Rows, rowsFrom, type Write, type Writer } from './write.ts';

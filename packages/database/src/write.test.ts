@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { sql } from 'kysely';
 import { createTestDatabase, type TestDatabase } from './testing/database.ts';
-import { createWrite, type Write } from './write.ts';
+import { createWrite, rowsFrom, type Write } from './write.ts';
 
 interface Schema {
   one: { n: number; text: string | null };
@@ -66,6 +66,48 @@ describe('rows by COPY', () => {
     assert.equal(await countIn('one'), 2 + MANY);
     // Of four megabytes.
     assert.ok(waitingMax > 0 && waitingMax < 1_000_000, `${waitingMax} bytes waited`);
+  });
+
+  test('that are many are on their way before the next statement, and one that cannot be made says why', async () => {
+    const made = Promise.withResolvers<void>();
+    const numbers = Array.from({ length: MANY }, (_, n) => -n - 100_000);
+    await write(async ({ trx, copy }) => {
+      copy(
+        'one',
+        ['n'],
+        rowsFrom(numbers, (n, index) => {
+          if (index === MANY - 1) made.resolve();
+          return [n];
+        }),
+      );
+      await made.promise;
+      await trx.deleteFrom('one').where('n', '<', 0).execute();
+    });
+    const before = await countIn('one');
+    const unmade = new Error('no such row');
+    const failing = write(async ({ copy }) => {
+      copy(
+        'one',
+        ['n'],
+        rowsFrom(numbers, (n, index) => {
+          if (index === MANY - 1) throw unmade;
+          return [n];
+        }),
+      );
+      copy('two', ['n'], [[1]]);
+    });
+    await assert.rejects(failing, unmade);
+    const givenUp = write(async ({ copy }) => {
+      copy(
+        'one',
+        ['n'],
+        rowsFrom(numbers, (n) => [n]),
+      );
+      await new Promise(setImmediate);
+      throw new Error('gave up');
+    });
+    await assert.rejects(givenUp, { message: 'gave up' });
+    assert.equal(await countIn('one'), before);
   });
 
   test('of a transaction that fails are not kept, and what the server refuses is said', async () => {

@@ -5,6 +5,7 @@ import {
   type SecurityElement,
   type VerifiedMessage,
 } from '@skerry/protocol';
+import { shapeKeyOf } from '../state/lists/shapes.ts';
 import type { VerdictReason } from '../store/schema.ts';
 import type { Change, Effect } from './effect.ts';
 
@@ -82,6 +83,8 @@ export interface Accepted {
   readonly subject: string | null;
   /** The type of a POST, or null. */
   readonly contentType: string | null;
+  /** What its content is made of (state/lists/shapes.ts): found before it is its turn to be written, for which others wait. */
+  readonly shapeKey: string;
   readonly tags: readonly string[];
   /** What the disk of its instance is made of; null where it makes none. */
   readonly image: string | null;
@@ -101,7 +104,7 @@ export interface Accepted {
 
 /** What a kind says of a message; the rest is what most kinds have in common. */
 export type Own<E extends Effect<unknown> = Effect<unknown>> = Partial<
-  Omit<Accepted, 'message' | 'changes'>
+  Omit<Accepted, 'message' | 'changes' | 'shapeKey'>
 > & { readonly changes?: readonly Change<E>[] };
 
 /** A type of message: how its content is read, what it needs and does, and what is particular about it. */
@@ -128,6 +131,11 @@ export const acceptAs = (message: VerifiedMessage, own: Own): Accepted => ({
   owner: ownerOf(message.sender, message.content ?? {}),
   subject: null,
   contentType: null,
+  shapeKey: shapeKeyOf({
+    type: message.type,
+    contentType: own.contentType ?? null,
+    content: message.content ?? {},
+  }),
   tags: [],
   image: null,
   needs: {},

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CopyValue, Writer } from '@skerry/database';
-import { storableJson } from '@skerry/database';
+import { type Rows, rowsFrom, storableJson } from '@skerry/database';
 import type { MessageEventData, MessageStatus } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import type { EventDraft, Standing } from '../../notify/events/append.ts';
@@ -39,7 +39,7 @@ export const forgetRewritten = ({ trx }: Writer<Schema>) =>
  * Rows that are there already are written anew: what was read from the content may be read otherwise, as when the
  * content was a file that came only now, and a hash of the network form may have another sender's copy.
  */
-async function rewriteRows({ trx, copy }: Writer<Schema>, rows: readonly CopyValue[][]): Promise<void> {
+async function rewriteRows({ trx, copy }: Writer<Schema>, rows: Rows): Promise<void> {
   const names = [...NAMES, 'settled_at_ms'];
   await sql`
     create temporary table if not exists ${sql.ref(REWRITTEN)} on commit delete rows
@@ -52,10 +52,10 @@ async function rewriteRows({ trx, copy }: Writer<Schema>, rows: readonly CopyVal
 
 async function writeRows(writer: Writer<Schema>, decided: readonly Decided[], nowMs: number): Promise<void> {
   const rowOf = (one: Decided) => [...READERS.map((read) => read(one)), nowMs];
-  const fresh = decided.filter(({ before }) => before === null).map(rowOf);
-  const known = decided.filter(({ before }) => before !== null).map(rowOf);
-  if (fresh.length > 0) writer.copy('messages', [...NAMES, 'settled_at_ms'], fresh);
-  if (known.length > 0) await rewriteRows(writer, known);
+  const fresh = decided.filter(({ before }) => before === null);
+  const known = decided.filter(({ before }) => before !== null);
+  if (fresh.length > 0) writer.copy('messages', [...NAMES, 'settled_at_ms'], rowsFrom(fresh, rowOf));
+  if (known.length > 0) await rewriteRows(writer, rowsFrom(known, rowOf));
 }
 
 export async function writeDependencies(
@@ -125,11 +125,7 @@ export async function writeMessages(
   const shown = changed.filter(({ verdict }) => isShown(verdict.status));
   const shapes = await numberShapes(
     trx,
-    shown.map(({ accepted: { message, contentType } }) => ({
-      type: message.type,
-      contentType,
-      content: message.content ?? {},
-    })),
+    shown.map(({ accepted }) => accepted.shapeKey),
     timeline,
   );
   const shapeOf = new Map(shown.map((one, index) => [one.accepted.message.itemHash, shapes[index]!]));
@@ -138,11 +134,13 @@ export async function writeMessages(
     shape: shapeOf.get(one.accepted.message.itemHash) ?? one.shape,
   }));
   await writeRows(writer, numbered, nowMs);
+  // While the server writes rows.
+  const events = numbered.flatMap(statusEventsOf);
   await writeDependencies(trx, numbered);
   await writeLists(writer, numbered.flatMap(listedOf));
   await retagPosts(
     trx,
     numbered.filter(({ tagsBefore }) => tagsBefore).map(({ accepted }) => accepted.message.itemHash),
   );
-  return numbered.flatMap(statusEventsOf);
+  return events;
 }

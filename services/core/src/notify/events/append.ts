@@ -1,4 +1,4 @@
-import { HOLD_IDLE_MS, prepared, TIMELINE, type Writer } from '@skerry/database';
+import { HOLD_IDLE_MS, prepared, rowsFrom, TIMELINE, type Writer } from '@skerry/database';
 import type { NetworkEvent, SetDigest } from '@skerry/protocol';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
 import { MESSAGES } from '../../state/message-set.ts';
@@ -85,7 +85,7 @@ export function writeEvents(
   copy(
     'events',
     ['seq', 'kind', 'data', 'time_ms', 'cause'],
-    events.map((event, index) => [
+    rowsFrom(events, (event, index) => [
       lastSeq + index + 1,
       event.kind,
       JSON.stringify(event.data),

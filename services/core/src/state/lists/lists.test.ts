@@ -59,7 +59,9 @@ describe('lists', () => {
         CONTENTS.map((content) => ({ type, contentType, content })),
       ),
     );
-    const numbers = await database.kysely.transaction().execute((trx) => numberShapes(trx, shaped, HERE));
+    const numbers = await database.kysely
+      .transaction()
+      .execute((trx) => numberShapes(trx, shaped.map(shapeKeyOf), HERE));
     await database.kysely
       .insertInto('anchor_events')
       .values(
@@ -103,7 +105,7 @@ describe('lists', () => {
   async function write(batch: readonly Made[]): Promise<void> {
     await createWrite<Schema>(database.pool)(async (writer) => {
       const { trx } = writer;
-      const shapes = await numberShapes(trx, batch, HERE);
+      const shapes = await numberShapes(trx, batch.map(shapeKeyOf), HERE);
       const listed = batch.map((one, index) => ({ accepted: acceptedOf(one), shape: shapes[index]! }));
       await trx
         .insertInto('messages')
@@ -251,10 +253,10 @@ describe('lists', () => {
   test('a shape that was read is not asked for again, whichever transaction needs it', async () => {
     const write = createWrite<Schema>(database.pool);
     const shaped = [{ type: 'POST', contentType: CONTENT_TYPES[0]!, content: CONTENTS[0]! }];
-    const read = await write(({ trx }) => numberShapes(trx, shaped, HERE));
+    const read = await write(({ trx }) => numberShapes(trx, shaped.map(shapeKeyOf), HERE));
     const asked = write(async ({ trx }) => {
       await sql`alter table shapes rename to elsewhere`.execute(trx);
-      assert.deepEqual(await numberShapes(trx, shaped, HERE), read);
+      assert.deepEqual(await numberShapes(trx, shaped.map(shapeKeyOf), HERE), read);
       throw new Error('taken back');
     });
     await assert.rejects(asked, /taken back/);
@@ -263,7 +265,8 @@ describe('lists', () => {
   test('a shape that was read on another timeline of the database is not believed: it may have been lost', async () => {
     const write = createWrite<Schema>(database.pool);
     const shaped = [{ type: 'POST', contentType: 'lost', content: { of: 'a standby that lagged behind' } }];
-    const number = (timeline: string) => write(({ trx }) => numberShapes(trx, shaped, timeline));
+    const number = (timeline: string) =>
+      write(({ trx }) => numberShapes(trx, shaped.map(shapeKeyOf), timeline));
     const first = await number(HERE);
     assert.deepEqual(await number(HERE), first);
     // A standby that has not received it is promoted, and another process gives its number to another shape.

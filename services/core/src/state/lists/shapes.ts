@@ -37,16 +37,15 @@ function recall(trx: Transaction<Schema>, timeline: string): Map<string, number>
 }
 
 /**
- * The number of each content's shape. Shapes are never changed or removed, so one that was read may be remembered; one
+ * The number of each shape (`shapeKeyOf`). Shapes are never changed or removed, so one that was read may be remembered; one
  * that this transaction wrote may not, since it may still be undone.
  * @param timeline of the database (`lockEvents`): on another one a number that is remembered may be nobody's, or another shape's
  */
 export async function numberShapes(
   trx: Transaction<Schema>,
-  contents: readonly Shaped[],
+  keys: readonly string[],
   timeline: string,
 ): Promise<number[]> {
-  const keys = contents.map(shapeKeyOf);
   const remembered = recall(trx, timeline);
   const fresh = new Map<string, number>();
   const unknown = new Map(
