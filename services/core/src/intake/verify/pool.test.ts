@@ -99,6 +99,27 @@ describe('the pool of verifying threads', () => {
     assert.equal(prepared, 1);
   });
 
+  test('a thread has the next frames before it is done with the first ones, and a client waits for no more', async () => {
+    await using pool = new VerifierPool({ workers: 1, log });
+    const { body } = signMessage(note, signers.alice);
+    const [worker] = pool.workers;
+    const given: number[] = [];
+    const post = worker!.postMessage.bind(worker) as (...args: unknown[]) => void;
+    const noted = (task: { lengths?: readonly number[] }, ...rest: unknown[]) => {
+      if (task.lengths) given.push(task.lengths.length);
+      post(task, ...rest);
+    };
+    Object.assign(worker!, { postMessage: noted });
+    const frames = pool.verifyAll(
+      Array.from({ length: 700 }, () => bytes(body)),
+      NOW,
+    );
+    assert.deepEqual(given, [256, 256]);
+    await pool.verify(bytes(body), NOW);
+    await frames;
+    assert.deepEqual(given, [256, 256, 1, 188]);
+  });
+
   test('where batches cannot be had, all is as before', async () => {
     await using pool = new VerifierPool({
       workers: 1,

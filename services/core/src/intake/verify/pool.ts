@@ -20,8 +20,13 @@ const MAX_WAITING = 10_000;
 const BYTES_MAX = { waiting: 64 * 1024 * 1024, task: 4 * 1024 * 1024 } as const;
 /** Bodies in one message to a worker: as many as a batch of signatures has, where so many wait. */
 const MAX_TASK_BODIES = CLAIMS_MAX;
-/** Frames in one message to a worker: a body of a client waits for no more than these. */
-const MAX_TASK_FRAMES = 100;
+/** Frames in one message to a worker: fewer where all workers would not have one, but not so few that batches gain little. */
+const TASK_FRAMES = { least: 64, most: CLAIMS_MAX } as const;
+/**
+ * Tasks of frames that a worker has at once: it goes on with the second while the main thread, which may be busy, is told of the first.
+ * A body of a client waits for no more than these.
+ */
+const SEAT_TASKS = 2;
 /** Bodies and frames after which batches are prepared: a node that verifies few never needs them. */
 const BATCHES_FROM = 1_000;
 /** Tasks of frames that wait; a page of a peer is twenty. */
@@ -41,16 +46,19 @@ interface Job {
   /** As it is given out: who is suspected then is judged alone. */
   task(isSuspected: (from: string) => boolean): Task;
   readonly count: number;
+  /** Whether it is of bodies, which came one by one. */
+  readonly isGathered: boolean;
   /** Who brought one of it. */
   fromOf(at: number): string;
   settle(results: readonly VerifyResult[]): void;
   fail(error: unknown): void;
 }
 
-/** One thread and what it is working on. */
+/** One thread and what it was given. */
 interface Seat {
   worker: Worker;
-  busy: Job | undefined;
+  /** In the order in which it answers. */
+  readonly busy: Job[];
 }
 
 /** Makes what checks many signatures at once: the path of the addon, or why there is none. */
@@ -90,7 +98,7 @@ export class VerifierPool implements Verifier {
     this.#prepareBatches = options.prepareBatches;
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
     for (let index = 0; index < options.workers; index++) {
-      const seat: Seat = { worker: undefined as never, busy: undefined };
+      const seat: Seat = { worker: undefined as never, busy: [] };
       this.#seats.push(seat);
       this.#seatWorker(seat);
     }
@@ -115,8 +123,10 @@ export class VerifierPool implements Verifier {
     if (this.#frames.length >= MAX_WAITING_TASKS)
       throw new AppError('OVERLOADED', `${MAX_WAITING_TASKS} pages of messages are waiting to be verified`);
     const parts: Promise<readonly VerifyResult[]>[] = [];
-    for (let at = 0; at < frames.length; at += MAX_TASK_FRAMES) {
-      const own = frames.slice(at, at + MAX_TASK_FRAMES);
+    const share = Math.ceil(frames.length / (this.#seats.length * SEAT_TASKS));
+    const size = Math.min(Math.max(share, TASK_FRAMES.least), TASK_FRAMES.most);
+    for (let at = 0; at < frames.length; at += size) {
+      const own = frames.slice(at, at + size);
       const task = packTask(own, nowSeconds, { shared: own.map(() => true) });
       const { promise, resolve: settle, reject: fail } = Promise.withResolvers<readonly VerifyResult[]>();
       this.#frames.push({
@@ -125,6 +135,7 @@ export class VerifierPool implements Verifier {
           return { ...task, alone: own.map(() => isAlone) };
         },
         count: task.lengths.length,
+        isGathered: false,
         fromOf: () => from,
         settle,
         fail,
@@ -166,8 +177,7 @@ export class VerifierPool implements Verifier {
     // The process may end while they wait for work.
     worker.unref();
     worker.on('message', ({ results, wrong }: TaskResult) => {
-      const done = seat.busy;
-      seat.busy = undefined;
+      const done = seat.busy.shift();
       if (done) this.#note(done, wrong);
       this.#giveOut();
       done?.settle(results);
@@ -185,8 +195,7 @@ export class VerifierPool implements Verifier {
   /** A worker that failed takes its messages with it: their senders are told, and a new one takes its seat. */
   #replace(seat: Seat, error: unknown): void {
     this.#log.error({ err: error }, 'a verification thread failed and is replaced');
-    seat.busy?.fail(new AppError('INTERNAL', 'the verification failed'));
-    seat.busy = undefined;
+    for (const job of seat.busy.splice(0)) job.fail(new AppError('INTERNAL', 'the verification failed'));
     this.#seatWorker(seat);
     this.#giveOut();
   }
@@ -226,16 +235,24 @@ export class VerifierPool implements Verifier {
     return this.#waiting.splice(0, end === -1 ? MAX_TASK_BODIES : end);
   }
 
+  /** What a thread that has `busy` may have besides: bodies before frames, and those only once, so that they gather meanwhile. */
+  #next(busy: readonly Job[]): Job | undefined {
+    if (this.#waiting.length === 0) return this.#frames.shift();
+    return busy.some(({ isGathered }) => isGathered) ? undefined : jobOf(this.#takeWaiting());
+  }
+
   #giveOut(): void {
     if (this.#closed) return;
     const nowMs = performance.now();
-    for (const seat of this.#seats) {
-      if (seat.busy) continue;
-      const job = this.#waiting.length > 0 ? jobOf(this.#takeWaiting()) : this.#frames.shift();
-      if (!job) return;
-      seat.busy = job;
-      const task = job.task((from) => this.#suspects.has(from, nowMs));
-      seat.worker.postMessage(task, [task.packed.buffer]);
+    // Each thread has one before any has two.
+    for (let tasks = 0; tasks < SEAT_TASKS; tasks++) {
+      for (const { worker, busy } of this.#seats) {
+        const job = busy.length > tasks ? undefined : this.#next(busy);
+        if (!job) continue;
+        busy.push(job);
+        const task = job.task((from) => this.#suspects.has(from, nowMs));
+        worker.postMessage(task, [task.packed.buffer]);
+      }
     }
   }
 
@@ -246,7 +263,8 @@ export class VerifierPool implements Verifier {
     await Promise.all(this.#seats.map(({ worker }) => endThread(worker)));
     const stopped = new AppError('SHUTTING_DOWN', 'the node is stopping');
     for (const one of this.#waiting.splice(0)) one.reject(stopped);
-    for (const job of [...this.#frames.splice(0), ...this.#seats.map(({ busy }) => busy)]) job?.fail(stopped);
+    for (const job of [...this.#frames.splice(0), ...this.#seats.flatMap(({ busy }) => busy)])
+      job.fail(stopped);
   }
 }
 
@@ -262,6 +280,7 @@ function jobOf(waiting: readonly Waiting[]): Job {
         },
       ),
     count: waiting.length,
+    isGathered: true,
     fromOf: (at) => waiting[at]!.from,
     settle(results) {
       for (const [index, one] of waiting.entries()) {
