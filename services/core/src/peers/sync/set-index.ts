@@ -164,6 +164,10 @@ export class SetIndex implements OrderedKeys {
     return { number, at, isThere: at < chunk.length && chunk.compare(at, key.time, key.id) === 0 };
   }
 
+  has(key: SyncKey): boolean {
+    return this.#chunks.length > 0 && this.#placeOf(key).isThere;
+  }
+
   /** @returns whether it was not there yet */
   add(key: SyncKey): boolean {
     if (this.#chunks.length === 0) this.#chunks.push(new Chunk());

@@ -1,6 +1,6 @@
 import { AppError, parseBound } from '@skerry/protocol';
 import { addTallies, NO_TALLY, type ReadFrame, type Tally } from '../../intake/passed-on.ts';
-import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
+import { keyOfAccepted } from '../../intake/pipeline/statement.ts';
 import { PAGE_MESSAGES } from './envelopes.ts';
 import { FRAMES_BYTES } from './frames.ts';
 import type { PeerLink } from './link.ts';
@@ -88,7 +88,7 @@ class Worth {
   note(frames: readonly Buffer[], read: readonly ReadFrame[]): void {
     const lacked = frames.filter((_, at) => {
       const one = read[at]!;
-      return 'accepted' in one && !this.#set.has(shortKeyOfAccepted(one.accepted));
+      return 'accepted' in one && !this.#set.index.has(keyOfAccepted(one.accepted));
     });
     this.#useless += frames.length - lacked.length;
     this.#messages += lacked.length;
@@ -113,35 +113,44 @@ class Worth {
 }
 
 /**
- * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one is
- * verified, and the one after that is on its way. It ends where messages are ahead of the clock.
+ * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one waits for
+ * its turn, ready, the one after that is verified, and one more is on its way. It ends where messages are ahead of the clock.
  */
 export async function transfer(link: PeerLink, options: TransferOptions): Promise<TransferResult> {
   const { set, source, signal, savePlace, isLater, isWaitedFor, uptime } = options;
   const worth = new Worth(set, uptime);
   let total = NO_TALLY;
-  const write = async (read: readonly ReadFrame[], next: string | null) => {
-    total = addTallies(total, await source.keep(read));
-    if (next !== null) await savePlace(next);
+  let saving: Promise<void> = Promise.resolve();
+  const write = async (before: Promise<void>, read: readonly ReadFrame[], next: string | null) => {
+    const tally = await source.keep(read);
+    await before;
+    await saving;
+    // The next page does not wait for it.
+    if (next !== null) saving = savePlace(next);
+    saving.catch(() => {});
+    total = addTallies(total, tally);
     options.onProgress?.(total);
     checkTally(total);
   };
   let isEnded = true;
-  let writing: Promise<void> = Promise.resolve();
+  /** The page before the last one, and the last one. */
+  let before: Promise<void> = Promise.resolve();
+  let last = before;
   try {
     for await (const { frames, next } of readPages(link, options.place, signal)) {
       const read = await source.read(frames);
       worth.note(frames, read);
-      await writing;
-      writing = write(read, next);
-      // Met before the next page is written.
-      writing.catch(() => {});
+      await before;
+      [before, last] = [last, write(last, read, next)];
+      // Met before a later page is written.
+      last.catch(() => {});
       if (next === null || isLater(timeOfPlace(next)) || worth.isNone) break;
       isEnded = !(worth.isSlow() && isWaitedFor());
       if (!isEnded) break;
     }
   } finally {
-    await writing;
+    await last;
+    await saving;
   }
   return { tally: total, isEnded };
 }
