@@ -2,6 +2,7 @@ import { isLate } from '../effective-time.ts';
 import type { MessageForm } from '../envelope.ts';
 import { sha256Hex } from '../hash.ts';
 import { bytesToHex, hexToBytes } from '../hex.ts';
+import { isItemHash64 } from '../network-form/item-hash.ts';
 
 /** SHA-256 of a message, or of its CID. */
 const HASH_BYTES = 32;
@@ -31,8 +32,6 @@ export interface SyncFields {
   readonly notedMs: number | null;
 }
 
-const HEX = /^[0-9a-f]{64}$/;
-
 /**
  * What is said of a message that neither its hash nor its signature covers, as one text; empty where there is nothing. Of
  * a late message that is also since when it is there. The same statement gives the same text on every node.
@@ -49,7 +48,7 @@ export function uncoveredText(fields: Omit<SyncFields, 'itemHash'>): string {
 }
 
 /** The hash part of an id, in hexadecimal: the item hash itself, or the SHA-256 of a CID. */
-export const syncHashOf = (itemHash: string) => (HEX.test(itemHash) ? itemHash : sha256Hex(itemHash));
+export const syncHashOf = (itemHash: string) => (isItemHash64(itemHash) ? itemHash : sha256Hex(itemHash));
 
 /**
  * The 4 bytes are of the hash and the text together: fingerprints are sums of ids, and where the same is said of two
