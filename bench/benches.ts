@@ -108,8 +108,8 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     load: async () => (await import('./query/query.ts')).benchQuery,
   },
   sync: {
-    measures: 'core nodes in step: reconciliation, gossip, an empty node beside pg_dump | psql',
-    minutes: 5,
+    measures: 'core nodes in step: reconciliation, gossip, an empty node beside pg_dump | psql and beside its limit',
+    minutes: 6,
     limitMinutes: 20,
     load: async () => (await import('./sync/sync.ts')).benchSync,
   },

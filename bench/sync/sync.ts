@@ -108,11 +108,12 @@ export async function benchSync(figures: Figures, args: readonly string[]): Prom
     options: {
       /** `transfer`: the other parts are left out. */
       only: { type: 'string' },
-      messages: { type: 'string', default: '60000' },
+      /** Several times: one transfer after another, since what it costs grows with the indexes. */
+      messages: { type: 'string', multiple: true, default: ['60000', '240000'] },
       set: { type: 'string', default: '1000000' },
     },
   });
   if (values.only !== 'transfer') benchRanges(figures, Number(values.set));
   if (values.only !== 'transfer') await benchGossip(figures);
-  await benchTransfer(figures, Number(values.messages));
+  for (const count of values.messages) await benchTransfer(figures, Number(count));
 }
