@@ -108,7 +108,7 @@ export const BENCHES: Readonly<Record<string, Bench>> = {
     load: async () => (await import('./query/query.ts')).benchQuery,
   },
   sync: {
-    measures: 'core nodes in step: reconciliation, gossip, an empty node beside pg_dump | psql and beside its limit',
+    measures: 'core nodes in step: reconciliation, gossip, an empty node beside pg_dump | psql and a limit',
     minutes: 6,
     limitMinutes: 20,
     load: async () => (await import('./sync/sync.ts')).benchSync,
