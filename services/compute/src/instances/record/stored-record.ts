@@ -63,6 +63,13 @@ export class StoredRecord {
     onStatus(id, status);
   }
 
+  /** States how far preparing came. That it cannot be told is no reason to stop. */
+  tellPreparing(reason: Reason): void {
+    this.setPhase('preparing', reason).catch((error: unknown) =>
+      this.#options.log.debug({ err: error }, 'progress could not be reported'),
+    );
+  }
+
   /** Writes what is on its way, and nothing after that. */
   async close(): Promise<void> {
     await this.#writing.catch(() => {});

@@ -31,6 +31,10 @@ export type Step =
   | { readonly do: 'rest'; readonly phase: Phase; readonly reason: Reason | null };
 
 export const REASONS = {
+  waiting: {
+    code: 'WAITING_FOR_OTHERS',
+    message: 'waiting for other virtual machines to start',
+  },
   guestShutdown: {
     code: 'GUEST_SHUTDOWN',
     message: 'the guest powered itself off; restart the instance to run it again',

@@ -31,16 +31,24 @@ export interface Prepared {
   readonly volumes: readonly Volume[];
 }
 
+/** While an instance is prepared. */
+export interface Preparing {
+  /** Told of progress. */
+  readonly tell: (reason: Reason) => void;
+  /** Ends where something else is asked of the instance: then no image is waited for. It is made all the same, for the next time. */
+  readonly changed: AbortSignal;
+}
+
 /**
  * Makes all that an instance needs before it can be started: its image, its seed, its disk. A disk that is there is kept.
- * Throws what ImageStore.ensure and makeVolumes do, STORAGE_FULL, DISK_TOO_SMALL.
+ * Throws what ImageStore.ensure and makeVolumes do, STORAGE_FULL, DISK_TOO_SMALL, and the reason why `changed` ended.
  */
 export async function prepareInstance(
   deps: InstanceDeps,
   place: Place,
   wanted: Wanted,
   ipv4: Ipv4Link,
-  tell: (reason: Reason) => void,
+  { tell, changed }: Preparing,
 ): Promise<Prepared> {
   const { images, core, fileLimitBytes, dataDir, nameServers, now } = deps;
   await checkReserve(dataDir);
@@ -52,7 +60,7 @@ export async function prepareInstance(
       toldAtMs = now();
       tell({ code: 'BUILDING_IMAGE', message: `building ${name}: ${percent} %, ${message}` });
     };
-    return images.ensure(name, report, wanted.owner);
+    return unless(changed, images.ensure(name, report, wanted.owner));
   };
   const image = await ensure(wanted.image);
   const directory = instanceDirectory(dataDir, place.id);
@@ -77,6 +85,19 @@ export async function prepareInstance(
   const isComplete = image.kernelVersion !== '';
   const kernel = isComplete ? newest : await keepBase(dataDir, await ensure(KERNEL_IMAGE));
   return { base, kernel, volumes };
+}
+
+/** What comes of it, unless the signal ends first. */
+async function unless<T>(signal: AbortSignal, coming: Promise<T>): Promise<T> {
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  const end = () => reject(signal.reason);
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await Promise.race([coming, ended]);
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
 }
 
 /** Whether progress is told, of what began and was last told at these times. Pure. */

@@ -5,10 +5,12 @@ import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError } from '@skerry/protocol';
+import type { ImageStore } from '../../images/store.ts';
 import { inDirectory } from '../../testing/directory.ts';
 import type { InstanceDeps } from '../deps.ts';
 import type { Place } from '../place.ts';
 import { instanceDirectory, newRecord, writeRecord } from '../record/record.ts';
+import { createStarts } from '../starts.ts';
 import { InstanceWorker } from './worker.ts';
 
 const ID = 'a'.repeat(64);
@@ -17,13 +19,24 @@ const WANTED = {
   ...{ image: 'debian:12', sshKey: '', allowedPorts: [22] },
 };
 
-/** An instance whose machine is off. @param remove what the kernel's network says when it is taken away */
-async function openWorker(dataDir: string, signal: AbortSignal, remove: () => Promise<void>) {
-  const record = newRecord(ID, WANTED, 1);
+/**
+ * An instance whose machine is off.
+ * @param remove what the kernel's network says when it is taken away
+ * @param base what its disk was made of, where it has one
+ */
+async function openWorker(
+  dataDir: string,
+  signal: AbortSignal,
+  remove: () => Promise<void>,
+  { base = null, ...more }: Partial<InstanceDeps> & { readonly base?: string | null } = {},
+) {
+  const record = { ...newRecord(ID, WANTED, 1), base };
   await writeRecord(dataDir, record);
+  const link = { link: 0, hostPorts: [] };
   const deps = {
-    ...{ dataDir, signal, network: { remove }, addresses: { free() {} } },
-    ...{ log: createLogger('test', 'silent'), now: Date.now, onStatus() {} },
+    ...{ dataDir, signal, network: { remove }, addresses: { claim: async () => link, free() {} } },
+    ...{ log: createLogger('test', 'silent'), now: Date.now, onStatus() {}, ipv4Pool: '172.16.0.0/16' },
+    ...more,
   };
   return new InstanceWorker(deps as unknown as InstanceDeps, { id: ID, tap: 't' } as Place, record);
 }
@@ -65,3 +78,40 @@ test('an instance that cannot be taken away is tried again later, and not all th
     ending.abort();
     await working;
   }));
+
+const phaseOf = (worker: InstanceWorker) => worker.record.status?.phase;
+
+/** What others keep a machine waiting with: the turns to boot, or an image that is never ready. */
+const WAITS = {
+  'a turn to boot': async () => {
+    const starts = createStarts(1);
+    for (const key of ['0x2', '0x3']) await starts.take({ key, isExempt: false });
+    return { starts, base: 'bases/x' };
+  },
+  'an image': async () => ({
+    images: { ensure: () => new Promise<never>(() => {}) } as unknown as ImageStore,
+  }),
+};
+
+for (const [what, block] of Object.entries(WAITS))
+  test(`a machine that waits for ${what} does what is asked of it meanwhile, stops and is deleted at once`, () =>
+    inDirectory(async (dataDir) => {
+      const ending = new AbortController();
+      const worker = await openWorker(dataDir, ending.signal, async () => {}, await block());
+      const working = worker.work();
+      const waits = () => until(`it waits for ${what}`, () => phaseOf(worker) === 'preparing');
+      try {
+        await waits();
+        assert.equal(await worker.runTask(async ({ vm }) => vm, 5_000), undefined);
+        worker.want({ ...WANTED, isRunning: false });
+        await until('it is stopped', () => phaseOf(worker) === 'stopped');
+        worker.want(WANTED);
+        await waits();
+        worker.want('forgotten');
+        await until('it is deleted', () => worker.isDone);
+        assert.equal(worker.record.failure, null);
+      } finally {
+        ending.abort();
+        await working;
+      }
+    }));

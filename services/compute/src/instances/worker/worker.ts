@@ -21,12 +21,13 @@ import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './
 import { decideRetry, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
 import { shutDown } from './shut-down.ts';
 import { Relapses, SILENCE } from './silence.ts';
+import { Turn } from './turn.ts';
 
 /** How long a task waits for what is being done with the instance. */
 const TASK_WAIT_MS = 60_000;
 const ROOM_RECHECK_MS = 5_000;
-/** A boot that takes longer no longer keeps others from starting. */
-const SLOT_LIMIT_MS = 180_000;
+/** Why a step ends that only waits for others. No failure. */
+const CHANGED = new Error('something else is asked of the instance');
 
 /** Looks after one instance: decides and does one step after the other, never two at once. Survives every failure of a step. */
 export class InstanceWorker {
@@ -43,7 +44,9 @@ export class InstanceWorker {
   #failureTimes: number[] = [];
   readonly #relapses = new Relapses();
   #wake = Promise.withResolvers<void>();
-  #slot: Disposable | undefined;
+  /** Ends the waiting of the step that is being done: for a turn to boot, for an image. */
+  #change = new AbortController();
+  readonly #turn: Turn;
   #releaseReason: ReleaseReason = 'moved';
   #isDone = false;
 
@@ -52,6 +55,7 @@ export class InstanceWorker {
     this.#place = place;
     this.#wanted = record.wanted;
     this.#log = deps.log.child({ instance: place.id });
+    this.#turn = new Turn(deps.starts);
     this.#stored = new StoredRecord(record, { ...deps, log: this.#log });
     this.console = new ConsoleLog(this.#directory, deps.now);
   }
@@ -74,23 +78,26 @@ export class InstanceWorker {
   }
 
   /** A new wish; or why there is none any more. */
-  want(wanted: Wanted | 'moved' | 'forgotten'): void {
-    if (typeof wanted === 'string') this.#releaseReason = wanted;
-    this.#want(typeof wanted === 'string' ? null : wanted);
-  }
-
-  #want(wanted: Wanted | null): void {
+  want(asked: Wanted | 'moved' | 'forgotten'): void {
+    const wanted = typeof asked === 'string' ? null : asked;
+    if (typeof asked === 'string') this.#releaseReason = asked;
     if (JSON.stringify(wanted) === JSON.stringify(this.#wanted)) return;
     this.#wanted = wanted;
-    this.wake();
+    this.#ask();
   }
 
   /** Does something with the instance between two steps. Rejects with INSTANCE_BUSY when it cannot begin in time. */
   runTask<T>(task: OwnerTask<T>, waitMs = TASK_WAIT_MS): Promise<T> {
     if (this.#isDone) return Promise.reject(RELEASED);
     const result = this.#tasks.run(task, waitMs);
-    this.wake();
+    this.#ask();
     return result;
+  }
+
+  /** Something is asked: nobody's images and machines keep it waiting. */
+  #ask(): void {
+    this.#change.abort(CHANGED);
+    this.wake();
   }
 
   wake(): void {
@@ -122,6 +129,7 @@ export class InstanceWorker {
       let waitMs: number;
       try {
         await this.#saveWanted();
+        this.#change = new AbortController();
         const step = this.#nextStep();
         if (!this.#tasks.isEmpty && !isUrgent(step)) {
           await this.#tasks.next(this.#instance());
@@ -130,6 +138,7 @@ export class InstanceWorker {
         waitMs = await this.#perform(step);
       } catch (error) {
         if (signal.aborted) break;
+        if (error === CHANGED) continue;
         waitMs = await this.#handleFailure(error, now()).catch((failure) => {
           this.#log.error({ err: failure }, 'the state of an instance could not be stored; retrying');
           return isDiskFull(failure) ? ROOM_RECHECK_MS : RETRY_MAX_MS;
@@ -139,7 +148,7 @@ export class InstanceWorker {
     }
     signal.removeEventListener('abort', onAbort);
     this.#tasks.close(RELEASED);
-    this.#slot?.[Symbol.dispose]();
+    this.#turn.end();
     this.#vm?.[Symbol.dispose]();
   }
 
@@ -221,28 +230,22 @@ export class InstanceWorker {
     const { wanted } = this.#stored.record;
     await this.#stored.setPhase('preparing', null);
     const { ipv4 } = await this.#claimLink();
-    const prepared = await prepareInstance(this.#deps, this.#place, wanted, ipv4, (reason) => {
-      // Progress that cannot be told is no reason to stop building.
-      this.#stored
-        .setPhase('preparing', reason)
-        .catch((error) => this.#log.debug({ err: error }, 'progress could not be reported'));
-    });
+    const { signal: changed } = this.#change;
+    const tell = (reason: Reason) => {
+      if (!changed.aborted) this.#stored.tellPreparing(reason);
+    };
+    const prepared = await prepareInstance(this.#deps, this.#place, wanted, ipv4, { tell, changed });
     await this.#stored.update(prepared);
   }
 
   async #start(): Promise<void> {
-    const { starts, now } = this.#deps;
+    const { now, signal } = this.#deps;
+    const ended = AbortSignal.any([signal, this.#change.signal]);
     const { wanted } = this.#stored.record;
     await checkMemory(wanted.memoryMib);
     await checkRoom(this.#deps.dataDir);
     const owner = { key: wanted.owner ?? this.#place.id, isExempt: false };
-    if (!starts.isFreeFor(owner))
-      await this.#stored.setPhase('preparing', {
-        code: 'WAITING_FOR_OTHERS',
-        message: 'waiting for other virtual machines to start',
-      });
-    this.#slot?.[Symbol.dispose]();
-    this.#slot = await starts.take(owner, this.#deps.signal);
+    await this.#turn.take(owner, () => this.#stored.setPhase('preparing', REASONS.waiting), ended);
     await this.#stored.setPhase('starting', null);
     const { boot, accelerator: how } = await chooseBoot(this.#deps, this.#stored.record);
     await this.#openNetwork();
@@ -256,8 +259,7 @@ export class InstanceWorker {
     const vm = await Vm.start(this.#directory, machine, how);
     this.#take(vm);
     this.#log.info({ pid: vm.pid, accelerator: how }, 'started the virtual machine');
-    const slot = this.#slot;
-    setTimeout(() => slot?.[Symbol.dispose](), SLOT_LIMIT_MS).unref();
+    this.#turn.limit();
   }
 
   #take(vm: Vm): void {
@@ -265,11 +267,11 @@ export class InstanceWorker {
     void followConsole(vm, this.console, this.#deps.signal);
     this.#isSilentButThere = false;
     vm.onChange = () => {
-      if (vm.state !== 'booting') this.#slot?.[Symbol.dispose]();
+      if (vm.state !== 'booting') this.#turn.end();
       if (vm.state === 'ready') this.#isSilentButThere = false;
       this.wake();
     };
-    if (vm.state !== 'booting') this.#slot?.[Symbol.dispose]();
+    if (vm.state !== 'booting') this.#turn.end();
   }
 
   /** The instance's link to the network, with its part of the node's IPv4. */
@@ -300,13 +302,13 @@ export class InstanceWorker {
     if (this.#vm) await drainConsole(this.#vm, this.console);
     await this.#vm?.end();
     this.#vm = undefined;
-    this.#slot?.[Symbol.dispose]();
+    this.#turn.end();
   }
 
   /** QEMU ended although nobody asked for it. */
   async #handleExit(): Promise<number> {
     this.#vm = undefined;
-    this.#slot?.[Symbol.dispose]();
+    this.#turn.end();
     const error = new AppError('VM_START_FAILED', 'the virtual machine exited unexpectedly');
     return this.#handleFailure(error, this.#deps.now());
   }
@@ -364,7 +366,7 @@ export class InstanceWorker {
       { err: error },
       'giveUp' in decision ? 'the instance failed' : 'the instance has a problem',
     );
-    if (!this.#vm) this.#slot?.[Symbol.dispose]();
+    if (!this.#vm) this.#turn.end();
     if ('giveUp' in decision) {
       await this.#stored.update({ failure: decision.giveUp });
       const { base, volumes } = this.#stored.record;
