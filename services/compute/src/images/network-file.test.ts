@@ -17,8 +17,14 @@ const isError = (code: string) => (error: unknown) => error instanceof AppError 
 test('an image by hash is fetched, verified and converted once; what is no image, or not there, says so', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-file-'));
   await using core = await new RealCore().start();
-  const storeOf = (source: CoreClient, cacheDir: string, signal = new AbortController().signal) =>
+  const storeOf = (
+    source: CoreClient,
+    cacheDir: string,
+    signal = new AbortController().signal,
+    table: Readonly<Record<string, string>> = {},
+  ) =>
     new ImageStore({
+      table,
       cacheDir,
       mirrors: readConfig(computeConfig, { SKERRY_HOME: directory }),
       log: createLogger('test', 'silent'),
@@ -64,8 +70,11 @@ test('an image by hash is fetched, verified and converted once; what is no image
           ? (hash: string) => (slow.includes(hash) ? new Promise(() => {}) : client.getFile(hash))
           : Reflect.get(client, name).bind(client),
     });
-    const shared = storeOf(stalling, join(directory, 'shared'), ending.signal);
+    const named = { 'our:image': file };
+    const shared = storeOf(stalling, join(directory, 'shared'), ending.signal, named);
     const theirs = [...slow, file].map((name) => shared.ensure(name, () => {}, '0xslow'));
+    const known = await shared.ensure('our:image', () => {}, '0xslow');
+    assert.equal(known.diskMib, 3, 'what the operator named waits for no files of owners');
     const ours = await shared.ensure(file, () => {}, '0xother');
     assert.equal(ours.diskMib, 3, 'nobody waits for the images of another owner');
     ending.abort(new Error('over'));

@@ -47,7 +47,7 @@ const BUILDS = {
 /** How an image is made, whatever its kind. */
 interface Origin {
   readonly name: string;
-  /** Whether the node itself knows it, by name. */
+  /** Whether the node itself, or whoever runs it, gave it a name. */
   readonly isKnown: boolean;
   /** The directory, below the cache, that holds the result. */
   readonly directoryName: string;
@@ -109,11 +109,12 @@ export class ImageStore {
 
   #originOf(asked: string): Origin {
     const { table = {}, files, mirrors, signal } = this.#options;
-    const name = Object.hasOwn(table, asked) ? table[asked]! : asked;
+    const isNamed = Object.hasOwn(table, asked);
+    const name = isNamed ? table[asked]! : asked;
     if (isFileImage(name) && files) {
       return {
         name,
-        isKnown: false,
+        isKnown: isNamed,
         directoryName: `file-${name}`,
         summary: `creating an image from the file ${name}`,
         make: (directory, report) =>
