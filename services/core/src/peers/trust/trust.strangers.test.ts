@@ -109,24 +109,32 @@ describe('a list that is set later', () => {
         resume: () => {},
         derive: (...all: Parameters<typeof pipeline.derive>) => {
           if (rounds++ >= failAfter) throw new Error('killed');
+          problems.push(again?.problem());
           return pipeline.derive(...all);
         },
       },
     };
+    let again: Trust | undefined;
+    const problems: (string | undefined)[] = [];
     let rounds = 0;
     let failAfter = 1;
     const killed = await Trust.open({ db, given, peers: 0, log });
     await assert.rejects(killed.derive(tools), /killed/);
     assert.equal((await core.get('/health')).status, 200);
     rounds = 0;
+    problems.length = 0;
     failAfter = Number.POSITIVE_INFINITY;
-    const again = await Trust.open({ db, given, peers: 0, log });
+    again = await Trust.open({ db, given, peers: 0, log });
     await again.derive(tools);
     const rows = await db.selectFrom('trust').select(['name', 'derived', 'place']).execute();
     for (const row of rows.filter(({ name }) => name === 'schedulers'))
       assert.deepEqual([row.derived, row.place], [[bob.address], null]);
     // Of three rounds the first is not done again; measurements and credit, of which there is nothing, take one each.
     assert.equal(rounds, 2 + 1 + 1);
+    // Where there is nothing, no answer is wrong meanwhile: the node is well, as it is at its first start.
+    const ofSchedulers = (done: number) =>
+      `schedulers changed: deriving the affected state again (${done} of ${COUNT} messages)`;
+    assert.deepEqual(problems, [ofSchedulers(0), ofSchedulers(50), undefined, undefined]);
   });
 
   test('what is forgotten while it is derived again stays without effect', async () => {

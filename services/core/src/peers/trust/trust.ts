@@ -126,7 +126,8 @@ export class Trust {
 
   /** What a person should know of; undefined while all is well. */
   problem(): string | undefined {
-    if (this.#deriving) {
+    // Where nothing depends on a list, as at a first start, a change of it makes no answer wrong.
+    if (this.#deriving && this.#deriving.total > 0) {
       const { name, done, total } = this.#deriving;
       return `${name} changed: deriving the affected state again (${done} of ${total} messages)`;
     }
