@@ -5,7 +5,7 @@ import { createLogger } from '@skerry/kit';
 import { sql } from 'kysely';
 import type { Candidate } from '../intake/pipeline/decided.ts';
 import { loadKept } from '../intake/pipeline/load-known.ts';
-import { readSome } from '../peers/sync/envelopes.ts';
+import { readSharedTexts } from '../state/messages/shared.ts';
 import { MIGRATIONS } from '../testing/core.ts';
 import type { Schema } from './schema.ts';
 
@@ -45,12 +45,16 @@ test('a batch that comes and a page that a peer asks for are looked up by their 
     assert.deepEqual(forgottenBy.get(hashOf(KEPT + 1)), ['c']);
     assert.equal(known.has(hashOf(KEPT + 1)), false);
     assert.equal(forgottenBy.get(hashOf(KEPT + 2)), undefined);
-    const { texts } = await readSome(
+    const { texts } = await readSharedTexts(
       trx,
       batch.map(({ accepted }) => accepted.message.itemHash),
       1_000_000,
     );
-    assert.equal(texts.length, BATCH / 2);
+    assert.equal(texts.size, BATCH / 2);
+    // Each has 512 bytes beside its text: one that is not here counts for nothing, and the last one goes beyond.
+    const names = [KEPT + 3, 1, 2, 3].map(hashOf);
+    const some = await readSharedTexts(trx, names, 1_000);
+    assert.deepEqual([[...some.texts.keys()], some.looked], [names.slice(1, 3), 3]);
     const { rows } = await sql<{ read: number }>`
       select seq_tup_read as read from pg_stat_xact_user_tables where relname = 'messages'`.execute(trx);
     assert.deepEqual(rows, [{ read: 0 }]);

@@ -7,6 +7,6 @@ import { type RawBuilder, sql } from 'kysely';
 export const MESSAGE_OF_KEY: RawBuilder<unknown> = sql`
   lateral (select * from messages where item_hash = k.item_hash limit 1) m on true`;
 
-/** Messages `m` by their hashes, those that are here. */
+/** Messages `m` by their hashes, those that are here; `nth` says which of the hashes, from 1. */
 export const messagesOf = (hashes: readonly string[]): RawBuilder<unknown> => sql`
-  unnest(${hashes}::text[]) as k (item_hash) join ${MESSAGE_OF_KEY}`;
+  unnest(${hashes}::text[]) with ordinality as k (item_hash, nth) join ${MESSAGE_OF_KEY}`;

@@ -4,8 +4,8 @@ import { OFFER_BYTES } from '@skerry/protocol/api/core/sync';
 import type { Kysely } from 'kysely';
 import type { PassedOn, ReadFrame } from '../../intake/passed-on.ts';
 import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
+import { readSharedTexts } from '../../state/messages/shared.ts';
 import type { Schema } from '../../store/schema.ts';
-import { readSome } from './envelopes.ts';
 import { decodeFrames } from './frames.ts';
 import type { OfferTally, PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
@@ -135,10 +135,10 @@ export async function offerLacking(
   });
   let taken = 0;
   for (let at = 0, offers = 0; at < names.length && offers < OFFERS_PER_SESSION; offers++) {
-    const { texts, looked } = await readSome(db, names.slice(at, at + OFFER_MESSAGES), OFFER_BYTES);
+    const { texts, looked } = await readSharedTexts(db, names.slice(at, at + OFFER_MESSAGES), OFFER_BYTES);
     at += looked;
-    if (texts.length === 0) continue;
-    const tally = await link.offer(texts, signal);
+    if (texts.size === 0) continue;
+    const tally = await link.offer([...texts.values()], signal);
     lacks.note(tally);
     taken += tally.taken;
   }
