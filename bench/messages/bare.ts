@@ -21,12 +21,27 @@ const ROWS_PER_CHUNK = 200;
 /** Rows by table, as COPY writes them. */
 export type BareRows = ReadonlyMap<string, readonly string[]>;
 
-/** What taking messages in has written. @param directory the server writes there */
-export async function readRows({ pool }: Database<Schema>, directory: string): Promise<BareRows> {
+/** The order of pages, in which a node gets the messages of a peer: indexes that begin with a time then grow at their end. */
+const PAGE_ORDER: Readonly<Record<(typeof TABLES)[number], string>> = {
+  messages: 'order by "time", item_hash',
+  message_tags: 'order by "time", item_hash',
+  events: 'order by seq',
+};
+
+/**
+ * What taking messages in has written.
+ * @param directory the server writes there
+ * @param order of the rows: as they came, where left out
+ */
+export async function readRows(
+  { pool }: Database<Schema>,
+  directory: string,
+  order?: 'of pages',
+): Promise<BareRows> {
   const rows = new Map<string, readonly string[]>();
   for (const table of TABLES) {
     const file = join(directory, `bare-${table}`);
-    await pool.query(`copy ${table} to '${file}'`);
+    await pool.query(`copy (select * from ${table} ${order ? PAGE_ORDER[table] : ''}) to '${file}'`);
     rows.set(table, (await readFile(file, 'utf8')).split(/(?<=\n)/));
   }
   return rows;

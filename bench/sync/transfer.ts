@@ -83,7 +83,7 @@ async function checkAll(
   return await meter.measure(() => verifier.verifyAll(bodies, now));
 }
 
-/** `COPY` out and in by the server itself, into tables that have their indexes. */
+/** `COPY` out and in by the server itself, into tables that have their indexes, in the order in which the rows came. */
 async function copyRows(from: Database<Schema>, to: Database<Schema>, directory: string): Promise<void> {
   /** As long as it takes. */
   const run = ({ pool }: Database<Schema>, ...statements: readonly string[]) =>
@@ -125,7 +125,7 @@ async function takeBare(
   bodies: readonly Buffer[],
   { directory, addon, meter }: { directory: string; addon: string | undefined; meter: Meter },
 ): Promise<Spent> {
-  const rows = await readRows(from, directory);
+  const rows = await readRows(from, directory, 'of pages');
   await to.pool.query(`truncate ${COPIED.join(', ')}`);
   const worker = startBareWorker(addon);
   try {
