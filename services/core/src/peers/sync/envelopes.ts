@@ -7,6 +7,7 @@ import type { NodeSet } from './node-set.ts';
 
 /** Messages in one page of the bulk transfer. */
 export const PAGE_MESSAGES = 2_000;
+
 /** The messages that a peer asked for by name: those that are here, and as many as one body takes. */
 export async function readWanted(
   db: Kysely<Schema>,
