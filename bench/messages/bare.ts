@@ -15,7 +15,7 @@ const TABLES = ['messages', 'message_tags', 'events'] as const;
 /** The most that a batch of a node has: each has a commit. */
 const MESSAGES_PER_COMMIT = 2_000;
 
-/** As many rows as a node sends the server at once: what fits into a processor's cache is read faster. */
+/** As many rows as a node sends the server in one piece. */
 const ROWS_PER_CHUNK = 200;
 
 /** Rows by table, as COPY writes them. */
