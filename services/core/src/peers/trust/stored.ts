@@ -27,18 +27,34 @@ const MESSAGES_PER_ROUND = 50;
 const isOf = ({ by }: Kind, changed: TrustValue | null) =>
   changed === null ? sql`true` : sql`${sql.ref(by)} = any(${changed}::text[])`;
 
-/** How many messages are looked at. @param changed whose; null: everybody's */
+/** What follows a place in the order of `readStored`, among the messages of the place's content type. */
+const isAfter = ({ time, itemHash }: Place) =>
+  itemHash === '' ? sql`true` : sql`("time" < ${time} or ("time" = ${time} and item_hash > ${itemHash}))`;
+
+export interface Progress {
+  readonly total: number;
+  readonly done: number;
+}
+
+/**
+ * How many messages are looked at, and how many of them were before this place.
+ * @param changed whose; null: everybody's
+ */
 export async function countStored(
   db: Kysely<Schema>,
   name: TrustName,
   changed: TrustValue | null,
-): Promise<number> {
+  place: Place | null,
+): Promise<Progress> {
   const kind = KINDS[name]!;
-  const { rows } = await sql<{ count: number }>`
-    select count(*)::int as count from messages
+  const at = place?.kind ?? 0;
+  const left = sql`content_type = any(${kind.contentTypes.slice(at + 1)}::text[])
+    or (content_type = ${kind.contentTypes[at]} and ${place ? isAfter(place) : sql`true`})`;
+  const { rows } = await sql<Progress>`
+    select count(*)::int as total, (count(*) filter (where not (${left})))::int as done from messages
     where type = 'POST' and status = 'processed' and content_type = any(${[...kind.contentTypes]}::text[])
       and ${isOf(kind, changed)}`.execute(db);
-  return rows[0]!.count;
+  return rows[0]!;
 }
 
 export interface StoredRound {
@@ -56,14 +72,10 @@ export async function readStored(
 ): Promise<StoredRound> {
   const kind = KINDS[name]!;
   const at = place?.kind ?? 0;
-  const after =
-    place === null || place.itemHash === ''
-      ? sql`true`
-      : sql`("time" < ${place.time} or ("time" = ${place.time} and item_hash > ${place.itemHash}))`;
   const { rows } = await sql<StoredMessage>`
     select * from messages
     where type = 'POST' and status = 'processed' and content_type = ${kind.contentTypes[at]}
-      and ${isOf(kind, changed)} and ${after}
+      and ${isOf(kind, changed)} and ${place ? isAfter(place) : sql`true`}
     order by "time" desc, item_hash limit ${MESSAGES_PER_ROUND}`.execute(db);
   const last = rows.at(-1);
   if (rows.length === MESSAGES_PER_ROUND)

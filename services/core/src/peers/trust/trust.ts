@@ -225,10 +225,10 @@ export class Trust {
 
   async #deriveOne(name: TrustName, tools: DerivingTools, signal: AbortSignal | undefined): Promise<void> {
     const { db, log } = this.#options;
-    const { value, derived } = this.#rows.get(name)!;
+    const { value, derived, place } = this.#rows.get(name)!;
     const changed = derived === null ? null : changedBetween(derived, value);
-    const total = await countStored(db, name, changed);
-    this.#deriving = { name, total, done: 0 };
+    const { total, done } = await countStored(db, name, changed, place);
+    this.#deriving = { name, total, done };
     if (total > 0)
       log.info({ trust: name, messages: total }, 'deriving the state again that depends on a changed list');
     try {
