@@ -4,6 +4,7 @@ import { AppError } from '@skerry/protocol';
 import { limited } from '../files/limited.ts';
 import { resolveFile, type VersionSource } from '../files/message.ts';
 import { type NetworkFile, openNetworkFile } from '../files/network-file.ts';
+import { chunksUnless } from '../files/unless.ts';
 import { withinRoom } from '../host/room.ts';
 import { convertDisk, readBootKind, readDiskFormat } from './convert.ts';
 import { IMAGE_FILES } from './image.ts';
@@ -69,8 +70,8 @@ async function fetchFile(
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
   try {
-    for await (const chunk of withinRoom(limited(source, limitBytes, 'an image file'), dirname(path))) {
-      signal.throwIfAborted();
+    const chunks = limited(chunksUnless(signal, source), limitBytes, 'an image file');
+    for await (const chunk of withinRoom(chunks, dirname(path))) {
       bytes += chunk.length;
       await file.writeFile(chunk);
       const percent = expected > 0 ? Math.min(1, bytes / expected) * DOWNLOAD_PERCENT : 1;

@@ -13,6 +13,7 @@ import { dropFetched, makeVolumes } from './volumes.ts';
 
 const signer = createSigner(generatePrivateKey());
 const FILE = 'what a volume holds';
+const GOING_ON = new AbortController().signal;
 const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
 
 /** A core node with one instance. */
@@ -48,7 +49,7 @@ test('volumes are made once, by what the message says; files are whole sectors',
       { ephemeral: true, size_mib: 8, mount: '/srv/../etc' },
       { size_mib: 16, mount: '/srv/kept' },
     ]);
-    const made = await makeVolumes(core, { instanceId, ...room });
+    const made = await makeVolumes(core, { instanceId, ...room }, GOING_ON);
     assert.deepEqual(made, {
       rootMib: 2_024,
       sshKeys: [],
@@ -62,7 +63,7 @@ test('volumes are made once, by what the message says; files are whole sectors',
     assert.deepEqual([given.length, given.toString('utf8', 0, FILE.length)], [512, FILE]);
     assert.equal((await stat(join(directory, 'volume-1.raw'))).size, 8 * 1024 ** 2);
     await writeFile(join(directory, 'volume-2.raw'), 'written by the guest');
-    assert.deepEqual(await makeVolumes(core, { instanceId, ...room }), made);
+    assert.deepEqual(await makeVolumes(core, { instanceId, ...room }, GOING_ON), made);
     assert.equal(await readFile(join(directory, 'volume-2.raw'), 'utf8'), 'written by the guest');
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -80,10 +81,10 @@ test('volumes that do not fit, or are not there, are refused; without any nothin
     ];
     for (const [volume, code] of refusals) {
       const { core, instanceId } = coreWith([volume]);
-      await assert.rejects(makeVolumes(core, { instanceId, ...room }), isError(code));
+      await assert.rejects(makeVolumes(core, { instanceId, ...room }, GOING_ON), isError(code));
     }
     const { core } = coreWith([]);
-    const none = await makeVolumes(core, { instanceId: '0'.repeat(64), ...room });
+    const none = await makeVolumes(core, { instanceId: '0'.repeat(64), ...room }, GOING_ON);
     assert.deepEqual(none, { volumes: [], rootMib: 1_024, sshKeys: [] });
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -93,7 +94,11 @@ test('volumes that do not fit, or are not there, are refused; without any nothin
 test('every key of a message is put into the instance; what is none is left out', async () => {
   const keys = ['one', 'two'].map((name) => `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE0 ${name}`);
   const { core, instanceId } = coreWith([], { authorized_keys: [keys[0], 'no key', keys[1]] });
-  const { sshKeys } = await makeVolumes(core, { instanceId, directory: '', diskGib: 1, limitBytes: 1 });
+  const { sshKeys } = await makeVolumes(
+    core,
+    { instanceId, directory: '', diskGib: 1, limitBytes: 1 },
+    GOING_ON,
+  );
   assert.deepEqual(sshKeys, keys);
 });
 
@@ -131,7 +136,7 @@ test('files that an instance names leave the disk its reserve, and no part of on
     const getFile = () => ({ headers: new Headers(), body: pieces(64) }) as unknown as Response;
     const { core, instanceId } = coreWith([{ ref: sha256Hex(FILE) }], {}, getFile);
     const options = { instanceId, directory, diskGib: 1, limitBytes: 1_024 * MIB };
-    await assert.rejects(makeVolumes(core, options), isError('STORAGE_FULL'));
+    await assert.rejects(makeVolumes(core, options, GOING_ON), isError('STORAGE_FULL'));
     assert.deepEqual(await readdir(directory), []);
   }));
 
@@ -140,7 +145,8 @@ test('files that an instance names have one limit together, and go where it can 
   try {
     const ref = sha256Hex(FILE);
     const { core, instanceId } = coreWith([{ ref }, { ref }, { size_mib: 8 }]);
-    const make = (limitBytes: number) => makeVolumes(core, { instanceId, directory, diskGib: 1, limitBytes });
+    const make = (limitBytes: number) =>
+      makeVolumes(core, { instanceId, directory, diskGib: 1, limitBytes }, GOING_ON);
     await assert.rejects(make(520), isError('FILE_TOO_LARGE'));
     assert.deepEqual(await readdir(directory), ['volume-0.raw']);
     await dropFetched(directory, undefined);
@@ -152,6 +158,21 @@ test('files that an instance names have one limit together, and go where it can 
       ['volume-2.raw'],
       'what the guest may have written to is kept',
     );
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+test('what is fetched for a machine that is deleted is fetched no further, also from a core node that stalls', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-volumes-'));
+  try {
+    const deleting = new AbortController();
+    const deleted = new Error('deleted');
+    const stalling = () => new Response(new ReadableStream({ pull: () => deleting.abort(deleted) }));
+    const { core, instanceId } = coreWith([{ ref: sha256Hex(FILE) }], {}, stalling);
+    const room = { directory, diskGib: 1, limitBytes: 1_000 };
+    await assert.rejects(makeVolumes(core, { instanceId, ...room }, deleting.signal), deleted);
+    assert.deepEqual(await readdir(directory), []);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -11,6 +11,7 @@ import {
   type VersionSource,
 } from '../../files/message.ts';
 import { openNetworkFile } from '../../files/network-file.ts';
+import { chunksUnless } from '../../files/unless.ts';
 import { withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import type { Volume } from '../../vm/machine.ts';
@@ -45,11 +46,12 @@ async function fetchTo(
   core: VersionSource,
   ref: FileRef,
   limit: { readonly bytes: number; readonly what: string },
+  signal: AbortSignal,
 ): Promise<void> {
   const { bytes } = await openNetworkFile(core, await resolveFile(core, ref));
   const file = await open(path, 'wx', 0o600);
   try {
-    const fetched = withinRoom(limited(bytes, limit.bytes, limit.what), dirname(path));
+    const fetched = withinRoom(limited(chunksUnless(signal, bytes), limit.bytes, limit.what), dirname(path));
     for await (const chunk of fetched) await file.writeFile(chunk);
   } finally {
     await file.close();
@@ -90,6 +92,7 @@ async function makeVolume(
   asked: NetworkVolume,
   limitBytes: number,
   takenBytes: number,
+  signal: AbortSignal,
 ): Promise<void> {
   const draft = `${path}.tmp`;
   await rm(draft, { force: true });
@@ -97,7 +100,7 @@ async function makeVolume(
     if ('ref' in asked) {
       const what = takenBytes === 0 ? 'a volume' : `a volume beside ${takenBytes} bytes of others`;
       const limit = { bytes: Math.max(0, limitBytes - takenBytes), what };
-      await fetchTo(draft, core, { ref: asked.ref, useLatest: asked.use_latest ?? true }, limit);
+      await fetchTo(draft, core, { ref: asked.ref, useLatest: asked.use_latest ?? true }, limit, signal);
     } else await makeEmpty(draft, asked.size_mib);
     await syncFile(draft);
     await renameDurably(draft, path);
@@ -111,10 +114,12 @@ async function makeVolume(
 /**
  * Makes the volumes of an instance in its directory. Those that are there are kept. Gives all keys of its message, too.
  * Throws what reading a message and a file throws, STORAGE_FULL, FILE_TOO_LARGE, DISK_TOO_SMALL.
+ * @param signal no file is fetched any further once it ends; its reason is thrown
  */
 export async function makeVolumes(
   core: VersionSource,
   { instanceId, directory, diskGib, limitBytes }: VolumeOptions,
+  signal: AbortSignal,
 ): Promise<{ volumes: Volume[]; rootMib: number; sshKeys: readonly string[] }> {
   const { volumes: asked, sshKeys } = await readAsked(core, instanceId);
   const volumes = asked.map(volumeOf);
@@ -122,7 +127,7 @@ export async function makeVolumes(
   let takenBytes = 0;
   for (const [index, one] of asked.entries()) {
     const path = join(directory, volumes[index]!.file);
-    if (!(await isThere(path))) await makeVolume(path, core, one, limitBytes, takenBytes);
+    if (!(await isThere(path))) await makeVolume(path, core, one, limitBytes, takenBytes, signal);
     if ('ref' in one) takenBytes += (await stat(path)).size;
   }
   return { volumes, rootMib, sshKeys };

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { makeDirectory } from '@skerry/kit';
 import { AppError, type Reason } from '@skerry/protocol';
+import { unless } from '../../files/unless.ts';
 import { readAvailableMemory, readDiskUsage } from '../../host/capacity.ts';
 import { checkReserve } from '../../host/room.ts';
 import { IMAGE_FILES } from '../../images/image.ts';
@@ -35,7 +36,10 @@ export interface Prepared {
 export interface Preparing {
   /** Told of progress. */
   readonly tell: (reason: Reason) => void;
-  /** Ends where something else is asked of the instance: then no image is waited for. It is made all the same, for the next time. */
+  /**
+   * Ends where something else is asked of the instance: then no image is waited for, though it is made all the same, for the next
+   * time, and no file of a volume is fetched any further.
+   */
   readonly changed: AbortSignal;
 }
 
@@ -70,7 +74,7 @@ export async function prepareInstance(
     volumes,
     rootMib,
     sshKeys: all,
-  } = await makeVolumes(core, { instanceId: place.id, directory, ...room });
+  } = await makeVolumes(core, { instanceId: place.id, directory, ...room }, changed);
   if (image.diskMib > rootMib)
     throw new AppError(
       'DISK_TOO_SMALL',
@@ -85,19 +89,6 @@ export async function prepareInstance(
   const isComplete = image.kernelVersion !== '';
   const kernel = isComplete ? newest : await keepBase(dataDir, await ensure(KERNEL_IMAGE));
   return { base, kernel, volumes };
-}
-
-/** What comes of it, unless the signal ends first. */
-async function unless<T>(signal: AbortSignal, coming: Promise<T>): Promise<T> {
-  const { promise: ended, reject } = Promise.withResolvers<never>();
-  const end = () => reject(signal.reason);
-  if (signal.aborted) end();
-  signal.addEventListener('abort', end, { once: true });
-  try {
-    return await Promise.race([coming, ended]);
-  } finally {
-    signal.removeEventListener('abort', end);
-  }
 }
 
 /** Whether progress is told, of what began and was last told at these times. Pure. */
