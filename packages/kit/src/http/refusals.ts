@@ -93,6 +93,12 @@ export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): AppE
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? new AppError('REQUEST_TIMEOUT', 'the request did not arrive in time')
         : new AppError('INVALID_PARAMETERS', 'the request is not valid HTTP/1.1');
+  endWith(refusal, socket);
+  return refusal;
+}
+
+/** The last words on a connection for which there is no response to write to. */
+export function endWith(refusal: AppError, socket: Socket): void {
   const body = JSON.stringify(errorBody(refusal));
   const head = [
     `HTTP/1.1 ${refusal.httpStatus} ${STATUS_CODES[refusal.httpStatus]}`,
@@ -104,5 +110,4 @@ export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): AppE
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   // A client that keeps its side open would keep the connection. Until then it can read what was written.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  return refusal;
 }

@@ -82,4 +82,12 @@ test('what is not HTTP, and heads that are too large, get our form too', async (
     await send(`GET / HTTP/1.1\r\nHost: ${'h'.repeat(100_000)}\r\n\r\n`),
     /^HTTP\/1.1 431 [\s\S]*"code":"HEADERS_TOO_LARGE"/,
   );
+  const refused = /^HTTP\/1.1 400 [\s\S]*"code":"INVALID_PARAMETERS"/;
+  assert.match(await send('GET / HTTP/1.1\r\n\r\n'), refused);
+  assert.match(await send('GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n'), refused);
+  assert.match(await send('CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n'), refused);
+  // An old client names no host, and an expectation that nobody knows is nothing to fail for.
+  const answered = /^HTTP\/1.1 404 [\s\S]*"code":"ROUTE_NOT_FOUND"/;
+  assert.match(await send('GET / HTTP/1.0\r\n\r\n'), answered);
+  assert.match(await send('GET / HTTP/1.1\r\nHost: a\r\nExpect: wonders\r\n\r\n'), answered);
 });

@@ -10,6 +10,7 @@ import type { ClientOptions } from '../limits/client.ts';
 import { shareConnections } from '../limits/connections.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../limits/rate-limit.ts';
 import type { ShareLimits } from '../limits/shares.ts';
+import { answerOddRequests, checkHost } from './http-rules.ts';
 import { Methods } from './methods.ts';
 import { asAppError, errorBody, refusePath, refuseSocket, retryAfterOf } from './refusals.ts';
 import { createRequestLog } from './request-log.ts';
@@ -199,6 +200,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
+      requireHostHeader: false,
       ...(options.socketPaths ? { shouldUpgradeCallback: asksForOneOf(options.socketPaths) } : {}),
     },
     ajv: VALIDATION,
@@ -218,8 +220,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   // Hooks that wait for nothing are called back: each promise is another turn of every request, and garbage.
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ server: `skerry/${VERSION}`, 'x-request-id': request.id });
+    checkHost(request.raw);
     done();
   });
+  answerOddRequests(app.server, ({ code }) => observer?.refused(code));
   if (options.corsMethods) {
     await app.register(import('@fastify/cors'), {
       origin: '*',

@@ -1,0 +1,34 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { AppError } from '@skerry/protocol/forms';
+import { endWith } from './refusals.ts';
+
+const isHost = (name: string | undefined) => name?.length === 4 && name.toLowerCase() === 'host';
+
+function countHosts({ rawHeaders }: IncomingMessage): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (isHost(rawHeaders[index])) count++;
+  return count;
+}
+
+/**
+ * One Host header, as RFC 9112, section 3.2, asks of everybody but clients of HTTP/1.0: Node takes more, and would refuse none without
+ * a body (`requireHostHeader`). Throws INVALID_PARAMETERS.
+ */
+export function checkHost(request: IncomingMessage): void {
+  const count = countHosts(request);
+  if (count === 1 || (count === 0 && request.httpVersion === '1.0')) return;
+  throw new AppError('INVALID_PARAMETERS', `a request has one Host header, not ${count}`);
+}
+
+/** What Node would answer without saying why. @param refused told of what is not taken */
+export function answerOddRequests(server: Server, refused: (error: AppError) => void): void {
+  // RFC 9110, section 10.1.1, leaves it to a server whether it refuses an expectation that it does not know.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => {});
+    const refusal = new AppError('INVALID_PARAMETERS', 'this server is no proxy: it takes no CONNECT');
+    endWith(refusal, socket);
+    refused(refusal);
+  });
+}
