@@ -4,7 +4,7 @@ import { AppError } from '@skerry/protocol';
 import { limited } from '../files/limited.ts';
 import { resolveFile, type VersionSource } from '../files/message.ts';
 import { type NetworkFile, openNetworkFile } from '../files/network-file.ts';
-import { chunksUnless } from '../files/unless.ts';
+import { chunksUnless, unless } from '../files/unless.ts';
 import { withinRoom } from '../host/room.ts';
 import { convertDisk, readBootKind, readDiskFormat } from './convert.ts';
 import { IMAGE_FILES } from './image.ts';
@@ -38,7 +38,8 @@ export async function makeFileImage(
   signal: AbortSignal,
 ): Promise<{ kernelVersion: string; diskMib: number; boot: 'firmware' | 'kernel' }> {
   const download = join(directory, 'download');
-  await fetchFile(await openImageFile(files, name), download, limitBytes, report, signal);
+  const file = await unless(signal, openImageFile(files, name));
+  await fetchFile(file, download, limitBytes, report, signal);
   const { format, virtualBytes } = await readDiskFormat(download);
   report({ percent: DOWNLOAD_PERCENT, message: `converting a ${format} image` });
   const disk = join(directory, IMAGE_FILES.disk);

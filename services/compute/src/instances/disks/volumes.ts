@@ -11,7 +11,7 @@ import {
   type VersionSource,
 } from '../../files/message.ts';
 import { openNetworkFile } from '../../files/network-file.ts';
-import { chunksUnless } from '../../files/unless.ts';
+import { chunksUnless, unless } from '../../files/unless.ts';
 import { withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import type { Volume } from '../../vm/machine.ts';
@@ -48,7 +48,8 @@ async function fetchTo(
   limit: { readonly bytes: number; readonly what: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const { bytes } = await openNetworkFile(core, await resolveFile(core, ref));
+  const opening = resolveFile(core, ref).then((name) => openNetworkFile(core, name));
+  const { bytes } = await unless(signal, opening);
   const file = await open(path, 'wx', 0o600);
   try {
     const fetched = withinRoom(limited(chunksUnless(signal, bytes), limit.bytes, limit.what), dirname(path));
