@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import type { Signer } from '@skerry/client';
 
 /** Requests from an address of one's own choice, so that a node tells the population's clients apart. */
 
@@ -66,6 +68,19 @@ export async function postForm(form: FormData): Promise<Question> {
   const encoded = new Response(form);
   const headers = { 'content-type': encoded.headers.get('content-type')! };
   return { method: 'POST', headers, body: new Uint8Array(await encoded.arrayBuffer()) };
+}
+
+/** What stores a file as its owner's. */
+export async function storeQuestion(
+  signer: Signer,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<{ hash: string; question: Question }> {
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  const form = new FormData();
+  form.set('address', signer.address);
+  form.set('signature', signer.sign(hash));
+  form.set('file', new Blob([bytes]), 'file.bin');
+  return { hash, question: await postForm(form) };
 }
 
 /** The code of a refusal, or the status where the answer names none. */

@@ -1,6 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { signMessage } from '@skerry/client';
-import { type Asked, codeOf, postForm, postJson } from './ask.ts';
+import { type Asked, codeOf, postJson, storeQuestion } from './ask.ts';
 import { type Actor, api, type Stage } from './places.ts';
 
 /** Honest users. Each keeps below its share of the rates, and every answer that is not the one it expects is a fault. */
@@ -92,12 +92,7 @@ export const keeper = (at: number): Actor => ({
     const core = places.cores[at % places.cores.length]!;
     while (!signal.aborted) {
       const bytes = randomBytes(FILE_BYTES);
-      const hash = createHash('sha256').update(bytes).digest('hex');
-      const form = new FormData();
-      form.set('address', signer.address);
-      form.set('signature', signer.sign(hash));
-      form.set('file', new Blob([bytes]), 'diary.bin');
-      const question = await postForm(form);
+      const { hash, question } = await storeQuestion(signer, bytes);
       const stored = await attempt(stage, 'keeper', 'store', () =>
         caller.ask(`${api(core)}/storage/store`, question),
       );

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
-import { signMessage } from '@skerry/client';
-import { codeOf, postForm, postJson } from './ask.ts';
-import { type Actor, api } from './places.ts';
+import { buildNetworkMessage, signMessage } from '@skerry/client';
+import { codeOf, postForm, postJson, storeQuestion } from './ask.ts';
+import { type Actor, api, type Stage } from './places.ts';
 
 /** Strangers who take more than their share. */
 
@@ -60,10 +60,26 @@ export const uploader = (at: number): Actor => ({
   },
 });
 
+/** Calls a program, at a compute node or by a core node in turn. Never fails: what comes of it is counted. */
+async function callProgram({ places, caller, tally, signal }: Stage, who: string, hash: string, n: number) {
+  const { computes, cores } = places;
+  const isDirect = n % 2 === 0;
+  const url = isDirect
+    ? `${computes[(n / 2) % computes.length]!}/vm/${hash}`
+    : `${api(cores[n % cores.length]!)}/run/${hash}`;
+  try {
+    const asked = await caller.ask(url, isDirect ? {} : postJson('{"variables":{}}'));
+    tally.hostile(who, asked.status < 300 ? undefined : codeOf(asked));
+  } catch (error) {
+    if (!signal.aborted) tally.hostile(who, refusalOf(error));
+  }
+}
+
 /** A program that takes all memory and sleeps, called directly and by a core node. */
 export const sleeper = (at: number): Actor => ({
   who: 'programs that sleep',
-  async run({ places, caller, tally, signer, signal, pause }) {
+  async run(stage) {
+    const { places, caller, signer, signal, pause } = stage;
     const core = places.cores[at % places.cores.length]!;
     const content = {
       name: 'sleeper',
@@ -74,23 +90,46 @@ export const sleeper = (at: number): Actor => ({
     };
     const { body, itemHash } = signMessage({ type: 'PROGRAM', content }, signer);
     await caller.ask(`${api(core)}/programs`, postJson(body)).catch(() => {});
-    const calls = new Set<Promise<void>>();
     for (let n = 0; !signal.aborted; n++) {
-      const url =
-        n % 2 === 0
-          ? `${places.computes[n % places.computes.length]!}/vm/${itemHash}`
-          : `${api(core)}/run/${itemHash}`;
-      const question = n % 2 === 0 ? {} : postJson('{"variables":{}}');
-      const call = caller
-        .ask(url, question)
-        .then(
-          (asked) => tally.hostile('programs that sleep', asked.status < 300 ? undefined : codeOf(asked)),
-          (error) => {
-            if (!signal.aborted) tally.hostile('programs that sleep', refusalOf(error));
-          },
-        )
-        .finally(() => calls.delete(call));
-      calls.add(call);
+      void callProgram(stage, 'programs that sleep', itemHash, n);
+      await pause(20 * PACE_MS);
+    }
+  },
+});
+
+/** The deployed network's image for Python programs (docs/programs.md). */
+const PYTHON_IMAGE = '63f07193e6ee9d207b7d1fcf8286f9aee34e6f12f101d2ec77c1229f92964696';
+const CODE_BYTES = 4 * 1024 * 1024;
+
+/** Programs that each have large files of their own, as code and as volumes, so that every call has something to fetch. */
+export const fetcher = (at: number): Actor => ({
+  who: 'programs with large files',
+  async run(stage) {
+    const { places, caller, signer, signal, tally, pause } = stage;
+    const core = places.cores[at % places.cores.length]!;
+    for (let n = 0; !signal.aborted; n++) {
+      const { hash: ref, question } = await storeQuestion(signer, randomBytes(CODE_BYTES));
+      const content = {
+        ...{ type: 'vm-function', allow_amend: false, environment: {} },
+        on: { http: true, persistent: false },
+        code: { encoding: 'plain', entrypoint: 'main', ref, use_latest: false },
+        resources: { vcpus: 1, memory: 128, seconds: 30 },
+        runtime: { ref: PYTHON_IMAGE, use_latest: true, comment: '' },
+        volumes: [{ ref, mount: '/opt/given', use_latest: false }],
+      };
+      const { body, itemHash } = buildNetworkMessage({ type: 'PROGRAM', content }, signer);
+      try {
+        for (const [path, asked] of [
+          ['/storage/store', question],
+          ['/messages', postJson(body)],
+        ] as const) {
+          const { status, body: answer } = await caller.ask(api(core) + path, asked);
+          if (status >= 300) throw new Error(`${path}: ${status} ${answer.toString().slice(0, 200)}`);
+        }
+        void callProgram(stage, 'programs with large files', itemHash, n);
+      } catch (error) {
+        if (!signal.aborted) tally.hostile('programs with large files', refusalOf(error));
+      }
       await pause(20 * PACE_MS);
     }
   },

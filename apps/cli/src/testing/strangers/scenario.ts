@@ -17,7 +17,7 @@ import { playAt } from '../processes.ts';
 import { say, succeed, until } from '../shell.ts';
 import { createCaller } from './ask.ts';
 import { follower, keeper, owner, runner, writer } from './honest.ts';
-import { hammer, sleeper, streamHolder, uploader } from './hostile-clients.ts';
+import { fetcher, hammer, sleeper, streamHolder, uploader } from './hostile-clients.ts';
 import { backdater, liarNode, liarStatus, replayer, revokedDelegate, wanter } from './hostile-messages.ts';
 import type { Actor, Places, Stage } from './places.ts';
 import { renderRun } from './render.ts';
@@ -246,6 +246,8 @@ async function scenario(): Promise<void> {
     uploader(1),
     sleeper(0),
     sleeper(1),
+    fetcher(0),
+    fetcher(1),
     hammer(0),
     hammer(1),
   ];
