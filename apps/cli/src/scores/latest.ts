@@ -11,7 +11,10 @@ import { renderScores } from './render.ts';
  */
 export async function showLatest({ coreUrl, output }: Context, publisher: string | undefined): Promise<void> {
   const latest = await readLatestScores({ coreUrl }, await publishersOf({ coreUrl }, publisher));
-  if (!latest) throw new AppError('MESSAGE_NOT_FOUND', 'no scores have been published yet');
+  if (!latest)
+    throw new AppError('MESSAGE_NOT_FOUND', 'no scores have been published yet', {
+      details: { hint: 'a monitor measures every node once an hour, and publishes scores after that' },
+    });
   const { content, itemHash, publisher: address } = latest;
   if (!Array.isArray(content?.scores?.ccn) || !Array.isArray(content.scores.crn))
     throw new AppError('INVALID_CONTENT', `${itemHash} is not a scores message`);
