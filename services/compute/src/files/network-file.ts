@@ -9,9 +9,13 @@ export interface NetworkFile {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-async function* checked(body: AsyncIterable<Uint8Array>, hash: string): AsyncGenerator<Uint8Array> {
+/**
+ * The bytes of a response under the SHA-256 that they should have. It holds the response until it is read: the client empties the
+ * body of one that nobody holds any more, and says nothing.
+ */
+async function* checked(response: Response, hash: string): AsyncGenerator<Uint8Array> {
   const digest = createHash('sha256');
-  for await (const chunk of body) {
+  for await (const chunk of response.body ?? []) {
     digest.update(chunk);
     yield chunk;
   }
@@ -19,13 +23,9 @@ async function* checked(body: AsyncIterable<Uint8Array>, hash: string): AsyncGen
     throw new AppError('FILE_CORRUPT', `the core node sent the wrong bytes for the file ${hash}`);
 }
 
-/** What a response brings, under the SHA-256 that it should have. */
-function fileOfResponse({ headers, body }: Response, hash: string): NetworkFile {
-  const length = headers.get('content-length');
-  return {
-    sizeBytes: length === null ? undefined : Number(length),
-    bytes: checked(body ?? (async function* () {})(), hash),
-  };
+function fileOfResponse(response: Response, hash: string): NetworkFile {
+  const length = response.headers.get('content-length');
+  return { sizeBytes: length === null ? undefined : Number(length), bytes: checked(response, hash) };
 }
 
 /** A file by its SHA-256 or its CID. Throws FILE_NOT_FOUND, CID_NOT_FOUND, UPSTREAM_UNAVAILABLE. */
