@@ -64,9 +64,10 @@ export const uploader = (at: number): Actor => ({
 async function callProgram({ places, caller, tally, signal }: Stage, who: string, hash: string, n: number) {
   const { computes, cores } = places;
   const isDirect = n % 2 === 0;
+  const turn = Math.floor(n / 2);
   const url = isDirect
-    ? `${computes[(n / 2) % computes.length]!}/vm/${hash}`
-    : `${api(cores[n % cores.length]!)}/run/${hash}`;
+    ? `${computes[turn % computes.length]!}/vm/${hash}`
+    : `${api(cores[turn % cores.length]!)}/run/${hash}`;
   try {
     const asked = await caller.ask(url, isDirect ? {} : postJson('{"variables":{}}'));
     tally.hostile(who, asked.status < 300 ? undefined : codeOf(asked));
@@ -106,7 +107,9 @@ export const fetcher = (at: number): Actor => ({
   who: 'programs with large files',
   async run(stage) {
     const { places, caller, signer, signal, tally, pause } = stage;
+    const who = 'programs with large files';
     const core = places.cores[at % places.cores.length]!;
+    let before: string | undefined;
     for (let n = 0; !signal.aborted; n++) {
       const { hash: ref, question } = await storeQuestion(signer, randomBytes(CODE_BYTES));
       const content = {
@@ -119,16 +122,14 @@ export const fetcher = (at: number): Actor => ({
       };
       const { body, itemHash } = buildNetworkMessage({ type: 'PROGRAM', content }, signer);
       try {
-        for (const [path, asked] of [
-          ['/storage/store', question],
-          ['/messages', postJson(body)],
-        ] as const) {
-          const { status, body: answer } = await caller.ask(api(core) + path, asked);
-          if (status >= 300) throw new Error(`${path}: ${status} ${answer.toString().slice(0, 200)}`);
-        }
-        void callProgram(stage, 'programs with large files', itemHash, n);
+        const stored = await caller.ask(`${api(core)}/storage/store`, question);
+        const sent = stored.status < 300 ? await caller.ask(`${api(core)}/messages`, postJson(body)) : stored;
+        if (sent.status >= 300) tally.hostile(who, codeOf(sent));
+        // By now the one before has come to the other nodes.
+        if (before !== undefined) void callProgram(stage, who, before, n);
+        before = sent.status < 300 ? itemHash : undefined;
       } catch (error) {
-        if (!signal.aborted) tally.hostile('programs with large files', refusalOf(error));
+        if (!signal.aborted) tally.hostile(who, refusalOf(error));
       }
       await pause(20 * PACE_MS);
     }
