@@ -102,6 +102,16 @@ export const sleeper = (at: number): Actor => ({
 const PYTHON_IMAGE = '63f07193e6ee9d207b7d1fcf8286f9aee34e6f12f101d2ec77c1229f92964696';
 const CODE_BYTES = 4 * 1024 * 1024;
 
+/** A file that is like no other; as a program it fails unless the same file, which is its volume too, is there whole. */
+function drawProgram(): Uint8Array<ArrayBuffer> {
+  const text = `import os
+def main(variables, request):
+    assert os.path.getsize("/opt/given") == ${CODE_BYTES}
+    return "whole"
+#`;
+  return Buffer.from(text + randomBytes(CODE_BYTES / 2).toString('hex')).subarray(0, CODE_BYTES);
+}
+
 /** Programs that each have large files of their own, as code and as volumes, so that every call has something to fetch. */
 export const fetcher = (at: number): Actor => ({
   who: 'programs with large files',
@@ -111,7 +121,7 @@ export const fetcher = (at: number): Actor => ({
     const core = places.cores[at % places.cores.length]!;
     let before: string | undefined;
     for (let n = 0; !signal.aborted; n++) {
-      const { hash: ref, question } = await storeQuestion(signer, randomBytes(CODE_BYTES));
+      const { hash: ref, question } = await storeQuestion(signer, drawProgram());
       const content = {
         ...{ type: 'vm-function', allow_amend: false, environment: {} },
         on: { http: true, persistent: false },
