@@ -47,7 +47,7 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: {
     httpStatus: 415,
     kind: 'invalid',
-    meaning: 'This route does not accept the content type of the body',
+    meaning: 'This route does not accept the content type of the body, or accepts no compressed body',
   },
   NOT_ACCEPTABLE: {
     httpStatus: 406,

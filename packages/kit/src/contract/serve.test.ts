@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { type Api, type Operation, text } from '@skerry/protocol/api/operation';
 import { Type } from '@skerry/protocol/type';
 import { createLogger } from '../daemon/log.ts';
@@ -133,6 +134,33 @@ describe('operations are served as their contract says', async () => {
     assert.deepEqual(await post('/stream', 'a,b', 'text/csv'), [200, { size: 3 }]);
     assert.deepEqual(await codeOf('/stream', '{}'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
     assert.deepEqual(await codeOf('/lax', 'a,b', 'text/csv'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
+  });
+
+  test('a compressed body is refused as such; only a program gets it as it is', async () => {
+    const types: [string, string][] = [
+      ['/strict', 'application/json'],
+      ['/lax', 'application/json'],
+      ['/bytes', 'application/octet-stream'],
+      ['/stream', 'text/csv'],
+      ['/any/a/b', 'application/json'],
+    ];
+    const post = (url: string, type: string, coding: string) =>
+      app.inject({
+        method: 'POST',
+        url,
+        payload: url === '/bytes' ? 'abc' : gzipSync('{}'),
+        headers: { 'content-type': type, 'content-encoding': coding },
+      });
+    for (const [url, type] of types) {
+      const { statusCode, headers, body } = await post(url, type, 'gzip');
+      if (url.startsWith('/any')) assert.equal(statusCode, 200);
+      else {
+        assert.deepEqual([statusCode, headers['accept-encoding']], [415, 'identity'], url);
+        assert.match(body, /must not be compressed.*UNSUPPORTED_MEDIA_TYPE/);
+      }
+    }
+    for (const coding of ['identity', ' Identity ', ''])
+      assert.equal((await post('/bytes', 'application/octet-stream', coding)).statusCode, 202);
   });
 });
 

@@ -14,8 +14,10 @@ import type {
   FastifyReply,
   FastifyRequest,
   preParsingAsyncHookHandler,
+  preParsingHookHandler,
   RouteOptions,
 } from 'fastify';
+import { whyCoded } from '../http/http-rules.ts';
 import type { HttpServer } from '../http/server.ts';
 
 declare module 'fastify' {
@@ -118,12 +120,22 @@ function readerOf(body: Body | undefined): BodyReader | undefined {
   return { types: TEXT_TYPES, parse };
 }
 
+/** Whatever it is, it is for a program. */
+const isPassedOn = (body: Body) => body.kind === 'bytes' && body.contentType === '*/*';
+
+const refuseCoded: preParsingHookHandler = (request, reply, payload, done) => {
+  const refusal = whyCoded(request.headers);
+  // RFC 9110, section 15.5.16.
+  if (refusal) reply.header('accept-encoding', 'identity');
+  done(refusal, payload);
+};
+
 /** A route of an operation: its path, checks and rate class. What it answers is checked by the compiler. */
 function routeOf(
   operation: Operation,
   handler: Handler<Operation>,
   reader: BodyReader | undefined,
-  { config, ...hooks }: ServeOptions,
+  { config, preParsing, ...hooks }: ServeOptions,
 ): RouteOptions {
   const { method, also = [], path, params, query, body, rateClass = 'unlimited' } = operation;
   return {
@@ -137,6 +149,10 @@ function routeOf(
     },
     ...(body?.limitBytes === undefined ? {} : { bodyLimit: body.limitBytes }),
     config: { ...config, rateClass, operation },
+    preParsing: [
+      ...(body && !isPassedOn(body) ? [refuseCoded] : []),
+      ...(preParsing ? [preParsing as preParsingHookHandler] : []),
+    ],
     ...(hooks as object),
     async handler(request, reply) {
       const given = await handler({

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol/forms';
 import { endWith } from './refusals.ts';
@@ -19,6 +19,21 @@ export function checkHost(request: IncomingMessage): void {
   const count = countHosts(request);
   if (count === 1 || (count === 0 && request.httpVersion === '1.0')) return;
   throw new AppError('INVALID_PARAMETERS', `a request has one Host header, not ${count}`);
+}
+
+/** Of bytes as they are. */
+const NO_CODING = /^\s*(?:identity)?\s*$/i;
+
+/**
+ * Why a body is not read that is compressed (RFC 9110, section 8.4): as it came it is no JSON, and a file has another hash than its
+ * sender knows. null: it is not.
+ */
+export function whyCoded({ 'content-encoding': coding = '' }: IncomingHttpHeaders): AppError | null {
+  if (NO_CODING.test(coding)) return null;
+  return new AppError(
+    'UNSUPPORTED_MEDIA_TYPE',
+    'the body must not be compressed: send it as it is, without the header content-encoding',
+  );
 }
 
 /** What Node would answer without saying why. @param refused told of what is not taken */
