@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { AppError } from '@skerry/protocol/forms';
 import { createLogger } from './log.ts';
 import { createLogOutput } from './log-output.ts';
 
@@ -114,6 +115,28 @@ test('a logged error says what its causes say, once', () => {
     ['it does not answer: read ECONNRESET', 'a batch failed: no answer: read ECONNRESET', 'a text'],
   );
   assert.match(errors[1]?.stack ?? '', /caused by: Error: no answer/);
+});
+
+test('an error of ours that is foreseen is told without its stack', () => {
+  const lines: string[] = [];
+  const log = createLogger('test', 'info', { write: (line) => void lines.push(line) });
+  for (const error of [
+    new AppError('INVALID_IMAGE', 'no disk'),
+    new AppError('INVALID_IMAGE', 'no disk', { cause: new Error('why') }),
+    new AppError('INTERNAL', 'no disk'),
+    new Error('no disk'),
+  ])
+    log.warn({ err: error }, 'failed');
+  const errors = lines.map((line) => (JSON.parse(line) as { err: { code?: string; stack?: string } }).err);
+  assert.deepEqual(
+    errors.map(({ code, stack }) => [code, stack !== undefined]),
+    [
+      ['INVALID_IMAGE', false],
+      ['INVALID_IMAGE', true],
+      ['INTERNAL', true],
+      [undefined, true],
+    ],
+  );
 });
 
 test('an error among its own causes is logged, too', () => {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { isatty } from 'node:tty';
+import { AppError } from '@skerry/protocol/forms';
 import type { DestinationStream, Logger, pino } from 'pino';
 import { formatLogLine } from './log-line.ts';
 import { createLogOutput } from './log-output.ts';
@@ -47,6 +48,13 @@ function describeError(error: Error): string {
   return message;
 }
 
+/** The code says all there is to know: nothing of ours went wrong. */
+const isForeseen = (error: Error) =>
+  error instanceof AppError &&
+  error.cause === undefined &&
+  error.kind !== 'internal' &&
+  error.kind !== 'unavailable';
+
 /**
  * Structured log on standard output (or `sink`), one JSON object a line. Levels: `error` wants a person, `warn` may want one,
  * `info` is a change of state worth keeping, `debug` is for whoever works on the code.
@@ -59,7 +67,12 @@ export function createLogger(name: string, level = 'info', sink?: DestinationStr
     name,
     serializers: {
       err: (error: unknown) =>
-        error instanceof Error ? Object.assign(serialize(error), { message: describeError(error) }) : error,
+        error instanceof Error
+          ? Object.assign(serialize(error), {
+              message: describeError(error),
+              ...(isForeseen(error) ? { stack: undefined } : {}),
+            })
+          : error,
     },
     level,
     base: { name },

@@ -21,7 +21,7 @@ export function decideRetry(error: unknown, times: readonly number[], nowMs: num
   const reason = reasonOf(error);
   const count = recentOf(times, nowMs).length + 1;
   const waitMs = RETRY_BASE_MS * 4 ** (count - 1);
-  if (error instanceof AppError && error.kind === 'invalid') return { giveUp: reason };
+  if (isOwnersFault(error)) return { giveUp: reason };
   if (PASSING.has(reason.code)) return { retryInMs: Math.min(PASSING_RETRY_MAX_MS, waitMs) };
   if (count >= FAILURES_MAX) {
     const message = `stopped after ${count} failures in ${FAILURE_WINDOW_MS / 60_000} minutes; the last one: ${reason.message}`;
@@ -29,6 +29,10 @@ export function decideRetry(error: unknown, times: readonly number[], nowMs: num
   }
   return { retryInMs: Math.min(RETRY_MAX_MS, waitMs) };
 }
+
+/** Whether the instance is asked for in a way that no node can run. */
+export const isOwnersFault = (error: unknown): boolean =>
+  error instanceof AppError && error.kind === 'invalid';
 
 export function recentOf(times: readonly number[], nowMs: number): number[] {
   return times.filter((time) => nowMs - time < FAILURE_WINDOW_MS);

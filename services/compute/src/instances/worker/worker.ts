@@ -18,7 +18,7 @@ import type { Wanted } from '../wanted.ts';
 import { decideStep, isUrgent, REASONS, type Step } from './diff.ts';
 import { type IdleInstance, type OwnerTask, OwnerTaskQueue } from './owner-tasks.ts';
 import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
-import { decideRetry, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
+import { decideRetry, isOwnersFault, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
 import { shutDown } from './shut-down.ts';
 import { Relapses, SILENCE } from './silence.ts';
 import { Turn } from './turn.ts';
@@ -362,7 +362,8 @@ export class InstanceWorker {
   async #handleFailure(error: unknown, nowMs: number): Promise<number> {
     const decision = decideRetry(error, this.#failureTimes, nowMs);
     this.#failureTimes = [...recentOf(this.#failureTimes, nowMs), nowMs];
-    this.#log.warn(
+    // What its owner asked for is no news to whoever runs the node.
+    this.#log[isOwnersFault(error) ? 'info' : 'warn'](
       { err: error },
       'giveUp' in decision ? 'the instance failed' : 'the instance has a problem',
     );
