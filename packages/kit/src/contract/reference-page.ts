@@ -18,8 +18,7 @@ import { parametersOf } from './parameters.ts';
 import { commonErrors, listNamed, type Schema, typeText } from './type-text.ts';
 
 export const STYLE = `
-:root { color-scheme: light dark; --line: #8884; --soft: #8882; --accent: #0a6c8a; }
-@media (prefers-color-scheme: dark) { :root { --accent: #6cc7e0; } }
+:root { color-scheme: light dark; --line: #8884; --soft: #8882; --accent: light-dark(#0a6c8a, #6cc7e0); }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; font: 16px/1.5 system-ui, sans-serif; }
 h1 { margin: 0; font-size: 1.6rem; } h2 { margin: 2.5rem 0 .5rem; font-size: 1.2rem; }

@@ -4,8 +4,7 @@ import type { ServiceView } from '@skerry/protocol/api/status';
 import { GROUPS } from '../registry.ts';
 
 const STYLE = `
-:root { color-scheme: light dark; --line: #8884; --good: #187a3c; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --good: #6ed494; --bad: #ff8a80; } }
+:root { color-scheme: light dark; --line: #8884; --good: light-dark(#187a3c, #6ed494); --bad: light-dark(#b3261e, #ff8a80); }
 body { margin: 0 auto; max-width: 60rem; padding: 1.5rem; font: 16px/1.5 system-ui, sans-serif; }
 h1 { margin: 0; font-size: 1.6rem; } h2 { margin: 2rem 0 .3rem; font-size: 1.1rem; }
 .sum { font-size: 1.2rem; margin: .5rem 0; } .good { color: var(--good); } .bad { color: var(--bad); }
