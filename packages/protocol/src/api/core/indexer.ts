@@ -105,7 +105,7 @@ export const EventView = Type.Object(
     block_number: Type.Integer(),
     log_index: Type.Integer(),
     contract: Type.String(),
-    event_name: Type.String({ description: 'empty if the log matches none of the declared events' }),
+    event_name: Type.String({ description: 'empty if the log fits no declaration of an event' }),
     event_signature: Type.String(),
     event_parameters: Type.Array(Type.String(), {
       description:
