@@ -73,13 +73,6 @@ export interface IndexerSettings {
   readonly decodeThreads: number;
 }
 
-export const NO_NETWORKS: IndexerSettings = {
-  networks: [],
-  watchesPerOwner: 0,
-  watchesMax: 0,
-  decodeThreads: 0,
-};
-
 export const DEFAULT_STALL_MS = 300_000;
 
 const DEFAULTS = {
@@ -119,7 +112,10 @@ export function parseIndexerSettings(value: unknown): IndexerSettings {
   };
 }
 
-/** @param path of the file; without one nothing is indexed. Throws INVALID_CONFIG */
+/** Networks may come from elsewhere, as from the anchor file: they have the limits that a file without a word of them has. */
+export const NO_NETWORKS: IndexerSettings = parseIndexerSettings({ networks: [] });
+
+/** @param path of the file; without one it names no networks. Throws INVALID_CONFIG */
 export async function loadIndexerSettings(path: string | undefined): Promise<IndexerSettings> {
   if (path === undefined) return NO_NETWORKS;
   let value: unknown;

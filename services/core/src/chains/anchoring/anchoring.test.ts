@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { messageArchive } from '@skerry/contracts';
+import { loadIndexerSettings } from '@skerry/indexer';
 import { until } from '@skerry/kit/testing/until';
 import { keccak256 } from '@skerry/protocol';
+import { parseAnchorSettings } from './settings.ts';
 import { areRight, confirmationsOf, createAnchoredCore, sendPosts, TestChain } from './testing/setup.ts';
 
 test('the contract has the events and functions of deployed networks', () => {
@@ -19,6 +21,19 @@ test('the contract has the events and functions of deployed networks', () => {
       'function 128f72c5': '128f72c5',
     },
   );
+});
+
+test('a network that only the anchor file names takes requests for contracts within the usual limits', async () => {
+  const address = `0x${'a1'.repeat(20)}`;
+  const network = { name: 'anvil', chain_id: 31337, endpoints: ['http://127.0.0.1:9'] };
+  const anchor = { network, chain: 'ETH', contract: address, emitters: [address] };
+  const { indexer } = parseAnchorSettings({ anchors: [anchor] }, await loadIndexerSettings(undefined));
+  const { networks, ...limits } = indexer;
+  assert.deepEqual(
+    networks.map(({ name }) => name),
+    ['anvil'],
+  );
+  assert.deepEqual(limits, { watchesPerOwner: 20, watchesMax: 1_000, decodeThreads: 1 });
 });
 
 test('messages are packed, confirmed on every node, and confirmed right again after reorganisations', async (t) => {
