@@ -29,13 +29,15 @@ after(() => home[Symbol.asyncDispose]());
 const run = (args: readonly string[], core = NOWHERE, input = '') =>
   skerryHere({ SKERRY_HOME: home.path, HOME: home.path }, ['vrf', ...args, '--core', core], input);
 
-/** Speaks as a core node that has the key, or one that lies about its values. */
-async function serve(lie: boolean) {
+const honestly = (asked: Record<string, unknown>): Record<string, unknown> => answerTo(asked);
+
+/** Speaks as a core node that has the key, and answers what it is told to. */
+async function serve(generate: typeof honestly) {
   const server = createServer(async (request, response) => {
-    const body = await json(request);
+    const body = (await json(request)) as Record<string, unknown>;
     const reply = request.url!.endsWith('/generate')
-      ? { ...answerTo(body), ...(lie ? { value: 1, values: [1] } : {}) }
-      : viewOfVrfVerdict(verifyVrfToken(body as VrfClaimBody));
+      ? generate(body)
+      : viewOfVrfVerdict(verifyVrfToken(body as unknown as VrfClaimBody));
     response.setHeader('content-type', 'application/json').end(JSON.stringify(reply));
   });
   server.listen(0, '127.0.0.1');
@@ -76,6 +78,11 @@ describe('skerry vrf', () => {
       [{ ...answer, seed: 'draw 8' }, key, 'VRF_PROOF_REFUTED'],
       [{ ...answer, value: 50 }, key, 'VRF_VALUE_MISMATCH'],
       [{ ...answer, proof: '0x00' }, key, 'VRF_PROOF_MALFORMED'],
+      // What an answer says of itself is claimed as well.
+      [{ ...answer, min: 2 }, key, 'VRF_VALUE_MISMATCH'],
+      [{ ...answer, max: 1_000_000 }, key, 'VRF_VALUE_MISMATCH'],
+      [{ ...answer, count: 2 }, key, 'VRF_VALUE_MISMATCH'],
+      [{ ...answer, public_key: '11'.repeat(32) }, key, 'VRF_VALUE_MISMATCH'],
       [answer, ['--public-key', '11'.repeat(32)], 'VRF_KEY_UNKNOWN'],
     ];
     for (const [claim, more, reason] of cases) {
@@ -87,6 +94,8 @@ describe('skerry vrf', () => {
 
   test('wrong use ends with 2, no node with 5', async () => {
     assert.equal((await run(['verify', '--answer', '{}', ...key])).code, 2);
+    const more = JSON.stringify({ ...answer, maximum: 6 });
+    assert.equal((await run(['verify', '--answer', more, ...key])).code, 2);
     assert.equal((await run(['verify', '--answer', JSON.stringify(answer), '--public-key', 'xyz'])).code, 2);
     const reversed = await run(['generate', 's', '--min', '2', '--max', '1']);
     assert.equal(reversed.code, 2);
@@ -96,14 +105,23 @@ describe('skerry vrf', () => {
   });
 
   test('checks what a node answers before it prints it', async () => {
-    await using honest = await serve(false);
+    await using honest = await serve(honestly);
     const made = await run(['generate', 's', '--min', '-3', '--max', '3', '--json'], honest.url);
     assert.equal(made.code, 0, made.err);
     assert.deepEqual(JSON.parse(made.out), answerTo({ seed: 's', min: -3, max: 3 }));
     assert.equal((await run(['verify', '--answer', made.out], honest.url)).code, 0);
-    await using liar = await serve(true);
-    const refused = await run(['generate', 's', '--max', '1000000'], liar.url);
-    assert.deepEqual([refused.code, refused.out], [5, '']);
-    assert.match(refused.err, /proof in the core node's answer is false/);
+    const lies: (typeof honestly)[] = [
+      (asked) => ({ ...answerTo(asked), value: 1, values: [1] }),
+      (asked) => ({ ...answerTo(asked), public_key: '11'.repeat(32) }),
+      // A proof that holds, of something else than what was asked.
+      (asked) => answerTo({ ...asked, seed: 'one that suits the node' }),
+      (asked) => answerTo({ ...asked, max: 6 }),
+    ];
+    for (const lie of lies) {
+      await using liar = await serve(lie);
+      const refused = await run(['generate', 's', '--max', '1000000'], liar.url);
+      assert.deepEqual([refused.code, refused.out], [5, '']);
+      assert.match(refused.err, /proof in the core node's answer is false/);
+    }
   });
 });
