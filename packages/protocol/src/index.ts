@@ -8,6 +8,7 @@ export {
   authorizationsAt,
   decisiveFor,
   findRefusal,
+  isAuthorization,
   isAuthorized,
   narrowTo,
   parseAuthorizations,
@@ -15,6 +16,7 @@ export {
   SECURITY_KEY,
   type SecurityElement,
   securityAt,
+  whyNotUnderstood,
 } from './content/permissions.ts';
 export * from './credit/estimate.ts';
 export * from './credit/ledger.ts';

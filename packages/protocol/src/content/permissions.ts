@@ -53,26 +53,54 @@ export interface Act {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-const textsOf = (value: unknown) => (Array.isArray(value) ? value.filter(isText) : undefined);
+
+const LISTS = [
+  'channels',
+  'types',
+  'post_types',
+  'aggregate_keys',
+] as const satisfies (keyof Authorization)[];
+const FIELDS: readonly string[] = ['address', 'chain', ...LISTS];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What is not understood of an entry. What we do not know may be a restriction, so it never permits more. */
+function faultOf(entry: unknown): string | undefined {
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return 'must be an object';
+  const fields = entry as Fields;
+  if (!isText(fields.address)) return 'must have an "address", as text';
+  const unknown = Object.keys(fields).find((name) => !FIELDS.includes(name));
+  if (unknown !== undefined)
+    return `has an unknown field ${JSON.stringify(unknown.slice(0, 64))}; allowed are ${FIELDS.join(', ')}`;
+  if (fields.chain != null && !isText(fields.chain)) return 'must have a "chain" that is text';
+  const list = LISTS.find((name) => {
+    const value = fields[name];
+    return value != null && !(Array.isArray(value) && value.every(isText));
+  });
+  return list && `must have ${JSON.stringify(list)} as a list of texts`;
+}
+
+/** Whether an entry of `authorizations`, as anybody may have written it, permits what it says; any other permits nothing. */
+export const isAuthorization = (entry: unknown): entry is Authorization => faultOf(entry) === undefined;
+
+/** What of the `authorizations` of a new element of `security` would permit nothing though it looks as if; undefined: nothing does. */
+export function whyNotUnderstood(value: unknown): string | undefined {
+  if (value === null) return undefined;
+  if (!Array.isArray(value)) return `${AUTHORIZATIONS} must be a list; [] permits nobody anything`;
+  for (const [at, entry] of value.entries()) {
+    const fault = faultOf(entry);
+    if (fault !== undefined) return `${AUTHORIZATIONS}[${at}] ${fault}`;
+  }
+  return undefined;
+}
 
 /** Reads `authorizations` as anybody may have written it: entries that are not understood permit nothing. */
-export function parseAuthorizations(value: unknown): Authorization[] {
-  if (!Array.isArray(value)) return [];
-  return value.flatMap((entry): Authorization[] => {
-    if (typeof entry !== 'object' || entry === null || !isText(entry.address)) return [];
-    const lists = ['channels', 'types', 'post_types', 'aggregate_keys'] as const;
-    // A list of another form is a restriction that we do not understand: the entry permits nothing.
-    if (lists.some((name) => entry[name] != null && !Array.isArray(entry[name]))) return [];
-    if (entry.chain != null && !isText(entry.chain)) return [];
-    return [
-      {
-        address: entry.address,
-        chain: entry.chain ?? undefined,
-        ...Object.fromEntries(lists.map((name) => [name, textsOf(entry[name])])),
-      },
-    ];
-  });
-}
+export const parseAuthorizations = (value: unknown): Authorization[] =>
+  (Array.isArray(value) ? value : []).filter(isAuthorization).map((entry) => ({
+    address: entry.address,
+    chain: entry.chain ?? undefined,
+    ...Object.fromEntries(LISTS.map((name) => [name, entry[name] ?? undefined])),
+  }));
 
 const isLater = (one: SecurityDates, other: SecurityDates) =>
   one.time > other.time || (one.time === other.time && one.itemHash > other.itemHash);

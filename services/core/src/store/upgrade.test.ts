@@ -181,3 +181,30 @@ test('a post that once came back without its amends has them again', async () =>
   await sql.raw(await readFile(file, 'utf8')).execute(core.rooms.db);
   assert.deepEqual(await lookAt(core), before);
 });
+
+test('what a delegate did by a permission that was not understood is judged again', async () => {
+  await using core = await createTestCore();
+  const grant = (...authorizations: object[]) =>
+    signed(alice, 'AGGREGATE', { key: 'security', content: { authorizations } }, 1);
+  const act = (at: number, owner: string) =>
+    signed(scheduler, 'POST', { type: 'note', content: {}, address: owner }, at);
+  const understood = signed(
+    node,
+    'AGGREGATE',
+    { key: 'security', content: { authorizations: [{ address: scheduler.address, types: ['POST'] }] } },
+    1,
+  );
+  const [clear, unclear] = [act(2, node.address), act(2, alice.address)];
+  for (const { body } of [understood, grant({ address: scheduler.address }), clear, unclear])
+    assert.equal((await core.post('/messages', body)).status, 200);
+  // As an earlier release read it.
+  await sql`
+    update aggregate_entries set value = ${JSON.stringify([{ address: scheduler.address, type: ['POST'] }])}::jsonb
+    where owner = ${alice.address} and key = 'security'`.execute(core.rooms.db);
+  const file = join(MIGRATIONS, '031-permissions-that-are-understood.sql');
+  await sql.raw(await readFile(file, 'utf8')).execute(core.rooms.db);
+  core.rooms.pipeline.resume();
+  await core.rooms.pipeline.idle();
+  const statusOf = async ({ itemHash }: Sent) => (await core.get(`/messages/${itemHash}/status`)).body.status;
+  assert.deepEqual([await statusOf(clear), await statusOf(unclear)], ['processed', 'rejected']);
+});

@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { createSigner, type MessageDraft, proveDelegation, type Signer, signMessage } from '@skerry/client';
 import { verifySubmission } from '@skerry/protocol';
 import { sql } from 'kysely';
+import { acceptMessage } from '../../intake/accept.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 
 /** A second of the tests is longer than a revocation reaches back. */
@@ -87,13 +88,43 @@ describe('delegation', () => {
       assert.equal((await act(draft, 100, by)).status, status, JSON.stringify(draft).slice(0, 120));
   });
 
-  test('what is not understood permits nothing', async () => {
-    await grant(
-      1,
-      ...[null, 7, 'x', [], {}, { address: 7 }, { address: bob.address, types: 'POST' }],
-      ...[{ address: bob.address, chain: 1 }, { address: bob.address, channels: {} }, { address: '' }],
+  /** What restricts nothing if it is read by those who know other names, and what is no permission at all. */
+  const UNCLEAR: readonly [entry: unknown, reason: RegExp][] = [
+    ...[null, 7, 'x', []].map((entry): [unknown, RegExp] => [entry, /\[0\] must be an object/]),
+    [{}, /must have an "address"/],
+    [{ address: 7 }, /must have an "address"/],
+    [{ address: bob.address, types: 'POST' }, /must have "types" as a list of texts/],
+    [{ address: bob.address, channels: {} }, /must have "channels" as a list/],
+    [{ address: bob.address, channels: [5] }, /must have "channels" as a list of texts/],
+    [{ address: bob.address, chain: 1 }, /must have a "chain" that is text/],
+    [{ address: bob.address, type: ['POST'] }, /unknown field "type"; allowed are address, chain, channels/],
+    [{ address: bob.address, chains: ['ETH'] }, /unknown field "chains"/],
+  ];
+
+  test('what is not understood is refused to its owner, and permits nothing where other nodes pass it on', async () => {
+    for (const [entry, reason] of UNCLEAR) {
+      const { status, body } = await grant(1, entry);
+      assert.deepEqual([status, body.code], [400, 'INVALID_CONTENT'], JSON.stringify(entry));
+      assert.match(body.error, reason);
+    }
+    const authorizations = UNCLEAR.map(([entry]) => entry);
+    const { body } = signMessage(
+      {
+        ...{ type: 'AGGREGATE', channel: 'security', timestamp: T0 + STEP_SECONDS },
+        content: { key: 'security', content: { authorizations } },
+      },
+      owner,
     );
+    const accepted = acceptMessage(verifySubmission(body, T0 + 2 * STEP_SECONDS));
+    await core.rooms.intake.peer.keep([{ accepted }]);
     assert.equal((await act(note())).status, 403);
+    const granted = await core.get(`/authorizations/granted/${owner.address}.json`);
+    assert.deepEqual(granted.body.authorizations, {});
+    for (const none of ['all', {}]) {
+      const content = { key: 'security', content: { authorizations: none } };
+      const refused = await sendAt(2, owner, { type: 'AGGREGATE', content, channel: 'security' });
+      assert.match(refused.body.error, /must be a list; \[\] permits nobody/);
+    }
   });
 
   test('the aggregate security is written and forgotten by its owner alone, whatever is granted', async () => {

@@ -1,22 +1,31 @@
 import {
+  type AggregateContent,
   AppError,
+  AUTHORIZATIONS,
   aggregateSubject,
   ownerOf,
   PRICING_KEY,
   parseAggregateContent,
   SECURITY_KEY,
+  whyNotUnderstood,
   whyTooLarge,
 } from '@skerry/protocol';
 import { defineKind, PROCESSED, rejected } from '../accepted.ts';
 import { aggregateEffect } from '../effects/aggregates.ts';
 import { priceEffect } from '../effects/credits.ts';
 
+/** Whoever grants less, or restricts less, than was meant learns it while it can be mended. */
+const whyGrantless = ({ key, content }: AggregateContent) =>
+  key === SECURITY_KEY && Object.hasOwn(content, AUTHORIZATIONS)
+    ? whyNotUnderstood(content[AUTHORIZATIONS])
+    : undefined;
+
 /** AGGREGATE: fields of one of the owner's aggregates; each field belongs to the latest element that has it. */
 export const aggregate = defineKind({
   read: parseAggregateContent,
   effects: [aggregateEffect, priceEffect],
   checkNew(content) {
-    const reason = whyTooLarge(content);
+    const reason = whyTooLarge(content) ?? whyGrantless(content);
     if (reason !== undefined) throw new AppError('INVALID_CONTENT', reason);
   },
   accept(message, given) {

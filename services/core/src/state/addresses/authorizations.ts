@@ -3,6 +3,7 @@ import {
   AUTHORIZATIONS,
   decisiveFor,
   effectiveTime,
+  isAuthorization,
   LIMITS,
   narrowTo,
   parseAuthorizations,
@@ -20,9 +21,9 @@ import { withTimeLimit } from '../lists/time-limit.ts';
 /** An entry as anybody may have written it. */
 export type Entry = Readonly<Record<string, unknown>> & { readonly address: string };
 
-const isEntry = (value: unknown): value is Entry =>
-  typeof value === 'object' && value !== null && typeof (value as { address?: unknown }).address === 'string';
-const entriesOf = (value: unknown): Entry[] => (Array.isArray(value) ? value.filter(isEntry) : []);
+/** Those that permit anything. */
+const entriesOf = (value: unknown): Entry[] =>
+  Array.isArray(value) ? (value as unknown[]).filter(isAuthorization).map((entry) => ({ ...entry })) : [];
 
 /** What an owner permits now. */
 export async function listGranted(db: Kysely<Schema>, owner: string): Promise<Entry[]> {
