@@ -183,6 +183,25 @@ describe('the event stream', () => {
     assert.ok(disconnects >= 2);
   });
 
+  test('a cursor that no event had yet is refused, but for numbers that another server gave', async () => {
+    const last = Number((await core.get('/events?cursor=latest')).body.next_cursor);
+    assert.equal((await core.get(`/events?cursor=${last}`)).status, 200);
+    for (const [ahead, query] of [
+      [1, ''],
+      [1_000_000, '&kinds=message'],
+    ] as const) {
+      const { status, body } = await core.get(`/events?cursor=${last + ahead}${query}`);
+      assert.deepEqual([status, body.code], [400, 'INVALID_CURSOR']);
+    }
+    const ahead = { cursor: String(last + 1), signal: new AbortController().signal };
+    await assert.rejects(watchEvents(new URL(url).origin, ahead).next(), { code: 'INVALID_CURSOR' });
+    // As after a failover, before anything is written: its first event has a number above all that were given.
+    await sql`update event_counter set timeline = 'of another server'`.execute(core.rooms.db);
+    assert.equal((await core.get(`/events?cursor=${last + 1}`)).status, 200);
+    await core.send(signers.alice, { type: 'POST', content: { type: 'note', content: {} } });
+    assert.ok((await core.get(`/events?cursor=${last + 1}`)).body.events.length > 0);
+  });
+
   test('bad cursors are refused, and too many streams', async () => {
     for (const cursor of ['x', '-1', '1.5', '', '9'.repeat(30)]) {
       assert.equal((await core.get(`/events?cursor=${cursor}`)).body.code, 'INVALID_CURSOR', cursor);

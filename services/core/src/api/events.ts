@@ -203,6 +203,7 @@ export function eventHandlers(used: Used): Handlers<typeof EVENTS_API> {
       const last = (typeof lastId === 'string' ? lastId : undefined) ?? query.cursor ?? '0';
       const cursor = last === LATEST_CURSOR ? await used.events.lastCursor() : last;
       const asked = { from: parseCursor(cursor), kinds: kindsOf(query.kinds) };
+      await used.events.checkGiven(asked.from);
       const isProvable = query.bodies === 'shared';
       if ((request.headers.accept ?? '').includes('text/event-stream')) {
         await streams.serve({ ...asked, isProvable }, request, reply);

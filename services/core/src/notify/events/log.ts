@@ -1,6 +1,7 @@
+import { TIMELINE } from '@skerry/database';
 import { AppError, type NetworkEvent } from '@skerry/protocol';
 import type { EventKind } from '@skerry/protocol/api/core/events';
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
 /** While anybody waits, the database is asked this often whether something came, for all of them at once. */
@@ -21,6 +22,8 @@ export interface EventPage {
 export interface EventLog {
   /** Where the log ends now. */
   lastCursor(): Promise<string>;
+  /** Throws INVALID_CURSOR for a number that no event has yet: whoever waits after it would miss those that come before. */
+  checkGiven(seq: number): Promise<void>;
   /** Events after the cursor, oldest first. */
   read(cursor: string, limit: number): Promise<NetworkEvent[]>;
   /** Those of some kinds among the events after the cursor: as many as fit, or are found in a stretch of bounded length. */
@@ -175,6 +178,17 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
     },
     async lastCursor() {
       return String(await readLast());
+    },
+    async checkGiven(seq) {
+      if (seq <= seen || seq <= (await readLast())) return;
+      // Numbers that another server gave are passed over with the first event of this one.
+      const { rows } = await sql<{ is_same: boolean }>`
+        select timeline = ${sql.raw(TIMELINE)} as is_same from event_counter`.execute(db);
+      if (!rows[0]!.is_same) return;
+      throw new AppError(
+        'INVALID_CURSOR',
+        `no event has the number ${seq} yet: the cursor comes from another node, or from before this one began anew; begin with cursor=0, or with cursor=latest`,
+      );
     },
     look,
     async read(cursor, limit) {
