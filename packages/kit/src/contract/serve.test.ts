@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { type Api, type Operation, text } from '@skerry/protocol/api/operation';
+import { type Api, NO_PARAMETERS, type Operation, text } from '@skerry/protocol/api/operation';
 import { Type } from '@skerry/protocol/type';
 import { createLogger } from '../daemon/log.ts';
 import { createHttpServer } from '../http/server.ts';
@@ -41,6 +41,26 @@ const API = {
     body: { kind: 'bytes', contentType: '*/*', description: 'any', isOptional: true },
     answers: { 200: Type.Unknown() },
   },
+  none: {
+    ...operation,
+    method: 'GET',
+    path: '/none',
+    query: NO_PARAMETERS,
+    answers: { 200: Type.Unknown() },
+  },
+  some: {
+    ...operation,
+    method: 'GET',
+    path: '/some',
+    query: Type.Object({ n: Type.Optional(Type.Integer()), name: Type.Optional(Type.String()) }),
+    answers: { 200: Type.Unknown() },
+  },
+  form: {
+    ...operation,
+    path: '/form',
+    body: { kind: 'form', fields: Type.Object({}) },
+    answers: { 200: Type.Unknown() },
+  },
   stream: {
     ...operation,
     path: '/stream',
@@ -57,6 +77,9 @@ const handlers: Handlers<typeof API> = {
     body.length > 2
       ? answer(202, { size: body.length }, { 'x-size': String(body.length) })
       : answer(200, 'x'.repeat(body.length), { 'content-type': 'text/plain' }),
+  none: ({ query }) => query,
+  some: ({ query }) => query,
+  form: () => ({}),
   any: ({ params, body, request }) => ({ ...params, method: request.method, size: body.length }),
   async stream({ body }) {
     let size = 0;
@@ -65,11 +88,15 @@ const handlers: Handlers<typeof API> = {
   },
 };
 
+const PARSED: Readonly<Record<string, string>> = {
+  [API.stream.path]: 'text/csv',
+  [API.form.path]: 'multipart/form-data',
+};
 const optionsOf = ({ path }: Operation): ServeOptions =>
-  path === API.stream.path
+  path in PARSED
     ? {
         async parsers(scope) {
-          scope.addContentTypeParser('text/csv', (_request, payload, done) => done(null, payload));
+          scope.addContentTypeParser(PARSED[path]!, (_request, payload, done) => done(null, payload));
         },
       }
     : {};
@@ -134,6 +161,40 @@ describe('operations are served as their contract says', async () => {
     assert.deepEqual(await post('/stream', 'a,b', 'text/csv'), [200, { size: 3 }]);
     assert.deepEqual(await codeOf('/stream', '{}'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
     assert.deepEqual(await codeOf('/lax', 'a,b', 'text/csv'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
+  });
+
+  test('a body of another type is told which ones there are', async () => {
+    const told: [string, RegExp][] = [
+      ['/strict', /must be application\/json, .*curl -H 'content-type: application\/json'/],
+      [
+        '/bytes',
+        /must be application\/octet-stream, with the header content-type: application\/octet-stream"/,
+      ],
+      ['/stream', /must be text\/csv,/],
+      ['/form', /must be multipart\/form-data, .*curl -F/],
+    ];
+    for (const [url, words] of told) {
+      const { statusCode, body } = await app.inject({
+        method: 'POST',
+        url,
+        payload: 'x',
+        headers: { 'content-type': 'image/png' },
+      });
+      assert.equal(statusCode, 415);
+      assert.match(body, words, url);
+    }
+  });
+
+  test('a parameter that is given twice is told so, and one that is not there is refused where there are none', async () => {
+    const get = async (url: string) => (await app.inject(url)).json<{ code?: string; error?: string }>();
+    for (const url of ['/some?n=1&n=1', '/some?name=a&name=b']) {
+      const { code, error } = await get(url);
+      assert.equal(code, 'INVALID_PARAMETERS');
+      assert.match(error!, /^query\.n(ame)? is given 2 times; give it once, and separate values by commas/);
+    }
+    assert.match((await get('/some?n=x')).error!, /^query\.n must be integer$/);
+    assert.deepEqual(await get('/none'), {});
+    assert.equal((await get('/none?page=2')).code, 'UNKNOWN_FIELD');
   });
 
   test('a compressed body is refused as such; only a program gets it as it is', async () => {

@@ -1,5 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Body } from '@skerry/protocol/api/operation';
 import { AppError, describeMismatch, type ErrorBody, type ErrorCode } from '@skerry/protocol/forms';
 import type { FastifyError } from 'fastify';
 import { VERSION } from '../daemon/version.ts';
@@ -11,7 +12,6 @@ const LINGER_MS = 2_000;
 /** Fastify's own failures, in our words. */
 const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'BODY_TOO_LARGE',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'INVALID_JSON',
   FST_ERR_CTP_INVALID_JSON_BODY: 'INVALID_JSON',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'INVALID_PARAMETERS',
@@ -22,9 +22,18 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_PARTS_LIMIT: 'INVALID_PARAMETERS',
   FST_PROTO_VIOLATION: 'INVALID_PARAMETERS',
   FST_MP_PREMATURE_CLOSE: 'INVALID_PARAMETERS',
-  FST_INVALID_MULTIPART_CONTENT_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
   FST_ERR_BAD_URL: 'INVALID_PARAMETERS',
 };
+
+const WRONG_TYPE: ReadonlySet<string> = new Set([
+  'FST_ERR_CTP_INVALID_MEDIA_TYPE',
+  'FST_INVALID_MULTIPART_CONTENT_TYPE',
+]);
+const JSON_TYPE = 'application/json';
+const FORM_TYPE = 'multipart/form-data';
+
+/** What Ajv says of one rule that is not kept, with the value. */
+type Mismatch = Parameters<typeof describeMismatch>[2][number] & { readonly data?: unknown };
 
 /** Seconds after which a caller whom we could not serve may try again. */
 const RETRY_AFTER_SECONDS: Partial<Readonly<Record<ErrorCode, number>>> = {
@@ -41,22 +50,51 @@ export function retryAfterOf({ code, details }: AppError): number | undefined {
   return typeof said === 'number' ? said : RETRY_AFTER_SECONDS[code];
 }
 
-/** Any failure as one of ours; what we did not foresee is INTERNAL and says nothing to the caller. */
-export function asAppError(error: unknown): AppError {
+/** The content types of a body that a route takes. */
+function typesOf(body: Body): readonly string[] {
+  if (body.kind === 'form') return [FORM_TYPE];
+  if (body.kind === 'stream') return Object.keys(body.content);
+  return [body.kind === 'bytes' ? body.contentType : JSON_TYPE];
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  [JSON_TYPE]: ` (curl -H 'content-type: ${JSON_TYPE}' -d '{...}')`,
+  [FORM_TYPE]: ' (curl -F file=@FILE)',
+};
+
+function wrongTypeOf(body: Body | undefined, cause: unknown): AppError {
+  const types = body ? typesOf(body) : [JSON_TYPE];
+  const example = EXAMPLES[types[0]!] ?? '';
+  return new AppError(
+    'UNSUPPORTED_MEDIA_TYPE',
+    `the body must be ${types.join(' or ')}, with the header content-type: ${types[0]}${example}`,
+    { cause },
+  );
+}
+
+/** What parses a query makes a list of a parameter that is given again. */
+function tellRepeated(error: Mismatch): Mismatch {
+  if (error.keyword !== 'type' || !Array.isArray(error.data)) return error;
+  const message = `is given ${error.data.length} times; give it once, and separate values by commas where it takes several`;
+  return { ...error, message };
+}
+
+/**
+ * Any failure as one of ours; what we did not foresee is INTERNAL and says nothing to the caller.
+ * @param body that the route takes
+ */
+export function asAppError(error: unknown, body?: Body): AppError {
   if (error instanceof AppError) return error;
   const { validation, validationContext, code, message } = error as FastifyError & {
     validationContext?: string;
   };
   if (validation) {
-    const where = validationContext === 'querystring' ? 'query' : (validationContext ?? 'request');
-    return describeMismatch(where, 'INVALID_PARAMETERS', validation as never);
+    const errors = validation as unknown as readonly Mismatch[];
+    return validationContext === 'querystring'
+      ? describeMismatch('query', 'INVALID_PARAMETERS', errors.map(tellRepeated))
+      : describeMismatch(validationContext ?? 'request', 'INVALID_PARAMETERS', errors);
   }
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
-    return new AppError(
-      'UNSUPPORTED_MEDIA_TYPE',
-      "the body must be JSON with the header content-type: application/json (curl -H 'content-type: application/json' -d '{...}')",
-      { cause: error },
-    );
+  if (code !== undefined && WRONG_TYPE.has(code)) return wrongTypeOf(body, error);
   const known = code === undefined ? undefined : FRAMEWORK_CODES[code];
   if (known)
     return new AppError(

@@ -77,7 +77,7 @@ function knownOf(
 ): AppError {
   if (isBrokenOff(error, request))
     return new AppError('INVALID_PARAMETERS', 'the body broke off before all of it had come');
-  return translate?.(error) ?? asAppError(error);
+  return translate?.(error) ?? asAppError(error, request.routeOptions.config.operation?.body);
 }
 
 /** Every failure in our form; a fault of ours is logged, and its answer carries only the id to find it by. */

@@ -127,6 +127,9 @@ export const text = (description: string, type = 'text/plain') => ({
   content: { [type]: Type.String() },
 });
 
+/** Of a GET that has none: a filter that is not there is refused, since its caller would take everything for what it asked for. */
+export const NO_PARAMETERS = Type.Object({}, { additionalProperties: false });
+
 /** No keyword of JSON Schema is called `content`. */
 export const isContent = (answer: AnswerForm): answer is Content => 'content' in answer;
 

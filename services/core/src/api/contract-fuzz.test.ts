@@ -5,6 +5,7 @@ import { rateLimitsOf, readConfig } from '@skerry/kit';
 import { testContract } from '@skerry/kit/testing';
 import { MESSAGES_TOPIC } from '@skerry/protocol/api/core/deployed/publish';
 import { CORE_API } from '@skerry/protocol/api/core/index';
+import type { NO_PARAMETERS } from '@skerry/protocol/api/operation';
 import { coreConfig } from '../config.ts';
 import { Dag } from '../store/ipfs/testing/dags.ts';
 import { networkInstance } from '../testing/contract/costs.ts';
@@ -15,10 +16,17 @@ import { createTestCore, instanceContent, signers, type TestCore } from '../test
 
 type Core = typeof CORE_API;
 type Varied = { readonly query: object } | { readonly body: { readonly kind: 'json' } };
+type Fixed<O> = O extends { readonly query: infer Q }
+  ? typeof NO_PARAMETERS extends Q
+    ? true
+    : false
+  : false;
 /** What is asked with a query or with JSON. Programs, which run in a sandbox, parts of files and WebSockets have tests of their own. */
 type Fuzzed = {
   [Id in Exclude<keyof Core, 'runProgram' | 'sendPart' | 'watchMessages'> as Core[Id] extends Varied
-    ? Id
+    ? Fixed<Core[Id]> extends true
+      ? never
+      : Id
     : never]: Core[Id];
 };
 

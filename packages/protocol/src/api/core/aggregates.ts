@@ -2,7 +2,7 @@ import { AggregateContent } from '../../content/aggregate.ts';
 import { LIMITS } from '../../limits.ts';
 import { type Static, Type } from '../../type.ts';
 import { PaginationView } from '../../views.ts';
-import { type Api, defaulted } from '../operation.ts';
+import { type Api, defaulted, NO_PARAMETERS } from '../operation.ts';
 import { asDeployed, reads, takesSigned } from './common/declare.ts';
 import { flag } from './common/flag.ts';
 import {
@@ -80,6 +80,7 @@ export const AGGREGATES_API = {
   getAggregate: {
     method: 'GET',
     path: '/api/v0/aggregates/:address/:key',
+    query: NO_PARAMETERS,
     summary: 'Get an aggregate',
     ...reads('AGGREGATE_NOT_FOUND', 'LIST_TOO_COSTLY'),
     params: Type.Object({ address: Address, key: Type.String({ description: 'the key of an aggregate' }) }),

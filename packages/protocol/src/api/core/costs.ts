@@ -1,7 +1,7 @@
 import { RESOURCE_KINDS } from '../../credit/prices.ts';
 import { PRICED_TYPES } from '../../network-form/estimate.ts';
 import { type Static, Type } from '../../type.ts';
-import { type Api, defaulted, orNull } from '../operation.ts';
+import { type Api, defaulted, NO_PARAMETERS, orNull } from '../operation.ts';
 import { asDeployed, reads } from './common/declare.ts';
 import { flag } from './common/flag.ts';
 import { numberedPageQuery } from './common/pagination.ts';
@@ -227,6 +227,7 @@ export const COSTS_API = {
   getConsumedCredits: {
     method: 'GET',
     path: '/api/v0/messages/:hash/consumed_credits',
+    query: NO_PARAMETERS,
     summary: 'Get the credits that an instance, a program or a file has used so far',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: Type.Object({ hash: ItemHash }),

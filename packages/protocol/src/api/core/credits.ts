@@ -3,7 +3,7 @@ import { RESOURCE_KINDS } from '../../credit/prices.ts';
 import { LIMITS } from '../../limits.ts';
 import { type Static, Type } from '../../type.ts';
 import { PaginationView } from '../../views.ts';
-import { type Api, defaulted, orNull } from '../operation.ts';
+import { type Api, defaulted, NO_PARAMETERS, orNull } from '../operation.ts';
 import { asDeployed, reads } from './common/declare.ts';
 import { flag } from './common/flag.ts';
 import { deployedPaginationView, networkPageQuery, numberedPageQuery } from './common/pagination.ts';
@@ -212,6 +212,7 @@ export const CREDITS_API = {
   listPrices: {
     method: 'GET',
     path: '/api/v0/credits/prices',
+    query: NO_PARAMETERS,
     summary: 'Get the prices of new instances, programs and files',
     ...reads(),
     answers: { 200: PricesView },

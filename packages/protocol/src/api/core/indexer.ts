@@ -1,6 +1,6 @@
 import { type Static, Type } from '../../type.ts';
 import { PaginationView } from '../../views.ts';
-import { type Api, orNull } from '../operation.ts';
+import { type Api, NO_PARAMETERS, orNull } from '../operation.ts';
 import { reads } from './common/declare.ts';
 import { pageQuery } from './common/pagination.ts';
 
@@ -180,6 +180,7 @@ export const INDEXER_API = {
   listNetworks: {
     method: 'GET',
     path: '/api/v0/indexer',
+    query: NO_PARAMETERS,
     summary: 'List the chains this node indexes',
     ...reads(),
     answers: { 200: Type.Object({ networks: Type.Array(NetworkView) }) },
@@ -188,6 +189,7 @@ export const INDEXER_API = {
   getNetwork: {
     method: 'GET',
     path: '/api/v0/indexer/:network',
+    query: NO_PARAMETERS,
     summary: 'Get how far a chain is indexed',
     ...reads('NETWORK_NOT_FOUND'),
     params: Params,

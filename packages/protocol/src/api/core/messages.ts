@@ -1,7 +1,7 @@
 import { EnvelopeShape } from '../../content/envelope-shape.ts';
 import { type Static, Type } from '../../type.ts';
 import { MessageStatus, MessageStatusView, MessageView, PaginationView } from '../../views.ts';
-import { type Api, type Operation, orNull } from '../operation.ts';
+import { type Api, NO_PARAMETERS, type Operation, orNull } from '../operation.ts';
 import { bodiesQuery } from './common/bodies.ts';
 import { reads } from './common/declare.ts';
 import { MESSAGE_FILTERS, queryOf } from './common/filters.ts';
@@ -168,6 +168,7 @@ export const MESSAGES_API = {
   getMessage: {
     method: 'GET',
     path: '/api/v0/messages/:hash',
+    query: NO_PARAMETERS,
     summary: 'Get a message with its status and the reason for it',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: HashParams,
@@ -177,6 +178,7 @@ export const MESSAGES_API = {
   getMessageStatus: {
     method: 'GET',
     path: '/api/v0/messages/:hash/status',
+    query: NO_PARAMETERS,
     summary: 'Get the status of a message and the reason for it',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: HashParams,
@@ -195,6 +197,7 @@ export const MESSAGES_API = {
   getMessageContent: {
     method: 'GET',
     path: '/api/v0/messages/:hash/content',
+    query: NO_PARAMETERS,
     summary: 'Get the content of a message; for a POST, its inner content',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'MESSAGE_NOT_PROCESSED'),
     params: HashParams,

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../errors.ts';
 import { type Static, Type } from '../../type.ts';
-import { type Api, Bytes } from '../operation.ts';
+import { type Api, Bytes, NO_PARAMETERS } from '../operation.ts';
 import { reads } from './common/declare.ts';
 import { FileHash, fileView } from './storage.ts';
 
@@ -117,6 +117,7 @@ export const NETWORK_STORAGE_API = {
   countFileMessages: {
     method: 'GET',
     path: '/api/v0/storage/count/:hash',
+    query: NO_PARAMETERS,
     summary: 'Count the messages that keep a file',
     ...reads('INVALID_HASH'),
     params: Type.Object({ hash: FileHash }),

@@ -1,7 +1,7 @@
 import { ProgramContent } from '../../content/program.ts';
 import { HASH64_PATTERN } from '../../network-form/item-hash.ts';
 import { type Static, Type } from '../../type.ts';
-import { type Api, content, defaulted } from '../operation.ts';
+import { type Api, content, defaulted, NO_PARAMETERS } from '../operation.ts';
 import { reads, takesSigned } from './common/declare.ts';
 import { SUBMISSION_ANSWERS } from './common/submission.ts';
 
@@ -64,6 +64,7 @@ export const PROGRAMS_API = {
   listAssignedPrograms: {
     method: 'GET',
     path: '/api/v0/programs/assigned/:node_id',
+    query: NO_PARAMETERS,
     summary: 'List the programs that a compute node keeps running or calls when messages come',
     ...reads('LIST_TOO_COSTLY'),
     params: Type.Object({
@@ -80,6 +81,7 @@ export const PROGRAMS_API = {
   listProgramRunners: {
     method: 'GET',
     path: '/api/v0/programs/:program_hash/runners',
+    query: NO_PARAMETERS,
     summary: 'List the compute nodes that a program is sent to, the one that is asked first first',
     ...reads('INVALID_HASH', 'PROGRAM_NOT_FOUND'),
     params: Type.Object({

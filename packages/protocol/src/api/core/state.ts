@@ -1,6 +1,6 @@
 import { HASH64_PATTERN } from '../../network-form/item-hash.ts';
 import { type Static, Type } from '../../type.ts';
-import type { Api } from '../operation.ts';
+import { type Api, NO_PARAMETERS } from '../operation.ts';
 import { reads } from './common/declare.ts';
 
 const setDigest = {
@@ -43,6 +43,7 @@ export const STATE_API = {
   getStateDigest: {
     method: 'GET',
     path: '/api/v0/state/digest',
+    query: NO_PARAMETERS,
     summary: 'Get a digest of all messages in force and of the state derived from them',
     ...reads(),
     rateClass: 'heavy',
@@ -52,6 +53,7 @@ export const STATE_API = {
   getMessagesDigest: {
     method: 'GET',
     path: '/api/v0/state/digest/messages',
+    query: NO_PARAMETERS,
     summary:
       'Get a digest of all messages in force and forgotten, by hash and status, that anybody can compute',
     ...reads(),
@@ -61,6 +63,7 @@ export const STATE_API = {
   getInstancesDigest: {
     method: 'GET',
     path: '/api/v0/state/digest/instances',
+    query: NO_PARAMETERS,
     summary: 'Get a digest of all instances, as they are listed, that anybody can compute',
     ...reads(),
     rateClass: 'heavy',
@@ -70,6 +73,7 @@ export const STATE_API = {
   getDerivedDigests: {
     method: 'GET',
     path: '/api/v0/state/digest/derived',
+    query: NO_PARAMETERS,
     summary:
       'Get digests of posts, aggregates, credits, files, measurements and programs, that anybody can compute from the messages',
     ...reads(),

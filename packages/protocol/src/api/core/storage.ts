@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../errors.ts';
 import { LIMITS } from '../../limits.ts';
 import { type Static, Type } from '../../type.ts';
 import { SubmitView } from '../../views.ts';
-import { type Api, Bytes, content, defaulted, orNull } from '../operation.ts';
+import { type Api, Bytes, content, defaulted, NO_PARAMETERS, orNull } from '../operation.ts';
 import { answersFromMemory, reads } from './common/declare.ts';
 
 /** What reading by CID may be answered with. */
@@ -168,6 +168,7 @@ export const STORAGE_API = {
   getFileMetadata: {
     method: 'GET',
     path: '/api/v0/storage/metadata/:hash',
+    query: NO_PARAMETERS,
     summary: 'Get the size and download path of a file',
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND', 'STORAGE_UNAVAILABLE', ...IPFS_READ_ERRORS),
     params: HashParams,

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from '../../type.ts';
 import { VrfRequestBody } from '../../vrf/request.ts';
 import { VrfAnswerView, VrfClaimBody, VrfKeyView, VrfVerdictView } from '../../vrf/views.ts';
-import type { Api } from '../operation.ts';
+import { type Api, NO_PARAMETERS } from '../operation.ts';
 import { answersFromMemory } from './common/declare.ts';
 
 /** A seed of the longest, written as JSON escapes, with the longest list of values, has some 30 kB. */
@@ -42,6 +42,7 @@ export const VRF_API = {
   listVrfKeys: {
     method: 'GET',
     path: '/api/v0/vrf/keys',
+    query: NO_PARAMETERS,
     summary: "List this node's keys for random values, current key first",
     ...answersFromMemory(),
     answers: { 200: VrfKeysView },

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../limits.ts';
 import { type Static, Type } from '../../../type.ts';
-import { type Api, defaulted } from '../../operation.ts';
+import { type Api, defaulted, NO_PARAMETERS } from '../../operation.ts';
 import { asDeployed, reads } from '../common/declare.ts';
 import { flag } from '../common/flag.ts';
 import { deployedPageQuery, deployedPaginationView, NextCursor, pageQuery } from '../common/pagination.ts';
@@ -147,6 +147,7 @@ export const ADDRESSES_API = {
   listAddressPostTypes: {
     ...addressed,
     path: '/api/v0/addresses/:address/post_types',
+    query: NO_PARAMETERS,
     summary: 'List the post types an address has used',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ address: Type.String(), post_types: Type.Array(Type.String()) }) },
@@ -155,6 +156,7 @@ export const ADDRESSES_API = {
   listAddressChannels: {
     ...addressed,
     path: '/api/v0/addresses/:address/channels',
+    query: NO_PARAMETERS,
     summary: 'List the channels an address has used',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ address: Type.String(), channels: Type.Array(Type.String()) }) },
@@ -286,6 +288,7 @@ export const ADDRESSES_API = {
   listChannels: {
     ...listed,
     path: '/api/v0/channels/list.json',
+    query: NO_PARAMETERS,
     summary: 'List all channels',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ channels: Type.Array(Type.String()) }) },
