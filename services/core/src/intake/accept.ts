@@ -1,7 +1,7 @@
 import { AppError, convertNetworkContent, type VerifiedMessage } from '@skerry/protocol';
 import { type Accepted, acceptAs, type Kind, pending } from './accepted.ts';
 import { pinEffect } from './effects/files.ts';
-import { findKind, MESSAGE_TYPES, PRIVATE_TYPES } from './kinds.ts';
+import { checkPublic, findKind, MESSAGE_TYPES, PRIVATE_TYPES } from './kinds.ts';
 
 /** A message whose content is a file that is not at hand. */
 const acceptWithoutContent = (message: VerifiedMessage): Accepted =>
@@ -15,6 +15,7 @@ function readContent({ form, type, itemHash, content }: VerifiedMessage): {
   kind: Kind<unknown>;
   content: unknown;
 } {
+  checkPublic(type);
   if (form === 'network') {
     const converted = convertNetworkContent(type, itemHash, content);
     return { kind: findKind(converted.type)!, content: converted.content };

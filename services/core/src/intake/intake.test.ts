@@ -61,9 +61,9 @@ async function ask(draft: MessageDraft): Promise<Record<string, string>> {
 }
 
 describe('the intake', () => {
-  test('private messages are carried out for clients, kept by nobody, and no business between nodes', async () => {
+  test('private messages are carried out for clients who send them where they belong, kept by nobody, and no business between nodes', async () => {
     assert.deepEqual(await ask(webhook), {
-      client: 'processed, not kept',
+      client: 'UNKNOWN_MESSAGE_TYPE, not kept',
       own: 'UNKNOWN_MESSAGE_TYPE, not kept',
       archive: 'UNKNOWN_MESSAGE_TYPE, not kept',
       gossip: 'refused, not kept',

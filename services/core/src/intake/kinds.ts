@@ -1,4 +1,5 @@
-import type { ConvertedMessage } from '@skerry/protocol';
+import { AppError, type ConvertedMessage } from '@skerry/protocol';
+import { WEBHOOKS_API } from '@skerry/protocol/api/core/webhooks';
 import type { Kind } from './accepted.ts';
 import type { Effect } from './effect.ts';
 import { aggregate } from './kinds/aggregate.ts';
@@ -31,8 +32,23 @@ const KINDS = {
 
 export const MESSAGE_TYPES: readonly string[] = Object.keys(KINDS);
 
-/** Messages to one node alone: carried out there (the intake's `carryOut`), kept by nobody and told to nobody. */
-export const PRIVATE_TYPES: readonly string[] = ['WEBHOOK'];
+/**
+ * Messages to one node alone -> the operation that takes them: they are carried out there (the intake's `carryOut`), kept by
+ * nobody and told to nobody.
+ */
+const PRIVATE = { WEBHOOK: WEBHOOKS_API.registerWebhook } as const;
+
+export const PRIVATE_TYPES: readonly string[] = Object.keys(PRIVATE);
+
+/** Throws UNKNOWN_MESSAGE_TYPE, with the route of the type, where messages are taken that everybody may see. */
+export function checkPublic(type: string): void {
+  if (!Object.hasOwn(PRIVATE, type)) return;
+  const { method, path } = PRIVATE[type as keyof typeof PRIVATE];
+  throw new AppError(
+    'UNKNOWN_MESSAGE_TYPE',
+    `this route takes no messages of type ${type}: send a registration to ${method} ${path}, and other requests to the routes below it`,
+  );
+}
 
 /** undefined: the type is unknown, or private. */
 export const findKind = (type: string): Kind<unknown> | undefined =>

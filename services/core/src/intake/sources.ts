@@ -14,7 +14,7 @@ export interface Source {
   readonly isPassedOn: boolean;
   /** What somebody asks for and what would be in vain is refused; what nodes pass on is in force elsewhere. */
   readonly isNew: boolean;
-  /** Messages to one node alone are carried out. */
+  /** Messages to one node alone are carried out, where they come by the door of their type. */
   readonly takesPrivate: boolean;
   /** Its word counts that a message was forgotten whose text is erased: no signature covers that. */
   readonly isErasureBelieved: boolean;

@@ -6,7 +6,7 @@ import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from
 
 /** What the door wants of a message beside that it is one. */
 export interface Wanted {
-  /** The only type that it takes. */
+  /** The only type that it takes. A door that names none takes those of which messages are kept. */
   readonly type?: string;
   /** Throws where the message does not fit. */
   readonly check?: (message: VerifiedMessage) => void;
@@ -107,7 +107,8 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
     keep,
     async submit(body, { type, check, client } = {}) {
       const message = await verify(body, type, client?.key);
-      if (source.takesPrivate && PRIVATE_TYPES.includes(message.type)) {
+      // A door for messages that everybody may see says nothing of what is carried out and not kept.
+      if (source.takesPrivate && type !== undefined && PRIVATE_TYPES.includes(type)) {
         await carryOut(message, client);
         return { message, verdict: PROCESSED };
       }

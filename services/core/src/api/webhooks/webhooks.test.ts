@@ -47,7 +47,7 @@ describe('webhooks', () => {
   test('the secret is in no table, list, event, log line or answer; the node itself can read it', async () => {
     const { body, itemHash } = signMessage({ type: 'WEBHOOK', content }, signers.alice);
     const answers: unknown[] = [];
-    for (const path of ['/webhooks', '/webhooks', '/messages']) {
+    for (const path of ['/webhooks', '/webhooks']) {
       const answer = await core.post(path, body);
       assert.equal(answer.status, 200, path);
       answers.push(answer.body);
@@ -99,9 +99,29 @@ describe('webhooks', () => {
     }
   });
 
+  test('where messages are kept none is taken, in no form: the refusal names the route', async () => {
+    const draft = { type: 'WEBHOOK', content: { ...content, url: 'https://example.org/elsewhere' } };
+    const action = { type: 'WEBHOOK', content: { action: 'list' } };
+    const network = buildNetworkMessage(draft, signers.alice).body;
+    const published = { topic: 'ALEPH-TEST', data: JSON.parse(network).message };
+    for (const [path, body] of [
+      ['/messages', signMessage(draft, signers.alice).body],
+      ['/messages', signMessage(action, signers.alice).body],
+      ['/messages', network],
+      ['/ipfs/pubsub/pub', JSON.stringify(published)],
+    ] as const) {
+      const answer = await core.post(path, body);
+      assert.equal(answer.body.code, 'UNKNOWN_MESSAGE_TYPE', `${path} ${body}`);
+      assert.match(answer.body.error, /no messages of type WEBHOOK: .* POST \/api\/v0\/webhooks/);
+      assert.equal(holdsSecret(JSON.stringify(answer.body)), false);
+    }
+    const urls = await core.rooms.db.selectFrom('webhooks').select('url').execute();
+    assert.ok(urls.every(({ url }) => url !== draft.content.url));
+  });
+
   test('no refusal repeats it, nor does a fault of the node', async () => {
     const send = (more: object) =>
-      core.send(signers.alice, { type: 'WEBHOOK', content: { ...content, ...more } });
+      core.send(signers.alice, { type: 'WEBHOOK', content: { ...content, ...more } }, '/webhooks');
     const network = buildNetworkMessage({ type: 'WEBHOOK', content }, signers.alice).body;
     const { body } = signMessage({ type: 'WEBHOOK', content }, signers.alice);
     const refused = [

@@ -44,7 +44,8 @@ async function place() {
 const submit = (node: NodeProcess, type: string, content: unknown) => {
   const { body, itemHash } = signMessage({ type, content, channel: 'roles' }, signers.alice);
   const headers = { 'content-type': 'application/json' };
-  return fetch(`${node.url}/api/v0/messages`, { method: 'POST', headers, body }).then(async (answer) => ({
+  const path = type === 'WEBHOOK' ? 'webhooks' : 'messages';
+  return fetch(`${node.url}/api/v0/${path}`, { method: 'POST', headers, body }).then(async (answer) => ({
     status: answer.status,
     body: await answer.json(),
     itemHash,
