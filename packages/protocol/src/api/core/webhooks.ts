@@ -128,6 +128,7 @@ export const WEBHOOKS_API = {
       { type: 'WEBHOOK', content: WebhookContent },
       'WEBHOOK_URL_REFUSED',
       'WEBHOOK_LIMIT',
+      'WEBHOOK_NOT_FOUND',
       'TIMESTAMP_TOO_OLD',
     ),
     answers: { 200: Type.Object({ webhook_id: Type.String(), status: Type.Literal('success') }) },

@@ -102,7 +102,11 @@ describe('what owners do with webhooks', () => {
     const { body, itemHash } = signMessage({ type: 'WEBHOOK', content }, signers.alice);
     const sendAgain = async () => (await core.post('/webhooks', body)).body;
     await sendAgain();
+    assert.deepEqual(await sendAgain(), { webhook_id: itemHash, status: 'success' });
     assert.equal((await ask(core, signers.alice, itemHash, 'delete')).status, 200);
+    const { code, error } = await sendAgain();
+    assert.equal(code, 'WEBHOOK_NOT_FOUND');
+    assert.match(error, /was deleted: sign a new registration/);
     const owner = signers.alice.address;
     await sql`
       insert into webhooks (webhook_id, owner, url, events, secret, created, status, updated_ms)
@@ -110,14 +114,19 @@ describe('what owners do with webhooks', () => {
       from generate_series(1, 2000) n`.execute(db);
     await sql`analyze webhooks`.execute(db);
     const { read, counted } = await db.transaction().execute(async (trx) => {
+      // Of the connection, and of what it did shortly before, too.
+      const countRead = async () => {
+        const { rows } = await sql<{ read: number }>`
+          select (idx_tup_fetch + seq_tup_read)::int as read from pg_stat_xact_user_tables where relname = 'webhooks'`.execute(
+          trx,
+        );
+        return rows[0]!.read;
+      };
+      const before = await countRead();
       const counted = await countWebhooks(trx, owner, itemHash);
-      const { rows } = await sql<{ read: number }>`
-        select (idx_tup_fetch + seq_tup_read)::int as read from pg_stat_xact_user_tables where relname = 'webhooks'`.execute(
-        trx,
-      );
-      return { counted, read: rows[0]!.read };
+      return { counted, read: (await countRead()) - before };
     });
-    assert.deepEqual(counted, { known: true, own: 1, all: 1 });
+    assert.deepEqual(counted, { known: 'deleted', own: 1, all: 1 });
     assert.ok(read < 10, `${read} webhooks were looked at`);
     const kept = async () => {
       await tidyWebhooks({ db, log: createLogger('test', 'silent') }, nowMs);
@@ -143,7 +152,7 @@ describe('what owners do with webhooks', () => {
       .execute();
     nowMs += 29 * DAY_MS;
     assert.equal((await kept()).length, 2001);
-    assert.equal((await sendAgain()).status, 'success', 'and it stays deleted');
+    assert.equal((await sendAgain()).code, 'WEBHOOK_NOT_FOUND', 'it stays deleted');
     nowMs += 2 * DAY_MS;
     assert.deepEqual((await kept()).toSorted(), [itemHash, 'w1'].toSorted(), 'a delivery of it is kept yet');
     nowMs += 4 * DAY_MS;

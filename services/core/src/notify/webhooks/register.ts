@@ -10,7 +10,7 @@ import {
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { MESSAGE_TYPES } from '../../intake/kinds.ts';
 import { readSecurity } from '../../state/addresses/authorizations.ts';
-import type { Schema } from '../../store/schema.ts';
+import type { Schema, WebhookStatus } from '../../store/schema.ts';
 import { lockPlanner, raiseVersion } from './endpoints.ts';
 import type { SealedBox } from './sealed-box.ts';
 
@@ -60,9 +60,9 @@ export async function countWebhooks(
   trx: Transaction<Schema>,
   owner: string,
   webhookId: string,
-): Promise<{ readonly known: boolean; readonly own: number; readonly all: number }> {
-  const { rows } = await sql<{ known: boolean; own: number; all: number }>`
-    select exists (select from webhooks where webhook_id = ${webhookId}) as known,
+): Promise<{ readonly known: WebhookStatus | null; readonly own: number; readonly all: number }> {
+  const { rows } = await sql<{ known: WebhookStatus | null; own: number; all: number }>`
+    select (select status from webhooks where webhook_id = ${webhookId}) as known,
       (select count(*) from webhooks where owner = ${owner} and status <> 'deleted') as own,
       (select count(*) from webhooks where status <> 'deleted') as all`.execute(trx);
   return rows[0]!;
@@ -91,7 +91,9 @@ export interface RegisterOptions {
 /**
  * A WEBHOOK message carries a secret (docs/decisions.md 5): it is verified and applied, and neither kept among the public
  * messages nor told to anybody. The secret is sealed with the node's own key before it reaches the database. Sent twice
- * it is the same webhook, also after that was deleted.
+ * it is the same webhook; one that was deleted stays so, and whoever sends it again hears that.
+ * @throws AppError INVALID_CONTENT, UNKNOWN_FIELD, WEBHOOK_URL_REFUSED, NOT_PERMITTED, WEBHOOK_NOT_FOUND, TIMESTAMP_TOO_OLD,
+ * WEBHOOK_LIMIT, OVERLOADED
  */
 export async function registerWebhook(
   { db, secrets, now, checkUrl, isExempt }: RegisterOptions,
@@ -109,6 +111,11 @@ export async function registerWebhook(
     // The lock makes the count hold, and every event after the answer one that is planned for.
     await lockPlanner(trx);
     const { known, own, all } = await countWebhooks(trx, owner, message.itemHash);
+    if (known === 'deleted')
+      throw new AppError(
+        'WEBHOOK_NOT_FOUND',
+        'the webhook of this registration was deleted: sign a new registration',
+      );
     if (known) return;
     checkAge(message, now());
     if (own >= WEBHOOKS_PER_OWNER_MAX)

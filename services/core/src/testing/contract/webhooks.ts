@@ -75,6 +75,14 @@ export const webhookCases: Cases = {
     refuses('TIMESTAMP_TOO_OLD', () =>
       signedCall(PATH, { type: 'WEBHOOK', timestamp: 1_700_000_000, content }),
     ),
+    refuses('WEBHOOK_NOT_FOUND', async (core) => {
+      const registered = registration({ filters: { channels: ['deleted'] } });
+      const inject = ({ path: url, headers = {}, body = '' }: Call) =>
+        core.api.inject({ method: 'POST', url, headers: { ...headers }, payload: body });
+      const { webhook_id: id } = (await inject(registered)).json<{ webhook_id: string }>();
+      await inject(request(id, 'delete'));
+      return registered;
+    }),
   ],
   'POST /api/v0/webhooks/list': [
     succeeds(async (core) => {
