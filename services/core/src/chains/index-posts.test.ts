@@ -13,6 +13,7 @@ import {
   word,
 } from '@skerry/indexer/testing';
 import { until } from '@skerry/kit/testing/until';
+import { ERASE_AFTER_MS, eraseForgotten } from '../intake/erase.ts';
 import { createTestCore, signers } from '../testing/core.ts';
 
 const PING = 'event Ping(uint256 indexed id)';
@@ -31,23 +32,24 @@ test('contracts come and go by signed messages; only what was not read is read',
   await using core = await createTestCore({
     indexer: { networks: [network], watchesPerOwner: 1, watchesMax: 2, decodeThreads: 1 },
   });
-  const { indexer, db } = core.rooms;
+  const { indexer, db, events } = core.rooms;
   const { pool } = indexer;
-  const wish = async (signer: (typeof signers)['alice'], content: Record<string, unknown>) => {
-    const answer = await core.send(signer, {
-      type: 'POST',
-      content: { type: 'net-index', content: { network: NETWORK, contract: OTHER, ...content } },
-    });
+  type Signer = (typeof signers)['alice'];
+  const send = async (signer: Signer, type: string, content: Record<string, unknown>): Promise<string> => {
+    const answer = await core.send(signer, { type, content });
     assert.equal(answer.status, 200);
-    const { seq } = await db
-      .selectFrom('events')
-      .select('seq')
-      .orderBy('seq', 'desc')
-      .executeTakeFirstOrThrow();
+    await core.rooms.pipeline.idle();
+    const last = Number(await events.lastCursor());
     const cursorOf = async () =>
       Number((await pool.query('select cursor from indexer_posts')).rows[0]?.cursor ?? 0);
-    await until('it is read', cursorOf, (cursor) => cursor >= seq);
+    await until('it is read', cursorOf, (cursor) => cursor >= last);
+    return answer.body.item_hash;
   };
+  const wish = (signer: Signer, content: Record<string, unknown>) =>
+    send(signer, 'POST', {
+      type: 'net-index',
+      content: { network: NETWORK, contract: OTHER, ...content },
+    });
   const indexed = async () => {
     await until(
       'there is something to read',
@@ -72,6 +74,14 @@ test('contracts come and go by signed messages; only what was not read is read',
   await wish(signers.node, { action: 'add', abi: ['event (('] });
   await wish(signers.node, { action: 'add', abi: [PING], network: 'none' });
   assert.equal((await pool.query('select from indexer_watches')).rowCount, 2);
+
+  // What was taken back, and has lost what it said, holds up nothing that comes after it.
+  const before = await events.lastCursor();
+  const forgotten = await wish(signers.node, { action: 'add', abi: [PING], network: 'none' });
+  await send(signers.node, 'FORGET', { hashes: [forgotten] });
+  await eraseForgotten(db, Date.now() + 2 * ERASE_AFTER_MS);
+  await pool.query('update indexer_posts set cursor = $1', [before]);
+
   await wish(signers.alice, { action: 'remove' });
   assert.equal(await indexed(), 50);
   await wish(signers.bob, { action: 'remove' });

@@ -98,10 +98,10 @@ async function follow(options: FollowOptions, signal: AbortSignal): Promise<void
 
 async function applyOne({ db, indexer, log }: FollowOptions, itemHash: string): Promise<void> {
   const message = await findMessage(db, itemHash);
-  if (!message) return;
+  // What its sender has taken back meanwhile asks for nothing, and may have lost what it said.
+  if (message?.status !== 'processed' || message.content === null) return;
   try {
-    const { content } = message.content as { content: unknown };
-    await applyIndexPost(indexer, message.sender, content);
+    await applyIndexPost(indexer, message.sender, message.content.content);
   } catch (error) {
     // A wish that cannot be had is over: its sender sees in the status that the contract is not there.
     if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
