@@ -8,7 +8,13 @@ import { createTestDir } from './testing/run.ts';
 
 test('what a person meets beside the answer: names, prices, empty lists, keys', async (t) => {
   await using home = await createTestDir();
-  await using core = await startCore(home.path, { SKERRY_CORE_ALLOCATION_WAIT_MS: '0' });
+  const indexerFile = join(home.path, 'indexer.json');
+  const quiet = { name: 'quiet', chain_id: 1, endpoints: ['http://127.0.0.1:9'] };
+  await writeFile(indexerFile, JSON.stringify({ networks: [quiet], watches_per_owner: 1 }));
+  await using core = await startCore(home.path, {
+    SKERRY_CORE_ALLOCATION_WAIT_MS: '0',
+    SKERRY_CORE_INDEXER_FILE: indexerFile,
+  });
   const skerry = await startPerson(home.path, { SKERRY_CORE_URL: core.url });
   const made = JSON.parse((await skerry('key', 'new', '--json')).out) as { path: string; address: string };
   const countMessages = async () => {
@@ -173,6 +179,31 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
       assert.match(err, /\(NETWORK_NOT_FOUND\)/);
     }
     assert.equal(await countMessages(), before);
+  });
+
+  await t.test('what the core node does not index when it is asked to is told', async () => {
+    const [one, other] = [`0x${'a1'.repeat(20)}`, `0x${'b2'.repeat(20)}`];
+    const add = (contract: string) =>
+      skerry('indexer', 'add', 'quiet', contract, '--abi', '["event X(address a)"]');
+    const listed = async () => {
+      const { out } = await skerry('indexer', 'status', 'quiet', '--json');
+      return (JSON.parse(out) as { contracts: { contract: string }[] }).contracts.map((row) => row.contract);
+    };
+    const added = await add(one);
+    assert.equal(added.code, 0, added.err);
+    assert.match(added.out, /^[0-9a-f]{64}\n$/);
+    assert.deepEqual(await listed(), [one]);
+
+    const tooMany = await add(other);
+    assert.deepEqual([tooMany.out, tooMany.code], ['', 4]);
+    assert.match(tooMany.err, /^error: one owner can have 1 contracts indexed here \(WATCH_LIMIT_REACHED\)/m);
+    const unknown = await skerry('indexer', 'remove', 'quiet', other, '--json');
+    assert.deepEqual([unknown.out, unknown.code], ['', 3]);
+    assert.equal((JSON.parse(unknown.err) as { code: string }).code, 'WATCH_NOT_FOUND');
+
+    const removed = await skerry('indexer', 'remove', 'quiet', one);
+    assert.equal(removed.code, 0, removed.err);
+    assert.deepEqual(await listed(), []);
   });
 
   await t.test('the network of an address that was given has no name', async () => {

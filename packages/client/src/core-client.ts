@@ -7,7 +7,12 @@ import type {
   VrfVerdictView,
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import { INDEXER_API, type NetworkStatusView, type NetworkView } from '@skerry/protocol/api/core/indexer';
+import {
+  INDEXER_API,
+  type IndexRequestView,
+  type NetworkStatusView,
+  type NetworkView,
+} from '@skerry/protocol/api/core/indexer';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
 import { type JudgedMessageView, MESSAGES_API } from '@skerry/protocol/api/core/messages';
@@ -208,6 +213,11 @@ export class CoreClient<S extends AskedSigner = Signer> {
   /** How far one chain is indexed, with its contracts and endpoints. */
   getNetwork(network: string): Promise<NetworkStatusView> {
     return this.#call(INDEXER_API.getNetwork, { params: { network } });
+  }
+
+  /** What became of an address's requests to index contracts, newest first. */
+  async listIndexRequests(address: string): Promise<IndexRequestView[]> {
+    return (await this.#call(INDEXER_API.listIndexRequests, { params: { address } })).requests;
   }
 
   async createProgram(

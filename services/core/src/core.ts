@@ -163,13 +163,13 @@ async function standFor(
 
 /** Indexes chains, and reads what messages ask to be indexed. */
 async function beginIndexing(
-  rooms: Pick<CoreRooms, 'db' | 'events' | 'indexer'>,
+  rooms: Pick<CoreRooms, 'db' | 'events' | 'indexer' | 'now'>,
   { database, log }: Pick<Ground, 'database' | 'log'>,
 ): Promise<AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
-  const { db, events, indexer } = rooms;
+  const { db, events, indexer, now } = rooms;
   stack.use(await indexer.begin());
-  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, log }));
+  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, now, log }));
   const owned = stack.move();
   return { [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

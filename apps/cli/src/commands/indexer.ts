@@ -18,7 +18,7 @@ export function addIndexerCommands(program: Command, bind: Bind): void {
 
   indexer
     .command('add')
-    .description('ask the core node to index a contract (sends a signed message)')
+    .description('ask the core node to index a contract (sends a signed message) and wait for its answer')
     .argument('<network>', 'one that "skerry indexer status" shows')
     .argument('<contract>', 'its address on that network')
     .requiredOption('--abi <abi>', 'a JSON list of event declarations or a JSON ABI: text, @FILE, or -')
@@ -38,7 +38,9 @@ export function addIndexerCommands(program: Command, bind: Bind): void {
 
   indexer
     .command('remove')
-    .description('stop indexing a contract for you (sends a signed message)')
+    .description(
+      'ask the core node to stop indexing a contract for you (sends a signed message) and wait for its answer',
+    )
     .argument('<network>', 'one that "skerry indexer status" shows')
     .argument('<contract>', 'its address on that network')
     .addHelpText('after', examples('skerry indexer remove ethereum 0x...'))

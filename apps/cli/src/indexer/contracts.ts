@@ -3,6 +3,7 @@ import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol/forms'
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
+import { waitForRequest } from './request-wait.ts';
 
 export interface IndexerAddOptions {
   readonly abi: string;
@@ -52,8 +53,8 @@ export async function showIndexerStatus({ reader, output }: Context, network?: s
 }
 
 /**
- * Sends a POST `net-index`; the core node acts on it when it reads it, within a second or so. What it would refuse then, only its log
- * would say. Throws NETWORK_NOT_FOUND.
+ * Sends a POST `net-index`, and waits until the core node has acted on it. Throws NETWORK_NOT_FOUND, TIMED_OUT, and why the node refused
+ * it: INVALID_ABI, WATCH_LIMIT_REACHED, WATCH_NOT_FOUND.
  */
 async function postWish(
   context: Context,
@@ -65,6 +66,9 @@ async function postWish(
     type: 'POST',
     content: { type: NETWORK_POST.index, content: wish },
   });
+  using progress = context.output.progress();
+  progress.show('waiting for the core node to act on the request');
+  await waitForRequest(core, { address: core.signer.address, hash: answer.item_hash });
   context.output.result(answer, answer.item_hash);
 }
 

@@ -14,6 +14,8 @@ import {
 import type { Handlers } from '@skerry/kit';
 import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type { INDEXER_API } from '@skerry/protocol/api/core/indexer';
+import { listIndexRequests } from '../chains/index-requests.ts';
+import { normalizeAddress } from '../state/lists/parameters.ts';
 import { pageOf, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
 
@@ -141,6 +143,16 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
         ...viewOfNetwork(used, network, freshness),
         contracts: contracts.map(viewOfCoverage),
         endpoints,
+      };
+    },
+    async listIndexRequests({ params: { address } }) {
+      const requests = await listIndexRequests(indexer.pool, normalizeAddress(address));
+      return {
+        requests: requests.map(({ itemHash, refusal, settledMs }) => ({
+          item_hash: itemHash,
+          reason: refusal,
+          settled_at: Math.floor(settledMs / 1000),
+        })),
       };
     },
     async listChainEvents({ params: { network }, query }) {

@@ -15,6 +15,7 @@ import {
 import { until } from '@skerry/kit/testing/until';
 import { ERASE_AFTER_MS, eraseForgotten } from '../intake/erase.ts';
 import { createTestCore, signers } from '../testing/core.ts';
+import { listIndexRequests, noteIndexRequest } from './index-requests.ts';
 
 const PING = 'event Ping(uint256 indexed id)';
 const PING_TOPIC = '0x48257dc961b6f792c2b78a080dacfed693b660960a702de21cee364e20270e2f';
@@ -45,11 +46,19 @@ test('contracts come and go by signed messages; only what was not read is read',
     await until('it is read', cursorOf, (cursor) => cursor >= last);
     return answer.body.item_hash;
   };
-  const wish = (signer: Signer, content: Record<string, unknown>) =>
+  const ask = (signer: Signer, content: Record<string, unknown>) =>
     send(signer, 'POST', {
       type: 'net-index',
       content: { network: NETWORK, contract: OTHER, ...content },
     });
+  /** @returns why it was refused */
+  const wish = async (signer: Signer, content: Record<string, unknown>): Promise<string | undefined> => {
+    const hash = await ask(signer, content);
+    const { body } = await core.get(`/addresses/${signer.address}/index_requests`);
+    const request = body.requests.find(({ item_hash: one }: { item_hash: string }) => one === hash);
+    assert.ok(request);
+    return request.reason?.code;
+  };
   const indexed = async () => {
     await until(
       'there is something to read',
@@ -58,7 +67,7 @@ test('contracts come and go by signed messages; only what was not read is read',
     await untilIndexed(pool, anvil);
     return compareWithChain(pool, anvil);
   };
-  await wish(signers.alice, { action: 'add', abi: [TRANSFER], start_block: 30 });
+  assert.equal(await wish(signers.alice, { action: 'add', abi: [TRANSFER], start_block: 30 }), undefined);
   assert.equal(await indexed(), 21);
   // An earlier start, then another ABI: neither reads what is there again.
   await wish(signers.bob, { action: 'add', abi: [TRANSFER], start_block: 11 });
@@ -69,20 +78,26 @@ test('contracts come and go by signed messages; only what was not read is read',
   // One of Alice, two of Bob.
   assert.equal((await pool.query('select from indexer_abis')).rowCount, 3);
   // One contract for one owner, two for all; a malformed ABI; an unknown network.
-  await wish(signers.alice, { action: 'add', contract: TOKEN, abi: [TRANSFER] });
-  await wish(signers.node, { action: 'add', contract: TOKEN, abi: [TRANSFER] });
-  await wish(signers.node, { action: 'add', abi: ['event (('] });
-  await wish(signers.node, { action: 'add', abi: [PING], network: 'none' });
+  const wanted = { action: 'add', contract: TOKEN, abi: [TRANSFER] };
+  assert.equal(await wish(signers.alice, wanted), 'WATCH_LIMIT_REACHED');
+  assert.equal(await wish(signers.node, wanted), 'WATCH_LIMIT_REACHED');
+  assert.equal(await wish(signers.node, { action: 'add', abi: ['event (('] }), 'INVALID_ABI');
+  assert.equal(await wish(signers.node, { action: 'add' }), 'INVALID_CONTENT');
+  assert.equal(
+    await wish(signers.node, { action: 'add', abi: [PING], network: 'none' }),
+    'NETWORK_NOT_FOUND',
+  );
+  assert.equal(await wish(signers.node, { action: 'remove' }), 'WATCH_NOT_FOUND');
   assert.equal((await pool.query('select from indexer_watches')).rowCount, 2);
 
   // What was taken back, and has lost what it said, holds up nothing that comes after it.
   const before = await events.lastCursor();
-  const forgotten = await wish(signers.node, { action: 'add', abi: [PING], network: 'none' });
+  const forgotten = await ask(signers.node, { action: 'add', abi: [PING], network: 'none' });
   await send(signers.node, 'FORGET', { hashes: [forgotten] });
   await eraseForgotten(db, Date.now() + 2 * ERASE_AFTER_MS);
   await pool.query('update indexer_posts set cursor = $1', [before]);
 
-  await wish(signers.alice, { action: 'remove' });
+  assert.equal(await wish(signers.alice, { action: 'remove' }), undefined);
   assert.equal(await indexed(), 50);
   await wish(signers.bob, { action: 'remove' });
   await until(
@@ -91,4 +106,14 @@ test('contracts come and go by signed messages; only what was not read is read',
   );
   assert.equal((await pool.query('select from indexer_events_n1')).rowCount, 0);
   assert.equal((await pool.query('select from indexer_spans')).rowCount, 0);
+
+  // What became of requests is kept within bounds: nobody's push out another's, and all of them are gone a day later.
+  const done = (itemHash: string, settledMs: number) => ({ itemHash, refusal: null, settledMs });
+  const nowMs = Date.now();
+  for (let n = 0; n <= 100; n++) await noteIndexRequest(pool, 'mallory', done(`m${n}`, nowMs + n));
+  const kept = await listIndexRequests(pool, 'mallory');
+  assert.deepEqual([kept.length, kept[0]!.itemHash, kept.at(-1)!.itemHash], [100, 'm100', 'm1']);
+  assert.ok((await listIndexRequests(pool, signers.alice.address)).length > 0);
+  await noteIndexRequest(pool, 'mallory', done('late', nowMs + 25 * 3_600_000));
+  assert.equal((await pool.query('select from indexer_requests')).rowCount, 1);
 });

@@ -7,6 +7,7 @@ import type pg from 'pg';
 import type { EventLog } from '../notify/events/log.ts';
 import { findMessage } from '../state/messages/find.ts';
 import type { Schema } from '../store/schema.ts';
+import { noteIndexRequest } from './index-requests.ts';
 
 /** The inner content of a POST `net-index`: its sender asks for a contract, or takes the wish back. */
 const IndexContent = Type.Object(
@@ -49,6 +50,7 @@ export interface FollowOptions {
   readonly pool: pg.Pool;
   readonly events: EventLog;
   readonly indexer: Indexer;
+  readonly now: () => number;
   readonly log: Logger;
 }
 
@@ -96,15 +98,25 @@ async function follow(options: FollowOptions, signal: AbortSignal): Promise<void
   }
 }
 
-async function applyOne({ db, indexer, log }: FollowOptions, itemHash: string): Promise<void> {
+async function applyOne(options: FollowOptions, itemHash: string): Promise<void> {
+  const { db, pool, indexer, now, log } = options;
   const message = await findMessage(db, itemHash);
   // What its sender has taken back meanwhile asks for nothing, and may have lost what it said.
   if (message?.status !== 'processed' || message.content === null) return;
+  const { sender, content } = message;
+  const refusal = await refusalOf(() => applyIndexPost(indexer, sender, content.content));
+  if (refusal)
+    log.info({ item_hash: itemHash, code: refusal.code }, 'a request to index a contract was refused');
+  await noteIndexRequest(pool, sender, { itemHash, refusal, settledMs: now() });
+}
+
+/** A wish that cannot be had is over; one that cannot be had now is none. */
+async function refusalOf(apply: () => Promise<void>): Promise<AppError | null> {
   try {
-    await applyIndexPost(indexer, message.sender, message.content.content);
+    await apply();
+    return null;
   } catch (error) {
-    // A wish that cannot be had is over: its sender sees in the status that the contract is not there.
     if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
-    log.info({ item_hash: itemHash, code: error.code }, 'a request to index a contract was refused');
+    return error;
   }
 }

@@ -215,7 +215,8 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     healthTimeoutMs: PATIENCE_MS,
   });
   stack.defer(() => rooms.pipeline.close());
-  stack.use(followIndexPosts({ db: rooms.db, pool: database.pool, events: rooms.events, indexer, log }));
+  const { db, events, now } = rooms;
+  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, now, log }));
   const fetcher = stack.use(
     new IpfsFetcher({
       db: rooms.db,

@@ -3,6 +3,7 @@ import { PaginationView } from '../../views.ts';
 import { type Api, NO_PARAMETERS, orNull } from '../operation.ts';
 import { reads } from './common/declare.ts';
 import { pageQuery } from './common/pagination.ts';
+import { Address } from './credits.ts';
 
 /** Text that the database can hold. */
 const NO_NUL = '^[^\\u0000]*$';
@@ -132,6 +133,18 @@ const TransactionView = Type.Object(
   { title: 'ChainTransaction' },
 );
 
+const IndexRequestView = Type.Object(
+  {
+    item_hash: Type.String({ description: 'of the POST message' }),
+    reason: orNull(Type.Object({ code: Type.String(), message: Type.String() }), {
+      description: 'why it was refused; null: it was done',
+    }),
+    settled_at: Type.Integer({ description: 'Unix seconds' }),
+  },
+  { title: 'IndexRequest' },
+);
+export type IndexRequestView = Static<typeof IndexRequestView>;
+
 export const NetworkView = Type.Object(
   {
     network: Type.String(),
@@ -194,6 +207,22 @@ export const INDEXER_API = {
     ...reads('NETWORK_NOT_FOUND'),
     params: Params,
     answers: { 200: NetworkStatusView },
+  },
+  listIndexRequests: {
+    method: 'GET',
+    path: '/api/v0/addresses/:address/index_requests',
+    tag: 'indexer',
+    summary: 'List what became of signed requests to index contracts, newest first',
+    ...reads(),
+    params: Type.Object({ address: Address }),
+    answers: {
+      200: Type.Object({
+        requests: Type.Array(IndexRequestView, {
+          description: 'the newest 100 of the last day; one that is not listed has not been read yet',
+        }),
+      }),
+    },
+    example: { params: { address: `0x${'0'.repeat(40)}` }, answer: { requests: [] } },
   },
   listChainEvents: {
     method: 'GET',

@@ -12,6 +12,10 @@ export const indexerCases: Cases = {
     succeeds('/api/v0/indexer/quiet'),
     refuses('NETWORK_NOT_FOUND', '/api/v0/indexer/nowhere'),
   ],
+  'GET /api/v0/addresses/{address}/index_requests': [
+    succeeds('/api/v0/addresses/nobody/index_requests'),
+    refusesTooMany('/api/v0/addresses/nobody/index_requests'),
+  ],
   'GET /api/v0/indexer/{network}/events': [
     succeeds('/api/v0/indexer/quiet/events'),
     refuses('NETWORK_NOT_FOUND', '/api/v0/indexer/nowhere/events'),
