@@ -2,6 +2,11 @@ import assert from 'node:assert/strict';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { call } from '@skerry/client';
+import { creditService } from '@skerry/credit';
+import { createLogger, readConfig } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import { CREDIT_API } from '@skerry/protocol/api/credit';
 import { startCore } from './testing/core.ts';
 import { startPerson } from './testing/person.ts';
 import { createTestDir } from './testing/run.ts';
@@ -204,6 +209,30 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     const removed = await skerry('indexer', 'remove', 'quiet', one);
     assert.equal(removed.code, 0, removed.err);
     assert.deepEqual(await listed(), []);
+  });
+
+  await t.test('a credit service says why the core node does not index what it sells', async () => {
+    const tokenOf = (symbol: string, byte: string) => ({
+      ...{ symbol, contract: `0x${byte.repeat(20)}` },
+      ...{ decimals: 6, credits_per_token: 1 },
+    });
+    const sale = { name: 'quiet', chain: 'ETH', chain_id: 1, receiver: `0x${'cd'.repeat(20)}` };
+    const sales = { networks: [{ ...sale, tokens: [tokenOf('ONE', 'a1'), tokenOf('TWO', 'b2')] }] };
+    const salesFile = join(home.path, 'sales.json');
+    await writeFile(salesFile, JSON.stringify(sales));
+    const config = readConfig(creditService.config, {
+      SKERRY_CREDIT_DATA_DIR: join(home.path, 'credit'),
+      SKERRY_CREDIT_PORT: '0',
+      SKERRY_CREDIT_HOST: '127.0.0.1',
+      SKERRY_CREDIT_CORE_URL: core.url,
+      SKERRY_CREDIT_SALES_FILE: salesFile,
+      SKERRY_CREDIT_POLL_INTERVAL_MS: '50',
+    });
+    const { signal } = new AbortController();
+    await using credit = await creditService.start(config, { log: createLogger('test', 'fatal'), signal });
+    const readWhy = async () => (await call(credit.urls[0]!, CREDIT_API.getCreditStatus, {})).reasons;
+    const told = 'the core node does not index TWO on quiet: one owner can have 1 contracts indexed here';
+    await until('it is told', readWhy, (reasons) => reasons.includes(told));
   });
 
   await t.test('the network of an address that was given has no name', async () => {

@@ -41,12 +41,19 @@ export class Network {
     );
   }
 
-  /** Asks the core node to index a token. */
-  async askForIndex(sale: Sale): Promise<void> {
-    await this.#core.postMessage({
+  /** Asks the core node to index a token. @returns the hash of the message that asks */
+  async askForIndex(sale: Sale): Promise<string> {
+    const { item_hash: hash } = await this.#core.postMessage({
       type: 'POST',
       content: { type: NETWORK_POST.index, content: indexWish(sale) },
     });
+    return hash;
+  }
+
+  /** Why the core node refused a request to index a token; undefined where it did not, or has not read it yet. */
+  async findIndexRefusal(hash: string): Promise<string | undefined> {
+    const requests = await this.#core.listIndexRequests(this.#core.signer.address);
+    return requests.find(({ item_hash: one }) => one === hash)?.reason?.message;
   }
 
   /** Sends the message that credits a purchase: the same one, however often. */

@@ -25,6 +25,13 @@ const SENT_PER_ROUND = 200;
 /** Spans that are read of one sale in one round. */
 const SPANS_PER_ROUND = 50;
 
+interface Asked {
+  /** Of the message. */
+  readonly hash: string;
+  /** Why the core node refused it, once it is known: the node keeps it for a day. */
+  refusal: string | undefined;
+}
+
 /**
  * Transfers become purchases when they are final: first on disk, then as signed messages, and done when the core node
  * shows them. A kill at any line repeats what was not written down, and repeating changes nothing.
@@ -32,7 +39,8 @@ const SPANS_PER_ROUND = 50;
 export class Seller {
   readonly #options: SellerOptions;
   readonly #scanned: Record<string, number>;
-  readonly #asked = new Set<string>();
+  /** Place -> what the core node was asked to index. */
+  readonly #asked = new Map<string, Asked>();
   readonly #troubles = new Map<string, string>();
 
   constructor(options: SellerOptions) {
@@ -72,17 +80,21 @@ export class Seller {
   async #follow(sale: Sale): Promise<string | undefined> {
     const { network } = this.#options;
     const place = placeOf(sale);
-    if (!this.#asked.has(place)) {
+    let asked = this.#asked.get(place);
+    if (asked === undefined) {
       await network.checkChain(sale);
       // Also where it is indexed for somebody else, who may take that back.
-      await network.askForIndex(sale);
-      this.#asked.add(place);
+      asked = { hash: await network.askForIndex(sale), refusal: undefined };
+      this.#asked.set(place, asked);
     }
     for (let span = 0; span < SPANS_PER_ROUND; span++) {
       const next = (this.#scanned[place] ?? sale.startBlock - 1) + 1;
       const isFurther = await this.#readSpan(sale, place, next);
-      if (isFurther === undefined)
-        return `the core node does not index ${sale.price.symbol} on ${sale.network} yet`;
+      if (isFurther === undefined) {
+        asked.refusal ??= await network.findIndexRefusal(asked.hash);
+        const what = `the core node does not index ${sale.price.symbol} on ${sale.network}`;
+        return asked.refusal === undefined ? `${what} yet` : `${what}: ${asked.refusal}`;
+      }
       if (!isFurther) return undefined;
     }
     return undefined;
