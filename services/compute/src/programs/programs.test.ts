@@ -29,6 +29,13 @@ before(async () => {
 });
 after(() => room[Symbol.asyncDispose]());
 
+/** A request with something in each of its fields, and what a function is given of it. */
+const REQUEST = {
+  ...{ method: 'PUT', path: '/a%20b', query: 'c=d%20e', headers: { 'x-a': 'e' } },
+  body: Buffer.from([0x66, 0xff]),
+};
+const GIVEN = { ...REQUEST, body: [0x66, 0xff] };
+
 const variables = { a: 2, b: 3 };
 const answers = async (hash: string, text: string, code = '200') =>
   assert.deepEqual(await room.outcomeOf(hash, variables), { code, text });
@@ -76,6 +83,30 @@ describe('JavaScript', () => {
       ['application/json', '{"a":1}'],
       ['application/json', 'null'],
     ]);
+  });
+
+  test('what a script writes is JSON only where every reader takes it for that', async () => {
+    const written = async (bytes: number[]) => {
+      const code = `process.stdout.write(new Uint8Array([${bytes.join(',')}]))`;
+      const { result } = await room.run(room.add('nodejs', code));
+      assert.ok(result.kind === 'answer');
+      return result.headers['content-type'];
+    };
+    assert.equal(await written([...Buffer.from('"\u00e9"')]), 'application/json');
+    const others = [[0x22, 0xff, 0x22], [0xef, 0xbb, 0xbf, 0x31], [...Buffer.from('NaN')]];
+    for (const bytes of others) assert.equal(await written(bytes), 'text/plain; charset=utf-8');
+  });
+
+  test('a function is given the whole request; one that exits has failed, unless with 0', async () => {
+    const hash = room.add(
+      'nodejs',
+      'function main(v, { body, ...rest }) { return Buffer.isBuffer(body) && { ...rest, body: [...body] }; }',
+    );
+    assert.deepEqual(JSON.parse((await room.outcomeOf(hash, {}, REQUEST)).text), GIVEN);
+    const exits = room.add('nodejs', 'function main({ code }) { process.exit(code); }');
+    const failed = await room.outcomeOf(exits, { code: 3 });
+    assert.deepEqual([failed.code, /exit code 3/.test(failed.text)], ['PROGRAM_FAILED', true]);
+    assert.deepEqual(await room.outcomeOf(exits, { code: 0 }), { code: '200', text: '' });
   });
 
   test('the request is there in whole', async () => {
@@ -213,6 +244,34 @@ async def app(scope, receive, send):
     await answers(hash, 'well');
     assert.match((await room.outcomeOf(room.add('python3', 'def main(:'))).text, /SyntaxError/);
     assert.match((await room.outcomeOf(room.add('python3', 'import numpy'))).text, /No module named 'numpy'/);
+  });
+
+  test('what JSON cannot say is an error, and no JSON where a script writes it', async () => {
+    const returns = room.add('python3', 'def main(v):\n  return {"x": [float(v["x"])]}');
+    for (const x of ['nan', 'inf', '-inf']) {
+      const { code, text } = await room.outcomeOf(returns, { x });
+      assert.deepEqual([code, /ValueError.*not JSON compliant/.test(text)], ['PROGRAM_FAILED', true]);
+    }
+    assert.deepEqual(await room.outcomeOf(returns, { x: '1' }), { code: '200', text: '{"x": [1.0]}' });
+    const others = ['float("nan")', '[float("inf")]', '"[" * 100000'];
+    for (const text of others) {
+      const { result } = await room.run(room.add('python3', `print(${text})`));
+      assert.ok(result.kind === 'answer', text);
+      assert.equal(result.headers['content-type'], 'text/plain; charset=utf-8', text);
+    }
+  });
+
+  test('a function is given the whole request; one that exits has failed', async () => {
+    const hash = room.add(
+      'python3',
+      'def main(v, request):\n  assert type(request["body"]) is bytes\n  return request | {"body": list(request["body"])}',
+    );
+    assert.deepEqual(JSON.parse((await room.outcomeOf(hash, {}, REQUEST)).text), GIVEN);
+    const exits = room.add('python3', 'import sys\ndef main(v):\n  sys.exit(v["code"])');
+    for (const code of [0, 3]) {
+      const failed = await room.outcomeOf(exits, { code });
+      assert.deepEqual([failed.code, failed.text.includes(`SystemExit: ${code}`)], ['PROGRAM_FAILED', true]);
+    }
   });
 
   test('an archive, with an entry point or by custom', async () => {

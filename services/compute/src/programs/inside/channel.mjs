@@ -72,11 +72,14 @@ export function answerOf(value) {
   return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) };
 }
 
+/** JSON is UTF-8 without a byte order mark (RFC 8259, section 8.1): what is not stays as it is, and then does not parse. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** What a program wrote, as an answer: JSON where it is that, else text. */
 export function answerOfOutput(bytes) {
   let type = 'text/plain; charset=utf-8';
   try {
-    JSON.parse(bytes.toString('utf8'));
+    JSON.parse(utf8.decode(bytes));
     type = 'application/json';
   } catch {
     // Text then.

@@ -29,8 +29,13 @@ def receive():
     return head, read_exactly(int.from_bytes(prefix[4:], "big"))
 
 
+def json_of(value):
+    """Python would also write NaN and Infinity, which no other reader of JSON takes."""
+    return json.dumps(value, allow_nan=False).encode()
+
+
 def send(head, body=b""):
-    text = json.dumps(head).encode()
+    text = json_of(head)
     data = memoryview(len(text).to_bytes(4, "big") + len(body).to_bytes(4, "big") + text + body)
     while data:
         data = data[os.write(CHANNEL, data) :]
@@ -47,14 +52,18 @@ def answer_of(value):
         return 200, TEXT, value.encode()
     if isinstance(value, (bytes, bytearray)):
         return 200, {"content-type": "application/octet-stream"}, bytes(value)
-    return 200, JSON, json.dumps(value).encode()
+    return 200, JSON, json_of(value)
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
 
 
 def answer_of_output(text):
     try:
-        json.loads(text)
+        json.loads(text, parse_constant=refuse_constant)
         return 200, JSON, text.encode()
-    except ValueError:
+    except (ValueError, RecursionError):
         return 200, TEXT, text.encode("utf-8", "replace")
 
 
