@@ -98,12 +98,13 @@ export const ERRORS = {
   PROGRAM_FAILED: {
     httpStatus: 500,
     kind: 'unavailable',
-    meaning: 'The program raised an uncaught error; see details.traceback',
+    meaning:
+      'The program raised an uncaught error, or exited with a code other than 0; see details.traceback',
   },
   PROGRAM_CRASHED: {
     httpStatus: 502,
     kind: 'unavailable',
-    meaning: 'The program exited without answering, or exceeded its memory limit',
+    meaning: 'The process of the program ended without an answer, or exceeded its memory limit',
   },
   PROGRAM_OUTPUT_TOO_LARGE: {
     httpStatus: 502,

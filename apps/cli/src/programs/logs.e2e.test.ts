@@ -37,7 +37,7 @@ async function startNode(home: string, coreUrl: string) {
   return { url, nodeId: config.node_hash, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };
 }
 
-test('skerry program logs: what a program printed, by node, for its owner alone', async () => {
+test('skerry program logs and run: what a program printed, by node, for its owner alone, and what it answers', async () => {
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
   await using home = await createTestDir();
   await using core = await startCore(home.path, {
@@ -119,6 +119,32 @@ test('skerry program logs: what a program printed, by node, for its owner alone'
     const { out, err } = await skerry('program', 'logs', silent);
     return out === '' && err === 'the program printed nothing\n';
   });
+
+  // What a program answers is printed in any case, and that it is a failure is told beside it.
+  const teapot = join(home.path, 'teapot.py');
+  await writeFile(
+    teapot,
+    `def app(environ, start_response):
+  start_response("418 I'm a teapot", [("content-type", "text/plain")])
+  return [b"short and stout"]
+`,
+  );
+  const pot = (await skerry('program', 'create', teapot)).out.trim();
+  const tea = await skerry('program', 'run', pot);
+  assert.deepEqual(tea, {
+    ...{ code: 6, out: 'short and stout' },
+    err: 'error: the program answered 418 (PROGRAM_FAILED)\n',
+  });
+  const asked = await skerry('program', 'run', pot, '--json');
+  const failure = { error: 'the program answered 418', status: 'error', code: 'PROGRAM_FAILED' };
+  assert.deepEqual(
+    [asked.code, JSON.parse(asked.out), JSON.parse(asked.err)],
+    [
+      6,
+      { status: 418, content_type: 'text/plain', output: 'short and stout' },
+      { ...failure, details: { status: 418 } },
+    ],
+  );
 
   await skerry('key', 'new', '--key', 'other');
   const refused = await logs('--key', 'other');

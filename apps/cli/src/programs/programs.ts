@@ -12,7 +12,6 @@ import {
   sha256Hex,
 } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
 import { unreadable } from '../files/read-text.ts';
 import { parseExactJson } from '../messages/exact-json.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
@@ -127,12 +126,8 @@ export function parseVariables(pairs: readonly string[]): Record<string, unknown
 
 const tracebackOf = ({ details }: AppError) => (details as { traceback?: unknown } | undefined)?.traceback;
 
-/** @returns the exit code: a program that answers with a failure failed */
-export async function runProgram(
-  context: Context,
-  text: string,
-  options: ProgramRunOptions,
-): Promise<number> {
+/** Throws PROGRAM_FAILED where the program's own answer is a failure, once that is printed. */
+export async function runProgram(context: Context, text: string, options: ProgramRunOptions): Promise<void> {
   const { reader, output } = context;
   const { hash } = parseMessageHash(text);
   const response = await reader.runProgram(hash, parseVariables(options.var)).catch((error: unknown) => {
@@ -142,13 +137,15 @@ export async function runProgram(
   });
   const bytes = Buffer.from(await readBytes(response, TEXT_BYTES_MAX));
   const contentType = response.headers.get('content-type') ?? '';
-  const answer = { status: response.status, content_type: contentType, output: outputOf(bytes, contentType) };
+  const { status } = response;
+  const answer = { status, content_type: contentType, output: outputOf(bytes, contentType) };
   if (output.json) output.result(answer, '');
   else {
     await output.bytes(bytes);
     if (bytes.length > 0 && bytes.at(-1) !== 0x0a && output.stdout.isTTY) output.stdout.write('\n');
   }
-  return response.status < 400 ? EXIT.ok : EXIT.program;
+  if (status >= 400)
+    throw new AppError('PROGRAM_FAILED', `the program answered ${status}`, { details: { status } });
 }
 
 /** JSON as what it says, text as text, other bytes in base64. What a program calls JSON and is none is text. */
