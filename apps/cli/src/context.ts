@@ -5,6 +5,7 @@ import { type SkerryPaths, skerryPaths } from '@skerry/kit/paths';
 import type { NetworkService } from '@skerry/protocol/api/core/node';
 import { askOverHttp } from './ask.ts';
 import type { Environment } from './config.ts';
+import { noteKept } from './messages/verdict.ts';
 import { type ChosenNetwork, chooseNetwork } from './networks/choose.ts';
 import { createServiceFinder, isLoopback } from './networks/services.ts';
 import { LOCAL, loadNetworks } from './networks/store.ts';
@@ -29,8 +30,11 @@ export interface Context {
   loadSigner(): Promise<Signer>;
   /** A core client that signs with the person's key, to read what is theirs. Throws KEY_NOT_FOUND. */
   openSigned(): Promise<CoreClient>;
-  /** The same, to change something: says on which network, where that is not this machine's. */
-  openWriter(): Promise<CoreClient>;
+  /**
+   * The same, to change something: says on which network, where that is not this machine's, and what becomes of each message.
+   * @param signer in the place of the person's key
+   */
+  openWriter(signer?: Signer): Promise<CoreClient>;
   /** Says on which network something is changed, where that is not this machine's. */
   tellNetwork(): void;
 }
@@ -74,10 +78,10 @@ export async function createContext(sources: ContextSources, options: GlobalOpti
     reader: new CoreClient({ url: coreUrl }),
     findService: createServiceFinder(network),
     ...{ loadSigner, openSigned, tellNetwork },
-    async openWriter() {
-      const writer = await openSigned();
+    async openWriter(given) {
+      const signer = given ?? (await loadSigner());
       tellNetwork();
-      return writer;
+      return new CoreClient({ url: coreUrl, signer, onKept: (answer) => noteKept(output, answer) });
     },
   };
 }

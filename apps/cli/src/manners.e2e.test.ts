@@ -150,6 +150,58 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     },
   );
 
+  await t.test(
+    'a message that is not in force says so, where it is sent and where it is looked at',
+    async () => {
+      const nowhere = '0'.repeat(64);
+      const send = async (why: string, ...args: string[]) => {
+        const people = await skerry(...args);
+        assert.match(people.out, /^[0-9a-f]{64}\n$/);
+        assert.match(people.err, new RegExp(`^pending: .* \\(${why}\\)\n$`));
+        const programs = await skerry(...args, '--json');
+        const { message_status: status, reason } = JSON.parse(programs.out) as Record<
+          string,
+          { code: string }
+        >;
+        assert.deepEqual([people.code, programs.code, status, reason!.code], [0, 0, 'pending', why]);
+        return people.out.trim();
+      };
+      const amend = JSON.stringify({ type: 'amend', ref: nowhere, content: {} });
+      const waiting = await send('AMEND_TARGET_NOT_FOUND', 'message', 'post', '--content', amend);
+      const forgets = await send('FORGET_TARGET_NOT_FOUND', 'message', 'forget', nowhere);
+      const undo = JSON.stringify({ hashes: [forgets] });
+      const refused = await skerry('message', 'post', '--type', 'FORGET', '--content', undo, '--json');
+      const { item_hash: rejected } = (JSON.parse(refused.err) as { details: { item_hash: string } }).details;
+
+      const look = async (hash: string) => {
+        const { out } = await skerry('message', 'get', hash);
+        return /^item_hash: [0-9a-f]{64}\nstatus: (\w+)\n(?:reason: .* \((\w+)\)\n)?/.exec(out)?.slice(1);
+      };
+      assert.deepEqual(await look(waiting), ['pending', 'AMEND_TARGET_NOT_FOUND']);
+      assert.deepEqual(await look(rejected), ['rejected', 'FORGET_FORGET']);
+
+      const file = join(home.path, 'gone.py');
+      await writeFile(file, 'print(1)');
+      const created = JSON.parse((await skerry('program', 'create', file, '--json')).out) as Record<
+        string,
+        string
+      >;
+      const hash = created.program_hash!;
+      assert.equal(created.message_status, 'processed');
+      assert.deepEqual(await look(hash), ['processed', undefined]);
+      const shown = await skerry('program', 'show', hash);
+      assert.match(shown.out, /^status {2,}processed$/m);
+      assert.equal(shown.err, '');
+      assert.deepEqual(await skerry('program', 'delete', hash), {
+        out: `deleted ${hash}\n`,
+        err: '',
+        code: 0,
+      });
+      assert.deepEqual(await look(hash), ['forgotten', 'MESSAGE_FORGOTTEN']);
+      assert.match((await skerry('program', 'show', hash)).err, /^forgotten: .*\(MESSAGE_FORGOTTEN\)\n$/);
+    },
+  );
+
   await t.test('a file that was sent before has the tags that it is sent with again', async () => {
     const path = join(home.path, 'a.txt');
     await writeFile(path, 'the same bytes');

@@ -46,9 +46,12 @@ export interface CoreClientOptions<S extends AskedSigner = Signer> {
   readonly signer?: S | undefined;
   /** Ends every request of this client. */
   readonly signal?: AbortSignal | undefined;
+  /** Told of each signed message that the node keeps: it is in force, or pending until something comes that it needs. */
+  readonly onKept?: ((answer: SubmittedMessage) => void) | undefined;
 }
 
-type SubmittedMessage = AnswerOf<typeof MESSAGES_API.submitMessage>;
+/** What a node says of a message that it keeps; what it rejects is an error. */
+export type SubmittedMessage = AnswerOf<typeof MESSAGES_API.submitMessage>;
 type InstanceQuery = SentQuery<typeof INSTANCES_API.listInstances>;
 
 /** An instance that a core node lists in another form than the contract has. */
@@ -99,11 +102,13 @@ export class CoreClient<S extends AskedSigner = Signer> {
   readonly #place = new ReadPlace();
   readonly #signer: S | undefined;
   readonly #signal: AbortSignal | undefined;
+  readonly #onKept: CoreClientOptions['onKept'];
 
   constructor(options: CoreClientOptions<S>) {
     this.url = options.url.replace(/\/+$/, '');
     this.#signer = options.signer;
     this.#signal = options.signal;
+    this.#onKept = options.onKept;
   }
 
   get signer(): S {
@@ -122,6 +127,12 @@ export class CoreClient<S extends AskedSigner = Signer> {
 
   #call<O extends Operation>(operation: O, input: CallInput<O>): Promise<AnswerOf<O>> {
     return call(this.url, operation, input, this.#options);
+  }
+
+  /** For each call that sends a message. */
+  #tell<A extends SubmittedMessage>(answer: A): A {
+    this.#onKept?.(answer);
+    return answer;
   }
 
   async #sign(draft: MessageDraft): Promise<string> {
@@ -162,7 +173,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
             await readLastChange(this.url, draft, this.signer.address, this.#options),
           )
         : await this.#sign(draft);
-    return this.#call(MESSAGES_API.submitMessage, { body });
+    return this.#tell(await this.#call(MESSAGES_API.submitMessage, { body }));
   }
 
   /** Takes messages of the signer back: instances end, programs run no more, files are not kept for it. */
@@ -223,7 +234,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
   async createProgram(
     content: Record<string, unknown>,
   ): Promise<AnswerOf<typeof PROGRAMS_API.createProgram>> {
-    return this.#call(PROGRAMS_API.createProgram, { body: await this.#sign({ type: 'PROGRAM', content }) });
+    const body = await this.#sign({ type: 'PROGRAM', content });
+    return this.#tell(await this.#call(PROGRAMS_API.createProgram, { body }));
   }
 
   /** The programs that a compute node runs by itself. */
@@ -253,7 +265,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
     channel?: string,
   ): Promise<AnswerOf<typeof INSTANCES_API.createInstance>> {
     const body = await this.#sign({ type: 'INSTANCE', content, ...(channel ? { channel } : {}) });
-    return this.#call(INSTANCES_API.createInstance, { body });
+    return this.#tell(await this.#call(INSTANCES_API.createInstance, { body }));
   }
 
   getInstance(instanceId: string): Promise<InstanceView> {
@@ -293,7 +305,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
   ): Promise<AnswerOf<typeof INSTANCES_API.updateInstance>> {
     const content = { instance_id: instanceId, ...changes };
     const body = await this.#signChange({ type: 'INSTANCE_UPDATE', content }, after);
-    return this.#call(INSTANCES_API.updateInstance, { params: { instance_id: instanceId }, body });
+    const input = { params: { instance_id: instanceId }, body };
+    return this.#tell(await this.#call(INSTANCES_API.updateInstance, input));
   }
 
   /** @param after the `updated_at` of the instance as the caller saw it */
@@ -304,7 +317,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
   ): Promise<AnswerOf<typeof INSTANCES_API.controlInstance>> {
     const content = { instance_id: instanceId, action };
     const body = await this.#signChange({ type: 'INSTANCE_CONTROL', content }, after);
-    return this.#call(INSTANCES_API.controlInstance, { params: { instance_id: instanceId }, body });
+    const input = { params: { instance_id: instanceId }, body };
+    return this.#tell(await this.#call(INSTANCES_API.controlInstance, input));
   }
 
   /**

@@ -16,6 +16,7 @@ export {
   CoreClient,
   type CoreClientOptions,
   type InstanceList,
+  type SubmittedMessage,
 } from './core-client.ts';
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
 export type { OpenFile } from './files/stored-file.ts';

@@ -1,6 +1,6 @@
 import { call } from '@skerry/client/call';
-import { CoreClient } from '@skerry/client/core-client';
-import { createSigner, type Signer } from '@skerry/client/signer';
+import type { CoreClient } from '@skerry/client/core-client';
+import { createSigner } from '@skerry/client/signer';
 import { loadKeyFile } from '@skerry/kit/files';
 import { COSTS_API } from '@skerry/protocol/api/core/costs';
 import { type AccountView, CREDITS_API } from '@skerry/protocol/api/core/credits';
@@ -16,6 +16,7 @@ import {
 } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
+import { verdictFields } from '../messages/verdict.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { parseTokens, renderCredits, renderHourly, renderTokens } from './units.ts';
 
@@ -143,10 +144,7 @@ export async function showCosts(
 
 /** Signs with the credit service's key where its file is named. */
 async function openPublisher(context: Context, keyFile: string | undefined): Promise<CoreClient> {
-  const signer: Signer =
-    keyFile === undefined ? await context.loadSigner() : createSigner(await loadKeyFile(keyFile));
-  context.tellNetwork();
-  return new CoreClient({ url: context.coreUrl, signer });
+  return context.openWriter(keyFile === undefined ? undefined : createSigner(await loadKeyFile(keyFile)));
 }
 
 /** What a key signs that the core node does not trust is kept like any message, and changes no balance. */
@@ -168,7 +166,7 @@ export async function showOrSetPrices(context: Context, { set, keyFile }: PriceO
       channel: CREDIT_CHANNEL,
       content: { key: PRICING_KEY, content },
     });
-    context.output.result(sent, sent.item_hash);
+    context.output.result({ ...sent, ...verdictFields(sent) }, sent.item_hash);
     await tellWhetherItCounts(context, core);
     return;
   }
@@ -198,7 +196,7 @@ export async function grantCredits(
   };
   const content = { type: CREDIT_POST.distribution, content: { distribution } };
   const sent = await core.postMessage({ type: 'POST', channel: CREDIT_CHANNEL, content });
-  context.output.result({ ...sent, ref }, sent.item_hash);
+  context.output.result({ ...sent, ...verdictFields(sent), ref }, sent.item_hash);
   await tellWhetherItCounts(context, core);
 }
 

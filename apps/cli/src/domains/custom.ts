@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { call, findNodeUrl, readAggregate } from '@skerry/client';
+import type { SubmittedMessage } from '@skerry/client/core-client';
 import { domainRules, zoneOfTarget } from '@skerry/protocol/api/compute/domain-rules';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
 import { AppError, parseDomainName } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
+import { verdictFields } from '../messages/verdict.ts';
 import { renderTable } from '../output/text.ts';
 
 /** The node hears of the aggregate at once and then asks the name servers, which may take some seconds. */
@@ -24,10 +26,10 @@ function parseName(text: string): string {
   );
 }
 
-async function writeClaim(context: Context, name: string, claim: object | null): Promise<string> {
+async function writeClaim(context: Context, name: string, claim: object | null): Promise<SubmittedMessage> {
   const core = await context.openWriter();
   const content = { key: CLAIMS_KEY, content: { [name]: claim } };
-  return (await core.postMessage({ type: 'AGGREGATE', content })).item_hash;
+  return core.postMessage({ type: 'AGGREGATE', content });
 }
 
 /**
@@ -129,8 +131,8 @@ export async function detachDomain(context: Context, text: string): Promise<void
     throw new AppError('HOSTNAME_NOT_FOUND', `you have not attached ${name}`, {
       details: { hint: '"skerry domain list INSTANCE" shows the custom domains of an instance' },
     });
-  const hash = await writeClaim(context, name, null);
-  context.output.result({ name, item_hash: hash }, `detached ${name}`);
+  const answer = await writeClaim(context, name, null);
+  context.output.result({ name, item_hash: answer.item_hash, ...verdictFields(answer) }, `detached ${name}`);
 }
 
 /** A claim of which the instance's node says nothing. */

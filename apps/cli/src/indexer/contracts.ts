@@ -2,6 +2,7 @@ import { parseAbi } from '@skerry/indexer/abi';
 import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
+import { verdictFields } from '../messages/verdict.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { waitForRequest } from './request-wait.ts';
 
@@ -69,7 +70,7 @@ async function postWish(
   using progress = context.output.progress();
   progress.show('waiting for the core node to act on the request');
   await waitForRequest(core, { address: core.signer.address, hash: answer.item_hash });
-  context.output.result(answer, answer.item_hash);
+  context.output.result({ ...answer, ...verdictFields(answer) }, answer.item_hash);
 }
 
 export async function addToIndexer(

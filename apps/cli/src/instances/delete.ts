@@ -3,6 +3,7 @@ import { findNode, MachineClient } from '@skerry/client';
 import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { verdictFields } from '../messages/verdict.ts';
 import { findInstance, isFullId } from './find.ts';
 import { findRecord, rememberNode } from './records.ts';
 
@@ -32,9 +33,10 @@ export async function deleteInstance(
       refused: 'nothing was deleted',
     });
   if (node) await rememberNode(paths.config, id, node);
-  const { item_hash: hash } = await core.forget([id], options.reason);
+  const answer = await core.forget([id], options.reason);
   const erased = options.erase && node ? await eraseAt(context, id, node) : undefined;
-  output.result({ instance_id: id, item_hash: hash, ...(erased ?? {}) }, `deleted ${name}`);
+  const deleted = { instance_id: id, item_hash: answer.item_hash, ...verdictFields(answer) };
+  output.result({ ...deleted, ...(erased ?? {}) }, `deleted ${name}`);
   if (!output.json && !erased && node)
     output.note(`its disk is kept for some days; to erase it now, run "skerry instance erase ${id}"`);
 }

@@ -1,5 +1,5 @@
+import type { JudgedMessageView } from '@skerry/protocol/api/core/messages';
 import {
-  type MessageView,
   parseForgetContent,
   parseItemHash,
   parseMessageHash,
@@ -8,6 +8,7 @@ import {
 import type { Context } from '../context.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { readContent } from './content.ts';
+import { verdictFields, whyOf } from './verdict.ts';
 
 export interface MessagePostOptions {
   readonly type: string;
@@ -33,12 +34,15 @@ export async function postMessage(context: Context, options: MessagePostOptions)
   if (type === 'POST') parsePostContent(content);
   const core = await context.openWriter();
   const answer = await core.postMessage({ type, content, ...(channel === undefined ? {} : { channel }) });
-  context.output.result(answer, answer.item_hash);
+  context.output.result({ ...answer, ...verdictFields(answer) }, answer.item_hash);
 }
 
-function renderMessage(message: MessageView): string {
+function renderMessage(message: JudgedMessageView): string {
   return renderFields([
     ['item_hash', message.item_hash],
+    ['status', message.status],
+    ['reason', whyOf(message.reason)],
+    ['forgotten_by', message.forgotten_by?.map(plainText).join(' ')],
     ['type', plainText(message.type)],
     ['channel', plainText(message.channel ?? '')],
     ['sender', plainText(message.sender)],
@@ -61,9 +65,7 @@ export async function forgetMessages(
   const { hashes } = parseForgetContent({ hashes: texts, ...(reason === undefined ? {} : { reason }) });
   const core = await context.openWriter();
   const answer = await core.forget(hashes, reason);
-  const { status, reason: why } = await core.getMessageStatus(answer.item_hash);
-  context.output.result({ ...answer, message_status: status }, answer.item_hash);
-  if (status !== 'processed') context.output.note(`${status}: ${why?.message ?? 'no reason was given'}`);
+  context.output.result({ ...answer, ...verdictFields(answer) }, answer.item_hash);
 }
 
 export async function listMessages({ reader, output }: Context, options: MessageListOptions): Promise<void> {

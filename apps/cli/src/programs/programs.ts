@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { readBytes, TEXT_BYTES_MAX } from '@skerry/client/request';
+import type { JudgedMessageView } from '@skerry/protocol/api/core/messages';
 import {
   AppError,
   isErrorCode,
   LIMITS,
-  type MessageView,
   parseMessageHash,
   parseProgramContent,
   parseRuntime,
@@ -14,6 +14,7 @@ import {
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
 import { parseExactJson } from '../messages/exact-json.ts';
+import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
 
 export interface ProgramCreateOptions {
@@ -99,8 +100,9 @@ export async function createProgram(
     timeout: Math.ceil(timeout / 1000),
     ...(description === undefined ? {} : { description }),
   });
-  const { item_hash: hash } = await core.createProgram(content);
-  output.result({ program_hash: hash, ...content }, hash);
+  const answer = await core.createProgram(content);
+  const { item_hash: hash } = answer;
+  output.result({ program_hash: hash, ...content, ...verdictFields(answer) }, hash);
 }
 
 /** `name=value` pairs as an object. A value that is JSON is read as such, anything else is text. */
@@ -161,7 +163,7 @@ export function outputOf(bytes: Buffer, contentType: string): unknown {
 }
 
 /** Throws PROGRAM_NOT_FOUND for a message that is none. */
-async function findProgram({ reader }: Context, text: string): Promise<MessageView> {
+async function findProgram({ reader }: Context, text: string): Promise<JudgedMessageView> {
   const { hash } = parseMessageHash(text);
   const message = await reader.getMessage(hash);
   if (message.type !== 'PROGRAM')
@@ -172,8 +174,12 @@ async function findProgram({ reader }: Context, text: string): Promise<MessageVi
 export async function deleteProgram(context: Context, text: string): Promise<void> {
   const core = await context.openWriter();
   const { item_hash: hash } = await findProgram(context, text);
-  const { item_hash: forget } = await core.forget([hash]);
-  context.output.result({ program_hash: hash, item_hash: forget }, `deleted ${hash}`);
+  const answer = await core.forget([hash]);
+  const { item_hash: forget } = answer;
+  context.output.result(
+    { program_hash: hash, item_hash: forget, ...verdictFields(answer) },
+    `deleted ${hash}`,
+  );
 }
 
 export async function listPrograms(context: Context, { address }: ProgramListOptions): Promise<void> {
@@ -190,13 +196,18 @@ export async function listPrograms(context: Context, { address }: ProgramListOpt
 }
 
 export async function showProgram(context: Context, text: string): Promise<void> {
-  const { item_hash: hash, sender, timestamp, content } = await findProgram(context, text);
+  const { item_hash: hash, sender, timestamp, content, status, reason } = await findProgram(context, text);
   const { code: source, ...rest } = (content ?? {}) as Record<string, unknown>;
   const created = new Date(timestamp * 1000).toISOString();
-  const shown = { program_hash: hash, sender, created, ...rest };
+  const shown = { program_hash: hash, sender, created, ...rest, status };
   const lines = Object.entries(shown).map(
     ([name, value]) => `${name.padEnd(14)}${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
-  const code = typeof source === 'string' ? source : JSON.stringify(source);
-  context.output.result({ ...shown, code: source }, [...lines, '', code].join('\n'));
+  // Nothing is left of what was forgotten.
+  const code = typeof source === 'string' ? source : (JSON.stringify(source) ?? '');
+  context.output.result(
+    { ...shown, ...(reason ? { reason } : {}), code: source },
+    [...lines, '', code].join('\n'),
+  );
+  noteVerdict(context.output, status, reason);
 }

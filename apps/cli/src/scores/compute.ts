@@ -26,6 +26,7 @@ import {
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readContent } from '../messages/content.ts';
+import { verdictFields } from '../messages/verdict.ts';
 import { parseList } from '../options.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { findNodeId } from './node-id.ts';
@@ -286,5 +287,5 @@ export async function publishRelease(
   const table = await readVersionTable({ coreUrl: context.coreUrl }, writer.signer.address);
   const content = addRelease(table, software, version, date, options.prerelease === true);
   const answer = await writer.postMessage({ type: 'AGGREGATE', content: { key: VERSIONS_KEY, content } });
-  context.output.result({ ...answer, versions: content }, answer.item_hash);
+  context.output.result({ ...answer, ...verdictFields(answer), versions: content }, answer.item_hash);
 }
