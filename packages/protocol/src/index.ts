@@ -107,7 +107,7 @@ export {
 export * from './sync/ranges.ts';
 export { instanceElement, messageElement, type SetDigest, SetSum } from './sync/set-digest.ts';
 export * from './sync/shared.ts';
-export { verifyUpload } from './upload.ts';
+export { itemHashOfUpload, verifyUpload } from './upload.ts';
 export type { Ecvrf, VrfProver } from './vrf/ecvrf.ts';
 export { loadVrfEngine } from './vrf/native.ts';
 export { parseVrfRequest, type VrfRange, type VrfRequest, VrfRequestBody } from './vrf/request.ts';

@@ -1,8 +1,12 @@
 import { familyOf, type PersonalCheck } from './chains.ts';
 import { AppError } from './errors.ts';
-import { itemHashOf } from './hash.ts';
+import { type ItemHash, itemHashOf } from './hash.ts';
 
 const CHAIN = 'ETH';
+
+/** The STORE message that an upload becomes. @param sender as `verifyUpload` gives it */
+export const itemHashOfUpload = (fileHash: string, sender: string): ItemHash =>
+  itemHashOf(CHAIN, sender, fileHash);
 
 /**
  * Whose upload of a file this is, and the STORE message that it stands for. What the uploader signed is the file's SHA-256
@@ -22,5 +26,5 @@ export function verifyUpload(
       'INVALID_SIGNATURE',
       `the signature over the file's hash ${fileHash} was not made by ${sender}`,
     );
-  return { chain: CHAIN, sender, itemHash: itemHashOf(CHAIN, sender, fileHash) };
+  return { chain: CHAIN, sender, itemHash: itemHashOfUpload(fileHash, sender) };
 }

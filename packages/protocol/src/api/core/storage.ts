@@ -218,7 +218,7 @@ export const UploadView = Type.Object(
     size: Type.Integer({ description: 'bytes of the whole file' }),
     received: Type.Integer({ description: 'bytes that are here: where the next part begins' }),
     item_hash: orNull(Type.String(), {
-      description: 'the STORE message that keeps the file; null until all of it is here',
+      description: "this uploader's STORE message that keeps the file; null until all of it is here",
     }),
   },
   { title: 'Upload' },
@@ -232,13 +232,14 @@ export const UPLOADS_API = {
   getUpload: {
     method: 'GET',
     path: '/api/v0/storage/uploads/:hash',
-    summary: 'How much of a file is here that is sent in parts; 0 where it was not begun',
+    summary:
+      'How much of a file is here that is sent in parts; 0 where it was not begun, all of it where its uploader ended it',
     tag: 'storage',
     rateClass: 'general',
     params: WholeParams,
     query: Type.Object(whole, { additionalProperties: false }),
     answers: { 200: UploadView },
-    errors: ['INVALID_HASH', 'INVALID_ADDRESS'],
+    errors: ['DATABASE_UNAVAILABLE', 'INVALID_HASH', 'INVALID_ADDRESS'],
     example: {
       params: { hash: HASH },
       query: { address: UPLOADER, size: 1_048_576 },

@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger, listen } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { parseItemHash } from '@skerry/protocol';
 import { createS3Pieces } from '../../store/files/s3/pieces.ts';
 import { createS3BlobStore } from '../../store/files/s3/store.ts';
 import { startTestS3 } from '../../store/files/testing/s3-server.ts';
@@ -35,11 +36,12 @@ async function putPart(url: string, place: string, body: Uint8Array, type = OCTE
   return (await answer.json()) as Record<string, unknown>;
 }
 
-async function readProgress(url: string, whole: Uint8Array): Promise<number> {
-  const query = `address=${signers.alice.address}&size=${whole.length}`;
+async function readUpload(url: string, whole: Uint8Array, size = whole.length, by = signers.alice) {
+  const query = `address=${by.address}&size=${size}`;
   const answer = await fetch(`${url}/api/v0/storage/uploads/${hashOf(whole)}?${query}`);
-  return ((await answer.json()) as { received: number }).received;
+  return (await answer.json()) as { received: number; item_hash: string | null };
 }
+const readProgress = async (url: string, whole: Uint8Array) => (await readUpload(url, whole)).received;
 
 describe('a file in parts, over a socket', () => {
   let core: TestCore;
@@ -83,9 +85,24 @@ describe('a file in parts, over a socket', () => {
       [message.type, message.sender, message.signed_text, message.content.content_type],
       ['STORE', alice.address, hash, 'image/png'],
     );
-    assert.equal(await progress(whole), 0);
-    // Sent once more, as a whole: the same message.
-    assert.equal((await put(placeOf(whole, 0), whole)).item_hash, itemHash);
+    // Who lost that answer is told again, whichever way it asks.
+    assert.deepEqual(await readUpload(url, whole), done);
+    for (const offset of [0, 200_000, whole.length])
+      assert.deepEqual(await put(placeOf(whole, offset), whole.subarray(offset)), done);
+    // It is this uploader's, of this size, and only while the file is there.
+    const nothing = async (...more: [number?, typeof bob?]) => {
+      const { received, item_hash } = await readUpload(url, whole, ...more);
+      assert.deepEqual([received, item_hash], [0, null]);
+    };
+    await nothing(whole.length, bob);
+    await nothing(whole.length + 1);
+    await core.blobs.remove(parseItemHash(hash));
+    await nothing();
+    assert.deepEqual(await put(placeOf(whole, 0), whole), done);
+    assert.equal((await fetch(`${url}/api/v0/storage/raw/${hash}`)).status, 200);
+    await core.send(alice, { type: 'FORGET', content: { hashes: [itemHash] } });
+    await core.rooms.pipeline.idle();
+    await nothing();
   });
 
   test('a part that begins elsewhere is not taken, and told where to go on', async () => {

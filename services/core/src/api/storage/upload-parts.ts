@@ -1,11 +1,19 @@
 import type { Handlers } from '@skerry/kit';
-import { AppError, normaliseAddress, parseEvmAddress, parseItemHash, verifyUpload } from '@skerry/protocol';
+import {
+  AppError,
+  itemHashOfUpload,
+  normaliseAddress,
+  parseEvmAddress,
+  parseItemHash,
+  verifyUpload,
+} from '@skerry/protocol';
 import type { UPLOADS_API, UploadView } from '@skerry/protocol/api/core/storage';
 import type { Whole } from '../../store/files/parts/parts.ts';
+import { findFileOfMessage } from '../../store/files/references.ts';
 import type { Rooms } from '../rooms.ts';
 import { asContentType, fieldsOf, withPlace } from './storage-form.ts';
 
-type Used = Pick<Rooms, 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings'>;
+type Used = Pick<Rooms, 'db' | 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings'>;
 
 const viewOf = ({ hash, sizeBytes }: Whole, received: number, itemHash: string | null): UploadView => ({
   file_hash: hash,
@@ -44,25 +52,43 @@ async function complete({ files, parts }: Used, whole: Whole, sent: Sent): Promi
   }
 }
 
+/**
+ * Whether an upload came to its end: its message is in force, and the file is here. Its parts are gone by then, and whoever lost the
+ * last answer must not send them again.
+ */
+async function isEnded({ db, files }: Used, { hash, sizeBytes }: Whole, itemHash: string): Promise<boolean> {
+  const kept = await findFileOfMessage(db, itemHash);
+  if (kept?.sizeBytes !== sizeBytes) return false;
+  try {
+    await files.get(parseItemHash(hash));
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'FILE_NOT_FOUND') return false;
+    throw error;
+  }
+}
+
 /** Files in parts (docs/storage.md). */
 export const uploadHandlers = (rooms: Used): Handlers<typeof UPLOADS_API> => ({
   async getUpload({ params, query: { address, size } }) {
-    const whole = {
-      hash: parseItemHash(params.hash),
-      address: normaliseAddress(parseEvmAddress(address)),
-      sizeBytes: size,
-    };
-    return viewOf(whole, await rooms.parts.received(whole), null);
+    const sender = parseEvmAddress(address);
+    const hash = parseItemHash(params.hash);
+    const whole = { hash, address: normaliseAddress(sender), sizeBytes: size };
+    const itemHash = itemHashOfUpload(hash, sender);
+    return (await isEnded(rooms, whole, itemHash))
+      ? viewOf(whole, size, itemHash)
+      : viewOf(whole, await rooms.parts.received(whole), null);
   },
   sendPart: ({ params, query, request, reply }) =>
     withPlace(request, reply, rooms, async () => {
       const hash = parseItemHash(params.hash);
       // Whose it is stands fast before a byte is kept.
-      const { sender } = verifyUpload(hash, query);
+      const { sender, itemHash } = verifyUpload(hash, query);
       const whole = { hash, address: normaliseAddress(sender), sizeBytes: query.size };
       const { uploadLimitBytes } = rooms.settings;
       if (query.size > uploadLimitBytes)
         throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
+      if (await isEnded(rooms, whole, itemHash)) return viewOf(whole, query.size, itemHash);
       const received = await rooms.parts.append(whole, query.offset, request.raw, rooms.clientOf(request));
       const isWhole = received === query.size;
       return viewOf(whole, received, isWhole ? await complete(rooms, whole, query) : null);

@@ -10,6 +10,7 @@ import {
   NO_HASH,
   refuses,
   refusesTooMany,
+  refusesWithoutDatabase,
   succeeds,
   uploadCall,
 } from './case.ts';
@@ -33,12 +34,13 @@ export const storageCases: Cases = {
     refuses('INVALID_HASH', `/api/v0/storage/uploads/abc?address=${signers.alice.address}&size=5`),
     refuses('INVALID_ADDRESS', `${UPLOAD}?address=0x1&size=5`),
     refuses('INVALID_PARAMETERS', `${UPLOAD}?address=${signers.alice.address}&size=0`),
+    refusesWithoutDatabase(`${UPLOAD}?address=${signers.alice.address}&size=5`),
   ],
   'PUT /api/v0/storage/uploads/{hash}': [
     succeeds(() => partCall()),
     refuses('INVALID_SIGNATURE', () => partCall({ signature: `0x${'11'.repeat(65)}` })),
     refuses('INVALID_PARAMETERS', () => partCall({ offset: '-1' })),
-    refuses('HASH_MISMATCH', () => partCall({}, Buffer.alloc(FILE_BYTES.length))),
+    refuses('HASH_MISMATCH', () => partCall({ size: '5' }, Buffer.alloc(5))),
     refuses('FILE_TOO_LARGE', () => partCall({ size: String(1024 ** 4) })),
     refuses('UNSUPPORTED_MEDIA_TYPE', () => ({ ...partCall(), headers: { 'content-type': 'text/plain' } })),
   ],
