@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startChain } from './chain.ts';
@@ -14,7 +14,19 @@ async function ask(url: string, method: string, ...params: unknown[]): Promise<s
   return ((await response.json()) as { result: string }).result;
 }
 
-test('the chain keeps its contract and its blocks from one start to the next', async () => {
+/** As anvil leaves a state after starts at other times: each made a block 0, and they stand in any order. */
+async function addStarts(file: string, count: number): Promise<void> {
+  const state = JSON.parse(await readFile(file, 'utf8'));
+  const genesis = state.blocks.find(({ header }: { header: { number: string } }) => header.number === '0x0');
+  const others = Array.from({ length: count }, (_, at) => {
+    const timestamp = `0x${(Number(genesis.header.timestamp) + at + 1).toString(16)}`;
+    return { ...genesis, header: { ...genesis.header, timestamp } };
+  });
+  const blocks = [...others.slice(1), ...state.blocks, ...others.slice(0, 1)];
+  await writeFile(file, JSON.stringify({ ...state, blocks }));
+}
+
+test('the chain keeps its contract and its blocks from one start to the next, and begins anew where a kill tore its state', async () => {
   await using directory = await createTestDir();
   const chain = join(directory.path, 'chain');
   const first = await startChain(chain);
@@ -26,11 +38,24 @@ test('the chain keeps its contract and its blocks from one start to the next', a
   assert.equal(settings.anchors[0].contract, first.contract);
   assert.equal((await stat(settings.anchors[0].packing.key_file)).mode & 0o777, 0o600);
   assert.equal(JSON.parse(await readFile(first.followingFile, 'utf8')).anchors[0].packing, undefined);
+  const genesis = await ask(first.url, 'eth_getBlockByNumber', '0x0', false);
   await first[Symbol.asyncDispose]();
-  await using second = await startChain(chain);
-  assert.equal(second!.contract, first.contract);
-  assert.equal(Number(await ask(second!.url, 'eth_blockNumber')), head);
-  assert.deepEqual(await ask(second!.url, 'eth_getBlockByNumber', '0x1', false), block);
+  const state = join(chain, 'state.json');
+  await addStarts(state, 20);
+  {
+    await using second = await startChain(chain);
+    assert.equal(second!.contract, first.contract);
+    assert.equal(Number(await ask(second!.url, 'eth_blockNumber')), head);
+    assert.deepEqual(await ask(second!.url, 'eth_getBlockByNumber', '0x1', false), block);
+    assert.deepEqual(await ask(second!.url, 'eth_getBlockByNumber', '0x0', false), genesis);
+  }
+
+  const text = await readFile(state, 'utf8');
+  await writeFile(state, text.slice(0, text.length / 2));
+  const told: string[] = [];
+  await using third = await startChain(chain, (line) => told.push(line));
+  assert.match(told.join(), /^the chain begins anew: .*state\.json\.torn/);
+  assert.notEqual(await ask(third!.url, 'eth_getCode', third!.contract, 'latest'), '0x');
 });
 
 test('a core node that has nothing to do is told of blocks, and does not ask for them all the time', async () => {

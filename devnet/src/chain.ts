@@ -9,6 +9,7 @@ import { createWallet } from '@skerry/client';
 import { messageArchive } from '@skerry/contracts';
 import { backoffMs, loadOrCreateKeyFile, makeDirectory, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { mendState } from './chain-state.ts';
 
 /** A chain of one's own for confirmations: anvil, with blocks made whenever there is a transaction. */
 export interface DevnetChain extends AsyncDisposable {
@@ -154,15 +155,23 @@ async function end(child: ChildProcess): Promise<void> {
  * Starts the chain with what it had before, the contract on it, and a funded key; it is started again where it ends.
  *
  * @param directory for its state and the settings of core nodes
+ * @param tell of what was lost of an earlier start
  * @returns undefined where anvil is not installed
  * @throws AppError DAEMON_FAILED, UPSTREAM_UNAVAILABLE
  */
-export async function startChain(directory: string): Promise<DevnetChain | undefined> {
+export async function startChain(
+  directory: string,
+  tell: (line: string) => void = () => {},
+): Promise<DevnetChain | undefined> {
   const program = findProgram();
   if (program === undefined) return undefined;
   await makeDirectory(directory);
   const stateFile = join(directory, 'state.json');
-  let running = await spawnChain(program, stateFile, 0);
+  const start = async (port: number) => {
+    await mendState(stateFile, tell);
+    return spawnChain(program, stateFile, port);
+  };
+  let running = await start(0);
   const { url } = running;
   const stopping = new AbortController();
   const keepRunning = async (): Promise<void> => {
@@ -173,7 +182,7 @@ export async function startChain(directory: string): Promise<DevnetChain | undef
       if (!(await pause(backoffMs(failures, RESTART_MS.base, RESTART_MS.max), stopping.signal))) return;
       sinceMs = Date.now();
       // One that does not come up has ended, and is tried again later.
-      running = await spawnChain(program, stateFile, Number(new URL(url).port)).catch(() => running);
+      running = await start(Number(new URL(url).port)).catch(() => running);
       if (stopping.signal.aborted) return;
     }
   };

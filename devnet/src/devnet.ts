@@ -39,7 +39,7 @@ export interface DevnetOptions {
   readonly chain?: boolean;
   /** Core nodes, each with a database of its own; 1 where left out. */
   readonly cores?: number;
-  /** A line that a daemon wrote. */
+  /** A line that a daemon wrote, or the devnet of the chain. */
   readonly onLine?: (name: DaemonName, line: string) => void;
   readonly onEvent?: (name: DaemonName, event: DaemonEvent) => void;
   /** Told once when daemons of a killed devnet are still stopping. */
