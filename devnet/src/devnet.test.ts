@@ -94,6 +94,13 @@ test('a daemon that was killed comes back at the same place', async () => {
   await until('the gateway again', () => ready === 2);
   assert.deepEqual(devnet.urls, before);
   assert.ok((await settingsAt(before.gatewayHttps!)).SKERRY_GATEWAY_DATA_DIR);
+  const log = readFileSync(join(dir.path, 'logs', 'skerry.log'), 'utf8')
+    .trimEnd()
+    .split('\n');
+  const told = log.map((line) => JSON.parse(line) as { level: number; time: number; msg: string });
+  const ended = told.find(({ level }) => level === 40);
+  assert.match(ended!.msg, /^gateway exited \(SIGKILL\); restarting it in /);
+  assert.ok(Math.abs(Date.now() - ended!.time) < 3_600_000);
 });
 
 test('what cannot be started is left out and said; without a core node there is nothing', async () => {

@@ -5,6 +5,7 @@ import { type Lock, loadOrCreateKeyFile, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type DevnetChain, startChain } from './chain.ts';
 import { type Daemon, type DaemonEvent, type DaemonOptions, superviseDaemon } from './daemon.ts';
+import { type OwnRecord, recordOf, warningOf } from './event-record.ts';
 import { lockDataDir } from './locks.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import {
@@ -39,7 +40,7 @@ export interface DevnetOptions {
   readonly chain?: boolean;
   /** Core nodes, each with a database of its own; 1 where left out. */
   readonly cores?: number;
-  /** A line that a daemon wrote, or the devnet of the chain. */
+  /** A line that a daemon wrote, or the devnet's own of the chain. */
   readonly onLine?: (name: DaemonName, line: string) => void;
   readonly onEvent?: (name: DaemonName, event: DaemonEvent) => void;
   /** Told once when daemons of a killed devnet are still stopping. */
@@ -130,13 +131,27 @@ async function startRow(
   }
 }
 
-async function tryChain({ dataDir, onLine }: DevnetOptions) {
+async function tryChain({ dataDir, onLine }: DevnetOptions, note: (record: OwnRecord) => void) {
+  const tell = (line: string) => {
+    note(warningOf(line));
+    onLine?.('core', line);
+  };
   try {
-    return await startChain(join(dataDir, 'chain'));
+    return await startChain(join(dataDir, 'chain'), tell);
   } catch (error) {
-    onLine?.('core', `messages are not confirmed: the chain did not start: ${(error as Error).message}`);
+    tell(`messages are not confirmed: the chain did not start: ${(error as Error).message}`);
     return undefined;
   }
+}
+
+/** Keeps what the devnet itself has to say beside the logs of its daemons: the terminal may be gone. */
+function openOwnLog(logDir: string): Disposable & { note(record: OwnRecord): void } {
+  const name = 'skerry';
+  const log = openLogFile(join(logDir, `${name}.log`));
+  return {
+    note: (record) => log.write(JSON.stringify({ ...record, time: Date.now(), name })),
+    [Symbol.dispose]: () => log[Symbol.dispose](),
+  };
 }
 
 async function makePlan(
@@ -176,7 +191,8 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const logs = new Map(
     order.flat().map((name) => [name, stack.use(openLogFile(join(logDir, `${name}.log`)))] as const),
   );
-  const starting = options.chain === true ? tryChain(options) : Promise.resolve(undefined);
+  const own = stack.use(openOwnLog(logDir));
+  const starting = options.chain === true ? tryChain(options, own.note) : Promise.resolve(undefined);
   stack.defer(async () => (await starting)?.[Symbol.asyncDispose]());
   // One row after the other, the last first; those of one row together.
   stack.defer(async () => {
@@ -186,8 +202,9 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const told: { plan?: Plan } = {};
   for (const name of order.flat()) {
     const settings: SettingsOf = (urls) => settingsOf(name, told.plan!, urlsOf(processes), urls);
-    const onEvent = ({ kind }: DaemonEvent) => {
-      if (kind === 'ready') failures.delete(name);
+    const onEvent = (event: DaemonEvent) => {
+      if (event.kind === 'ready') failures.delete(name);
+      own.note(recordOf(name, event));
     };
     processes.set(name, createDaemon(name, options, settings, locks.daemons, logs.get(name)!, onEvent));
   }

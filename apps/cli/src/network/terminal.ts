@@ -1,7 +1,6 @@
-import type { DaemonEvent, DaemonName } from '@skerry/devnet';
+import { type DaemonEvent, type DaemonName, recordOf } from '@skerry/devnet';
 import { formatLogLine } from '@skerry/kit';
 import type { Output } from '../output/output.ts';
-import { renderDuration } from '../output/text.ts';
 
 /** Tells people what a devnet does, line by line, on standard output; with --json, as JSON on standard error. */
 export interface Terminal {
@@ -12,26 +11,6 @@ export interface Terminal {
 
 const WARN = 40;
 const NAME = 'skerry';
-
-/** The record of something that the devnet itself has to say of a daemon, in the shape of the daemons' own lines. */
-function recordOf(name: DaemonName, event: DaemonEvent): { level: number; msg: string } {
-  switch (event.kind) {
-    case 'ready':
-      return {
-        level: 30,
-        msg: `${[`${name} is ready after ${renderDuration(event.afterMs)}`, ...event.urls].join(' ')}`,
-      };
-    case 'ended': {
-      const how = event.signal ?? `exit code ${event.code}`;
-      const when = `${(event.restartAfterMs / 1000).toFixed(1)} s`;
-      return { level: WARN, msg: `${name} exited (${how}); restarting it in ${when}` };
-    }
-    case 'failing':
-      return { level: 50, msg: `${name} does not start up; still trying: ${event.why}` };
-    case 'given-up':
-      return { level: 50, msg: `${name} will not be restarted: ${event.why}` };
-  }
-}
 
 /** What the daemons say of their readiness is told once, with the time that it took. */
 const REPEATED =
