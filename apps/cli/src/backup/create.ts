@@ -1,5 +1,5 @@
-import { createWriteStream, existsSync } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createSigner } from '@skerry/client/signer';
@@ -17,6 +17,8 @@ import {
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { cannotWrite } from '../files/write-file.ts';
+import { removeWhenEnded } from '../interrupt.ts';
 import { leaveToWriter, whenLost } from '../output/lost.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes, renderFields, renderFiles } from '../output/text.ts';
@@ -97,21 +99,32 @@ async function writeTo(
   return { head, ...state };
 }
 
-/** What the system said of the file, with what helps. */
+/** What the system said of a file that is written, with what helps. */
 function explain(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'EEXIST')
-    return new AppError(
-      'FILE_EXISTS',
-      `${path} is there: another backup is on its way, or one was ended; if none is made now, remove it`,
-      { cause: error },
-    );
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
   const message = `${dirname(path)} has no room for the backup: name a file on another disk`;
   return new AppError('STORAGE_FULL', message, { cause: error });
 }
 
-/** Makes the file as a whole or not at all, for its owner's eyes only. Throws FILE_EXISTS, STORAGE_FULL. */
+/** Opened before anything flows to it: a stream that cannot be opened says so to nobody. */
+async function openDraft(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+      const why = explain(error, path);
+      throw why === error ? cannotWrite(path, error) : why;
+    }
+    throw new AppError(
+      'FILE_EXISTS',
+      `${path} is there: another backup is on its way, or one was ended; if none is made now, remove it`,
+      { cause: error },
+    );
+  }
+}
+
+/** Makes the file as a whole or not at all, for its owner's eyes only. Throws FILE_EXISTS, INVALID_PARAMETERS, STORAGE_FULL. */
 async function writeFile(
   path: string,
   write: (target: NodeJS.WritableStream) => Promise<Made>,
@@ -122,14 +135,16 @@ async function writeFile(
   };
   refuseExisting();
   const draft = `${path}.part`;
+  await using file = await openDraft(draft);
+  using _ = removeWhenEnded(draft);
   try {
-    const made = await write(createWriteStream(draft, { mode: 0o600, flags: 'wx' }));
+    const made = await write(file.createWriteStream());
     await syncFile(draft);
     refuseExisting();
     await renameDurably(draft, path);
     return made;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(draft, { force: true });
+    await rm(draft, { force: true });
     throw explain(error, draft);
   }
 }

@@ -34,7 +34,19 @@ test('a backup from standard input is shown, verified and restored; a file that 
   const skerry = (args: string[], input?: Uint8Array) => skerryHere({ SKERRY_HOME: home }, args, input);
   const file = join(home, 'scheduler.skerry');
   const role = ['--role', 'scheduler'];
-  const made = await skerry(['backup', file, ...role, '--data-dir', from, '--encrypt-to', passphrase]);
+  const save = (path: string) =>
+    skerry(['backup', path, ...role, '--data-dir', from, '--encrypt-to', passphrase]);
+  const nowhere = await save(join(home, 'missing', 'scheduler.skerry'));
+  assert.equal(nowhere.err, `error: there is no directory ${join(home, 'missing')} (INVALID_PARAMETERS)\n`);
+  const below = await save(join(passphrase, 'scheduler.skerry'));
+  assert.match(below.err, /^error: cannot write .*ENOTDIR.*\(INVALID_PARAMETERS\)$/m);
+  const part = `${file}.part`;
+  await writeFile(part, 'of one that was killed');
+  const leftover = await save(file);
+  assert.match(leftover.err, /scheduler\.skerry\.part is there: .*remove it \(FILE_EXISTS\)/);
+  assert.equal(await readFile(part, 'utf8'), 'of one that was killed');
+  await rm(part);
+  const made = await save(file);
   assert.equal(made.code, 0, made.err);
 
   const bytes = await readFile(file);

@@ -53,13 +53,14 @@ export async function checkTarget(path: string): Promise<Target> {
   }
 }
 
-/** A draft stands beside what it becomes: where it is missing, its directory is. */
-const cannotWrite = (path: string, error: unknown) =>
+/** What a person is told of a file that cannot be made. A draft stands beside what it becomes: where it is missing, its directory is. */
+export const cannotWrite = (path: string, error: unknown) =>
   new AppError(
     'INVALID_PARAMETERS',
     isMissing(error)
       ? `there is no directory ${dirname(path)}`
       : `cannot write ${path} (${(error as NodeJS.ErrnoException).code})`,
+    { cause: error },
   );
 
 const openToWrite = (path: string, flags: string): Promise<FileHandle> =>
