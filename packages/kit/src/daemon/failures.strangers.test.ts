@@ -6,6 +6,8 @@ import { runLoop } from './loop.ts';
 import { Rests } from './rests.ts';
 
 interface Line {
+  readonly level: number;
+  readonly msg: string;
   readonly failures: number;
   readonly err: { readonly message: string };
 }
@@ -31,6 +33,18 @@ test('M12: whatever fails each time rests longer each time, a second at least, a
   assert.equal(lines.at(-1)?.err.message, 'another one');
   failures.clear();
   assert.deepEqual([failures.count, failures.note(new Error('anew'))], [0, 750]);
+});
+
+test('the end of failures that lasted is told, a hiccup is not', () => {
+  const { lines, log } = createLines();
+  const failures = new Failures({ log, what: 'it failed', fields: { loop: 'upkeep' } });
+  for (const count of [1, 2, 5]) {
+    for (let n = 0; n < count; n++) failures.note(new Error('no answer'));
+    failures.clear();
+    failures.clear();
+  }
+  const told = lines.filter(({ level }) => level === 30).map(({ msg, failures: after }) => [msg, after]);
+  assert.deepEqual(told, [['recovered: it failed', 5]]);
 });
 
 test('M12: a loop whose work throws each time tries it about once a second, not in every interval', async () => {

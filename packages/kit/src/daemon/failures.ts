@@ -3,6 +3,8 @@ import type { Logger } from './log.ts';
 /** The first rest after a failure: whatever fails is not tried more than about once a second. */
 const REST_BASE_MS = 1_000;
 const REST_MAX_MS = 60_000;
+/** So many failures in a row are more than a hiccup. */
+const LASTING = 3;
 
 export interface FailuresOptions {
   readonly log: Logger;
@@ -32,7 +34,7 @@ const kindOf = (error: unknown) =>
 
 /**
  * Failures in a row of work that is tried again for ever: each rests longer than the one before, and a failure is
- * logged when it is a new one and at every doubling of its number, not each time.
+ * logged when it is a new one and at every doubling of its number, not each time. Its end is logged where it lasted.
  */
 export class Failures {
   readonly #options: FailuresOptions;
@@ -62,8 +64,10 @@ export class Failures {
     return backoffMs(this.#count, baseMs, Math.max(baseMs, maxMs), random?.());
   }
 
-  /** It went well. */
+  /** It went well. Whoever reads of a failure that lasted reads of its end, too. */
   clear(): void {
+    const { log, what, fields } = this.#options;
+    if (this.#count >= LASTING) log.info({ ...fields, failures: this.#count }, `recovered: ${what}`);
     this.#count = 0;
     this.#kind = '';
     this.#sayAt = 1;

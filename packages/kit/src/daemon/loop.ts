@@ -73,7 +73,9 @@ export async function persist(options: PersistOptions, body: () => Promise<void>
   });
   while (!signal.aborted) {
     try {
-      return await body();
+      await body();
+      failures.clear();
+      return;
     } catch (error) {
       if (signal.aborted) return;
       await pause(failures.note(error), signal);
