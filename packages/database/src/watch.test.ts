@@ -63,7 +63,11 @@ async function startPair() {
 describe('a frozen server', () => {
   test('holds no query for ever, and is used again when it goes on', async () => {
     await using server = await startTcpTestServer(log);
-    await using database = await openPool({ connectionString: server.url }, { log });
+    const told: string[] = [];
+    const telling = createLogger('test', 'info', {
+      write: (line) => void told.push((JSON.parse(line) as { msg: string }).msg),
+    });
+    await using database = await openPool({ connectionString: server.url }, { log: telling });
     const { pool } = database;
     await pool.query('create table written (n int)');
     const idle = await Promise.all([pool.connect(), pool.connect()]);
@@ -88,6 +92,8 @@ describe('a frozen server', () => {
       () => codeOf(pool.query('select 1')),
       (code) => code === 'answered',
     );
+    const ofAll = told.filter((msg) => /^the database/.test(msg));
+    assert.deepEqual(ofAll, ['the database does not answer', 'the database answers again']);
   });
 
   test('keeps nobody waiting where another one has taken over', async () => {

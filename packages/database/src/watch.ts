@@ -41,11 +41,17 @@ export class Watch implements Disposable {
   readonly #timers: readonly NodeJS.Timeout[];
   #asking = false;
   #seeking = false;
+  /** Since the server fell silent, until somebody reaches one again. */
+  #isAway = false;
 
   constructor(connection: Reached, pool: pg.Pool, log: Logger) {
     this.#connection = connection;
     this.#log = log;
-    pool.on('connect', (client) => this.#seen.set(client, sight(undefined, STILL, 0)));
+    pool.on('connect', (client) => {
+      this.#seen.set(client, sight(undefined, STILL, 0));
+      if (this.#isAway) log.info({ host: client.host, port: client.port }, 'the database answers again');
+      this.#isAway = false;
+    });
     pool.on('remove', (client) => this.#seen.delete(client));
     this.#timers = [
       setInterval(() => void this.#look(), LOOK_MS).unref(),
@@ -101,7 +107,14 @@ export class Watch implements Disposable {
       isGone ||= words(client) === 'silent';
       this.#end(client, why);
     }
-    if (isGone) this.#endIdle(clients[0]!);
+    if (isGone) this.#noteGone(clients[0]!);
+  }
+
+  #noteGone(client: pg.Client): void {
+    const { host, port } = client;
+    if (!this.#isAway) this.#log.error({ host, port }, 'the database does not answer');
+    this.#isAway = true;
+    this.#endIdle(client);
   }
 
   /** Those that wait for their next query would let it wait in vain. */
