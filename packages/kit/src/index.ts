@@ -42,7 +42,7 @@ export { lostLinesRecord } from './daemon/log-output.ts';
 export { pause, persist, runLoop } from './daemon/loop.ts';
 export { AWAIT_SETTINGS, awaitSettings, type SettingsWord } from './daemon/parent-settings.ts';
 export { type SkerryPaths, skerryPaths } from './daemon/paths.ts';
-export { takeDataDir } from './daemon/presence.ts';
+export { isDataDirTaken, takeDataDir } from './daemon/presence.ts';
 export { Rests } from './daemon/rests.ts';
 export { type Host, LET_GO, type RunningService, runService, type Service } from './daemon/service.ts';
 export { VERSION } from './daemon/version.ts';

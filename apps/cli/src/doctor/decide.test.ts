@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { takeDataDir } from '@skerry/kit';
 import type { Role, RoleSettings } from '../joining/roles.ts';
 import type { Check } from './check.ts';
 import { decide } from './decide.ts';
 import type { Attempt, Facts, MachineFacts, NetworkFacts } from './facts.ts';
+import { isDaemonThere } from './outside.ts';
 import { renderChecks, renderSummary } from './render.ts';
 
 const trusted = (...value: string[]) => ({ value, source: 'setting' as const });
@@ -202,4 +210,27 @@ describe('what the facts mean', () => {
     );
     assert.equal(renderSummary('core', checks), 'This machine lacks 1 of what a core node needs.');
   });
+});
+
+test('a daemon on the port is the one of these settings only where it has their data directory', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-doctor-'));
+  t.after(() => rm(home, { recursive: true }));
+  const [own, other] = [join(home, 'own'), join(home, 'other')];
+  await mkdir(own);
+  await mkdir(other);
+  const server = createServer((_request, response) => response.setHeader('server', 'skerry/0.1.0').end());
+  t.after(() => server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const ports = [{ variable: 'SKERRY_CORE_PORT', describe: 'API', port, state: 'taken' as const }];
+  const at = (dataDir: string) => isDaemonThere({ host: '127.0.0.1', dataDir }, ports);
+  {
+    using _working = await takeDataDir(own);
+    assert.equal(await at(own), true);
+    assert.equal(await at(other), false);
+    assert.equal(await at(join(home, 'missing')), false);
+  }
+  // Its file is left, and nobody works there.
+  assert.equal(await at(own), false);
 });

@@ -5,7 +5,7 @@ import type { Check } from './check.ts';
 import { decide } from './decide.ts';
 import type { Attempt, Facts } from './facts.ts';
 import { listOwnAddresses, readMachineFacts } from './machine.ts';
-import { isSkerryThere, placesOf, readName, readNetwork, readPort, tryPrefix, tryUrl } from './outside.ts';
+import { isDaemonThere, placesOf, readName, readNetwork, readPort, tryPrefix, tryUrl } from './outside.ts';
 
 export interface Examined {
   readonly checks: readonly Check[];
@@ -28,7 +28,7 @@ export async function examine({ settings, coreUrl, environment, say }: ExamineOp
   say('looking at this machine');
   const machine = await readMachineFacts(settings, environment);
   const ports = await Promise.all(settings.ports.map((port) => readPort(host, port)));
-  const isRunning = await isSkerryThere(host, ports);
+  const isRunning = await isDaemonThere(settings, ports);
   say('asking the network');
   const network = coreUrl === undefined ? undefined : await readNetwork(coreUrl);
   const isAnnounceable =

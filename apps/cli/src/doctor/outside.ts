@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { call, callRaw } from '@skerry/client/call';
 import { holdProofAddress } from '@skerry/compute';
-import { clientKeyOf, createLogger, findListenFailure, resolveName, urlOfListener } from '@skerry/kit';
+import {
+  clientKeyOf,
+  createLogger,
+  findListenFailure,
+  isDataDirTaken,
+  resolveName,
+  urlOfListener,
+} from '@skerry/kit';
 import type { AppError } from '@skerry/protocol';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { REACHABILITY_API, REACHABILITY_PATH } from '@skerry/protocol/api/core/reachability';
@@ -30,8 +37,12 @@ export async function readPort(host: string, port: ListenPort): Promise<PortFact
   return { ...port, state };
 }
 
-/** Whether a daemon of ours answers at one of these ports. */
-export async function isSkerryThere(host: string, ports: readonly PortFacts[]): Promise<boolean> {
+/** Whether the daemon of these settings answers at one of these ports: one of another network may, too, and has another data directory. */
+export async function isDaemonThere(
+  { host, dataDir }: Pick<RoleSettings, 'host' | 'dataDir'>,
+  ports: readonly PortFacts[],
+): Promise<boolean> {
+  if ((await isDataDirTaken(dataDir)) === false) return false;
   for (const { port, state } of ports) {
     if (state !== 'taken') continue;
     const answer = await fetch(urlOfListener('http', host, port), {

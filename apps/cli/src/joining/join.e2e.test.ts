@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { call } from '@skerry/client';
 import { findFreePort } from '@skerry/devnet';
+import { takeDataDir } from '@skerry/kit';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { until } from '@skerry/kit/testing/until';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
@@ -256,7 +257,14 @@ describe('a machine joins a network with one command', () => {
 
   test('a core node that is alone with its messages does not leave', async () => {
     const port = new URL(coreUrl).port;
-    const environment = { SKERRY_CORE_PORT: port, SKERRY_CORE_HOST: '127.0.0.1' };
+    const dataDir = join(dir, 'only', 'core');
+    await mkdir(dataDir, { recursive: true });
+    // It runs in this process, where no service has taken its directory.
+    using _working = await takeDataDir(dataDir);
+    const environment = {
+      ...{ SKERRY_CORE_PORT: port, SKERRY_CORE_HOST: '127.0.0.1' },
+      SKERRY_CORE_DATA_DIR: dataDir,
+    };
     const refused = await run(join(dir, 'only'), environment, 'leave', '--role', 'core', '--yes');
     assert.equal(refused.code, 1);
     assert.match(refused.err, /this node has no peers, so nobody may have a copy of its \d+ messages/);

@@ -8,7 +8,7 @@ import { AppError, NODE_DRAINING } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findRoles, gatherEnvironment } from '../doctor/doctor.ts';
 import { listOwnAddresses } from '../doctor/machine.ts';
-import { isSkerryThere, readName, readPort } from '../doctor/outside.ts';
+import { isDaemonThere, readName, readPort } from '../doctor/outside.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findScheduler } from '../networks/services.ts';
 import { localUrl } from './counted.ts';
@@ -45,8 +45,9 @@ async function findRole(context: Context, { role }: LeaveOptions): Promise<Role>
   throw new AppError('INVALID_PARAMETERS', `say which of them leaves: --role ${found.join(', ')}`);
 }
 
-async function isRunning({ settings: { host, ports } }: Leaving): Promise<boolean> {
-  return isSkerryThere(host, await Promise.all(ports.map((port) => readPort(host, port))));
+async function isRunning({ settings }: Leaving): Promise<boolean> {
+  const { host, ports } = settings;
+  return isDaemonThere(settings, await Promise.all(ports.map((port) => readPort(host, port))));
 }
 
 /** The machines that are still there, by what the node itself says. */

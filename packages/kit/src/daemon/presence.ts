@@ -3,7 +3,7 @@ import { chown, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '@skerry/protocol/forms';
 import { RESTORING, RUNNING } from '../backup/keeping.ts';
-import { makeDirectory, readTextIfAny } from '../files/atomic-file.ts';
+import { isMissing, makeDirectory, readTextIfAny } from '../files/atomic-file.ts';
 import { acquireLock, type Lock } from '../files/file-lock.ts';
 
 /** A service that is just stopping, or a restore that has just ended. */
@@ -57,6 +57,20 @@ export async function takeDataDir(directory: string): Promise<Disposable | undef
     await chown(join(directory, RUNNING), uid, gid);
   }
   return lock;
+}
+
+/** Whether a service works in a data directory now; undefined where nobody can tell: it is another user's, or there are no such locks. */
+export async function isDataDirTaken(directory: string): Promise<boolean | undefined> {
+  try {
+    // Whoever only looks leaves no lock behind.
+    await stat(join(directory, RUNNING));
+    const lock = await tryLock(directory, false, 0);
+    if (lock === 'taken') return true;
+    lock?.[Symbol.dispose]();
+    return lock && false;
+  } catch (error) {
+    return isMissing(error) ? false : undefined;
+  }
 }
 
 /** Says who has the directory for itself, to those who want it. On a full disk they are told less. */
