@@ -16,7 +16,7 @@ interface Block {
  * @returns the same without the others, of which nothing else knows; the very same where there are none
  * @throws SyntaxError where it is not whole
  */
-export function keepFirstGenesis(text: string): string {
+function keepFirstGenesis(text: string): string {
   const { blocks } = JSON.parse(text) as { blocks?: readonly Block[] };
   const starts = (blocks ?? []).filter(({ header }) => Number(header.number) === 0);
   const byAge = starts.toSorted(

@@ -34,6 +34,7 @@ import { askForFile } from './files/raw-file.ts';
 import { hashOfFile, type OpenFile } from './files/stored-file.ts';
 import { type MessageDraft, requestMessage } from './message.ts';
 import { checkPages } from './pages.ts';
+import type { InstanceList, UnreadableInstance } from './reads/instance-list.ts';
 import { readLastChange } from './reads/last-change.ts';
 import { ReadPlace } from './reads/read-place.ts';
 import { request } from './request.ts';
@@ -53,24 +54,6 @@ export interface CoreClientOptions<S extends AskedSigner = Signer> {
 /** What a node says of a message that it keeps; what it rejects is an error. */
 export type SubmittedMessage = AnswerOf<typeof MESSAGES_API.submitMessage>;
 type InstanceQuery = SentQuery<typeof INSTANCES_API.listInstances>;
-
-/** An instance that a core node lists in another form than the contract has. */
-export interface UnreadableInstance {
-  /** Undefined where not even that can be read. */
-  readonly instanceId: string | undefined;
-  readonly error: AppError;
-}
-
-export interface InstanceList {
-  readonly instances: InstanceView[];
-  /**
-   * Left out of the others, which it must not hide: its machine, its route and its place on a node are there all the same, so
-   * whoever takes what is not listed for gone needs to know of it.
-   */
-  readonly unreadable: UnreadableInstance[];
-  /** Events after it are not in the list yet. */
-  readonly cursor: string;
-}
 
 const FILE_TIMEOUT_MS = 3_600_000;
 const LIST_PAGE_SIZE = 100;

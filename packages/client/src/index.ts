@@ -15,7 +15,6 @@ export { type ProgramLog, readProgramLogs } from './compute/program-logs.ts';
 export {
   CoreClient,
   type CoreClientOptions,
-  type InstanceList,
   type SubmittedMessage,
 } from './core-client.ts';
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
@@ -46,6 +45,7 @@ export {
 } from './proofs/confirmation.ts';
 export { type Delegation, proveDelegation } from './proofs/delegation.ts';
 export { readAggregate } from './reads/aggregate.ts';
+export type { InstanceList } from './reads/instance-list.ts';
 export { type RecomputedDerived, recomputeDerivedDigests } from './recompute-derived.ts';
 export {
   type RecomputedDigest,
