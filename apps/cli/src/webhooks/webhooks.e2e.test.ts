@@ -98,6 +98,11 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
   await arrived('it again, under the same id', (one) => one.id === first!.id, 2);
   const again = receiver.got.findLast((one) => one.id === first!.id)!;
   for (const key of [secret, second]) new Webhook(key).verify(again.body, again.headers);
+  const tested = await run('webhook', 'replay', id, '--event', testId);
+  assert.equal(tested.out.trim(), `${testId} will be delivered again`);
+  await arrived('the test again', (one) => one.id === testId, 2);
+  const nothing = await run('webhook', 'replay', id, '--since', '2h', '--until', '1h');
+  assert.equal(nothing.out.trim(), 'no events in this period');
   await webhook('replay', id, '--since', '1h');
   await arrived('everything again', (one) => one.id === first!.id, 3);
   const future = await run('webhook', 'replay', id, '--since', '1m', '--until', '2m');

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { WebhookView } from '@skerry/protocol/api/core/webhooks';
+import type { WebhookAnswers, WebhookView } from '@skerry/protocol/api/core/webhooks';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
@@ -172,11 +172,18 @@ function rangeOf({ event, since, until }: ReplayOptions): Fields {
   return { since_ms: nowMs - since, ...(until === undefined ? {} : { until_ms: nowMs - until }) };
 }
 
+function renderReplay(
+  { from_cursor: from, to_cursor: to }: WebhookAnswers['replay'],
+  event?: string,
+): string {
+  if (event !== undefined) return `${plainText(event)} will be delivered again`;
+  return Number(from) > Number(to)
+    ? 'no events in this period'
+    : `events ${from} to ${to} will be delivered again, those that the webhook is for`;
+}
+
 export async function replayWebhook(context: Context, options: ReplayOptions, id: string): Promise<void> {
   const core = await context.openWriter();
   const answer = await core.askWebhook(id, 'replay', rangeOf(options));
-  context.output.result(
-    answer,
-    `events ${answer.from_cursor} to ${answer.to_cursor} will be delivered again`,
-  );
+  context.output.result(answer, renderReplay(answer, options.event));
 }

@@ -38,7 +38,7 @@ function Last({ delivery: { log, attempts, next_attempt_ms: next } }: { readonly
 }
 
 function Delivery({ id, delivery }: { readonly id: string; readonly delivery: DeliveryView }) {
-  const { event, event_id: eventId, state: outcome, cursor } = delivery;
+  const { event, event_id: eventId, state: outcome } = delivery;
   const { state, run } = useAction((_: undefined) => askWebhook('replay', { id, eventId }));
   return (
     <li>
@@ -53,17 +53,9 @@ function Delivery({ id, delivery }: { readonly id: string; readonly delivery: De
         {state.kind === 'failed' ? <Failed failure={state.failure} /> : null}
       </span>
       <Last delivery={delivery} />
-      {/* A test has no event in the log that could be sent again. */}
-      {cursor === null ? null : (
-        <button
-          type="button"
-          class="plain"
-          disabled={state.kind === 'running'}
-          onClick={() => run(undefined)}
-        >
-          {state.kind === 'done' ? 'Sent again' : 'Send again'}
-        </button>
-      )}
+      <button type="button" class="plain" disabled={state.kind === 'running'} onClick={() => run(undefined)}>
+        {state.kind === 'done' ? 'Sent again' : 'Send again'}
+      </button>
     </li>
   );
 }

@@ -83,8 +83,12 @@ const WEBHOOK_ANSWERS = {
   ),
   replay: Type.Object({
     webhook_id: Type.String(),
-    from_cursor: Type.String({ description: 'the first event of the range' }),
-    to_cursor: Type.String({ description: 'the last event; smaller than the first if the range is empty' }),
+    from_cursor: orNull(Type.String(), {
+      description: 'the first event of the range; null for a test, which is no event',
+    }),
+    to_cursor: orNull(Type.String(), {
+      description: 'the last event; smaller than the first if the range is empty, null for a test',
+    }),
   }),
 } as const satisfies Record<WebhookAction, TSchema>;
 export type WebhookAnswers = { [A in WebhookAction]: Static<(typeof WEBHOOK_ANSWERS)[A]> };

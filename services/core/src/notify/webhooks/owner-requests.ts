@@ -10,6 +10,7 @@ import {
 import type { WebhookAnswers, WebhookView } from '@skerry/protocol/api/core/webhooks';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { CAN_BE_DUE_AGAIN, dueAgain } from './delivery/deliveries.ts';
 import { raiseVersion } from './endpoints.ts';
 import { parseEventId } from './event-id.ts';
 import { findFirstSeq } from './log-time.ts';
@@ -186,7 +187,7 @@ const deliveries: Action<'deliveries'> = async (
   return { deliveries: page.items, next_cursor: page.next === null ? null : String(page.next) };
 };
 
-/** One that is in the log already, a test included, is due again at once. */
+/** One that is in the log already, a test included, is due again at once. A test is no event, so that it has no cursor. */
 async function replayOne(
   { db, now }: ActionRooms,
   row: WebhookRow,
@@ -197,9 +198,9 @@ async function replayOne(
   if (seq === undefined || delivery?.event_id !== eventId)
     throw new AppError('DELIVERY_NOT_FOUND', 'the log of this webhook has no delivery with this id');
   await sql`
-    update webhook_deliveries set state = 'waiting', attempts = 0, due_ms = ${now()}, settled_ms = null
-    where webhook = ${row.number} and seq = ${seq} and state <> 'waiting'`.execute(db);
-  return { webhook_id: row.webhook_id, from_cursor: String(seq), to_cursor: String(seq) };
+    update webhook_deliveries set ${dueAgain(now())}
+    where webhook = ${row.number} and seq = ${seq} and ${CAN_BE_DUE_AGAIN}`.execute(db);
+  return { webhook_id: row.webhook_id, from_cursor: delivery.cursor, to_cursor: delivery.cursor };
 }
 
 const replay: Action<'replay'> = async (rooms, row, { event_id, since_ms, until_ms }) => {

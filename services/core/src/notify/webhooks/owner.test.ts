@@ -190,7 +190,9 @@ describe('what owners do with webhooks', () => {
       ids.toReversed(),
     );
     assert.equal(log[0].log[0].status, 204);
-    await ask(core, signers.alice, id, 'replay', { event_id: ids[1] });
+    const again = await ask(core, signers.alice, id, 'replay', { event_id: ids[1] });
+    assert.equal(again.body.from_cursor, again.body.to_cursor);
+    assert.match(again.body.to_cursor, /^[0-9]+$/);
     await receiver.waitFor((all) => all.length === 5);
     assert.equal(receiver.received[4]!.id, ids[1]);
     await settled();
@@ -198,18 +200,25 @@ describe('what owners do with webhooks', () => {
     assert.deepEqual([range.status, range.body.to_cursor], [200, '3']);
     await receiver.waitFor((all) => all.length === 8);
     assert.deepEqual(new Set(receiver.received.slice(5).map((one) => one.id)), new Set(ids));
+    await settled();
+    const { body: noEvent } = await ask(core, signers.alice, id, 'replay', {
+      event_id: tested.body.event_id,
+    });
+    assert.deepEqual([noEvent.from_cursor, noEvent.to_cursor], [null, null]);
+    await receiver.waitFor((all) => all.length === 9);
+    assert.equal(receiver.received[8]!.id, tested.body.event_id);
     assert.equal((await ask(core, signers.alice, id, 'pause')).body.status, 'paused');
     for (let n = 3; n < 6; n++) await core.send(signers.bob, post(n));
     assert.equal((await ask(core, signers.alice, id, 'test')).body.code, 'WEBHOOK_NOT_ACTIVE');
-    assert.equal(receiver.received.length, 8, 'nothing while it is paused');
+    assert.equal(receiver.received.length, 9, 'nothing while it is paused');
     await ask(core, signers.alice, id, 'resume');
-    await receiver.waitFor((all) => all.length === 11);
+    await receiver.waitFor((all) => all.length === 12);
     await ask(core, signers.alice, id, 'pause');
     await core.send(signers.bob, post(6));
     await ask(core, signers.alice, id, 'resume', { missed: 'skip' });
     await core.send(signers.bob, post(7));
-    await receiver.waitFor((all) => all.length === 12);
-    assert.equal(JSON.parse(receiver.received[11]!.body).data.cursor, '8');
+    await receiver.waitFor((all) => all.length === 13);
+    assert.equal(JSON.parse(receiver.received[12]!.body).data.cursor, '8');
     assert.equal((await ask(core, signers.alice, id, 'delete')).body.status, 'deleted');
     assert.equal((await ask(core, signers.alice, id, 'show')).body.code, 'WEBHOOK_NOT_FOUND');
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
+import { sql } from 'kysely';
 import { Webhook } from 'standardwebhooks';
 import { createTestCore, instanceContent, signers } from '../../../testing/core.ts';
 import {
@@ -144,6 +145,24 @@ describe('deliveries', () => {
     await receiver.waitFor((all) => all.length === 4);
     assert.equal(JSON.parse(receiver.received[3]!.body).data.cursor, '3', 'what was missed is delivered');
     assert.equal(receiver.received.length, 4);
+    receiver.answer = answerWith(500);
+    await core.send(signers.bob, post(4));
+    const failed = async (attempts: number) => {
+      const { body } = await until(
+        `attempt ${attempts} is noted`,
+        () => ask(core, signers.alice, id, 'deliveries', { state: 'waiting' }),
+        ({ body }) => body.deliveries[0]?.attempts === attempts,
+      );
+      return body.deliveries[0];
+    };
+    aheadMs += (await failed(1)).next_attempt_ms - (Date.now() + aheadMs);
+    const last = await failed(2);
+    assert.ok(last.next_attempt_ms > Date.now() + aheadMs + 240_000, 'the second pause is five minutes');
+    receiver.answer = answerWith(204);
+    const replayed = await ask(core, signers.alice, id, 'replay', { event_id: last.event_id });
+    assert.deepEqual([replayed.body.from_cursor, replayed.body.to_cursor], [last.cursor, last.cursor]);
+    await receiver.waitFor((all) => all.length === 7);
+    assert.equal(receiver.received[6]!.id, last.event_id, 'it waits no longer');
   });
 
   test('what another process left is found by one whose clock was set back', async () => {
@@ -179,15 +198,26 @@ describe('deliveries', () => {
         response.writeHead(204).end();
       });
     };
-    await register(core, signers.alice, { url: receiver.url, concurrency: 1 });
+    const id = await register(core, signers.alice, { url: receiver.url, concurrency: 1 });
     const bodies = Array.from({ length: 200 }, (_, n) => note(signers.bob, n).body);
     await Promise.all(bodies.map((body) => core.post('/messages', body)));
     await receiver.waitFor((all) => all.length === 200);
-    const cursors = receiver.received.map(({ body }) => Number(JSON.parse(body).data.cursor));
-    assert.deepEqual(
-      cursors,
-      cursors.toSorted((a, b) => a - b),
+    const cursors = () => receiver.received.map(({ body }) => Number(JSON.parse(body).data.cursor));
+    const inOrder = cursors().toSorted((a, b) => a - b);
+    assert.deepEqual(cursors(), inOrder);
+    const { db } = core.rooms;
+    await until('all are settled', async () => {
+      const states = await db.selectFrom('webhook_deliveries').select('state').execute();
+      return states.every(({ state }) => state === 'delivered');
+    });
+    // As if each had failed, the later ones less often.
+    await sql`
+      update webhook_deliveries set state = 'waiting', attempts = 3, due_ms = ${Date.now()}::bigint + 1000000 - seq * 1000`.execute(
+      db,
     );
+    await ask(core, signers.alice, id, 'replay', { since_ms: 0 });
+    await receiver.waitFor((all) => all.length === 400);
+    assert.deepEqual(cursors().slice(200), inOrder, 'a replay of what waits for retries');
     assert.equal(most, 1);
   });
 });

@@ -51,6 +51,18 @@ export async function claimDeliveries(
   return rows.map(({ planned_ms, ...row }) => ({ ...row, plannedMs: planned_ms, leaseEndMs }));
 }
 
+/** What a replay makes of a row of `webhook_deliveries`: due at once, with all attempts before it. What is due keeps its place. */
+export const dueAgain = (nowMs: number) => sql`
+  state = 'waiting', attempts = 0, settled_ms = null,
+  due_ms = case webhook_deliveries.state when 'waiting' then least(webhook_deliveries.due_ms, ${nowMs}::bigint)
+    else ${nowMs}::bigint end`;
+
+/**
+ * Which rows a replay changes: what ended, and what waits for a retry. What waits for its first attempt is due or under way already: thus
+ * replays, however many, bring one attempt until it has failed again.
+ */
+export const CAN_BE_DUE_AGAIN = sql`(webhook_deliveries.state <> 'waiting' or webhook_deliveries.attempts > 0)`;
+
 /** Webhooks that have something due, by one step of the index for each. */
 export async function findDueWebhooks(db: Kysely<Schema>, nowMs: number): Promise<number[]> {
   const { rows } = await sql<{ webhook: number }>`
@@ -78,11 +90,19 @@ export async function findFullWebhooks(db: Kysely<Schema>, max: number): Promise
 export interface Settled {
   readonly webhook: number;
   readonly seq: number;
+  /** Of the claim under which it was attempted. */
+  readonly leaseEndMs: number;
   readonly state: DeliveryState;
   /** When it is due again, where it waits. */
   readonly dueMs: number;
   readonly note: AttemptNote;
 }
+
+/**
+ * A failure decides about a delivery while its claim stands. One that was made due again meanwhile, by a replay, or by its lease's end
+ * and another claim, only notes it.
+ */
+const DECIDES = sql`(r.state = 'delivered' or d.due_ms = r.lease_end_ms)`;
 
 export async function settleDeliveries(
   db: Kysely<Schema>,
@@ -91,14 +111,17 @@ export async function settleDeliveries(
 ): Promise<void> {
   await sql`
     update webhook_deliveries d set
-      state = r.state, attempts = d.attempts + 1, due_ms = r.due_ms,
-      settled_ms = case when r.state = 'waiting' then null else ${nowMs}::bigint end,
+      state = case when ${DECIDES} then r.state else d.state end,
+      attempts = d.attempts + case when ${DECIDES} then 1 else 0 end,
+      due_ms = case when ${DECIDES} then r.due_ms else d.due_ms end,
+      settled_ms = case when ${DECIDES} and r.state <> 'waiting' then ${nowMs}::bigint end,
       log = case when jsonb_array_length(d.log) < ${NOTES_MAX} then d.log else d.log - 0 end || r.note
     from unnest(
       ${settled.map((one) => one.webhook)}::int[], ${settled.map((one) => one.seq)}::bigint[],
+      ${settled.map((one) => one.leaseEndMs)}::bigint[],
       ${settled.map((one) => one.state)}::text[], ${settled.map((one) => one.dueMs)}::bigint[],
       ${settled.map((one) => storableJson(one.note))}::jsonb[]
-    ) as r (webhook, seq, state, due_ms, note)
+    ) as r (webhook, seq, lease_end_ms, state, due_ms, note)
     where d.webhook = r.webhook and d.seq = r.seq and d.state = 'waiting'`.execute(db);
 }
 

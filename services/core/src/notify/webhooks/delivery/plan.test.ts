@@ -113,6 +113,18 @@ test('who plans finds out by one look that there is nothing to do, and hears of 
   assert.ok(await planner.isDue());
   await planner.replay();
   assert.equal(await planner.isDue(), false);
+  const replayed = async (before: { attempts: number; due_ms: number }) => {
+    await db.updateTable('webhook_deliveries').set(before).execute();
+    await db.insertInto('webhook_replays').values({ webhook, next_seq: 1, last_seq: 1 }).execute();
+    await planner.replay();
+    return db.selectFrom('webhook_deliveries').select(['attempts', 'due_ms']).executeTakeFirstOrThrow();
+  };
+  const laterMs = now() + 3_600_000;
+  const retried = await replayed({ attempts: 3, due_ms: laterMs });
+  assert.ok(retried.attempts === 0 && retried.due_ms <= now(), 'what waits for a retry is due now');
+  assert.deepEqual(await replayed({ attempts: 3, due_ms: 7 }), { attempts: 0, due_ms: 7 }, 'in its place');
+  const claimed = { attempts: 0, due_ms: laterMs };
+  assert.deepEqual(await replayed(claimed), claimed, 'what is under way for the first time is left alone');
 });
 
 test('webhooks that were read on another timeline of the database are forgotten: their numbers may be those of others', async () => {

@@ -12,7 +12,7 @@ import { fits } from '../subscriptions.ts';
 import type { LoggedEvent } from '../topics/topic.ts';
 import { findTopic } from '../topics/topics.ts';
 import { addBefore, type Body, bodyOf } from './bodies.ts';
-import type { Claimed } from './deliveries.ts';
+import { CAN_BE_DUE_AGAIN, type Claimed, dueAgain } from './deliveries.ts';
 
 /** Events that are read in one transaction. */
 const EVENTS_MAX = 1_000;
@@ -60,7 +60,7 @@ async function readEvents(
   );
 }
 
-/** `again`: what is settled is delivered once more. */
+/** `again`: what was attempted is delivered once more, and at once. */
 async function insertRows(
   trx: Transaction<Schema>,
   rows: readonly Row[],
@@ -69,8 +69,7 @@ async function insertRows(
 ): Promise<void> {
   if (rows.length === 0) return;
   const onConflict = again
-    ? sql`(webhook, seq) do update set state = 'waiting', attempts = 0, due_ms = ${nowMs}, settled_ms = null
-        where webhook_deliveries.state <> 'waiting'`
+    ? sql`(webhook, seq) do update set ${dueAgain(nowMs)} where ${CAN_BE_DUE_AGAIN}`
     : sql`do nothing`;
   await sql`
     insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import { createTestCore } from '../../../testing/core.ts';
 import type { Endpoint } from '../endpoints.ts';
+import type { Next } from './schedule.ts';
 import { Settler } from './settler.ts';
 
 const ENDPOINT: Endpoint = {
@@ -48,4 +50,46 @@ test('outcomes of several turns are written by one statement, at once where the 
   const [first, ...others] = await readTimes();
   assert.equal(typeof first, 'number');
   assert.deepEqual(others, [first, first]);
+});
+
+test('a failure decides nothing about what was made due again meanwhile, by a replay or another claim; a success does', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  await sql`insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
+    select 1, seq, 'message.new', 100 * seq, 0 from unnest(${SEQS}::bigint[]) seq`.execute(db);
+  const settler = new Settler({
+    db,
+    now: () => 5,
+    log: createLogger('core', 'fatal'),
+    gather: async () => {},
+  });
+  const failure = { code: 'WEBHOOK_ANSWER_REFUSED', message: '', status: 500, retryAfterMs: null } as const;
+  const fail = (seq: number, next: Next) =>
+    settler.add(
+      ENDPOINT,
+      { webhook: 1, seq, attempts: 9, plannedMs: 0, leaseEndMs: 100 },
+      { ok: false, failure, durationMs: 1 },
+      next,
+    );
+  fail(1, { state: 'waiting', atMs: 7_000 });
+  fail(2, { state: 'dead' });
+  const late = { webhook: 1, seq: 3, attempts: 0, plannedMs: 0, leaseEndMs: 100 };
+  settler.add(ENDPOINT, late, { ok: true, status: 204, durationMs: 1 }, { state: 'delivered' });
+  const read = () =>
+    db
+      .selectFrom('webhook_deliveries')
+      .select(['state', 'attempts', 'due_ms', 'settled_ms'])
+      .select(sql<number>`jsonb_array_length(log)`.as('notes'))
+      .orderBy('seq')
+      .execute();
+  const rows = await until('each is noted', read, (all) => all.every(({ notes }) => notes === 1));
+  await settler.close();
+  assert.deepEqual(
+    rows.map(({ state, attempts, due_ms, settled_ms }) => [state, attempts, due_ms, settled_ms]),
+    [
+      ['waiting', 1, 7_000, null],
+      ['waiting', 0, 200, null],
+      ['delivered', 1, 5, 5],
+    ],
+  );
 });

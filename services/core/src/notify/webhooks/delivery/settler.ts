@@ -75,6 +75,7 @@ export class Settler {
     this.#queue.push({
       webhook: claimed.webhook,
       seq: claimed.seq,
+      leaseEndMs: claimed.leaseEndMs,
       state: next.state,
       dueMs: next.state === 'waiting' ? next.atMs : nowMs,
       note: noteOf(attempted, nowMs),
