@@ -70,8 +70,11 @@ test('one that cannot start is waited for only a few tries, and its words are pa
 
 test('a wrong setting is given up at once', async () => {
   const { daemon, events } = supervise('wrong-setting');
-  await assert.rejects(daemon.ready, /a setting is wrong/);
-  assert.equal(events.length, 1);
+  await assert.rejects(daemon.ready, {
+    code: 'INVALID_CONFIG',
+    message: 'cannot start core: SKERRY_A: too much; SKERRY_B: too little',
+  });
+  assert.deepEqual(events, [{ kind: 'given-up', why: 'SKERRY_A: too much; SKERRY_B: too little' }]);
 });
 
 test('a program that does not exist fails like one that ends', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { AWAIT_SETTINGS, describeLastWords, type SettingsWord } from '@skerry/kit';
+import { AWAIT_SETTINGS, describeFailedStart, describeLastWords, type SettingsWord } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { decideRestart, RESTART_LIMITS, type RestartLimits } from './restart.ts';
 
@@ -46,8 +46,8 @@ export interface Daemon {
   readonly pid: number | undefined;
   readonly urls: readonly string[] | undefined;
   /**
-   * Resolves at the first readiness; rejects (DAEMON_FAILED) when it ended too often before, is given up or is stopped. One that
-   * ended too often may still come to serve.
+   * Resolves at the first readiness; rejects when it ended too often before (DAEMON_FAILED), is given up (INVALID_CONFIG) or
+   * is stopped. One that ended too often may still come to serve.
    */
   readonly ready: Promise<readonly string[]>;
   /** Lets one that has settings to hear begin; each later process begins at once. */
@@ -182,7 +182,7 @@ class SupervisedDaemon implements Daemon {
       this.#limits,
     );
     if ('giveUp' in decision) {
-      onEvent({ kind: 'given-up', why: this.#fail(decision.giveUp) });
+      onEvent({ kind: 'given-up', why: this.#giveUp(decision.giveUp) });
       return;
     }
     this.#failures = decision.failures;
@@ -196,8 +196,15 @@ class SupervisedDaemon implements Daemon {
   /** Who waits for the first start learns why there is none. Returns the reason with what the daemon said last. */
   #fail(why: string): string {
     const said = describeLastWords(this.#lastLines);
-    const reason = said === '' ? why : `${why}; its last output: ${said}`;
-    this.#first.reject(new AppError('DAEMON_FAILED', `cannot start ${this.name}: ${reason}`));
+    return this.#reject('DAEMON_FAILED', said === '' ? why : `${why}; its last output: ${said}`);
+  }
+
+  #giveUp(why: string): string {
+    return this.#reject('INVALID_CONFIG', describeFailedStart(this.#lastLines) || why);
+  }
+
+  #reject(code: 'DAEMON_FAILED' | 'INVALID_CONFIG', reason: string): string {
+    this.#first.reject(new AppError(code, `cannot start ${this.name}: ${reason}`));
     return reason;
   }
 }

@@ -175,7 +175,7 @@ async function makePlan(
  * Starts a whole network as child processes of this one and keeps it running: the core node first, then all others.
  * A daemon that cannot be started is left out until it can; without a core node there is nothing. Disposing stops them in reverse.
  *
- * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED (the core node), SHUTTING_DOWN (the signal)
+ * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED and INVALID_CONFIG (the core node), SHUTTING_DOWN (the signal)
  */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const { dataDir, ports, cores = 1 } = options;

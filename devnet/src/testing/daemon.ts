@@ -9,7 +9,10 @@ const name = process.argv[2]!;
 const behaviour = JSON.parse(process.env.TEST_BEHAVIOUR ?? '{}') as Record<string, string>;
 const say = (msg: string) => console.log(JSON.stringify({ level: 30, time: Date.now(), name, msg }));
 
-if (behaviour[name] === 'wrong-setting') process.exit(2);
+if (behaviour[name] === 'wrong-setting') {
+  console.error('error: SKERRY_A: too much\nSKERRY_B: too little (INVALID_CONFIG)');
+  process.exit(2);
+}
 if (behaviour[name] === 'crash') {
   console.error('no good');
   process.exit(1);

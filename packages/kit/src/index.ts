@@ -37,7 +37,7 @@ export {
 export * from './daemon/config.ts';
 export { backoffMs, Failures } from './daemon/failures.ts';
 export { createLogger, type Logger } from './daemon/log.ts';
-export { describeLastWords, formatLogLine } from './daemon/log-line.ts';
+export { describeFailedStart, describeLastWords, formatLogLine } from './daemon/log-line.ts';
 export { lostLinesRecord } from './daemon/log-output.ts';
 export { pause, persist, runLoop } from './daemon/loop.ts';
 export { AWAIT_SETTINGS, awaitSettings, type SettingsWord } from './daemon/parent-settings.ts';

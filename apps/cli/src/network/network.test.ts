@@ -178,7 +178,9 @@ test('with --json every line of "up" is JSON', () => {
   terminal.say('starting');
   terminal.line('core', JSON.stringify({ level: 30, msg: 'hello', name: 'x' }));
   terminal.line('core', 'at somewhere');
+  terminal.event('core', { kind: 'ready', urls: [], afterMs: 1 });
   terminal.event('core', { kind: 'given-up', why: 'a setting is wrong' });
+  lines.splice(3, 1);
   const records = lines.map((line) => JSON.parse(line) as { name: string; msg: string });
   assert.deepEqual(
     records.map(({ name, msg }) => [name, msg]),
@@ -189,6 +191,22 @@ test('with --json every line of "up" is JSON', () => {
       ['skerry', 'core will not be restarted: a setting is wrong'],
     ],
   );
+});
+
+test('why a daemon is given up is told once; of a core node that never served, the command tells it', () => {
+  const lines: string[] = [];
+  const stream = { write: (text: string) => lines.push(text) > 0 } as unknown as NodeJS.WriteStream;
+  const terminal = createTerminal(createOutput(stream, stream, { json: false, colours: false }), 'usual');
+  for (const name of ['core', 'compute'] as const) {
+    terminal.line(name, 'error: SKERRY_A: too much');
+    terminal.line(name, 'SKERRY_B: too little (INVALID_CONFIG)');
+    terminal.event(name, { kind: 'given-up', why: 'SKERRY_A: too much' });
+  }
+  terminal.line('gateway', 'error: no room (NO_CAPACITY)');
+  terminal.event('gateway', { kind: 'ended', code: 1, signal: null, restartAfterMs: 1 });
+  assert.equal(lines.length, 3);
+  assert.match(lines[0]!, /compute will not be restarted: SKERRY_A: too much/);
+  assert.match(lines[1]!, /gateway +error: no room/);
 });
 
 test("the command's own variables are not shown to daemons, which would refuse them", () => {

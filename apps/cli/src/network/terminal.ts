@@ -56,8 +56,46 @@ function createRecordTerminal({ stderr }: Output, detail: Detail): Terminal {
   };
 }
 
-export function createTerminal(output: Output, detail: Detail): Terminal {
-  if (output.json) return createRecordTerminal(output, detail);
+/** How a daemon tells, without a log, why it ends: it goes on in lines that are no records. */
+const TOLD = 'error: ';
+const TOLD_LINES_MAX = 50;
+
+/**
+ * Why a daemon is given up is told once: with that it is, or, of the first core node before it serves, at the end of the
+ * command, which there is nothing without.
+ */
+function tellOnce(terminal: Terminal): Terminal {
+  const held = new Map<DaemonName, string[]>();
+  const served = new Set<DaemonName>();
+  const letGo = (name: DaemonName) => {
+    for (const line of held.get(name) ?? []) terminal.line(name, line);
+    held.delete(name);
+  };
+  return {
+    say: terminal.say,
+    line(name, line) {
+      const lines = held.get(name);
+      const isPart = line.startsWith(TOLD) || (lines !== undefined && !line.startsWith('{'));
+      if (isPart && (lines?.length ?? 0) < TOLD_LINES_MAX) {
+        held.set(name, [...(lines ?? []), line]);
+        return;
+      }
+      letGo(name);
+      terminal.line(name, line);
+    },
+    event(name, event) {
+      if (event.kind === 'ready') served.add(name);
+      if (event.kind === 'given-up') held.delete(name);
+      else letGo(name);
+      if (event.kind !== 'given-up' || name !== 'core' || served.has(name)) terminal.event(name, event);
+    },
+  };
+}
+
+export const createTerminal = (output: Output, detail: Detail): Terminal =>
+  tellOnce(output.json ? createRecordTerminal(output, detail) : createPeopleTerminal(output, detail));
+
+function createPeopleTerminal(output: Output, detail: Detail): Terminal {
   const { stdout } = output;
   const colours = stdout.isTTY === true && stdout.hasColors();
   const write = (text: string) => stdout.write(`${text}\n`);

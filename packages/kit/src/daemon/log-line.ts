@@ -61,6 +61,21 @@ export function describeLastWords(lines: readonly string[]): string {
   return [...new Set(words)].slice(-LAST_WORDS).join('; ');
 }
 
+/** How a command tells a failure: a sentence, perhaps of several lines, and its code. */
+const TOLD = 'error: ';
+const CODE = / \([A-Z_]+\)$/;
+
+/** Why a daemon ended that could not start, by its last lines: all of what it told as it ended, without the form. */
+export function describeFailedStart(lines: readonly string[]): string {
+  const at = lines.findLastIndex((line) => line.startsWith(TOLD));
+  if (at < 0) return describeLastWords(lines);
+  const told = lines.slice(at).filter((line) => parseRecord(line) === undefined && line.trim() !== '');
+  return told
+    .map((line) => plain(line, MESSAGE_CHARS).replace(CODE, ''))
+    .join('; ')
+    .slice(TOLD.length);
+}
+
 const clockOf = (timeMs: number) => new Date(timeMs).toTimeString().slice(0, 8);
 
 /**
