@@ -39,6 +39,17 @@ const QUESTIONS: Readonly<Record<string, (link: PeerLink) => Promise<unknown>>> 
 };
 
 describe('a peer over HTTP', () => {
+  test('one that is no core node is told to be named by its root', async () => {
+    await using other = await serve((response) => {
+      response.statusCode = 404;
+      response.end('{"code":"ROUTE_NOT_FOUND"}');
+    });
+    await assert.rejects(other.link.greet(signal), {
+      code: 'ROUTE_NOT_FOUND',
+      message: `${other.link.name} is no core node (the peer returned 404); name its root URL`,
+    });
+  });
+
   for (const [name, ask] of Object.entries(QUESTIONS)) {
     test(`${name}: an answer without an end is left, and held against the peer`, async () => {
       let sent = 0;

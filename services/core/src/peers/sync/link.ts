@@ -83,6 +83,7 @@ async function failureOf(response: Response): Promise<AppError> {
   return new AppError(
     isErrorCode(code) && code !== 'INTERNAL' ? code : 'UPSTREAM_UNAVAILABLE',
     `the peer returned ${response.status}`,
+    { details: { status: response.status } },
   );
 }
 
@@ -149,6 +150,16 @@ function readGreeting(bytes: Buffer, url: string): PeerGreeting {
   };
 }
 
+/** What every core node has, this one has not: it is another service, or the URL has too much path. */
+function nameRoot(failure: unknown, url: string): unknown {
+  if (!(failure instanceof AppError)) return failure;
+  const { status } = (failure.details ?? {}) as { readonly status?: number };
+  if (status !== 404) return failure;
+  return new AppError(failure.code, `${url} is no core node (${failure.message}); name its root URL`, {
+    cause: failure,
+  });
+}
+
 /** Asks routes of one node. @param body what is posted; nothing where it is undefined */
 type Ask = (
   path: string,
@@ -193,7 +204,9 @@ export function createHttpLink(url: string): PeerLink {
   return {
     name: url,
     async greet(signal) {
-      const { bytes } = await ask('/status', undefined, GREETING_BYTES, signal);
+      const { bytes } = await ask('/status', undefined, GREETING_BYTES, signal).catch((failure: unknown) => {
+        throw nameRoot(failure, url);
+      });
       return readGreeting(bytes, url);
     },
     async askRanges(question, signal) {
