@@ -1,6 +1,7 @@
 import { type ConfigOf, defineConfig, rateSettings, settings } from '@skerry/kit';
-import { DEPLOYED_IMAGES, IMAGES } from '@skerry/protocol';
+import { DEPLOYED_IMAGES, IMAGES, parseEvmAddress, parseIpv6Prefix, parseNodeUrl } from '@skerry/protocol';
 import { parsePortRange } from './network/host-ports.ts';
+import { parseIpv4Pool } from './network/ipv4.ts';
 
 const HARD_CPU_MAX = 4_096;
 const HARD_MEMORY_MIB_MAX = 64 * 1024 * 1024;
@@ -23,12 +24,18 @@ export const computeConfig = defineConfig(
       '',
       'directory for built images; several nodes on one machine can share it',
     ),
-    ipv6Prefix: settings.optionalText(
-      'the /64 for instance addresses; by default a random private one, kept in the data directory',
-    ),
-    ipv4Pool: settings.optionalText(
-      'the private /20 for instance IPv4 addresses, translated by this machine; by default an unused one, kept in the data directory',
-    ),
+    ipv6Prefix: {
+      ...settings.optionalText(
+        'the /64 for instance addresses; by default a random private one, kept in the data directory',
+      ),
+      parse: parseIpv6Prefix,
+    },
+    ipv4Pool: {
+      ...settings.optionalText(
+        'the private /20 for instance IPv4 addresses, translated by this machine; by default an unused one, kept in the data directory',
+      ),
+      parse: parseIpv4Pool,
+    },
     hostPorts: {
       ...settings.text(
         '24000-32767',
@@ -59,14 +66,19 @@ export const computeConfig = defineConfig(
     announceIpv4: settings.optionalText(
       "this machine's public IPv4 address; by default the one it sends from",
     ),
-    announceUrl: settings.optionalText(
-      'the URL at which others reach the HTTP interface; by default the listening address',
-    ),
+    announceUrl: {
+      ...settings.optionalText(
+        'the URL at which others reach the HTTP interface; by default the listening address',
+      ),
+      // As those read it who are told.
+      parse: parseNodeUrl,
+    },
     drain: settings.flag(
       false,
       'whether the node wants to be empty: it gets nothing new, and its instances move away as far as there is room',
     ),
-    schedulers: settings.list(
+    schedulers: settings.listOf(
+      parseEvmAddress,
       [],
       'addresses that may send instances to this node (POST /control/allocations)',
     ),

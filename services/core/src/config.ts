@@ -1,7 +1,9 @@
 import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } from '@skerry/kit';
-import { DEPLOYED_IMAGES, parseNodeUrl } from '@skerry/protocol';
+import { DEPLOYED_IMAGES, parseEvmAddress, parseNodeUrl } from '@skerry/protocol';
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
 import { ROLES, type Role } from './node/processes/roles.ts';
+import { isNodeMultiaddr } from './peers/p2p/multiaddr.ts';
+import { parseEndpoint } from './store/files/s3/endpoint.ts';
 
 const UPLOAD_LIMIT_BYTES = 4 * 1024 ** 3;
 const DAY_MINUTES = 24 * 60;
@@ -12,7 +14,7 @@ const { parse: parseUrl } = settings.url(undefined, '');
 
 /** Whom the node trusts. Left open, it is whom its peers trust (docs/operating.md). */
 const trusted = (describe: string): Setting<string[] | undefined> => ({
-  parse: (text) => (text === NOBODY ? [] : parseList(text)),
+  parse: (text) => (text === NOBODY ? [] : parseList(text).map(parseEvmAddress)),
   fallback: undefined,
   required: false,
   describe: `${describe}, comma-separated; "${NOBODY}" for nobody; by default as the peers have it`,
@@ -38,13 +40,23 @@ const services: Setting<Partial<Record<NetworkService, string>>> = {
 };
 
 /** Each as `parseNodeUrl` spells it. */
-const ownUrls: Setting<readonly string[]> = {
-  ...settings.list(
-    [],
-    'where others reach this node, http(s)://host[:port], comma-separated: it proves its key there, also behind a proxy; by default at the address and port that it is asked at',
-  ),
-  parse: (text) => parseList(text).map(parseNodeUrl),
-};
+const ownUrls: Setting<readonly string[]> = settings.listOf(
+  parseNodeUrl,
+  [],
+  'where others reach this node, http(s)://host[:port], comma-separated: it proves its key there, also behind a proxy; by default at the address and port that it is asked at',
+);
+
+/** A URL is told to everybody (GET /api/v0/sync/status): it has no password. Spelled as `parseNodeUrl` does. */
+function parsePeer(text: string): string {
+  if (isNodeMultiaddr(text)) return text;
+  try {
+    return parseNodeUrl(text);
+  } catch {
+    throw new Error(
+      'expected http(s)://host:port, without user name, password or query, or a multiaddr such as /dns4/HOST/tcp/PORT/p2p/ID',
+    );
+  }
+}
 
 /** Each once, in the order of `ROLES`. */
 const roles: Setting<readonly Role[]> = {
@@ -167,21 +179,27 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     0,
     "disk space to keep free, in MiB; below it the node refuses writes. 0 for a value from the disk's size (1024 from 20 GiB on, less on smaller disks)",
   ),
-  s3Endpoint: settings.optionalText(
-    'S3-compatible object store for the files instead of a directory: http(s)://host[:port]',
-  ),
+  s3Endpoint: {
+    ...settings.optionalText(
+      'S3-compatible object store for the files instead of a directory: http(s)://host[:port]',
+    ),
+    parse: parseEndpoint,
+  },
   s3Bucket: settings.optionalText('its bucket, which must exist'),
   s3Region: settings.text('us-east-1', 'its region'),
   s3AccessKeyId: settings.optionalText('access key of the bucket'),
   s3SecretAccessKey: settings.optionalSecret('secret access key of the bucket'),
-  s3PublicEndpoint: settings.optionalText(
-    'where those who download reach the object store, http(s)://host[:port]: GET /storage/raw sends them there for files from 4 MiB on. Without it the node sends every file itself',
-  ),
-  ipfsRpcUrl: settings.optionalText(
+  s3PublicEndpoint: {
+    ...settings.optionalText(
+      'where those who download reach the object store, http(s)://host[:port]: GET /storage/raw sends them there for files from 4 MiB on. Without it the node sends every file itself',
+    ),
+    parse: parseEndpoint,
+  },
+  ipfsRpcUrl: settings.optionalUrl(
     'RPC address of a kubo daemon that stores IPFS files (http://127.0.0.1:5001); by default the node stores them itself',
   ),
   ipfsRpcAuthorization: settings.optionalSecret('Authorization header for that daemon'),
-  ipfsGateways: settings.list(
+  ipfsGateways: settings.urls(
     [],
     'where to request missing IPFS blocks: trustless gateways and API roots of core nodes, comma-separated',
   ),
@@ -219,16 +237,18 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     [],
     'non-public addresses and ranges that webhooks may use; for development',
   ),
-  peers: settings.list(
+  peers: settings.listOf(
+    parsePeer,
     [],
     'core nodes to stay in step with: http(s)://host:port, or a multiaddr for gossip only; comma-separated',
   ),
   gossip: settings.flag(true, 'whether to pass on accepted messages at once, over libp2p'),
   p2pPort: settings.port(0, 'TCP port for gossip (libp2p); 0 for any, or none without peers and node list'),
   p2pTopic: settings.text('skerry-messages', 'gossip topic, shared by the nodes of a network'),
-  nodeListOwner: settings.optionalText(
-    "address whose aggregate corechannel lists the network's nodes, for gossip",
-  ),
+  nodeListOwner: {
+    ...settings.optionalText("address whose aggregate corechannel lists the network's nodes, for gossip"),
+    parse: parseEvmAddress,
+  },
   syncIntervalSeconds: settings.integer(1, 86_400, 120, 'time between two sessions with a peer, in seconds'),
   maxStreams: settings.integer(1, 100_000, 1_000, 'open event streams'),
   streamReserve: settings.integer(

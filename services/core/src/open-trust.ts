@@ -1,5 +1,4 @@
 import type { Logger } from '@skerry/kit';
-import { parseEvmAddress } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import { type CoreConfig, peerUrlsOf } from './config.ts';
 import { askTrust } from './peers/trust/ask.ts';
@@ -15,12 +14,12 @@ export type TrustConfig = Pick<
 /** What the settings say of whom the node trusts; what they leave out is not in it. */
 function givenTrust(config: TrustConfig): GivenTrust {
   const { schedulers, scoringPublishers, creditPublishers, knownCoreNodes, creditEnforcement } = config;
-  const parse = (texts: readonly string[]) => orderedAddresses(new Set(texts.map(parseEvmAddress)));
+  const once = (addresses: readonly string[]) => orderedAddresses(new Set(addresses));
   return {
-    ...(schedulers && { schedulers: parse(schedulers) }),
-    ...(scoringPublishers && { scoring_publishers: parse(scoringPublishers) }),
-    ...(creditPublishers && { credit_publishers: parse(creditPublishers) }),
-    ...(knownCoreNodes && { known_core_nodes: parse(knownCoreNodes) }),
+    ...(schedulers && { schedulers: once(schedulers) }),
+    ...(scoringPublishers && { scoring_publishers: once(scoringPublishers) }),
+    ...(creditPublishers && { credit_publishers: once(creditPublishers) }),
+    ...(knownCoreNodes && { known_core_nodes: once(knownCoreNodes) }),
     ...(creditEnforcement !== undefined && { credit_enforcement: enforcementOf(creditEnforcement) }),
   };
 }

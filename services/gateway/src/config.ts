@@ -31,12 +31,15 @@ export const gatewayConfig = defineConfig(
     httpPort: settings.port(8080, 'port for plain HTTP to instances'),
     httpsPort: settings.port(8443, 'port for TLS to instances'),
     apiPort: settings.port(8081, "port of the gateway's own API"),
-    apiHost: settings.optionalText(
-      "address at which the gateway's own API listens, where it is not that of the other ports",
-    ),
+    apiHost: {
+      ...settings.optionalText(
+        "address at which the gateway's own API listens, where it is not that of the other ports",
+      ),
+      isHost: true,
+    },
     domain,
     coreUrl: settings.coreUrl('core node to read instances from'),
-    nodeUrl: settings.optionalText(
+    nodeUrl: settings.optionalUrl(
       'a compute node: forward only its custom domains (as a front beside that node)',
     ),
     dataDir: settings.directory('data', 'gateway', 'directory for the last good table'),

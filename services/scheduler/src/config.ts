@@ -1,10 +1,4 @@
-import {
-  defineConfig,
-  type GeneralRateConfig,
-  generalRateSettings,
-  type Setting,
-  settings,
-} from '@skerry/kit';
+import { defineConfig, type GeneralRateConfig, generalRateSettings, settings } from '@skerry/kit';
 import { parseEvmAddress } from '@skerry/protocol';
 import { TRUST_LEVELS, type TrustLevel } from './planning/trust.ts';
 
@@ -27,14 +21,6 @@ export interface SchedulerConfig extends GeneralRateConfig {
   takeoverSeconds: number;
 }
 
-/** A list each of whose parts is read. */
-function listOf(parse: (part: string) => string, describe: string): Setting<readonly string[]> {
-  const list = settings.list([], describe);
-  return { ...list, parse: (text) => list.parse(text).map(parse) };
-}
-
-const url = settings.url(undefined, '');
-
 export const schedulerConfig = defineConfig<SchedulerConfig>(
   'SKERRY_SCHEDULER',
   {
@@ -44,8 +30,9 @@ export const schedulerConfig = defineConfig<SchedulerConfig>(
     dataDir: settings.directory('data', 'scheduler', 'directory for the key'),
     probeIntervalSeconds: settings.integer(1, 3600, 10, 'seconds between two probes of a compute node'),
     cpuOvercommit: settings.integer(1, 64, 4, 'virtual cores to promise per core of a compute node'),
-    nodes: listOf(
+    nodes: settings.listOf(
       parseEvmAddress,
+      [],
       "addresses of the operator's own compute nodes: all their announced capacity counts, and they may be at private addresses",
     ),
     trust: settings.choice(
@@ -57,8 +44,9 @@ export const schedulerConfig = defineConfig<SchedulerConfig>(
       false,
       'whether to use unlisted compute nodes at private addresses and with private networks; for devnets',
     ),
-    drain: listOf(
+    drain: settings.listOf(
       parseEvmAddress,
+      [],
       'addresses of compute nodes to drain: they get nothing new, and their instances move away',
     ),
     graceSeconds: settings.integer(
@@ -68,8 +56,9 @@ export const schedulerConfig = defineConfig<SchedulerConfig>(
       'how long a compute node may be unreachable before its instances move, in seconds',
     ),
     publicPrefixes: settings.flag(false, 'whether to use only compute nodes with a public IPv6 network'),
-    scoringPublishers: listOf(
+    scoringPublishers: settings.listOf(
       parseEvmAddress,
+      [],
       'addresses whose published scores count; without them every node has the same score',
     ),
     scoreMinPercent: settings.integer(
@@ -78,7 +67,7 @@ export const schedulerConfig = defineConfig<SchedulerConfig>(
       0,
       'lowest score of a compute node that gets new instances, in percent',
     ),
-    peers: listOf(url.parse, "URLs of the network's other schedulers: one leads, another takes over"),
+    peers: settings.urls([], "URLs of the network's other schedulers: one leads, another takes over"),
     takeoverSeconds: settings.integer(
       2,
       3_600,

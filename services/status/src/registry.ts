@@ -20,8 +20,9 @@ const ID_CHARS_SHOWN = 12;
 /** `NAME=URL` of the settings. */
 export function parseNamedService(text: string): { name: string; url: string } {
   const [, name = '', url = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
-  if (!NAME.test(name) || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new Error('expected NAME=URL with an http or https URL');
+  const parsed = URL.parse(url);
+  if (!NAME.test(name) || !parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password)
+    throw new Error('expected NAME=URL with an http or https URL, without user name or password');
   return { name, url };
 }
 

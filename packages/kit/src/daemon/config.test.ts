@@ -96,3 +96,21 @@ test('a database is named by an address of PostgreSQL, which is not repeated whe
       message: 'TRY_DATABASE_URL: expected an address such as postgresql://USER@HOST/NAME',
     });
 });
+
+test('a password in an address is refused, and not repeated', () => {
+  const spec = defineConfig('TRY', {
+    coreUrl: settings.coreUrl('a core node'),
+    others: settings.urls([], 'others'),
+    one: settings.optionalUrl('one'),
+  });
+  for (const variable of ['TRY_CORE_URL', 'TRY_OTHERS', 'TRY_ONE'])
+    for (const url of ['http://u:hunter2@a', 'http://hunter2@a', 'u:hunter2@a:1', 'http://a/?key=hunter2'])
+      assert.throws(() => readConfig(spec, { [variable]: url }), {
+        code: 'INVALID_CONFIG',
+        message: `${variable}: expected an http or https address, without user name, password, query or fragment`,
+      });
+  assert.deepEqual(readConfig(spec, { TRY_OTHERS: 'http://a/, https://b/c' }).others, [
+    'http://a',
+    'https://b/c',
+  ]);
+});

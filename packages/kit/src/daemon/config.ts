@@ -37,6 +37,8 @@ export interface Setting<T> {
   readonly alias?: string;
   /** It is a port to listen on. */
   readonly isPort?: true;
+  /** It is an address to listen on. */
+  readonly isHost?: true;
 }
 
 export interface ConfigSpec<C> {
@@ -68,8 +70,11 @@ function parseInteger(text: string, minimum: number, maximum: number): number {
   return value;
 }
 
+/** What can be extended by a path. A user name or password would be shown wherever the address is, and `fetch` takes none. */
 function parseUrl(text: string): string {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) bad('an http or https address');
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+    bad('an http or https address, without user name, password, query or fragment');
   return text.replace(/\/+$/, '');
 }
 
@@ -97,6 +102,12 @@ function parseRanges(text: string): string[] {
   return ranges;
 }
 
+/** A list each of whose parts is read. */
+const listOf =
+  <T>(parse: (part: string) => T) =>
+  (text: string): T[] =>
+    parseList(text).map(parse);
+
 /** `name=value` pairs; the value is one of those that are allowed. */
 function parseTable<T extends string>(text: string, values: readonly T[]): Readonly<Record<string, T>> {
   const pairs = (text === 'none' ? [] : parseList(text)).map((part) => {
@@ -119,11 +130,13 @@ export const settings = {
     secret: false,
   }),
   optionalInteger: (minimum: number, maximum: number, describe: string): Setting<number | undefined> => ({
+    ...settings.optionalText(describe),
     parse: (text) => parseInteger(text, minimum, maximum),
     fallback: undefined,
-    required: false,
-    describe,
-    secret: false,
+  }),
+  optionalUrl: (describe: string): Setting<string | undefined> => ({
+    ...settings.optionalText(describe),
+    parse: parseUrl,
   }),
   /** A value that is never printed. */
   optionalSecret: (
@@ -152,7 +165,10 @@ export const settings = {
   secretList: (describe: string): Setting<string[]> => setting(parseList, [], describe, true),
   integer: (minimum: number, maximum: number, fallback: number | undefined, describe: string) =>
     setting((text) => parseInteger(text, minimum, maximum), fallback, describe),
-  host: () => setting((text) => text, 'localhost', 'address to listen on; "::" for every address'),
+  host: (): Setting<string> => ({
+    ...setting((text) => text, 'localhost', 'address to listen on; "::" for every address'),
+    isHost: true,
+  }),
   /** 0 lets the system choose. */
   port: (fallback: number | undefined, describe: string): Setting<number> => ({
     ...setting((text) => parseInteger(text, 0, 65535), fallback, describe),
@@ -162,6 +178,9 @@ export const settings = {
   coreUrl: (describe: string) => setting(parseUrl, 'http://localhost:4024', describe),
   flag: (fallback: boolean | undefined, describe: string) => setting(parseFlag, fallback, describe),
   list: (fallback: string[] | undefined, describe: string) => setting(parseList, fallback, describe),
+  listOf: <T>(parse: (part: string) => T, fallback: T[] | undefined, describe: string) =>
+    setting(listOf(parse), fallback, describe),
+  urls: (fallback: string[] | undefined, describe: string) => setting(listOf(parseUrl), fallback, describe),
   /** IP addresses and CIDR ranges, comma-separated; `none` is none where there is a fallback. */
   addressRanges: (fallback: string[] | undefined, describe: string) =>
     setting(parseRanges, fallback, describe),
@@ -197,6 +216,10 @@ function describeUnknown(variable: string, known: readonly string[]): string {
   return `${variable} is not a known setting${meant === undefined ? '' : `; did you mean ${meant}?`}`;
 }
 
+/** A value that is wrong, told back, unless it may have a secret in it: addresses have theirs before an @ or in a query. */
+const repeated = ({ secret }: Setting<unknown>, text: string) =>
+  secret || /[@?]/.test(text) ? '' : `, not ${JSON.stringify(text)}`;
+
 /**
  * Reads a service's settings from environment variables. Strict: every problem is reported at once, and a variable
  * with the service's prefix that no setting has is a problem too (a typing error would otherwise be silence).
@@ -220,9 +243,7 @@ export function readConfig<C>(spec: ConfigSpec<C>, environment: Environment): C 
     try {
       values[key] = one.parse(text);
     } catch (error) {
-      problems.push(
-        `${variable}: ${(error as Error).message}${one.secret ? '' : `, not ${JSON.stringify(text)}`}`,
-      );
+      problems.push(`${variable}: ${(error as Error).message}${repeated(one, text)}`);
     }
   }
   const renamed = new Map(

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
 import { createClientOf, exemptHosts, type HttpServer, type Logger, rateLimitsOf } from '@skerry/kit';
-import { normaliseAddress, OPERATION_WINDOW_MS, parseNodeUrl } from '@skerry/protocol';
+import { OPERATION_WINDOW_MS, parseNodeUrl } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
 import type { DomainRegistry } from '../domains/registry.ts';
 import type { ImageStore } from '../images/store.ts';
@@ -60,7 +60,7 @@ export async function openServer(config: ComputeConfig, deps: ServerDeps): Promi
       addProofRoute(server, { signer, nodeId, place: () => parseNodeUrl(announcer.url) });
       await programs.addRoutes(server, clientOf);
     },
-    signers: config.schedulers.map(normaliseAddress),
+    signers: config.schedulers,
     links: await BackupLinks.load(dataDir),
     access: new OwnerAccess({ coreUrl, domain, nodeId, replays, now }),
     announceUrl: () => announcer.url,

@@ -2,20 +2,16 @@ import type { Kysely } from 'kysely';
 import { findField } from '../../state/aggregates/aggregates.ts';
 import type { Schema } from '../../store/schema.ts';
 import { askGreeting } from '../sync/greeting.ts';
+import { isNodeMultiaddr } from './multiaddr.ts';
 
 /** The aggregate in which the network's nodes are listed (facts of deployed nodes: `nodes[].multiaddress`). */
 const NODE_LIST_KEY = 'corechannel';
 const NODE_LIST_FIELD = 'nodes';
 const ADDRESSES_MAX = 1_000;
-const ADDRESS_CHARS_MAX = 256;
-const MULTIADDR = /^\/(ip4|ip6|dns|dns4|dns6)\/[^/\s]+\/tcp\/[0-9]{1,5}\/p2p\/[A-Za-z0-9]+$/;
 
 /** Addresses of a form that can be called; anything may stand in what strangers say. */
 export function pickAddresses(values: readonly unknown[]): string[] {
-  const texts = values.filter(
-    (value) => typeof value === 'string' && value.length <= ADDRESS_CHARS_MAX,
-  ) as string[];
-  return [...new Set(texts.filter((text) => MULTIADDR.test(text)))].slice(0, ADDRESSES_MAX);
+  return [...new Set(values.filter(isNodeMultiaddr))].slice(0, ADDRESSES_MAX);
 }
 
 /** What a core node says of itself over HTTP. */

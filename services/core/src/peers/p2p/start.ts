@@ -2,7 +2,7 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { acquireLock, checkPort, type Host, loadOrCreateKeyFile, runLoop } from '@skerry/kit';
-import { AppError, parseEvmAddress } from '@skerry/protocol';
+import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
 import type { Committed } from '../../intake/pipeline/statement.ts';
@@ -76,9 +76,7 @@ export async function startGossip(
   { signal, log }: Host,
 ): Promise<GossipDoor> {
   const { db, sync, intake, metrics } = rooms;
-  const { peers, p2pPort, p2pTopic, dataDir } = config;
-  const nodeListOwner =
-    config.nodeListOwner === undefined ? undefined : parseEvmAddress(config.nodeListOwner);
+  const { peers, p2pPort, p2pTopic, dataDir, nodeListOwner } = config;
   const isAlone = peers.length === 0 && p2pPort === 0 && nodeListOwner === undefined;
   if (!config.gossip || isAlone) return NO_GOSSIP;
   // The thread would try again for ever, and nobody would be told which setting moves the port.

@@ -22,8 +22,6 @@ export interface StoreSettings {
   readonly uploadLimitBytes: number;
 }
 
-const isEndpoint = (text: string) => URL.canParse(text) && /^https?:\/\/[^/]+\/?$/.test(text);
-
 /** The object store that the settings name, or undefined where they name none. Throws INVALID_CONFIG for half of one. */
 export function parseS3Settings(settings: StoreSettings): S3Settings | undefined {
   const {
@@ -45,11 +43,6 @@ export function parseS3Settings(settings: StoreSettings): S3Settings | undefined
   if (missing.length === Object.keys(needed).length && s3PublicEndpoint === undefined) return undefined;
   if (missing.length > 0)
     throw new AppError('INVALID_CONFIG', `an object store also needs ${missing.join(', ')}`);
-  const endpoints = { SKERRY_CORE_S3_ENDPOINT: s3Endpoint, SKERRY_CORE_S3_PUBLIC_ENDPOINT: s3PublicEndpoint };
-  for (const [name, value] of Object.entries(endpoints)) {
-    if (value !== undefined && !isEndpoint(value))
-      throw new AppError('INVALID_CONFIG', `${name}: expected http(s)://host[:port] without a path`);
-  }
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(s3Bucket!))
     throw new AppError('INVALID_CONFIG', 'SKERRY_CORE_S3_BUCKET: expected the name of a bucket');
   if (uploadLimitBytes > S3_OBJECT_BYTES_MAX) {

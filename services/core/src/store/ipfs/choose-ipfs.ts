@@ -1,4 +1,3 @@
-import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { BlobStore } from '../files/blob-store.ts';
 import type { Claims } from '../files/claims.ts';
@@ -18,13 +17,6 @@ interface IpfsSettings {
   readonly ipfsTimeoutMs: number;
 }
 
-function checkUrl(name: string, text: string): void {
-  const { protocol } = URL.canParse(text) ? new URL(text) : { protocol: '' };
-  if (protocol !== 'http:' && protocol !== 'https:')
-    throw new AppError('INVALID_CONFIG', `${name}: expected http(s)://host[:port]`);
-}
-
-/** Throws INVALID_CONFIG. */
 export function chooseIpfs(
   settings: IpfsSettings,
   parts: {
@@ -39,11 +31,7 @@ export function chooseIpfs(
   },
 ): Ipfs {
   const { ipfsRpcUrl: url, ipfsRpcAuthorization: authorization, ipfsTimeoutMs: timeoutMs } = settings;
-  if (url !== undefined) {
-    checkUrl('SKERRY_CORE_IPFS_RPC_URL', url);
-    return createKuboIpfs({ url, authorization, timeoutMs });
-  }
-  for (const gateway of settings.ipfsGateways) checkUrl('SKERRY_CORE_IPFS_GATEWAYS', gateway);
+  if (url !== undefined) return createKuboIpfs({ url, authorization, timeoutMs });
   const { db, blobs, claims, now, peers } = parts;
   const urls = [...settings.ipfsGateways, ...peers];
   const source = parts.source ?? createGatewaySource({ urls: () => urls, timeoutMs, now });
