@@ -64,15 +64,24 @@ export async function runService<C>(
   return exitCode;
 }
 
-/** A port that cannot be had, with the setting that moves it. */
-export function namePortSetting<C>(error: unknown, { prefix, settings }: ConfigSpec<C>, config: C): unknown {
-  if (!(error instanceof AppError) || error.code !== 'PORT_IN_USE') return error;
-  const { port } = error.details as { readonly port?: number };
+/** A port or a host that cannot be had, with the setting that moves it. */
+export function nameListenSetting<C>(
+  error: unknown,
+  { prefix, settings }: ConfigSpec<C>,
+  config: C,
+): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { port, host } = (error.details ?? {}) as { readonly port?: number; readonly host?: string };
   const named = Object.entries<Setting<unknown>>(settings)
-    .filter(([key, { isPort }]) => isPort && config[key as keyof C] === port)
+    .filter(([key, { isPort, isHost }]) => {
+      const value = config[key as keyof C];
+      return (
+        (isPort && port !== undefined && value === port) || (isHost && host !== undefined && value === host)
+      );
+    })
     .map(([key, { describe }]) => `${variableName(prefix, key)} (${describe})`);
   if (named.length === 0) return error;
-  return new AppError('PORT_IN_USE', `${error.message}; choose another with ${named.join(' or ')}`, {
+  return new AppError(error.code, `${error.message}; choose another with ${named.join(' or ')}`, {
     cause: error,
     details: error.details,
   });
@@ -141,7 +150,7 @@ async function serve<C>(
   } catch (error) {
     if (failure) return exitCodeOf(failure);
     if (stop.signal.aborted) return 0;
-    const named = namePortSetting(error, service.config, config);
+    const named = nameListenSetting(error, service.config, config);
     log.error({ err: named }, 'the service failed to start');
     await manager?.status(`failed to start: ${named instanceof Error ? named.message : named}`);
     return exitCodeOf(error);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AppError } from '@skerry/protocol';
 import { defineConfig, settings } from '../daemon/config.ts';
 import { createLogger } from '../daemon/log.ts';
-import { namePortSetting } from '../daemon/service.ts';
-import { listen } from './listen.ts';
+import { nameListenSetting } from '../daemon/service.ts';
+import { explainListenFailure, listen } from './listen.ts';
 import { createHttpServer } from './server.ts';
 
 const log = createLogger('test', 'fatal');
@@ -18,7 +19,7 @@ test('a port that is taken is named, and the setting that moves it', async (t) =
     httpsPort: settings.port(8443, 'port for TLS'),
     attempts: settings.integer(0, 65_535, 0, 'no port'),
   });
-  const told = namePortSetting(error, spec, { httpPort: port, httpsPort: port + 1, attempts: port });
+  const told = nameListenSetting(error, spec, { httpPort: port, httpsPort: port + 1, attempts: port });
   const { code, message } = told as { readonly code: string; readonly message: string };
   assert.deepEqual(
     { code, message },
@@ -28,7 +29,23 @@ test('a port that is taken is named, and the setting that moves it', async (t) =
     },
   );
   const other = new Error('its database is away');
-  assert.equal(namePortSetting(other, spec, { httpPort: port, httpsPort: 0, attempts: 0 }), other);
+  assert.equal(nameListenSetting(other, spec, { httpPort: port, httpsPort: 0, attempts: 0 }), other);
+});
+
+test('a host that is none is named with its setting, and is for the operator to change', async (t) => {
+  const app = await createHttpServer({ log });
+  t.after(() => app.close());
+  const spec = defineConfig('SKERRY_X', { host: settings.host(), name: settings.text('', 'no host') });
+  for (const host of ['a..b', 'fe80::1']) {
+    const error = await listen(app, host, 0).catch((failure: unknown) => failure);
+    const told = nameListenSetting(error, spec, { host, name: host }) as AppError;
+    assert.deepEqual([told.code, told.kind], ['INVALID_CONFIG', 'invalid'], host);
+    assert.match(told.message, /^cannot listen on .*; choose another with SKERRY_X_HOST \([^)]*\)$/);
+  }
+  // A name server may come back.
+  const away = Object.assign(new Error('EAI_AGAIN'), { code: 'EAI_AGAIN', hostname: 'a.example' });
+  const { code, kind } = explainListenFailure(away) as AppError;
+  assert.deepEqual([code, kind], ['UPSTREAM_UNAVAILABLE', 'unavailable']);
 });
 
 test('an address that this machine does not have is said', async (t) => {
@@ -36,6 +53,6 @@ test('an address that this machine does not have is said', async (t) => {
   t.after(() => app.close());
   await assert.rejects(listen(app, '192.0.2.1', 0), {
     code: 'PORT_IN_USE',
-    message: /of 192\.0\.2\.1 cannot be opened: this machine does not have the address/,
+    message: /cannot listen on 192\.0\.2\.1: this machine does not have the address/,
   });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { AppError } from '@skerry/protocol/forms';
+import { AppError, type ErrorCode } from '@skerry/protocol/forms';
 import type { HttpServer } from './server.ts';
 
 /** Where one can be asked that listens on a host: every address is this machine's own, IPv6 stands in brackets (RFC 3986, 3.2.2). */
@@ -13,16 +13,53 @@ export const urlOfListener = (scheme: 'http' | 'https', host: string, port: numb
 const REFUSALS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use',
   EACCES: 'is not permitted',
-  EADDRNOTAVAIL: 'cannot be opened: this machine does not have the address',
 };
 
-/** The failure to listen: PORT_IN_USE where the settings are to blame, with the port in its details where another one would do. */
-export function explainListenFailure(error: unknown): unknown {
-  const { code = '', port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+type ListenFailure = NodeJS.ErrnoException & {
+  readonly port?: number;
+  readonly address?: string;
+  readonly hostname?: string;
+};
+
+/**
+ * A host that is none of this machine's, as a failure that has it in its details. An address may come, and so may the answer of a
+ * name server that is away; a name or an address that is none stays so.
+ */
+function explainHost({ code, address, hostname = '' }: ListenFailure): [ErrorCode, string] | undefined {
+  switch (code) {
+    case 'ENOTFOUND':
+      return ['INVALID_CONFIG', `cannot listen on ${hostname}: nothing has this name or address`];
+    case 'EAI_AGAIN':
+      return ['UPSTREAM_UNAVAILABLE', `cannot listen on ${hostname}: no name server answers`];
+    case 'EINVAL':
+      return [
+        'INVALID_CONFIG',
+        `cannot listen on ${address}: an address of one link needs its interface, such as fe80::1%eth0`,
+      ];
+    case 'EADDRNOTAVAIL':
+      return ['PORT_IN_USE', `cannot listen on ${address}: this machine does not have the address`];
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * The failure to listen, where the settings are to blame: PORT_IN_USE with the port in its details where another one would do;
+ * INVALID_CONFIG, UPSTREAM_UNAVAILABLE or PORT_IN_USE with the host in its details where another host would.
+ * @param host as it was set; by default as the failure names it
+ */
+export function explainListenFailure(error: unknown, host?: string): unknown {
+  const failure = error as ListenFailure;
+  const { code = '', port, address, hostname } = failure;
+  const [hostCode, why] = explainHost(failure) ?? [];
+  if (hostCode !== undefined && why !== undefined)
+    return new AppError(hostCode, why, { cause: error, details: { host: host ?? hostname ?? address } });
   const refusal = REFUSALS[code];
   if (refusal === undefined) return error;
-  const details = code === 'EADDRNOTAVAIL' ? {} : { port };
-  return new AppError('PORT_IN_USE', `port ${port} of ${address} ${refusal}`, { cause: error, details });
+  return new AppError('PORT_IN_USE', `port ${port} of ${address} ${refusal}`, {
+    cause: error,
+    details: { port },
+  });
 }
 
 /** Connections that the kernel holds until they are accepted: a crowd that comes at once is not turned away for seconds. */
@@ -30,14 +67,14 @@ const BACKLOG = 4_096;
 
 /**
  * Listens, and says where: port 0 becomes the one the system chose.
- * @param isShared others of the same user may listen there, too (SO_REUSEPORT). Throws PORT_IN_USE.
+ * @param isShared others of the same user may listen there, too (SO_REUSEPORT). Throws as `explainListenFailure` says.
  */
 export async function listen(app: HttpServer, host: string, port: number, isShared = false): Promise<string> {
   try {
     const options = { host, port, backlog: BACKLOG, reusePort: isShared };
     await app.listen(options);
   } catch (error) {
-    throw explainListenFailure(error);
+    throw explainListenFailure(error, host);
   }
   const address = app.server.address();
   const actualPort = typeof address === 'object' && address ? address.port : port;
@@ -66,10 +103,10 @@ export async function findListenFailure(
 }
 
 /**
- * A service that cannot listen says so before it makes or changes anything; `listen` finds whoever comes between. Throws PORT_IN_USE.
+ * A service that cannot listen says so before it makes or changes anything; `listen` finds whoever comes between. Throws as it does.
  * @param isShared as in `listen`
  */
 export async function checkPort(host: string, port: number, isShared = false): Promise<void> {
   const failure = await findListenFailure(port, host, isShared);
-  if (failure) throw explainListenFailure(failure);
+  if (failure) throw explainListenFailure(failure, host);
 }
