@@ -77,7 +77,7 @@ test('F10: a core node that cannot start releases what it took and ends its proc
   await assert.rejects(
     startNode(home, database.url, {
       SKERRY_CORE_PEERS: 'http://localhost:1',
-      SKERRY_CORE_NODE_LIST_OWNER: 'nobody',
+      SKERRY_CORE_INDEXER_FILE: join(home, 'nothing.json'),
     }),
     /ended with 2 before it was ready/,
   );
