@@ -1,6 +1,7 @@
 import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } from '@skerry/kit';
 import { DEPLOYED_IMAGES, parseEvmAddress, parseNodeUrl } from '@skerry/protocol';
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
+import { KEY_FILES } from './node/key-files.ts';
 import { ROLES, type Role } from './node/processes/roles.ts';
 import { isNodeMultiaddr } from './peers/p2p/multiaddr.ts';
 import { parseEndpoint } from './store/files/s3/endpoint.ts';
@@ -72,6 +73,18 @@ const roles: Setting<readonly Role[]> = {
   describe: `what this process does, of several on one database: ${ROLES.join(', ')}, comma-separated (docs/roles.md)`,
   secret: false,
 };
+
+const keyFiles: readonly string[] = Object.values(KEY_FILES);
+
+const lostKeys = settings.listOf(
+  (name) => {
+    if (!keyFiles.includes(name))
+      throw new Error(`expected one or more of ${keyFiles.join(', ')}, comma-separated`);
+    return name;
+  },
+  [],
+  `key files that are lost for good, and are made anew although the database is of a node that had them: ${keyFiles.join(', ')}, comma-separated (docs/backup.md)`,
+);
 
 /** Settings of the core node. */
 export const coreConfig = defineConfig('SKERRY_CORE', {
@@ -217,6 +230,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     1_000,
     'how long POST /ipfs/pin waits before it answers that the file is pending, in ms',
   ),
+  lostKeys,
   vrfKeyEpoch: settings.integer(
     1,
     1_000_000,

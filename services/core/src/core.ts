@@ -21,6 +21,7 @@ import { buildBatchAddon } from './intake/verify/batch/build-addon.ts';
 import { verifyNear } from './intake/verify/near.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
 import { followTrust, Leading } from './leading.ts';
+import { checkKeyFiles, noteKeyFiles } from './node/key-files.ts';
 import { watchProcesses } from './node/metrics/metrics.ts';
 import { lead } from './node/processes/lead.ts';
 import { Member } from './node/processes/member.ts';
@@ -94,6 +95,7 @@ async function openGround(
   const { pool } = database;
   if (database.directory !== undefined) await reserve.watch(database.directory);
   await migrate({ pool, directory: MIGRATIONS, log });
+  await checkKeyFiles(database.kysely, dataDir, config.lostKeys);
   const { id: storeId, ...store } = await openBlobStore(config, join(dataDir, 'files'), reserve);
   const { cacheDir } = config;
   const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
@@ -141,6 +143,7 @@ async function joinOthers(
   // Whoever waits for a connection behind everybody else is soon taken for dead.
   const db = isAlone ? rooms.db : stack.use(new OwnConnection(database.pool)).createDatabase<Schema>();
   const member = await Member.join({ db, roles, identity, isAlone, log, signal, outgrown });
+  await noteKeyFiles(db, identity, log);
   stack.defer(() => member.leave());
   keep(member.run(signal));
   watchProcesses(rooms.metrics, member);

@@ -27,6 +27,7 @@ import type { IntakeOptions } from './intake/sources.ts';
 import { createStartCheck } from './intake/start-check.ts';
 import type { Verifier } from './intake/verify/verifier.ts';
 import { createHealth } from './node/health/health.ts';
+import { KEY_FILES } from './node/key-files.ts';
 import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
 import type { Identity } from './node/processes/member.ts';
 import { type Role, takesMessages } from './node/processes/roles.ts';
@@ -96,8 +97,6 @@ export interface Ground {
   readonly adviseOnRoles?: () => string | undefined;
 }
 
-const NODE_KEY_FILE = 'node.key';
-const SEALING_KEY_FILE = 'sealing.key';
 const SEALING_PURPOSE = 'skerry webhook secrets';
 const FINGERPRINT_BYTES = 16;
 
@@ -131,7 +130,7 @@ function openPipeline(
 
 /** Keeps the secrets of webhooks; with what tells one key from another. */
 async function openSecrets({ dataDir }: Pick<CoreConfig, 'dataDir'>): Promise<[SealedBox, string]> {
-  const key = await loadOrCreateKeyFile(join(dataDir, SEALING_KEY_FILE));
+  const key = await loadOrCreateKeyFile(join(dataDir, KEY_FILES.sealing));
   const derive = (purpose: string, bytes: number) =>
     new Uint8Array(hkdfSync('sha256', key, '', purpose, bytes));
   const fingerprint = bytesToHex(derive(`${SEALING_PURPOSE}: fingerprint`, FINGERPRINT_BYTES));
@@ -208,7 +207,7 @@ async function openIdentity(
   { dataDir, vrfKeyEpoch }: Pick<CoreConfig, 'dataDir' | 'vrfKeyEpoch'>,
   { db, trust, intake, now }: { db: Kysely<Schema>; trust: Trust; intake: Intake; now: () => number },
 ) {
-  const signer: Signer = createSigner(await loadOrCreateKeyFile(join(dataDir, NODE_KEY_FILE)));
+  const signer: Signer = createSigner(await loadOrCreateKeyFile(join(dataDir, KEY_FILES.node)));
   const randomness = await openRandomness({
     dataDir,
     epoch: vrfKeyEpoch,

@@ -71,6 +71,10 @@ export function findKept(entries: readonly Kept[], path: string): Kept | undefin
   return [...COMMON, ...entries].find((one) => fits(one.path, path));
 }
 
+/** Whether a name at the top of a data directory is, or holds, what one of the entries names. */
+export const mayBe = (entries: readonly Kept[], name: string): boolean =>
+  entries.some(({ path }) => fits(path.split('/')[0]!, name));
+
 /** Whether anything that is wanted may be in a directory, so that it is worth looking into. */
 export function mayHold(
   entries: readonly Kept[],

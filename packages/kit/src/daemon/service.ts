@@ -3,6 +3,7 @@ import { AppError } from '@skerry/protocol/forms';
 import type { Keeping } from '../backup/keeping.ts';
 import { type ConfigSpec, readConfig, type Setting, variableName } from './config.ts';
 import { chooseLogSink, createLogger, LOG_FORMATS, LOG_LEVELS, type Logger } from './log.ts';
+import { keepOwnKey } from './own-key.ts';
 import { enterDataDir } from './presence.ts';
 import { ServiceManager } from './service-manager.ts';
 
@@ -109,6 +110,17 @@ function readWord<T extends string>(
   return word;
 }
 
+/** Takes the place that the service works in, until the process ends. */
+async function enter<C>(
+  { keeping, sharesDataDir = false }: Pick<Service<C>, 'keeping' | 'sharesDataDir'>,
+  config: C,
+): Promise<void> {
+  const { dataDir } = config as { readonly dataDir?: string };
+  if (dataDir === undefined) return;
+  await enterDataDir(dataDir, { isShared: sharesDataDir });
+  await keepOwnKey(keeping, dataDir);
+}
+
 async function serve<C>(
   service: Service<C>,
   environment: Readonly<Record<string, string | undefined>>,
@@ -129,9 +141,7 @@ async function serve<C>(
 
   let running: RunningService;
   try {
-    const { dataDir } = config as { readonly dataDir?: string };
-    // Until the process ends.
-    if (dataDir !== undefined) await enterDataDir(dataDir, { isShared: service.sharesDataDir === true });
+    await enter(service, config);
     running = await service.start(config, {
       log,
       signal: stop.signal,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -82,4 +82,22 @@ test('F10: a core node that cannot start releases what it took and ends its proc
     /ended with 2 before it was ready/,
   );
   await first.end('SIGTERM');
+});
+
+test('a core node whose keys are gone from its directory does not become another node, unless it is told that they are lost', async (t) => {
+  await using database = await createTestDatabase({ log });
+  const start = (home: string, settings?: Record<string, string>) => startNode(home, database.url, settings);
+  const home = await createHome(t);
+  const keyOf = (name: string) => join(home, 'data', 'core', name);
+  await (await start(home)).end('SIGTERM');
+  const node = await readFile(keyOf('node.key'), 'utf8');
+  // On another machine, or where the disk with the data directory is not mounted.
+  await assert.rejects(start(await createHome(t)), /ended with 2 before/);
+  await rm(keyOf('vrf-keys.json'));
+  await assert.rejects(start(home), /ended with 2 before/);
+  await rm(keyOf('node.key'));
+  await assert.rejects(start(home, { SKERRY_CORE_LOST_KEYS: 'vrf-keys.json' }), /ended with 2 before/);
+  await writeFile(keyOf('node.key'), node, { mode: 0o600 });
+  await (await start(home, { SKERRY_CORE_LOST_KEYS: 'vrf-keys.json' })).end('SIGTERM');
+  await (await start(home)).end('SIGTERM');
 });

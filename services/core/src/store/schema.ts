@@ -228,6 +228,7 @@ export interface Schema {
     started_at: Generated<Date>;
     seen_at: Generated<Date>;
   };
+  key_files: { name: string; fingerprint: string; noted_at: Generated<Date> };
   doomed_blobs: { hash: string; doomed_ms: number };
   sweep_marks: { id: Generated<boolean>; word: string; before: string | null };
   leases: { name: string; holder: string; until: Date };

@@ -6,6 +6,7 @@ import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { outgrownBy } from '../../store/schema-version.ts';
+import { KEY_FILES } from '../key-files.ts';
 import { type Later, Lease, takeLeases } from './lease.ts';
 import { adviseOnRoles, type Filled, LED_ROLES, type LedRole, type Role } from './roles.ts';
 
@@ -215,16 +216,9 @@ export class Member {
   }
 }
 
-/** Where to look for what differs. */
-const KEPT_IN: Readonly<Record<string, string>> = {
-  node: 'node.key',
-  sealing: 'sealing.key',
-  vrf: 'vrf-keys.json',
-};
-
 function unlike(own: Identity, { host, pid, identity }: Other): AppError {
   const names = differences(own, identity);
-  const keys = names.flatMap((name) => KEPT_IN[name] ?? []);
+  const keys = Object.entries(KEY_FILES).flatMap(([name, file]) => (names.includes(name) ? file : []));
   const advice = [
     ...(keys.length > 0
       ? [`copy ${keys.join(', ')} from its data directory to this one's, or use the same directory`]

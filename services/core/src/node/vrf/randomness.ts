@@ -13,6 +13,7 @@ import {
   type VrfVerdict,
   verifyVrfToken,
 } from '@skerry/protocol';
+import { KEY_FILES } from '../key-files.ts';
 import { loadVrfKeys } from './key-file.ts';
 import { type KnownVrfKeys, knownFromList } from './known-keys.ts';
 
@@ -62,7 +63,7 @@ export class Randomness {
 /** Reads the node's keys below its data directory, makes what is missing. */
 export async function openRandomness(options: RandomnessOptions): Promise<Randomness> {
   const engine = await loadVrfEngine();
-  const path = join(options.dataDir, 'vrf-keys.json');
+  const path = join(options.dataDir, KEY_FILES.vrf);
   const { current, retired } = await loadVrfKeys(path, engine, options.epoch, options.nowSeconds);
   const prover = engine.find(VRF_SUITES.edwards25519Tai.id)!.createProver(hexToBytes(current.secret_key)!);
   const { suite, public_key, from } = current;
