@@ -55,7 +55,7 @@ export async function createContext(sources: ContextSources, options: GlobalOpti
   const { environment, stdin, output } = sources;
   askTextBy(askOverHttp);
   const paths = skerryPaths(environment);
-  const network = chooseNetwork({ options, environment, networks: await loadNetworks(paths.config) });
+  const network = chooseNetwork({ options, environment, networks: await loadNetworks(paths) });
   if (network.warning !== undefined) output.note(network.warning);
   const { keyName } = network;
   const coreUrl = network.network.core;

@@ -11,7 +11,7 @@ const isWord = (text: string) => /^[A-Za-z0-9._-]+$/.test(text);
 
 const LISTED: Readonly<Record<string, (context: Context) => Promise<string[]>>> = {
   keys: async ({ paths }) => (await listKeys(paths.config)).keys.map(({ name }) => name),
-  networks: async ({ paths }) => [LOCAL, ...Object.keys((await loadNetworks(paths.config)).networks)],
+  networks: async ({ paths }) => [LOCAL, ...Object.keys((await loadNetworks(paths)).networks)],
   async instances({ loadSigner, reader }) {
     const { address } = await loadSigner();
     const stop = AbortSignal.timeout(TIMEOUT_MS);

@@ -1,10 +1,11 @@
-import { DEFAULT_CORE_URL, type Environment } from '../config.ts';
+import type { Environment } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkAnswers, variablesOf } from '../joining/answers.ts';
 import { findSettingsFile, ROLES, type Role, readRole } from '../joining/roles.ts';
 import { hasUnit, readUnitEnvironment } from '../joining/units.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
+import { LOCAL } from '../networks/store.ts';
 import { type Examined, examine } from './examine.ts';
 import { renderChecks, renderSummary } from './render.ts';
 
@@ -40,7 +41,7 @@ export async function gatherEnvironment(
 }
 
 async function examineRole(context: Context, role: Role, options: DoctorOptions): Promise<Examined> {
-  const isChosen = context.coreUrl !== DEFAULT_CORE_URL;
+  const isChosen = context.network.isNamed || context.network.name !== LOCAL;
   const answers = checkAnswers(role, {
     coreUrl: isChosen ? context.coreUrl : undefined,
     announceUrl: options.announceUrl,

@@ -5,6 +5,7 @@ import { AppError } from '@skerry/protocol/forms';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { noteLocal } from '../networks/local.ts';
 import { LOCAL } from '../networks/store.ts';
 import { outliveFullDisk, whenLost } from '../output/lost.ts';
 import { confirmPrograms, countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
@@ -87,6 +88,9 @@ async function welcome(
   else terminal.say(renderWelcome(facts, (text) => output.paint('bold', text)));
 }
 
+/** Without its first core node there is no network. */
+const coreUrlOf = ({ coreUrls }: Devnet): string => coreUrls[0]!;
+
 export async function up(context: Context, options: UpOptions): Promise<number> {
   const { output, paths, environment } = context;
   const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
@@ -119,6 +123,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     terminal.say(renderFarewell(0));
     return EXIT.ok;
   }
+  await using _local = await noteLocal(paths.data, coreUrlOf(devnet));
   await welcome(context, devnet, { dataDir, hourMs: options.hour }, terminal, stop.signal);
   terminal.say(
     devnet.chain

@@ -1,4 +1,4 @@
-import { type DaemonName, type DevnetUrls, PORTS, type PortName } from '@skerry/devnet';
+import { type DaemonName, type DevnetUrls, PORTS } from '@skerry/devnet';
 import type { AppError } from '@skerry/protocol';
 import { COMMAND_VARIABLES } from '../config.ts';
 import { LOCAL } from '../networks/store.ts';
@@ -55,18 +55,8 @@ function rowsOf({ urls, consoleUrl, coreUrls, failures, ability, credit }: Netwo
 }
 
 /** Where a door is not at its usual port, the commands must be told. */
-function exportsOf({ urls, otherNetwork }: NetworkFacts): string[] {
-  const needed = (door: PortName, variable: string) => {
-    const url = urls[door];
-    return url !== undefined && portOf(url) !== String(PORTS[door].fallback)
-      ? [`  export ${variable}=${url}`]
-      : [];
-  };
-  const exports = [
-    ...needed('core', COMMAND_VARIABLES.coreUrl),
-    ...needed('gatewayApi', COMMAND_VARIABLES.gatewayUrl),
-  ];
-  if (otherNetwork === undefined || exports.length > 0) return exports;
+function exportsOf({ otherNetwork }: NetworkFacts): string[] {
+  if (otherNetwork === undefined) return [];
   return [`  export ${COMMAND_VARIABLES.network}=${LOCAL}      (commands work on ${otherNetwork} now)`];
 }
 

@@ -7,6 +7,7 @@ import type { Environment } from '../config.ts';
 import type { GlobalOptions } from '../options.ts';
 import { createTestDir } from '../testing/run.ts';
 import { chooseNetwork } from './choose.ts';
+import { noteLocal } from './local.ts';
 import { findService, isUsable } from './services.ts';
 import { getNetwork, loadNetworks, type Networks, saveNetworks } from './store.ts';
 
@@ -113,13 +114,33 @@ test('loopback is followed only from loopback', () => {
 
 test('networks are kept for their owner alone; a damaged file is said', async () => {
   await using dir = await createTestDir();
-  assert.deepEqual(await loadNetworks(dir.path), { networks: {} });
-  await saveNetworks(dir.path, NETWORKS);
-  assert.deepEqual(await loadNetworks(dir.path), NETWORKS);
+  assert.deepEqual(await loadNetworks({ config: dir.path, data: dir.path }), { networks: {} });
+  await saveNetworks({ config: dir.path }, NETWORKS);
+  assert.deepEqual(await loadNetworks({ config: dir.path, data: dir.path }), NETWORKS);
   const file = join(dir.path, 'networks.json');
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   for (const text of ['{', '[]', '{"networks":{"x":{"core":"ftp://x"}}}']) {
     await writeFile(file, text);
-    await assert.rejects(loadNetworks(dir.path), { code: 'INVALID_CONFIG', message: /networks\.json/ });
+    await assert.rejects(loadNetworks({ config: dir.path, data: dir.path }), {
+      code: 'INVALID_CONFIG',
+      message: /networks\.json/,
+    });
   }
+});
+
+test('the local network is where the last that started says, for as long as it runs', async () => {
+  await using dir = await createTestDir();
+  const places = { config: dir.path, data: join(dir.path, 'data') };
+  const coreOf = async () => getNetwork(await loadNetworks(places), 'local').core;
+  assert.equal(await coreOf(), 'http://127.0.0.1:4024');
+  const first = await noteLocal(places.data, 'http://localhost:5024');
+  assert.equal(await coreOf(), 'http://localhost:5024');
+  const second = await noteLocal(places.data, 'http://localhost:6024');
+  await first[Symbol.asyncDispose]();
+  assert.equal(await coreOf(), 'http://localhost:6024');
+  await saveNetworks(places, await loadNetworks(places));
+  await second[Symbol.asyncDispose]();
+  assert.equal(await coreOf(), 'http://127.0.0.1:4024');
+  await noteLocal(places.data, 'nonsense');
+  assert.equal(await coreOf(), 'http://127.0.0.1:4024');
 });

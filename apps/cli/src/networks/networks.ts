@@ -76,39 +76,39 @@ export async function addNetwork(
   const named: Partial<Record<NetworkService, string>> = { ...services, ...(gateway ? { gateway } : {}) };
   const network: Network = { core, ...named, ...(key === undefined ? {} : { key }) };
   const told = await askServices(core);
-  const before = await loadNetworks(paths.config);
+  const before = await loadNetworks(paths);
   const networks: Networks = {
     ...before,
     ...(use ? { current: name } : {}),
     networks: { ...before.networks, [name]: network },
   };
-  await saveNetworks(paths.config, networks);
+  await saveNetworks(paths, networks);
   const record = { name, network, current: isCurrent(networks, name) };
   tellServices(context, record, describeServices(network, {}, told), true);
   if (!record.current) output.note(`"skerry network use ${name}" makes it the one that commands work on`);
 }
 
 export async function useNetwork({ paths, output }: Context, name: string): Promise<void> {
-  const { current: _, ...networks } = await loadNetworks(paths.config);
+  const { current: _, ...networks } = await loadNetworks(paths);
   const { core } = getNetwork(networks, name);
-  await saveNetworks(paths.config, name === LOCAL ? networks : { ...networks, current: name });
+  await saveNetworks(paths, name === LOCAL ? networks : { ...networks, current: name });
   output.result({ name, core }, `commands work on ${name} (${core})`);
 }
 
 export async function removeNetwork({ paths, output }: Context, name: string): Promise<void> {
   checkNetworkName(name);
-  const { networks: all, ...rest } = await loadNetworks(paths.config);
+  const { networks: all, ...rest } = await loadNetworks(paths);
   getNetwork({ networks: all }, name);
   const { [name]: removed, ...networks } = all;
   const { current, ...others } = rest;
   const isGone = current === name;
-  await saveNetworks(paths.config, { ...others, ...(isGone || !current ? {} : { current }), networks });
+  await saveNetworks(paths, { ...others, ...(isGone || !current ? {} : { current }), networks });
   output.result({ name, core: removed!.core }, `removed ${name}`);
   if (isGone) output.note(`commands work on ${LOCAL} again`);
 }
 
 export async function listNetworks({ paths, output }: Context): Promise<void> {
-  const networks = await loadNetworks(paths.config);
+  const networks = await loadNetworks(paths);
   const all = [LOCAL, ...Object.keys(networks.networks).sort()].map((name) => {
     const network = getNetwork(networks, name);
     return { name, current: isCurrent(networks, name), ...network };
@@ -119,7 +119,7 @@ export async function listNetworks({ paths, output }: Context): Promise<void> {
 
 /** @param name the one that commands work on where it is left out, with what options and variables say */
 export async function showNetwork(context: Context, name: string | undefined): Promise<void> {
-  const networks = await loadNetworks(context.paths.config);
+  const networks = await loadNetworks(context.paths);
   const { name: chosen, network: used, given } = context.network;
   const network = name === undefined ? used : getNetwork(networks, name);
   const told = await askServices(network.core).catch(() => undefined);

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
+import type { SkerryPaths } from '@skerry/kit';
 import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit/files';
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
 import { AppError } from '@skerry/protocol/forms';
 import { DEFAULT_CORE_URL } from '../config.ts';
+import { readLocal } from './local.ts';
 import { isServiceUrl } from './service-url.ts';
 
 /** The networks that a person works with: `networks.json` in their configuration, mode 0600. */
@@ -13,18 +15,24 @@ export interface Network extends Partial<Record<NetworkService, string>> {
   readonly key?: string;
 }
 
-export interface Networks {
+interface Kept {
   readonly current?: string;
   readonly networks: Readonly<Record<string, Network>>;
 }
 
-/** The network of "skerry up" with its usual ports. It is always there. */
+export interface Networks extends Kept {
+  /** Where the network of "skerry up" is; at its usual ports where left out. */
+  readonly localCore?: string;
+}
+
+/** The network of "skerry up". It is always there. */
 export const LOCAL = 'local';
-const LOCAL_NETWORK: Network = { core: DEFAULT_CORE_URL };
+
+type Places = Pick<SkerryPaths, 'config' | 'data'>;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const FILE = 'networks.json';
-const NONE: Networks = { networks: {} };
+const NONE: Kept = { networks: {} };
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -48,7 +56,7 @@ function parseNetwork(value: unknown, where: string): Network {
   return { core, ...services, ...(key === undefined ? {} : { key }) };
 }
 
-function parseNetworks(value: unknown): Networks {
+function parseNetworks(value: unknown): Kept {
   if (!isObject(value) || !isObject(value.networks)) throw new Error('it must have "networks"');
   const { networks, ...rest } = value;
   const { current } = readTexts(rest, 'the file', ['current']);
@@ -57,8 +65,12 @@ function parseNetworks(value: unknown): Networks {
 }
 
 /** Throws INVALID_CONFIG where the file is damaged. */
-export async function loadNetworks(configDir: string): Promise<Networks> {
-  const path = join(configDir, FILE);
+export async function loadNetworks({ config, data }: Places): Promise<Networks> {
+  const [kept, localCore] = await Promise.all([loadKept(join(config, FILE)), readLocal(data)]);
+  return localCore === undefined ? kept : { ...kept, localCore };
+}
+
+async function loadKept(path: string): Promise<Kept> {
   const text = await readTextIfAny(path);
   if (text === undefined) return NONE;
   try {
@@ -70,9 +82,12 @@ export async function loadNetworks(configDir: string): Promise<Networks> {
   }
 }
 
-export async function saveNetworks(configDir: string, networks: Networks): Promise<void> {
-  await makeDirectory(configDir);
-  await writeFileAtomically(join(configDir, FILE), `${JSON.stringify(networks, null, 2)}\n`, 0o600);
+export async function saveNetworks(
+  { config }: Pick<Places, 'config'>,
+  { localCore: _, ...kept }: Networks,
+): Promise<void> {
+  await makeDirectory(config);
+  await writeFileAtomically(join(config, FILE), `${JSON.stringify(kept, null, 2)}\n`, 0o600);
 }
 
 export function checkNetworkName(name: string): void {
@@ -86,8 +101,8 @@ export function checkNetworkName(name: string): void {
 }
 
 /** Throws NETWORK_UNKNOWN. */
-export function getNetwork({ networks }: Networks, name: string): Network {
-  if (name === LOCAL) return LOCAL_NETWORK;
+export function getNetwork({ networks, localCore }: Networks, name: string): Network {
+  if (name === LOCAL) return { core: localCore ?? DEFAULT_CORE_URL };
   if (Object.hasOwn(networks, name)) return networks[name]!;
   throw new AppError('NETWORK_UNKNOWN', `there is no network named ${JSON.stringify(name)} here`, {
     details: {
