@@ -80,3 +80,13 @@ test('H3: a node signs its own place whatever it is asked, and only so often', a
   assert.deepEqual([...statuses], [200, 429]);
   await app.close();
 });
+
+test('an address that nobody can listen at does not stay behind', {
+  skip: isRoot ? false : 'needs root on Linux',
+}, async () => {
+  // Of one link: it would need the name of an interface.
+  const { place } = createNode('fe80:0:0:5c1::/64');
+  assert.equal((await place.keep())?.code, 'PREFIX_NOT_HELD');
+  await place[Symbol.asyncDispose]();
+  assert.ok(!(await run('ip', ['-6', 'address', 'show', 'dev', 'lo'])).includes(place.address));
+});

@@ -25,7 +25,10 @@ export class ProofAddress {
   readonly #address: string;
   #app: HttpServer | undefined;
   #onLink: string | undefined;
+  /** It is at the interface that a node takes. */
   #isOurs = false;
+  /** This node brought it there. */
+  #isAdded = false;
   #isClosed = false;
 
   constructor(options: ProofAddressOptions) {
@@ -58,6 +61,7 @@ export class ProofAddress {
     if (!holder) {
       await run('ip', ['-6', 'address', 'replace', `${this.#address}/128`, 'dev', INTERFACE, 'nodad']);
       this.#isOurs = true;
+      this.#isAdded = true;
     } else if (holder.ifname === INTERFACE) this.#isOurs = true;
     // Where the /64 is on a link its neighbours ask who has the address.
     this.#onLink = findOnLinkInterface(shown, prefix, (name) => name.startsWith(names.tapPrefix));
@@ -85,7 +89,7 @@ export class ProofAddress {
     this.#isClosed = true;
     await this.#app?.close();
     // Where another one answers there, the address is its own.
-    if (!this.#isOurs || !this.#app) return;
+    if (!this.#isAdded && !(this.#isOurs && this.#app)) return;
     const { log } = this.#options;
     const undo = async () => {
       if (this.#onLink) await this.#proxy('delete', this.#onLink).catch(() => {});
