@@ -114,3 +114,14 @@ test('a password in an address is refused, and not repeated', () => {
     'https://b/c',
   ]);
 });
+
+test('a wrong value is told once', () => {
+  const spec = defineConfig('TRY', {
+    from: settings.addressRanges([], 'from'),
+    port: settings.port(1, 'port'),
+  });
+  assert.throws(() => readConfig(spec, { TRY_FROM: '10.0.0.0/8,foo' }), {
+    message: 'TRY_FROM: expected an IP address or a range such as 10.0.0.0/8, not "foo"',
+  });
+  assert.throws(() => readConfig(spec, { TRY_PORT: 'foo' }), { message: /^TRY_PORT: .*, not "foo"$/ });
+});

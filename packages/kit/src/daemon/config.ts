@@ -216,9 +216,12 @@ function describeUnknown(variable: string, known: readonly string[]): string {
   return `${variable} is not a known setting${meant === undefined ? '' : `; did you mean ${meant}?`}`;
 }
 
-/** A value that is wrong, told back, unless it may have a secret in it: addresses have theirs before an @ or in a query. */
-const repeated = ({ secret }: Setting<unknown>, text: string) =>
-  secret || /[@?]/.test(text) ? '' : `, not ${JSON.stringify(text)}`;
+/**
+ * A value that is wrong, told back, unless the error has done so or it may have a secret in it: addresses have theirs before an @ or in
+ * a query.
+ */
+const repeated = ({ secret }: Setting<unknown>, text: string, { message }: Error) =>
+  secret || /[@?]/.test(text) || message.includes(', not "') ? '' : `, not ${JSON.stringify(text)}`;
 
 /**
  * Reads a service's settings from environment variables. Strict: every problem is reported at once, and a variable
@@ -243,7 +246,7 @@ export function readConfig<C>(spec: ConfigSpec<C>, environment: Environment): C 
     try {
       values[key] = one.parse(text);
     } catch (error) {
-      problems.push(`${variable}: ${(error as Error).message}${repeated(one, text)}`);
+      problems.push(`${variable}: ${(error as Error).message}${repeated(one, text, error as Error)}`);
     }
   }
   const renamed = new Map(

@@ -37,7 +37,7 @@ function parseRange(text: string): readonly [Address, number] {
   }
   throw new AppError(
     'INVALID_CONFIG',
-    `${JSON.stringify(text)} is not an IP address or a range such as 10.0.0.0/8`,
+    `expected an IP address or a range such as 10.0.0.0/8, not ${JSON.stringify(text)}`,
   );
 }
 

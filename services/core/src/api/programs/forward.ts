@@ -100,7 +100,11 @@ async function callRunner(
 
 const FAILURES: Readonly<Record<AskFailure, (message: string) => AppError>> = {
   // The same words for everything that is not asked: a stranger's URL is not to look around in our network.
-  refused: () => new AppError('NO_RUNNER', 'the compute node is not at an address that may be asked'),
+  refused: () =>
+    new AppError(
+      'NO_RUNNER',
+      'the compute node is not at an address that this core node may ask; with SKERRY_CORE_ALLOW_PRIVATE=yes it asks private addresses, too',
+    ),
   unconnected: (message) => new AppError('NO_RUNNER', `the compute node ${message}`),
   broken: (message) => new AppError('NO_RUNNER', `the compute node ${message}`),
   timeout: () => new AppError('PROGRAM_TIMED_OUT', 'the compute node did not answer in time'),
