@@ -1,4 +1,5 @@
-import { DAEMON_NAMES, loadService } from '../../apps/cli/src/network/daemon.ts';
+import { loadService } from '../../apps/cli/src/network/daemon.ts';
+import { DAEMON_NAMES } from '../../apps/cli/src/network/daemon-names.ts';
 
 /**
  * Loads what most end-to-end tests start, and ends: Node keeps what it compiled (NODE_COMPILE_CACHE). Otherwise the first network of a

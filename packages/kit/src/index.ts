@@ -21,6 +21,7 @@ export { type OpenBackup, openBackup } from './backup/read.ts';
 export type { TarMember } from './backup/tar.ts';
 export { type BackupMember, writeBackup } from './backup/write.ts';
 export { cached, within } from './cached.ts';
+export { findClosest } from './closest.ts';
 export { type Document, writeDocument } from './contract/document.ts';
 export { frontHandlers } from './contract/front.ts';
 export { PAGE_HEADERS, renderNotice, wantsPage } from './contract/notice.ts';

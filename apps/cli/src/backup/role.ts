@@ -5,7 +5,8 @@ import { AppError } from '@skerry/protocol/forms';
 import { type Environment, withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { findSettingsFile, SYSTEM_SETTINGS } from '../joining/roles.ts';
-import { DAEMON_NAMES, type DaemonName, loadService } from '../network/daemon.ts';
+import { loadService } from '../network/daemon.ts';
+import { DAEMON_NAMES, type DaemonName } from '../network/daemon-names.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
 
 /** Of the embedded database, in the core node's data directory. */

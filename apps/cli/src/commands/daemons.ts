@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import type { DaemonName, DaemonOptions } from '../network/daemon.ts';
+import type { DaemonOptions } from '../network/daemon.ts';
+import type { DaemonName } from '../network/daemon-names.ts';
 import { addCreditCommands } from './credit.ts';
 
 /** Daemons that are called by their own name; the status service is `skerry status serve`, for `skerry status` asks. */

@@ -1,19 +1,16 @@
-import { awaitSettings, listEffective, readConfig, runService, type Service, settingText } from '@skerry/kit';
+import {
+  awaitSettings,
+  listEffective,
+  readConfig,
+  runService,
+  type Service,
+  settingText,
+  variablesOf,
+} from '@skerry/kit';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
+import type { DaemonName } from './daemon-names.ts';
 import { withSettings } from './settings-file.ts';
-
-export const DAEMON_NAMES = [
-  'core',
-  'scheduler',
-  'compute',
-  'gateway',
-  'monitor',
-  'status',
-  'credit',
-  'ipfs',
-] as const;
-export type DaemonName = (typeof DAEMON_NAMES)[number];
 
 export type AnyService = Service<Record<string, unknown>>;
 
@@ -44,7 +41,7 @@ export async function runDaemon(
   { settings, awaitSettings: isAwaiting }: DaemonOptions,
 ): Promise<number> {
   const service = await loadService(name);
-  const own = await withSettings(environment, settings);
+  const own = await withSettings(environment, settings, variablesOf(service.config));
   const all = isAwaiting ? { ...own, ...(await awaitSettings()) } : own;
   const exitCode = await runService(service, withoutCommandVariables(all));
   // The service is over; nothing that it left behind may hold the process.
@@ -57,7 +54,7 @@ export async function showConfig(
   { settings: file }: DaemonOptions,
 ): Promise<void> {
   const { config } = await loadService(name);
-  const variables = withoutCommandVariables(await withSettings(environment, file));
+  const variables = withoutCommandVariables(await withSettings(environment, file, variablesOf(config)));
   const settings = listEffective(config, readConfig(config, variables));
   const lines = settings.map(({ variable, value, describe }) => {
     return `# ${describe}\n${variable}=${settingText(value)}`;

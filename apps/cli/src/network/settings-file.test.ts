@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createTestDir } from '../testing/run.ts';
-import { readSettingsFile } from './settings-file.ts';
+import { findMistyped, readSettingsFile } from './settings-file.ts';
 
 test('a settings file has NAME=value, comments and empty lines; what else there is, is refused by its line', async () => {
   await using home = await createTestDir();
@@ -51,4 +51,30 @@ test('a quote that is not closed takes no other setting in, and a value of sever
   assert.deepEqual(await read(`KEY="${key}"\n# SKERRY_CORE_X="\nSKERRY_CORE_PORT='4024' # "why"\n`), {
     ...{ KEY: key, SKERRY_CORE_PORT: '4024' },
   });
+});
+
+test('a name that is no setting is told, with the one that was meant; other services’ and other programs’ are left alone', () => {
+  const known = ['SKERRY_CORE_PORT', 'SKERRY_CORE_PEERS', 'DATABASE_URL'];
+  const wrong = (name: string) => findMistyped([name], known)[0];
+  for (const name of [
+    'SKERY_CORE_PORT',
+    'SKERRYCORE_PORT',
+    'SKERRY_COER_PORT',
+    'SKERRY_CROE_PEERS',
+    'skerry_core_port',
+  ])
+    assert.match(wrong(name) ?? name, /is not a known setting/);
+  assert.match(wrong('SKERY_CORE_PORT')!, /^SKERY_CORE_PORT .*; did you mean SKERRY_CORE_PORT\?$/);
+  assert.match(wrong('SKERRY_LOG_LEVLE')!, /; did you mean SKERRY_LOG_LEVEL\?$/);
+  assert.match(wrong('DATABSE_URL')!, /; did you mean DATABASE_URL\?$/);
+  const fine = [
+    'SKERRY_GATEWAY_PORT',
+    'SKERRY_CORE_ANYTHING',
+    'SKERRY_HOME',
+    'NODE_OPTIONS',
+    'HTTPS_PROXY',
+    'PATH',
+    'TZ',
+  ];
+  assert.deepEqual(findMistyped(fine, known), []);
 });

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
+import { describeUnknown, findClosest } from '@skerry/kit';
 import { isMissing } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
-import type { Environment } from '../config.ts';
+import { COMMAND_VARIABLES, type Environment } from '../config.ts';
+import { DAEMON_NAMES } from './daemon-names.ts';
 
 const TEXT_CHARS_MAX = 1024 * 1024;
 
@@ -58,10 +60,41 @@ export async function readSettingsFile(path: string): Promise<Environment | unde
   }
 }
 
-/** The environment above a file of settings, which must be there if one is named. Throws INVALID_CONFIG. */
-export async function withSettings(environment: Environment, path: string | undefined): Promise<Environment> {
+/** What is set for every service, and for the command. */
+const COMMON = ['SKERRY_HOME', 'SKERRY_LOG_LEVEL', 'SKERRY_LOG_FORMAT', ...Object.values(COMMAND_VARIABLES)];
+/** One file may be several services'; each checks what begins with its own name. */
+const ANY_SERVICE = new RegExp(`^SKERRY_(${DAEMON_NAMES.join('|').toUpperCase()})_`);
+
+/**
+ * Names that are nobody's, or that one letter or two keep from being a setting of the service: what reads the file would leave them
+ * out without a word. The environment is not judged so: much in it is not for us. Pure.
+ */
+export function findMistyped(names: readonly string[], known: readonly string[]): string[] {
+  const all = [...known, ...COMMON];
+  return names
+    .filter((name) => !all.includes(name) && !ANY_SERVICE.test(name))
+    .filter((name) => name.startsWith('SKERRY_') || findClosest(name.toUpperCase(), known) !== undefined)
+    .map((name) => describeUnknown(name, all));
+}
+
+/**
+ * The environment above a file of settings, which must be there if one is named.
+ *
+ * @param known what the service reads
+ * @throws AppError INVALID_CONFIG
+ */
+export async function withSettings(
+  environment: Environment,
+  path: string | undefined,
+  known: readonly string[],
+): Promise<Environment> {
   if (path === undefined) return environment;
   const given = await readSettingsFile(path);
   if (given === undefined) throw new AppError('INVALID_CONFIG', `there is no settings file ${path}`);
+  const problems = findMistyped(Object.keys(given), known);
+  if (problems.length > 0)
+    throw new AppError('INVALID_CONFIG', problems.map((one) => `${path}: ${one}`).join('\n'), {
+      details: { problems },
+    });
   return { ...given, ...environment };
 }

@@ -6,7 +6,8 @@ import { loadOrCreateKeyFile } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
 import { describeNode } from '../backup/role.ts';
 import type { Context } from '../context.ts';
-import type { DaemonName, DaemonOptions } from '../network/daemon.ts';
+import type { DaemonOptions } from '../network/daemon.ts';
+import type { DaemonName } from '../network/daemon-names.ts';
 
 /** Root may make the key for the daemon's own user, whose directory it is. */
 async function giveToOwner(path: string, directory: string): Promise<void> {

@@ -211,8 +211,15 @@ export function defineConfig<C>(
   return { prefix, settings: specs, renamed };
 }
 
-function describeUnknown(variable: string, known: readonly string[]): string {
-  const meant = findClosest(variable, known);
+/** Every variable that a service reads, its second names included. */
+export const variablesOf = <C>({ prefix, settings: specs }: ConfigSpec<C>): string[] =>
+  Object.entries<Setting<unknown>>(specs).flatMap(([key, { alias }]) => [
+    variableName(prefix, key),
+    ...(alias === undefined ? [] : [alias]),
+  ]);
+
+export function describeUnknown(variable: string, known: readonly string[]): string {
+  const meant = findClosest(variable.toUpperCase(), known);
   return `${variable} is not a known setting${meant === undefined ? '' : `; did you mean ${meant}?`}`;
 }
 
