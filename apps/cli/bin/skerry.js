@@ -1,7 +1,8 @@
 #!/usr/bin/env node
+import { existsSync, mkdirSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CLIENTS } from './clients.js';
 import { isNodeNewEnough } from './version.js';
@@ -15,10 +16,27 @@ function compileCacheDirectory() {
   return join(cache, 'compiled');
 }
 
+/** One directory after the other: Node's own recursion never ends below /proc. @returns whether it is there */
+function makeDirectory(path) {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    return true;
+  } catch ({ code }) {
+    if (code === 'EEXIST') return true;
+    const above = dirname(path);
+    return (
+      code === 'ENOENT' && above !== path && !existsSync(above) && makeDirectory(above) && makeDirectory(path)
+    );
+  }
+}
+
 if (isNodeNewEnough()) {
-  nodeModule.enableCompileCache(compileCacheDirectory());
-  // Threads take it from here: without it each of them would compile anew what it loads, and bring a compiler for TypeScript with it.
-  process.env.NODE_COMPILE_CACHE ??= compileCacheDirectory();
+  const compiled = compileCacheDirectory();
+  if (makeDirectory(compiled)) {
+    nodeModule.enableCompileCache(compiled);
+    // Threads take it from here: without it each of them would compile anew what it loads, and bring a compiler for TypeScript with it.
+    process.env.NODE_COMPILE_CACHE ??= compiled;
+  }
   // Before anything else is loaded: it finds the rest.
   const { findBundle } = await import('@skerry/kit/resolve');
   const main = new URL('../src/main.ts', import.meta.url).href;

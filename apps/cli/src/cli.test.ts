@@ -24,7 +24,11 @@ const run = (home: string, ...args: string[]) =>
 
 async function start(home: string, ...args: string[]) {
   const env = { ...bareEnvironment(), SKERRY_HOME: home, HOME: home };
-  const child = spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [BIN, ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: SECOND_MS,
+  });
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   return { out, err, code: code as number };
 }
@@ -51,6 +55,14 @@ test('a key is made, shown and listed, and never printed', async () => {
   const listed = await run(home.path, 'key', 'list');
   assert.match(listed.out, new RegExp(`^NAME +ADDRESS\ndefault +${address}\n$`));
   for (const { out, err } of [made, shown, listed]) assert.ok(!(out + err).includes(secret.slice(2)));
+});
+
+test('where no directory can be made a command runs all the same, and one that needs it says so', async () => {
+  const [list, made] = await Promise.all([start('/proc', 'key', 'list'), start('/proc', 'key', 'new')]);
+  assert.equal(list.code, 0);
+  assert.match(list.err, /^no key yet/);
+  assert.equal(made.code, 2);
+  assert.match(made.err, /^error: the directory \/proc\/.* cannot be made/);
 });
 
 test('a full disk below standard output is told in a sentence, or in JSON', async () => {
