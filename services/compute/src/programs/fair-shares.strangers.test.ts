@@ -44,6 +44,20 @@ test("M7: a caller who holds every sandbox of somebody's program lets the next c
   void Promise.all(strangers);
 });
 
+test('M7: who takes most of the memory gives way sooner; who takes little has the whole time', () => {
+  const endedAt = (memoryMib: number, sandboxesPerProgram = 4) => {
+    const held = [{ client: 'a', key: 'p', memoryMib, sinceMs: 0 }];
+    const waiters = ['b', 'c', 'd', 'e'].map((client) => ({ client, key: 'q' }));
+    const rules = { memoryMib: 1_000, contendedMs: 10_000, sandboxesPerProgram };
+    const isEnded = (nowMs: number) => chooseToEnd(held, waiters, rules, nowMs) !== undefined;
+    return [2_500, 5_000, 10_000].find(isEnded);
+  };
+  assert.deepEqual(
+    [200, 201, 250, 500, 1_000].map((mib) => endedAt(mib)),
+    [undefined, 10_000, 10_000, 5_000, 2_500],
+  );
+});
+
 test('M7: where all is taken and somebody waits, somebody has more than a share; nobody within a share is ended', () => {
   const call = fc.record({
     client: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
@@ -61,7 +75,7 @@ test('M7: where all is taken and somebody waits, somebody has more than a share;
       const own = held.filter(({ client }) => client === ended.client);
       const clients = new Set(held.map(({ client }) => client)).size + 1;
       assert.ok(own.reduce((sum, one) => sum + one.memoryMib, 0) > memoryMib / clients);
-      assert.equal(chooseToEnd(held, [waiter], rules, 5), undefined, 'not before its time');
+      assert.equal(chooseToEnd(held, [waiter], rules, 2), undefined, 'not before its time');
       assert.equal(chooseToEnd(held, [], rules, 1_000), undefined, 'nobody waits');
     }),
   );

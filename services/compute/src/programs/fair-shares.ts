@@ -15,9 +15,14 @@ export interface FairRules {
   /** What all calls may have together. */
   readonly memoryMib: number;
   readonly sandboxesPerProgram: number;
-  /** So long may a call run that is more than its caller's share, while others wait. */
+  /**
+   * So long may a call run that is more than its caller's share, while others wait: of a caller who holds up to a quarter of the
+   * memory. One with more has as much memory times time.
+   */
   readonly contendedMs: number;
 }
+
+const FULL_TIME_SHARE = 1 / 4;
 
 const sumOf = (held: readonly Held[], client: string) =>
   held.reduce((sum, one) => sum + (one.client === client ? one.memoryMib : 0), 0);
@@ -76,8 +81,10 @@ export function chooseToEnd<H extends Held>(
 ): H | undefined {
   const share = rules.memoryMib / clientsOf([...held, ...waiters]);
   const isOver = (one: Held, waiter: Share) => {
-    if (one.client === waiter.client || nowMs - one.sinceMs < rules.contendedMs) return false;
-    if (sumOf(held, one.client) > share) return true;
+    const had = sumOf(held, one.client);
+    const mayMs = rules.contendedMs * Math.min(1, (rules.memoryMib * FULL_TIME_SHARE) / had);
+    if (one.client === waiter.client || nowMs - one.sinceMs < mayMs) return false;
+    if (had > share) return true;
     const same = held.filter(({ key }) => key === waiter.key);
     const clients = clientsOf([...same, waiter]);
     return one.key === waiter.key && countOf(same, one.client) > rules.sandboxesPerProgram / clients;

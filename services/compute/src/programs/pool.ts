@@ -328,7 +328,7 @@ export class Pool implements AsyncDisposable {
       over?.place.sandbox?.end(
         new AppError(
           'PROGRAM_TIMED_OUT',
-          `others are waiting: a call above its caller's share of the node is limited to ${contendedMs / 1000} s`,
+          `others are waiting: a call above its caller's share of the node is limited to ${contendedMs / 1000} s, or less where it takes more than a quarter of the memory`,
         ),
       );
       this.#shareSoon();
