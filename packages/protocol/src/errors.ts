@@ -34,7 +34,7 @@ const internal = (meaning: string): CatalogueEntry => ({ httpStatus: 500, kind: 
 export const ERRORS = {
   // A request's form
   INVALID_JSON: invalid(
-    'The body is not a JSON object, or contains text that cannot be stored (NUL, lone surrogates)',
+    'The body is not a JSON object, nests too deep, or contains text that cannot be stored (NUL, lone surrogates)',
   ),
   INVALID_PARAMETERS: invalid(
     'A query, path, form or body value is missing, out of range or of the wrong type',

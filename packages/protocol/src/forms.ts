@@ -42,7 +42,7 @@ export {
 } from './instance-address.ts';
 export { canonicalJson } from './json/canonical.ts';
 export { type Fields, fieldsOf } from './json/fields.ts';
-export { scanJson, scanJsonObject } from './json/scan.ts';
+export { checkJsonDepth, scanJson, scanJsonObject } from './json/scan.ts';
 export { LIMITS } from './limits.ts';
 export * from './measurement/report.ts';
 export * from './network-form/item-hash.ts';

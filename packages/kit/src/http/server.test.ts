@@ -54,6 +54,7 @@ test('every failure has our form; what was not foreseen says nothing of the insi
   assert.equal((await answer('/typed?n=4'))[1].code, 'INVALID_PARAMETERS');
   assert.match((await answer('/typed?n=1&m=2'))[1].error, /"m"/);
   assert.equal((await answer('/body', '{'))[1].code, 'INVALID_JSON');
+  assert.match((await answer('/body', '['.repeat(70)))[1].error, /more than 64 levels at character 64/);
   assert.deepEqual((await answer('/body', `"${'x'.repeat(200)}"`))[0], 413);
   assert.equal((await answer('/none'))[1].code, 'ROUTE_NOT_FOUND');
   for (const path of ['/%zz', `/part/${'x'.repeat(5_000)}`])

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { statusOf } from '@skerry/protocol/api/operation';
-import { AppError, LIMITS } from '@skerry/protocol/forms';
+import { AppError, checkJsonDepth, LIMITS } from '@skerry/protocol/forms';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify';
 import type { Logger } from '../daemon/log.ts';
 import { VERSION } from '../daemon/version.ts';
@@ -170,6 +170,15 @@ function endUnfinishedBodies(app: HttpServer): void {
   });
 }
 
+/** No JSON is deeper than what walks it can go, whatever its route makes of it. */
+function boundJson(app: HttpServer): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    checkJsonDepth(body);
+    void parse(request, body, done);
+  });
+}
+
 function traceAnswers(app: HttpServer, log: Logger, observer: HttpObserver | undefined): void {
   const slow = new SlowRequests(log);
   app.addHook('onSend', (_request, reply, _payload, done) => {
@@ -223,6 +232,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     checkHost(request.raw);
     done();
   });
+  boundJson(app);
   answerOddRequests(app.server, ({ code }) => observer?.refused(code));
   if (options.corsMethods) {
     await app.register(import('@fastify/cors'), {

@@ -8,7 +8,6 @@ type Ajv = Parameters<NonNullable<Validation['onCreate']>>[0];
  * that its schema has for numbers.
  */
 function findInfinite(data: unknown): string | undefined {
-  // Not by recursion: a stranger's body may be as deep as it is long.
   const open: [unknown, string][] = [[data, '']];
   for (let next = open.pop(); next; next = open.pop()) {
     const [value, pointer] = next;

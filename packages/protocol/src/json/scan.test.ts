@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../errors.ts';
-import { scanJson, scanJsonObject } from './scan.ts';
+import { checkJsonDepth, scanJson, scanJsonObject } from './scan.ts';
 
 const refused = (text: string | Uint8Array) => {
   assert.throws(
@@ -133,6 +133,32 @@ describe('scanJsonObject', () => {
         }
       }),
     );
+  });
+
+  test('how deep text may be is the same where only that is checked', () => {
+    const isRefused = (check: (text: string) => void, text: string) => {
+      try {
+        check(text);
+        return false;
+      } catch (error) {
+        assert.ok(error instanceof AppError && error.code === 'INVALID_JSON');
+        return true;
+      }
+    };
+    const pairs = [
+      ['[', ']'],
+      ['[ ', ' ]'],
+      ['{"[":', '}'],
+      ['[1,{"a":', '}]'],
+    ] as const;
+    for (const [open, close] of pairs)
+      for (const inner of ['1', '""', '"]"', '"\\"["', '[]', '{ }', '[1]'])
+        for (const levels of [31, 32, 62, 63, 64, 65]) {
+          const text = open.repeat(levels) + inner + close.repeat(levels);
+          assert.equal(isRefused(checkJsonDepth, text), isRefused(scanJson, text), text);
+        }
+    for (const text of ['', '"', '"\\', ']', '[}]', '"[']) checkJsonDepth(text);
+    assert.ok(isRefused(checkJsonDepth, '['.repeat(1_000_000)));
   });
 
   test('a megabyte of nesting or of one string costs no more than its length', () => {

@@ -14,6 +14,9 @@ export interface ScannedObject {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const [OPEN_OBJECT, CLOSE_OBJECT] = [0x7b, 0x7d];
+const [OPEN_ARRAY, CLOSE_ARRAY] = [0x5b, 0x5d];
+const TOO_DEEP = `more than ${LIMITS.jsonDepth} levels`;
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
 
@@ -76,7 +79,7 @@ class Scanner {
   }
 
   skipValue(depth: number): void {
-    if (depth > LIMITS.jsonDepth) fail(`more than ${LIMITS.jsonDepth} levels`, this.at);
+    if (depth > LIMITS.jsonDepth) fail(TOO_DEEP, this.at);
     this.skipSpace();
     const char = this.text[this.at];
     if (char === '{') this.scanObject(depth);
@@ -136,6 +139,29 @@ class Scanner {
     }
     this.at++;
   }
+}
+
+/**
+ * Refuses text that nests deeper than a Scanner takes, and nothing else: for text whose other rules are those of `JSON.parse`. What
+ * walks the value may recurse then. Throws INVALID_JSON.
+ */
+export function checkJsonDepth(text: string): void {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--;
+    else if (depth >= LIMITS.jsonDepth && !isSpace(code)) fail(TOO_DEEP, at);
+    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) depth++;
+    else if (code === QUOTE) at = endOfString(text, at);
+  }
+}
+
+/** Where a string ends that begins there; the end of the text where it does not. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  for (let code = text.charCodeAt(at); code !== QUOTE && at < text.length; code = text.charCodeAt(at))
+    at += code === BACKSLASH ? 2 : 1;
+  return at;
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -66,6 +66,18 @@ describe('estimates', () => {
       { numRuns: 25 },
     ));
 
+  test('an instance that is nested deeper than JSON may be is refused', async () => {
+    const levels = 4_000;
+    const { status, body } = await core.post(
+      '/price/estimate/instance',
+      `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`,
+    );
+    assert.deepEqual(
+      [status, body.code, /more than 64 levels/.test(body.error)],
+      [422, 'INVALID_JSON', true],
+    );
+  });
+
   test('a program may say how large its code will be; it counts twice with the internet', async () => {
     const program = {
       address: alice.address,
