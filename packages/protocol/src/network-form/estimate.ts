@@ -17,6 +17,9 @@ export interface Estimate {
 /** Where a client says how large a file will be that it has not sent; contents that are sent have no such field. */
 const ESTIMATE = 'estimated_size_mib';
 
+/** Beyond it bytes are not counted exactly. */
+const ESTIMATE_MAX = Math.floor(Number.MAX_SAFE_INTEGER / MIB_BYTES);
+
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 
@@ -25,14 +28,21 @@ const withoutEstimates = (content: unknown): unknown =>
     JSON.stringify(content ?? null, (name, value: unknown) => (name === ESTIMATE ? undefined : value)),
   );
 
+/** The size in bytes that the client says, if it says one. Throws INVALID_CONTENT. */
+function readEstimate(content: unknown): number | undefined {
+  const said = memberOf(content, ESTIMATE) ?? undefined;
+  if (said === undefined) return undefined;
+  if (typeof said === 'number' && said >= 0 && said <= ESTIMATE_MAX) return Math.ceil(said) * MIB_BYTES;
+  throw new AppError('INVALID_CONTENT', `content.${ESTIMATE} must be a number from 0 to ${ESTIMATE_MAX}`);
+}
+
 /** A file is charged by its size: the one that the node knows, or else the one that the client says. */
 async function readFileNeeds(
   content: unknown,
   findSize: (fileHash: string) => Promise<number | undefined>,
 ): Promise<Estimate> {
   const { address, item_hash, size } = NETWORK_PARSERS.STORE(withoutEstimates(content));
-  const said = memberOf(content, ESTIMATE);
-  const saidBytes = typeof said === 'number' && said >= 0 ? Math.ceil(said) * MIB_BYTES : undefined;
+  const saidBytes = readEstimate(content);
   const bytes = (await findSize(item_hash)) ?? saidBytes ?? size;
   if (typeof bytes !== 'number' || !Number.isSafeInteger(bytes))
     throw new AppError(

@@ -115,6 +115,16 @@ describe('estimates', () => {
     });
     const known = await estimate('STORE', { ...content, item_hash: added.hash, estimated_size_mib: 900 });
     assert.equal(known.body.detail[0].size_mib, 1);
+    const largest = await estimate('STORE', { ...content, estimated_size_mib: 8_589_934_591 });
+    assert.equal(largest.body.detail[0].size_mib, 8_589_934_591);
+    const wrong = [-1, '5', true, [1], 8_589_934_592, 1e300];
+    for (const estimated_size_mib of wrong)
+      assert.deepEqual((await estimate('STORE', { ...content, estimated_size_mib })).body, {
+        error: 'content.estimated_size_mib must be a number from 0 to 8589934591',
+        ...{ status: 'error', code: 'INVALID_CONTENT' },
+      });
+    const unsaid = await estimate('STORE', { ...content, estimated_size_mib: null });
+    assert.equal(unsaid.body.code, 'FILE_NOT_FOUND');
   });
 
   test('an estimate is what the message costs once it is there', async () => {
