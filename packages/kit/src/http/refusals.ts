@@ -110,16 +110,23 @@ export function errorBody(error: AppError): ErrorBody {
   return { error: message, status: 'error', code, ...(details === undefined ? {} : { details }) };
 }
 
-/** A path that cannot be read belongs to no route: no hook and no handler of ours sees it. */
+/** A path that cannot be read belongs to no route. */
 export function refusePath(error: FastifyError, requestId: string, response: ServerResponse): AppError {
   const refusal = asAppError(error);
+  refuseResponse(refusal, requestId, response);
+  return refusal;
+}
+
+/** A refusal of what no hook and no handler of ours sees. */
+export function refuseResponse(refusal: AppError, requestId: string, response: ServerResponse): void {
+  const body = JSON.stringify(errorBody(refusal));
   response.writeHead(refusal.httpStatus, {
     'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
     server: `skerry/${VERSION}`,
     'x-request-id': requestId,
   });
-  response.end(JSON.stringify(errorBody(refusal)));
-  return refusal;
+  response.end(body);
 }
 
 /** A refusal written straight to the socket: the request could not even be read. */
@@ -145,7 +152,12 @@ export function endWith(refusal: AppError, socket: Socket): void {
     `X-Request-Id: ${requestIdOf({ headers: {} })}`,
     'Connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // A client that keeps its side open would keep the connection. Until then it can read what was written.
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+  endSoon(socket);
+}
+
+/** A client that keeps its side open would keep the connection. Until then it can read what was written. */
+export function endSoon(socket: Socket): void {
+  socket.end();
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

@@ -92,3 +92,26 @@ test('what is not HTTP, and heads that are too large, get our form too', async (
   assert.match(await send('GET / HTTP/1.0\r\n\r\n'), answered);
   assert.match(await send('GET / HTTP/1.1\r\nHost: a\r\nExpect: wonders\r\n\r\n'), answered);
 });
+
+test('a request gets one answer, whatever its body turns out to be; behind a body without an end nothing is read', async (t) => {
+  const app = await createHttpServer({ log });
+  t.after(() => app.close());
+  let calls = 0;
+  app.post('/answered', async () => ({ calls: ++calls }));
+  const url = new URL(await listen(app, '127.0.0.1', 0));
+  const send = async (coding: string, body: string) => {
+    const socket = connect(Number(url.port), '127.0.0.1');
+    socket.end(`POST /answered HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ${coding}\r\n\r\n${body}`);
+    const said = await text(socket);
+    return { said, statuses: [...said.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status)) };
+  };
+  const next = 'POST /answered HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n';
+  for (const coding of ['xchunked', 'gzip', 'chunked, identity', 'gzip, chunked']) {
+    const { said, statuses } = await send(coding, `0\r\n\r\n${next}`);
+    assert.deepEqual(statuses, [400], `${coding}: ${said}`);
+    assert.match(said, /^connection: close\r$[\s\S]*"code":"INVALID_PARAMETERS"/im);
+  }
+  assert.equal(calls, 0);
+  assert.deepEqual((await send('Chunked', `0\r\n\r\n${next}`)).statuses, [415, 200]);
+  assert.deepEqual((await send('chunked', 'x\r\n')).statuses, [415]);
+});

@@ -10,6 +10,7 @@ import type { ClientOptions } from '../limits/client.ts';
 import { shareConnections } from '../limits/connections.ts';
 import { checkRateClass, createRateLimiter, type RateLimitOptions } from '../limits/rate-limit.ts';
 import type { ShareLimits } from '../limits/shares.ts';
+import { Framing } from './framing.ts';
 import { answerOddRequests, checkHost } from './http-rules.ts';
 import { Methods } from './methods.ts';
 import { asAppError, errorBody, refusePath, refuseSocket, retryAfterOf } from './refusals.ts';
@@ -199,6 +200,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   const { log, limits, observer } = options;
   // Loaded here, so that a command or a worker that takes something else of this package does not load it too.
   const { fastify, LogController } = await import('fastify');
+  const framing = new Framing();
   const app = fastify({
     loggerInstance: log as FastifyBaseLogger,
     childLoggerFactory: (_log, bindings) => createRequestLog(log, bindings),
@@ -220,7 +222,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       observer?.refused(refusal.code);
     },
     clientErrorHandler: (error, socket) => {
-      const refusal = refuseSocket(error, socket);
+      const refusal = framing.endsAnswered(socket) ? undefined : refuseSocket(error, socket);
       if (refusal) observer?.refused(refusal.code);
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -249,6 +251,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     shareBodies(app, clients, options.bodies);
   }
   takeTurns(app.server, new Set(options.urgentPaths), clients);
+  framing.watch(app.server, ({ code }) => observer?.refused(code));
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);
   traceAnswers(app, log, observer);

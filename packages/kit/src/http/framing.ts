@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { AppError } from '@skerry/protocol/forms';
+import { endSoon, refuseResponse } from './refusals.ts';
+import { requestIdOf } from './request-trace.ts';
+
+/** Why nobody can tell where the body of a request ends, or what it says (RFC 9112, section 6.3). null: it is plain. */
+export function whyUnframed({ 'transfer-encoding': coding }: IncomingHttpHeaders): AppError | null {
+  if (coding === undefined || coding.trim().toLowerCase() === 'chunked') return null;
+  return new AppError(
+    'INVALID_PARAMETERS',
+    'the header transfer-encoding must be chunked, or left out: send a body with it or with content-length',
+  );
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * One answer for each request. Node hands over a request as its head arrives, and finds what is wrong with its body later: what it says
+ * then would be read as the answer to the next request.
+ */
+export class Framing {
+  readonly #last = new WeakMap<Socket, ServerResponse>();
+
+  /** To be called last: what nobody can read does not wait for its turn. @param refused told of what is not taken */
+  watch(server: Server, refused: (error: AppError) => void): void {
+    const handlers = server.listeners('request') as Handler[];
+    server.removeAllListeners('request');
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      // The connection ends with the answer to the one before.
+      if (this.#last.get(request.socket)?.shouldKeepAlive === false) return;
+      this.#last.set(request.socket, response);
+      const refusal = whyUnframed(request.headers);
+      if (refusal) {
+        response.shouldKeepAlive = false;
+        refuseResponse(refusal, requestIdOf(request), response);
+        refused(refusal);
+      } else for (const handle of handlers) handle.call(server, request, response);
+    });
+  }
+
+  /**
+   * Whether what is wrong with a connection is the body of a request that is answered, or comes after the last request that will be:
+   * the connection ends then without another word.
+   */
+  endsAnswered(socket: Socket): boolean {
+    const response = this.#last.get(socket);
+    if (!response?.headersSent || (response.req.complete && response.shouldKeepAlive)) return false;
+    if (response.writableFinished) endSoon(socket);
+    else response.once('finish', () => endSoon(socket));
+    return true;
+  }
+}
