@@ -58,6 +58,31 @@ test('S10: a path that exists answers another method with 405, Allow and what it
     assert.equal((await app.inject({ method: 'PUT', url })).statusCode, 404, url);
 });
 
+test('OPTIONS says what a path takes; a preflight what pages of other origins may send', async () => {
+  await using app = await createServer();
+  const options = (url: string, headers = {}) => app.inject({ method: 'OPTIONS', url, headers });
+  const origin = 'https://page.example';
+  for (const headers of [{}, { origin }, { 'access-control-request-method': 'PUT' }]) {
+    const plain = await options('/api/things/1?x=1', headers);
+    assert.deepEqual([plain.statusCode, plain.headers.allow, plain.body], [204, 'GET, HEAD, PUT', '']);
+    assert.equal(plain.headers['access-control-allow-origin'], '*');
+    const missing = await options('/api/nothing', headers);
+    assert.deepEqual([missing.statusCode, missing.json().code], [404, 'ROUTE_NOT_FOUND']);
+  }
+  const preflight = await options('/api/nothing', { origin, 'access-control-request-method': 'PUT' });
+  const { allow, ...said } = preflight.headers;
+  assert.deepEqual(
+    [preflight.statusCode, said['access-control-allow-methods'], said['access-control-max-age'], allow],
+    [204, 'GET, PUT', '86400', undefined],
+  );
+  // No page of another origin may use one that takes none, which answers the same otherwise.
+  await using closed = await createHttpServer({ log: createLogger('test', 'silent') });
+  closed.post('/things', async () => ({}));
+  const { statusCode, headers } = await closed.inject({ method: 'OPTIONS', url: '/things' });
+  assert.deepEqual([statusCode, headers.allow], [204, 'POST']);
+  assert.equal(headers['access-control-allow-origin'], undefined);
+});
+
 test('S11: a refused value is answered with the values that are taken, an unknown field with the fields', async () => {
   await using app = await createServer();
   const cases: [string, string][] = [

@@ -102,13 +102,17 @@ function answerErrors(app: HttpServer, { translateError, observer }: HttpServerO
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0]!;
     const allowed = methods.of(path);
+    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
+    if (allowed.length > 0 && request.method === 'OPTIONS') {
+      void reply.status(204).send();
+      return;
+    }
     const shown = path.slice(0, 200);
     const refusal =
       allowed.length === 0
         ? new AppError('ROUTE_NOT_FOUND', `there is no ${request.method} ${shown}`)
         : new AppError('METHOD_NOT_ALLOWED', `${shown} takes ${allowed.join(', ')}, not ${request.method}`);
     observer?.refused(refusal.code);
-    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
     void reply.status(refusal.httpStatus).send(errorBody(refusal));
   });
 }
@@ -168,6 +172,24 @@ function endUnfinishedBodies(app: HttpServer): void {
       raw.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
     }
     done();
+  });
+}
+
+/** What Fetch calls a preflight. */
+const isPreflight = ({ headers }: FastifyRequest) =>
+  headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+
+/** Lets pages of any origin use these methods. Any other question for OPTIONS goes the way of what has no route. */
+async function answerOrigins(app: HttpServer, methods: readonly string[]): Promise<void> {
+  await app.register(import('@fastify/cors'), {
+    ...{ origin: '*', methods: [...methods], exposedHeaders: '*', maxAge: 86_400 },
+    // It would refuse what is no preflight in words of its own.
+    ...{ strictPreflight: false, preflightContinue: true },
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.method !== 'OPTIONS') done();
+    else if (isPreflight(request)) void reply.status(204).header('content-length', '0').send();
+    else reply.callNotFound();
   });
 }
 
@@ -236,14 +258,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   });
   boundJson(app);
   answerOddRequests(app.server, ({ code }) => observer?.refused(code));
-  if (options.corsMethods) {
-    await app.register(import('@fastify/cors'), {
-      origin: '*',
-      methods: [...options.corsMethods],
-      exposedHeaders: '*',
-      maxAge: 86_400,
-    });
-  }
+  if (options.corsMethods) await answerOrigins(app, options.corsMethods);
   if (limits) limitRates(app, log, limits);
   const clients = (limits?.isEnabled ?? true) ? (limits ?? LOOPBACK) : undefined;
   if (clients) {
