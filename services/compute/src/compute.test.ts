@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -159,6 +159,20 @@ test('where virtual machines cannot run the node still serves, says why, and ref
   }
 });
 
+/** The status that an offer to upgrade is answered with. */
+async function offer(url: string, upgrade: string): Promise<number | undefined> {
+  const headers = {
+    ...{ connection: 'Upgrade', upgrade },
+    ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' },
+  };
+  const asked = request(url, { headers }).end();
+  const { statusCode } = await new Promise<IncomingMessage>((resolve, reject) =>
+    asked.once('response', resolve).once('upgrade', resolve).once('error', reject),
+  );
+  asked.destroy();
+  return statusCode;
+}
+
 /** What needs a signature says so, and what the core node does not say is not done. */
 async function checkDoors(url: string, core: RealCore): Promise<void> {
   const id = 'c'.repeat(64);
@@ -175,6 +189,11 @@ async function checkDoors(url: string, core: RealCore): Promise<void> {
   ]);
   assert.deepEqual(await ask('/control/machine/xyz/logs'), [400, 'INVALID_PARAMETERS']);
   assert.deepEqual(await ask(`${machine}/stream_logs`), [426, 'UPGRADE_REQUIRED']);
+  // Anybody may offer to go on in another protocol.
+  for (const upgrade of ['h2c', 'websocket'])
+    assert.equal(await offer(`${url}/about/capability`, upgrade), 200, upgrade);
+  assert.equal(await offer(`${url}${machine}/stream_logs`, 'h2c'), 426);
+  assert.equal(await offer(`${url}${machine}/stream_logs`, 'websocket'), 101);
   assert.deepEqual(await ask(`${machine}/update`, { method: 'POST' }), [404, 'INSTANCE_NOT_FOUND']);
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     ask(path, {

@@ -1,7 +1,7 @@
 import type { RouteOptions } from 'fastify';
 
 /** `/a/:name/*` as an expression for paths: one part for a name, anything for a star. */
-const patternOf = (url: string) =>
+export const patternOf = (url: string) =>
   new RegExp(
     `^${url
       .split('/')

@@ -51,7 +51,7 @@ export interface HttpServerOptions {
   readonly urgentPaths?: readonly string[] | undefined;
   /** How long requests that run may go on after `close`. */
   readonly drainMs?: number;
-  /** Paths that are WebSockets (upgrade.ts). */
+  /** Paths of routes that are WebSockets (upgrade.ts). */
   readonly socketPaths?: readonly string[];
 }
 

@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol/forms';
 import type { FastifyReply } from 'fastify';
+import { patternOf } from './methods.ts';
 
 const PROTOCOL = 'websocket';
 const VERSION = '13';
@@ -21,11 +22,15 @@ interface Asked extends Upgrade {
 
 const upgrades = new WeakMap<IncomingMessage, Asked>();
 
-/** Whether a request is for a WebSocket that is there. Any other upgrade is an offer, which a server may leave aside (RFC 9110, 7.8). */
+/**
+ * Whether a request is for a WebSocket that is there. Any other upgrade is an offer, which a server may leave aside (RFC 9110, 7.8).
+ * @param paths of routes
+ */
 export function asksForOneOf(paths: readonly string[]): (request: IncomingMessage) => boolean {
-  const known: ReadonlySet<string> = new Set(paths);
+  const known = paths.map(patternOf);
+  const isKnown = (path: string) => known.some((pattern) => pattern.test(path));
   return ({ method, url = '', headers }) =>
-    method === 'GET' && headers.upgrade?.toLowerCase() === PROTOCOL && known.has(url.split('?', 1)[0]!);
+    method === 'GET' && headers.upgrade?.toLowerCase() === PROTOCOL && isKnown(url.split('?', 1)[0]!);
 }
 
 /**

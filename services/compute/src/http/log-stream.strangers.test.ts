@@ -10,7 +10,7 @@ import { OPERATION_WINDOW_MS } from '@skerry/protocol';
 import { WebSocket } from 'ws';
 import { OwnerAccess } from '../owner/access.ts';
 import { Replays } from '../owner/replays.ts';
-import { addLogStream, listSlowest } from './log-stream.ts';
+import { addLogStream, LOG_STREAM_PATHS, listSlowest } from './log-stream.ts';
 
 const log = createLogger('test', 'silent');
 const ID = 'c'.repeat(64);
@@ -33,7 +33,7 @@ const [FIRST_FRAME_MS, CLOSE_MS] = [3_000, 1_000];
 const PING_MS = 30_000;
 
 async function openApp(): Promise<void> {
-  app = await createHttpServer({ log });
+  app = await createHttpServer({ log, socketPaths: LOG_STREAM_PATHS });
   const access = new OwnerAccess({
     coreUrl: 'http://127.0.0.1:1',
     domain: () => NODE.domain,
@@ -92,7 +92,7 @@ test('M5: who has not proved anything has few places, and those of many addresse
   const hoard = await Promise.all(Array.from({ length: 8 }, () => connect('one stranger')));
   assert.deepEqual(hoard.map((one) => (typeof one === 'number' ? one : 101)).sort(), [
     ...Array(4).fill(101),
-    ...Array(4).fill(503),
+    ...Array(4).fill(429),
   ]);
   for (let index = 0; index < 320; index++) await connect(`stranger ${index % 80}`);
   // The places of strangers are taken; owners come and stay.
@@ -148,7 +148,7 @@ test('a connection that is refused and breaks ends nothing, and one that is kept
     const socket = connectTcp({ host: '127.0.0.1', port: Number(new URL(url).port), allowHalfOpen: true });
     socket.on('error', () => {});
     await once(socket, 'connect');
-    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    socket.write(`GET ${PATH} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
     return socket;
   };
   for (const breaks of [async () => {}, (socket: Socket) => once(socket, 'data')]) {
@@ -157,7 +157,7 @@ test('a connection that is refused and breaks ends nothing, and one that is kept
     socket.resetAndDestroy();
   }
   const kept = await ask();
-  assert.match(String((await once(kept, 'data'))[0]), /^HTTP\/1\.1 404 /);
+  assert.match(String((await once(kept, 'data'))[0]), /^HTTP\/1\.1 400 /);
   const count = () =>
     new Promise<number>((resolve, reject) =>
       app.server.getConnections((error, open) => (error ? reject(error) : resolve(open))),

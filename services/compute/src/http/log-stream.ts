@@ -1,6 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
-import { type Client, type Held, type HttpServer, type Logger, Shares, serveAll } from '@skerry/kit';
+import {
+  type Client,
+  type Held,
+  type HttpServer,
+  type Logger,
+  type NoShare,
+  Shares,
+  serveAll,
+  takeUpgrade,
+  upgradeOf,
+} from '@skerry/kit';
 import { AppError, type Fields, fieldsOf, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
 import { CONSOLE_API } from '@skerry/protocol/api/compute/machines';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -8,7 +17,8 @@ import { signedRequestOf } from '../owner/access.ts';
 import type { LogLine } from '../programs/sandbox/log-tail.ts';
 import { type LogSource, type LogSources, openLog } from './log-source.ts';
 
-const PATH = new RegExp(`^${CONSOLE_API.streamMachineLogs.path.replace(':ref', '([0-9A-Za-z]{1,100})')}$`);
+/** For the server that has the stream: which of its routes are WebSockets. */
+export const LOG_STREAM_PATHS: readonly string[] = [CONSOLE_API.streamMachineLogs.path];
 const FRAME_BYTES_MAX = 32 * 1024;
 /** Until the first frame says who asks: a client has it ready when it connects. */
 const AUTH_LIMIT_MS = 3_000;
@@ -38,16 +48,6 @@ export interface LogStreamSources extends LogSources {
 
 /** The first frame carries both signed parts (`{"auth":{...}}`); then come the lines there were, and each new one as it is said. */
 export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
-  // What asks to be upgraded does not come by here.
-  serveAll(app, CONSOLE_API, {
-    streamMachineLogs({ reply }) {
-      reply.header('upgrade', 'websocket');
-      throw new AppError(
-        'UPGRADE_REQUIRED',
-        'this is a WebSocket: connect with the header upgrade: websocket',
-      );
-    },
-  });
   const server = new WebSocketServer({ noServer: true, maxPayload: FRAME_BYTES_MAX });
   const places: Places = {
     unproved: new Shares(UNPROVED),
@@ -55,27 +55,22 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
     waiting: new Map(),
     quiet: new WeakSet(),
   };
-  app.server.on('upgrade', (request: IncomingMessage, duplex, head: Buffer) => {
-    const socket = duplex as Socket;
-    // HTTP does not listen to it any more, and an error that nobody listens to would end the node.
-    socket.on('error', () => socket.destroy());
-    const ref = PATH.exec((request.url ?? '').split('?', 1)[0] ?? '')?.[1];
-    const place = ref === undefined ? 'share' : takePlace(places, sources.clientOf(request));
-    if (ref === undefined || typeof place === 'string') {
-      socket.write(
-        `HTTP/1.1 ${ref === undefined ? '404 Not Found' : '503 Service Unavailable'}\r\nConnection: close\r\n\r\n`,
+  serveAll(app, CONSOLE_API, {
+    streamMachineLogs({ params: { ref }, request: { raw, url }, reply }) {
+      upgradeOf(reply);
+      const place = takePlace(places, sources.clientOf(raw));
+      if (typeof place === 'string') throw refusalOf(place);
+      const { request, socket, head } = takeUpgrade(reply);
+      if (socket.closed) place.release();
+      else socket.once('close', () => place.release());
+      server.handleUpgrade(
+        request,
+        socket,
+        head,
+        (client) => void serve({ client, ref, url, place }, places, sources),
       );
-      // Also where the client keeps its side open.
-      socket.destroySoon();
-      return;
-    }
-    socket.once('close', () => place.release());
-    server.handleUpgrade(
-      request,
-      socket,
-      head,
-      (client) => void serve({ client, ref, url: request.url ?? '', place }, places, sources),
-    );
+      return reply;
+    },
   });
   const looking = setInterval(() => {
     for (const client of listSlowest(server.clients, BACKLOGS_BYTES_MAX)) client.terminate();
@@ -142,6 +137,14 @@ function takePlace({ unproved, waiting }: Places, asker: Client): ReturnType<Sha
   client.terminate();
   return unproved.take(asker);
 }
+
+const refusalOf = (reason: NoShare) =>
+  reason === 'share'
+    ? new AppError(
+        'RATE_LIMITED',
+        `a client may have ${UNPROVED.perClient} log streams at once that have not said who asks`,
+      )
+    : new AppError('OVERLOADED', 'too many log streams are opened at once; try again shortly');
 
 /** A place among the readers instead of that among strangers. */
 function becomeReader({ client, place }: Visitor, { readers }: Places, owner: string): void {

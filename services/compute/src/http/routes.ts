@@ -19,7 +19,7 @@ import { readDiskUsage } from '../host/capacity.ts';
 import { listGpus, parseCpuinfo } from '../host/processor.ts';
 import { type AllocationSources, addAllocationRoutes } from './allocations.ts';
 import { type DomainSources, domainHandlers } from './domains.ts';
-import { addLogStream, type LogStreamSources } from './log-stream.ts';
+import { addLogStream, LOG_STREAM_PATHS, type LogStreamSources } from './log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from './machines.ts';
 import { type StatusSources, statusHandlers } from './status.ts';
 import { capabilityView, type Execution, executionsV1, executionsV2, usageView } from './views.ts';
@@ -66,6 +66,7 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
   const app = await createHttpServer({
     ...{ log, limits },
     corsMethods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    socketPaths: LOG_STREAM_PATHS,
   });
   expectAll(app, COMPUTE_API);
   serveAll(app, NODE_API, nodeHandlers(sources));

@@ -11,7 +11,7 @@ import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry
 import { until } from '@skerry/kit/testing/until';
 import { LIMITS, OPERATION_WINDOW_MS, OWNER_HEADERS, sha256Hex } from '@skerry/protocol';
 import { WebSocket } from 'ws';
-import { addLogStream } from '../http/log-stream.ts';
+import { addLogStream, LOG_STREAM_PATHS } from '../http/log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
 import { OwnerAccess } from './access.ts';
 import { Replays } from './replays.ts';
@@ -65,7 +65,7 @@ async function open(): Promise<void> {
     reserve: (_address: string, { cpu }: { cpu: number }) =>
       cpu > 8 ? { code: 'NO_CAPACITY', message: 'full' } : nowMs + 60_000,
   };
-  app = await createHttpServer({ log });
+  app = await createHttpServer({ log, socketPaths: LOG_STREAM_PATHS });
   const sources = {
     dataDir: directory,
     instances,

@@ -19,7 +19,7 @@ import { AppError, OPERATION_WINDOW_MS, sha256Hex } from '@skerry/protocol';
 import type { LogLineView } from '@skerry/protocol/api/compute/machines';
 import { WebSocket } from 'ws';
 import { computeConfig } from '../config.ts';
-import { addLogStream } from '../http/log-stream.ts';
+import { addLogStream, LOG_STREAM_PATHS } from '../http/log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
 import { OwnerAccess } from '../owner/access.ts';
 import { Replays } from '../owner/replays.ts';
@@ -60,7 +60,7 @@ before(async () => {
   core = closing.use(await new RealCore().start());
   owner = new CoreClient({ url: core.url, signer: ownerSigner });
   service = closing.use(await openService(core.url, home));
-  const app = await createHttpServer({ log });
+  const app = await createHttpServer({ log, socketPaths: LOG_STREAM_PATHS });
   const clientOf = createClientOf({ trustedProxies: [], exempt: ['127.0.0.1'] });
   await service.addRoutes(app, clientOf);
   const access = new OwnerAccess({

@@ -365,6 +365,6 @@ export const CONSOLE_API = {
         content: {},
       },
     },
-    errors: ['UPGRADE_REQUIRED'],
+    errors: ['UPGRADE_REQUIRED', 'OVERLOADED'],
   },
 } as const satisfies Api;
