@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { DoctorOptions } from '../doctor/doctor.ts';
+import type { LeaveOptions } from '../joining/drains.ts';
 import type { JoinOptions } from '../joining/join.ts';
-import type { LeaveOptions } from '../joining/leave.ts';
 import type { Role } from '../joining/roles.ts';
 import { parseDurationMs, parseHttpUrl } from '../options.ts';
 
@@ -108,15 +108,20 @@ function addLeave(program: Command, bind: Bind): void {
     .option('--settings <file>', "file of the daemon's settings (default: as for join)")
     .option('--scheduler <url>', 'the scheduler (default: where the network says)', parseHttpUrl)
     .addOption(
-      new Option('--timeout <duration>', 'how long to wait until the node is empty')
+      new Option('--timeout <duration>', 'how long to wait until the node is empty, and until it has ended')
         .argParser(parseDurationMs)
         .default(LEAVE_MS, '30m'),
     )
+    .option('--dry-run', 'say what would be done, and change nothing')
     .option('--force', 'leave although something is still there; say what stays')
     .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText(
       'after',
-      examples('skerry leave --role compute', 'skerry leave --role gateway --force --yes'),
+      examples(
+        'skerry leave --role compute --dry-run',
+        'skerry leave --role compute',
+        'skerry leave --role gateway --force --yes',
+      ),
     )
     .action(
       bind<LeaveOptions>(async (context, options) =>

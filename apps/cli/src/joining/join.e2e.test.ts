@@ -13,8 +13,10 @@ import { findFreePort } from '@skerry/devnet';
 import { takeDataDir } from '@skerry/kit';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { until } from '@skerry/kit/testing/until';
+import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { NODE_DRAINING } from '@skerry/protocol/forms';
 import { canHoldAddresses } from '../scheduler/testing/nodes.ts';
 import { skerryHere } from '../testing/here.ts';
 import { startPlacing } from '../testing/placing.ts';
@@ -166,26 +168,30 @@ describe('a machine joins a network with one command', () => {
       new RegExp(`^SKERRY_COMPUTE_CORE_URL=${coreUrl}\nSKERRY_COMPUTE_ANNOUNCE_URL=${url}\n`),
     );
 
-    const leaving = start(
-      home,
-      environment,
-      'leave',
-      '--role',
-      'compute',
-      '--scheduler',
-      schedulerUrl,
-      '--yes',
-    );
-    const told = text(leaving.stdout);
+    const leaveCompute = () =>
+      start(home, environment, 'leave', '--role', 'compute', '--scheduler', schedulerUrl, '--yes');
+    const interrupted = leaveCompute();
+    held.defer(() => void interrupted.kill('SIGKILL'));
     let daemon: ReturnType<typeof start> | undefined;
     held.defer(() => void daemon?.kill('SIGKILL'));
-    const lines = createInterface({ input: leaving.stderr });
-    for await (const line of lines) {
-      if (line.startsWith('Start the node again')) {
-        await node[Symbol.asyncDispose]();
-        daemon = start(home, environment, 'compute', '--settings', file);
-        daemon.stdout.resume();
-      } else if (line.startsWith('Now end it')) daemon?.kill('SIGTERM');
+    for await (const line of createInterface({ input: interrupted.stderr })) {
+      if (!line.startsWith('Start the node again')) continue;
+      interrupted.kill('SIGINT');
+      await node[Symbol.asyncDispose]();
+      daemon = start(home, environment, 'compute', '--settings', file);
+      daemon.stdout.resume();
+    }
+    const reasonOf = () =>
+      call(url, NODE_API.getNodeConfig, {}).then(
+        ({ reason }) => reason?.code,
+        () => undefined,
+      );
+    await until('it says that it leaves', reasonOf, (code) => code === NODE_DRAINING);
+    const leaving = leaveCompute();
+    const told = text(leaving.stdout);
+    for await (const line of createInterface({ input: leaving.stderr })) {
+      assert.doesNotMatch(line, /^Start the node again/, 'it was');
+      if (line.startsWith('Now end it')) daemon?.kill('SIGTERM');
     }
     const left = await told;
     assert.match(left, /^This compute node has left the network\.\nAnnouncements taken back: \d+\./);
@@ -201,7 +207,7 @@ describe('a machine joins a network with one command', () => {
       SKERRY_CORE_SYNC_INTERVAL_SECONDS: '1',
     };
     await using node = await joined(home, environment, '--role', 'core');
-    assert.match(node.report, /synced, with the same digest as/);
+    assert.match(node.report, /This core node has joined: synced,? with /);
     assert.match(node.complaint(), /This network says.*whom to trust:\n {2}schedulers: 0x/);
     const file = await readFile(join(home, 'config', 'core.env'), 'utf8');
     assert.equal(

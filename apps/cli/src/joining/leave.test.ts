@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { takeDataDir } from '@skerry/kit';
 import { EXIT } from '../exit-codes.ts';
 import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
@@ -18,4 +21,58 @@ test('where no node is, none is said to have left', async () => {
     assert.match(err, new RegExp(`no ${role} node is on this machine.*NODE_NOT_FOUND`, 's'));
     assert.match(err, /--settings FILE/);
   }
+});
+
+/** A home in which a role has a data directory, and a way to leave. */
+async function createHome(role: string) {
+  const home = await createTestDir();
+  const dataDir = join(home.path, 'data', role);
+  await mkdir(dataDir, { recursive: true });
+  // Nothing that a test starts listens there.
+  const environment = { SKERRY_HOME: home.path, SKERRY_CORE_PORT: '1' };
+  const leave = (...args: string[]) => skerryHere(environment, ['leave', '--role', role, '--json', ...args]);
+  return { leave, dataDir, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
+}
+
+test('a monitor has left when its process has ended, and not before', async () => {
+  await using home = await createHome('monitor');
+  {
+    using _working = await takeDataDir(home.dataDir);
+    const { code, out, err } = await home.leave('--yes', '--timeout', '1s');
+    assert.deepEqual([code, out], [EXIT.unavailable, '']);
+    const [demand, failure] = err
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(demand, { demand: 'Now end it, with Ctrl-C where it runs', command: 'skerry monitor' });
+    assert.equal(failure.code, 'TIMED_OUT');
+    assert.deepEqual(failure.details.running, { role: 'monitor', data_dir: home.dataDir });
+  }
+  const { code, out } = await home.leave('--yes');
+  assert.equal(code, EXIT.ok);
+  assert.equal(JSON.parse(out).running, false);
+});
+
+test('whoever is told to look first can: nothing is changed, and what would be refused is said', async () => {
+  await using monitor = await createHome('monitor');
+  using _measuring = await takeDataDir(monitor.dataDir);
+  const asked = JSON.parse((await monitor.leave()).err);
+  assert.equal(asked.code, 'CONFIRMATION_REQUIRED');
+  assert.match(asked.hint, /--dry-run/);
+  const { code, out, err } = await monitor.leave('--dry-run');
+  assert.deepEqual([code, err], [EXIT.ok, '']);
+  const plan = JSON.parse(out);
+  assert.deepEqual([plan.presence, plan.refused], ['works', null]);
+  assert.deepEqual(plan.steps, ['ask you to end skerry monitor, and wait until it has ended']);
+  assert.deepEqual(plan.remains, [monitor.dataDir]);
+
+  await using core = await createHome('core');
+  using _serving = await takeDataDir(core.dataDir);
+  const looked = await core.leave('--dry-run');
+  assert.equal(looked.code, EXIT.failed);
+  const { refused } = JSON.parse(looked.out);
+  assert.equal(refused.code, 'CONFIRMATION_REQUIRED');
+  assert.match(refused.error, /a core node works in .* and does not answer/);
+  const done = await core.leave('--yes', '--timeout', '1s');
+  assert.deepEqual([done.code, JSON.parse(done.err).error], [EXIT.failed, refused.error]);
 });
