@@ -20,7 +20,7 @@ const openPort = (port: number) =>
   `Open it here and at your provider: nft add rule inet filter input tcp dport ${port} accept`;
 
 /** What keeps others out, and what mends it. */
-function mendOf(attempt: Attempt): { text: string; mend: string } {
+function mendOf(attempt: Attempt, another: string): { text: string; mend: string } {
   const { verdict, place, seenAs } = attempt;
   const url = new URL(place);
   const port = portOf(url);
@@ -36,7 +36,7 @@ function mendOf(attempt: Attempt): { text: string; mend: string } {
     case 'NOT_PUBLIC':
       return {
         text: `others see this machine as ${seenAs}, which is a private address`,
-        mend: 'Ask a core node outside your network (--core), or, on a private network, set SKERRY_CORE_ALLOW_PRIVATE=yes there.',
+        mend: `Name a core node outside your network ${another}, or, on a private network, set SKERRY_CORE_ALLOW_PRIVATE=yes there.`,
       };
     case 'BAD_CERTIFICATE':
       return {
@@ -61,7 +61,7 @@ function mendOf(attempt: Attempt): { text: string; mend: string } {
   }
 }
 
-function decidePlace(attempt: Attempt, { settings: { role }, isRunning }: Facts): Check {
+function decidePlace(attempt: Attempt, { settings: { role }, isRunning, another }: Facts): Check {
   const { verdict, place, why } = attempt;
   if (verdict === 'REACHED' && isFromInside(attempt))
     return outside.ok('REACHABLE', `the core node on this machine reaches ${place}; nobody else was asked`);
@@ -77,7 +77,7 @@ function decidePlace(attempt: Attempt, { settings: { role }, isRunning }: Facts)
         mend: `Try it from another machine: curl -m 5 ${place}.`,
       },
     );
-  const { text, mend } = mendOf(attempt);
+  const { text, mend } = mendOf(attempt, another);
   return outside.fail(verdict === 'NOT_PUBLIC' ? 'NOT_PUBLIC' : 'UNREACHABLE', text, {
     mend,
     docs: SECTIONS[role],

@@ -49,7 +49,13 @@ const factsOf = (role: Role, more: Partial<Facts> = {}, settings: Partial<RoleSe
   settings: settingsOf(role, settings),
   machine: { ...MACHINE, host: role === 'compute' ? HOST : undefined },
   ports: [{ variable: 'SKERRY_COMPUTE_PORT', port: 4020, describe: 'HTTP port', state: 'free' }],
-  ...{ isRunning: false, network: NETWORK, ownAddresses: ['203.0.113.9'], places: [] },
+  ...{
+    isRunning: false,
+    network: NETWORK,
+    ownAddresses: ['203.0.113.9'],
+    places: [],
+    another: 'with --core',
+  },
   ...{ prefix: undefined, name: undefined },
   ...more,
 });
@@ -210,6 +216,16 @@ describe('what the facts mean', () => {
     );
     assert.equal(renderSummary('core', checks), 'This machine lacks 1 of what a core node needs.');
   });
+});
+
+test('whoever is to name another core node is told how, by the command that asks', () => {
+  const dead: NetworkFacts = { ...NETWORK, failure: 'nobody is there', info: undefined };
+  for (const another of ['with --core', 'as the argument of join']) {
+    const silent = find(factsOf('core', { network: dead, another }), 'CORE_NODE');
+    assert.match(silent.mend ?? '', new RegExp(`name another ${another}\\.$`));
+    const inside = factsOf('core', { places: [attempt('NOT_PUBLIC')], another });
+    assert.ok(find(inside, 'NOT_PUBLIC').mend?.includes(`your network ${another}, or`));
+  }
 });
 
 test('a daemon on the port is the one of these settings only where it has their data directory', async (t) => {

@@ -204,7 +204,7 @@ function decideTrust(role: Role, { info, url }: NetworkFacts): Check[] {
       ];
 }
 
-function decideNetwork({ settings: { role }, network: facts }: Facts): Check[] {
+function decideNetwork({ settings: { role }, network: facts, another }: Facts): Check[] {
   if (!facts)
     return [
       network.warn('CORE_NODE', 'no core node of a network is named', {
@@ -214,7 +214,7 @@ function decideNetwork({ settings: { role }, network: facts }: Facts): Check[] {
   if (facts.failure !== undefined)
     return [
       network.fail('CORE_NODE', `the core node ${facts.url} does not answer: ${facts.failure}`, {
-        mend: `Try it: curl ${facts.url}/api/v0/version; name another with --core.`,
+        mend: `Try it: curl ${facts.url}/api/v0/version; name another ${another}.`,
       }),
     ];
   const { name = '', version = '' } = facts.info ?? {};

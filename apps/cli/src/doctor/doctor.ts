@@ -57,6 +57,7 @@ async function examineRole(context: Context, role: Role, options: DoctorOptions)
     settings: { ...settings, announceUrl: settings.announceUrl ?? answers.announceUrl },
     coreUrl: isChosen ? context.coreUrl : settings.coreUrl,
     environment,
+    another: 'with --core',
     say: (what) => progress.show(what),
   });
 }

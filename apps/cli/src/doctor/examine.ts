@@ -18,12 +18,20 @@ export interface ExamineOptions {
   readonly settings: RoleSettings;
   readonly coreUrl: string | undefined;
   readonly environment: Environment;
+  /** How another core node is named: `with --core`. */
+  readonly another: string;
   /** Told what is looked at. */
   readonly say: (what: string) => void;
 }
 
 /** Looks at the machine for what a role needs. */
-export async function examine({ settings, coreUrl, environment, say }: ExamineOptions): Promise<Examined> {
+export async function examine({
+  settings,
+  coreUrl,
+  environment,
+  another,
+  say,
+}: ExamineOptions): Promise<Examined> {
   const { role, host, config, ipv6Prefix } = settings;
   say('looking at this machine');
   const machine = await readMachineFacts(settings, environment);
@@ -45,7 +53,7 @@ export async function examine({ settings, coreUrl, environment, say }: ExamineOp
   const isPrefixAsked = askedUrl !== undefined && ipv6Prefix !== undefined;
   if (isPrefixAsked) say(`asking the core node to connect to ${ipv6Prefix}`);
   const facts: Facts = {
-    ...{ settings, machine, ports, isRunning, network, places },
+    ...{ settings, machine, ports, another, isRunning, network, places },
     ownAddresses: listOwnAddresses(),
     prefix: isPrefixAsked ? await tryPrefix(askedUrl, ipv6Prefix, isRunning) : undefined,
     name: name === undefined ? undefined : await readName(name),

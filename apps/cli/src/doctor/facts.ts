@@ -55,6 +55,8 @@ export interface Facts {
   readonly settings: RoleSettings;
   readonly machine: MachineFacts;
   readonly ports: readonly PortFacts[];
+  /** How whoever reads this names another core node to the command that asked. */
+  readonly another: string;
   /** The role's daemon answers already. */
   readonly isRunning: boolean;
   readonly network: NetworkFacts | undefined;

@@ -63,7 +63,11 @@ async function makePlan(context: Context, coreUrl: string, options: JoinOptions)
   const read = await readRole(role, environment);
   const settings = { ...read, announceUrl: read.announceUrl ?? answers.announceUrl };
   using progress = context.output.progress();
-  const examined = await examine({ settings, coreUrl, environment, say: (what) => progress.show(what) });
+  const examined = await examine({
+    ...{ settings, coreUrl, environment },
+    another: 'as the argument of join',
+    say: (what) => progress.show(what),
+  });
   const { info } = examined.facts.network ?? {};
   return {
     ...{ role, coreUrl, file, settings, examined },
