@@ -1,3 +1,4 @@
+import { SCORING_CHANNEL } from '@skerry/protocol';
 import type { Standing } from './counted.ts';
 import type { RoleSettings } from './roles.ts';
 
@@ -7,6 +8,8 @@ export function nextSteps(
   { state, id }: Standing,
   coreUrl: string,
 ): string[] {
+  /** Without --core, a command asks this machine, or the network that was chosen before. */
+  const there = (command: string) => `${command} --core ${coreUrl}`;
   const backUp = `Save what the node must not lose: skerry backup FILE --role ${role}.`;
   switch (role) {
     case 'compute':
@@ -14,7 +17,7 @@ export function nextSteps(
         ...(state === 'known'
           ? [`Ask the scheduler's operator to list the node, or wait until it has been measured: ${id}.`]
           : []),
-        'See what it runs: skerry scheduler nodes.',
+        `See what it runs: ${there('skerry scheduler nodes')}.`,
         backUp,
         'Take it away again: skerry leave --role compute.',
       ];
@@ -26,13 +29,15 @@ export function nextSteps(
       ];
     case 'gateway':
       return [
-        'Open an instance by its name: skerry domain name NAME.',
-        'Why a name does not answer: skerry domain why NAME.',
+        `Open an instance by its name: ${there('skerry domain name NAME')}.`,
+        `Why a name does not answer: ${there('skerry domain why NAME')}.`,
       ];
     default:
       return [
         `Ask the operators of core nodes to put ${id} into SKERRY_CORE_SCORING_PUBLISHERS, so that its measurements count.`,
-        'Its first report comes at the end of the hour: skerry score latest.',
+        `Its first report comes at the end of the hour: ${there(`skerry message list --address ${id} --channel ${SCORING_CHANNEL}`)}.`,
+        `See what scores come of its reports: ${there(`skerry score compute --publisher ${id}`)}.`,
+        'A node has a score where its autonomous system is known, SKERRY_MONITOR_ASN_FILE, and its version counts, SKERRY_MONITOR_RELEASES.',
         backUp,
       ];
   }
