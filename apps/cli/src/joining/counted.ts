@@ -6,7 +6,7 @@ import { CoreClient, call, createSigner, readAnnouncedNodes } from '@skerry/clie
 import { isMissing, loadKeyFile, urlOfListener } from '@skerry/kit';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import { STATE_API } from '@skerry/protocol/api/core/state';
+import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { GATEWAY_API } from '@skerry/protocol/api/gateway';
 import { type NodeView, SCHEDULER_API } from '@skerry/protocol/api/scheduler';
@@ -94,21 +94,52 @@ async function lookAtCompute({ settings, coreUrl, schedulerUrl }: Joined): Promi
     : waiting('the node has not been announced yet');
 }
 
+/** A core node that is synced, and the one that it joined by. */
+export interface Compared {
+  readonly mine: StateDigestView;
+  readonly theirs: StateDigestView;
+  /** How many messages each keeps, whatever their status. */
+  readonly kept: { readonly mine: number; readonly theirs: number };
+  readonly coreUrl: string;
+  /** Between two sessions with a peer. */
+  readonly intervalSeconds: number;
+}
+
+/**
+ * Whether a core node that is synced has what the network has. In a busy network no two digests are taken at the same message: there
+ * it counts that all came that were there at the last session. Pure.
+ */
+export function standingOfCore({ mine, theirs, kept, coreUrl, intervalSeconds }: Compared): Standing {
+  const isSame = mine.messages.digest === theirs.messages.digest;
+  const isBusy = !isSame && kept.mine !== kept.theirs;
+  const differ = Object.keys(theirs.derived).filter((part) => {
+    const [here, there] = [mine.derived[part], theirs.derived[part]!];
+    if (here === undefined) return false;
+    return isBusy ? here.count === 0 && there.count > 0 : isSame && here.digest !== there.digest;
+  });
+  if (differ.length > 0) return waiting(`synced; being derived: ${differ.join(', ')}`);
+  if (isBusy)
+    return {
+      state: 'counted',
+      text: `synced with ${coreUrl}: ${kept.mine} messages; newer ones come every ${intervalSeconds} s`,
+    };
+  if (!isSame) return waiting(`synced; of the same ${kept.mine} messages, not the same are in force yet`);
+  return { state: 'counted', text: `synced, with the same digest as ${coreUrl}: ${kept.mine} messages` };
+}
+
 async function lookAtCore({ settings, coreUrl }: Joined): Promise<Standing> {
   const url = localUrl(settings);
   const { state, behind, messages } = await call(url, SYNC_API.getSyncStatus, {}, ANSWER);
   if (state !== 'synced') return waiting(`${state}: ${messages} messages, ${behind} behind`);
-  const [mine, theirs] = await Promise.all([
+  const [mine, theirs, there] = await Promise.all([
     call(url, STATE_API.getStateDigest, {}, ANSWER),
     call(coreUrl, STATE_API.getStateDigest, {}, ANSWER),
+    call(coreUrl, SYNC_API.getSyncStatus, {}, ANSWER),
   ]);
-  const differ = Object.keys(theirs.derived).filter(
-    (part) => mine.derived[part] !== undefined && mine.derived[part].digest !== theirs.derived[part]!.digest,
-  );
-  if (mine.messages.digest !== theirs.messages.digest)
-    return waiting('synced; the newest messages are on their way');
-  if (differ.length > 0) return waiting(`the same messages; being derived: ${differ.join(', ')}`);
-  return { state: 'counted', text: `synced, with the same digest as ${coreUrl}: ${messages} messages` };
+  return standingOfCore({
+    ...{ mine, theirs, coreUrl, kept: { mine: messages, theirs: there.messages } },
+    intervalSeconds: Number(settings.config.syncIntervalSeconds),
+  });
 }
 
 /** Whether the gateway answers a name below its domain, whoever has it: nobody's name is answered too. */

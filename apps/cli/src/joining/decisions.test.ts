@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { TrustView } from '@skerry/protocol/api/core/node';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
-import { standingOf } from './counted.ts';
+import { standingOf, standingOfCore } from './counted.ts';
+import { leaveSteps } from './leave-plan.ts';
+import { nextSteps } from './next-steps.ts';
+import type { RoleSettings } from './roles.ts';
 import { mergeSettings } from './settings-text.ts';
 import { describeTrust, servicesVariables, trustVariables } from './trust.ts';
 import { judgeStart, parseUnitState } from './units.ts';
@@ -81,6 +84,64 @@ test('what a scheduler’s word about a node comes to', () => {
   assert.deepEqual(standingOf(node as never, id).state, 'counted');
   assert.deepEqual(standingOf(reason('NODE_NOT_MEASURED') as never, id).state, 'known');
   assert.match(standingOf(reason('NODE_UNREACHABLE') as never, id).text, /does not use it yet: so/);
+});
+
+describe('a core node that is synced has joined', () => {
+  const coreUrl = 'https://a.example';
+  const digest = (name: string, posts = name, count = 1) => ({
+    cursor: '0',
+    messages: { count, digest: name },
+    derived: { posts: { count: posts === '' ? 0 : count, digest: posts } },
+  });
+  const compare = (mine: ReturnType<typeof digest>, theirs = mine, kept = { mine: 9, theirs: 9 }) =>
+    standingOfCore({ mine, theirs, kept, coreUrl, intervalSeconds: 120 });
+
+  test('when it has the same, and has derived the same', () => {
+    assert.deepEqual(compare(digest('a')), {
+      state: 'counted',
+      text: `synced, with the same digest as ${coreUrl}: 9 messages`,
+    });
+    assert.match(compare(digest('a', 'b'), digest('a', 'c')).text, /being derived: posts$/);
+    assert.equal(compare(digest('a'), digest('b')).state, 'waiting');
+  });
+
+  test('also where others send faster than it asks: it says when the newest come', () => {
+    const busy = { mine: 9, theirs: 10 };
+    assert.deepEqual(compare(digest('a'), digest('b'), busy), {
+      state: 'counted',
+      text: `synced with ${coreUrl}: 9 messages; newer ones come every 120 s`,
+    });
+    assert.match(compare(digest('a', ''), digest('b'), busy).text, /being derived: posts$/);
+  });
+});
+
+test('what a monitor is told to do next shows its own reports, of the network that it joined', () => {
+  const id = `0x${'1'.repeat(40)}`;
+  const standing = { state: 'counted', text: '', id } as const;
+  const steps = nextSteps({ role: 'monitor' } as RoleSettings, standing, 'https://a.example').join('\n');
+  for (const words of [
+    `skerry message list --address ${id} --channel net-scoring --core https://a.example`,
+    `skerry score compute --publisher ${id} --core https://a.example`,
+    'SKERRY_MONITOR_RELEASES',
+    'SKERRY_MONITOR_ASN_FILE',
+  ])
+    assert.ok(steps.includes(words), words);
+});
+
+test('what leaving would do is told by step; what does not run is not emptied', () => {
+  const settings = { role: 'compute' } as RoleSettings;
+  const common = { settings, file: 'f.env', limitMs: 60_000, instances: ['a', 'b'] };
+  const byHand = leaveSteps({ ...common, isUnit: false, presence: 'answers' });
+  assert.equal(byHand[0], 'write SKERRY_COMPUTE_DRAIN=yes to f.env');
+  assert.match(byHand[2]!, /until its instances have moved.*: a, b$/);
+  assert.deepEqual(byHand.slice(3), [
+    'ask you to end skerry compute, and wait until it has ended',
+    'take back what the node has announced',
+  ]);
+  assert.deepEqual(leaveSteps({ ...common, isUnit: true, presence: 'none' }), [
+    'stop and disable skerry-compute',
+    'take back what the node has announced',
+  ]);
 });
 
 describe('a unit that is started', () => {
