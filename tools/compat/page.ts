@@ -74,6 +74,7 @@ It leaves out \`@aleph-sdk/superfluid\`, which talks to public chains and to no 
 - **Errors** are JSON, \`{error, status: "error", code}\` ([errors.md](errors.md)), and not text. Clients decide by the HTTP status, which is the same unless the table says otherwise.
 - **An unknown parameter** of a list or a message is refused with \`UNKNOWN_FIELD\`, 422 or 400. Deployed nodes ignore it and return everything, which a client mistakes for the filtered list.
 - **Requests are counted** per client, and a client that sends too many gets 429 with \`Retry-After\` ([operating.md](operating.md#limits)). The operator sets the rates.
+- **An address that no chain has** is refused with \`INVALID_ADDRESS\`, 422 or 400, where one address is asked for, unless something here names it. Deployed nodes answer as of an empty account.
 - **A cursor** is opaque in both networks, and valid only in the one that issued it.
 - **Everything is paid by credit.** \`hold\` and \`superfluid\` are accepted in a message and charged as credit ([credit.md](credit.md)); amounts of tokens are zero.
 - **A message is answered after the verdict**: \`sync\` is accepted but has no effect.

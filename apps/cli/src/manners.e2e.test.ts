@@ -122,6 +122,36 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
       assert.deepEqual([out, code], ['', 2], command);
       assert.match(err, /40 hexadecimal digits \(INVALID_ADDRESS\)/);
     }
+    const mistyped = [
+      'abc',
+      'tz1VSUr8wwNhLAzempoch5d6hLRiTh8Cjcjc',
+      '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD',
+    ];
+    const naming: ((address: string) => string[])[] = [
+      ...['balance', 'history', 'costs', 'purchases'].map((what) => (one: string) => ['credit', what, one]),
+      (one) => ['credit', 'grant', one, '5'],
+      (one) => ['instance', 'list', '--address', one],
+      (one) => ['program', 'list', '--address', one],
+      (one) => ['message', 'list', '--address', `${made.address},${one}`],
+      (one) => ['webhook', 'add', 'https://example.org/hook', '--sender', one],
+      (one) => ['node', 'verify', '--schedulers', one],
+      (one) => ['score', 'explain', 'node', '--publisher', one],
+    ];
+    for (const address of mistyped)
+      for (const args of naming.map((argsOf) => argsOf(address))) {
+        const { out, err, code } = await skerry(...args);
+        assert.deepEqual([out, code], ['', 2], args.join(' '));
+        assert.match(err, /\(INVALID_ADDRESS\)/);
+      }
+    assert.match(
+      (await skerry('credit', 'balance', 'abc')).err,
+      /no chain has the address "abc".* SOL: 32 bytes in base58/,
+    );
+    assert.match(
+      (await skerry('credit', 'balance', mistyped[2]!)).err,
+      /capital letters .* a digit of it is wrong/,
+    );
+    assert.equal((await skerry('credit', 'balance', mistyped[2]!.toLowerCase())).code, 0);
     assert.equal(await countMessages(), before);
   });
 
@@ -142,11 +172,18 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
       await assert.rejects(stat(missing), { code: 'ENOENT' });
       for (const wrong of ['{}', '{"instance":{"compute_unit":-5}}'])
         assert.match((await skerry('credit', 'prices', '--set', wrong)).err, /\(INVALID_CONTENT\)/);
+      for (const args of [
+        ['grant', made.address, '5'],
+        ['prices', '--set', prices],
+      ]) {
+        const people = await skerry('credit', ...args);
+        assert.deepEqual([people.out, people.code], ['', 4]);
+        assert.match(people.err, /nothing was sent: .* does not trust 0x.*--key-file \(NOT_PERMITTED\)/);
+        const programs = await skerry('credit', ...args, '--json');
+        assert.deepEqual([programs.out, programs.code], ['', 4]);
+        assert.equal((JSON.parse(programs.err) as { code: string }).code, 'NOT_PERMITTED');
+      }
       assert.equal(await countMessages(), before);
-      const granted = await skerry('credit', 'grant', made.address, '5');
-      assert.equal(granted.code, 0);
-      assert.match(granted.err, /^it counts for nothing there: .* does not trust 0x/);
-      assert.equal((await skerry('credit', 'grant', made.address, '5', '--json')).err, '');
     },
   );
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { base58 } from '@scure/base';
-import { CHAINS, familyOf } from './chains.ts';
+import { CHAINS, familyOf, parseAccountAddress } from './chains.ts';
 import { verifyEnvelope } from './envelope.ts';
 import { itemHashOf } from './hash.ts';
 
@@ -18,6 +18,21 @@ test('codes without a family are unknown, whatever they are called', () => {
   for (const code of ['NEO', 'NULS', 'eth', '', 'ETH ', '__proto__', 'toString', 'constructor']) {
     assert.throws(() => familyOf(code), { code: 'UNKNOWN_CHAIN' });
   }
+});
+
+test('an address that no chain has is refused, and told what chains have', () => {
+  const mistyped = [
+    ...['', 'abc', ' ', 'nobody', 'x'.repeat(1_000), '0xc4ba10dd', `0x${'1'.repeat(39)}`, '1'.repeat(31)],
+    // One character of each changed: base58check, SS58, bech32.
+    ...['tz1VSUr8wwNhLAzempoch5d6hLRiTh8Cjcjc', '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQZ'],
+    'cosmos1yfp9xx0q2ayev4u2ppyejnac3pjzt2qmcjd4ac',
+  ];
+  for (const text of mistyped)
+    assert.throws(() => parseAccountAddress(text), { code: 'INVALID_ADDRESS' }, text);
+  assert.throws(() => parseAccountAddress('abc'), {
+    message: /^no chain has the address "abc"; they have: ETH: 0x and 40 .*SOL: 32 bytes.*; TEZOS: tz1/,
+  });
+  assert.equal(parseAccountAddress(`0x${'AB'.repeat(20)}`), `0x${'ab'.repeat(20)}`);
 });
 
 test('an envelope signed by a Solana key, from body to item hash', () => {

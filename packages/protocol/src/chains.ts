@@ -1,4 +1,5 @@
 import { AppError } from './errors.ts';
+import { parseEvmAddress } from './evm/address.ts';
 import { avalanche } from './families/avalanche.ts';
 import { cosmos } from './families/cosmos.ts';
 import { evm } from './families/evm.ts';
@@ -35,4 +36,29 @@ export function familyOf(chain: string): SignatureFamily {
     );
   }
   return CHAINS[chain]!;
+}
+
+const FAMILIES = [...new Set(Object.values(CHAINS))];
+const FORMS = FAMILIES.map(({ addressForm }, at) => {
+  const [code] = Object.entries(CHAINS).find(([, family]) => family === FAMILIES[at])!;
+  return `${code}: ${addressForm}`;
+}).join('; ');
+
+/**
+ * An address that an account of some chain can have (docs/signatures.md), in the one spelling it is kept in. For what is asked or
+ * about to be signed: a message of old may name any text as its owner, and stays as it is. Throws INVALID_ADDRESS.
+ */
+export function parseAccountAddress(text: string): string {
+  if (/^0x/i.test(text)) return parseEvmAddress(text);
+  for (const family of FAMILIES) {
+    try {
+      return family.parseAddress(text);
+    } catch {
+      // Another family may have it.
+    }
+  }
+  throw new AppError(
+    'INVALID_ADDRESS',
+    `no chain has the address ${JSON.stringify(text.slice(0, 128))}; they have: ${FORMS}`,
+  );
 }

@@ -28,7 +28,13 @@ export {
   isClockFault,
   isErrorCode,
 } from './errors.ts';
-export { checksumAddress, type EvmAddress, evmAddressOf, parseEvmAddress } from './evm/address.ts';
+export {
+  checksumAddress,
+  type EvmAddress,
+  evmAddressOf,
+  parseEvmAddress,
+  parseTypedEvmAddress,
+} from './evm/address.ts';
 export { personalSignDigest } from './evm/personal-digest.ts';
 export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex, sha256HexOf } from './hash.ts';
 export { bytesToHex, hexToBytes } from './hex.ts';

@@ -1,4 +1,11 @@
-export { CHAINS, familyOf, type PersonalCheck, type SignatureFamily, type SigningContext } from './chains.ts';
+export {
+  CHAINS,
+  familyOf,
+  type PersonalCheck,
+  parseAccountAddress,
+  type SignatureFamily,
+  type SigningContext,
+} from './chains.ts';
 export {
   type Act,
   type Acting,

@@ -274,6 +274,7 @@ describe('routes', () => {
     const path = '/estimation/token-to-credit';
     for (const query of ['page=0', 'limit=101', 'pagination=x'])
       assert.deepEqual([(await get(`/payment?${query}`)).body.code], ['INVALID_PARAMETERS'], query);
+    assert.equal((await get('/payment?address=abc')).body.code, 'INVALID_ADDRESS');
     const refused: [object, number, string][] = [
       [{ ...named, amount: '1.5' }, 400, 'INVALID_PARAMETERS'],
       [{ ...named, amount: '-1' }, 400, 'INVALID_PARAMETERS'],

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { AppError, createParser, parseEvmAddress, type TokenPrice } from '@skerry/protocol';
+import { AppError, createParser, parseTypedEvmAddress, type TokenPrice } from '@skerry/protocol';
 import { type Static, Type } from '@skerry/protocol/type';
 
 /** The file that says what is sold where (docs/credit.md). */
@@ -65,8 +65,8 @@ export function parseSales(value: unknown): Sale[] {
       network: network.name,
       chain: network.chain,
       chainId: network.chain_id,
-      receiver: parseEvmAddress(network.receiver),
-      contract: parseEvmAddress(token.contract),
+      receiver: parseTypedEvmAddress(network.receiver),
+      contract: parseTypedEvmAddress(token.contract),
       startBlock: token.start_block ?? 0,
       price: {
         symbol: token.symbol,

@@ -6,14 +6,8 @@ import { COSTS_API } from '@skerry/protocol/api/core/costs';
 import { type AccountView, CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
-import {
-  AppError,
-  CREDIT_CHANNEL,
-  CREDIT_POST,
-  checkPricing,
-  PRICING_KEY,
-  parseEvmAddress,
-} from '@skerry/protocol/forms';
+import { AppError, CREDIT_CHANNEL, CREDIT_POST, checkPricing, PRICING_KEY } from '@skerry/protocol/forms';
+import { ownerOf, readAddress } from '../address.ts';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { verdictFields } from '../messages/verdict.ts';
@@ -46,12 +40,6 @@ export interface EstimateOptions {
   readonly credit?: string;
 }
 
-/** Only EVM addresses begin so: a mistyped one would own nothing, and what is granted to it would be lost. Throws INVALID_ADDRESS. */
-const readAddress = (text: string): string => (/^0x/i.test(text) ? parseEvmAddress(text) : text);
-
-const addressOf = async (context: Context, given: string | undefined): Promise<string> =>
-  given === undefined ? (await context.loadSigner()).address : readAddress(given);
-
 const serviceUrl = async ({ findService }: Context, given: string | undefined): Promise<string> =>
   given ?? (await findService('credit'));
 
@@ -67,7 +55,7 @@ export async function showBalance(
   given: string | undefined,
   { at }: BalanceOptions,
 ): Promise<void> {
-  const address = await addressOf(context, given);
+  const address = await ownerOf(context, given);
   const answer = await call(context.coreUrl, CREDITS_API.getBalance, {
     params: { address },
     query: { time: at },
@@ -93,7 +81,7 @@ export async function showHistory(
   options: HistoryOptions,
 ): Promise<void> {
   const { page, limit, kind } = options;
-  const address = await addressOf(context, given);
+  const address = await ownerOf(context, given);
   const answer = await call(context.coreUrl, CREDITS_API.listCreditHistory, {
     params: { address },
     query: { page, limit, kind },
@@ -117,7 +105,7 @@ export async function showCosts(
   given: string | undefined,
   options: HistoryOptions,
 ): Promise<void> {
-  const address = await addressOf(context, given);
+  const address = await ownerOf(context, given);
   const { page, limit } = options;
   const answer = await call(context.coreUrl, COSTS_API.listCosts, {
     query: { address, page, pagination: limit, include_details: 1 },
@@ -142,18 +130,22 @@ export async function showCosts(
   context.output.page({ page, total, total_pages: Math.ceil(total / limit) }, 'things that cost something');
 }
 
-/** Signs with the credit service's key where its file is named. */
+/**
+ * Signs with the credit service's key where its file is named. What a key signs that the core node does not trust would be kept like any
+ * message and change nothing, until the day it is trusted: it is not sent. Throws NOT_PERMITTED.
+ */
 async function openPublisher(context: Context, keyFile: string | undefined): Promise<CoreClient> {
-  return context.openWriter(keyFile === undefined ? undefined : createSigner(await loadKeyFile(keyFile)));
-}
-
-/** What a key signs that the core node does not trust is kept like any message, and changes no balance. */
-async function tellWhetherItCounts({ coreUrl, output }: Context, { signer }: CoreClient): Promise<void> {
+  const { coreUrl } = context;
+  const core = await context.openWriter(
+    keyFile === undefined ? undefined : createSigner(await loadKeyFile(keyFile)),
+  );
   const { trust } = await call(coreUrl, NODE_API.getInfo, {});
-  if (!trust.credit_publishers.value.includes(signer.address))
-    output.note(
-      `it counts for nothing there: ${coreUrl} does not trust ${signer.address} (SKERRY_CORE_CREDIT_PUBLISHERS)`,
-    );
+  const { address } = core.signer;
+  if (trust.credit_publishers.value.includes(address)) return core;
+  throw new AppError(
+    'NOT_PERMITTED',
+    `nothing was sent: ${coreUrl} does not trust ${address} to grant credits or set prices (SKERRY_CORE_CREDIT_PUBLISHERS); name a key that it trusts with --key-file`,
+  );
 }
 
 export async function showOrSetPrices(context: Context, { set, keyFile }: PriceOptions): Promise<void> {
@@ -167,7 +159,6 @@ export async function showOrSetPrices(context: Context, { set, keyFile }: PriceO
       content: { key: PRICING_KEY, content },
     });
     context.output.result({ ...sent, ...verdictFields(sent) }, sent.item_hash);
-    await tellWhetherItCounts(context, core);
     return;
   }
   const answer = await call(context.coreUrl, CREDITS_API.listPrices, {});
@@ -188,7 +179,7 @@ export async function grantCredits(
   amount: number,
   options: GrantOptions,
 ): Promise<void> {
-  const receiver = readAddress(address);
+  const receiver = await readAddress(address);
   const core = await openPublisher(context, options.keyFile);
   const ref = options.ref ?? crypto.randomUUID();
   const distribution = {
@@ -197,7 +188,6 @@ export async function grantCredits(
   const content = { type: CREDIT_POST.distribution, content: { distribution } };
   const sent = await core.postMessage({ type: 'POST', channel: CREDIT_CHANNEL, content });
   context.output.result({ ...sent, ...verdictFields(sent), ref }, sent.item_hash);
-  await tellWhetherItCounts(context, core);
 }
 
 export async function showPurchases(
@@ -206,8 +196,9 @@ export async function showPurchases(
   options: PurchaseOptions,
 ): Promise<void> {
   const { page, limit } = options;
+  const address = given === undefined ? undefined : await readAddress(given);
   const answer = await call(await serviceUrl(context, options.credit), CREDIT_API.listPurchases, {
-    query: { page, limit, ...(given === undefined ? {} : { address: readAddress(given) }) },
+    query: { page, limit, address },
   });
   const rows = answer.data.map((row) => [
     renderTime(Math.floor(row.created_at / 1000)),

@@ -1,5 +1,5 @@
 import { parseAbi } from '@skerry/indexer/abi';
-import { AppError, NETWORK_POST, parseEvmAddress } from '@skerry/protocol/forms';
+import { AppError, NETWORK_POST, parseTypedEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { verdictFields } from '../messages/verdict.ts';
@@ -87,7 +87,7 @@ export async function addToIndexer(
   await postWish(context, {
     action: 'add',
     network,
-    contract: parseEvmAddress(contract),
+    contract: parseTypedEvmAddress(contract),
     abi,
     start_block: startBlock,
     transactions: options.transactions === true,
@@ -95,5 +95,5 @@ export async function addToIndexer(
 }
 
 export async function removeFromIndexer(context: Context, network: string, contract: string): Promise<void> {
-  await postWish(context, { action: 'remove', network, contract: parseEvmAddress(contract) });
+  await postWish(context, { action: 'remove', network, contract: parseTypedEvmAddress(contract) });
 }

@@ -1,4 +1,5 @@
 import { AppError, type InstanceView } from '@skerry/protocol/forms';
+import { ownerOf } from '../address.ts';
 import type { Context } from '../context.ts';
 import { findInstance } from './find.ts';
 import { renderInstance, renderInstances, reportOf } from './render.ts';
@@ -23,7 +24,7 @@ export async function listInstances(context: Context, options: InstanceListOptio
   const { status, all } = options;
   if (status !== undefined && status !== 'running' && status !== 'stopped')
     throw new AppError('INVALID_PARAMETERS', 'a status must be running or stopped');
-  const address = all ? undefined : (options.address ?? (await context.loadSigner()).address);
+  const address = all ? undefined : await ownerOf(context, options.address);
   const { instances, unreadable } = await reader.readAllInstances({ address, status });
   const paintPhase = (phase: InstanceView['phase']) => {
     const colour = COLOURS[phase];

@@ -5,6 +5,7 @@ import {
   parseMessageHash,
   parsePostContent,
 } from '@skerry/protocol/forms';
+import { readAddresses } from '../address.ts';
 import type { Context } from '../context.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { readContent } from './content.ts';
@@ -70,7 +71,7 @@ export async function forgetMessages(
 
 export async function listMessages({ reader, output }: Context, options: MessageListOptions): Promise<void> {
   const answer = await reader.listMessages({
-    addresses: options.address,
+    addresses: options.address === undefined ? undefined : (await readAddresses(options.address)).join(','),
     types: options.type,
     channels: options.channel,
     page: options.page,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from '@skerry/client';
-import { AppError } from '@skerry/protocol/forms';
+import { AppError, parseTypedEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { renderFields } from '../output/text.ts';
@@ -99,7 +99,7 @@ async function measureBy({ release, by }: CheckOptions): Promise<Measure> {
       'INVALID_PARAMETERS',
       'a release is believed for who signed it: give both --release and --by',
     );
-  return measureOfRelease(release, by);
+  return measureOfRelease(release, parseTypedEvmAddress(by));
 }
 
 const compare = (sum: string, theirs: Uint8Array | undefined): Compared =>

@@ -7,8 +7,10 @@ import {
   recomputeMessagesDigest,
 } from '@skerry/client';
 import { DERIVED_KINDS } from '@skerry/protocol';
+import { parseTypedEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { parseList } from '../options.ts';
 import { plainText, renderFields } from '../output/text.ts';
 import { readTrust } from './trust.ts';
 
@@ -36,7 +38,8 @@ export async function verifyNode(
 ): Promise<number> {
   using progress = output.progress();
   const onProgress = (what: string) => (read: number) => progress.show(`read ${read} ${what}`);
-  const schedulers = own?.split(',').map((one) => one.trim().toLowerCase());
+  const schedulers: string[] | undefined =
+    own === undefined ? undefined : parseList(own).map(parseTypedEvmAddress);
   const trust = await readTrust(coreUrl);
   const believed = schedulers ?? trust.schedulers.value;
   const messages = await recomputeMessagesDigest({ coreUrl }, { max, onProgress: onProgress('messages') });

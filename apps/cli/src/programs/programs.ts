@@ -11,6 +11,7 @@ import {
   parseRuntime,
   sha256Hex,
 } from '@skerry/protocol/forms';
+import { ownerOf } from '../address.ts';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
 import { parseExactJson } from '../messages/exact-json.ts';
@@ -184,7 +185,7 @@ export async function deleteProgram(context: Context, text: string): Promise<voi
 
 export async function listPrograms(context: Context, { address }: ProgramListOptions): Promise<void> {
   const { output, reader } = context;
-  const addresses = address ?? (await context.loadSigner()).address;
+  const addresses = await ownerOf(context, address);
   const { messages, pagination } = await reader.listMessages({ types: 'PROGRAM', addresses, limit: LISTED });
   const rows = messages.map(({ item_hash: hash, timestamp, content }) => {
     const { name = '', runtime = '' } = (content ?? {}) as { name?: string; runtime?: string };

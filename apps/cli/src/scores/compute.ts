@@ -16,9 +16,9 @@ import {
   type ComputeScore,
   DEFAULT_SCORING_SETTINGS,
   type HourDetail,
-  parseEvmAddress,
   parseItemHash,
   parseScoringSettings,
+  parseTypedEvmAddress,
   parseVersionTable,
   VERSIONS_KEY,
   type VersionTable,
@@ -79,7 +79,7 @@ async function readTermsOf(context: Context, options: ScoreOptions): Promise<Sco
   const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
   const to = options.to === undefined ? Math.floor(Date.now() / 1000) : parseMoment(options.to);
   const from = options.from === undefined ? to - settings.period_seconds : parseMoment(options.from);
-  const owner = options.versions === undefined ? publishers[0]! : parseEvmAddress(options.versions);
+  const owner = options.versions === undefined ? publishers[0]! : parseTypedEvmAddress(options.versions);
   return {
     period: { from: Math.max(0, from), to },
     settings,
@@ -88,7 +88,7 @@ async function readTermsOf(context: Context, options: ScoreOptions): Promise<Sco
     registrations:
       options.nodeList === undefined
         ? undefined
-        : await readRegistrations({ coreUrl }, parseEvmAddress(options.nodeList)),
+        : await readRegistrations({ coreUrl }, parseTypedEvmAddress(options.nodeList)),
     tags: parseList(options.tags ?? ''),
   };
 }

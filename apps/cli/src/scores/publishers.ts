@@ -1,4 +1,4 @@
-import { AppError, parseEvmAddress } from '@skerry/protocol/forms';
+import { AppError, parseTypedEvmAddress } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { readTrust } from '../nodes/trust.ts';
 import { parseList } from '../options.ts';
@@ -17,5 +17,5 @@ export async function publishersOf(
         ? '--publisher is empty'
         : `${coreUrl} trusts nobody's measurements; choose whose to use with --publisher`,
     );
-  return publishers.map((one) => parseEvmAddress(one) as string);
+  return publishers.map((one) => parseTypedEvmAddress(one) as string);
 }

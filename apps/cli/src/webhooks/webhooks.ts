@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { WebhookAnswers, WebhookView } from '@skerry/protocol/api/core/webhooks';
 import { AppError } from '@skerry/protocol/forms';
+import { readAddress } from '../address.ts';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
@@ -51,7 +52,8 @@ async function chooseSecret(file: string | undefined): Promise<{ secret: string;
 
 export async function addWebhook(context: Context, options: WebhookAddOptions, url: string): Promise<void> {
   const { secret, isMade } = await chooseSecret(options.secretFile);
-  const { type, channel, sender, tag, concurrency } = options;
+  const { type, channel, tag, concurrency } = options;
+  const sender = options.sender && (await Promise.all(options.sender.map(readAddress)));
   const filters = Object.fromEntries(
     Object.entries({ types: type, channels: channel, senders: sender, tags: tag }).filter(
       ([, values]) => values !== undefined,

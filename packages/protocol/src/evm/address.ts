@@ -14,6 +14,22 @@ export function parseEvmAddress(text: string): EvmAddress {
   return lower as EvmAddress;
 }
 
+/**
+ * An address as a person or another program wrote it out. Capital letters among small ones are its checksum (ERC-55), as every wallet
+ * shows it: where they do not fit, a digit is wrong. Throws INVALID_ADDRESS.
+ */
+export function parseTypedEvmAddress(text: string): EvmAddress {
+  const address = parseEvmAddress(text);
+  const digits = text.slice(2);
+  const isMixed = digits !== digits.toLowerCase() && digits !== digits.toUpperCase();
+  if (isMixed && checksumAddress(address) !== `0x${digits}`)
+    throw new AppError(
+      'INVALID_ADDRESS',
+      `the capital letters of ${text} are its checksum, and they do not fit: a digit of it is wrong; copy it again, or write it in lower case if you know that it is right`,
+    );
+  return address;
+}
+
 /** @param publicKey uncompressed, 65 bytes */
 export function evmAddressOf(publicKey: Uint8Array): EvmAddress {
   return `0x${bytesToHex(keccak256(publicKey.subarray(1)).subarray(12))}`;

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import fc from 'fast-check';
 import { bytesToHex } from '../hex.ts';
-import { checksumAddress, evmAddressOf, parseEvmAddress } from './address.ts';
+import { checksumAddress, evmAddressOf, parseEvmAddress, parseTypedEvmAddress } from './address.ts';
 import { personalSignDigest } from './personal-digest.ts';
 import { recoverPersonalSigner } from './personal-sign.ts';
 import { loadNativeEngine } from './secp256k1-node.ts';
@@ -108,6 +108,15 @@ test('all engines agree on every signature, valid or not', () => {
     }),
     { numRuns: 200 },
   );
+});
+
+test('an address that was typed has the checksum that its capital letters are, or none', () => {
+  const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+  const digits = address.slice(2);
+  for (const typed of [address, `0x${digits.toLowerCase()}`, `0x${digits.toUpperCase()}`])
+    assert.equal(parseTypedEvmAddress(typed), address.toLowerCase());
+  for (const wrong of [address.replace('5aA', '6aA'), address.replace('Aed', 'aed'), address.slice(0, -1)])
+    assert.throws(() => parseTypedEvmAddress(wrong), { code: 'INVALID_ADDRESS' });
 });
 
 test('addresses: any case is accepted, one spelling is kept, the checksum form is for people (ERC-55 vectors)', () => {

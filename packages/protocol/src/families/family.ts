@@ -17,6 +17,8 @@ export interface SigningContext {
 
 /** How the signatures of a family of chains are read: the port that every signature family fills. */
 export interface SignatureFamily {
+  /** What an address looks like, for people. */
+  readonly addressForm: string;
   /** The one spelling under which a sender is kept and compared. Throws INVALID_ADDRESS. */
   parseAddress(text: string): string;
   /**
@@ -42,6 +44,7 @@ export interface FamilyRules {
  */
 export function defineFamily(rules: FamilyRules): SignatureFamily {
   return {
+    addressForm: rules.addressForm,
     parseAddress(text) {
       try {
         if (text.length <= LIMITS.addressChars) return rules.parseAddress(text);

@@ -1,5 +1,5 @@
 import type { Handlers } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, normaliseAddress } from '@skerry/protocol';
 import type {
   AGGREGATES_API,
   AggregateView,
@@ -16,7 +16,7 @@ import {
   readOwned,
 } from '../state/aggregates/aggregates.ts';
 import { parseJsonPath } from '../state/lists/json-path.ts';
-import { normalizeAddress, parseListFilter } from '../state/lists/parameters.ts';
+import { parseListFilter } from '../state/lists/parameters.ts';
 import type { Hold } from '../state/lists/weight.ts';
 import { isoOf } from '../state/messages/view.ts';
 import { createCursor } from './cursor.ts';
@@ -80,7 +80,7 @@ async function readPage(
 }
 
 const ownersOf = (name: string, text: string | undefined) =>
-  parseListFilter(name, text)?.map(normalizeAddress);
+  parseListFilter(name, text)?.map(normaliseAddress);
 
 type Used = Pick<Rooms, 'db' | 'intake' | 'answers' | 'clientOf'>;
 type Handled = Handlers<typeof AGGREGATES_API>;
@@ -92,7 +92,7 @@ const ownHandlers = ({ db, intake, answers, clientOf }: Used): Omit<Handled, Dep
   async getAggregate({ params, reply }) {
     const aggregate = await findAggregate(
       db,
-      normalizeAddress(params.address),
+      normaliseAddress(params.address),
       params.key,
       answers.of(reply),
     );
@@ -162,7 +162,7 @@ const deployedHandlers = ({ db, answers }: Used): Pick<Handled, Deployed> => ({
     };
   },
   async listOwnedAggregates({ params, query, reply }) {
-    const owner = normalizeAddress(params.address);
+    const owner = normaliseAddress(params.address);
     const keys = parseListFilter('keys', query.keys);
     const aggregates = await readOwned(db, owner, keys, query.limit, answers.of(reply));
     if (aggregates.length === 0)

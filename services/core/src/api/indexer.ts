@@ -15,7 +15,7 @@ import type { Handlers } from '@skerry/kit';
 import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type { INDEXER_API } from '@skerry/protocol/api/core/indexer';
 import { listIndexRequests } from '../chains/index-requests.ts';
-import { normalizeAddress } from '../state/lists/parameters.ts';
+import { readAddress } from './address.ts';
 import { pageOf, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
 
@@ -84,7 +84,7 @@ const viewOfCoverage = ({ contract, kind, fromBlock, toBlock, live }: Coverage) 
   live,
 });
 
-type Used = Pick<Rooms, 'indexer' | 'now'>;
+type Used = Pick<Rooms, 'db' | 'indexer' | 'now'>;
 
 /** What the index of a network is worth now: how far it is, and whether it goes on. */
 const viewOfFreshness = ({ indexer, now }: Used, network: string, freshness: Freshness) => ({
@@ -146,7 +146,7 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
       };
     },
     async listIndexRequests({ params: { address } }) {
-      const requests = await listIndexRequests(indexer.pool, normalizeAddress(address));
+      const requests = await listIndexRequests(indexer.pool, await readAddress(used.db, address));
       return {
         requests: requests.map(({ itemHash, refusal, settledMs }) => ({
           item_hash: itemHash,

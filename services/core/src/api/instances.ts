@@ -11,8 +11,8 @@ import type { Kysely } from 'kysely';
 import { waitForEvent } from '../notify/events/wait.ts';
 import { findInstance, findInstanceState, listInstances } from '../state/instances/instances.ts';
 import { instanceViewsOf } from '../state/instances/provable.ts';
-import { normalizeAddress } from '../state/lists/parameters.ts';
 import type { Schema } from '../store/schema.ts';
+import { readAddress } from './address.ts';
 import { answerOf, submitBody } from './messages/submit.ts';
 import { nextTimedCursorOf, paginationOf, timedPageOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
@@ -60,7 +60,7 @@ const listInstancesOf =
     // A standby's list may lack what came after the number that it was asked for: whoever follows the list must hear of that.
     const eventCursor = String(reads.after() ?? (await events.lastCursor()));
     const filter = {
-      address: query.address === undefined ? undefined : normalizeAddress(query.address),
+      address: query.address === undefined ? undefined : await readAddress(db, query.address),
       status: query.status,
       nodeId: query.node_id === undefined ? undefined : parseItemHash(query.node_id),
     };

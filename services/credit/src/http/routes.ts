@@ -12,7 +12,7 @@ import {
   serveAll,
   writeDocument,
 } from '@skerry/kit';
-import { AppError, LIMITS, normaliseAddress } from '@skerry/protocol';
+import { AppError, LIMITS, parseAccountAddress } from '@skerry/protocol';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
 import { creditConfig } from '../config.ts';
 import type { Purchases } from '../purchases.ts';
@@ -79,7 +79,7 @@ function handlersOf(source: RouteSource): CreditHandlers {
   const listPurchases: CreditHandlers['listPurchases'] = ({ query }) => {
     const { page } = query;
     const perPage = query.pagination ?? query.limit ?? LIMITS.pageSizeDefault;
-    const address = query.address === undefined ? undefined : normaliseAddress(query.address);
+    const address = query.address === undefined ? undefined : parseAccountAddress(query.address);
     const { records, total } = purchases.list(address, page, perPage);
     const pagination = { total, page, per_page: perPage, total_pages: Math.ceil(total / perPage) };
     return { data: records.map(purchaseView), pagination };

@@ -131,7 +131,7 @@ export const COSTS_API = {
     method: 'GET',
     path: '/api/v0/costs',
     summary: 'Get the cost of instances, programs and files, in total and each, newest first',
-    ...reads('INVALID_HASH', 'LIST_TOO_COSTLY'),
+    ...reads('INVALID_ADDRESS', 'INVALID_HASH', 'LIST_TOO_COSTLY'),
     ...asDeployed,
     query: Type.Object(
       {

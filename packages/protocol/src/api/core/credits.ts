@@ -142,7 +142,7 @@ export const CREDITS_API = {
     method: 'GET',
     path: '/api/v0/addresses/:address/balance',
     summary: 'Get the credits of an address, now or at a given time',
-    ...reads(),
+    ...reads('INVALID_ADDRESS'),
     ...asDeployed,
     params: AddressParams,
     query: Type.Object(
@@ -166,7 +166,7 @@ export const CREDITS_API = {
     method: 'GET',
     path: '/api/v0/addresses/:address/credit_history',
     summary: 'List what an address bought and used, newest first',
-    ...reads('LIST_TOO_COSTLY'),
+    ...reads('INVALID_ADDRESS', 'LIST_TOO_COSTLY'),
     ...asDeployed,
     params: AddressParams,
     query: Type.Object(

@@ -213,7 +213,7 @@ export const INDEXER_API = {
     path: '/api/v0/addresses/:address/index_requests',
     tag: 'indexer',
     summary: 'List what became of signed requests to index contracts, newest first',
-    ...reads(),
+    ...reads('INVALID_ADDRESS'),
     params: Type.Object({ address: Address }),
     answers: {
       200: Type.Object({

@@ -67,7 +67,7 @@ export const INSTANCES_API = {
     method: 'GET',
     path: '/api/v0/instances',
     summary: 'List instances, newest first',
-    ...reads('INVALID_HASH', 'INVALID_CURSOR'),
+    ...reads('INVALID_ADDRESS', 'INVALID_HASH', 'INVALID_CURSOR'),
     query: Type.Object(
       {
         ...pageQuery,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { parseAccountAddress } from '../../chains.ts';
 import { AppError } from '../../errors.ts';
 import { LIMITS } from '../../limits.ts';
 import type { SignatureFamily, SigningContext } from '../family.ts';
@@ -182,7 +183,10 @@ export function describeFamily(subject: FamilySubject): void {
 
   describe(`addresses of ${subject.name}`, () => {
     test('a good one is kept as it is', () => {
-      for (const { address } of [one, other]) assert.equal(family.parseAddress(address), address);
+      for (const { address } of [one, other]) {
+        assert.equal(family.parseAddress(address), address);
+        assert.equal(parseAccountAddress(address), address);
+      }
     });
 
     for (const [why, address] of Object.entries(subject.badAddresses)) {

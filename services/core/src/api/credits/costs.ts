@@ -20,9 +20,9 @@ import {
   sumCosts,
 } from '../../state/credits/costs.ts';
 import { rewritePrices } from '../../state/credits/write.ts';
-import { normalizeAddress } from '../../state/lists/parameters.ts';
 import { findMessage } from '../../state/messages/find.ts';
 import { findSizeOfFile } from '../../store/files/references.ts';
+import { readAddress } from '../address.ts';
 import type { Rooms } from '../rooms.ts';
 import { costView, decimals, priceView, ZERO } from './cost-views.ts';
 import { checkOperator } from './operator.ts';
@@ -49,7 +49,7 @@ function lists({ db }: Used): Pick<CostHandlers, 'listCosts' | 'getCost' | 'getC
   const sumEverything = cached(TOTALS_MS, () => sumCosts(db, EVERYTHING));
   return {
     async listCosts({ query }) {
-      const owner = query.address === undefined ? undefined : normalizeAddress(query.address);
+      const owner = query.address === undefined ? undefined : await readAddress(db, query.address);
       const itemHash = query.item_hash === undefined ? undefined : parseMessageHash(query.item_hash).hash;
       const filter = { owner, itemHash };
       const isAll = owner === undefined && itemHash === undefined;

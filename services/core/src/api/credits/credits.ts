@@ -5,7 +5,7 @@ import type { CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { getAccount, listAccounts, listCharges } from '../../state/credits/accounts.ts';
 import { readPrices } from '../../state/credits/costs.ts';
 import { listHistory } from '../../state/credits/history.ts';
-import { normalizeAddress } from '../../state/lists/parameters.ts';
+import { readAddress } from '../address.ts';
 import { deployedPaginationOf, eitherSizeOf, pageOf, paginationOf } from '../pagination.ts';
 import type { Rooms } from '../rooms.ts';
 import { accountView, historyView, NO_TOKENS } from './credit-views.ts';
@@ -17,7 +17,7 @@ export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers
   return {
     async getBalance({ params, query }) {
       const at = query.time ?? nowSeconds();
-      const account = await getAccount(db, normalizeAddress(params.address), at);
+      const account = await getAccount(db, await readAddress(db, params.address), at);
       const view = accountView(account, at);
       const details = [{ expiration_date: null, amount: view.credit_balance }];
       return {
@@ -28,7 +28,7 @@ export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers
       };
     },
     async listCreditHistory({ params, query }) {
-      const filter = historyFilterOf(params.address, query);
+      const filter = historyFilterOf(await readAddress(db, params.address), query);
       const size = eitherSizeOf(query);
       const page = pageOf({ page: query.page, limit: size });
       const order = { oldestFirst: query.sort_order === 1, byAmount: query.sort_by === 'amount' };

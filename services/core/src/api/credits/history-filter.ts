@@ -1,7 +1,7 @@
 import { AppError } from '@skerry/protocol';
 import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { HistoryFilter } from '../../state/credits/history.ts';
-import { normalizeAddress, parseListFilter } from '../../state/lists/parameters.ts';
+import { parseListFilter } from '../../state/lists/parameters.ts';
 
 /**
  * How a history is asked for (protocol's creditFilters); `kind` and `ref` are our own words for `direction` and `resource`,
@@ -36,8 +36,8 @@ function oneOf<T>(...values: readonly (T | undefined)[]): T | undefined | null {
 const given = (fields: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(fields).filter((one): one is [string, string] => one[1] !== undefined));
 
-/** Undefined: nothing can fit. Throws INVALID_PARAMETERS. */
-export function historyFilterOf(address: string, query: HistoryQuery): HistoryFilter | undefined {
+/** Undefined: nothing can fit. Throws INVALID_PARAMETERS. @param owner in the one spelling */
+export function historyFilterOf(owner: string, query: HistoryQuery): HistoryFilter | undefined {
   const { startDate: from, endDate, direction, has_expiration, transfer: key } = query;
   const to = endDate || undefined;
   if (from !== undefined && to !== undefined && to < from)
@@ -52,7 +52,7 @@ export function historyFilterOf(address: string, query: HistoryQuery): HistoryFi
     return undefined;
   const { tx_hash, token, chain, provider, origin, payment_method, exclude_payment_method } = query;
   return {
-    owner: normalizeAddress(address),
+    owner,
     ...{ kind, ref, key, from, to },
     resourceTypes: parseListFilter('resourceTypes', query.resourceTypes),
     terms: given({ token, chain }),

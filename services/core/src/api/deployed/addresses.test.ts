@@ -63,6 +63,44 @@ describe('addresses, as deployed nodes answer of them', () => {
     assert.equal((await get(`/addresses/${alice.address}/balance`)).address, alice.address);
   });
 
+  test('an address that no chain has is no empty account, unless something here names it', async () => {
+    const name = 'nobody-at-all';
+    const asked = [
+      ...['balance', 'credit_history', 'credit_history/summary', 'files', 'post_types', 'channels'].map(
+        (what) => (address: string) => `/addresses/${address}/${what}`,
+      ),
+      (address: string) => `/costs?address=${address}`,
+      (address: string) => `/authorizations/granted/${address}.json`,
+      (address: string) => `/authorizations/received/${address}.json`,
+      (address: string) => `/instances?address=${address}`,
+      (address: string) => `/addresses/${address}/index_requests`,
+    ];
+    const answered = async (address: string) =>
+      Promise.all(
+        asked.map(async (pathOf) => {
+          const { status, body } = await core.get(pathOf(address));
+          return [status, body.code];
+        }),
+      );
+    // Deployed clients look for 422 (docs/decisions.md 8).
+    const refused = asked.map((_, n) => [n < asked.length - 2 ? 422 : 400, 'INVALID_ADDRESS']);
+    const fine = asked.map(() => [200, undefined]);
+    for (const mistyped of ['abc', '0xc4ba10dd', name]) assert.deepEqual(await answered(mistyped), refused);
+    // Of every case, whatever the checksum: SDKs send all of them.
+    for (const address of [alice.address, `0x${'aB'.repeat(20)}`, 'tz1VSUr8wwNhLAzempoch5d6hLRiTh8Cjcjb'])
+      assert.deepEqual(await answered(address), fine);
+    const credits = [{ address: name, amount: 7, ref: 'granted before anybody checked' }];
+    await send(
+      {
+        ...{ type: 'POST', channel: CREDIT_CHANNEL },
+        content: { type: CREDIT_POST.distribution, content: { distribution: { credits } } },
+      },
+      signers.credit,
+    );
+    assert.deepEqual(await answered(name), fine);
+    assert.equal((await get(`/addresses/${name}/balance?time=4000000000`)).credit_balance, 7);
+  });
+
   test('aggregates by their first change, both ways, by pages and by cursors', async () => {
     const keys = ['s0', 's1', 's2', 's3', 's4'];
     for (const [n, key] of keys.entries()) {

@@ -1,5 +1,5 @@
 import type { Handlers } from '@skerry/kit';
-import { AppError, creditsOf, LIMITS, nanoOf, parseMessageHash } from '@skerry/protocol';
+import { AppError, creditsOf, LIMITS, nanoOf, normaliseAddress, parseMessageHash } from '@skerry/protocol';
 import type { ADDRESSES_API, AddressStatsView } from '@skerry/protocol/api/core/deployed/addresses';
 import { Type } from '@skerry/protocol/type';
 import {
@@ -12,8 +12,9 @@ import {
 } from '../../state/addresses/activity.ts';
 import { listFilesOf } from '../../state/addresses/files.ts';
 import { listCredit, sumHistory } from '../../state/credits/history.ts';
-import { normalizeAddress, parseListFilter } from '../../state/lists/parameters.ts';
+import { parseListFilter } from '../../state/lists/parameters.ts';
 import { isoOf } from '../../state/messages/view.ts';
+import { readAddress } from '../address.ts';
 import { historyFilterOf } from '../credits/history-filter.ts';
 import { createCursor } from '../cursor.ts';
 import { deployedPageOf, deployedPaginationOf, nextCursorOf, sizeOfPage } from '../pagination.ts';
@@ -39,7 +40,7 @@ async function statsBy(db: Rooms['db'], asked: readonly string[]): Promise<Recor
   const stats: Record<string, AddressStatsView> = {};
   // One after another: each is several queries already.
   for (const address of new Set(asked)) {
-    const own = await statsOf(db, normalizeAddress(address));
+    const own = await statsOf(db, normaliseAddress(address));
     if (own.messages > 0) stats[address] = own;
   }
   return stats;
@@ -69,7 +70,7 @@ const activity = ({
     const order = either('sort_order', query.sort_order, query.sortOrder);
     const hash = query.file_hash === undefined ? undefined : parseMessageHash(query.file_hash).hash;
     const page = { ...deployedPageOf(query), oldestFirst: order === 1 };
-    const owned = await listFilesOf(db, normalizeAddress(params.address), hash, page);
+    const owned = await listFilesOf(db, await readAddress(db, params.address), hash, page);
     return {
       address: params.address,
       total_size: owned.totalBytes,
@@ -81,10 +82,10 @@ const activity = ({
     };
   },
   async listAddressPostTypes({ params: { address } }) {
-    return { address, post_types: await listPostTypesOf(db, normalizeAddress(address)) };
+    return { address, post_types: await listPostTypesOf(db, await readAddress(db, address)) };
   },
   async listAddressChannels({ params: { address } }) {
-    return { address, channels: await listChannelsOf(db, normalizeAddress(address)) };
+    return { address, channels: await listChannelsOf(db, await readAddress(db, address)) };
   },
   async getAddressStats({ query }) {
     const repeated = [query['addresses[]'] ?? []].flat();
@@ -144,7 +145,7 @@ const credit = ({
     };
   },
   async getCreditSummary({ params, query }) {
-    const filter = historyFilterOf(params.address, query);
+    const filter = historyFilterOf(await readAddress(db, params.address), query);
     const sums = filter ? await sumHistory(db, filter) : { count: 0, incoming: 0n, outgoing: 0n };
     return {
       address: params.address,

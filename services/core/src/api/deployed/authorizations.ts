@@ -1,9 +1,10 @@
 import type { Handlers } from '@skerry/kit';
-import { checksumAddress, parseEvmAddress } from '@skerry/protocol';
+import { checksumAddress, normaliseAddress, parseEvmAddress } from '@skerry/protocol';
 import type { ADDRESSES_API } from '@skerry/protocol/api/core/deployed/addresses';
 import { spellingsOf } from '../../state/addresses/activity.ts';
 import { type Entry, listGranted, listReceived } from '../../state/addresses/authorizations.ts';
-import { normalizeAddress, parseListFilter } from '../../state/lists/parameters.ts';
+import { parseListFilter } from '../../state/lists/parameters.ts';
+import { readAddress } from '../address.ts';
 import { deployedPageOf, deployedPaginationOf } from '../pagination.ts';
 import type { Rooms } from '../rooms.ts';
 
@@ -18,7 +19,7 @@ interface PermitQuery {
 }
 
 const EVM = /^0x[0-9a-f]{40}$/i;
-const isSame = (one: string, other: string) => normalizeAddress(one) === normalizeAddress(other);
+const isSame = (one: string, other: string) => normaliseAddress(one) === normaliseAddress(other);
 
 /** How owners may have written an address: as it was asked for, in lower case, or with a checksum. */
 function spellings(address: string): string[] {
@@ -70,7 +71,7 @@ export const authorizationHandlers = ({
 }: Pick<Rooms, 'db'>): Pick<Handlers<typeof ADDRESSES_API>, 'listGranted' | 'listReceived'> => ({
   async listGranted({ params, query }) {
     const { grantee } = query;
-    const entries = await listGranted(db, normalizeAddress(params.address));
+    const entries = await listGranted(db, await readAddress(db, params.address));
     const asked = entries.filter(({ address }) => grantee === undefined || isSame(address, grantee));
     return pageOfEntries(
       params.address,
@@ -81,6 +82,7 @@ export const authorizationHandlers = ({
   async listReceived({ params, query }) {
     const { granter } = query;
     const received = await listReceived(db, spellings(params.address));
+    if (received.length === 0) await readAddress(db, params.address);
     const asked = received.filter(({ owner }) => granter === undefined || isSame(owner, granter));
     const known = await spellingsOf(
       db,

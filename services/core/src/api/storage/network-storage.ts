@@ -1,10 +1,9 @@
 import type { Readable } from 'node:stream';
 import { answer, type Handlers, type Held } from '@skerry/kit';
-import { AppError, parseMessageHash } from '@skerry/protocol';
+import { AppError, normaliseAddress, parseMessageHash } from '@skerry/protocol';
 import type { FileReferenceView, NETWORK_STORAGE_API } from '@skerry/protocol/api/core/network-storage';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accepted, Verdict } from '../../intake/accepted.ts';
-import { normalizeAddress } from '../../state/lists/parameters.ts';
 import {
   countPins,
   type FileReference,
@@ -184,7 +183,7 @@ export function networkStorageHandlers(
       return found(await findFileByMessageRef(db, hash), `the message ${hash}`);
     },
     getFileByName: async ({ params: { address, ref } }) =>
-      found(await findFileByName(db, normalizeAddress(address), ref), `${ref} of ${address}`),
+      found(await findFileByName(db, normaliseAddress(address), ref), `${ref} of ${address}`),
     countFileMessages: ({ params }) => countFileMessages(db, params.hash),
   };
 }

@@ -41,10 +41,6 @@ export const oneOf =
     throw new AppError('INVALID_PARAMETERS', `query.${name} must be one of ${known.join(', ')}`);
   };
 
-/** Addresses are compared in the one spelling they are kept in; chains other than EVM do not begin with 0x. */
-export const normalizeAddress = (address: string): string =>
-  /^0x/i.test(address) ? address.toLowerCase() : address;
-
 /** How a filter's values are read. */
 export interface Read {
   /** One value of a comma list: what it stands for; itself where this is left out. Throws AppError. */

@@ -1,9 +1,9 @@
-import { METRICS_POST_TYPES, parseMessageHash } from '@skerry/protocol';
+import { METRICS_POST_TYPES, normaliseAddress, parseMessageHash } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { MESSAGE_TYPES } from '../../intake/kinds.ts';
 import type { RowColumn } from '../../intake/pipeline/row.ts';
 import { parseJsonPath } from './json-path.ts';
-import { checkType, normalizeAddress, oneOf } from './parameters.ts';
+import { checkType, oneOf } from './parameters.ts';
 import type { Filterable, FilterOf, Row } from './property.ts';
 
 /** A column of `messages`: what the message says, or what became of it. */
@@ -37,11 +37,11 @@ export const PROPERTIES = {
   addresses: {
     column: 'sender',
     letter: 's',
-    each: normalizeAddress,
+    each: normaliseAddress,
   },
   owners: {
     column: 'owner',
-    each: normalizeAddress,
+    each: normaliseAddress,
   },
   types: {
     column: 'type',

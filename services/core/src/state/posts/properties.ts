@@ -1,5 +1,4 @@
-import { parseMessageHash } from '@skerry/protocol';
-import { normalizeAddress } from '../lists/parameters.ts';
+import { normaliseAddress, parseMessageHash } from '@skerry/protocol';
 import { type MessageFilter, withSecondName } from '../lists/properties.ts';
 import type { Filterable, FilterOf } from '../lists/property.ts';
 
@@ -22,7 +21,7 @@ export const POST_PROPERTIES = {
   },
   owners: {
     column: inBoth('owner'),
-    each: normalizeAddress,
+    each: normaliseAddress,
   },
   refs: {
     column: { messages: 'subject', amended_posts: 'ref' },

@@ -52,6 +52,7 @@ export const costCases: Cases = {
     succeeds(COSTS),
     succeeds(`${COSTS}?item_hash=${NO_HASH}&payment_type=hold&include_details=1&pagination=1000&page=2`),
     refuses('INVALID_HASH', `${COSTS}?item_hash=abc`),
+    refuses('INVALID_ADDRESS', `${COSTS}?address=abc`),
     ...misused('address=', 'pagination=0', 'pagination=1001', 'include_details=3', 'include_size=maybe'),
   ],
   'GET /api/v0/price/{item_hash}': [

@@ -29,13 +29,14 @@ export const creditCases: Cases = {
   'GET /api/v0/addresses/{address}/balance': [
     after(bought, BALANCE),
     after(given.instance, `${BALANCE}?time=4000000000`),
-    succeeds('/api/v0/addresses/nobody/balance'),
+    refuses('INVALID_ADDRESS', '/api/v0/addresses/nobody/balance'),
     ...misused(BALANCE, 'time=-1', 'time=x'),
     refusesTooMany(BALANCE),
   ],
   'GET /api/v0/addresses/{address}/credit_history': [
     after(bought, HISTORY),
     after(bought, `${HISTORY}?kind=purchase&ref=contract&page=1&limit=1`),
+    refuses('INVALID_ADDRESS', '/api/v0/addresses/nobody/credit_history'),
     succeeds(`${HISTORY}?transfer=1/0x${'12'.repeat(32)}/7`),
     ...misused(HISTORY, 'kind=gift', 'page=0', 'limit=101', 'transfer=1/0x12/7'),
   ],
