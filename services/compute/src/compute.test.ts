@@ -62,7 +62,9 @@ test('where virtual machines cannot run the node still serves, says why, and ref
 
     const login = await fetch(`${url}/about/login`);
     assert.equal(login.status, 401);
-    assert.deepEqual(await login.json(), { success: false });
+    const { error, ...refusal } = (await login.json()) as { error: string };
+    assert.match(error, /sign each request/);
+    assert.deepEqual(refusal, { success: false, status: 'error', code: 'SIGNATURE_REQUIRED' });
     assert.match(login.headers.get('server') ?? '', /^skerry\//);
 
     await until('the node is announced', SOON_MS, async () => (await core.listNodes()).length === 1);

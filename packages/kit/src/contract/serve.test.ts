@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { type Api, NO_PARAMETERS, type Operation, text } from '@skerry/protocol/api/operation';
+import { type Api, errorsOf, NO_PARAMETERS, type Operation, text } from '@skerry/protocol/api/operation';
+import { type ErrorCode, LIMITS } from '@skerry/protocol/forms';
 import { Type } from '@skerry/protocol/type';
 import { createLogger } from '../daemon/log.ts';
 import { createHttpServer } from '../http/server.ts';
@@ -182,6 +183,31 @@ describe('operations are served as their contract says', async () => {
       });
       assert.equal(statusCode, 415);
       assert.match(body, words, url);
+    }
+  });
+
+  test('whatever is wrong with a body, also of an operation that takes none, is a code of its contract', async () => {
+    const plain = await Promise.all([
+      codeOf('/plain', '{'),
+      codeOf('/plain', '<a/>', 'application/xml'),
+      codeOf('/plain', Buffer.alloc(LIMITS.jsonBodyBytes + 1, ' ')),
+    ]);
+    assert.deepEqual(plain, [
+      [400, 'INVALID_JSON'],
+      [415, 'UNSUPPORTED_MEDIA_TYPE'],
+      [413, 'BODY_TOO_LARGE'],
+    ]);
+    for (const one of Object.values<Operation>(API).filter(({ method }) => method === 'POST')) {
+      const url = one.path.replace(':name', 'a').replace('*', 'b');
+      for (const [payload, type] of [
+        ['{', 'application/json'],
+        ['<a/>', 'application/xml'],
+        ['x'.repeat(64), 'text/csv'],
+      ] as const) {
+        const [status, code] = await codeOf(url, payload, type);
+        if (Number(status) >= 400)
+          assert.ok(errorsOf(one).includes(code as ErrorCode), `${url} ${type}: ${code}`);
+      }
     }
   });
 

@@ -157,19 +157,32 @@ const BODY_ERRORS: Readonly<Record<Body['kind'], readonly ErrorCode[]>> = {
   stream: ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'INVALID_JSON'],
 };
 
+/** A server reads the body of such a request also where the operation takes none. */
+const BODY_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE'] satisfies Method[];
+const UNASKED_BODY_ERRORS = ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'INVALID_JSON'] as const;
+
 /** Whether a schema refuses fields that it does not name. */
 const isClosed = (schema: TSchema | undefined) =>
   schema !== undefined && (schema as { additionalProperties?: unknown }).additionalProperties === false;
 
 /** Every code that an operation may answer: what it says, and what follows from its class, parameters and body. */
-export function errorsOf({ errors, params, query, body, rateClass }: Operation): ErrorCode[] {
+export function errorsOf({
+  method,
+  also = [],
+  errors,
+  params,
+  query,
+  body,
+  rateClass,
+}: Operation): ErrorCode[] {
+  const mayHaveBody = [method, ...also].some((one) => BODY_METHODS.includes(one));
   const takesUnknown = isClosed(query) || (body?.kind === 'json' && isClosed(body.schema));
   return [
     ...new Set<ErrorCode>([
       ...errors,
       ...(params || query ? (['INVALID_PARAMETERS'] as const) : []),
       ...(takesUnknown ? (['UNKNOWN_FIELD'] as const) : []),
-      ...(body ? BODY_ERRORS[body.kind] : []),
+      ...(body ? BODY_ERRORS[body.kind] : mayHaveBody ? UNASKED_BODY_ERRORS : []),
       ...(rateClass === undefined || rateClass === 'unlimited' ? [] : (['RATE_LIMITED'] as const)),
       'INTERNAL',
     ]),

@@ -49,7 +49,13 @@ const readProcessor = async () => parseCpuinfo(await readFile('/proc/cpuinfo', '
 function nodeHandlers(sources: RouteSources): Handlers<typeof NODE_API> {
   const { dataDir, executions, hostIpv4 } = sources;
   return {
-    getLogin: () => answer(401, { success: false }),
+    getLogin: () =>
+      answer(401, {
+        success: false,
+        status: 'error',
+        error: 'nobody logs in here: owners and schedulers sign each request',
+        code: 'SIGNATURE_REQUIRED',
+      }),
     getUsage: async () =>
       usageView(await readDiskUsage(dataDir), await readProcessor(), await listGpus(), Date.now()),
     getCapability: async () => capabilityView(await readProcessor()),

@@ -123,8 +123,11 @@ const EXPIRY_SECONDS_MAX = 7 * 86_400;
 const Refusal = Type.Object({
   status: Type.Literal('error'),
   error: Type.String(),
-  code: Type.String(),
-  reason: Type.String({ description: 'the code' }),
+  code: Type.String({
+    description:
+      'NO_CAPACITY where there is no room; else what is wrong with the request, such as INVALID_JSON or INVALID_CONTENT',
+  }),
+  reason: Type.Optional(Type.String({ description: 'the code, where there is no room' })),
 });
 
 /** What only the owner of an instance may ask of its node. Every request is signed (docs/operating.md, "Owner operations"). */

@@ -153,7 +153,15 @@ export const NODE_API = {
     ...node,
     path: '/about/login',
     summary: 'Always returns 401, which monitors of deployed networks read as a sign of life',
-    answers: { 401: Type.Object({ success: Type.Literal(false) }) },
+    errors: ['SIGNATURE_REQUIRED'],
+    answers: {
+      401: Type.Object({
+        success: Type.Literal(false),
+        status: Type.Literal('error'),
+        error: Type.String(),
+        code: Type.Literal('SIGNATURE_REQUIRED'),
+      }),
+    },
     deployed: { differs: 'always 401: owners and schedulers sign instead of logging in' },
   },
   getUsage: {

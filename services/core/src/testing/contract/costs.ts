@@ -81,6 +81,7 @@ export const costCases: Cases = {
     succeeds(() => recalculate(RECALCULATE, OPERATOR_TOKEN)),
     refuses('CREDENTIAL_REQUIRED', () => recalculate(RECALCULATE, undefined)),
     refuses('CREDENTIAL_REFUSED', () => recalculate(RECALCULATE, 'of somebody')),
+    refuses('INVALID_JSON', () => jsonCall(RECALCULATE, '{')),
   ],
   'POST /api/v0/price/{item_hash}/recalculate': [
     succeeds(async (core) =>

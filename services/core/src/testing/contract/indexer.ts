@@ -13,8 +13,9 @@ export const indexerCases: Cases = {
     refuses('NETWORK_NOT_FOUND', '/api/v0/indexer/nowhere'),
   ],
   'GET /api/v0/addresses/{address}/index_requests': [
-    succeeds('/api/v0/addresses/nobody/index_requests'),
-    refusesTooMany('/api/v0/addresses/nobody/index_requests'),
+    succeeds(`/api/v0/addresses/0x${'0'.repeat(40)}/index_requests`),
+    refuses('INVALID_ADDRESS', '/api/v0/addresses/nobody/index_requests'),
+    refusesTooMany(`/api/v0/addresses/0x${'0'.repeat(40)}/index_requests`),
   ],
   'GET /api/v0/indexer/{network}/events': [
     succeeds('/api/v0/indexer/quiet/events'),
