@@ -5,7 +5,7 @@ import { endSoon, refuseResponse } from './refusals.ts';
 import { requestIdOf } from './request-trace.ts';
 
 /** Why nobody can tell where the body of a request ends, or what it says (RFC 9112, section 6.3). null: it is plain. */
-export function whyUnframed({ 'transfer-encoding': coding }: IncomingHttpHeaders): AppError | null {
+function whyUnframed({ 'transfer-encoding': coding }: IncomingHttpHeaders): AppError | null {
   if (coding === undefined || coding.trim().toLowerCase() === 'chunked') return null;
   return new AppError(
     'INVALID_PARAMETERS',
