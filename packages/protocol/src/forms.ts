@@ -13,12 +13,14 @@ export * from './content/network.ts';
 export { normaliseAddress, ownerOf } from './content/on-behalf.ts';
 export * from './content/post.ts';
 export * from './content/program.ts';
+export * from './content/sizes.ts';
 export { parseStoreContent, StoreContent } from './content/store.ts';
 export * from './content/webhook.ts';
 export * from './credit/amounts.ts';
 export * from './credit/content.ts';
 export * from './credit/costs.ts';
 export * from './credit/prices.ts';
+export * from './credit/shown.ts';
 export {
   AppError,
   ERRORS,

@@ -6,13 +6,23 @@ import { COSTS_API } from '@skerry/protocol/api/core/costs';
 import { type AccountView, CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
-import { AppError, CREDIT_CHANNEL, CREDIT_POST, checkPricing, PRICING_KEY } from '@skerry/protocol/forms';
+import {
+  AppError,
+  CREDIT_CHANNEL,
+  CREDIT_POST,
+  checkPricing,
+  costIn,
+  MIB_PER_GIB,
+  PRICING_KEY,
+  priceIn,
+  showCredits,
+} from '@skerry/protocol/forms';
 import { ownerOf, readAddress } from '../address.ts';
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { verdictFields } from '../messages/verdict.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
-import { parseTokens, renderCredits, renderHourly, renderTokens } from './units.ts';
+import { parseTokens, renderCredits, renderHourly, renderNano, renderTokens } from './units.ts';
 
 export interface BalanceOptions {
   readonly at?: number;
@@ -64,9 +74,9 @@ export async function showBalance(
   const isEnforced = trust.credit_enforcement.value;
   const fields = renderFields([
     ['address', plainText(answer.address)],
-    ['credits', renderCredits(answer.credit_balance)],
+    ['credits', renderNano(answer.credit_balance_nano)],
     ['per hour', renderHourly(answer.credit_rate_nano)],
-    ['hold', renderCredits(answer.credit_hold)],
+    ['hold', showCredits(costIn('day', BigInt(answer.credit_rate_nano)))],
     ['available', renderCredits(answer.credit_available)],
     lastsField(answer),
     ['announced', answer.credit_state ?? 'nothing'],
@@ -89,7 +99,7 @@ export async function showHistory(
   const rows = answer.credit_history.map((row) => [
     renderTime(row.message_timestamp),
     row.kind,
-    renderCredits(row.amount),
+    renderNano(row.amount_nano),
     plainText(row.token ?? ''),
     plainText(row.origin_ref),
   ]);
@@ -164,12 +174,12 @@ export async function showOrSetPrices(context: Context, { set, keyFile }: PriceO
   const answer = await call(context.coreUrl, CREDITS_API.listPrices, {});
   const rows = Object.entries(answer.prices).map(([kind, price]) => [
     plainText(kind),
-    renderHourly(price.compute_unit),
-    renderHourly(String(BigInt(price.storage_mib) * 1024n)),
+    showCredits(priceIn('hour', BigInt(price.compute_unit))),
+    showCredits(priceIn('month', BigInt(price.storage_mib), MIB_PER_GIB)),
   ]);
   context.output.result(
     answer,
-    context.output.table(['KIND', 'UNIT PER HOUR', 'GIB PER HOUR'], rows, 'no prices are published'),
+    context.output.table(['KIND', 'UNIT PER HOUR', 'GIB PER MONTH'], rows, 'no prices are published'),
   );
 }
 

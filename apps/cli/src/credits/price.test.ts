@@ -7,7 +7,7 @@ import { renderPrice } from './price.ts';
 test('what an instance costs, and what follows when nobody pays', () => {
   assert.equal(
     renderPrice(3_958_333_333n, false),
-    'costs 14,250 credits an hour, 341,999 a day until it is deleted, also while it is stopped or waits for a node; nothing is stopped when your credit is used up',
+    'costs 14,250 credits an hour, 342,000 a day until it is deleted, also while it is stopped or waits for a node; nothing is stopped when your credit is used up',
   );
   assert.match(
     renderPrice(1_000_000_000n, true),

@@ -1,10 +1,9 @@
 import { call } from '@skerry/client/call';
 import { CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { NODE_API } from '@skerry/protocol/api/core/node';
-import { instanceNeeds, rateOf } from '@skerry/protocol/forms';
+import { costIn, instanceNeeds, rateOf, showCredits } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { ASIDE } from '../network/gateway.ts';
-import { renderCredits, renderHourly } from './units.ts';
 
 export interface InstanceSize {
   readonly cpu: number;
@@ -14,17 +13,14 @@ export interface InstanceSize {
   readonly disk: number;
 }
 
-const SECONDS_PER_DAY = 86_400n;
-const NANO = 1_000_000_000n;
-
 /** What an instance of a size costs, and what follows when nobody pays. @param rate billionths of a credit per second */
 export function renderPrice(rate: bigint, isEnforced: boolean): string {
   if (rate === 0n) return 'costs nothing: no price is published';
-  const daily = renderCredits(Number((rate * SECONDS_PER_DAY) / NANO));
+  const [hourly, daily] = [costIn('hour', rate), costIn('day', rate)].map(showCredits);
   const otherwise = isEnforced
     ? 'it is refused, and later stopped, without credit for a day'
     : 'nothing is stopped when your credit is used up';
-  return `costs ${renderHourly(String(rate))} credits an hour, ${daily} a day until it is deleted, also while it is stopped or waits for a node; ${otherwise}`;
+  return `costs ${hourly} credits an hour, ${daily} a day until it is deleted, also while it is stopped or waits for a node; ${otherwise}`;
 }
 
 /** Told before anything is signed; a core node that does not say what things cost holds nobody up. */

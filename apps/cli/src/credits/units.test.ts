@@ -28,6 +28,6 @@ test('credits and costs for people', () => {
   assert.equal(renderCredits(-12_345_678), '-12,345,678');
   assert.deepEqual(
     [renderHourly('3958333333'), renderHourly('1234'), renderHourly('0')],
-    ['14,250', '0', '0'],
+    ['14,250', '0.00444', '0'],
   );
 });

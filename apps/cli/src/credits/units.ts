@@ -1,4 +1,4 @@
-import { AppError, formatDecimal } from '@skerry/protocol/forms';
+import { AppError, costIn, formatDecimal, nanoOf, showCredits } from '@skerry/protocol/forms';
 
 /** `9.58` with six decimals -> 9580000. Throws INVALID_PARAMETERS where there are more decimals than the token has. */
 export function parseTokens(text: string, decimals: number): bigint {
@@ -14,19 +14,11 @@ export function parseTokens(text: string, decimals: number): bigint {
 export const renderTokens = (amount: string, decimals: number): string =>
   formatDecimal(BigInt(amount), decimals);
 
-/** Credits with thousands apart: `12,345,678`. */
-export const renderCredits = (credits: number): string => credits.toLocaleString('en');
+/** Whole credits, as a service tells them: `12,345,678`. */
+export const renderCredits = (credits: number): string => showCredits(nanoOf(credits));
 
-const SECONDS_PER_HOUR = 3_600n;
-const NANO_PLACES = 9;
+/** @param nano billionths of a credit: digits */
+export const renderNano = (nano: string): string => showCredits(BigInt(nano));
 
-/** Billionths per second -> credits per hour, two decimals. */
-export function renderHourly(nanoPerSecond: string): string {
-  const nano = BigInt(nanoPerSecond) * SECONDS_PER_HOUR;
-  const rounding = 10n ** 7n;
-  const [whole = '', ...decimals] = formatDecimal(
-    ((nano + rounding / 2n) / rounding) * rounding,
-    NANO_PLACES,
-  ).split('.');
-  return [BigInt(whole).toLocaleString('en'), ...decimals].join('.');
-}
+/** What a rate comes to in an hour. @param rate billionths of a credit per second: digits */
+export const renderHourly = (rate: string): string => showCredits(costIn('hour', BigInt(rate)));

@@ -1,46 +1,6 @@
-import { count } from './format.ts';
-
-/** Credits as people read them. They are counted in billionths, which are whole numbers. */
+/** What becomes of an account's credit, and what became of it. */
 
 const NANO = 1_000_000_000n;
-const CREDITS_PER_DOLLAR = 1_000_000n;
-const DAY_SECONDS = 86_400n;
-
-/** `12,345`; below a thousand with decimals: `0.322`. Rounded down, in amount. @param nano billionths of a credit */
-export function credits(nano: bigint): string {
-  const [sign, size] = nano < 0n ? ['-', -nano] : ['', nano];
-  const whole = size / NANO;
-  if (whole >= 1_000n || size % NANO === 0n) return `${sign}${count(whole)}`;
-  const places = whole >= 1n ? 2 : 6;
-  const fraction = String(size % NANO)
-    .padStart(9, '0')
-    .slice(0, places)
-    .replace(/0+$/, '');
-  return `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}`;
-}
-
-/** `$4.99`; what is less than a dollar with two digits that say something. @param nano billionths of a credit */
-export function dollars(nano: bigint): string {
-  const [sign, size] = nano < 0n ? ['-', -nano] : ['', nano];
-  const scale = NANO * CREDITS_PER_DOLLAR;
-  const [whole, rest] = [size / scale, size % scale];
-  const digits = String(rest).padStart(15, '0');
-  const first = digits.search(/[1-9]/);
-  const places = whole > 0n ? 2 : Math.max(2, first + 2);
-  return `${sign}$${count(whole)}${first < 0 ? '' : `.${digits.slice(0, places)}`}`;
-}
-
-/** Prices are told in whole credits; the rate behind them has a remainder. */
-export const rounded = (nano: bigint): bigint => ((nano + NANO / 2n) / NANO) * NANO;
-
-/** What a rate makes in a day. @param nano billionths of a credit a second */
-export const perDay = (nano: bigint): bigint => nano * DAY_SECONDS;
-
-/** What a rate makes in a day, in words: whole credits from a thousand on, as prices are told. */
-export function daily(nano: bigint): string {
-  const day = perDay(nano);
-  return credits(day < 1_000n * NANO ? day : rounded(day));
-}
 
 /** What of an account tells how long its credit lasts. */
 interface Spending {

@@ -1,3 +1,5 @@
+import { grouped } from '@skerry/protocol/credit/shown';
+
 /** Numbers, times and strangers' text, as people read them. */
 
 const SECOND_MS = 1_000;
@@ -39,9 +41,9 @@ export function clock(atMs: number, zone: 'local' | 'utc'): string {
 export const short = (hash: string, head = 8, tail = 4) =>
   hash.length <= head + tail + 1 ? hash : `${hash.slice(0, head)}…${hash.slice(-tail)}`;
 
-/** `12,345`. By hand: `Intl` loads its tables first, which was half of what the scripts of the first load took. */
+/** `12,345`. */
 export const count = (value: number | bigint) =>
-  String(typeof value === 'bigint' ? value : Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
+  grouped(typeof value === 'bigint' ? value : String(Math.round(value)));
 
 /** `0.482`; what was not measured is a dash. */
 export const score = (value: number | null | undefined) =>

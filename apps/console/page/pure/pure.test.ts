@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { compareLines } from './compare.ts';
-import { balanceOver, credits, daily, dollars, lastingOf, rounded } from './credits.ts';
+import { balanceOver, lastingOf } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
 import { bytes, clock, count, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
 import { measuredHistory, SCORE_PARTS, scoreHistory } from './history.ts';
@@ -192,24 +192,6 @@ describe('the stream of events', () => {
 describe('credits', () => {
   const credit = 1_000_000_000n;
 
-  test('are told as people read them, without ever being more than they are', () => {
-    assert.equal(credits(4_997_592_220_358_183n), '4,997,592');
-    assert.equal(credits(-credit * 4n), '-4');
-    assert.equal(credits(322_038_365n), '0.322038');
-    assert.equal(credits(3n * credit + 999_999_999n), '3.99');
-    assert.equal(credits(0n), '0');
-    assert.equal(credits(12_345_678_901_234_567_890n * credit), '12,345,678,901,234,567,890');
-    assert.equal(credits(rounded(14_249_999_998_800n)), '14,250');
-  });
-
-  test('in dollars', () => {
-    assert.equal(dollars(4_997_592n * credit), '$4.99');
-    assert.equal(dollars(14_250n * credit), '$0.014');
-    assert.equal(dollars(-500_000n * credit), '-$0.50');
-    assert.equal(dollars(650n * credit), '$0.00065');
-    assert.equal(dollars(0n), '$0');
-  });
-
   test('what was left follows from what is left now and what changed', () => {
     const lines = [
       { nano: -2n * credit, time: 20 },
@@ -221,10 +203,6 @@ describe('credits', () => {
       { x: 20_000, y: 3 },
       { x: 30_000, y: 3 },
     ]);
-  });
-
-  test('a day costs as much as its price says', () => {
-    assert.deepEqual([daily(3_958_333_333n), daily(158_234n), daily(0n)], ['342,000', '13.67', '0']);
   });
 
   test('credit lasts until a moment that is to come; what is over is not promised', () => {

@@ -1,3 +1,4 @@
+import { costIn, showCredits, showDollars } from '@skerry/protocol/credit/shown';
 import {
   type Account,
   type Cost,
@@ -15,7 +16,7 @@ import { Badge, DateTime, Hash, Panel, ProofMark, Safe, Stat, Time } from '../pa
 import { Chart } from '../parts/chart.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
-import { balanceOver, credits, daily, dollars, lastingOf, perDay, whenUsedUp } from '../pure/credits.ts';
+import { balanceOver, lastingOf, whenUsedUp } from '../pure/credits.ts';
 import { count } from '../pure/format.ts';
 import { linkTo } from '../pure/route.ts';
 import { AddUp } from './add-up.tsx';
@@ -64,14 +65,15 @@ function LastsStat({ account }: { readonly account: Account }) {
 
 function Stats({ account }: { readonly account: Account }) {
   const { credit_balance_nano: balance, credit_rate_nano: rate } = account;
+  const day = costIn('day', rate);
   return (
     <div class="stats">
-      <Stat label="Credits" value={credits(balance)} note={dollars(balance)} />
-      <Stat label="A day costs" value={daily(rate)} note={`${dollars(perDay(rate))}, held back`} />
+      <Stat label="Credits" value={showCredits(balance)} note={showDollars(balance)} />
+      <Stat label="A day costs" value={showCredits(day)} note={`${showDollars(day)}, held back`} />
       <Stat
         label="Free to use"
         value={count(account.credit_available)}
-        note={dollars(BigInt(Math.trunc(account.credit_available)) * NANO)}
+        note={showDollars(BigInt(Math.trunc(account.credit_available)) * NANO)}
       />
       <LastsStat account={account} />
     </div>
@@ -95,7 +97,7 @@ const COSTS: readonly Column<Cost>[] = [
     title: 'A day costs',
     isNumber: true,
     sort: ({ cost_credit_nano: nano }) => Number(nano),
-    cell: ({ cost_credit_nano: nano }) => daily(nano),
+    cell: ({ cost_credit_nano: nano }) => showCredits(costIn('day', nano)),
   },
   {
     name: 'used',
@@ -183,7 +185,7 @@ const HISTORY: readonly Column<HistoryLine>[] = [
       <Badge tone={kind === 'purchase' ? 'good' : 'plain'}>{kind === 'purchase' ? 'bought' : 'used'}</Badge>
     ),
   },
-  { name: 'amount', title: 'Credits', isNumber: true, cell: ({ amount_nano: nano }) => credits(nano) },
+  { name: 'amount', title: 'Credits', isNumber: true, cell: ({ amount_nano: nano }) => showCredits(nano) },
   {
     name: 'for',
     title: 'For',
@@ -209,7 +211,7 @@ function Balance({ account, lines }: AccountHistory) {
         <Chart
           label="credits that were left"
           series={[{ name: 'credits', tone: 'accent', points }]}
-          format={(value) => credits(BigInt(Math.round(value * 1e6)) * 1_000n)}
+          format={(value) => showCredits(BigInt(Math.round(value * 1e6)) * 1_000n)}
         />
       )}
     </Panel>

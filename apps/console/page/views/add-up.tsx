@@ -1,9 +1,9 @@
+import { showCredits } from '@skerry/protocol/credit/shown';
 import { useNetwork } from '../data/network.ts';
 import { verify } from '../data/workers.ts';
 import { Facts, Hash, ProofMark } from '../parts/basic.tsx';
 import { CheckedHere } from '../parts/checked-here.tsx';
 import { RefusedList } from '../parts/refused-list.tsx';
-import { credits } from '../pure/credits.ts';
 import { count } from '../pure/format.ts';
 import type { AddedUp } from '../workers/account.ts';
 
@@ -36,12 +36,12 @@ function Result({ result }: { readonly result: AddedUp }) {
       <RefusedList refused={refused} />
       <Facts
         rows={[
-          ['the core node says', <>{credits(BigInt(result.said))} credits</>],
+          ['the core node says', <>{showCredits(BigInt(result.said))} credits</>],
           [
             'added up here',
             <>
               <ProofMark kind={result.said === result.computed ? 'proven' : 'wrong'} of="balance" />{' '}
-              {credits(BigInt(result.computed))} credits
+              {showCredits(BigInt(result.computed))} credits
             </>,
           ],
           [

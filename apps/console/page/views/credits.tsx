@@ -1,3 +1,5 @@
+import { MIB_PER_GIB } from '@skerry/protocol/content/sizes';
+import { costIn, priceIn, showCredits, showDollars } from '@skerry/protocol/credit/shown';
 import { type Account, readAccounts, readPrices } from '../data/answers-of-services.ts';
 import { now } from '../data/clock.ts';
 import { useCore } from '../data/questions.ts';
@@ -5,16 +7,12 @@ import { Badge, Facts, Hash, Panel, Time } from '../parts/basic.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { type Column, SortTable } from '../parts/table.tsx';
-import { credits, daily, dollars, lastingOf, perDay, rounded } from '../pure/credits.ts';
+import { lastingOf } from '../pure/credits.ts';
 import { linkTo } from '../pure/route.ts';
 import { AccountPage } from './account.tsx';
 
 const SELDOM_MS = 30_000;
 const ACCOUNTS_SHOWN = 100;
-/** What a month has, for prices: an average one. */
-const MONTH_DAYS = 30n;
-const MIB_PER_GIB = 1_024n;
-const HOUR_SECONDS = 3_600n;
 
 function CreditState({ account }: { readonly account: Account }) {
   const { credit_state: state, credit_rate_nano: rate, credit_balance_nano: balance } = account;
@@ -42,14 +40,14 @@ const COLUMNS: readonly Column<Account>[] = [
     title: 'Credits',
     isNumber: true,
     sort: (row) => Number(row.credit_balance_nano),
-    cell: (row) => credits(row.credit_balance_nano),
+    cell: (row) => showCredits(row.credit_balance_nano),
   },
   {
     name: 'rate',
     title: 'A day costs',
     isNumber: true,
     sort: (row) => Number(row.credit_rate_nano),
-    cell: (row) => daily(row.credit_rate_nano),
+    cell: (row) => showCredits(costIn('day', row.credit_rate_nano)),
   },
   {
     name: 'until',
@@ -67,7 +65,7 @@ const COLUMNS: readonly Column<Account>[] = [
 
 const Money = ({ nano, per }: { readonly nano: bigint; readonly per: string }) => (
   <>
-    {credits(rounded(nano))} credits <span class="muted">({dollars(rounded(nano))})</span> {per}
+    {showCredits(nano)} credits <span class="muted">({showDollars(nano)})</span> {per}
   </>
 );
 
@@ -83,12 +81,12 @@ function Prices() {
                 ? [
                     [
                       'machine',
-                      <Money nano={instance.compute_unit * HOUR_SECONDS} per="a compute unit and hour" />,
+                      <Money nano={priceIn('hour', instance.compute_unit)} per="a compute unit and hour" />,
                     ] as const,
                     [
                       'more disk',
                       <Money
-                        nano={perDay(instance.storage_mib) * MIB_PER_GIB * MONTH_DAYS}
+                        nano={priceIn('month', instance.storage_mib, MIB_PER_GIB)}
                         per="a GiB and month"
                       />,
                     ] as const,
@@ -98,7 +96,7 @@ function Prices() {
                 ? [
                     [
                       'program',
-                      <Money nano={program.compute_unit * HOUR_SECONDS} per="a compute unit and hour" />,
+                      <Money nano={priceIn('hour', program.compute_unit)} per="a compute unit and hour" />,
                     ] as const,
                   ]
                 : []),
@@ -107,7 +105,7 @@ function Prices() {
                     [
                       'file',
                       <Money
-                        nano={perDay(storage.storage_mib) * MIB_PER_GIB * MONTH_DAYS}
+                        nano={priceIn('month', storage.storage_mib, MIB_PER_GIB)}
                         per="a GiB and month"
                       />,
                     ] as const,

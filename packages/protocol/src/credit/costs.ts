@@ -1,3 +1,4 @@
+import { MIB_PER_GIB } from '../content/sizes.ts';
 import type { Price, ResourceKind } from './prices.ts';
 
 /**
@@ -18,7 +19,6 @@ export interface ResourceNeeds {
 export const COMPUTE_UNIT = { vcpus: 1, memoryMib: 2048, diskMib: 20_480 } as const;
 
 export const MIB_BYTES = 1024 * 1024;
-const MIB_PER_GIB = 1024;
 
 /** So much is kept back for everything that an owner has: the cost of a day. */
 export const HOLD_SECONDS = 86_400n;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { MIB_PER_GIB } from '../content/sizes.ts';
 import { AppError } from '../errors.ts';
 import { creditsOf, formatDecimal, NANO_PER_CREDIT, nanoOf } from './amounts.ts';
 import { parseDistribution, parseExpense, parseNotice } from './content.ts';
@@ -17,6 +18,7 @@ import {
 import { creditsToTokens, dollarsOf, type TokenPrice, tokensToCredits } from './estimate.ts';
 import { balancesAt, countedEntries, expensesOf, purchasesOf } from './ledger.ts';
 import { checkPricing, DEFAULT_PRICES, listPriceSteps, type PriceElement, pricesAt } from './prices.ts';
+import { costIn, priceIn, showCredits, showDollars } from './shown.ts';
 
 const HASH = 'ab'.repeat(32);
 const TX = `0x${'cd'.repeat(32)}`;
@@ -29,7 +31,12 @@ describe('amounts', () => {
     fc.assert(
       fc.property(fc.bigInt(), (nano) => {
         const whole = creditsOf(nano);
-        assert.ok(whole * NANO_PER_CREDIT <= nano && nano < (whole + 1n) * NANO_PER_CREDIT);
+        const above = whole * NANO_PER_CREDIT - nano;
+        assert.ok(above > -NANO_PER_CREDIT && above < NANO_PER_CREDIT / 2n);
+        assert.ok(
+          above <= 0n || above * 1_000_000_000n < (nano < 0n ? -nano : nano),
+          'more by the rounding of prices alone',
+        );
       }),
     );
   });
@@ -40,6 +47,68 @@ describe('amounts', () => {
       ['1.5', '-0.05', '0', '12'],
     );
     assert.equal(dollarsOf(11_490_000n), '11.49');
+  });
+});
+
+describe('amounts as they are shown', () => {
+  const credit = NANO_PER_CREDIT;
+
+  test('credits: rounded towards less, small ones with decimals', () => {
+    assert.deepEqual(
+      [4_997_592_220_358_183n, -4n * credit, 322_038_365n, -322_038_365n, 3n * credit + 990_000_000n, 0n].map(
+        showCredits,
+      ),
+      ['4,997,592', '-4', '0.322', '-0.323', '3.99', '0'],
+    );
+    assert.deepEqual(
+      [
+        -18_955_300_000_000n,
+        999_999_000_000n,
+        999_999_999_999n,
+        1n,
+        12_345_678_901_234_567_890n * credit,
+      ].map(showCredits),
+      ['-18,956', '999.99', '1,000', '0.000000001', '12,345,678,901,234,567,890'],
+    );
+  });
+
+  test('dollars', () => {
+    assert.deepEqual(
+      [4_997_592n, 14_250n, -500_000n, -18_956n, 650n, 7n, 10_000_000n, 0n].map((whole) =>
+        showDollars(whole * credit),
+      ),
+      ['$4.99', '$0.014', '-$0.50', '-$0.019', '$0.00065', '$0.000007', '$10', '$0'],
+    );
+  });
+
+  test('a cost is the round one that the price was made of, for any time, and what else there is does not change it', () => {
+    const { instance, program, storage } = DEFAULT_PRICES;
+    const periods = ['hour', 'day', 'month'] as const;
+    const shown = (rate: bigint) => periods.map((period) => showCredits(costIn(period, rate)));
+    assert.deepEqual(shown(instance.computeUnit), ['14,250', '342,000', '10,260,000']);
+    assert.deepEqual(shown(instance.computeUnit * 256n), ['3,648,000', '87,552,000', '2,626,560,000']);
+    assert.deepEqual(shown(program.computeUnit), ['2,850', '68,400', '2,052,000']);
+    assert.deepEqual(shown(storage.storageMib), ['0.0271', '0.651', '19.53']);
+    const all = instance.computeUnit + 2n * program.computeUnit + storage.storageMib;
+    assert.equal(showCredits(costIn('day', all)), '478,800');
+    assert.equal(creditsOf(holdOf(all)), 478_800n);
+    assert.deepEqual(
+      [creditsOf(chargeOf(all, 0, 86_400)), creditsOf(-chargeOf(program.computeUnit, 0, 3_600))],
+      [478_800n, -2_850n],
+    );
+  });
+
+  test('a price is told as whoever set it meant it', () => {
+    const { instance, program, storage } = DEFAULT_PRICES;
+    const prices = [
+      priceIn('hour', instance.computeUnit),
+      priceIn('hour', program.computeUnit),
+      priceIn('month', storage.storageMib, MIB_PER_GIB),
+      priceIn('hour', 3_958_055_556n),
+      priceIn('hour', 0n),
+      priceIn('hour', 1_234n),
+    ];
+    assert.deepEqual(prices.map(showCredits), ['14,250', '2,850', '20,000', '14,249', '0', '0.00444']);
   });
 });
 
@@ -57,8 +126,8 @@ describe('costs', () => {
       [1, 1, 1, 2],
     );
     const small = rateOf(instanceNeeds({ cpu: 1, memory: 512, disk: 4 }), DEFAULT_PRICES.instance);
-    assert.equal(creditsOf(chargeOf(small, 0, 3600)), 14_249n);
-    assert.equal(creditsOf(holdOf(small)), 341_999n);
+    assert.equal(creditsOf(chargeOf(small, 0, 3600)), 14_250n);
+    assert.equal(creditsOf(holdOf(small)), 342_000n);
     assert.deepEqual(periodOf('instance', 7_201), { start: 7_200, end: 10_800 });
     assert.deepEqual([chargedFrom(7_300.9, 7_200), chargedFrom(5, 7_200)], [7_300, 7_200]);
   });

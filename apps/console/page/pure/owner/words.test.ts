@@ -76,7 +76,7 @@ test('what something costs', () => {
     costText({ nano: '3958333333' }),
     '14,250 credits an hour, 342,000 a day ($0.34), 10,260,000 in 30 days ($10.26)',
   );
-  assert.equal(costText({ nano: '753' }), 'less than a credit a day');
-  assert.equal(costText({ nano: '75350' }), '7 credits a day ($0.0000070), 195 in 30 days ($0.00019)');
+  assert.equal(costText({ nano: '7535' }), '0.651 credits a day ($0.00000065), 19.53 in 30 days ($0.000019)');
+  assert.equal(costText({ nano: '75350' }), '6.51 credits a day ($0.0000065), 195.3 in 30 days ($0.00019)');
   assert.equal(costText({ nano: '0' }), 'nothing: no price is published');
 });

@@ -1,3 +1,4 @@
+import { costIn, showCredits, showDollars } from '@skerry/protocol/credit/shown';
 import type { ComponentChildren } from 'preact';
 import type { Instance } from '../../data/answers.ts';
 import {
@@ -13,7 +14,7 @@ import { useCore } from '../../data/questions.ts';
 import { Badge, DateTime, Facts, Panel, ProofMark, Time } from '../../parts/basic.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { credits, dollars, lastingOf, perDay, rounded, usedOver, whenUsedUp } from '../../pure/credits.ts';
+import { lastingOf, usedOver, whenUsedUp } from '../../pure/credits.ts';
 import { count } from '../../pure/format.ts';
 import { linkTo } from '../../pure/route.ts';
 
@@ -23,9 +24,8 @@ const SOON_MS = 7 * 86_400_000;
 /** Charges that the chart is drawn from. */
 const LINES_SHOWN = 200;
 const NANO = 1_000_000_000n;
-const HOUR_SECONDS = 3_600n;
 
-const withDollars = (nano: bigint) => `${credits(nano)} (${dollars(nano)})`;
+const withDollars = (nano: bigint) => `${showCredits(nano)} (${showDollars(nano)})`;
 
 /** Until when the owner's credit lasts, with all that they have: a row of facts, since what is over is not promised. */
 function usePaid(owner: string): readonly [string, ComponentChildren] {
@@ -35,10 +35,10 @@ function usePaid(owner: string): readonly [string, ComponentChildren] {
   const balance = account.value.credit_balance_nano;
   const lasting = lastingOf(account.value, now.value);
   const link = (text: ComponentChildren) => <a href={linkTo(['credits', owner])}>{text}</a>;
-  if (lasting.kind === 'free') return ['paid for until', link(`its owner has ${credits(balance)}`)];
+  if (lasting.kind === 'free') return ['paid for until', link(`its owner has ${showCredits(balance)}`)];
   if (lasting.kind === 'used-up') {
     const then = whenUsedUp(info?.trust.credit_enforcement.value);
-    return ['not paid for', link(`its owner has ${credits(balance)}: ${then}`)];
+    return ['not paid for', link(`its owner has ${showCredits(balance)}: ${then}`)];
   }
   const until = (
     <>
@@ -57,9 +57,9 @@ function Rows({ cost, machine }: { readonly cost: Cost; readonly machine: Instan
     <Facts
       rows={[
         ['so far', withDollars(used)],
-        ['an hour', withDollars(rounded(nano * HOUR_SECONDS))],
-        ['a day', withDollars(rounded(perDay(nano)))],
-        ['30 days', withDollars(rounded(perDay(nano) * 30n))],
+        ['an hour', withDollars(costIn('hour', nano))],
+        ['a day', withDollars(costIn('day', nano))],
+        ['30 days', withDollars(costIn('month', nano))],
         ['counted as', `${count(cost.compute_units)} ${cost.compute_units === 1 ? 'unit' : 'units'}`],
         ['since', <DateTime ms={cost.created * 1_000} />],
         paid,
@@ -82,7 +82,7 @@ const Used = ({ lines, nowMs }: { readonly lines: readonly HistoryLine[]; readon
           ),
         },
       ]}
-      format={(value) => credits(BigInt(Math.round(value * 1e6)) * 1_000n)}
+      format={(value) => showCredits(BigInt(Math.round(value * 1e6)) * 1_000n)}
     />
   );
 

@@ -126,7 +126,7 @@ export async function loadAffordance(
         .reduce((sum, step) => sum + step.rate, 0n);
       const needed = (earlierRate + inBatch + rate) * HOLD_SECONDS;
       if (balance >= needed) return undefined;
-      return `${wish.owner} has ${creditsOf(balance)} credits, but a day of this and of everything before it costs ${creditsOf(needed) + 1n}`;
+      return `${wish.owner} has ${creditsOf(balance)} credits, but a day of this and of everything before it costs ${-creditsOf(-needed)}`;
     },
     note(itemHash, isProcessed) {
       const found = priced.get(itemHash);
