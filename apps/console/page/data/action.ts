@@ -23,8 +23,17 @@ export function useAction<A, T>(
 ): Action<A, T> {
   const [state, setState] = useState<Done<T>>({ kind: 'idle' });
   const running = useRef<AbortController | null>(null);
-  useEffect(() => () => running.current?.abort(), []);
+  const isGone = useRef(false);
+  useEffect(
+    () => () => {
+      isGone.current = true;
+      running.current?.abort();
+    },
+    [],
+  );
   const run = (asked: A) => {
+    // What follows from something that ended after the reader had left.
+    if (isGone.current) return;
     running.current?.abort();
     const own = new AbortController();
     running.current = own;

@@ -30,22 +30,32 @@ export const question = signal<Question | undefined>(undefined);
 /** One question at a time: the next one waits. */
 let before: Promise<unknown> = Promise.resolve();
 
-function ask(by: Identity, text: string, about: Explained): Promise<boolean> {
+function ask({ by, text, about, here }: Wish): Promise<boolean> {
   return new Promise((resolve) => {
-    question.value = {
-      ...{ by, text, about },
-      settle({ isWanted }) {
-        question.value = undefined;
-        resolve(isWanted);
-      },
+    const settle = ({ isWanted }: { readonly isWanted: boolean }) => {
+      here.removeEventListener('abort', leave);
+      question.value = undefined;
+      resolve(isWanted);
     };
+    const leave = () => settle({ isWanted: false });
+    if (here.aborted) {
+      leave();
+      return;
+    }
+    here.addEventListener('abort', leave);
+    question.value = { by, text, about, settle };
   });
 }
 
+interface Wish extends Pick<Question, 'by' | 'text' | 'about'> {
+  /** Ends with the page that the reader wanted it on: a question about a page that they left is refused for them. */
+  readonly here: AbortSignal;
+}
+
 /** Shows what is to be signed and, where the reader wants it, has it signed. Throws AskFailure. */
-export async function askOwner(by: Identity, text: string, about: Explained): Promise<string> {
-  const asked = before.then(() => ask(by, text, about));
+export async function askOwner(wish: Wish): Promise<string> {
+  const asked = before.then(() => ask(wish));
   before = asked;
   if (!(await asked)) throw new AskFailure('SIGNATURE_REQUIRED', 'you did not sign it; nothing was sent');
-  return by.sign(text);
+  return wish.by.sign(wish.text);
 }

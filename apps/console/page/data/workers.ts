@@ -3,6 +3,7 @@ import type { SigningName, SigningTasks } from '../workers/signing.ts';
 import type { TaskName, Tasks, Told } from '../workers/tasks.ts';
 import { AskFailure, failureOf } from './failure.ts';
 import { askOwner, type Identity } from './identity.ts';
+import { whileHere } from './place.ts';
 
 /** The bundler puts the names of the files here. */
 declare const VERIFIER_URL: string;
@@ -30,6 +31,8 @@ interface Waiting {
   readonly onProgress?: ((done: number) => void) | undefined;
   /** Who signs what the task wants signed. */
   readonly by?: Identity | undefined;
+  /** Ends with the page that it was wanted on. */
+  readonly here: AbortSignal;
 }
 
 /** A worker that is asked for tasks by name. */
@@ -73,7 +76,7 @@ class TaskWorker {
       return;
     }
     if (told.kind === 'sign') {
-      void this.#sign(told, waiting?.by);
+      void this.#sign(told, waiting);
       return;
     }
     this.#waiting.delete(told.id);
@@ -81,11 +84,16 @@ class TaskWorker {
     else waiting?.reject(new AskFailure(told.code, told.message));
   }
 
-  async #sign({ toSign }: Extract<Told, { kind: 'sign' }>, by: Identity | undefined): Promise<void> {
+  async #sign({ toSign }: Extract<Told, { kind: 'sign' }>, waiting: Waiting | undefined): Promise<void> {
     const { turn, text, about } = toSign;
     try {
-      if (!by) throw new AskFailure('SIGNATURE_REQUIRED', 'nobody was asked to sign');
-      this.#worker.postMessage({ kind: 'signed', turn, signature: await askOwner(by, text, about) });
+      if (!waiting?.by) throw new AskFailure('SIGNATURE_REQUIRED', 'nobody was asked to sign');
+      const { by, here } = waiting;
+      this.#worker.postMessage({
+        kind: 'signed',
+        turn,
+        signature: await askOwner({ by, text, about, here }),
+      });
     } catch (error) {
       this.#worker.postMessage({ kind: 'refused', turn, message: failureOf(error).message });
     }
@@ -96,10 +104,11 @@ class TaskWorker {
     asked: unknown,
     { by, coreUrl, onProgress }: Asking & { readonly coreUrl?: string } = {},
   ): Promise<never> {
+    const here = whileHere();
     await this.#ready.promise;
     const id = this.#next++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject, onProgress, by });
+      this.#waiting.set(id, { resolve, reject, onProgress, by, here });
       const owner = by && { coreUrl, chain: by.chain, address: by.address };
       this.#worker.postMessage({ id, name, asked, by: owner });
     });

@@ -43,7 +43,13 @@ export async function clickWebhook(browser: Browsing, core: string): Promise<voi
     assert.match((await asked.textContent())!, /Register a webhook/);
     await press(page, 'Sign');
     await page.locator('[data-state=registered]').waitFor();
-    // What is registered is asked for at once.
+    // One signature for one click: the list waits until it is asked for. A question does not outlive its page.
+    await press(page, 'Ask for them');
+    await asked.waitFor();
+    await page.evaluate('location.hash = "#/random"');
+    await asked.waitFor({ state: 'detached' });
+    await page.evaluate('location.hash = "#/webhooks"');
+    await press(page, 'Ask for them');
     await press(page, 'Sign');
     await page.locator('.webhook').waitFor();
     const somebody = new CoreClient({ url: core, signer: createSigner(generatePrivateKey()) });
@@ -63,7 +69,6 @@ export async function clickWebhook(browser: Browsing, core: string): Promise<voi
     );
     await page.locator('.webhook').getByRole('button', { name: 'Delete', exact: true }).click();
     await press(page, 'Delete it and its secrets');
-    await press(page, 'Sign');
     await press(page, 'Sign');
     await page.getByText('You have none on this core node.').waitFor();
   });

@@ -24,14 +24,15 @@ interface OneProps {
   readonly webhook: WebhookView;
   readonly isOpen: boolean;
   readonly onOpen: () => void;
-  readonly onChanged: () => void;
+  /** How the core node has it now; null once it is gone. */
+  readonly onChanged: (webhook: WebhookView | null) => void;
 }
 
 function Controls({ webhook: { webhook_id: id, status }, isOpen, onOpen, onChanged }: OneProps) {
   const [isSure, setSure] = useState(false);
   const { state, run } = useAction(async (name: Control) => {
-    await askWebhook(name, { id });
-    if (name !== 'test') onChanged();
+    const answer = await askWebhook(name, { id });
+    if (answer === null || 'webhook_id' in answer) onChanged(answer);
     return DONE[name];
   });
   const isBusy = state.kind === 'running';
@@ -115,10 +116,17 @@ function One(props: OneProps) {
   );
 }
 
-function Registrations({ list }: { readonly list: Action<undefined, readonly WebhookView[]> }) {
-  const { state, run } = list;
+interface RegistrationsProps {
+  readonly list: Action<undefined, void>;
+  /** Undefined until the core node was asked for them. */
+  readonly rows: readonly WebhookView[] | undefined;
+  readonly setRows: (rows: readonly WebhookView[]) => void;
+}
+
+function Registrations({ list: { state, run }, rows, setRows }: RegistrationsProps) {
   const [open, setOpen] = useState<string>();
-  const rows = state.kind === 'done' ? state.value : [];
+  const change = (id: string, changed: WebhookView | null) =>
+    setRows((rows ?? []).flatMap((one) => (one.webhook_id === id ? (changed ?? []) : one)));
   return (
     <Panel
       title="Your webhooks"
@@ -128,18 +136,18 @@ function Registrations({ list }: { readonly list: Action<undefined, readonly Web
       <p class="actions">
         <button
           type="button"
-          class={state.kind === 'done' ? 'plain' : 'primary'}
+          class={rows ? 'plain' : 'primary'}
           disabled={!identity.value || state.kind === 'running'}
           onClick={() => run(undefined)}
         >
-          {state.kind === 'done' ? 'Ask again' : 'Ask for them'}
+          {rows ? 'Ask again' : 'Ask for them'}
         </button>
       </p>
       {state.kind === 'running' ? <Loading /> : null}
       {state.kind === 'failed' ? <Failed failure={state.failure} /> : null}
-      {state.kind === 'done' && rows.length === 0 ? <Empty title="You have none on this core node." /> : null}
+      {rows?.length === 0 ? <Empty title="You have none on this core node." /> : null}
       <ul class="webhooks">
-        {rows.map((webhook) => (
+        {(rows ?? []).map((webhook) => (
           <One
             key={webhook.webhook_id}
             webhook={webhook}
@@ -147,7 +155,7 @@ function Registrations({ list }: { readonly list: Action<undefined, readonly Web
             onOpen={() =>
               setOpen((before) => (before === webhook.webhook_id ? undefined : webhook.webhook_id))
             }
-            onChanged={() => run(undefined)}
+            onChanged={(changed) => change(webhook.webhook_id, changed)}
           />
         ))}
       </ul>
@@ -157,16 +165,25 @@ function Registrations({ list }: { readonly list: Action<undefined, readonly Web
 
 /** Webhooks of the reader: registrations, deliveries, send again. Each question is signed. */
 export function Webhooks() {
-  const list = useAction((_: undefined) => askWebhook('list', {}));
+  const [rows, setRows] = useState<readonly WebhookView[]>();
+  const list = useAction(async (_: undefined, signal) => {
+    const told = await askWebhook('list', {});
+    if (!signal.aborted) setRows(told);
+  });
   const owner = identity.value?.address;
-  useEffect(() => list.forget(), [owner]);
+  const forget = () => {
+    list.forget();
+    setRows(undefined);
+  };
+  useEffect(forget, [owner]);
   return (
     <>
       <h1>Webhooks</h1>
       <NeedKey what="Every question about webhooks" />
       <div class="panels">
-        <Registrations list={list} />
-        <Register onRegistered={() => list.run(undefined)} />
+        <Registrations list={list} rows={rows} setRows={setRows} />
+        {/* To list them is another question, which only the reader begins. */}
+        <Register onRegistered={forget} />
         <Panel title="From a shell">
           <p class="muted">The same, with a key of yours that stands in a file.</p>
           <Command text="skerry webhook list" />
