@@ -17,12 +17,13 @@ export function useProof<N extends TaskName>(
   const [proof, setProof] = useState<Proof<Tasks[N]['answer']>>({ kind: 'waiting' });
   const key = asked === undefined ? '' : JSON.stringify(asked);
   useEffect(() => {
-    if (asked === undefined) return;
     let isGone = false;
     const tell = (found: Proof<Tasks[N]['answer']>) => {
       if (!isGone) setProof(found);
     };
+    // What was found of something else is no answer any more.
     tell({ kind: 'waiting' });
+    if (asked === undefined) return;
     verify(name, asked).then(
       (value) => tell({ kind: 'proven', value }),
       (error: unknown) => tell({ kind: 'failed', failure: failureOf(error) }),

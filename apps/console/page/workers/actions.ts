@@ -1,5 +1,11 @@
 import { type AskedSigner, CoreClient } from '@skerry/client';
-import { AppError, parseDomainName } from '@skerry/protocol';
+import {
+  AppError,
+  parseDomainName,
+  parseInstanceContent,
+  parseInstanceUpdateContent,
+  parseProgramContent,
+} from '@skerry/protocol';
 
 /** What an owner can have done. Contents are those of messages (docs/messages.md); the node judges them. */
 export type Action =
@@ -45,9 +51,18 @@ function claimOf(text: string, instanceId: string | null): object {
   return { key: 'domains', content: { [name]: claim } };
 }
 
+/** Throws INVALID_CONTENT for what a core node refuses whoever signs it: nobody is asked to sign that. */
+function check(action: Action): void {
+  if (action.kind === 'createInstance') parseInstanceContent(action.content);
+  if (action.kind === 'createProgram') parseProgramContent(action.content);
+  if (action.kind === 'update')
+    parseInstanceUpdateContent({ instance_id: action.instanceId, ...action.changes });
+}
+
 /** Has an action signed and sends it. Throws AppError, also where the owner refuses. */
 export async function act(coreUrl: string, action: Action, signer: AskedSigner | undefined): Promise<Done> {
   if (!signer) throw new AppError('SIGNATURE_REQUIRED', 'this requires a key');
+  check(action);
   const core = new CoreClient({ url: coreUrl, signer });
   switch (action.kind) {
     case 'createInstance':

@@ -49,20 +49,11 @@ function needsOf(priced: Priced): ResourceNeeds | undefined {
 /** So long whoever is to sign waits for the price. */
 const QUOTE_MS = 5_000;
 
-function tryNeedsOf(priced: Priced): ResourceNeeds | undefined {
-  try {
-    return needsOf(priced);
-  } catch {
-    // Whatever is wrong with it, the node says when it is sent.
-    return undefined;
-  }
-}
-
-/** What something costs by the prices that the core node tells. */
+/** What something costs by the prices that the core node tells; also untold where this tab cannot say what it needs. */
 export async function quote(coreUrl: string, priced: Priced): Promise<Quote> {
-  const needs = tryNeedsOf(priced);
-  if (!needs) return null;
   try {
+    const needs = needsOf(priced);
+    if (!needs) return null;
     const [{ prices }, { trust }] = await Promise.all([
       call(coreUrl, CREDITS_API.listPrices, {}, { timeoutMs: QUOTE_MS }),
       call(coreUrl, NODE_API.getInfo, {}, { timeoutMs: QUOTE_MS }),

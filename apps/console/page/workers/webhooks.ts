@@ -1,5 +1,5 @@
 import { type AskedSigner, CoreClient } from '@skerry/client';
-import { AppError } from '@skerry/protocol';
+import { AppError, parseWebhookContent } from '@skerry/protocol';
 import type { DeliveryView, WebhookView } from '@skerry/protocol/api/core/webhooks';
 
 /** What an owner asks about webhooks: each is a message that is signed, carried out once and not kept (docs/webhooks.md). */
@@ -50,7 +50,10 @@ const HANDLERS: Handlers = {
   list: async (core) => (await core.listWebhooks({ limit: SHOWN_MAX })).webhooks,
   async register(core, content) {
     const secret = makeSecret();
-    const { webhook_id: webhookId } = await core.registerWebhook({ ...content, secret });
+    const registration = { ...content, secret };
+    // What a core node refuses whoever signs it, nobody is asked to sign.
+    parseWebhookContent(registration);
+    const { webhook_id: webhookId } = await core.registerWebhook(registration);
     return { webhookId, secret };
   },
   deliveries: async (core, { id }) =>

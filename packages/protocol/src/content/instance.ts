@@ -3,6 +3,7 @@ import { LIMITS } from '../limits.ts';
 import { createParser } from '../schema.ts';
 import { type Static, Type } from '../type.ts';
 import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
+import { INSTANCE_SIZES } from './sizes.ts';
 
 const strict = { additionalProperties: false } as const;
 
@@ -47,13 +48,9 @@ export const InstanceContent = Type.Object(
   {
     name: Name,
     description: Type.Optional(Description),
-    cpu: Type.Integer({ minimum: 1, maximum: LIMITS.instanceCpuMax, description: 'virtual cores' }),
-    memory: Type.Integer({
-      minimum: LIMITS.instanceMemoryMibMin,
-      maximum: LIMITS.instanceMemoryMibMax,
-      description: 'MiB',
-    }),
-    disk: Type.Integer({ minimum: 1, maximum: LIMITS.instanceDiskGibMax, description: 'GiB' }),
+    cpu: Type.Integer({ ...INSTANCE_SIZES.cpu, description: 'virtual cores' }),
+    memory: Type.Integer({ ...INSTANCE_SIZES.memory, description: 'MiB' }),
+    disk: Type.Integer({ ...INSTANCE_SIZES.disk, description: 'GiB' }),
     image: ImageName,
     ssh_key: Type.String({ maxLength: LIMITS.sshKeyChars, description: 'one public key in OpenSSH format' }),
     firewall: Type.Optional(Firewall),

@@ -4,6 +4,7 @@ import { isCid, isItemHash64 } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 import { type Static, Type } from '../type.ts';
 import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
+import { PROGRAM_SIZES } from './sizes.ts';
 
 /** PROGRAM (specification, "Program content"; units of docs/decisions.md 13). */
 export const ProgramContent = Type.Object(
@@ -19,12 +20,8 @@ export const ProgramContent = Type.Object(
       maxLength: 64,
       description: 'nodejs, python3 or wasm, with or without a version',
     }),
-    memory: Type.Integer({
-      minimum: LIMITS.programMemoryMibMin,
-      maximum: LIMITS.programMemoryMibMax,
-      description: 'MiB',
-    }),
-    timeout: Type.Integer({ minimum: 1, maximum: LIMITS.programTimeoutSecondsMax, description: 'seconds' }),
+    memory: Type.Integer({ ...PROGRAM_SIZES.memory, description: 'MiB' }),
+    timeout: Type.Integer({ ...PROGRAM_SIZES.timeout, description: 'seconds' }),
     address: Type.Optional(OnBehalfOf),
   },
   { additionalProperties: false },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseInstanceContent } from '@skerry/protocol/forms';
+import { INSTANCE_SIZES, parseInstanceContent } from '@skerry/protocol/forms';
 import { firewallOf, type MachineForm, portsText, readMachineForm, SIZES } from './machine-form.ts';
 
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz me@home';
@@ -42,4 +42,26 @@ test('the first field that is wrong is named', () => {
     assert.ok('field' in read, JSON.stringify(change));
     assert.equal(read.field, Object.keys(change)[0]);
   }
+});
+
+test('a size that no core node takes is refused with the range that it takes', () => {
+  const faults = [
+    { cpu: '0' },
+    { cpu: '1.5' },
+    { cpu: '257' },
+    { memory: '1' },
+    { memory: '9999999' },
+    { disk: '99999999' },
+  ].map((change) => {
+    const read = readMachineForm({ ...FORM, ...change });
+    assert.ok('fault' in read, JSON.stringify(change));
+    return read.fault;
+  });
+  const memory = 'The memory is a whole number of MiB from 128 to 1,048,576.';
+  const cores = 'The cores are a whole number from 1 to 256.';
+  const disk = 'The disk is a whole number of GiB from 1 to 2,048.';
+  assert.deepEqual(faults, [cores, cores, cores, memory, memory, disk]);
+  const { cpu: least, memory: most } = INSTANCE_SIZES;
+  const edge = readMachineForm({ ...FORM, cpu: `${least.minimum}`, memory: `${most.maximum}` });
+  assert.ok('content' in edge && parseInstanceContent(edge.content));
 });

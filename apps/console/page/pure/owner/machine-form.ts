@@ -1,3 +1,6 @@
+import { INSTANCE_SIZES } from '@skerry/protocol/content/sizes';
+import { numberIn, rangeText } from './range.ts';
+
 /** What is typed to ask for a machine. */
 export interface MachineForm {
   readonly name: string;
@@ -28,8 +31,7 @@ export const SIZES: readonly MachineSize[] = [
   { title: 'Large', cpu: 4, memory: 8_192, disk: 80 },
 ];
 
-const numberOf = (digits: string) => (/^[0-9]{1,7}$/.test(digits.trim()) ? Number(digits) : undefined);
-const PORT_MAX = 65_535;
+const PORTS = { minimum: 1, maximum: 65_535 } as const;
 
 export type Read =
   | { readonly content: Readonly<Record<string, unknown>> }
@@ -47,10 +49,8 @@ export function firewallOf(text: string) {
 }
 
 function portsOf(texts: readonly string[]): readonly number[] | undefined {
-  const ports = texts.map(numberOf);
-  return ports.every((port) => port !== undefined && port >= 1 && port <= PORT_MAX)
-    ? [...new Set(ports as number[])]
-    : undefined;
+  const ports = texts.map((text) => numberIn(PORTS, text));
+  return ports.every((port) => port !== undefined) ? [...new Set(ports)] : undefined;
 }
 
 interface Open {
@@ -64,15 +64,17 @@ export const portsText = ({ allowedPorts, allowedUdpPorts }: Open): string =>
 
 /** The content of the message, or the first field that is wrong. The core node judges the rest. */
 export function readMachineForm(form: MachineForm): Read {
-  const [cpu, memory, disk] = [numberOf(form.cpu), numberOf(form.memory), numberOf(form.disk)];
+  const cpu = numberIn(INSTANCE_SIZES.cpu, form.cpu);
+  const memory = numberIn(INSTANCE_SIZES.memory, form.memory);
+  const disk = numberIn(INSTANCE_SIZES.disk, form.disk);
   const firewall = firewallOf(form.ports);
   const key = form.sshKey.trim();
   if (form.name.trim() === '') return { field: 'name', fault: 'A machine has a name.' };
   if (form.image.trim() === '')
     return { field: 'image', fault: 'A machine has an image, such as debian:12.' };
-  if (!cpu) return { field: 'cpu', fault: 'The cores are a number, such as 1.' };
-  if (!memory) return { field: 'memory', fault: 'The memory is a number of MiB, such as 512.' };
-  if (!disk) return { field: 'disk', fault: 'The disk is a number of GiB, such as 4.' };
+  if (!cpu) return { field: 'cpu', fault: `The cores are ${rangeText(INSTANCE_SIZES.cpu)}.` };
+  if (!memory) return { field: 'memory', fault: `The memory is ${rangeText(INSTANCE_SIZES.memory, 'MiB')}.` };
+  if (!disk) return { field: 'disk', fault: `The disk is ${rangeText(INSTANCE_SIZES.disk, 'GiB')}.` };
   if (!firewall) return { field: 'ports', fault: PORTS_FAULT };
   if (/PRIVATE KEY/.test(key))
     return { field: 'sshKey', fault: 'This is a private key. The public one ends in .pub and is one line.' };

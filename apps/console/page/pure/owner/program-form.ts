@@ -1,3 +1,6 @@
+import { PROGRAM_SIZES } from '@skerry/protocol/content/sizes';
+import { numberIn, rangeText } from './range.ts';
+
 /** Programs to begin with, and what is typed to make one. */
 
 export interface Example {
@@ -76,6 +79,30 @@ def app(environ, start_response):
 ];
 
 export const RUNTIMES = ['python3', 'nodejs'] as const;
+
+/** What is typed to publish a program. */
+export interface ProgramForm {
+  readonly name: string;
+  readonly runtime: string;
+  readonly code: string;
+  /** MiB. */
+  readonly memory: string;
+  /** Seconds. */
+  readonly timeout: string;
+}
+
+/** The content of the message, or the first thing that is wrong. */
+export function readProgramForm(
+  form: ProgramForm,
+): { readonly content: Readonly<Record<string, unknown>> } | { readonly fault: string } {
+  const { name, runtime, code } = form;
+  const memory = numberIn(PROGRAM_SIZES.memory, form.memory);
+  const timeout = numberIn(PROGRAM_SIZES.timeout, form.timeout);
+  if (name.trim() === '') return { fault: 'A program has a name.' };
+  if (!memory) return { fault: `The memory is ${rangeText(PROGRAM_SIZES.memory, 'MiB')}.` };
+  if (!timeout) return { fault: `The time of a call is ${rangeText(PROGRAM_SIZES.timeout, 'seconds')}.` };
+  return { content: { name: name.trim(), runtime, code, memory, timeout } };
+}
 
 /** Lines of `name=value`. A value that is JSON is read as such, anything else is text. Undefined where a line is neither. */
 export function readVariables(lines: string): Readonly<Record<string, unknown>> | undefined {

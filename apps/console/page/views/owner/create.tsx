@@ -164,10 +164,16 @@ function Fields({ form, edit }: EditProps) {
   );
 }
 
+/** Of what costs nothing something that is right: the price is shown before the rest is typed. */
+const UNPRICED = {
+  ...{ name: 'x', image: 'debian:12', ports: '' },
+  sshKey: 'ssh-ed25519 AAAAAAAAAAAAAAAAAAAAAAAA',
+};
+
 /** What it will cost, while it is being typed. */
 function Foreseen({ form }: { readonly form: MachineForm }) {
   const { coreUrl } = useNetwork();
-  const read = readMachineForm({ ...form, name: 'x', sshKey: 'ssh-ed25519 AAAAAAAAAAAAAAAAAAAAAAAA' });
+  const read = readMachineForm({ ...form, ...UNPRICED });
   const quoted = useProof(
     'quote',
     'content' in read ? { coreUrl, priced: { type: 'INSTANCE', content: read.content } } : undefined,
@@ -195,6 +201,7 @@ export function Create() {
     const read = readMachineForm(form);
     setFault('fault' in read ? read.fault : undefined);
     if ('content' in read) asking.run(read.content);
+    else asking.forget();
   };
   return (
     <>

@@ -21,6 +21,7 @@ export function MachineOpenPorts({ machine }: { readonly machine: Instance }) {
     // It is changed as a whole.
     const { proxyProtocol } = firewall;
     if (open) doing.run({ firewall: { ...open, ...(proxyProtocol ? { proxyProtocol } : {}) } });
+    else doing.forget();
   };
   return (
     <Panel title="Open to everybody">

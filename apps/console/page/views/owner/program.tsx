@@ -112,6 +112,7 @@ function RunPanel({ hash, first, onTried }: RunProps) {
     const variables = readVariables(lines);
     setFault(variables ? undefined : 'A variable is a line of the form name=value.');
     if (variables) running.run(variables);
+    else running.forget();
   };
   return (
     <Panel title="Run it" aside="on a node that the core node chooses">

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { act } from '../../data/act.ts';
 import { useAction } from '../../data/action.ts';
 import { readWholeMessages, type WholeMessage } from '../../data/answers.ts';
@@ -9,7 +10,7 @@ import { Badge, Hash, Panel, Safe, Time } from '../../parts/basic.tsx';
 import { Price } from '../../parts/price.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
 import { type Column, SortTable } from '../../parts/table.tsx';
-import { EXAMPLES, RUNTIMES } from '../../pure/owner/program-form.ts';
+import { EXAMPLES, type ProgramForm, RUNTIMES, readProgramForm } from '../../pure/owner/program-form.ts';
 import { fields, maybe, text } from '../../pure/read.ts';
 import { linkTo } from '../../pure/route.ts';
 import { useDraft } from './draft.ts';
@@ -93,23 +94,10 @@ function Published() {
   );
 }
 
-interface ProgramForm {
-  readonly name: string;
-  readonly runtime: string;
-  readonly code: string;
-  readonly memory: string;
-  readonly timeout: string;
-}
-
 const formOf = (at: number): ProgramForm => {
   const { name, runtime, code } = EXAMPLES[at]!;
   return { name, runtime, code, memory: '128', timeout: '30' };
 };
-
-const contentOf = ({ name, runtime, code, memory, timeout }: ProgramForm) => ({
-  ...{ name: name.trim(), runtime, code },
-  ...{ memory: Number(memory), timeout: Number(timeout) },
-});
 
 interface EditorProps {
   readonly form: ProgramForm;
@@ -125,7 +113,7 @@ function Editor({ form, edit }: EditorProps) {
         value={form[name]}
         autocomplete="off"
         spellcheck={false}
-        {...(isNumber ? { inputMode: 'numeric' as const, pattern: '[0-9]+' } : {})}
+        {...(isNumber ? { inputMode: 'numeric' as const } : {})}
         required
         onInput={({ currentTarget }) => edit({ [name]: currentTarget.value })}
       />
@@ -170,9 +158,21 @@ function Write() {
     drop();
     location.hash = linkTo(['programs', itemHash]);
   });
-  const quoted = useProof('quote', { coreUrl, priced: { type: 'PROGRAM', content: contentOf(form) } });
+  const [fault, setFault] = useState<string>();
+  // Neither its name nor its code changes what it costs.
+  const priced = readProgramForm({ ...form, name: 'x', code: 'x' });
+  const quoted = useProof(
+    'quote',
+    'content' in priced ? { coreUrl, priced: { type: 'PROGRAM', content: priced.content } } : undefined,
+  );
   const cost = quoted.kind === 'proven' ? quoted.value : null;
   const isBusy = publishing.state.kind === 'running';
+  const send = () => {
+    const read = readProgramForm(form);
+    setFault('fault' in read ? read.fault : undefined);
+    if ('content' in read) publishing.run(read.content);
+    else publishing.forget();
+  };
   return (
     <Panel
       title="Write one"
@@ -195,12 +195,17 @@ function Write() {
         aria-label="program"
         onSubmit={(event) => {
           event.preventDefault();
-          publishing.run(contentOf(form));
+          send();
         }}
       >
         <Editor form={form} edit={edit} />
         <div class="wide-field sending">
           {cost === null ? null : <Price title="Kept, it costs" cost={cost} />}
+          {fault === undefined ? null : (
+            <p class="wrong" role="alert">
+              {fault}
+            </p>
+          )}
           {publishing.state.kind === 'failed' ? <Failed failure={publishing.state.failure} /> : null}
           <button type="submit" class="primary" disabled={!identity.value || isBusy}>
             {isBusy ? 'Waiting for your signature' : 'Look at it and sign'}
