@@ -150,8 +150,21 @@ function Editor({ form, edit }: EditorProps) {
   );
 }
 
-function Write() {
+/** What it will cost, while it is being typed. */
+function Foreseen({ form }: { readonly form: ProgramForm }) {
   const { coreUrl } = useNetwork();
+  // Neither its name nor its code changes that.
+  const read = readProgramForm({ ...form, name: 'x', code: 'x' });
+  const quoted = useProof(
+    'quote',
+    'content' in read ? { coreUrl, priced: { type: 'PROGRAM', content: read.content } } : undefined,
+  );
+  return quoted.kind === 'proven' && quoted.value !== null ? (
+    <Price title="Kept, it costs" cost={quoted.value} />
+  ) : null;
+}
+
+function Write() {
   const { form, edit, drop } = useDraft('program', formOf(0));
   const publishing = useAction(async (content: Readonly<Record<string, unknown>>) => {
     const { itemHash } = await act({ kind: 'createProgram', content });
@@ -159,13 +172,6 @@ function Write() {
     location.hash = linkTo(['programs', itemHash]);
   });
   const [fault, setFault] = useState<string>();
-  // Neither its name nor its code changes what it costs.
-  const priced = readProgramForm({ ...form, name: 'x', code: 'x' });
-  const quoted = useProof(
-    'quote',
-    'content' in priced ? { coreUrl, priced: { type: 'PROGRAM', content: priced.content } } : undefined,
-  );
-  const cost = quoted.kind === 'proven' ? quoted.value : null;
   const isBusy = publishing.state.kind === 'running';
   const send = () => {
     const read = readProgramForm(form);
@@ -200,7 +206,7 @@ function Write() {
       >
         <Editor form={form} edit={edit} />
         <div class="wide-field sending">
-          {cost === null ? null : <Price title="Kept, it costs" cost={cost} />}
+          <Foreseen form={form} />
           {fault === undefined ? null : (
             <p class="wrong" role="alert">
               {fault}

@@ -171,7 +171,7 @@ describe('costs', () => {
   test('of an owner, of one message, of everybody; as much of it as is asked for', async () => {
     const { body: made } = await core.send(bob, { type: 'INSTANCE', content: instanceContent });
     await core.send(bob, { type: 'INSTANCE', content: { ...instanceContent, cpu: 2 } });
-    await charge(made.item_hash, '7999999999');
+    await charge(made.item_hash, '7999999000');
     const one = costOf(instanceNeeds(instanceContent));
     const three = costOf({ kind: 'instance', units: 3, mib: 0 });
 
