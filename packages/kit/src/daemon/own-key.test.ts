@@ -23,6 +23,11 @@ test('a service whose key is gone does not go on as another one where it has wor
   await keep();
   assert.equal(await readFile(key, 'utf8'), made);
   await rm(key);
+  // A disk of its own that an operator made ready before the first start.
+  await mkdir(join(directory, 'hours', 'lost+found'));
+  await keep();
+  await rm(key);
+  await writeFile(join(directory, 'hours', '1.json'), '');
   await assert.rejects(keep(), {
     code: 'INVALID_CONFIG',
     message: /node\.key is missing.*has hours of it still.*skerry restore/,

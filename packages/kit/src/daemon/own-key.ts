@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '@skerry/protocol/forms';
-import { type Keeping, mayBe } from '../backup/keeping.ts';
+import { type Keeping, LOST_AND_FOUND, mayBe } from '../backup/keeping.ts';
+import { isMissing } from '../files/atomic-file.ts';
 import { loadOrCreateKeyFile } from '../files/key-file.ts';
 
 /**
@@ -19,7 +20,9 @@ export async function keepOwnKey(
   const path = join(directory, identity);
   // Looked at before the key: another process that starts here now makes that first.
   const others = entries.filter((entry) => entry.path !== identity);
-  const left = (await readdir(directory)).filter((name) => mayBe(others, name));
+  const left: string[] = [];
+  for (const name of await readdir(directory))
+    if (mayBe(others, name) && (await holdsAnything(join(directory, name)))) left.push(name);
   if (left.length > 0 && !existsSync(path))
     throw new AppError(
       'INVALID_CONFIG',
@@ -31,3 +34,13 @@ export async function keepOwnKey(
 
 /** Of what is left, so many are named. */
 const NAMED_MAX = 3;
+
+/** A directory that is empty was made ready by an operator, as a link to another disk, or a disk of its own. */
+async function holdsAnything(path: string): Promise<boolean> {
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOTDIR') return undefined;
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  return names === undefined || names.some((name) => name !== LOST_AND_FOUND);
+}
