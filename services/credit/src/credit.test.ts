@@ -206,8 +206,12 @@ describe('notices', () => {
     assert.equal(decide({ runs_out_at: 1050, ...low }, 1040), undefined);
     assert.equal(decide({ runs_out_at: 1120, ...low }, 1000), undefined);
     assert.equal(decide({ runs_out_at: 1125, ...low }, 1000), 'ok');
-    assert.equal(decide({ ...empty, credit_state: 'exhausted', credit_state_since: 1 }, 1000), undefined);
-    assert.equal(decide({ runs_out_at: null, credit_state: 'exhausted', credit_state_since: 1 }, 1000), 'ok');
+    const exhausted = { credit_state: 'exhausted', credit_state_since: 1 } as const;
+    assert.equal(decide({ ...empty, ...exhausted }, 1000), undefined);
+    assert.equal(decide({ runs_out_at: 1049, ...exhausted }, 1000), undefined);
+    assert.equal(decide({ runs_out_at: 1050, ...exhausted }, 1000), 'low');
+    assert.equal(decide({ runs_out_at: 1125, ...exhausted }, 1000), 'ok');
+    assert.equal(decide({ runs_out_at: null, ...exhausted }, 1000), 'ok');
   });
 });
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, type CreditState } from '@skerry/protocol';
 import type { AccountView } from '@skerry/protocol/api/core/credits';
 import { quoteTransfer } from './purchase.ts';
 import { Purchases } from './purchases.ts';
@@ -136,13 +136,14 @@ describe('what is refused holds up nobody else', () => {
   const OWNERS = ['a', 'b', 'c'];
 
   /** Each owner runs two instances. @param refuse throws for what cannot be stopped */
-  async function watch(refuse: (instanceId: string) => void) {
+  async function watch(refuse: (instanceId: string) => void, more: Partial<AccountView> = {}) {
     const stopped: string[] = [];
+    const told: CreditState[] = [];
     const network: WatchedNetwork = {
       async *readAccounts() {
-        yield* OWNERS.map(exhausted);
+        yield* OWNERS.map((owner) => ({ ...exhausted(owner), ...more }));
       },
-      postNotice: async () => {},
+      postNotice: async (_account, state) => void told.push(state),
       listRunning: async (owner) =>
         [1, 2].map((number) => ({ instance_id: `${owner}${number}` })) as Awaited<
           ReturnType<WatchedNetwork['listRunning']>
@@ -153,8 +154,22 @@ describe('what is refused holds up nobody else', () => {
       },
     };
     const watcher = new Watcher(network, settings, () => 1_000_000, log);
-    return { stopped, round: () => watcher.runRound() };
+    return { stopped, told, round: () => watcher.runRound() };
   }
+
+  test('who has bought credit since is not stopped again, and told how long it lasts once that is a grace period', async () => {
+    for (const [lasts, notices] of [
+      [49, []],
+      [80, ['low', 'low', 'low']],
+    ] as const) {
+      const { stopped, told, round } = await watch(() => {}, {
+        credit_balance_nano: '5',
+        runs_out_at: 1_000 + lasts,
+      });
+      await round();
+      assert.deepEqual([stopped, told], [[], notices]);
+    }
+  });
 
   test('an owner who dates changes as far ahead as anybody may keeps no other instance running', async () => {
     const { stopped, round } = await watch((id) => {

@@ -11,12 +11,15 @@ export interface WatchSettings {
   readonly enforcement: boolean;
 }
 
+const isEmpty = (account: AccountView) => BigInt(account.credit_balance_nano) <= 0n;
+
 /** A balance has to last a quarter longer than the limit to be in order again, so that it does not flap. */
 const RECOVERED_FACTOR = 1.25;
 
 /**
  * What is to be announced of an account, or undefined where that was done. Nothing is exhausted that was not low for as
- * long as the grace period is.
+ * long as the grace period is. What was bought since has to last for as long to be low again, rather than exhausted: less would
+ * buy a grace period, in which instances run for nothing.
  */
 export function decideNotice(
   account: AccountView,
@@ -24,15 +27,19 @@ export function decideNotice(
   settings: WatchSettings,
 ): CreditState | undefined {
   const { credit_state: state, credit_state_since: since, runs_out_at: runsOutAt } = account;
-  const isEmpty = BigInt(account.credit_balance_nano) <= 0n;
   const isUsed = BigInt(account.credit_rate_nano) > 0n;
   const lasts = runsOutAt === null ? Number.POSITIVE_INFINITY : runsOutAt - now;
   const isLow = isUsed && lasts < settings.lowSeconds;
   if (state === null || state === 'ok') return isLow ? 'low' : undefined;
   if (lasts >= settings.lowSeconds * RECOVERED_FACTOR) return 'ok';
+  if (state === 'exhausted') return !isEmpty(account) && lasts >= settings.graceSeconds ? 'low' : undefined;
   const isDue =
-    settings.enforcement && isEmpty && isUsed && since !== null && now - since >= settings.graceSeconds;
-  return state === 'low' && isDue ? 'exhausted' : undefined;
+    settings.enforcement &&
+    isEmpty(account) &&
+    isUsed &&
+    since !== null &&
+    now - since >= settings.graceSeconds;
+  return isDue ? 'exhausted' : undefined;
 }
 
 /** What the watcher needs of the core node. */
@@ -82,7 +89,8 @@ export class Watcher {
       this.#log.info({ address, state, credits }, 'announced a credit state');
     }
     const isExhausted = (state ?? account.credit_state) === 'exhausted';
-    if (!isExhausted || !this.#settings.enforcement) return;
+    // Who has bought credit since may start instances again: the core node takes that, however little it is.
+    if (!isExhausted || !isEmpty(account) || !this.#settings.enforcement) return;
     let stopped = 0;
     for (const instance of await this.#network.listRunning(address))
       await attempt(async () => {
