@@ -98,7 +98,7 @@ describe('purchases', () => {
         const from = (index: number) => ({ from: index % 3 === 0 ? OTHER : BUYER });
         for (let index = 0; index < final; index++) purchases.add(purchaseOf(index, from(index)));
         const rest = Array.from({ length: fresh }, (_, index) => purchaseOf(100 + index, from(index)));
-        purchases.setFresh(SALE.network, SALE.contract, rest, 1);
+        purchases.setFresh(SALE, { purchases: rest, toBlock: 200 }, 1);
         const all = [
           ...rest.toReversed(),
           ...Array.from({ length: final }, (_, index) => purchaseOf(index, from(index))).reverse(),
@@ -116,7 +116,7 @@ describe('purchases', () => {
   test('a reorganisation takes back what is not final, and brings it again', () => {
     const purchases = new Purchases([], []);
     const statuses = () => purchases.list(undefined, 1, 10).records.map(({ status }) => status);
-    const set = (...some: Purchase[]) => purchases.setFresh(SALE.network, SALE.contract, some, 1);
+    const set = (...some: Purchase[]) => purchases.setFresh(SALE, { purchases: some, toBlock: 1 }, 1);
     set(purchaseOf(1));
     set();
     assert.deepEqual(statuses(), ['CANCELLED']);

@@ -97,6 +97,26 @@ describe('transfers', () => {
     );
   });
 
+  test('what is beyond a smaller part was not looked at: it is not cancelled', async () => {
+    const crowd = { head: 4_000, perBlock: 0, names: NAMES };
+    const purchases = new Purchases([], []);
+    // The newest block's; no transfer of the crowd's is the same.
+    const transfer = { transactionHash: hashOf(9_999), logIndex: 0, blockNumber: crowd.head, timestamp: 1 };
+    const bought = quoteTransfer({ ...transfer, from: BUYER, amount: 1_000_000n }, SALE);
+    purchases.setFresh(SALE, { purchases: [bought], toBlock: crowd.head }, 1);
+    const status = () => purchases.list(BUYER, 1, 1).records[0]?.status;
+    const look = async (perBlock: number) => {
+      await using core = await serveCrowd({ ...crowd, perBlock });
+      const list = (await readTransfers(core.url, SALE, crowd.head - FINAL_DEPTH, {}))!;
+      purchases.setFresh(SALE, { purchases: [], toBlock: list.toBlock }, 2);
+      return list.toBlock;
+    };
+    // All in one look were more than it can hold.
+    assert.ok((await look(1_300)) < crowd.head);
+    assert.equal(status(), 'CREATED');
+    assert.deepEqual([await look(1), status()], [crowd.head, 'CANCELLED']);
+  });
+
   test('who pays whom follows from the order of the arguments and not from names that a stranger gave them', async () => {
     await using swapped = await serveCrowd({ head: 20, perBlock: 1, names: ['to', 'from', 'value'] });
     assert.deepEqual((await readTransfers(swapped.url, SALE, 1, {}))?.final, []);

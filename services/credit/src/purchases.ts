@@ -13,6 +13,13 @@ export interface PurchaseRecord {
   readonly updatedAtMs: number;
 }
 
+type FreshOf = Pick<Purchase, 'network' | 'contract'>;
+
+interface Fresh {
+  readonly purchases: readonly Purchase[];
+  readonly toBlock: number;
+}
+
 /** Purchases that a reorganisation took back are shown for a while. */
 const CANCELLED_MAX = 1_000;
 
@@ -76,12 +83,13 @@ export class Purchases {
     return this.#waiting.size;
   }
 
-  /** What one sale has in blocks that are not final: all of it, each time. */
-  setFresh(network: string, contract: string, purchases: readonly Purchase[], nowMs: number): void {
+  /** What one sale has in blocks that are not final: each time all of it, up to a block. Of what comes after it nothing is known. */
+  setFresh({ network, contract }: FreshOf, { purchases, toBlock }: Fresh, nowMs: number): void {
     const ids = new Set(purchases.map(({ id }) => id));
     for (const [id, record] of this.#fresh) {
       const { purchase, status } = record;
-      const isGone = purchase.network === network && purchase.contract === contract && !ids.has(id);
+      const isOfSale = purchase.network === network && purchase.contract === contract;
+      const isGone = isOfSale && purchase.blockNumber <= toBlock && !ids.has(id);
       if (isGone && status === 'CREATED')
         this.#fresh.set(id, { ...record, status: 'CANCELLED', updatedAtMs: nowMs });
     }

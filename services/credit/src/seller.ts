@@ -109,7 +109,7 @@ export class Seller {
     const bought = list.final.map(quote).filter(({ id }) => !purchases.has(id));
     if (bought.length > 0) await store.addPurchases(bought);
     for (const purchase of bought) purchases.add(purchase);
-    purchases.setFresh(sale.network, sale.contract, list.fresh.map(quote), now());
+    purchases.setFresh(sale, { purchases: list.fresh.map(quote), toBlock: list.toBlock }, now());
     if (list.finalBlock < next) return false;
     this.#scanned[place] = list.finalBlock;
     await store.writeProgress({ scanned: this.#scanned });

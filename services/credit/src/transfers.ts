@@ -23,6 +23,8 @@ export interface TransferList {
   readonly fresh: readonly Transfer[];
   /** Up to here every transfer is known and final. */
   readonly finalBlock: number;
+  /** Up to here every transfer is in the list. What comes after was not looked at. */
+  readonly toBlock: number;
 }
 
 const TRANSFER_ABI = ['event Transfer(address indexed from, address indexed to, uint256 value)'];
@@ -110,34 +112,32 @@ async function readSpan(
   };
   let cursor: string | undefined;
   const transfers: Transfer[] = [];
-  let finalBlock: number | undefined;
+  let known: Known | undefined;
   for (let page = 1; ; page++) {
     const input = { params: { network: sale.network }, query: { ...query, cursor } };
     const answer: EventPage = await call(coreUrl, INDEXER_API.listChainEvents, input, options);
-    finalBlock ??= finalBlockOf(answer, fromBlock, toBlock);
-    if (finalBlock === undefined) return undefined;
+    known ??= knownOf(answer, fromBlock, toBlock);
+    if (known === undefined) return undefined;
     transfers.push(...answer.events.flatMap((event) => transferOf(event, sale.receiver)));
     if (answer.cursor === null) break;
     if (page === pagesMax)
       throw new AppError('LIST_TOO_COSTLY', `more than ${page * PAGE_SIZE} transfers in ${blocks} blocks`);
     cursor = answer.cursor;
   }
-  const settled = finalBlock;
+  const { finalBlock } = known;
   return {
-    final: transfers.filter(({ blockNumber }) => blockNumber <= settled).reverse(),
-    fresh: transfers.filter(({ blockNumber }) => blockNumber > settled).reverse(),
-    finalBlock: settled,
+    final: transfers.filter(({ blockNumber }) => blockNumber <= finalBlock).reverse(),
+    fresh: transfers.filter(({ blockNumber }) => blockNumber > finalBlock).reverse(),
+    ...known,
   };
 }
 
-/** The first page's word counts: what is final stays so. Below `fromBlock` where nothing of it is final yet. */
-function finalBlockOf(
-  { finalized, coverage }: EventPage,
-  fromBlock: number,
-  toBlock: number,
-): number | undefined {
+type Known = Pick<TransferList, 'finalBlock' | 'toBlock'>;
+
+/** The first page's word counts: what is final stays so. Below `fromBlock` where nothing of it is final yet, or known. */
+function knownOf({ finalized, coverage }: EventPage, fromBlock: number, toBlock: number): Known | undefined {
   const covered = coverage.find(({ kind }) => kind === 'events');
   if (!covered || covered.from_block > fromBlock) return undefined;
-  const known = Math.min(finalized ?? -1, covered.to_block ?? -1, toBlock);
-  return Math.max(known, fromBlock - 1);
+  const known = Math.max(Math.min(covered.to_block ?? -1, toBlock), fromBlock - 1);
+  return { finalBlock: Math.max(Math.min(finalized ?? -1, known), fromBlock - 1), toBlock: known };
 }
