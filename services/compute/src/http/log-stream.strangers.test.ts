@@ -137,6 +137,32 @@ test('M5: who says nothing, or nothing that is true, is let go soon', async (con
   await closed;
 });
 
+/** Connections that the server has open. */
+const countOpen = () =>
+  new Promise<number>((resolve, reject) =>
+    app.server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
+  );
+
+test('M5: who leaves while the log is read takes no listener of it', async ({ mock }) => {
+  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<never[]>()];
+  let listeners = 0;
+  mock.method(worker.console, 'read', () => {
+    begun.resolve();
+    return ended.promise;
+  });
+  mock.method(worker.console, 'listen', () => {
+    listeners++;
+    return () => listeners--;
+  });
+  const { socket } = await follow('hasty');
+  await begun.promise;
+  socket.terminate();
+  await until('the server has closed it', countOpen, (open) => open === 0);
+  ended.resolve([]);
+  await new Promise(setImmediate);
+  assert.equal(listeners, 0);
+});
+
 test('M5: an owner has a share of readers, from whatever addresses', async () => {
   const statuses: string[] = [];
   for (let index = 0; index < 18; index++) statuses.push((await follow(`address ${index}`)).status);
@@ -158,11 +184,7 @@ test('a connection that is refused and breaks ends nothing, and one that is kept
   }
   const kept = await ask();
   assert.match(String((await once(kept, 'data'))[0]), /^HTTP\/1\.1 400 /);
-  const count = () =>
-    new Promise<number>((resolve, reject) =>
-      app.server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
-    );
-  await until('the server has closed them all', count, (open) => open === 0);
+  await until('the server has closed them all', countOpen, (open) => open === 0);
   kept.destroy();
 });
 

@@ -149,7 +149,6 @@ const refusalOf = (reason: NoShare) =>
 /** A place among the readers instead of that among strangers. */
 function becomeReader({ client, place }: Visitor, { readers }: Places, owner: string): void {
   place.release();
-  if (client.readyState !== client.OPEN) return;
   const held = readers.take({ key: normaliseAddress(owner), isExempt: false });
   if (typeof held === 'string')
     throw new AppError(
@@ -158,6 +157,9 @@ function becomeReader({ client, place }: Visitor, { readers }: Places, owner: st
     );
   client.once('close', () => held.release());
 }
+
+/** Who left while something was waited for has closed already: what is given back at the close would not be. */
+const isGone = (client: WebSocket) => client.readyState !== client.OPEN;
 
 async function serve(visitor: Visitor, places: Places, sources: LogStreamSources): Promise<void> {
   const { client, ref, url, place } = visitor;
@@ -173,6 +175,7 @@ async function serve(visitor: Visitor, places: Places, sources: LogStreamSources
     };
     const signed = { ...signedRequestOf({ headers, method: 'GET', url }, NO_BODY), isStream: true };
     const source = await openLog(sources, signed, ref);
+    if (isGone(client)) return;
     becomeReader(visitor, places, source.owner);
     client.send(JSON.stringify({ status: 'connected' }));
     await follow(client, source);
@@ -212,6 +215,7 @@ async function follow(client: WebSocket, source: LogSource): Promise<void> {
   };
   for (const line of await source.read(PAST_LINES)) say(line);
   if (source.silence !== undefined) say({ type: 'system', text: source.silence });
+  if (isGone(client)) return;
   const stop = source.listen(say);
   if (!stop) throw new AppError('OVERLOADED', 'too many readers of this log');
   client.once('close', stop);
