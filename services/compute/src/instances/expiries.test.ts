@@ -25,15 +25,38 @@ class Machine {
   }
 }
 
+const settle = async () => {
+  for (let n = 0; n < 10; n++) await null;
+};
+
+test('an instance is stopped at its time, however the clock was set meanwhile', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let clockMs = 1_000_000;
+  const expiries = new Expiries({ now: () => clockMs, log: createLogger('test', 'silent') });
+  const machine = new Machine();
+  const pass = async (milliseconds: number) => {
+    clockMs += milliseconds;
+    t.mock.timers.tick(milliseconds);
+    await settle();
+  };
+  await expiries.set(machine as unknown as InstanceWorker, clockMs + 50_000);
+  clockMs -= 20_000;
+  await pass(50_000);
+  assert.equal(machine.stops, 0);
+  await pass(20_000);
+  assert.equal(machine.stops, 1);
+  await expiries.set(machine as unknown as InstanceWorker, clockMs + 3_600_000);
+  clockMs += 3_600_000;
+  await pass(60_000);
+  assert.equal(machine.stops, 2);
+});
+
 test('an instance is stopped at the time that was chosen last, also by the next process and where it was busy', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000 });
   const log = createLogger('test', 'silent');
   const open = () => new Expiries({ now: () => Date.now(), log });
   const machine = new Machine();
   const worker = machine as unknown as InstanceWorker;
-  const settle = async () => {
-    for (let n = 0; n < 10; n++) await null;
-  };
   const first = open();
   await first.set(worker, 61_000);
   await first.set(worker, 121_000);
