@@ -55,7 +55,6 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   if (obstacle === null) await keepProofAddress();
   await node.diagnosticMachine.start();
   announcer.announce();
-  await node.backups.sweep(true);
 
   const jobs = startJobs(config, node, obstacle === null ? keepProofAddress : undefined);
   const { nodeId, ipv6Prefix, signer } = identity;
@@ -112,7 +111,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     runsPrograms: programs.programs !== undefined,
   });
   const domains = await openDomains(config, { instances, ipv4Pool, log, signal });
-  const backups = new Backups({ dataDir, signal, now });
+  const backups = await Backups.open({ dataDir, signal, now });
   return {
     ...{ identity, obstacle, accelerator, guests, core, programs, images, publisher, capacity, instances },
     ...{ announcer, diagnosticMachine, domains, backups, log, signal },

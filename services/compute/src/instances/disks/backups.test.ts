@@ -6,9 +6,48 @@ import { Backups } from './backups.ts';
 
 const ID = 'a'.repeat(64);
 
+const open = (dataDir: string, now = Date.now) =>
+  Backups.open({ dataDir, signal: new AbortController().signal, now });
+/** One that is never done. */
+const copying = () => new Promise<void>(() => {});
+
+test('however many are asked for at once, an instance has three', () =>
+  inDirectory(async (dataDir) => {
+    const backups = await open(dataDir);
+    const begun = await Promise.allSettled(Array.from({ length: 10 }, () => backups.start(ID, copying)));
+    const refused = begun.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+    assert.deepEqual(refused, Array(7).fill('TOO_MANY_COPIES'));
+    assert.equal((await backups.list(ID)).length, 3);
+  }));
+
+test('cut off are those of a process that ended, and none that runs', () =>
+  inDirectory(async (dataDir) => {
+    const { id } = await (await open(dataDir)).start(ID, copying);
+    const backups = await open(dataDir);
+    const { id: running } = await backups.start(ID, copying);
+    await backups.sweep();
+    const states = (await backups.list(ID)).map((one) => [one.id, one.state]);
+    assert.deepEqual(Object.fromEntries(states), { [id]: 'failed', [running]: 'running' });
+  }));
+
+test('a backup lasts for a day, also where the clock was ahead when it was made', () =>
+  inDirectory(async (dataDir) => {
+    const dayMs = 24 * 3_600_000;
+    let nowMs = 365 * dayMs;
+    const { id } = await (await open(dataDir, () => nowMs)).start(ID, copying);
+    nowMs = 0;
+    const backups = await open(dataDir, () => nowMs);
+    await backups.sweep();
+    const left = async () => (await backups.list(ID)).map((one) => [one.id, one.expiresAtMs]);
+    assert.deepEqual(await left(), [[id, dayMs]]);
+    nowMs = dayMs + 1;
+    await backups.sweep();
+    assert.deepEqual(await left(), []);
+  }));
+
 test('a backup that is deleted while it is made does not come back', () =>
   inDirectory(async (dataDir) => {
-    const backups = new Backups({ dataDir, signal: new AbortController().signal, now: Date.now });
+    const backups = await open(dataDir);
     const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
     const deleted = await backups.start(ID, () => ends[0].promise);
     await backups.delete(ID, deleted.id);

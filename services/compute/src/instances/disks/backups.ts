@@ -7,6 +7,7 @@ import {
   makeDirectory,
   readTextIfAny,
   renameDurably,
+  Slots,
   syncFile,
   writeFileAtomically,
 } from '@skerry/kit';
@@ -50,9 +51,28 @@ const SUFFIX = { note: '.json', file: '.qcow2', draft: '.tmp' } as const;
 /** Backups of all instances of a node: files of their own, which last for a day and are there to be fetched. */
 export class Backups {
   readonly #options: BackupsOptions;
+  /** What is counted, or found, stays so until it is written down. */
+  readonly #turn = new Slots(1);
 
-  constructor(options: BackupsOptions) {
+  private constructor(options: BackupsOptions) {
     this.#options = options;
+  }
+
+  /** Backups that a process which ended left unfinished failed: this is known before any other can be begun. */
+  static async open(options: BackupsOptions): Promise<Backups> {
+    const backups = new Backups(options);
+    for await (const [instanceId, backup] of backups.#all()) {
+      if (backup.state !== 'running') continue;
+      await backups.#erase(instanceId, backup.id);
+      await backups.#note(instanceId, { ...backup, state: 'failed', reason: CUT_OFF });
+    }
+    return backups;
+  }
+
+  async *#all(): AsyncGenerator<[instanceId: string, Backup]> {
+    const root = join(this.#options.dataDir, 'backups');
+    for (const instanceId of await readdir(root).catch(() => []))
+      for (const backup of await this.list(instanceId)) yield [instanceId, backup];
   }
 
   #directory(instanceId: string): string {
@@ -97,16 +117,21 @@ export class Backups {
     instanceId: string,
     copy: (task: (instance: IdleInstance) => Promise<void>) => Promise<void>,
   ): Promise<Backup> {
-    const { now } = this.#options;
+    const begun = await this.#turn.run(() => this.#begin(instanceId));
+    // What cannot be noted is said to be cut off by the next process.
+    this.#finish(instanceId, begun, copy).catch(() => {});
+    return begun;
+  }
+
+  async #begin(instanceId: string): Promise<Backup> {
     if ((await this.list(instanceId)).length >= BACKUPS_MAX)
       throw new AppError(
         'TOO_MANY_COPIES',
         `an instance can have ${BACKUPS_MAX} backups on a node; delete one`,
       );
-    const id = randomBytes(8).toString('hex');
-    const createdAtMs = now();
+    const createdAtMs = this.#options.now();
     const begun: Backup = {
-      id,
+      id: randomBytes(8).toString('hex'),
       state: 'running',
       createdAtMs,
       expiresAtMs: createdAtMs + BACKUP_LIFE_MS,
@@ -116,8 +141,6 @@ export class Backups {
     };
     await makeDirectory(this.#directory(instanceId));
     await this.#note(instanceId, begun);
-    // What cannot be noted is said to be cut off by the next process.
-    this.#finish(instanceId, begun, copy).catch(() => {});
     return begun;
   }
 
@@ -140,11 +163,16 @@ export class Backups {
     } catch (error) {
       ended = { state: 'failed', reason: reasonOf(error) };
     }
+    if (ended.state === 'failed') await this.#erase(instanceId, begun.id);
     // Its owner may have deleted it meanwhile, and had others made in its place.
-    const isKept = await this.#isNoted(instanceId, begun.id);
-    if (!isKept || ended.state === 'failed')
-      for (const path of [draft, file]) await rm(path, { force: true });
-    if (isKept) await this.#note(instanceId, { ...begun, ...ended });
+    const isKept = await this.#renote(instanceId, { ...begun, ...ended });
+    if (!isKept) await this.#erase(instanceId, begun.id);
+  }
+
+  /** What was copied, whole or not. */
+  async #erase(instanceId: string, backupId: string): Promise<void> {
+    for (const kind of ['draft', 'file'] as const)
+      await rm(this.#path(instanceId, backupId, kind), { force: true });
   }
 
   async #copyDisk(instance: IdleInstance, target: string, id: string): Promise<void> {
@@ -179,26 +207,32 @@ export class Backups {
   }
 
   /** Throws BACKUP_NOT_FOUND. */
-  async delete(instanceId: string, backupId: string): Promise<void> {
-    if (!(await this.#isNoted(instanceId, backupId)))
-      throw new AppError('BACKUP_NOT_FOUND', 'the instance has no such backup');
-    await rm(this.#path(instanceId, backupId, 'note'), { force: true });
-    await rm(this.#path(instanceId, backupId, 'file'), { force: true });
+  delete(instanceId: string, backupId: string): Promise<void> {
+    return this.#turn.run(async () => {
+      if (!(await this.#isNoted(instanceId, backupId)))
+        throw new AppError('BACKUP_NOT_FOUND', 'the instance has no such backup');
+      await rm(this.#path(instanceId, backupId, 'note'), { force: true });
+      await rm(this.#path(instanceId, backupId, 'file'), { force: true });
+    });
   }
 
-  /** Backups that a process which ended left unfinished failed; those whose time is over are erased. */
-  async sweep(isStart: boolean): Promise<void> {
-    const root = join(this.#options.dataDir, 'backups');
-    for (const instanceId of await readdir(root).catch(() => [])) {
-      for (const backup of await this.list(instanceId)) {
-        if (this.#options.now() > backup.expiresAtMs) await this.delete(instanceId, backup.id);
-        else if (isStart && backup.state === 'running') {
-          for (const kind of ['draft', 'file'] as const)
-            await rm(this.#path(instanceId, backup.id, kind), { force: true });
-          await this.#note(instanceId, { ...backup, state: 'failed', reason: CUT_OFF });
-        }
-      }
+  /** Those whose time is over are erased. One that a clock which was ahead gave more than a whole time has that from now on. */
+  async sweep(): Promise<void> {
+    const latestMs = this.#options.now() + BACKUP_LIFE_MS;
+    for await (const [instanceId, backup] of this.#all()) {
+      if (this.#options.now() > backup.expiresAtMs) await this.delete(instanceId, backup.id);
+      else if (backup.expiresAtMs > latestMs && backup.state !== 'running')
+        await this.#renote(instanceId, { ...backup, expiresAtMs: latestMs });
     }
+  }
+
+  /** Unless it was deleted meanwhile. @returns whether it was not */
+  #renote(instanceId: string, backup: Backup): Promise<boolean> {
+    return this.#turn.run(async () => {
+      const isKept = await this.#isNoted(instanceId, backup.id);
+      if (isKept) await this.#note(instanceId, backup);
+      return isKept;
+    });
   }
 
   #note(instanceId: string, backup: Backup): Promise<void> {

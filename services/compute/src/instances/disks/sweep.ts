@@ -27,7 +27,7 @@ export function sweepDisks(
   return runLoop({ name: 'sweep', intervalMs: SWEEP_EVERY_MS, signal, log }, async () => {
     const records = instances.list().map(({ record }) => record);
     await sweepReleased(config.dataDir, graceOf(config), records, Date.now(), log);
-    await backups.sweep(false);
+    await backups.sweep();
   });
 }
 
