@@ -9,6 +9,7 @@ import type { BlockIndex } from './block-index.ts';
 import { Blocks } from './blocks.ts';
 import { openCar } from './car/read.ts';
 import type { BlockSource } from './gateways.ts';
+import { toTheEnd } from './idle.ts';
 import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { createUnixfs } from './unixfs.ts';
@@ -142,14 +143,15 @@ const importCar = (parts: Keeping, car: Readable, { limitBytes, signal }: PinOpt
       return bytes;
     };
     await createUnixfs(find).stat(root, [], signal);
-    await index.begin(root.text);
-    await walkDag(root, {
-      limitBytes,
-      signal,
-      note: (digests) => index.add(root.text, digests),
-      obtain: find,
+    await keepingAll(parts, async (_keep, needed) => {
+      await walkDag(root, {
+        limitBytes,
+        signal,
+        note: (digests) => index.add(needed, digests),
+        obtain: find,
+      });
+      await index.complete(needed, root.text);
     });
-    await index.complete(root.text, root.text);
     await index.drop(held);
     return root;
   });
@@ -163,15 +165,16 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
     ...unixfs,
     async add(file, options) {
       const id = await importBlocks({ index, blocks }, file, options);
-      return unixfs.stat(id, [], options.signal);
+      return unixfs.stat(id, [], toTheEnd());
     },
     async addCar(car, options) {
       const id = await importCar({ index, blocks }, car, options);
-      return unixfs.stat(id, [], options.signal);
+      return unixfs.stat(id, [], toTheEnd());
     },
     async pin(id, { limitBytes, signal }) {
+      // Also where it is complete: it is not tidied up before the caller has noted it.
+      await index.begin(id.text);
       if (!(await index.isComplete(id.text))) {
-        await index.begin(id.text);
         // What is no UnixFS is not worth fetching the rest of it.
         await unixfs.stat(id, [], signal);
         await walkDag(id, {
@@ -190,8 +193,6 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
       if (!bytes) throw new AppError('CID_NOT_FOUND', `the block ${id.text} is not here`);
       return bytes;
     },
-    async tidy(beforeMs) {
-      for (const root of await index.listUnfinished(beforeMs)) await index.drop(root);
-    },
+    tidy: (beforeMs) => index.tidy(beforeMs),
   };
 }

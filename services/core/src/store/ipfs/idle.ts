@@ -46,3 +46,6 @@ export function streamOf(source: AsyncIterable<Uint8Array>, onEnd: () => void): 
   stream.once('close', onEnd);
   return stream;
 }
+
+/** For what is done once all of a file is here, which its sender may no longer wait for: each step ends by itself. */
+export const toTheEnd = (): AbortSignal => new AbortController().signal;

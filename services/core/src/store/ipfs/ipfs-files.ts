@@ -10,7 +10,7 @@ import type { ByteRange } from '../files/blob-store.ts';
 import { Claims } from '../files/claims.ts';
 import type { Schema } from '../schema.ts';
 import { parseCid } from './cid.ts';
-import { timedOut } from './idle.ts';
+import { timedOut, toTheEnd } from './idle.ts';
 import type { Ipfs, IpfsEntry, IpfsNode, PinOptions } from './ipfs.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { SNIFFED_BYTES, sniffType } from './sniff.ts';
@@ -70,21 +70,23 @@ export class IpfsFiles {
     options: { readonly cidVersion: 0 | 1; readonly limitBytes: number; readonly signal: AbortSignal },
   ): Promise<KeptNode> {
     const { id } = await this.#options.ipfs.add(source, options);
-    return this.pin(id, options);
+    return this.pin(id, { ...options, signal: toTheEnd() });
   }
 
   /** Takes what a CAR holds in; it is kept as a file that was added is. */
   async addCar(source: Readable, options: PinOptions): Promise<KeptNode> {
     const { id } = await this.#options.ipfs.addCar(source, options);
-    return this.pin(id, options);
+    return this.pin(id, { ...options, signal: toTheEnd() });
   }
 
   /** Brings everything below a CID here; messages that wait for it are decided again. */
   async pin(id: BlockId, options: PinOptions): Promise<KeptNode> {
     using _claim = await this.#claims.take(id.text as ItemHash);
     const node = await this.#options.ipfs.pin(id, options);
-    const kept = { ...node, contentType: await this.#typeOf(node, options.signal) };
-    await this.#note(kept, options.signal);
+    // All of it is here: whether or not the caller is still there, it becomes a file, which is counted and goes as files do.
+    const signal = toTheEnd();
+    const kept = { ...node, contentType: await this.#typeOf(node, signal) };
+    await this.#note(kept, signal);
     return kept;
   }
 

@@ -32,7 +32,7 @@ export interface AddOptions {
 /**
  * Port: files by CID. Adapters: blocks in the node's own blob store (`embedded.ts`), a kubo daemon by its RPC address
  * (`kubo.ts`); `testing/ipfs-suite.ts` holds for both. Every call ends: by the signal, or since nothing came for too
- * long. All throw CID_NOT_FOUND, IPFS_TIMEOUT, IPFS_UNAVAILABLE, OVERLOADED; NOT_UNIXFS for what is no file or directory.
+ * long. What came whole is told all the same: nothing is kept that the caller does not know of. All throw CID_NOT_FOUND, IPFS_TIMEOUT, IPFS_UNAVAILABLE, OVERLOADED; NOT_UNIXFS for what is no file or directory.
  */
 export interface Ipfs {
   readonly name: 'embedded' | 'kubo';
@@ -55,6 +55,6 @@ export interface Ipfs {
   list(id: BlockId, limit: number, signal: AbortSignal): Promise<IpfsEntry[]>;
   /** One block as it is, from what is kept here alone. Throws CID_NOT_FOUND. */
   block(id: BlockId, signal: AbortSignal): Promise<Uint8Array>;
-  /** Drops what was left half done before `beforeMs` (milliseconds since 1970). */
+  /** Drops what was left half done before `beforeMs` (milliseconds since 1970), also what is whole and became no file. */
   tidy(beforeMs: number): Promise<void>;
 }

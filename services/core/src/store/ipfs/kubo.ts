@@ -6,6 +6,7 @@ import { encodeCar } from './car/encode.ts';
 import { openCar } from './car/read.ts';
 import { parseCid } from './cid.ts';
 import { readUpTo } from './gateways.ts';
+import { toTheEnd } from './idle.ts';
 import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { type KuboCall, KuboRpc, type KuboSettings } from './kubo-rpc.ts';
 import { IPFS_LIMITS } from './limits.ts';
@@ -118,7 +119,7 @@ export function createKuboIpfs(settings: KuboSettings): Ipfs {
       const lines = await rpc.lines(addCall(file, options));
       const hash = lines.at(-1)?.Hash;
       if (typeof hash !== 'string') throw wrongAnswer('no hash of the file');
-      return unixfs.stat(parseCid(hash), [], options.signal);
+      return unixfs.stat(parseCid(hash), [], toTheEnd());
     },
     pin,
     addCar: async (car, options) => pin(await importCar(rpc, car, options), options),

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { UnixFS } from 'ipfs-unixfs';
+import { createTestCore, type TestCore } from '../../testing/core.ts';
+import { type BlockIndex, createBlockIndex } from './block-index.ts';
+import { parseCid } from './cid.ts';
+import { createEmbeddedIpfs } from './embedded.ts';
+import { IpfsFiles } from './ipfs-files.ts';
+import { Dag } from './testing/dags.ts';
+
+const GRACE_MS = 3_600_000;
+
+describe('what is taken in and becomes no file', () => {
+  let core: TestCore;
+  let nowMs: number;
+  let gone: AbortController;
+  before(async () => {
+    core = await createTestCore();
+  });
+  after(() => core[Symbol.asyncDispose]());
+  beforeEach(() => {
+    nowMs = Date.now();
+    gone = new AbortController();
+  });
+  afterEach(async () => {
+    await core.rooms.db.deleteFrom('ipfs_dags').execute();
+    await core.rooms.db.deleteFrom('files').execute();
+  });
+
+  function open(change: (index: BlockIndex) => Partial<BlockIndex> = () => ({})): IpfsFiles {
+    const { db, pipeline, files } = core.rooms;
+    const now = () => nowMs;
+    const index = createBlockIndex(db, now);
+    const source = { fetch: () => assert.fail('all of it is here') };
+    const options = {
+      blobs: core.blobs,
+      claims: files.claims,
+      source,
+      index: { ...index, ...change(index) },
+    };
+    const ipfs = createEmbeddedIpfs(options);
+    return new IpfsFiles({ db, ipfs, pipeline, now, graceMs: GRACE_MS, timeoutMs: 1_000 });
+  }
+  const limits = () => ({ limitBytes: 1 << 30, signal: gone.signal });
+  const add = (files: IpfsFiles, bytes: Uint8Array = randomBytes(300_000)) =>
+    files.add(Readable.from([bytes]), { cidVersion: 0, ...limits() });
+  const roots = async () => {
+    const rows = await core.rooms.db.selectFrom('ipfs_dags').select('root').execute();
+    return rows.map(({ root }) => root);
+  };
+  const named = async () => {
+    const rows = await core.rooms.db.selectFrom('files').select('hash').execute();
+    return rows.map(({ hash }) => hash);
+  };
+
+  test('a file whose sender left as the last of it had come is a file, and goes as others do', async () => {
+    const files = open((index) => ({
+      async complete(...what) {
+        await index.complete(...what);
+        gone.abort();
+      },
+    }));
+    const { id } = await add(files);
+    assert.deepEqual([await roots(), await named()], [[id.text], [id.text]]);
+    nowMs += GRACE_MS + 1;
+    await files.sweep();
+    assert.deepEqual([await roots(), await named()], [[], []]);
+  });
+
+  test('where the process ended before the file was noted, its blocks are let go of after the grace period', async () => {
+    const ended = () => Promise.reject(new Error('the process ended'));
+    const failing = open((index) => ({
+      drop: ended,
+      async complete(...what) {
+        await index.complete(...what);
+        await ended();
+      },
+    }));
+    await assert.rejects(add(failing), /ended/);
+    const files = open();
+    const { id: kept } = await add(files);
+    await files.sweep();
+    assert.equal((await roots()).length, 2, 'somebody may be about to note it');
+
+    nowMs += GRACE_MS + 1;
+    await files.pin(kept, limits());
+    await files.sweep();
+    assert.deepEqual(await roots(), [kept.text]);
+  });
+
+  test('what became no file long ago becomes one where it is pinned, also beside the sweep', async () => {
+    const bytes = randomBytes(300_000);
+    const failing = open(() => ({ isComplete: () => Promise.reject(new Error('the database is away')) }));
+    await assert.rejects(add(failing, bytes), /away/);
+    const [root] = await roots();
+    nowMs += GRACE_MS + 1;
+    const swept = open((index) => ({
+      async isComplete(cid) {
+        const isComplete = await index.isComplete(cid);
+        await open().sweep();
+        return isComplete;
+      },
+    }));
+    await swept.pin(parseCid(root!), limits());
+    assert.deepEqual([await roots(), await named()], [[root], [root]]);
+  });
+
+  test('nothing of a CAR that lacks a block is kept for its root', async () => {
+    const dag = new Dag();
+    const here = dag.node(new UnixFS({ type: 'file', data: randomBytes(1_000) }));
+    const missing = new Dag().node(new UnixFS({ type: 'file', data: randomBytes(8) }));
+    const links = [
+      { name: 'a', cid: here, size: 1 },
+      { name: 'b', cid: missing, size: 1 },
+    ];
+    const car = await dag.car(dag.node(new UnixFS({ type: 'directory' }), links));
+    await assert.rejects(open().addCar(Readable.from([car]), limits()), { code: 'INVALID_CAR' });
+    assert.deepEqual(await roots(), []);
+  });
+});
