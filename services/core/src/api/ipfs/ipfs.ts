@@ -95,16 +95,13 @@ async function answerRead(rooms: ReadRooms, wanted: Wanted, request: FastifyRequ
 
 /** Keeps what was received for its message; without one it stays for the grace period. */
 async function keepAdded(
-  rooms: Adding,
+  rooms: Pick<Adding, 'intake'>,
   { fields, file }: Form<Guarded<KeptNode>>,
-  request: FastifyRequest,
   viewOf: (node: KeptNode) => { readonly hash: string },
 ) {
   if (!file) throw new AppError('INVALID_PARAMETERS', 'the form has no file; send it as the field "file"');
-  const { id, sizeBytes } = file.blob.value;
+  const { id } = file.blob.value;
   const named = viewOf(file.blob.value);
-  // Kept already, for the grace period: the client's until a message keeps it.
-  await rooms.uploads.note(rooms.clientOf(request), id.text, sizeBytes);
   const accepted = file.blob.accepted ?? (await readMetadata(rooms, fields));
   if (accepted) return submitStore(accepted, id.text, named, () => rooms.intake.client.keep(accepted));
   return { status: 'success' as const, ...named };
@@ -119,7 +116,12 @@ const ipfsReader = (
   guardedReader(
     rooms,
     request,
-    take,
+    async (source, limitBytes) => {
+      const node = await take(source, limitBytes);
+      // Kept already, for the grace period, whatever the rest of its form says: the client's until a message keeps it.
+      await rooms.uploads.note(rooms.clientOf(request), node.id.text, node.sizeBytes);
+      return node;
+    },
     async () => {},
     // What is kept before its message is judged: of who sent too much that no message kept, nothing more.
     () => rooms.uploads.checkShare(rooms.clientOf(request)),
@@ -131,7 +133,7 @@ function addFile(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
     rooms.ipfs.add(source, { cidVersion: 0, limitBytes, signal }),
   );
   return withFormOf(request, reply, rooms, reader, (form) =>
-    keepAdded(rooms, form, request, ({ id: { text }, sizeBytes }) => ({
+    keepAdded(rooms, form, ({ id: { text }, sizeBytes }) => ({
       hash: text,
       name: text,
       size: sizeBytes,
@@ -148,7 +150,7 @@ function addCar(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
   return withFormOf(request, reply, rooms, reader, (form) => {
     if (!form.fields.has('metadata'))
       throw new AppError('SIGNATURE_REQUIRED', 'the form lacks the signed message, in the field "metadata"');
-    return keepAdded(rooms, form, request, ({ id, sizeBytes }) => ({ hash: id.text, size: sizeBytes }));
+    return keepAdded(rooms, form, ({ id, sizeBytes }) => ({ hash: id.text, size: sizeBytes }));
   });
 }
 

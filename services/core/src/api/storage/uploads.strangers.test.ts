@@ -40,35 +40,38 @@ async function send(
   };
 }
 
-function formOf(file: Buffer, fields: Readonly<Record<string, string>>): [Buffer, string] {
-  const parts = Object.entries(fields).map(
-    ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
-  );
-  const head = `${parts.join('')}--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n`;
-  return [
-    Buffer.concat([Buffer.from(head), file, Buffer.from('\r\n--b--\r\n')]),
-    'multipart/form-data; boundary=b',
-  ];
+const FORM = 'multipart/form-data; boundary=b';
+const FILE_HEAD = '--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n';
+const partOf = (name: string, value: string) =>
+  `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+
+function formOf(file: Buffer, fields: Readonly<Record<string, string>>, after = ''): [Buffer, string] {
+  const parts = Object.entries(fields).map(([name, value]) => partOf(name, value));
+  const head = Buffer.from(parts.join('') + FILE_HEAD);
+  return [Buffer.concat([head, file, Buffer.from(`\r\n${after}--b--\r\n`)]), FORM];
 }
+
+const createCore = () =>
+  createTestCore({
+    settings: {
+      limits: {
+        isEnabled: true,
+        perMinute: { general: 100_000, authenticated: 100_000, heavy: 10 },
+        trustedProxies: [],
+        exempt: [OWN],
+      },
+      uploads: 10,
+      uploadsPerClient: 2,
+      unpinnedBytes: 2_000 * KIB,
+      unpinnedBytesPerClient: 800 * KIB,
+    },
+  });
 
 describe('uploads of strangers', () => {
   let core: TestCore;
   let root: string;
   before(async () => {
-    core = await createTestCore({
-      settings: {
-        limits: {
-          isEnabled: true,
-          perMinute: { general: 100_000, authenticated: 100_000, heavy: 10 },
-          trustedProxies: [],
-          exempt: [OWN],
-        },
-        uploads: 10,
-        uploadsPerClient: 2,
-        unpinnedBytes: 2_000 * KIB,
-        unpinnedBytesPerClient: 800 * KIB,
-      },
-    });
+    core = await createCore();
     root = `${await core.listen()}/api/v0`;
   });
   after(() => core[Symbol.asyncDispose]());
@@ -131,10 +134,10 @@ describe('uploads of strangers', () => {
         method: 'POST',
         localAddress,
         agent: false,
-        headers: { 'content-type': 'multipart/form-data; boundary=b' },
+        headers: { 'content-type': FORM },
       });
       asked.on('error', () => {});
-      asked.write('--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nabc');
+      asked.write(`${FILE_HEAD}abc`);
       return asked;
     };
     const held = [await open('127.0.0.6'), await open('127.0.0.6')];
@@ -152,4 +155,18 @@ describe('uploads of strangers', () => {
     await until('both have ended', underWay, (count) => count === 0);
     assert.equal((await send(`${root}/storage/store`, '127.0.0.6', ...form)).status, 200);
   });
+});
+
+test('a file that IPFS keeps counts, whatever comes after it in its form', async () => {
+  await using core = await createCore();
+  const url = `${await core.listen()}/api/v0/ipfs/add_file`;
+  const add = async (after: string) => {
+    const { body } = await send(url, '127.0.0.8', ...formOf(randomBytes(190 * KIB), {}, after));
+    return body.code;
+  };
+  assert.equal(await add(partOf('x', 'y')), 'UNKNOWN_FIELD');
+  assert.equal(await add(`${FILE_HEAD}x\r\n`), 'INVALID_PARAMETERS');
+  assert.equal(await add(partOf('metadata', '{}')), 'SIGNATURE_REQUIRED');
+  assert.equal(await add(partOf('x', 'y')), 'UNKNOWN_FIELD');
+  assert.equal(await add(''), 'UPLOAD_SHARE_USED');
 });
