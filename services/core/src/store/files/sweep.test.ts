@@ -18,6 +18,7 @@ import { decideMark, SweepMark } from './sweep-mark.ts';
 import { startTestS3 } from './testing/s3-server.ts';
 
 const GRACE_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
 const log = createLogger('sweep', 'fatal');
 const hashOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex') as ItemHash;
 
@@ -275,4 +276,25 @@ test('the limit of a round holds, and rounds together go through everything', as
   assert.deepEqual(await core.blobs.list(undefined, 10), []);
   // A store that was opened anew sees the same.
   assert.deepEqual(await (await createDirectoryBlobStore(core.filesDir)).list(undefined, 10), []);
+});
+
+test('what waits to be removed does not hold up those behind it', async (t) => {
+  const core = await createTestCore();
+  t.after(() => core[Symbol.asyncDispose]());
+  const orphans = 45;
+  for (let n = 0; n < orphans; n++) await (await receive(core, Buffer.from(`orphan ${n}`))).keep();
+  const { db, files } = core.rooms;
+  let nowMs = Date.now() + 2 * GRACE_MS;
+  const limits = { examined: 20, removed: 8 };
+  const options = { db, blobs: core.blobs, claims: files.claims, now: () => nowMs, limits, log };
+  const sweep = new Sweep({ ...options, graceMs: GRACE_MS, doomedMs: HOUR_MS });
+  const rounds = async (count: number) => {
+    let removed = 0;
+    for (let n = 0; n < count; n++, nowMs += 60_000) removed += await sweep.round();
+    return removed;
+  };
+  assert.equal(await rounds(8), 0);
+  assert.equal((await db.selectFrom('doomed_blobs').select('hash').execute()).length, orphans);
+  nowMs += HOUR_MS;
+  assert.equal(await rounds(6), orphans);
 });

@@ -78,9 +78,9 @@ export class Sweep {
     const found = decideSweep(old, await this.#loadReferences(db, old), cutoffMs, limits.removed);
     await doom(db, found, now());
     const removed = await this.#removeDoomed(cutoffMs, limits.removed);
-    // Where there may be more to remove than one round does, the next round looks at the same blobs again.
-    if (found.length < limits.removed)
-      this.#after = examined.length < limits.examined ? undefined : examined.at(-1)!.hash;
+    // Where there may be more to remove than one round does, the next one goes on behind the last that was found.
+    if (found.length === limits.removed) this.#after = found.at(-1);
+    else this.#after = examined.length < limits.examined ? undefined : examined.at(-1)!.hash;
     if (removed > 0) log.info({ removed }, 'removed files that no message keeps');
     return removed;
   }
