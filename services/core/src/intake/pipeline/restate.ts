@@ -5,7 +5,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { acceptStored, type StoredMessage } from '../stored.ts';
 import { decideMessage } from './decide.ts';
-import type { Candidate, Decided } from './decided.ts';
+import type { Candidate, Decided, Weight } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
 import { isOutsaid, type Kept, type Known } from './load-known.ts';
 import { fieldsOfAccepted, keyOfRow } from './statement.ts';
@@ -34,19 +34,29 @@ function asKept(accepted: Accepted, { fields }: Known): Accepted {
 const isSameButDate = (a: SyncFields, b: SyncFields) =>
   uncoveredText({ ...a, notedMs: null }) === uncoveredText({ ...b, notedMs: null });
 
-/** What a candidate does to what is kept. */
-type Step = 'nothing' | 'redate' | 'restate';
+/** What a candidate does to what is kept; by `keep` it is decided as it is kept. */
+type Step = 'nothing' | 'keep' | 'redate' | 'restate';
 
+function isTaken(theirs: SyncFields, weight: Weight, { fields }: Known): boolean {
+  if (weight === 'yields') return false;
+  if (weight === 'overrules') return uncoveredText(theirs) !== uncoveredText(fields);
+  return isEarlierStatement(theirs, fields);
+}
+
+/**
+ * What brings a content that is a file without that file, as anybody can, tells less than what was read or forgotten. What
+ * is said otherwise by whoever passes it on, such as its channel, by which a permission may be judged, is not believed either
+ * where the node has its own word, but where that word is refused.
+ */
 function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known): Step {
-  if (weight === 'yields') return 'nothing';
   const theirs = fieldsOfAccepted(accepted);
-  const isTaken =
-    weight === 'overrules'
-      ? uncoveredText(theirs) !== uncoveredText(known.fields)
-      : isEarlierStatement(theirs, known.fields);
-  if (!isTaken) return 'nothing';
-  if (isSameButDate(theirs, known.fields)) return 'redate';
-  return known.status === 'forgotten' ? 'nothing' : 'restate';
+  const isSame = isSameButDate(theirs, known.fields);
+  const tellsLess = accepted.message.content === null && (known.isRead || known.status === 'forgotten');
+  if (isTaken(theirs, weight, known)) {
+    if (isSame) return 'redate';
+    if (known.status !== 'forgotten' && !tellsLess) return 'restate';
+  }
+  return tellsLess || (!isSame && known.isRead && known.status !== 'rejected') ? 'keep' : 'nothing';
 }
 
 /** Of copies of one message in a batch the first one is decided; since when it is there, the earliest of them says. */
@@ -140,9 +150,14 @@ export async function restate(
     const { itemHash, notedMs = null } = accepted.message;
     const step = steps.get(itemHash);
     if (step === 'nothing') return { ...candidate, accepted: asKept(accepted, known.get(itemHash)!) };
-    if (step !== 'redate') return candidate;
-    const row = { ...rowOf.get(itemHash)!, noted_ms: notedMs };
-    return { ...candidate, accepted: await acceptStored(row, noFile), isRedated: true };
+    if (step !== 'redate' && step !== 'keep') return candidate;
+    const row = rowOf.get(itemHash)!;
+    if (step === 'keep') return { ...candidate, accepted: await acceptStored(row, noFile) };
+    return {
+      ...candidate,
+      accepted: await acceptStored({ ...row, noted_ms: notedMs }, noFile),
+      isRedated: true,
+    };
   });
   const replaced = rows.filter((row) => steps.get(row.item_hash) === 'restate');
   return {
