@@ -5,7 +5,13 @@ import { encodeAbiParameters, encodeEventTopics, toEventSelector } from 'viem';
 import { parseAbi, parseDeclaration } from './declaration.ts';
 import { createEventDecoder } from './decode.ts';
 import { hashText, topicOf } from './topic.ts';
-import { declarationOf, type EventDefinition, isHashedWhenIndexed, signatureOf } from './types.ts';
+import {
+  ABI_LIMITS,
+  declarationOf,
+  type EventDefinition,
+  isHashedWhenIndexed,
+  signatureOf,
+} from './types.ts';
 
 const TRANSFER = 'event Transfer(address indexed from, address indexed to, uint256 value)';
 
@@ -256,6 +262,37 @@ describe('decoding', () => {
     const size = 512;
     const words = Array.from({ length: size }, () => word('20'));
     assert.equal(bomb.decode([], `0x${words.join('')}`), undefined);
+  });
+
+  test('what many offsets share is not unfolded again and again: the log is kept as it came', () => {
+    const hex = (value: number) => word(value.toString(16));
+    const sharing = (offsets: number, shared: string): string =>
+      `0x${hex(32)}${hex(offsets)}${hex(offsets * 32).repeat(offsets)}${shared}`;
+    const long = sharing(3_000, hex(100_000) + '61'.repeat(100_000));
+    const list = sharing(256, hex(255) + hex(7).repeat(255));
+    for (const [type, data] of [
+      ['bytes[]', long],
+      ['string[]', long],
+      ['uint256[][]', list],
+    ] as const) {
+      const decoder = createEventDecoder(parseDeclaration(`event E(${type} a)`));
+      // Compared here: whatever differs would be printed, and is long.
+      assert.ok(decoder.decode([], data) === undefined, type);
+    }
+    const once = createEventDecoder(parseDeclaration('event E(bytes[] a)'));
+    const length = 3_000_000;
+    const text = once.decode([], sharing(1, hex(length) + '61'.repeat(length)));
+    assert.equal(text?.length, '{"a":["0x"]}'.length + 2 * length);
+  });
+
+  test('names that are far longer than what they name are not repeated without end', () => {
+    const name = (letter: string) => letter.repeat(ABI_LIMITS.nameChars);
+    let type = `(bool ${name('a')})`;
+    for (const letter of 'bcdefg') type = `(${type} ${name(letter)})`;
+    const decoder = createEventDecoder(parseDeclaration(`event E(${type}[] a)`));
+    const of = (count: number) => `0x${word('20')}${word(count.toString(16))}${word('1').repeat(count)}`;
+    assert.ok(decoder.decode([], of(1)) !== undefined);
+    assert.ok(decoder.decode([], of(1_000)) === undefined);
   });
 
   test('no bytes make it throw', () => {

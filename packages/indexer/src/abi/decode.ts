@@ -15,8 +15,12 @@ export interface EventDecoder {
   decode(topics: readonly string[], data: string): string | undefined;
 }
 
-/** Offsets may point anywhere, also at each other: what a log may unfold to is limited. */
-const VALUES_MAX = 65_536;
+/**
+ * Names are chosen by whoever declares an event, and are repeated with each value: a log that would become far longer than it
+ * is does not fit. Many logs are written at once, and each has to be what the database takes.
+ */
+const TEXT_PER_DIGIT = 8;
+const TEXT_MIN = 4_096;
 
 /** Hexadecimal digits of one 32-byte word. */
 const WORD = 64;
@@ -31,8 +35,11 @@ const mismatch = new Mismatch('the log does not have the form of the event');
 
 interface Source {
   readonly hex: string;
-  /** Values read so far. */
-  count: number;
+  /**
+   * Digits that may still be read. Offsets may point anywhere, also at each other; what an encoder writes is read once, and
+   * costs no more than all of it.
+   */
+  left: number;
 }
 
 interface Reader {
@@ -43,11 +50,16 @@ interface Reader {
   read(source: Source, at: number, base: number): string;
 }
 
-function word(source: Source, at: number): string {
-  if (at + WORD > source.hex.length) throw mismatch;
-  if (++source.count > VALUES_MAX) throw mismatch;
-  return source.hex.slice(at, at + WORD);
+const sourceOf = (hex: string): Source => ({ hex, left: hex.length });
+
+function take(source: Source, at: number, length: number): string {
+  if (at + length > source.hex.length) throw mismatch;
+  source.left -= length;
+  if (source.left < 0) throw mismatch;
+  return source.hex.slice(at, at + length);
 }
+
+const word = (source: Source, at: number): string => take(source, at, WORD);
 
 const unsignedText = (digits: string): string =>
   digits.startsWith(SMALL_ZEROS)
@@ -105,10 +117,7 @@ function fixedBytesParser(sizeBytes: number): (digits: string) => string {
 }
 
 function readBytes(source: Source, at: number): string {
-  const length = readSize(source, at) * 2;
-  const start = at + WORD;
-  if (start + length > source.hex.length) throw mismatch;
-  return source.hex.slice(start, start + length);
+  return take(source, at + WORD, readSize(source, at) * 2);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -207,14 +216,13 @@ export function createEventDecoder(event: EventDefinition): EventDecoder {
     decode(topics, data) {
       if (topics.length !== indexed.length) return undefined;
       try {
-        const ofTopics = topicReaders.map((reader, index) =>
-          reader.read({ hex: topics[index]!, count: 0 }, 2, 2),
-        );
-        const ofData = readSequence({ hex: data, count: 0 }, 2, dataReaders);
+        const ofTopics = topicReaders.map((reader, index) => reader.read(sourceOf(topics[index]!), 2, 2));
+        const ofData = readSequence(sourceOf(data), 2, dataReaders);
         const values = places.map(
           ([isTopic, place], index) => names[index]! + (isTopic ? ofTopics[place]! : ofData[place]!),
         );
-        return `{${values.join(',')}}`;
+        const text = `{${values.join(',')}}`;
+        return text.length > Math.max(TEXT_MIN, TEXT_PER_DIGIT * data.length) ? undefined : text;
       } catch (error) {
         if (error instanceof Mismatch) return undefined;
         throw error;

@@ -28,14 +28,21 @@ export const joinBatches = (batches: readonly RowBatch[]): RowBatch => ({
   spans: batches.flatMap(({ spans }) => spans),
 });
 
-/** Lines of one chunk: a few hundred kilobytes. */
+/** Lines of one chunk: a few hundred kilobytes, unless they are long. */
 const CHUNK_LINES = 1_024;
+/** Characters from which on a chunk takes no further line: a string, and memory in one piece, has a largest length. */
+const CHUNK_CHARS = 4 * 1024 * 1024;
 const utf8 = new TextEncoder();
 
 function encodeLines(lines: readonly string[]): Uint8Array[] {
   const chunks: Uint8Array[] = [];
-  for (let at = 0; at < lines.length; at += CHUNK_LINES)
-    chunks.push(utf8.encode(lines.slice(at, at + CHUNK_LINES).join('')));
+  for (let at = 0; at < lines.length; ) {
+    let end = at;
+    for (let chars = 0; end < lines.length && end - at < CHUNK_LINES && chars < CHUNK_CHARS; end++)
+      chars += lines[end]!.length;
+    chunks.push(utf8.encode(lines.slice(at, end).join('')));
+    at = end;
+  }
   return chunks;
 }
 
