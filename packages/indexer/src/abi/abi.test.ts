@@ -70,6 +70,31 @@ describe('declarations', () => {
       assert.throws(() => parseDeclaration(bad), { code: 'INVALID_ABI' });
     });
 
+  test('no run of characters takes longer than its length, wherever it stands', () => {
+    const startUs = process.cpuUsage().user;
+    for (const one of [' ', '\n', 'a', '(', ')', '[', ',', ' ,', 'event ', 'indexed '])
+      for (const [before, after] of [
+        ['', ''],
+        ['', 'x'],
+        ['a()', 'x'],
+        ['a() anonymous', 'x'],
+        ['event', '('],
+        ['event a', 'b()'],
+        ['a(uint256', 'b c)'],
+        ['a((uint256 b)', 'c d)'],
+        ['a(uint256 b', ')'],
+        ['a(', ')'],
+      ] as const)
+        try {
+          parseDeclaration(before + one.repeat(4_000 / one.length) + after);
+        } catch (error) {
+          assert.equal((error as { code?: string }).code, 'INVALID_ABI');
+        }
+    // Together far less than a second: one that grows with the square or cube of the length takes several by itself.
+    const spentMs = (process.cpuUsage().user - startUs) / 1_000;
+    assert.ok(spentMs < 5_000, `${spentMs} ms`);
+  });
+
   test('what is no ABI is refused, whatever it is', () => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), fc.array(fc.string())), (value) => {

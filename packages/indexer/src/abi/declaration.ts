@@ -105,15 +105,28 @@ function tupleOf(fields: readonly EventParameter[]): AbiType {
   return { kind: 'tuple', fields: fields.map(({ name, type }) => ({ name, type })) };
 }
 
-/** `event Transfer(address indexed from, address indexed to, uint256 value)`; the word `event` may be left out. */
+/** The word `event`, which may be left out, and the name. */
+const HEAD = /^(?:event\s+)?([A-Za-z_$][A-Za-z0-9_$]*)\s*\(/;
+
+/** Without `end`, where it ends with that, and without spaces before it. */
+const without = (text: string, end: string): string =>
+  text.endsWith(end) ? text.slice(0, -end.length).trimEnd() : text;
+
+/**
+ * `event Transfer(address indexed from, address indexed to, uint256 value)`. Anybody writes them: what follows the parameters
+ * is taken off from the end, since one expression for all of it takes minutes for a few thousand spaces.
+ */
 export function parseDeclaration(text: string): EventDefinition {
   if (text.length > ABI_LIMITS.declarationChars) throw refuse('an event declaration is too long');
-  const match = /^\s*(?:event\s+)?([A-Za-z_$][A-Za-z0-9_$]*)\s*\(([\s\S]*)\)\s*(anonymous)?\s*;?\s*$/.exec(
-    text,
+  const stated = without(text.trim(), ';');
+  const named = without(stated, 'anonymous');
+  const head = HEAD.exec(named);
+  if (!head || !named.endsWith(')'))
+    throw refuse(`${JSON.stringify(text.slice(0, 60))} is not an event declaration`);
+  const parameters = splitList(named.slice(head[0].length, -1)).map((part, place) =>
+    parseWrittenParameter(part, place, 0),
   );
-  if (!match) throw refuse(`${JSON.stringify(text.slice(0, 60))} is not an event declaration`);
-  const parameters = splitList(match[2]!).map((part, place) => parseWrittenParameter(part, place, 0));
-  return checkEvent({ name: parseName(match[1]!, 0), anonymous: match[3] !== undefined, parameters });
+  return checkEvent({ name: parseName(head[1]!, 0), anonymous: named !== stated, parameters });
 }
 
 interface JsonParameter {
