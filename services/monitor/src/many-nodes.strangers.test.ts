@@ -4,7 +4,7 @@ import { createSigner, generatePrivateKey } from '@skerry/client';
 import { LIMITS, parseMetricsReport } from '@skerry/protocol';
 import { keyOf } from './choice.ts';
 import { listContentOf } from './network.ts';
-import type { MeasuredNode } from './node-list.ts';
+import { type MeasuredNode, parseNodeAggregate } from './node-list.ts';
 import { Session } from './probe/session.ts';
 import { signReports } from './report.ts';
 
@@ -75,4 +75,15 @@ test('a visit that is over looks up no name', async () => {
   });
   assert.equal(await session.get('', { timeoutMs: 1_000 }), undefined);
   assert.equal(lookups, 0);
+});
+
+test('an address of the node list that is longer than any is none, and takes no time', () => {
+  const row = (address: string) => ({ resource_nodes: [{ hash: idOf(1), address }] });
+  const startUs = process.cpuUsage().user;
+  assert.deepEqual(parseNodeAggregate(row(`x${'/'.repeat(100_000)}x`)), []);
+  const spentMs = (process.cpuUsage().user - startUs) / 1_000;
+  assert.ok(spentMs < 2_000, `${spentMs} ms`);
+  assert.deepEqual(parseNodeAggregate(row('//a.test//')), [
+    { kind: 'compute', nodeId: idOf(1), url: 'https://a.test/' },
+  ]);
 });

@@ -42,7 +42,7 @@ function coreUrlOf({ multiaddress }: Json): string | undefined {
 }
 
 function computeUrlOf({ address }: Json): string | undefined {
-  if (typeof address !== 'string') return undefined;
+  if (typeof address !== 'string' || address.length > URL_CHARS_MAX) return undefined;
   const bare = address.trim().replace(/^\/+|\/+$/g, '');
   if (bare === '') return undefined;
   return parseBaseUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(bare) ? bare : `https://${bare}`);

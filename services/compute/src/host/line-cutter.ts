@@ -28,7 +28,10 @@ export class LineCutter {
     return rest === '' ? [] : [this.#cut(rest)];
   }
 
+  /** Without the returns at its end. They are counted: an expression begins anew at each of those that a guest prints elsewhere. */
   #cut(line: string): string {
-    return line.replace(/\r+$/, '').slice(0, this.#charsMax);
+    let end = line.length;
+    while (line[end - 1] === '\r') end--;
+    return line.slice(0, Math.min(end, this.#charsMax));
   }
 }

@@ -14,7 +14,7 @@ export interface RequestTarget {
 const MAX_AUTHORITY_CHARS = 253 + 1 + 1 + 5;
 
 const AUTHORITY = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?$/i;
-const ABSOLUTE_FORM = /^http:\/\/([^/?#]*)([^#]*)$/i;
+const ABSOLUTE_FORM = /^http:\/\/([^/?#]*)([/?][^#]*)?$/i;
 
 const refusal = (message: string) => new AppError('INVALID_HOST', message);
 
@@ -47,7 +47,7 @@ export function parseRequestTarget(url: string, rawHeaders: readonly string[]): 
   if (absolute) {
     if (parseAuthority(absolute[1]!) !== hostname)
       throw refusal('The request names one host in its target and another in its Host header.');
-    const rest = absolute[2]!;
+    const rest = absolute[2] ?? '';
     return { hostname, authority, path: rest.startsWith('/') ? rest : `/${rest}` };
   }
   if (!url.startsWith('/') && url !== '*')
