@@ -49,6 +49,7 @@ export {
   parseIpv6Prefix,
 } from './instance-address.ts';
 export { canonicalJson } from './json/canonical.ts';
+export { parseExactJson } from './json/exact.ts';
 export { type Fields, fieldsOf } from './json/fields.ts';
 export { checkJsonDepth, scanJson, scanJsonObject } from './json/scan.ts';
 export { LIMITS } from './limits.ts';

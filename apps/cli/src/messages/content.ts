@@ -1,6 +1,5 @@
-import { AppError, LIMITS } from '@skerry/protocol/forms';
+import { AppError, LIMITS, parseExactJson } from '@skerry/protocol/forms';
 import { readTextFile, readWhole } from '../files/read-text.ts';
-import { parseExactJson } from './exact-json.ts';
 
 const tooLarge = () =>
   new AppError('BODY_TOO_LARGE', `a message's content has at most ${LIMITS.jsonBodyBytes} bytes`);

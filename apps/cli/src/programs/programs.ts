@@ -6,6 +6,7 @@ import {
   AppError,
   isErrorCode,
   LIMITS,
+  parseExactJson,
   parseMessageHash,
   parseProgramContent,
   parseRuntime,
@@ -14,7 +15,6 @@ import {
 import { ownerOf } from '../address.ts';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
-import { parseExactJson } from '../messages/exact-json.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
 

@@ -26,12 +26,17 @@ const fail = (reason: string, position: number): never => {
   });
 };
 
+/** Is told of each number as it is written, once it is one that can be kept. */
+type OnNumber = (source: string) => void;
+
 class Scanner {
   readonly text: string;
   at = 0;
+  readonly #onNumber: OnNumber | undefined;
 
-  constructor(text: string) {
+  constructor(text: string, onNumber?: OnNumber) {
     this.text = text;
+    this.#onNumber = onNumber;
   }
 
   skipSpace(): void {
@@ -76,6 +81,7 @@ class Scanner {
     const raw = this.text.slice(start, this.at);
     if (!/^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$/.test(raw)) fail('a malformed number', start);
     if (!Number.isFinite(Number(raw))) fail('a number too large to keep', start);
+    this.#onNumber?.(raw);
   }
 
   skipValue(depth: number): void {
@@ -174,9 +180,9 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Whether text is one acceptable JSON value. Throws INVALID_JSON; never anything else. Cost is linear in the length. */
-export function scanJson(text: string): void {
-  const scanner = new Scanner(text);
+/** Whether text is one acceptable JSON value. Throws INVALID_JSON, and what `onNumber` throws. Cost is linear in the length. */
+export function scanJson(text: string, onNumber?: OnNumber): void {
+  const scanner = new Scanner(text, onNumber);
   scanner.skipValue(1);
   scanner.skipSpace();
   if (scanner.at !== text.length) fail('text after the end', scanner.at);

@@ -1,4 +1,5 @@
 import { PROGRAM_SIZES } from '@skerry/protocol/content/sizes';
+import { parseExactJson } from '@skerry/protocol/json/exact';
 import { numberIn, rangeText } from './range.ts';
 
 /** Programs to begin with, and what is typed to make one. */
@@ -104,18 +105,42 @@ export function readProgramForm(
   return { content: { name: name.trim(), runtime, code, memory, timeout } };
 }
 
-/** Lines of `name=value`. A value that is JSON is read as such, anything else is text. Undefined where a line is neither. */
-export function readVariables(lines: string): Readonly<Record<string, unknown>> | undefined {
-  const pairs = lines.split('\n').filter((line) => line.trim() !== '');
-  if (pairs.some((line) => line.indexOf('=') < 1)) return undefined;
-  return Object.fromEntries(
-    pairs.map((line) => {
-      const [name, value] = [line.slice(0, line.indexOf('=')).trim(), line.slice(line.indexOf('=') + 1)];
-      try {
-        return [name, JSON.parse(value) as unknown];
-      } catch {
-        return [name, value];
-      }
-    }),
-  );
+type Variables = Readonly<Record<string, unknown>>;
+
+/** JSON as what it means, anything else as the text that it is. Throws AppError where it is JSON that would be sent as another. */
+function readValue(text: string): unknown {
+  try {
+    return parseExactJson(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
+}
+
+/** Lines of `name=value`, or what is wrong with the first that cannot be sent as it was typed. */
+export function readVariables(lines: string): { readonly variables: Variables } | { readonly fault: string } {
+  const read = new Map<string, unknown>();
+  for (const [index, line] of lines.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const fault = (why: string) => ({ fault: `Line ${index + 1}: ${why}.` });
+    const at = line.indexOf('=');
+    const name = line.slice(0, Math.max(at, 0)).trim();
+    if (name === '') return fault('a variable has the form name=value');
+    if (read.has(name)) return fault(`there is another line for ${name}, and a variable has one value`);
+    try {
+      read.set(name, readValue(line.slice(at + 1)));
+    } catch (error) {
+      return fault(error instanceof Error ? error.message : String(error));
+    }
+  }
+  return { variables: Object.fromEntries(read) };
+}
+
+/** An answer as it is shown: JSON in lines of its own, and as it came where something of it would be lost. */
+export function showAnswer(answer: string): string {
+  try {
+    return JSON.stringify(parseExactJson(answer), null, 2);
+  } catch {
+    return answer;
+  }
 }

@@ -10,7 +10,7 @@ import { Badge, Facts, Hash, Panel, Safe, Time } from '../../parts/basic.tsx';
 import { Command } from '../../parts/command.tsx';
 import { Json } from '../../parts/json.tsx';
 import { Empty, Failed, Loaded } from '../../parts/states.tsx';
-import { EXAMPLES, readVariables } from '../../pure/owner/program-form.ts';
+import { EXAMPLES, readVariables, showAnswer } from '../../pure/owner/program-form.ts';
 import { fields, maybe, number, text } from '../../pure/read.ts';
 import { linkTo } from '../../pure/route.ts';
 import { ProgramLogs } from './program-logs.tsx';
@@ -26,14 +26,6 @@ const readProgram = fields({
 /** Runs that are remembered. */
 const RUNS_MAX = 50;
 
-const pretty = (answer: string) => {
-  try {
-    return JSON.stringify(JSON.parse(answer), null, 2);
-  } catch {
-    return answer;
-  }
-};
-
 const milliseconds = (ms: number) => (ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`);
 
 const Answer = ({ run }: { readonly run: Run }) => (
@@ -48,7 +40,7 @@ const Answer = ({ run }: { readonly run: Run }) => (
     {run.text === undefined ? (
       <p class="muted">The answer is no text.</p>
     ) : (
-      <Json value={run.text === '' ? 'nothing' : pretty(run.text)} />
+      <Json value={run.text === '' ? 'nothing' : showAnswer(run.text)} />
     )}
   </div>
 );
@@ -109,10 +101,10 @@ function RunPanel({ hash, first, onTried }: RunProps) {
     onTried(tried);
   });
   const send = () => {
-    const variables = readVariables(lines);
-    setFault(variables ? undefined : 'A variable is a line of the form name=value.');
-    if (variables) running.run(variables);
-    else running.forget();
+    const read = readVariables(lines);
+    setFault('fault' in read ? read.fault : undefined);
+    if ('fault' in read) running.forget();
+    else running.run(read.variables);
   };
   return (
     <Panel title="Run it" aside="on a node that the core node chooses">

@@ -1,4 +1,5 @@
-import { AppError, scanJson } from '@skerry/protocol/forms';
+import { AppError } from '../errors.ts';
+import { scanJson } from './scan.ts';
 
 const DECIMAL = /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/;
 
@@ -10,18 +11,15 @@ function digitsOf(text: string): string {
   return digits === '' ? '0' : `${digits}e${Number(power) - fraction.length + all.length - digits.length}`;
 }
 
-/** What is sent is what was given: a number that would be written with other digits is refused. */
-function refuseRounded(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
-  if (typeof value === 'number' && source !== undefined && digitsOf(source) !== digitsOf(String(value)))
+/** A number that would be written with other digits is refused. */
+function refuseRounded(source: string): void {
+  const value = String(Number(source));
+  if (digitsOf(source) !== digitsOf(value))
     throw new AppError(
       'INVALID_JSON',
       `the number ${source} would become ${value}: write it as text, "${source}"`,
     );
-  return value;
 }
-
-/** The types of the language do not know yet that the source is given. */
-const parseWith = JSON.parse as (text: string, reviver: typeof refuseRounded) => unknown;
 
 /**
  * JSON of which nothing is lost when it is written again.
@@ -29,7 +27,7 @@ const parseWith = JSON.parse as (text: string, reviver: typeof refuseRounded) =>
  */
 export function parseExactJson(text: string): unknown {
   // Says in its own words where it is no JSON at all.
-  JSON.parse(text);
-  scanJson(text);
-  return parseWith(text, refuseRounded);
+  const value: unknown = JSON.parse(text);
+  scanJson(text, refuseRounded);
+  return value;
 }
