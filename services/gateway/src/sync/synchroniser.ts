@@ -223,12 +223,15 @@ export class Synchroniser implements AsyncDisposable {
   }
 
   #apply(event: NetworkEvent): void {
-    if (event.kind === 'instance_removed') this.#forget(event.data.instance_id);
-    if (event.kind !== 'instance') return;
+    if (event.kind !== 'instance' && event.kind !== 'instance_removed') return;
+    // What a full sync read of it before is older, also where this cannot be read.
+    this.#told.add(event.data.instance_id);
+    if (event.kind === 'instance_removed') {
+      this.#forget(event.data.instance_id);
+      return;
+    }
     const instance = this.#parse(event.data);
-    if (!instance) return;
-    this.#told.add(instance.hash);
-    this.#options.routing.put(instance);
+    if (instance) this.#options.routing.put(instance);
   }
 
   /** Its owner took the instance back: the name is free, and another with the same words may have it. */
