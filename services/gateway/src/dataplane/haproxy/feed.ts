@@ -84,7 +84,7 @@ export class RouteFeed {
 
   /** One line at the admin socket. */
   async #order(commands: readonly string[]): Promise<void> {
-    const complaint = findComplaint(await this.#admin.ask(commands.join(';')));
+    const complaint = findComplaint(await this.#admin.askFirst(commands.join(';')));
     if (complaint !== undefined) throw new Error(`HAProxy did not take the routes: ${complaint}`);
   }
 
@@ -107,7 +107,7 @@ export class RouteFeed {
     const orders = changes.map((change) => this.#book.change(change));
     this.#leaving.push(...orders.flatMap(({ leaving }) => leaving));
     await this.#orderAll(orders.flatMap(({ before }) => before));
-    const answer = await this.#admin.ask(this.#book.prepareMap);
+    const answer = await this.#admin.askFirst(this.#book.prepareMap);
     const version = findVersion(answer);
     if (version === undefined) throw new Error(`HAProxy made no new map: ${answer.trim()}`);
     for (const command of this.#book.replaceMap(version)) await this.#order([command]);
@@ -124,7 +124,7 @@ export class RouteFeed {
   async #takeAway(): Promise<void> {
     const staying: string[] = [];
     for (const server of this.#leaving)
-      if (!isGone(await this.#admin.ask(takeAway(server)))) staying.push(server);
+      if (!isGone(await this.#admin.askFirst(takeAway(server)))) staying.push(server);
     this.#leaving = staying;
   }
 }

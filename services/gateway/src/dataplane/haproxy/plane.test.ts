@@ -135,6 +135,26 @@ describe('HAProxy data plane alone', () => {
     assert.deepEqual(troubles, []);
   });
 
+  test('routes change while strangers ask about more names than may wait, and nobody loses a connection', async () => {
+    await using world = await openHaproxy();
+    const { plane, ports, troubles } = world;
+    const names = Array.from({ length: 1_500 }, (_, index) => `n${index}.example`);
+    plane.applyChanges(names.map((hostname) => ({ hostname, ipv6: ADDRESS_A })));
+    await plane.stats();
+    const { pid } = plane;
+    const client = await speak(ports.https);
+    const asked = names.map((name) => plane.findAttempts(name));
+    // Until all of them wait.
+    await new Promise(setImmediate);
+    plane.applyChanges([{ hostname: 'new.example', ipv6: ADDRESS_A }]);
+    await Promise.all(asked);
+    await plane.stats();
+    assert.notEqual(await echoed(ports.https, 'new.example'), '');
+    client.end('still here');
+    assert.match(String(await readAll(client)), /still here$/);
+    assert.deepEqual([plane.pid, troubles], [pid, []]);
+  });
+
   test('nobody else may enter its directory; HAProxy and directory end with the plane', async () => {
     const world = await openHaproxy();
     const { directory, pid } = world.plane;

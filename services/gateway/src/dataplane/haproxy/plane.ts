@@ -222,7 +222,7 @@ export class HaproxyDataPlane implements DataPlane {
     if (run)
       try {
         await run.feed.settled();
-        const [stat, outcomes] = await Promise.all(COUNTERS.map((command) => run.admin.ask(command)));
+        const [stat, outcomes] = await Promise.all(COUNTERS.map((command) => run.admin.askFirst(command)));
         if (this.#run === run) this.#now = readCounts(stat!, outcomes!);
       } catch (error) {
         this.#options.onTrouble({ err: error }, 'HAProxy does not tell its counters');

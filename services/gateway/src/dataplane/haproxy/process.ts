@@ -65,7 +65,7 @@ export class HaproxyProcess {
     const end = performance.now() + READY_TIMEOUT_MS;
     for (;;) {
       if (this.#hasEnded) throw new Error(`HAProxy ended: ${this.exit}`);
-      const isThere = await admin.ask('show version').then(
+      const isThere = await admin.askFirst('show version').then(
         () => true,
         () => false,
       );
