@@ -8,7 +8,12 @@ export {
   type UnreadableRow,
   urlOfCall,
 } from './call.ts';
-export { type AnnouncedNode, readAnnouncedNodes } from './compute/announced-nodes.ts';
+export {
+  type AnnouncedNode,
+  type Announcement,
+  findAnnouncement,
+  readAnnouncedNodes,
+} from './compute/announced-nodes.ts';
 export { type ComputeNode, findNode, findNodeUrl, nodeOfRunner } from './compute/compute-node.ts';
 export { MachineClient, readLogFrame } from './compute/machine-client.ts';
 export { type ProgramLog, readProgramLogs } from './compute/program-logs.ts';

@@ -98,6 +98,15 @@ test('announcements: an answer that is no list is refused', async () => {
   }
 });
 
+test("a node's URL: a date that no clock may be ahead by has no weight", async () => {
+  const list = pageOf([
+    { ...post('1', announcement('http://ahead/', 10 ** 15)), time: 1_000 },
+    { ...post('1', announcement('http://new/', 1_001_000)), time: 1_001 },
+  ]);
+  await using node = await answering({ [POSTS]: [list] });
+  assert.equal(await findNodeUrl(new CoreClient({ url: node.url }), address('1')), 'http://new');
+});
+
 test("a node's URL: its newest announcement counts, and what is none does not, whoever asks", async () => {
   const contents = [
     { ...announcement('http://odd/', 9), capacity: 7 },

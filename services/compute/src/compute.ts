@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { CoreClient } from '@skerry/client';
+import { CoreClient, findAnnouncement } from '@skerry/client';
 import { checkPort, type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from './config.ts';
@@ -88,7 +88,10 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     ...{ cacheDir: config.cacheDir, mirrors: config, table: config.images, log, signal },
     files: { source: core, limitBytes: fileLimitBytes },
   });
-  const publisher = new Publisher({ core, log, signal });
+  const publisher = new Publisher({
+    ...{ core, log, signal, now: Date.now },
+    lastAnnouncedMs: async () => (await findAnnouncement(core, signer.address, { signal }))?.atMs ?? 0,
+  });
   const capacity = await readNodeCapacity(config, programs.memoryMib, log);
   const now = Date.now;
   const starts = createStarts(availableParallelism());

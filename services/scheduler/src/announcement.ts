@@ -1,5 +1,6 @@
 import {
   AppError,
+  announcedAtMs,
   type MessageView,
   NETWORK_CHANNEL,
   NETWORK_POST,
@@ -37,7 +38,7 @@ export function parseAnnouncement(message: MessageView): Node {
     features: content.features,
     version: content.version,
     reason: content.reason,
-    announcedAtMs: content.announced_at_ms,
+    announcedAtMs: announcedAtMs(content, message.timestamp),
     itemHash: message.item_hash,
   };
 }

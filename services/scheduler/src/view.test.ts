@@ -131,6 +131,21 @@ const instanceView = {
   reason: null,
 };
 
+test('a date further ahead of its message than any clock may be outranks nothing that is said later', () => {
+  const view = createView();
+  const at = (timestamp: number, version: string, announced_at_ms: number) =>
+    applyNode(
+      view,
+      parseAnnouncement(
+        messageOf({ announced_at_ms, version }, { timestamp, item_hash: sha256Hex(`${timestamp}`) }),
+      ),
+    );
+  assert.ok(at(1_000, 'a', 1_600_000), 'as far ahead as a core node allows');
+  assert.ok(!at(1_001, 'b', 1_599_999));
+  assert.ok(at(2_000, 'c', 2_000_000_000_000));
+  assert.ok(at(2_001, 'd', 2_001_000));
+});
+
 test('a full registry takes no strangers, but every node that holds an instance', () => {
   const view = createView();
   const from = (digit: string) => parseAnnouncement(messageOf({}, { sender: `0x${digit.repeat(40)}` }));

@@ -1,6 +1,7 @@
 import { call, type ListedMessage, verifyListed } from '@skerry/client';
 import {
   AppError,
+  announcedAtMs,
   fieldsOf,
   NETWORK_POST,
   nodeIdOf,
@@ -35,11 +36,16 @@ const prefixOf = (value: unknown) =>
   typeof value === 'string' && value !== '' ? parseIpv6Prefix(value) : null;
 
 async function readAnnouncement(coreUrl: string, row: ListedMessage, nodeId: string): Promise<Announcement> {
-  const { itemHash, sender, content } = await verifyListed({ coreUrl }, row);
-  const { url, ipv6_prefix: prefix, announced_at_ms: atMs } = fieldsOf(fieldsOf(content).content);
-  if (itemHash !== row.item_hash || nodeIdOf(sender) !== nodeId || typeof atMs !== 'number')
+  const { itemHash, sender, content, time } = await verifyListed({ coreUrl }, row);
+  const { url, ipv6_prefix: prefix, announced_at_ms: said } = fieldsOf(fieldsOf(content).content);
+  if (itemHash !== row.item_hash || nodeIdOf(sender) !== nodeId || typeof said !== 'number')
     throw new AppError('INVALID_CONTENT', `${row.item_hash} announces another node`);
-  return { itemHash, url: urlOf(url), ipv6: prefixOf(prefix), atMs };
+  return {
+    itemHash,
+    url: urlOf(url),
+    ipv6: prefixOf(prefix),
+    atMs: announcedAtMs({ announced_at_ms: said }, time),
+  };
 }
 
 /** Whether a node is where it says itself, with its own signature. */

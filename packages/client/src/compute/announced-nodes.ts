@@ -1,12 +1,14 @@
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import type { NetworkPostView } from '@skerry/protocol/api/core/messages';
 import {
+  announcedAtMs,
   NETWORK_CHANNEL,
   NETWORK_POST,
   nodeIdOf,
   parseEvmAddress,
   parseNodeContent,
 } from '@skerry/protocol/forms';
-import { callRows } from '../call.ts';
+import { type CallOptions, callRows } from '../call.ts';
 import type { CoreClient } from '../core-client.ts';
 import { readPages } from '../pages.ts';
 
@@ -18,7 +20,9 @@ export interface AnnouncedNode {
   readonly url: string;
 }
 
-interface Announcement extends AnnouncedNode {
+/** What a compute node announced last. */
+export interface Announcement extends AnnouncedNode {
+  /** Milliseconds since 1970; the one with the latest date counts. */
   readonly atMs: number;
 }
 
@@ -30,24 +34,24 @@ const PAGES_MAX = (NODES_MAX / POSTS_PER_PAGE) * 4;
 /** Of one node: the newest. */
 const OWN_POSTS = 100;
 
+type Post = Pick<NetworkPostView, 'address' | 'content' | 'time'>;
+
 /** What a post announces of the node that signed it; undefined where it is no announcement. */
-function announcementOf(sender: string, content: unknown): Announcement | undefined {
+function announcementOf({ address: sender, content, time }: Post): Announcement | undefined {
   try {
-    const { url, announced_at_ms: atMs } = parseNodeContent(content);
+    const said = parseNodeContent(content);
     const address = parseEvmAddress(sender);
-    return { nodeId: nodeIdOf(address), address, url: url.replace(/\/+$/, ''), atMs };
+    const url = said.url.replace(/\/+$/, '');
+    return { nodeId: nodeIdOf(address), address, url, atMs: announcedAtMs(said, time) };
   } catch {
     return undefined;
   }
 }
 
 /** The rule for all who ask where a node is: of what is in the form of an announcement, the one with the latest date counts. */
-function note(
-  nodes: Map<string, Announcement>,
-  posts: readonly { readonly address: string; readonly content?: unknown }[],
-): void {
-  for (const { address, content } of posts) {
-    const one = announcementOf(address, content);
+function note(nodes: Map<string, Announcement>, posts: readonly Post[]): void {
+  for (const post of posts) {
+    const one = announcementOf(post);
     if (!one) continue;
     const known = nodes.get(one.nodeId);
     if (known ? known.atMs < one.atMs : nodes.size < NODES_MAX) nodes.set(one.nodeId, one);
@@ -74,14 +78,15 @@ export async function readAnnouncedNodes(core: CoreClient, signal: AbortSignal):
   return [...nodes.values()].map(({ nodeId, address, url }) => ({ nodeId, address, url }));
 }
 
-/** Where a compute node is; undefined where it has not announced it. */
-export async function findAnnouncedUrl(
+/** What a compute node says of itself; undefined where it has not announced itself. */
+export async function findAnnouncement(
   core: Pick<CoreClient, 'url'>,
   nodeAddress: string,
-): Promise<string | undefined> {
+  options: CallOptions = {},
+): Promise<Announcement | undefined> {
   const nodes = new Map<string, Announcement>();
   const query = { ...ANNOUNCEMENTS, addresses: nodeAddress, pagination: OWN_POSTS };
-  const { posts } = await callRows(core.url, NETWORK_LISTS_API.listNetworkPosts, 'posts', { query });
+  const { posts } = await callRows(core.url, NETWORK_LISTS_API.listNetworkPosts, 'posts', { query }, options);
   note(nodes, posts);
-  return nodes.get(nodeIdOf(nodeAddress))?.url;
+  return nodes.get(nodeIdOf(nodeAddress));
 }

@@ -1,7 +1,7 @@
 import type { ProgramRunner } from '@skerry/protocol/api/core/programs';
 import { AppError, nodeIdOf } from '@skerry/protocol/forms';
 import type { CoreClient } from '../core-client.ts';
-import { findAnnouncedUrl } from './announced-nodes.ts';
+import { findAnnouncement } from './announced-nodes.ts';
 
 /** A compute node as the network knows it. */
 export interface ComputeNode {
@@ -18,10 +18,10 @@ export const findNode = async (core: Pick<CoreClient, 'url'>, nodeAddress: strin
 
 /** Where a compute node is, by its own newest announcement. Throws NODE_NOT_FOUND. */
 export async function findNodeUrl(core: Pick<CoreClient, 'url'>, nodeAddress: string): Promise<string> {
-  const url = await findAnnouncedUrl(core, nodeAddress);
-  if (url === undefined)
+  const said = await findAnnouncement(core, nodeAddress);
+  if (!said)
     throw new AppError('NODE_NOT_FOUND', `the compute node ${nodeAddress} has not announced its URL`);
-  return url;
+  return said.url;
 }
 
 export const nodeOfRunner = ({ url, node_id: nodeId }: ProgramRunner): ComputeNode => ({

@@ -84,6 +84,19 @@ export const NodeContent = Type.Object(
 export type NodeContent = Static<typeof NodeContent>;
 
 /**
+ * When a node announced itself, milliseconds since 1970. A date that is further ahead of its message than any clock may be has no
+ * weight: the message's own time counts, or nothing later would ever be newer. Pure.
+ * @param time of the message, Unix seconds; undefined where it is not told
+ */
+export function announcedAtMs(
+  { announced_at_ms: atMs }: Pick<NodeContent, 'announced_at_ms'>,
+  time: number | undefined,
+): number {
+  if (time === undefined || atMs <= (time + LIMITS.futureSeconds) * 1000) return atMs;
+  return Math.floor(time * 1000);
+}
+
+/**
  * `net-core-node`: a core node and its keys for random values, the one in use first (docs/randomness.md). Signed by the node's own
  * key. Every announcement counts, so that a key once published stays known.
  */

@@ -12,9 +12,10 @@ export interface Announcement {
   readonly reason: Reason | null;
   /** What the node runs of programs, also where it holds no virtual machines. */
   readonly programFeatures: readonly string[];
-  /** Milliseconds since 1970. */
-  readonly nowMs: number;
 }
+
+/** It is dated when it is sent. */
+export type UndatedNode = Omit<NodeContent, 'announced_at_ms'>;
 
 /** What the network is told of this node. One that cannot run anything says so, and offers nothing. Pure. */
 export function nodeContentOf({
@@ -24,8 +25,7 @@ export function nodeContentOf({
   accelerator,
   reason,
   programFeatures,
-  nowMs,
-}: Announcement): NodeContent {
+}: Announcement): UndatedNode {
   const { cpu, memoryMib, diskGib } = reason === null ? capacity : NO_CAPACITY;
   const features = ['qemu', 'x86_64', ...IMAGE_NAMES.map((name) => `image:${name}`)];
   if (accelerator) features.push(`accelerator:${accelerator.accelerator}`);
@@ -35,7 +35,6 @@ export function nodeContentOf({
     capacity: { cpu, memory_mib: memoryMib, disk_gib: diskGib },
     features: [...(reason === null ? features : []), ...programFeatures],
     version: VERSION,
-    announced_at_ms: nowMs,
     reason,
   };
 }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import type { NodeContent } from '@skerry/protocol';
 import { AcceleratorChoice } from '../vm/accel.ts';
+import type { UndatedNode } from './announcement.ts';
 import { Announcer } from './announcer.ts';
 
 const log = createLogger('test', 'silent');
 
-function announced(isDraining: boolean): NodeContent {
-  const told: NodeContent[] = [];
+function announced(isDraining: boolean): UndatedNode {
+  const told: UndatedNode[] = [];
   const announcer = new Announcer({
     publisher: { tellNode: (content) => told.push(content) },
     ...{ ipv6Prefix: 'fd00:1:2:3::/64', capacity: { cpu: 4, memoryMib: 4_096, diskGib: 40 } },

@@ -62,7 +62,6 @@ export class Announcer {
         accelerator: accelerator.decided,
         reason: this.reason,
         programFeatures: isDraining ? [] : programFeatures,
-        nowMs: Date.now(),
       }),
     );
   }

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
-import { CoreClient } from '@skerry/client';
+import { describe, mock, test } from 'node:test';
+import { CoreClient, findAnnouncement } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { AppError, type InstanceStatusContent, parseIpv6Prefix } from '@skerry/protocol';
 import { inDirectory } from '../testing/directory.ts';
 import { RealCore } from '../testing/real-core.ts';
 import { until } from '../testing/wait.ts';
+import { AcceleratorChoice } from '../vm/accel.ts';
+import { Announcer } from './announcer.ts';
 import { loadIdentity, randomUlaPrefix } from './identity.ts';
 import { Publisher } from './publisher.ts';
 
@@ -52,7 +54,6 @@ const ANNOUNCED = {
   capacity: { cpu: 1, memory_mib: 1, disk_gib: 1 },
   features: [],
   version: '0',
-  announced_at_ms: 1,
   reason: null,
 };
 
@@ -66,8 +67,8 @@ test('what a core node that is away does not hear is kept: the latest word about
     const accepted: number[] = [];
     const publisher = new Publisher({
       core: new CoreClient({ url, signer }),
-      log: createLogger('test', 'silent'),
-      signal: ending.signal,
+      ...{ log: createLogger('test', 'silent'), signal: ending.signal, now: Date.now },
+      lastAnnouncedMs: async () => 0,
     });
     const status = (id: string, phase: 'starting' | 'running', at: number): InstanceStatusContent => ({
       instance_id: id.repeat(64),
@@ -118,8 +119,8 @@ test('what a core node refuses for the clock of this machine alone is kept until
           }
         },
       },
-      log: createLogger('test', 'silent'),
-      signal: ending.signal,
+      ...{ log: createLogger('test', 'silent'), signal: ending.signal, now: Date.now },
+      lastAnnouncedMs: async () => 0,
     });
     publisher.tellNode({ url: core.url, ...ANNOUNCED });
     const work = publisher.work(async () => {});
@@ -130,3 +131,96 @@ test('what a core node refuses for the clock of this machine alone is kept until
     ending.abort();
     await work;
   }));
+
+const YEAR_MS = 366 * 86_400_000;
+
+test('a clock that was ahead outranks nothing that the node says once it is right, in this process and the next', () =>
+  inDirectory(async (directory) => {
+    const { signer } = await loadIdentity(directory, undefined);
+    await using core = await new RealCore().start();
+    const client = new CoreClient({ url: core.url, signer });
+    const log = createLogger('test', 'silent');
+    /** Ends with the body, as a process does. */
+    const withNode = async (body: (node: Announcer, publisher: Publisher) => Promise<void>) => {
+      const ending = new AbortController();
+      const publisher = new Publisher({
+        ...{ core: client, log, signal: ending.signal, now: Date.now },
+        lastAnnouncedMs: async () => (await findAnnouncement(client, signer.address))?.atMs ?? 0,
+      });
+      const announcer = new Announcer({
+        ...{ publisher, ipv6Prefix: '2001:db8::/64', capacity: { cpu: 1, memoryMib: 1, diskGib: 1 }, log },
+        ...{ accelerator: new AcceleratorChoice('tcg', log), obstacle: null, programFeatures: [] },
+        ...{ isDraining: false, announceUrl: core.url },
+      });
+      const work = publisher.work(async () => {});
+      await body(announcer, publisher);
+      ending.abort();
+      await work;
+    };
+    const isTold = (publisher: Publisher) => until('it is told', SOON_MS, () => publisher.waiting === 0);
+    const saidLast = async () => (await core.listNodes())[0]!.content;
+    const inTheFuture = (aheadMs: number) =>
+      mock.timers.enable({ apis: ['Date'], now: Date.now() + aheadMs });
+    const reason = { code: 'PREFIX_NOT_HELD', message: 'none' };
+    try {
+      await withNode(async (node, publisher) => {
+        inTheFuture(YEAR_MS);
+        const refused = Promise.withResolvers<void>();
+        const { postMessage } = client;
+        client.postMessage = (draft) =>
+          postMessage.call(client, draft).catch((error) => {
+            refused.resolve();
+            throw error;
+          });
+        node.announce();
+        await refused.promise;
+        mock.timers.reset();
+        await isTold(publisher);
+        assert.ok((await saidLast()).announced_at_ms <= Date.now());
+        node.setPrefixObstacle(reason);
+        await isTold(publisher);
+        assert.deepEqual((await saidLast()).reason, reason);
+        // As far ahead as a core node allows.
+        inTheFuture(300_000);
+        node.setPrefixObstacle(null);
+        await isTold(publisher);
+        mock.timers.reset();
+      });
+      await withNode(async (node, publisher) => {
+        node.setPrefixObstacle(reason);
+        await isTold(publisher);
+        assert.deepEqual((await saidLast()).reason, reason);
+      });
+    } finally {
+      mock.timers.reset();
+    }
+  }));
+
+test('a status that was observed while the clock was ahead is dated as it is sent', async () => {
+  const sent: number[] = [];
+  const ending = new AbortController();
+  const nowMs = 1_000_000_000_000;
+  const publisher = new Publisher({
+    core: {
+      async postMessage({ content }) {
+        sent.push((content as { content: InstanceStatusContent }).content.observed_at_ms);
+        return {} as never;
+      },
+    },
+    ...{ log: createLogger('test', 'silent'), signal: ending.signal, now: () => nowMs },
+    lastAnnouncedMs: async () => 0,
+  });
+  const accepted: number[] = [];
+  const dates = [nowMs - 5, nowMs + 300_000, nowMs + YEAR_MS, nowMs + YEAR_MS + 1];
+  for (const [index, date] of dates.entries())
+    publisher.tellStatus({
+      ...{ instance_id: `${index}`.repeat(64), phase: 'running', reason: null, restart_id: null },
+      observed_at_ms: date,
+    });
+  const work = publisher.work(async (status) => void accepted.push(status.observed_at_ms));
+  await until('all are told', SOON_MS, () => accepted.length === dates.length);
+  assert.deepEqual(sent, [nowMs - 5, nowMs + 300_000, nowMs, nowMs + 1]);
+  assert.deepEqual(accepted, dates);
+  ending.abort();
+  await work;
+});

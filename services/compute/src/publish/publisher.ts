@@ -4,15 +4,19 @@ import {
   AppError,
   type InstanceStatusContent,
   isClockFault,
+  LIMITS,
   NETWORK_CHANNEL,
   NETWORK_POST,
-  type NodeContent,
 } from '@skerry/protocol';
+import type { UndatedNode } from './announcement.ts';
 
 export interface PublisherOptions {
   readonly core: Pick<CoreClient, 'postMessage'>;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  readonly now: () => number;
+  /** The date of this node's last announcement that a core node took, milliseconds since 1970; 0 where there is none. */
+  readonly lastAnnouncedMs: () => Promise<number>;
 }
 
 /** Told when a core node took a status. */
@@ -20,6 +24,8 @@ export type OnAccepted = (status: InstanceStatusContent) => Promise<void>;
 
 const RETRY_BASE_MS = 200;
 const RETRY_MAX_MS = 15_000;
+/** As far as a clock may be ahead. */
+const AHEAD_MAX_MS = LIMITS.futureSeconds * 1000;
 
 /**
  * Tells the network about this node and its instances. The latest word about each thing waits here until a core node has
@@ -28,14 +34,17 @@ const RETRY_MAX_MS = 15_000;
 export class Publisher {
   readonly #options: PublisherOptions;
   readonly #statuses = new Map<string, InstanceStatusContent>();
-  #node: NodeContent | undefined;
+  #node: UndatedNode | undefined;
+  /** Undefined until it is known: then it is asked for. */
+  #lastAnnouncedMs: number | undefined;
+  #lastStatusMs = 0;
   #wake = Promise.withResolvers<void>();
 
   constructor(options: PublisherOptions) {
     this.#options = options;
   }
 
-  tellNode(content: NodeContent): void {
+  tellNode(content: UndatedNode): void {
     this.#node = content;
     this.#wake.resolve();
   }
@@ -77,18 +86,39 @@ export class Publisher {
   async #sendOne(onAccepted: OnAccepted): Promise<boolean> {
     const node = this.#node;
     if (node !== undefined) {
-      await this.#post(NETWORK_POST.node, node);
+      await this.#announce(node);
       if (this.#node === node) this.#node = undefined;
       return true;
     }
     const [status] = this.#statuses.values();
     if (status === undefined) return false;
-    await this.#post(NETWORK_POST.instanceStatus, status);
+    await this.#post(NETWORK_POST.instanceStatus, {
+      ...status,
+      observed_at_ms: this.#dateOf(status),
+    });
     if (this.#statuses.get(status.instance_id) === status) this.#statuses.delete(status.instance_id);
     await onAccepted(status).catch((error) =>
       this.#options.log.warn({ err: error }, 'a record could not be written'),
     );
     return true;
+  }
+
+  /** What is kept may be from a time when the clock was ahead: each attempt has its date, after the last one that was taken. */
+  async #announce(node: UndatedNode): Promise<void> {
+    const { now, lastAnnouncedMs } = this.#options;
+    const lastMs = this.#lastAnnouncedMs ?? (await lastAnnouncedMs());
+    this.#lastAnnouncedMs = undefined;
+    const atMs = Math.max(now(), lastMs + 1);
+    await this.#post(NETWORK_POST.node, { ...node, announced_at_ms: atMs });
+    this.#lastAnnouncedMs = atMs;
+  }
+
+  /** When a status was observed; when it is sent, each after the one before, where the clock was ahead of what any may be. */
+  #dateOf({ observed_at_ms: observedMs }: InstanceStatusContent): number {
+    const nowMs = this.#options.now();
+    if (observedMs <= nowMs + AHEAD_MAX_MS) return observedMs;
+    this.#lastStatusMs = Math.max(nowMs, this.#lastStatusMs + 1);
+    return this.#lastStatusMs;
   }
 
   async #post(type: string, content: unknown): Promise<void> {
