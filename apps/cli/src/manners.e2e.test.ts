@@ -239,6 +239,23 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     },
   );
 
+  await t.test('a program that no node would take is refused before its file is sent', async () => {
+    const before = await countMessages();
+    const file = join(home.path, 'site.wasm');
+    await writeFile(file, Buffer.from([0, 0x61, 0x73, 0x6d]));
+    for (const more of [
+      ['--timeout', '2h'],
+      ['--memory', '8'],
+      ['--memory', '100G'],
+      ['--name', 'n'.repeat(65)],
+    ]) {
+      const { out, err, code } = await skerry('program', 'create', file, ...more);
+      assert.deepEqual([out, code], ['', 2], more.join(' '));
+      assert.match(err, /\(INVALID_CONTENT\)/);
+    }
+    assert.equal(await countMessages(), before);
+  });
+
   await t.test('a file that was sent before has the tags that it is sent with again', async () => {
     const path = join(home.path, 'a.txt');
     await writeFile(path, 'the same bytes');

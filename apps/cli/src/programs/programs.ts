@@ -85,22 +85,21 @@ export async function createProgram(
     throw unreadable(path, error);
   });
   const source = asSource(bytes);
-  const core = await context.openWriter();
-  let code = source;
-  if (code === undefined) {
-    code = sha256Hex(bytes);
-    await core.storeFile(new Blob([bytes]), basename(path), code);
-    output.note(`stored ${basename(path)} (${renderBytes(bytes.length)}) as ${code}`);
-  }
   const { memory, timeout, description } = options;
+  // All of it is checked before the file is sent: its message would be in force and cost without the program.
   const content = parseProgramContent({
     name: options.name ?? basename(path).slice(0, NAME_CHARS),
-    code,
+    code: source ?? sha256Hex(bytes),
     runtime,
     memory,
     timeout: Math.ceil(timeout / 1000),
     ...(description === undefined ? {} : { description }),
   });
+  const core = await context.openWriter();
+  if (source === undefined) {
+    await core.storeFile(new Blob([bytes]), basename(path), content.code);
+    output.note(`stored ${basename(path)} (${renderBytes(bytes.length)}) as ${content.code}`);
+  }
   const answer = await core.createProgram(content);
   const { item_hash: hash } = answer;
   output.result({ program_hash: hash, ...content, ...verdictFields(answer) }, hash);
