@@ -225,6 +225,11 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
       >;
       const hash = created.program_hash!;
       assert.equal(created.message_status, 'processed');
+      const programs = JSON.parse((await skerry('program', 'list', '--limit', '1', '--json')).out) as {
+        messages: { item_hash: string }[];
+        pagination: { total: number };
+      };
+      assert.deepEqual([programs.messages[0]!.item_hash, programs.pagination.total], [hash, 1]);
       assert.deepEqual(await look(hash), ['processed', undefined]);
       const shown = await skerry('program', 'show', hash);
       assert.match(shown.out, /^status {2,}processed$/m);

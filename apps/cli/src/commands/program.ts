@@ -1,12 +1,14 @@
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import { parseDurationMs, parseMemoryMib } from '../options.ts';
+import { parseDurationMs, parseMemoryMib, parsePositive } from '../options.ts';
 import type { ProgramCreateOptions, ProgramListOptions, ProgramRunOptions } from '../programs/programs.ts';
 
 const actions = () => import('../programs/programs.ts');
 const HASH = 'the hash of a program, as "skerry program list" shows it';
 const MEMORY_MIB = 128;
 const TIMEOUT_MS = 10_000;
+/** As much as a page of messages may hold. */
+const PAGE_SIZE = 100;
 
 const addPair = (pair: string, before: readonly string[]) => [...before, pair];
 
@@ -86,7 +88,9 @@ function addUse(program: Command, bind: Bind): void {
     .command('list')
     .description('list your programs, newest first')
     .option('--address <address>', 'list those of another owner')
-    .addHelpText('after', examples('skerry program list', 'skerry program list --json'))
+    .option('--page <n>', 'page number, from 1 (default: 1)', parsePositive)
+    .option('--limit <n>', 'programs per page, up to 100', parsePositive, PAGE_SIZE)
+    .addHelpText('after', examples('skerry program list', 'skerry program list --page 2 --json'))
     .action(
       bind<ProgramListOptions>(async (context, options) => (await actions()).listPrograms(context, options)),
     );

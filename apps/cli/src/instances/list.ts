@@ -31,8 +31,27 @@ export async function listInstances(context: Context, options: InstanceListOptio
     return colour === undefined ? phase : output.paint(colour, phase);
   };
   output.result(instances, renderInstances(instances, Date.now() / 1000, paintPhase, output.width));
-  if (instances.length === 0 && unreadable.length === 0 && !output.json) output.note('no instances');
-  for (const { error } of unreadable) output.note(`an instance cannot be read: ${error.message}`);
+  if (unreadable.length > 0) throw incomplete(unreadable);
+  if (instances.length === 0) output.note('no instances');
+}
+
+type Unreadable = Awaited<ReturnType<Context['reader']['readAllInstances']>>['unreadable'];
+
+/** What is missing in a list that was shown. */
+function incomplete(unreadable: Unreadable): AppError {
+  const [count, what] = [unreadable.length, unreadable.length === 1 ? 'instance' : 'instances'];
+  return new AppError(
+    'UNEXPECTED_ANSWER',
+    `${count} ${what} cannot be read: ${unreadable[0]!.error.message}`,
+    {
+      details: {
+        unreadable: unreadable.map((one) => ({
+          instance_id: one.instanceId ?? null,
+          error: one.error.message,
+        })),
+      },
+    },
+  );
 }
 
 export async function showInstance(context: Context, reference: string): Promise<void> {

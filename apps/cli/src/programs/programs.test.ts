@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
+import { jsonText } from '../output/text.ts';
 import { asSource, chooseRuntime, outputOf, parseVariables } from './programs.ts';
 
 const isWrongUse = (error: unknown) => error instanceof AppError && error.kind === 'invalid';
@@ -34,4 +35,9 @@ test('an answer is told as what it is, also where its type is not true', () => {
   assert.equal(outputOf(Buffer.from('{"a":'), 'application/json'), '{"a":');
   assert.equal(outputOf(Buffer.from('{"a":1}'), 'text/plain'), '{"a":1}');
   assert.equal(outputOf(Buffer.from([0, 255]), ''), 'AP8=');
+});
+
+test('the numbers of an answer keep their digits', () => {
+  const answer = '{"id":12345678901234567890,"wei":[1e400,0.1,-9007199254740993],"n":1}';
+  assert.equal(jsonText(outputOf(Buffer.from(answer), 'application/json')), answer);
 });

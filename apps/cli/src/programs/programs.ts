@@ -29,6 +29,8 @@ export interface ProgramCreateOptions {
 
 export interface ProgramListOptions {
   readonly address?: string;
+  readonly page?: number;
+  readonly limit: number;
 }
 
 export interface ProgramRunOptions {
@@ -70,8 +72,6 @@ export function asSource(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** What a page of messages may hold. */
-const LISTED = 100;
 const NAME_CHARS = LIMITS.programNameChars;
 
 export async function createProgram(
@@ -150,13 +150,28 @@ export async function runProgram(context: Context, text: string, options: Progra
     throw new AppError('PROGRAM_FAILED', `the program answered ${status}`, { details: { status } });
 }
 
+/** The types of the language do not know yet that the source of a number is given, nor that it can be written as it is. */
+const { parse, rawJSON } = JSON as unknown as {
+  parse(
+    text: string,
+    revive: (key: string, value: unknown, told: { readonly source?: string }) => unknown,
+  ): unknown;
+  rawJSON(text: string): unknown;
+};
+
+/** JSON whose numbers are written again as they came: of many, JavaScript keeps other digits. */
+const parseKeepingDigits = (text: string): unknown =>
+  parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && source !== String(value) ? rawJSON(source) : value,
+  );
+
 /** JSON as what it says, text as text, other bytes in base64. What a program calls JSON and is none is text. */
 export function outputOf(bytes: Buffer, contentType: string): unknown {
   const isJson = contentType.startsWith('application/json');
   if (!isJson && !contentType.startsWith('text/')) return bytes.toString('base64');
   const text = bytes.toString('utf8');
   try {
-    return isJson ? (JSON.parse(text) as unknown) : text;
+    return isJson ? parseKeepingDigits(text) : text;
   } catch {
     return text;
   }
@@ -182,17 +197,17 @@ export async function deleteProgram(context: Context, text: string): Promise<voi
   );
 }
 
-export async function listPrograms(context: Context, { address }: ProgramListOptions): Promise<void> {
+export async function listPrograms(context: Context, options: ProgramListOptions): Promise<void> {
   const { output, reader } = context;
-  const addresses = await ownerOf(context, address);
-  const { messages, pagination } = await reader.listMessages({ types: 'PROGRAM', addresses, limit: LISTED });
-  const rows = messages.map(({ item_hash: hash, timestamp, content }) => {
+  const { page, limit } = options;
+  const addresses = await ownerOf(context, options.address);
+  const answer = await reader.listMessages({ types: 'PROGRAM', addresses, page, limit });
+  const rows = answer.messages.map(({ item_hash: hash, timestamp, content }) => {
     const { name = '', runtime = '' } = (content ?? {}) as { name?: string; runtime?: string };
     return [renderTime(timestamp), plainText(runtime), plainText(name), hash];
   });
-  output.result(messages, output.table(['CREATED', 'RUNTIME', 'NAME', 'HASH'], rows, 'no programs'));
-  if (output.json) return;
-  if (pagination.total > messages.length) output.note(`the newest ${messages.length} of ${pagination.total}`);
+  output.result(answer, output.table(['CREATED', 'RUNTIME', 'NAME', 'HASH'], rows, 'no programs'));
+  output.page(answer.pagination, 'programs');
 }
 
 export async function showProgram(context: Context, text: string): Promise<void> {
