@@ -1,37 +1,52 @@
 import { rmSync } from 'node:fs';
 import { constants } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Accepted } from './messages/accepted.ts';
 import type { Output } from './output/output.ts';
-
-/** What a shell answers for a command that Ctrl-C ended. */
-const INTERRUPTED_EXIT_CODE = 130;
-
-/** While it is open, Ctrl-C says what becomes of what was asked for, instead of ending without a word. */
-export function tellOnInterrupt({ stderr }: Output, text: string): Disposable {
-  const onInterrupt = () => {
-    stderr.write(`\n${text}\n`);
-    process.exit(INTERRUPTED_EXIT_CODE);
-  };
-  process.once('SIGINT', onInterrupt);
-  return { [Symbol.dispose]: () => void process.off('SIGINT', onInterrupt) };
-}
+import { jsonText } from './output/text.ts';
 
 const ENDS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** What a shell answers for a command that a signal ended, beside its number. */
 const BY_SIGNAL = 128;
+/** Whoever ends a command does not wait longer for what it leaves behind. */
+const LEAVE_LIMIT_MS = 5_000;
 
-/** While it is open, a file that is not whole yet is removed when the command is ended. */
-export function removeWhenEnded(path: string): Disposable {
-  const listeners = ENDS.map((signal) => {
-    const onEnd = () => {
-      rmSync(path, { force: true });
-      process.exit(BY_SIGNAL + constants.signals[signal]);
-    };
-    process.once(signal, onEnd);
-    return { signal, onEnd };
-  });
+type Leave = () => void | Promise<void>;
+
+/** What is to be done before the command ends by a signal. */
+const leaving = new Set<Leave>();
+
+async function leave(signal: NodeJS.Signals): Promise<void> {
+  // The next signal ends it at once.
+  for (const one of ENDS) process.off(one, leave);
+  const done = Promise.allSettled([...leaving].map(async (one) => one()));
+  await Promise.race([done, delay(LEAVE_LIMIT_MS)]);
+  process.exit(BY_SIGNAL + constants.signals[signal]);
+}
+
+/** While it is open, something is done before the command ends by Ctrl-C or another signal. */
+export function whenEnded(act: Leave): Disposable {
+  if (leaving.size === 0) for (const one of ENDS) process.on(one, leave);
+  leaving.add(act);
   return {
     [Symbol.dispose]() {
-      for (const { signal, onEnd } of listeners) process.off(signal, onEnd);
+      leaving.delete(act);
+      if (leaving.size === 0) for (const one of ENDS) process.off(one, leave);
     },
   };
 }
+
+/** While it is open, Ctrl-C says what becomes of what was asked for, instead of ending without a word. */
+export function tellOnInterrupt(
+  { stderr, json }: Output,
+  { what, ids, hint }: Pick<Accepted, 'what' | 'ids' | 'hint'>,
+): Disposable {
+  return whenEnded(() => {
+    const error = `${what}, and nobody waits for it any more`;
+    const body = { error, status: 'error', code: 'INTERRUPTED', details: { ...ids, hint }, hint };
+    stderr.write(json ? `${jsonText(body)}\n` : `\n${error}\nhint: ${hint}\n`);
+  });
+}
+
+/** While it is open, a file that is not whole yet is removed when the command is ended. */
+export const removeWhenEnded = (path: string): Disposable => whenEnded(() => rmSync(path, { force: true }));

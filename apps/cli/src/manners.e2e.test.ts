@@ -67,7 +67,9 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     const { code, hint } = JSON.parse(again.err) as { code: string; hint: string };
     assert.deepEqual([code, hint], ['NAME_IN_USE', 'choose another name, such as --name web-2']);
     assert.equal(await countMessages(), 1);
-    assert.equal((await skerry('instance', 'create', '--name', 'db', '--json')).err, '');
+    const second = await skerry('instance', 'create', '--name', 'db', '--json');
+    assert.equal(second.err, '');
+    assert.equal((JSON.parse(second.out) as { message_status: string }).message_status, 'processed');
     assert.equal((await skerry('instance', 'update', 'db', '--name', 'web')).code, 1);
   });
 
@@ -266,7 +268,9 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     await writeFile(path, 'the same bytes');
     const put = async (...more: string[]) => {
       const { out, err } = await skerry('file', 'put', path, '--json', ...more);
-      return (JSON.parse(out || err) as { item_hash: string }).item_hash;
+      const put = JSON.parse(out || err) as { item_hash: string; message_status: string };
+      assert.equal(put.message_status, 'processed');
+      return put.item_hash;
     };
     const first = await put();
     const tagged = await put('--tags', 'site,v2');

@@ -291,6 +291,7 @@ export const ERRORS = {
   NAME_IN_USE: conflict('Another of your instances has this name'),
   AMBIGUOUS_NAME: conflict('The name matches more than one item'),
   CONFIRMATION_REQUIRED: conflict('The action cannot be undone and was not confirmed'),
+  INTERRUPTED: conflict('The command was ended before what it asked for had happened'),
   TIMED_OUT: unavailable('The expected result did not happen in time'),
   INSTANCE_NOT_READY: conflict('The instance is not in a state that allows this'),
   PORT_IN_USE: conflict('A daemon cannot listen on its port'),

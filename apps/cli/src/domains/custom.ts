@@ -6,6 +6,7 @@ import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
 import { AppError, parseDomainName } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
+import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import { verdictFields } from '../messages/verdict.ts';
 import { renderTable } from '../output/text.ts';
 
@@ -104,21 +105,36 @@ export async function attachDomain(context: Context, text: string, reference: st
     throw new AppError('DOMAINS_NOT_SERVED', `the node of ${reference} serves no custom domains`, {
       details: { hint: NOT_SERVED },
     });
-  await writeClaim(context, name, { message_id: id, type: 'instance' });
-  using progress = context.output.progress();
+  const sent = await writeClaim(context, name, { message_id: id, type: 'instance' });
+  const hint = `your claim stays published; "skerry domain list ${reference}" shows when the node knows it`;
+  const accepted: Accepted = { what: `${name} was claimed`, ids: { claim_hash: sent.item_hash }, hint };
+  const shown = await afterAccepted(accepted, () =>
+    waitUntilKnown(context, { nodeUrl, name, instance: { id, owner }, reference }),
+  );
+  context.output.result(
+    { ...shown, claim_hash: sent.item_hash, ...verdictFields(sent) },
+    renderDomain(shown),
+  );
+}
+
+interface Claimed {
+  readonly nodeUrl: string;
+  readonly name: string;
+  readonly instance: { readonly id: string; readonly owner: string };
+  /** As the person named the instance. */
+  readonly reference: string;
+}
+
+/** What the node says of a name that was claimed. Throws TIMED_OUT. */
+async function waitUntilKnown(
+  { output }: Context,
+  { nodeUrl, name, instance, reference }: Claimed,
+): Promise<DomainView> {
+  using progress = output.progress();
   for (const deadlineMs = Date.now() + HEARD_WITHIN_MS; ; await delay(POLL_MS)) {
-    const shown = (await readDomains(nodeUrl, { id, owner })).find((one) => one.name === name);
-    if (shown) {
-      progress[Symbol.dispose]();
-      context.output.result(shown, renderDomain(shown));
-      return;
-    }
-    if (Date.now() > deadlineMs)
-      throw new AppError('TIMED_OUT', `the node of ${reference} does not know ${name}`, {
-        details: {
-          hint: `your claim stays published; "skerry domain list ${reference}" shows when the node knows it`,
-        },
-      });
+    const shown = (await readDomains(nodeUrl, instance)).find((one) => one.name === name);
+    if (shown) return shown;
+    if (Date.now() > deadlineMs) throw new AppError('TIMED_OUT', `the node of ${reference} does not know it`);
     progress.show('waiting for the node to check the DNS');
   }
 }

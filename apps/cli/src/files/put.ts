@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { openAsBlob } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { call } from '@skerry/client/call';
 import type { CoreClient } from '@skerry/client/core-client';
@@ -9,9 +7,12 @@ import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { StoredFileView } from '@skerry/protocol/api/core/storage';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { type Accepted, afterAccepted } from '../messages/accepted.ts';
+import { verdictFields } from '../messages/verdict.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes } from '../output/text.ts';
-import { readWhole, unreadable } from './read-text.ts';
+import { openBlob } from './blob.ts';
+import { readWhole } from './read-text.ts';
 
 export interface FilePutOptions {
   readonly tags?: string[];
@@ -50,21 +51,8 @@ const tooMuch = () =>
     `more than ${renderBytes(STDIN_BYTES_MAX)} come on standard input: write them to a file, and send that`,
   );
 
-/**
- * What is hashed is what is sent, whatever others write to the file meanwhile: a small one is read at once, also where the system
- * does not tell its size, and a Blob of one that was changed cannot be read.
- */
-async function openFile(path: string, stdin: Context['stdin']): Promise<Blob> {
-  if (path === '-') return new Blob([await readWhole(stdin, STDIN_BYTES_MAX, tooMuch)]);
-  try {
-    const found = await stat(path);
-    if (!found.isFile()) throw new AppError('INVALID_PARAMETERS', `${path} is not a file`);
-    return found.size < PARTS_FROM_BYTES ? new Blob([await readFile(path)]) : await openAsBlob(path);
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw unreadable(path, error);
-  }
-}
+const openFile = async (path: string, stdin: Context['stdin']): Promise<Blob> =>
+  path === '-' ? new Blob([await readWhole(stdin, STDIN_BYTES_MAX, tooMuch)]) : openBlob(path);
 
 /** Sends a large file so that it goes on where it broke off; a small one, or where the node takes no parts, as a whole. */
 async function sendFile(
@@ -103,8 +91,9 @@ async function label(
   core: CoreClient,
   stored: StoredFileView,
   { tags = [], channel }: FilePutOptions,
-): Promise<StoredFileView> {
-  if (tags.length === 0 && channel === undefined) return stored;
+): Promise<StoredFileView & ReturnType<typeof verdictFields>> {
+  const kept = { ...stored, message_status: 'processed' } as const;
+  if (tags.length === 0 && channel === undefined) return kept;
   const { file_hash: hash } = stored;
   const query = {
     ...{ addresses: core.signer.address, msgTypes: 'STORE', contentHashes: hash, pagination: LABELLED_MAX },
@@ -113,15 +102,21 @@ async function label(
   };
   const { messages } = await call(core.url, NETWORK_LISTS_API.listNetworkMessages, { query });
   const labelled = messages.find(({ content }) => tags.every((tag) => tagsOf(content).includes(tag)));
-  if (labelled) return { ...stored, item_hash: labelled.item_hash };
+  if (labelled) return { ...kept, item_hash: labelled.item_hash };
   const content = { item_type: 'storage', item_hash: hash, ...(tags.length === 0 ? {} : { tags }) };
   const sent = await core.postMessage({
     type: 'STORE',
     content,
     ...(channel === undefined ? {} : { channel }),
   });
-  return { ...stored, item_hash: sent.item_hash };
+  return { ...stored, item_hash: sent.item_hash, ...verdictFields(sent) };
 }
+
+const keptAs = ({ file_hash: hash, item_hash: itemHash }: StoredFileView): Accepted => ({
+  what: `${hash} was stored`,
+  ids: { file_hash: hash, item_hash: itemHash },
+  hint: 'the same command stores it only once',
+});
 
 export async function putFile(context: Context, path: string, options: FilePutOptions): Promise<void> {
   const core = await context.openWriter();
@@ -130,7 +125,7 @@ export async function putFile(context: Context, path: string, options: FilePutOp
   using progress = context.output.progress();
   const hash = await hashFile(putting, progress);
   const sent = await sendFile(putting, hash, progress);
-  const stored = await label(core, sent, options);
+  const stored = await afterAccepted(keptAs(sent), () => label(core, sent, options));
   progress[Symbol.dispose]();
   context.output.result(stored, stored.file_hash);
 }

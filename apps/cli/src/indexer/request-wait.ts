@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CoreClient } from '@skerry/client';
 import { AppError, isErrorCode } from '@skerry/protocol/forms';
+import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import { renderDuration } from '../output/text.ts';
 
 /** A core node acts on a request within a second, unless it has much to read. */
@@ -8,6 +9,7 @@ const LIMIT_MS = 60_000;
 const FIRST_LOOK_MS = 100;
 /** What takes longer is looked for less often. */
 const LOOK_MAX_MS = 2_000;
+const STAYS = 'it stays in place: "skerry indexer status" shows later what is indexed';
 
 /** Waits until the core node has done what a message asks of its indexer. Throws TIMED_OUT, and why it was refused. */
 export async function waitForRequest(
@@ -16,8 +18,10 @@ export async function waitForRequest(
   limitMs = LIMIT_MS,
 ): Promise<void> {
   const endMs = performance.now() + limitMs;
+  const sent: Accepted = { what: `the request ${hash} was sent`, ids: { item_hash: hash }, hint: STAYS };
   for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LOOK_MAX_MS, 2 * lookMs)) {
-    const request = (await core.listIndexRequests(address)).find(({ item_hash: one }) => one === hash);
+    const requests = await afterAccepted(sent, () => core.listIndexRequests(address));
+    const request = requests.find(({ item_hash: one }) => one === hash);
     if (request?.reason) throw refused(request.reason, hash);
     if (request) return;
     if (performance.now() >= endMs)
@@ -25,10 +29,7 @@ export async function waitForRequest(
         'TIMED_OUT',
         `${core.url} has not acted on the request ${hash} within ${renderDuration(limitMs)}`,
         {
-          details: {
-            item_hash: hash,
-            hint: 'it stays in place: "skerry indexer status" shows later what is indexed',
-          },
+          details: { item_hash: hash, hint: STAYS },
         },
       );
     await delay(lookMs);

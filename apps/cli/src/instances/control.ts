@@ -1,11 +1,12 @@
 import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { tellOnInterrupt } from '../interrupt.ts';
+import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import type { Ports } from '../options.ts';
 import { findInstance } from './find.ts';
 import { decideGoal, type Goal } from './goal.ts';
 import { checkNewName } from './names.ts';
-import { renderCreated, reportOf, shortId } from './render.ts';
+import { messageFields, renderCreated, reportOf, shortId } from './render.ts';
 import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
 
 export interface InstanceUpdateOptions {
@@ -22,6 +23,8 @@ function goalOf(action: ControlAction, messageHash: string): Goal {
   return { kind: action === 'start' ? 'started' : 'stopped' };
 }
 
+const hintOf = (instanceId: string) => `"skerry instance show ${shortId(instanceId)}" tells how it is`;
+
 export async function controlInstance(
   context: Context,
   action: ControlAction,
@@ -32,22 +35,26 @@ export async function controlInstance(
   const before = await findInstance(context, reference);
   const instanceId = before.instance_id;
   const cursor = await readCursor(core);
-  const { item_hash: messageHash } = await core.controlInstance(instanceId, action, before.updated_at);
-  let instance = await core.getInstance(instanceId);
-  const goal = goalOf(action, messageHash);
-  const done = goal.kind !== 'restarted' && decideGoal(goal, instance, false) === 'reached';
-  if (options.wait && !done) {
-    using progress = context.output.progress(0);
-    using _ = tellOnInterrupt(
-      context.output,
-      `it continues: "skerry instance show ${shortId(instanceId)}" tells how far it is`,
-    );
-    const { waitTimeout: timeoutMs } = options;
-    const phaseBefore = before.phase;
-    instance = await waitForInstance({ core, instanceId, goal, cursor, phaseBefore, timeoutMs, progress });
-  }
-  const report = await reportOf(context, instance);
-  context.output.result(report, renderCreated(report));
+  const sent = await core.controlInstance(instanceId, action, before.updated_at);
+  const accepted: Accepted = {
+    what: `instance ${instanceId} was asked to ${action}`,
+    ids: { instance_id: instanceId, item_hash: sent.item_hash },
+    hint: hintOf(instanceId),
+  };
+  const report = await afterAccepted(accepted, async () => {
+    let instance = await core.getInstance(instanceId);
+    const goal = goalOf(action, sent.item_hash);
+    const done = goal.kind !== 'restarted' && decideGoal(goal, instance, false) === 'reached';
+    if (options.wait && !done) {
+      using progress = context.output.progress(0);
+      using _ = tellOnInterrupt(context.output, accepted);
+      const { waitTimeout: timeoutMs } = options;
+      const phaseBefore = before.phase;
+      instance = await waitForInstance({ core, instanceId, goal, cursor, phaseBefore, timeoutMs, progress });
+    }
+    return reportOf(context, instance);
+  });
+  context.output.result({ ...report, ...messageFields(sent) }, renderCreated(report));
 }
 
 /** The firewall is changed as a whole: what is not asked for stays as it is. */
@@ -88,7 +95,14 @@ export async function updateInstance(
     ...firewallChange(options, firewall),
   };
   parseInstanceUpdateContent({ instance_id: instanceId, ...changes });
-  await core.updateInstance(instanceId, changes, updatedAt);
-  const report = await reportOf(context, await core.getInstance(instanceId));
-  context.output.result(report, renderCreated(report));
+  const sent = await core.updateInstance(instanceId, changes, updatedAt);
+  const accepted: Accepted = {
+    what: `instance ${instanceId} was changed`,
+    ids: { instance_id: instanceId, item_hash: sent.item_hash },
+    hint: hintOf(instanceId),
+  };
+  const report = await afterAccepted(accepted, async () =>
+    reportOf(context, await core.getInstance(instanceId)),
+  );
+  context.output.result({ ...report, ...messageFields(sent) }, renderCreated(report));
 }

@@ -5,12 +5,14 @@ import { type InstanceView, parseInstanceContent } from '@skerry/protocol/forms'
 import type { Context } from '../context.ts';
 import { tellPrice } from '../credits/price.ts';
 import { tellOnInterrupt } from '../interrupt.ts';
+import { type Accepted, afterAccepted } from '../messages/accepted.ts';
+import { verdictFields } from '../messages/verdict.ts';
 import type { Ports } from '../options.ts';
 import { checkNewName } from './names.ts';
 import { rememberInstance } from './records.ts';
-import { renderCreated, reportOf, shortId } from './render.ts';
+import { messageFields, renderCreated, reportOf, shortId } from './render.ts';
 import { readSshKey } from './ssh-key.ts';
-import { readCursor, type WaitOptions, type WaitRequest, waitForInstance } from './wait.ts';
+import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
 
 export interface InstanceCreateOptions extends WaitOptions {
   readonly name: string;
@@ -45,41 +47,61 @@ export async function createInstance(context: Context, options: InstanceCreateOp
   });
   await tellPrice(context, content);
   const cursor = options.wait ? await readCursor(core) : undefined;
-  const { instance_id: instanceId, ipv6 } = await core.createInstance(content);
-  await rememberInstance(context.paths.config, instanceId, identityFile);
-  const instance =
-    cursor === undefined
-      ? await core.getInstance(instanceId)
-      : await waitForCreated(
-          context,
-          core,
-          { instanceId, cursor, isPlaced: ipv6 !== '' },
-          options.waitTimeout,
-        );
-  const report = await reportOf(context, instance);
-  context.output.result(report, renderCreated(report));
+  const sent = await core.createInstance(content);
+  await afterCreation(context, { core, sent, cursor, identityFile, waitMs: options.waitTimeout });
+}
+
+interface Created {
+  readonly core: CoreClient;
+  readonly sent: Awaited<ReturnType<CoreClient['createInstance']>>;
+  /** Of before it was created, where it is waited for. */
+  readonly cursor: string | undefined;
+  readonly identityFile: string | undefined;
+  readonly waitMs: number;
+}
+
+/** Tells of an instance that exists, and may cost something already, whatever fails here. */
+async function afterCreation(context: Context, created: Created): Promise<void> {
+  const { core, sent, cursor, identityFile } = created;
+  const { output, paths } = context;
+  const { instance_id: instanceId, item_hash: itemHash } = sent;
+  await rememberInstance(paths.config, instanceId, identityFile).catch((error: Error) =>
+    output.note(`cannot note which key opens it, so "skerry instance ssh" takes any: ${error.message}`),
+  );
+  if (sent.status === 'pending' && cursor === undefined) {
+    const ids = { instance_id: instanceId, item_hash: itemHash };
+    output.result({ ...ids, ...verdictFields(sent) }, instanceId);
+    return;
+  }
+  const accepted: Accepted = {
+    what: `instance ${instanceId} was created`,
+    ids: { instance_id: instanceId, item_hash: itemHash },
+    hint: `"skerry instance show ${shortId(instanceId)}" tells how it is`,
+  };
+  const report = await afterAccepted(accepted, async () =>
+    reportOf(
+      context,
+      cursor === undefined
+        ? await core.getInstance(instanceId)
+        : await waitForCreated(context, accepted, { ...created, cursor }),
+    ),
+  );
+  output.result({ ...report, ...messageFields(sent) }, renderCreated(report));
 }
 
 async function waitForCreated(
   { output }: Context,
-  core: CoreClient,
-  created: Pick<WaitRequest, 'instanceId' | 'cursor' | 'isPlaced'>,
-  timeoutMs: number,
+  accepted: Accepted,
+  { core, sent, cursor, waitMs: timeoutMs }: Created & { readonly cursor: string },
 ): Promise<InstanceView> {
-  const { instanceId } = created;
+  const { instance_id: instanceId, ipv6 } = sent;
   output.note(`instance ${instanceId}`);
   using progress = output.progress(0);
-  using _ = tellOnInterrupt(
-    output,
-    `still being created: "skerry instance show ${shortId(instanceId)}" tells how far it is`,
-  );
-  const goal = { kind: 'created' } as const;
+  using _ = tellOnInterrupt(output, accepted);
   return await waitForInstance({
-    ...created,
-    core,
-    goal,
+    ...{ core, instanceId, cursor, timeoutMs, progress },
+    goal: { kind: 'created' },
+    isPlaced: ipv6 !== '',
     phaseBefore: undefined,
-    timeoutMs,
-    progress,
   });
 }

@@ -3,7 +3,9 @@ import { findNode, MachineClient } from '@skerry/client';
 import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { afterAccepted } from '../messages/accepted.ts';
 import { verdictFields } from '../messages/verdict.ts';
+import { plainText } from '../output/text.ts';
 import { findInstance, isFullId } from './find.ts';
 import { findRecord, rememberNode } from './records.ts';
 
@@ -34,10 +36,16 @@ export async function deleteInstance(
     });
   if (node) await rememberNode(paths.config, id, node);
   const answer = await core.forget([id], options.reason);
-  const erased = options.erase && node ? await eraseAt(context, id, node) : undefined;
-  const deleted = { instance_id: id, item_hash: answer.item_hash, ...verdictFields(answer) };
-  output.result({ ...deleted, ...(erased ?? {}) }, `deleted ${name}`);
-  if (!output.json && !erased && node)
+  const ids = { instance_id: id, item_hash: answer.item_hash };
+  const hint = `to erase its disk, run "skerry instance erase ${id}"`;
+  const erased =
+    options.erase && node
+      ? await afterAccepted({ what: `${plainText(name)} was deleted`, ids, hint }, () =>
+          eraseAt(context, id, node),
+        )
+      : undefined;
+  output.result({ ...ids, ...verdictFields(answer), ...(erased ?? {}) }, `deleted ${name}`);
+  if (!erased && node)
     output.note(`its disk is kept for some days; to erase it now, run "skerry instance erase ${id}"`);
 }
 

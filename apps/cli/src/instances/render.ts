@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import type { SubmittedMessage } from '@skerry/client/core-client';
 import { hostnameOf, type InstanceView } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findGatewayStatus, type HostAddresses, hostAddresses } from '../network/gateway.ts';
@@ -15,6 +16,14 @@ export async function reportOf(context: Context, instance: InstanceView): Promis
   const gateway = await findGatewayStatus(() => context.findService('gateway'));
   return { ...instance, ...hostAddresses(hostnameOf(instance.instance_id), gateway) };
 }
+
+/** What became of the message that changed an instance, beside the instance, which has a reason of its own. */
+export const messageFields = (answer: SubmittedMessage) => ({
+  item_hash: answer.item_hash,
+  ...(answer.status === 'pending'
+    ? { message_status: 'pending' as const, message_reason: answer.reason }
+    : { message_status: 'processed' as const }),
+});
 
 /** `preparing: building the image debian:12` */
 export function renderPhase({ phase, reason }: Pick<InstanceView, 'phase' | 'reason'>): string {

@@ -36,7 +36,7 @@ export interface WaitRequest {
  * @throws AppError VM_START_FAILED, NO_CAPACITY (no node within the grace), TIMED_OUT
  */
 export async function waitForInstance(request: WaitRequest): Promise<InstanceView> {
-  const { core, instanceId, goal, progress, timeoutMs } = request;
+  const { core, instanceId, goal, progress } = request;
   const limits = startLimits(request);
   let { isPlaced = false } = request;
   let moved = false;
@@ -59,7 +59,7 @@ export async function waitForInstance(request: WaitRequest): Promise<InstanceVie
   } finally {
     limits.end();
   }
-  throw limits.unplaced && last !== undefined ? unplaced(last, request) : timedOut(last, timeoutMs);
+  throw limits.unplaced && last !== undefined ? unplaced(last, request) : timedOut(last, request);
 }
 
 interface Limits {
@@ -119,12 +119,11 @@ function unplaced(instance: InstanceView, { graceMs = PLACEMENT_GRACE_MS }: Wait
   });
 }
 
-function timedOut(instance: InstanceView | undefined, timeoutMs: number): AppError {
+function timedOut(instance: InstanceView | undefined, { instanceId, timeoutMs }: WaitRequest): AppError {
   const where = instance === undefined ? 'no news of it' : `it is ${renderPhase(instance)}`;
+  const hint = 'it continues in the background';
   return new AppError('TIMED_OUT', `stopped waiting after ${renderDuration(timeoutMs)}: ${where}`, {
-    details: {
-      ...(instance === undefined ? {} : detailsOf(instance, 'it continues in the background')),
-    },
+    details: instance === undefined ? { hint, instance_id: instanceId } : detailsOf(instance, hint),
   });
 }
 

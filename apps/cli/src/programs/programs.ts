@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
+import type { CoreClient } from '@skerry/client/core-client';
 import { readBytes, TEXT_BYTES_MAX } from '@skerry/client/request';
 import type { JudgedMessageView } from '@skerry/protocol/api/core/messages';
 import {
@@ -15,6 +16,7 @@ import {
 import { ownerOf } from '../address.ts';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
+import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
 
@@ -96,13 +98,32 @@ export async function createProgram(
     ...(description === undefined ? {} : { description }),
   });
   const core = await context.openWriter();
-  if (source === undefined) {
-    await core.storeFile(new Blob([bytes]), basename(path), content.code);
-    output.note(`stored ${basename(path)} (${renderBytes(bytes.length)}) as ${content.code}`);
-  }
-  const answer = await core.createProgram(content);
+  const send = () => core.createProgram(content);
+  const answer =
+    source === undefined
+      ? await afterAccepted(await storeCode(core, { path, bytes, output }), send)
+      : await send();
   const { item_hash: hash } = answer;
   output.result({ program_hash: hash, ...content, ...verdictFields(answer) }, hash);
+}
+
+/** The file of a program, which costs from then on. */
+async function storeCode(
+  core: CoreClient,
+  { path, bytes, output }: { path: string; bytes: Uint8Array<ArrayBuffer>; output: Context['output'] },
+): Promise<Accepted> {
+  const name = basename(path);
+  const { file_hash: hash, item_hash: itemHash } = await core.storeFile(
+    new Blob([bytes]),
+    name,
+    sha256Hex(bytes),
+  );
+  output.note(`stored ${name} (${renderBytes(bytes.length)}) as ${hash}`);
+  return {
+    what: `${name} was stored as ${hash}`,
+    ids: { file_hash: hash, item_hash: itemHash },
+    hint: `the same command stores it only once; "skerry message forget ${itemHash}" gives it up`,
+  };
 }
 
 /** `name=value` pairs as an object. A value that is JSON is read as such, anything else is text. */

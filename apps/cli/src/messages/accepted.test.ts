@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '@skerry/protocol';
+import { describeFailure } from '../failure.ts';
+import { afterAccepted } from './accepted.ts';
+
+const accepted = { what: 'instance 12 was created', ids: { instance_id: '12' }, hint: 'look at it' };
+const failing = async (cause: unknown) =>
+  describeFailure(
+    await afterAccepted(accepted, () => Promise.reject(cause)).catch((error: unknown) => error),
+  );
+
+test('what fails once a message was accepted says what was done, whatever fails', async () => {
+  const { body, hint, exitCode } = await failing(new AppError('UPSTREAM_UNAVAILABLE', 'no answer'));
+  assert.equal(body.error, 'instance 12 was created, but no answer');
+  assert.deepEqual(body.details, { hint: 'look at it', instance_id: '12' });
+  assert.deepEqual([body.code, hint, exitCode], ['UPSTREAM_UNAVAILABLE', 'look at it', 5]);
+
+  const own = new AppError('TIMED_OUT', 'too late', { details: { hint: 'wait', phase: 'starting' } });
+  assert.deepEqual((await failing(own)).body.details, {
+    ...{ hint: 'wait', phase: 'starting' },
+    instance_id: '12',
+  });
+
+  const refused = Object.assign(new Error('EACCES: permission denied'), { syscall: 'open' });
+  assert.equal((await failing(refused)).body.error, 'instance 12 was created, but EACCES: permission denied');
+  assert.match((await failing(new TypeError('oops'))).body.error, /was created, but TypeError: oops\n +at /);
+  assert.equal(await afterAccepted(accepted, async () => 1), 1);
+});

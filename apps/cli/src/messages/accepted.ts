@@ -1,0 +1,33 @@
+import { AppError } from '@skerry/protocol/forms';
+
+/** A message that the node has accepted: from then on, what it asks for happens whatever becomes of the command. */
+export interface Accepted {
+  /** What is so now: `instance 1234… was created`. */
+  readonly what: string;
+  /** What names it, as fields for programs. */
+  readonly ids: Readonly<Record<string, string>>;
+  /** What to do instead of sending it again. */
+  readonly hint: string;
+}
+
+/** A bug keeps its stack; what the system refuses says it itself. */
+const sentenceOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof AppError || 'syscall' in error ? error.message : (error.stack ?? error.message);
+};
+
+/**
+ * Does what follows once a message was accepted. Where that fails, the failure says what was done all the same: whoever reads of
+ * the failure alone sends the message again.
+ */
+export async function afterAccepted<T>({ what, ids, hint }: Accepted, follow: () => Promise<T>): Promise<T> {
+  try {
+    return await follow();
+  } catch (error) {
+    const { code, details } = error instanceof AppError ? error : { code: 'INTERNAL' as const, details: {} };
+    throw new AppError(code, `${what}, but ${sentenceOf(error)}`, {
+      cause: error,
+      details: { hint, ...(details as object | undefined), ...ids },
+    });
+  }
+}
