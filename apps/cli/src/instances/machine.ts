@@ -1,11 +1,11 @@
-import { openAsBlob } from 'node:fs';
 import { findNode, MachineClient } from '@skerry/client';
 import type { SnapshotView } from '@skerry/protocol/api/compute/machines';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { checkReadable, openBlob } from '../files/blob.ts';
 import { writeVerified } from '../files/get.ts';
-import { unreadable } from '../files/read-text.ts';
 import { checkTarget } from '../files/write-file.ts';
+import { whenEnded } from '../interrupt.ts';
 import { renderBytes } from '../output/text.ts';
 import { findInstance } from './find.ts';
 import { followLogs, type Line, waitForBackup } from './machine-waits.ts';
@@ -74,7 +74,42 @@ export async function workOnSnapshots(
   if (list.length === 0 && !context.output.json) context.output.note('no snapshots');
 }
 
-/** Makes a backup at the node, waits for it, fetches and checks it, and removes it there. */
+/** The node's copy of a disk, of which it keeps few: released when it is not needed any more, whatever became of it. */
+function copyAt(machine: Pick<MachineClient, 'deleteBackup'>, id: string, { note }: Context['output']) {
+  const release = () =>
+    machine.deleteBackup(id).then(
+      () => undefined,
+      (error: Error) =>
+        note(`the node keeps its copy for a day, as it could not be deleted: ${error.message}`),
+    );
+  const watching = whenEnded(release);
+  return {
+    async [Symbol.asyncDispose]() {
+      await release();
+      watching[Symbol.dispose]();
+    },
+  };
+}
+
+type BackupMachine = Pick<
+  MachineClient,
+  'startBackup' | 'listBackups' | 'fetchBackup' | 'deleteBackup' | 'url'
+>;
+
+/** Makes a copy at the node, waits for it, fetches and checks it, and removes it there. */
+export async function fetchCopy(machine: BackupMachine, output: Context['output'], path: string) {
+  using progress = output.progress();
+  const { backup_id: id } = await machine.startBackup();
+  await using _ = copyAt(machine, id, output);
+  progress.show('the node is copying the disk');
+  const backup = await waitForBackup(machine, id);
+  const sha256 = (backup.checksum ?? '').replace('sha256:', '');
+  await writeVerified(await machine.fetchBackup(backup), sha256, path, (bytes) =>
+    progress.show(`${renderBytes(bytes)} of ${renderBytes(backup.size ?? 0)}`),
+  );
+  return { path, size: backup.size, sha256 };
+}
+
 export async function backUpInstance(
   context: Context,
   reference: string,
@@ -82,20 +117,8 @@ export async function backUpInstance(
 ): Promise<void> {
   await checkTarget(options.output);
   const { machine } = await openMachine(context, reference);
-  using progress = context.output.progress();
-  const { backup_id: id } = await machine.startBackup();
-  progress.show('the node is copying the disk');
-  const backup = await waitForBackup(machine, id);
-  const checksum = (backup.checksum ?? '').replace('sha256:', '');
-  await writeVerified(await machine.fetchBackup(backup), checksum, options.output, (bytes) =>
-    progress.show(`${renderBytes(bytes)} of ${renderBytes(backup.size ?? 0)}`),
-  );
-  await machine.deleteBackup(id);
-  progress[Symbol.dispose]();
-  context.output.result(
-    { path: options.output, size: backup.size, sha256: checksum },
-    `${options.output}: ${renderBytes(backup.size ?? 0)}`,
-  );
+  const made = await fetchCopy(machine, context.output, options.output);
+  context.output.result(made, `${made.path}: ${renderBytes(made.size ?? 0)}`);
 }
 
 export interface RestoreOptions {
@@ -114,19 +137,21 @@ export async function restoreInstance(
     throw new AppError('INVALID_PARAMETERS', 'no source to restore from', {
       details: { hint: 'use one of --snapshot, --file and --stored' },
     });
+  const image = file === undefined ? undefined : await openBlob(file);
   const { machine } = await openMachine(context, reference, true);
   using progress = context.output.progress();
   progress.show('the node is replacing the disk');
   const result =
-    file !== undefined
-      ? await machine.restoreFile(await openImage(file))
+    image !== undefined
+      ? await sendImage(machine, image)
       : await machine.restore(snapshot !== undefined ? { snapshot } : { volume_ref: stored! });
   progress[Symbol.dispose]();
   context.output.result(result, `${reference}: ${String(result.status)}`);
 }
 
-async function openImage(path: string): Promise<Blob> {
-  return openAsBlob(path).catch((error: unknown) => {
-    throw unreadable(path, error);
+/** Throws INVALID_PARAMETERS where the file was changed meanwhile: the node does not tell that from a broken connection. */
+const sendImage = (machine: MachineClient, image: Blob) =>
+  machine.restoreFile(image).catch(async (error: unknown) => {
+    await checkReadable(image);
+    throw error;
   });
-}

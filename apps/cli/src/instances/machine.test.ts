@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sha256Hex } from '@skerry/protocol';
+import type { BackupView } from '@skerry/protocol/api/compute/machines';
+import { checkReadable, openBlob } from '../files/blob.ts';
+import { createOutput } from '../output/output.ts';
+import { createTestDir } from '../testing/run.ts';
+import { fetchCopy } from './machine.ts';
+
+const output = () => createOutput(process.stdout, process.stderr, { json: true, colours: false });
+
+/** A node that has made a backup of these bytes. */
+function nodeWith(text: string, checksum: string) {
+  const backup: BackupView = {
+    ...{ backup_id: 'b', state: 'done', size: text.length, checksum, download_url: '/b', volumes: [] },
+    ...{ created_at: '2026-01-01T00:00:00Z', expires_at: '2026-01-02T00:00:00Z', reason: null },
+  };
+  const kept = new Set<string>();
+  return {
+    kept,
+    url: 'http://node',
+    async startBackup() {
+      kept.add('b');
+      return backup;
+    },
+    listBackups: async () => [backup],
+    fetchBackup: async () => new Response(text),
+    async deleteBackup(id: string) {
+      kept.delete(id);
+      return {};
+    },
+  };
+}
+
+test('the copy at the node is released whatever becomes of the backup', async () => {
+  await using home = await createTestDir();
+  const path = join(home.path, 'disk');
+  const good = nodeWith('disk', `sha256:${sha256Hex('disk')}`);
+  assert.deepEqual(await fetchCopy(good, output(), path), { path, size: 4, sha256: sha256Hex('disk') });
+  assert.equal(await readFile(path, 'utf8'), 'disk');
+  assert.equal(good.kept.size, 0);
+
+  const wrong = nodeWith('dusk', `sha256:${sha256Hex('disk')}`);
+  await assert.rejects(fetchCopy(wrong, output(), path), { code: 'FILE_CORRUPT' });
+  assert.equal(wrong.kept.size, 0);
+
+  // What was written stays good where only the node does not let go.
+  const deaf = { ...good, deleteBackup: () => Promise.reject(new Error('silence')) };
+  assert.equal((await fetchCopy(deaf, output(), path)).size, 4);
+});
+
+test('a disk image that is no file, or is changed while it is sent, is told so', async () => {
+  await using home = await createTestDir();
+  await assert.rejects(openBlob(join(home.path, 'none')), {
+    code: 'INVALID_PARAMETERS',
+    message: /there is no file/,
+  });
+  await mkdir(join(home.path, 'directory'));
+  await assert.rejects(openBlob(join(home.path, 'directory')), {
+    code: 'INVALID_PARAMETERS',
+    message: /is not a file/,
+  });
+  const path = join(home.path, 'image');
+  await writeFile(path, Buffer.alloc(2 * 1024 ** 2));
+  const image = await openBlob(path);
+  await checkReadable(image);
+  await appendFile(path, 'more');
+  await assert.rejects(checkReadable(image), { code: 'INVALID_PARAMETERS', message: /was changed/ });
+});
