@@ -64,6 +64,10 @@ test('durations, ports to listen on, counts, tags, addresses', () => {
   assert.equal(options.parseDurationMs('15m'), 900_000);
   assert.equal(options.parseDurationMs('1h'), 3_600_000);
   refuses(options.parseDurationMs, '0', '1d', '-1', '1.5m', '');
+  assert.equal(options.parseDurationMs('8760h'), 8760 * 3_600_000);
+  for (const longest of ['596h', '35791m', '2147483s'])
+    assert.ok(options.parseWaitMs(longest) < 2 ** 31, longest);
+  refuses(options.parseWaitMs, '597h', '35792m', '2147484', '9999999h', '0');
   assert.equal(options.parseListenPort('0'), 0);
   refuses(options.parseListenPort, '65536', '-1', '80x');
   refuses(options.parsePositive, '0', 'x');

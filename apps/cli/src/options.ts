@@ -93,6 +93,18 @@ export function parseDurationMs(text: string): number {
   return Number(digits) * { s: 1_000, m: 60_000, h: 3_600_000 }[unit as 's' | 'm' | 'h'];
 }
 
+/** Of a timer: what is longer would be over at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+const HOUR_MS = 3_600_000;
+
+/** The same for what a timer waits for. */
+export function parseWaitMs(text: string): number {
+  const durationMs = parseDurationMs(text);
+  if (durationMs > TIMER_MS_MAX)
+    throw new InvalidArgumentError(`Expected at most ${Math.floor(TIMER_MS_MAX / HOUR_MS)}h.`);
+  return durationMs;
+}
+
 /** What stands between commas. */
 export function parseList(text: string): string[] {
   return text

@@ -6,7 +6,7 @@ import type { InstanceDeleteOptions } from '../instances/delete.ts';
 import type { InstanceListOptions } from '../instances/list.ts';
 import type { InstanceSshOptions } from '../instances/ssh.ts';
 import type { WaitOptions } from '../instances/wait.ts';
-import { parseDiskGib, parseDurationMs, parseMemoryMib, parsePorts, parsePositive } from '../options.ts';
+import { parseDiskGib, parseMemoryMib, parsePorts, parsePositive, parseWaitMs } from '../options.ts';
 import { addMachineCommands } from './machine.ts';
 
 const REFERENCE = 'name, id, start of the id, or host name';
@@ -21,7 +21,7 @@ const withWait = (command: Command) =>
     .option('--wait', 'wait until it is done, showing progress')
     .addOption(
       new Option('--wait-timeout <time>', 'how long to wait')
-        .argParser(parseDurationMs)
+        .argParser(parseWaitMs)
         .default(WAIT_TIMEOUT_MS, '15m'),
     );
 
@@ -137,7 +137,7 @@ function addSsh(instance: Command, bind: Bind): void {
     .option('-4, --ipv4', 'connect over IPv4, through a port of its node')
     .addOption(
       new Option('--connect-timeout <time>', 'how long to wait for ssh to answer')
-        .argParser(parseDurationMs)
+        .argParser(parseWaitMs)
         .default(CONNECT_TIMEOUT_MS, '2m'),
     )
     .addHelpText(

@@ -4,7 +4,7 @@ import type { DoctorOptions } from '../doctor/doctor.ts';
 import type { LeaveOptions } from '../joining/drains.ts';
 import type { JoinOptions } from '../joining/join.ts';
 import type { Role } from '../joining/roles.ts';
-import { parseDurationMs, parseHttpUrl } from '../options.ts';
+import { parseHttpUrl, parseWaitMs } from '../options.ts';
 
 const ROLES: readonly Role[] = ['compute', 'gateway', 'core', 'monitor'];
 
@@ -78,7 +78,7 @@ function addJoin(program: Command, bind: Bind): void {
     )
     .addOption(
       new Option('--timeout <duration>', 'how long to wait until the network counts the node')
-        .argParser(parseDurationMs)
+        .argParser(parseWaitMs)
         .default(JOIN_MS, '10m'),
     )
     .option('--foreground', 'run the daemon here, until Ctrl-C, and not as a systemd unit')
@@ -109,7 +109,7 @@ function addLeave(program: Command, bind: Bind): void {
     .option('--scheduler <url>', 'the scheduler (default: where the network says)', parseHttpUrl)
     .addOption(
       new Option('--timeout <duration>', 'how long to wait until the node is empty, and until it has ended')
-        .argParser(parseDurationMs)
+        .argParser(parseWaitMs)
         .default(LEAVE_MS, '30m'),
     )
     .option('--dry-run', 'say what would be done, and change nothing')
