@@ -36,7 +36,8 @@ export interface Leaving {
 const ANSWER = { timeoutMs: 5_000 } as const;
 /** What a compute node announces from its next start on. */
 export const DRAIN = { SKERRY_COMPUTE_DRAIN: 'yes' } as const;
-const GATEWAY_OPEN = /^skerry_gateway_(?:tls|http)_open_connections ([0-9]+)$/gm;
+const GATEWAY_OPEN =
+  /^skerry_gateway_(tls_open_connections|http_open_connections|quic_open_flows) ([0-9]+)$/gm;
 
 /** An error that says more. */
 export const withDetails = (error: unknown, more: object): unknown =>
@@ -105,19 +106,31 @@ async function drainCompute(leaving: Leaving): Promise<string[]> {
   }
 }
 
+/**
+ * The connections that go through a gateway, by what it says of itself in `/metrics`. One of an older release does not say how many
+ * it follows over QUIC. Throws where it does not say how many there are. Pure.
+ */
+export function countOpen(metrics: string): number {
+  const counts = new Map([...metrics.matchAll(GATEWAY_OPEN)].map(([, kind, count]) => [kind, Number(count)]));
+  if (!counts.has('tls_open_connections') || !counts.has('http_open_connections'))
+    throw new AppError('UNEXPECTED_ANSWER', 'the gateway does not say how many connections are open');
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
+}
+
+export async function lookAtConnections(url: string) {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER.timeoutMs) });
+  const text = await answer.text();
+  if (!answer.ok) throw new AppError('UNEXPECTED_ANSWER', `the gateway answers ${answer.status}`);
+  const open = countOpen(text);
+  return { open, text: `${open} are open` };
+}
+
 async function drainGateway({ context, settings, options }: Leaving): Promise<string[]> {
   const url = `${localUrl(settings, '_API_PORT')}/metrics`;
   await waitUntil(context.output, {
     what: 'all connections have ended',
     limitMs: options.timeout,
-    async look() {
-      const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER.timeoutMs) });
-      const open = [...(await answer.text()).matchAll(GATEWAY_OPEN)].reduce(
-        (sum, [, count]) => sum + Number(count),
-        0,
-      );
-      return { open, text: `${open} are open` };
-    },
+    look: () => lookAtConnections(url),
     isOver: ({ open }) => open === 0,
     hint: 'with --force those that are left are cut off',
   }).catch((error: unknown) => {
@@ -142,20 +155,20 @@ async function hasEqualPeer(settings: RoleSettings, peerUrls: readonly string[])
  * it takes a session with a peer that ends after the leaving began.
  */
 async function waitUntilHandedOver({ context, settings, options }: Leaving): Promise<void> {
-  const look = () => call(localUrl(settings), SYNC_API.getSyncStatus, {}, ANSWER);
-  const { state, clock } = await look();
-  // Its operator has said with --force that nobody else has to have them.
-  if (state === 'alone') return;
-  // By the clock that the node dates its sessions with.
-  const beganMs = clock.time_ms + clock.correction_ms;
+  let beganMs: number | undefined;
   await waitUntil(context.output, {
     what: 'the peers have what this node has',
     limitMs: options.timeout,
     look: async () => {
-      const { state, peers } = await look();
+      const { state, peers, clock } = await call(localUrl(settings), SYNC_API.getSyncStatus, {}, ANSWER);
+      // Its operator has said with --force that nobody else has to have them.
+      if (state === 'alone') return { isHandedOver: true, text: state };
+      // By the clock that the node dates its sessions with.
+      beganMs ??= clock.time_ms + clock.correction_ms;
+      const began = beganMs;
       const isHandedOver =
         state === 'synced' &&
-        (peers.some(({ synced_ms }) => synced_ms !== null && synced_ms >= beganMs) ||
+        (peers.some(({ synced_ms }) => synced_ms !== null && synced_ms >= began) ||
           (await hasEqualPeer(
             settings,
             peers.map(({ name }) => name),
