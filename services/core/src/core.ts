@@ -119,7 +119,7 @@ async function openGround(
   return {
     ...{ database, ...store, storeId, verifier, reserve, anchors, log },
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
-    links: peerUrlsOf(config).map(createHttpLink),
+    links: peerUrlsOf(config).map((url) => createHttpLink(url)),
     now: Date.now,
     notWellSince,
     signal: stopping,

@@ -13,7 +13,7 @@ const CHUNK = Buffer.alloc(256 * 1024, 'x');
 const SLACK_BYTES = 32 * 1024 * 1024;
 
 /** A server that answers every request in one way. */
-async function serve(answer: (response: ServerResponse) => void) {
+async function serve(answer: (response: ServerResponse) => void, options?: { timeoutMs: number }) {
   const server = createServer((request, response) => {
     request.resume();
     answer(response);
@@ -21,7 +21,7 @@ async function serve(answer: (response: ServerResponse) => void) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    link: createHttpLink(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    link: createHttpLink(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, options),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
@@ -48,6 +48,23 @@ describe('a peer over HTTP', () => {
       code: 'ROUTE_NOT_FOUND',
       message: `${other.link.name} is no core node (the peer returned 404); name its root URL`,
     });
+  });
+
+  test('a refusal that breaks off, and a wish to wait beyond the end of the request, are the failures of the peer', async () => {
+    await using broken = await serve((response) => {
+      response.writeHead(503, { 'content-length': 100 });
+      response.write('{', () => response.socket?.destroy());
+    });
+    await assert.rejects(broken.link.greet(signal), { code: 'UPSTREAM_UNAVAILABLE' });
+    await using busy = await serve(
+      (response) => response.writeHead(503, { 'retry-after': '30' }).end('{"code":"OVERLOADED"}'),
+      { timeoutMs: 500 },
+    );
+    await assert.rejects(busy.link.greet(signal), { code: 'UPSTREAM_UNAVAILABLE' });
+    const leaving = new AbortController();
+    const greeting = busy.link.greet(leaving.signal);
+    leaving.abort(new Error('the node ends'));
+    await assert.rejects(greeting, /the node ends/);
   });
 
   for (const [name, ask] of Object.entries(QUESTIONS)) {

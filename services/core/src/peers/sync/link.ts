@@ -61,6 +61,8 @@ const ADDRESS_CHARS = 42;
 const BINARY = 'application/octet-stream';
 /** How long a peer's wish to be left alone is honoured within one request. */
 const RETRY_AFTER_MS_MAX = 30_000;
+/** How often a request is made again after such a wish. */
+const RETRIES_MAX = 3;
 
 async function readLimited(response: Response, limitBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
@@ -169,38 +171,39 @@ type Ask = (
 ) => Promise<{ readonly bytes: Buffer; readonly headers: Headers }>;
 
 /** One that honours a peer's wish to be left alone for a moment. */
-function createAsk(url: string): Ask {
+function createAsk(url: string, timeoutMs: number): Ask {
   const base = `${url.replace(/\/+$/, '')}/api/v0/sync`;
-  const lost = (what: string) => (cause: unknown) => {
-    throw cause instanceof AppError ? cause : new AppError('UPSTREAM_UNAVAILABLE', what, { cause });
-  };
   return async (path, body, limitBytes, signal) => {
-    const ended = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
+    const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const posted = body && {
       method: 'POST',
       body: Buffer.from(body),
       headers: { 'content-type': BINARY },
     };
-    for (let attempt = 1; ; attempt++) {
-      const response = await fetch(`${base}${path}`, { redirect: 'error', signal: ended, ...posted }).catch(
-        lost(`the peer ${url} does not answer`),
-      );
-      if (response.ok) {
-        const read = readLimited(response, limitBytes);
-        const bytes = await read.catch(lost(`the connection to the peer ${url} was lost`));
-        return { bytes, headers: response.headers };
+    let failed = '';
+    try {
+      for (let attempt = 1; ; attempt++) {
+        failed = `the peer ${url} does not answer`;
+        const response = await fetch(`${base}${path}`, { redirect: 'error', signal: ended, ...posted });
+        failed = `the connection to the peer ${url} was lost`;
+        if (response.ok) return { bytes: await readLimited(response, limitBytes), headers: response.headers };
+        const retryAfterMs = Number(response.headers.get('retry-after')) * 1000;
+        const failure = await failureOf(response);
+        if (attempt > RETRIES_MAX || !(retryAfterMs > 0)) throw failure;
+        failed = `the peer ${url} asks to wait longer than a request takes (${failure.message})`;
+        await wait(Math.min(retryAfterMs, RETRY_AFTER_MS_MAX), ended);
       }
-      const retryAfterMs = Number(response.headers.get('retry-after')) * 1000;
-      const failure = await failureOf(response);
-      if (attempt > 3 || !(retryAfterMs > 0)) throw failure;
-      await wait(Math.min(retryAfterMs, RETRY_AFTER_MS_MAX), ended);
+    } catch (cause) {
+      // Whatever happens between two nodes is no fault of this one.
+      if (cause instanceof AppError || signal.aborted) throw cause;
+      throw new AppError('UPSTREAM_UNAVAILABLE', failed, { cause });
     }
   };
 }
 
 /** Another node's routes (api/sync.ts). Throws UPSTREAM_UNAVAILABLE, PEER_MISBEHAVED, and what the peer refuses with. */
-export function createHttpLink(url: string): PeerLink {
-  const ask = createAsk(url);
+export function createHttpLink(url: string, { timeoutMs = REQUEST_TIMEOUT_MS } = {}): PeerLink {
+  const ask = createAsk(url, timeoutMs);
   return {
     name: url,
     async greet(signal) {
