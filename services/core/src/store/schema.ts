@@ -112,7 +112,7 @@ export interface Schema {
   totals: { a: string; b: string; total: number; heavy: Generated<boolean> };
   dependencies: { key: string; item_hash: string };
   reconsider: { item_hash: string };
-  reconsider_rest: { key: string; after: string };
+  reconsider_rest: { key: string; after: string; turn: Generated<number> };
   forgets: { target: string; forget_hash: string };
   aggregates: { owner: string; key: string; created: number; time: number; item_hash: string };
   aggregate_entries: AggregateEntry;

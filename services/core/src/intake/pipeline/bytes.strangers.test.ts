@@ -132,6 +132,28 @@ describe('large messages', () => {
     assert.deepEqual([await inLine(), await putRestInLine(db, write)], [0, false]);
   });
 
+  test('a key on which much hangs, and which changes all the time, holds up no other', async () => {
+    const log = createLogger('test', 'silent');
+    await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+    const db = database.kysely;
+    const write = createWrite<Schema>(database.pool);
+    await sql`insert into dependencies select key, key || lpad(n::text, 5, '0') from generate_series(1, ${3 * LINE_PAGE}::int) n,
+      unnest(array['security:a', 'security:b']) key
+      where key = 'security:a' or n <= ${1.5 * LINE_PAGE}::int`.execute(db);
+    for (const key of ['security:a', 'security:b']) await putInLine(db, [key], []);
+    const turns: string[][] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      await db.deleteFrom('reconsider').execute();
+      await putRestInLine(db, write);
+      const rows = await db.selectFrom('reconsider').select('item_hash').execute();
+      turns.push([...new Set(rows.map(({ item_hash }) => item_hash.slice(0, 'security:a'.length)))]);
+      await putInLine(db, ['security:a'], []);
+    }
+    assert.deepEqual(turns, [['security:a'], ['security:b'], ['security:a']]);
+    const rest = await db.selectFrom('reconsider_rest').select('key').execute();
+    assert.deepEqual(rest, [{ key: 'security:a' }]);
+  });
+
   test('messages are decided again a few large ones at a time', async () => {
     await using core = await createTestCore();
     const { db, pipeline } = core.rooms;

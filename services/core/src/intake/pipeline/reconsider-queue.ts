@@ -64,7 +64,8 @@ export const putInLineAlone = (
   });
 
 /**
- * Puts in line some more of what hangs on a key on which much hangs. To be asked where the line is empty.
+ * Puts in line some more of what hangs on a key on which much hangs: of the one that waited longest, so that a key which changes all
+ * the time holds up no other. To be asked where the line is empty.
  * @returns whether there was anything left
  */
 export async function putRestInLine(db: Kysely<Schema>, write: Write<Schema>): Promise<boolean> {
@@ -73,13 +74,13 @@ export async function putRestInLine(db: Kysely<Schema>, write: Write<Schema>): P
   await write(async ({ trx }) => {
     await lockEvents(trx);
     await sql`
-      with next as materialized (select key, after from reconsider_rest order by key limit 1),
+      with next as materialized (select key, after from reconsider_rest order by turn limit 1),
       page as materialized (
         select n.key, d.item_hash from next n cross join lateral (
           select item_hash from dependencies where key = n.key and item_hash > n.after
           order by item_hash limit ${PAGE}) d),
       moved as (
-        update reconsider_rest r set after = p.last
+        update reconsider_rest r set after = p.last, turn = default
         from (select key, max(item_hash) as last from page group by key having count(*) = ${PAGE}) p
         where r.key = p.key returning r.key),
       ended as (
