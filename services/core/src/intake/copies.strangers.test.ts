@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildNetworkMessage, type Signer, signMessage } from '@skerry/client';
-import { verifySubmission } from '@skerry/protocol';
+import { sha256Hex, verifySubmission } from '@skerry/protocol';
+import { sql } from 'kysely';
 import { digestState } from '../state/digest.ts';
 import { clearMessages } from '../testing/clear.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
@@ -9,6 +10,12 @@ import { acceptMessage } from './accept.ts';
 
 const { alice, bob, node } = signers;
 const T0 = 1_700_000_000;
+
+/** All orders of a few. */
+const ordersOf = <One>(all: readonly One[]): One[][] =>
+  all.length === 0
+    ? [[]]
+    : all.flatMap((one, at) => ordersOf(all.toSpliced(at, 1)).map((others) => [one, ...others]));
 
 describe('copies of one message by two senders that both hold', () => {
   let core: TestCore;
@@ -65,6 +72,63 @@ describe('copies of one message by two senders that both hold', () => {
     assert.equal(looks[0]!.ofBob, 1);
     assert.deepEqual(looks[1], looks[0]);
     assert.deepEqual(looks[2], looks[0]);
+  });
+
+  describe('of a content file that names no owner, each the property of its sender', () => {
+    const content = Buffer.from(JSON.stringify({ type: 'note', content: 'whose', time: T0 }));
+    const hash = sha256Hex(content);
+    const ownCopy = (signer: Signer, afterMs: number) => {
+      const message = {
+        ...{ chain: 'ETH', sender: signer.address, type: 'POST', channel: 'copies', time: T0 },
+        ...{ item_type: 'storage', item_hash: hash },
+        signature: signer.sign(`ETH\n${signer.address}\nPOST\n${hash}`),
+      };
+      return Buffer.from(JSON.stringify({ message, noted_ms: T0 * 1000 + afterMs }));
+    };
+    const forget = (signer: Signer, hashes = [hash]) =>
+      Buffer.from(signMessage({ type: 'FORGET', content: { hashes }, timestamp: T0 + 5 }, signer).body);
+    const statusOf = async (itemHash: string) =>
+      (await core.get(`/messages/${itemHash}/status`)).body.status as string;
+    const erase = () =>
+      sql`update messages set content = null, source_text = null where status = 'forgotten'`.execute(
+        core.rooms.db,
+      );
+    const [first, second] = [ownCopy(alice, 1_000), ownCopy(bob, 2_000)];
+
+    /** Where all orders of frames end, each frame decided with all that hangs on it before the next one comes. */
+    async function endsOf(frames: readonly Buffer[], after = async (): Promise<unknown> => undefined) {
+      const ends = [];
+      for (const order of ordersOf(frames)) {
+        await clearMessages(core);
+        for (const frame of order) {
+          await take([frame]);
+          await after();
+        }
+        ends.push(await look(hash));
+      }
+      return ends;
+    }
+
+    before(() => core.post('/storage/add_file', content, { 'content-type': 'application/octet-stream' }));
+
+    for (const [name, after] of [
+      ['kept', undefined],
+      ['erased at once', erase],
+    ] as const)
+      test(`a FORGET of a later copy forgets none of the earlier one, in any order; what is forgotten is ${name}`, async () => {
+        const ends = await endsOf([first, second, forget(bob)], after);
+        assert.deepEqual(ends[0]!.row, { sender: alice.address, owner: alice.address, status: 'processed' });
+        for (const end of ends) assert.deepEqual(end, ends[0]);
+      });
+
+    test('each forgets its own: the earlier one is forgotten by its sender alone, in any order', async () => {
+      const [own, other] = [forget(alice), forget(bob)];
+      const ends = await endsOf([first, second, own, other]);
+      assert.deepEqual(ends[0]!.row, { sender: alice.address, owner: alice.address, status: 'forgotten' });
+      for (const end of ends) assert.deepEqual(end, ends[0]);
+      const [ownHash, otherHash] = [own, other].map((frame) => verifySubmission(frame, T0 + 5).itemHash);
+      assert.deepEqual([await statusOf(ownHash!), await statusOf(otherHash!)], ['processed', 'rejected']);
+    });
   });
 
   test('one that does not hold takes the place of none, however early it says it was', async () => {

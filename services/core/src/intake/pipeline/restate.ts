@@ -17,6 +17,7 @@ const TAKEN_BACK: Verdict = {
 };
 
 const noFile = async () => undefined;
+const UNFORGOTTEN: Kept['forgottenBy'] = new Map();
 
 const withNoted = (accepted: Accepted, notedMs: number | null): Accepted =>
   (accepted.message.notedMs ?? null) === notedMs
@@ -86,7 +87,12 @@ async function readRows({ trx }: Writer<Schema>, hashes: readonly string[]): Pro
     .execute();
 }
 
-/** A later statement that is in force comes as a step to `pending`, so that lists, labels and effects lose it whole. */
+const isSettled = ({ status }: Pick<Known, 'status'>) => status === 'processed' || status === 'forgotten';
+
+/**
+ * A later statement that is in force comes as a step to `pending`, so that lists, labels and effects lose it whole. One that is forgotten
+ * does, too: it would stand in the way of another sender's (decide-batch.ts).
+ */
 const takeBack = async (row: StoredMessage): Promise<Decided> => ({
   accepted: await acceptStored(row, noFile),
   verdict: TAKEN_BACK,
@@ -100,18 +106,18 @@ const takeBack = async (row: StoredMessage): Promise<Decided> => ({
 });
 
 /**
- * Whether a copy by another sender takes the place of the one that is in force: it holds as well, and a node had it earlier. So nodes
- * that had them in another order end with the same.
+ * Whether a copy by another sender takes the place of the one that is kept: it holds as well, and a node had it earlier. So nodes
+ * that had them in another order end with the same. FORGETs count for nothing here: they were judged by whose the other copy is, and
+ * are judged again once this one is in its place.
  */
 async function isEarlierCopy(
   { trx }: Writer<Schema>,
   { accepted, weight = 'counts' }: Candidate,
   kept: Known,
-  forgottenBy: Kept['forgottenBy'],
 ): Promise<boolean> {
-  if (weight === 'yields' || kept.status !== 'processed') return false;
+  if (weight === 'yields' || !isSettled(kept)) return false;
   if (!isEarlierStatement(fieldsOfAccepted(accepted), kept.fields)) return false;
-  return decideMessage(accepted, await loadFacts(trx, [accepted], forgottenBy)).status === 'processed';
+  return decideMessage(accepted, await loadFacts(trx, [accepted], UNFORGOTTEN)).status === 'processed';
 }
 
 export interface Restated {
@@ -130,7 +136,7 @@ export interface Restated {
 export async function restate(
   writer: Writer<Schema>,
   batch: readonly Candidate[],
-  { known, forgottenBy }: Kept,
+  { known }: Kept,
 ): Promise<Restated> {
   const candidates = datedByAll(batch);
   const steps = new Map<string, Step>();
@@ -140,7 +146,7 @@ export async function restate(
     if (!kept) continue;
     if (isOutsaid(candidate.accepted, kept)) steps.set(itemHash, 'nothing');
     else if (kept.sender === sender) steps.set(itemHash, stepOf(candidate, kept));
-    else if (await isEarlierCopy(writer, candidate, kept, forgottenBy)) steps.set(itemHash, 'restate');
+    else if (await isEarlierCopy(writer, candidate, kept)) steps.set(itemHash, 'restate');
   }
   const changing = [...steps].filter(([, step]) => step !== 'nothing').map(([hash]) => hash);
   const rows = await readRows(writer, changing);
@@ -163,6 +169,6 @@ export async function restate(
   return {
     candidates: await Promise.all(settled),
     restated: new Set(replaced.map((row) => row.item_hash)),
-    steps: await Promise.all(replaced.filter(({ status }) => status === 'processed').map(takeBack)),
+    steps: await Promise.all(replaced.filter(isSettled).map(takeBack)),
   };
 }
