@@ -350,5 +350,6 @@ export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms
     answers: new Answers(clientOf),
     fileReads: new FileReads(clientOf),
     lastEvent: () => Math.max(pipeline.lastEvent, events.seen),
+    resumeLine: () => pipeline.resume(),
   };
 }

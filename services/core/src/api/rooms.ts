@@ -31,6 +31,8 @@ export interface Rooms {
   /** The number of the last event that this process has written or heard of: what it has told anybody is in the log by then. */
   readonly lastEvent: () => number;
   readonly intake: Intake;
+  /** Has decided again what a route put in line. */
+  readonly resumeLine: () => void;
   readonly events: EventLog;
   readonly files: Files;
   /** What clients may have this node receive. */

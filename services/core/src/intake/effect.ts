@@ -24,8 +24,6 @@ export interface Writing {
   readonly trx: Transaction<Schema>;
   /** Addresses whose allocations count. */
   readonly schedulers: ReadonlySet<string>;
-  /** Whether effects are written again since other senders are trusted than when their messages came. */
-  readonly isTrustChanged: boolean;
   /** Events to append, in order. */
   readonly events: EventDraft[];
   /** Keys of `dependencies` that changed: what hangs on them is decided again. */

@@ -9,6 +9,7 @@ import {
 } from '@skerry/protocol';
 import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { COSTS_API } from '@skerry/protocol/api/core/costs';
+import { lockEvents } from '../../notify/events/append.ts';
 import {
   type Cost,
   type CostTotals,
@@ -19,6 +20,7 @@ import {
   readUsed,
   sumCosts,
 } from '../../state/credits/costs.ts';
+import { decideCreditAgain } from '../../state/credits/derive.ts';
 import { rewritePrices } from '../../state/credits/write.ts';
 import { findMessage } from '../../state/messages/find.ts';
 import { findSizeOfFile } from '../../store/files/references.ts';
@@ -32,7 +34,7 @@ const TOTALS_MS = 60_000;
 const NOTHING: CostTotals = { count: 0, rate: 0n, used: 0n };
 const EVERYTHING = {};
 
-type Used = Pick<Rooms, 'db' | 'now' | 'settings'>;
+type Used = Pick<Rooms, 'db' | 'now' | 'settings' | 'resumeLine'>;
 type CostHandlers = Handlers<typeof COSTS_API>;
 
 async function getCost(db: Rooms['db'], text: string): Promise<Cost> {
@@ -113,10 +115,19 @@ function estimates({ db, now }: Used): Pick<CostHandlers, 'estimateCost' | 'esti
   };
 }
 
-/** A cost is a function of its message and of the prices then: all that is kept are the prices, which are read again. */
-function recalculation({ db, settings }: Used): Pick<CostHandlers, 'recalculateCosts' | 'recalculateCost'> {
+/** A cost is a function of its message and of the prices then: all that is kept are the prices, which are read again. Where they were others, so may verdicts be. */
+function recalculation({
+  db,
+  settings,
+  resumeLine,
+}: Used): Pick<CostHandlers, 'recalculateCosts' | 'recalculateCost'> {
   async function recalculate(count: () => Promise<number>) {
-    await db.transaction().execute((trx) => rewritePrices(trx));
+    await db.transaction().execute(async (trx) => {
+      // As whatever changes what verdicts follow from: after the batch that is being decided.
+      await lockEvents(trx);
+      if (await rewritePrices(trx)) await decideCreditAgain(trx);
+    });
+    resumeLine();
     return {
       message: 'the prices were read again; costs follow from them and are not stored',
       recalculated_count: 0,

@@ -90,13 +90,11 @@ export const noticeEffect = new Effect<CreditNotice>({
   },
 });
 
-/** Prices are those of an aggregate of a trusted publisher; anybody may write one of that name. */
+/** Prices are those of an aggregate of a trusted publisher; anybody may write one of that name. Where others are trusted, trust/ makes them anew. */
 export const priceEffect = new Effect<undefined>({
-  isByTrust: true,
-  async write(steps, { trx, isTrustChanged, reconsider }) {
+  async write(steps, { trx, reconsider }) {
     const owners = steps.map(({ owner }) => owner);
-    if (!isTrustChanged && !(await isPublisher(trx, owners))) return;
-    await rewritePrices(trx);
+    if (!(await isPublisher(trx, owners)) || !(await rewritePrices(trx))) return;
     for (const hash of await findAllCharged(trx)) reconsider.add(hash);
   },
 });

@@ -30,11 +30,9 @@ const beginWriting = (
   trx: Transaction<Schema>,
   schedulers: ReadonlySet<string>,
   events: EventDraft[],
-  isTrustChanged = false,
 ): Writing => ({
   trx,
   schedulers,
-  isTrustChanged,
   events,
   changedKeys: new Set(),
   reconsider: new Set(),
@@ -68,7 +66,7 @@ export async function rewriteEffects(
   schedulers: ReadonlySet<string>,
   events: EventDraft[],
 ): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
-  const writing = beginWriting(trx, schedulers, events, true);
+  const writing = beginWriting(trx, schedulers, events);
   const steps = [true, false].flatMap((undo) =>
     inForce.flatMap((accepted) =>
       accepted.changes

@@ -1,14 +1,31 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { CREDIT_CHANNEL, CREDIT_POST, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
+import {
+  CREDIT_CHANNEL,
+  CREDIT_POST,
+  NETWORK_CHANNEL,
+  NETWORK_POST,
+  PRICING_KEY,
+  verifySubmission,
+} from '@skerry/protocol';
+import { sql } from 'kysely';
+import { acceptMessage } from '../../intake/accept.ts';
 import { lockEvents } from '../../notify/events/append.ts';
 import { getAccount } from '../../state/credits/accounts.ts';
 import { digestState } from '../../state/digest.ts';
 import type { Schema } from '../../store/schema.ts';
-import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+import {
+  createTestCore,
+  instanceContent,
+  MIGRATIONS,
+  OPERATOR_TOKEN,
+  signers,
+  type TestCore,
+} from '../../testing/core.ts';
 import { isAnyWaiting } from '../../testing/waiting.ts';
 import { readPeerTrust } from './ask.ts';
 import { decideTrust, type Held, type Told, UNSET } from './decide.ts';
@@ -135,6 +152,53 @@ describe('a list that is set later', () => {
     const ofSchedulers = (done: number) =>
       `schedulers changed: deriving the affected state again (${done} of ${COUNT} messages)`;
     assert.deepEqual(problems, [ofSchedulers(50), ofSchedulers(100), undefined, undefined]);
+  });
+
+  test('other publishers set other prices: what hangs on credit is decided again', async () => {
+    await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+    const open = (creditPublishers: readonly string[]) =>
+      createTestCore({
+        database,
+        trust: {
+          schedulers: [],
+          scoringPublishers: [],
+          creditPublishers: [...creditPublishers],
+          knownCoreNodes: [],
+          creditEnforcement: true,
+        },
+      });
+    const timestamp = Math.floor(Date.now() / 1000);
+    const sign = (signer: Signer, type: string, content: unknown, at: number) =>
+      signMessage({ type, content, timestamp: timestamp + at } as MessageDraft, signer);
+    const free = { instance: { compute_unit: 0, storage_mib: 0 } };
+    const pricing = sign(bob, 'AGGREGATE', { key: PRICING_KEY, content: free }, -20);
+    const machine = sign(alice, 'INSTANCE', instanceContent, -10);
+    const statusIn = async ({ rooms, get }: TestCore) => {
+      await rooms.pipeline.idle();
+      return (await get(`/messages/${machine.itemHash}/status`)).body.status;
+    };
+    await (async () => {
+      await using first = await open([]);
+      for (const { body } of [pricing, machine]) {
+        const accepted = acceptMessage(verifySubmission(body, timestamp));
+        await first.rooms.intake.peer.keep([{ accepted }]);
+      }
+      assert.equal(await statusIn(first), 'rejected');
+    })();
+    await (async () => {
+      await using second = await open([bob.address]);
+      assert.equal(await statusIn(second), 'processed');
+      // As somebody left them who changed them by hand.
+      await second.rooms.db.updateTable('credit_prices').set({ compute_unit: '1000000' }).execute();
+      const token = { 'x-auth-token': OPERATOR_TOKEN };
+      await sql`update messages set status = 'rejected' where item_hash = ${machine.itemHash}`.execute(
+        second.rooms.db,
+      );
+      assert.equal((await second.post('/price/recalculate', '', token)).status, 200);
+      assert.equal(await statusIn(second), 'processed');
+    })();
+    await using third = await open([]);
+    assert.equal(await statusIn(third), 'rejected');
   });
 
   test('what is forgotten while it is derived again stays without effect', async () => {

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
 import type { ReadContentFile } from '../../intake/stored.ts';
 import { lockEvents } from '../../notify/events/append.ts';
-import { enforceCredit } from '../../state/credits/derive.ts';
+import { decideCreditAgain, enforceCredit } from '../../state/credits/derive.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { PeerTrust } from './ask.ts';
 import {
@@ -47,6 +47,9 @@ export interface DerivingTools {
 export const FIRST_ANSWERS_MS = 600_000;
 /** A line of the log for so many messages. */
 const TELL_EVERY = 5_000;
+
+/** What verdicts of credit follow from beside messages: at once, where effects of messages are derived again one after another. */
+const CREDIT_RULES: readonly TrustName[] = ['credit_enforcement', 'credit_publishers'];
 
 /** Whose word is another one than it was. */
 const changedBetween = (before: TrustValue, now: TrustValue) => [
@@ -212,10 +215,11 @@ export class Trust {
     const row: TrustRow = { ...held, derived, place: isSame ? before.place : null };
     await db.transaction().execute(async (trx) => {
       // A batch that is being decided by the rules before is seen whole, and no two wait for each other's rows of the line.
-      if (name === 'credit_enforcement') await lockEvents(trx);
+      if (CREDIT_RULES.includes(name)) await lockEvents(trx);
       await writeTrust(trx, name, row);
       if (isSame) await writePlace(trx, name, row.place, held.value);
       if (name === 'credit_enforcement') await enforceCredit(trx, held.value.length > 0);
+      if (name === 'credit_publishers' && !isSame) await decideCreditAgain(trx);
     });
     this.#rows.set(name, row);
     this.#fill(name);

@@ -59,6 +59,12 @@ export async function enforceCredit(db: Kysely<Schema>, isEnforced: boolean): Pr
   if ((numAffectedRows ?? 0n) > 0n) await decideAgain(db, isEnforced);
 }
 
+/** Other publishers set other prices, and may stop what others may not. */
+export async function decideCreditAgain(db: Kysely<Schema>): Promise<void> {
+  const { rows } = await sql`select 1 from credit_derivation where enforcement`.execute(db);
+  if (rows.length > 0) await putCreditInLine(db);
+}
+
 async function isDerived(db: Kysely<Schema>): Promise<boolean> {
   const { rows } = await sql`select 1 from credit_derivation`.execute(db);
   return rows.length > 0;
@@ -71,6 +77,10 @@ async function decideAgain(db: Kysely<Schema>, isEnforced: boolean): Promise<voi
       insert into dependencies (key, item_hash)
       select 'credit:' || owner, item_hash from messages where type = any(${CHARGED}::text[])
       on conflict do nothing`.execute(db);
+  await putCreditInLine(db);
+}
+
+async function putCreditInLine(db: Kysely<Schema>): Promise<void> {
   await sql`
     insert into reconsider select item_hash from messages
     where type = any(${[...CHARGED, ...typesWith('hangsOnCredit')]}::text[]) on conflict do nothing`.execute(

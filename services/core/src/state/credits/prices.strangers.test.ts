@@ -12,7 +12,7 @@ test('F10: two processes that make the prices at once make them once', async () 
   const before = await listPrices();
   assert.ok(before.length > 0);
   await db.deleteFrom('credit_prices').execute();
-  let second: Promise<void> | undefined;
+  let second: Promise<unknown> | undefined;
   await db.transaction().execute(async (trx) => {
     await rewritePrices(trx);
     second = db.transaction().execute(rewritePrices);

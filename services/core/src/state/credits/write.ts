@@ -140,9 +140,11 @@ export async function isPublisher(db: Db, addresses: readonly string[]): Promise
 /**
  * Makes the history of prices anew from the publishers' messages: they are few. To be called in a transaction: of several
  * processes that do so at once, each waits for the one before, and readers for none.
+ * @returns whether they are others than before
  */
-export async function rewritePrices(db: Db): Promise<void> {
+export async function rewritePrices(db: Db): Promise<boolean> {
   await sql`lock table credit_prices in share row exclusive mode`.execute(db);
+  const before = await readAllPrices(db);
   const { rows } = await sql<{ time: number; item_hash: string; content: unknown }>`
     select m."time", m.item_hash, m.content -> 'content' as content
     from credit_publishers p join messages m on m.subject = p.address || E'\\n' || ${PRICING_KEY}
@@ -161,4 +163,11 @@ export async function rewritePrices(db: Db): Promise<void> {
       ${priced.map((one) => String(one.computeUnit))}::numeric[], ${priced.map((one) => String(one.storageMib))}::numeric[])`.execute(
     db,
   );
+  return (await readAllPrices(db)) !== before;
+}
+
+async function readAllPrices(db: Db): Promise<string | null> {
+  const { rows } = await sql<{ all: string | null }>`
+    select string_agg(p::text, ' ' order by kind, from_time) as all from credit_prices p`.execute(db);
+  return rows[0]!.all;
 }
