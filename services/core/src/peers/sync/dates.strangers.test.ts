@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
 import { listen } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { AHEAD_MAX_MS } from '../../intake/sources.ts';
 import { digestState } from '../../state/digest.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 import { encodeFrames } from './frames.ts';
-import { createHttpLink } from './link.ts';
+import { createHttpLink, type PeerLink } from './link.ts';
 import { linkTo } from './testing/setup.ts';
 
 const { alice, bob } = signers;
@@ -130,6 +131,37 @@ describe('since when a message is there', () => {
     await cores[0]!.post('/messages', body);
     await agree(cores);
     assert.equal(await notedOf(cores[0]!, itemHash), (T + 2_000) * 1000);
+  });
+
+  test('H1: a peer that shows a later date and takes no offer makes no message later that another peer had in time', async () => {
+    await using stack = new AsyncDisposableStack();
+    let nowMs = T * 1000;
+    const core = async (peers: PeerLink[] = []) =>
+      stack.use(await createTestCore({ peers, now: () => nowMs }));
+    const [lying, honest] = [await core(), await core()];
+    const stubborn: PeerLink = {
+      ...linkTo('lying', () => lying),
+      offer: async (texts) => ({ taken: 0, known: texts.length, refused: 0, forged: 0 }),
+    };
+    let isAway = false;
+    const reachable = linkTo('honest', () => honest);
+    const mostly: PeerLink = {
+      ...reachable,
+      greet: async (ended) => {
+        if (isAway) throw new AppError('UPSTREAM_UNAVAILABLE', 'it is away');
+        return reachable.greet(ended);
+      },
+    };
+    const node = await core([stubborn, mostly]);
+    const { body, itemHash } = machine(9);
+    for (const one of [honest, node]) await one.post('/messages', body);
+    nowMs += 5_000_000;
+    await lying.post('/messages', body);
+    for (let session = 0; session < 8; session++) {
+      await node.rooms.sync.syncer.round(signal);
+      isAway = true;
+    }
+    assert.equal(await notedOf(node, itemHash), null);
   });
 
   for (const slowMs of [0, 3_000_000, 3 * AHEAD_MAX_MS])

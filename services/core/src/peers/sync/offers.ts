@@ -96,14 +96,20 @@ function readOffer(body: Buffer): Buffer[] {
 /** What one peer lacked, as of the last session with it. */
 export class PeerLacks {
   #before: ReadonlySet<string> = new Set();
+  /** The same by the hash part of the key, whether it can take it yet or not; undefined before the first session. */
+  #lacked: ReadonlySet<string> | undefined;
   /** It took what it was offered: nobody waits for it to ask. */
   #takesOffers = false;
   /** How often what is offered was offered, one session after another, by the hash part of the key. */
   #offered: ReadonlyMap<string, number> = new Map();
 
-  /** What to offer now: what the peer had time to ask for and did not. */
-  decide(lacks: readonly ShortKey[]): ShortKey[] {
-    const some = lacks.slice(0, OFFERED_KEYS_MAX);
+  /**
+   * What to offer now: what the peer had time to ask for and did not.
+   * @param isTakable whether it would take it now
+   */
+  decide(lacks: readonly ShortKey[], isTakable: (key: ShortKey) => boolean = () => true): ShortKey[] {
+    this.#lacked = new Set(lacks.map(({ id }) => shortHashOf(id)));
+    const some = lacks.filter(isTakable).slice(0, OFFERED_KEYS_MAX);
     const offered = some.filter((key) => this.#takesOffers || this.#before.has(textOfShortKey(key)));
     this.#before = new Set(some.map(textOfShortKey));
     this.#offered = new Map(
@@ -112,9 +118,20 @@ export class PeerLacks {
     return offered;
   }
 
-  /** Whether the peer's word of a message that this node has, too, takes the place of its own. */
-  yieldsTo({ id }: ShortKey): boolean {
-    return (this.#offered.get(shortHashOf(id)) ?? 0) >= OFFERS_UNTIL_YIELD;
+  /**
+   * Whether the peer's word of a message that this node has, too, takes the place of its own: nobody believes that one. A peer that
+   * merely says so, where another one has it, makes no message later than it was.
+   * @param others of the other peers
+   */
+  yieldsTo({ id }: ShortKey, others: readonly PeerLacks[]): boolean {
+    const hash = shortHashOf(id);
+    if ((this.#offered.get(hash) ?? 0) < OFFERS_UNTIL_YIELD) return false;
+    return others.every(({ lacked }) => lacked === undefined || lacked.has(hash));
+  }
+
+  /** By the hash part of the key; undefined before the first session. */
+  get lacked(): ReadonlySet<string> | undefined {
+    return this.#lacked;
   }
 
   note({ taken, known }: OfferTally): void {

@@ -23,7 +23,7 @@ const ROUNDS_MAX = 8_000;
 const IDLE_ROUNDS_MAX = 64;
 /** Messages in one session that nobody signed: enough to know. */
 const FORGED_MAX = 20;
-/** Keys that are not asked for again for a while, since what came of them was not kept. */
+/** Keys that one peer is not asked for again for a while, since what it sent of them was not kept. */
 const DECLINED_MAX = 100_000;
 const DECLINED_MS = 600_000;
 
@@ -34,6 +34,7 @@ export interface SessionOptions {
   readonly set: NodeSet;
   /** What the peer sends goes through it. */
   readonly source: PassedOn;
+  /** What this peer sent in vain: what another one says of the same keys is another matter. */
   readonly declined: Declined;
   /** Whose key, by its hash part, counts as the peer says against this node's own word (PeerLacks). */
   readonly yieldsTo?: (key: ShortKey) => boolean;
@@ -60,7 +61,7 @@ export interface SessionResult {
   readonly peerLacks: readonly ShortKey[];
 }
 
-/** Keys whose messages were asked for and not kept: refused here, or not the copy that this node keeps. */
+/** Keys whose messages one peer sent and that were not kept: refused here, or not the copy that this node keeps. */
 export class Declined {
   readonly #until = new Map<string, number>();
   readonly #now: () => number;
@@ -110,6 +111,12 @@ async function fetchLacking(
   while (left.length > 0) {
     const asked = left.slice(0, WANTED_KEYS_MAX);
     const frames = await link.fetchMessages(asked, signal);
+    // One alone may have become another since it was listed; the next session sees it.
+    if (frames.length === 0)
+      throw new AppError(
+        'UPSTREAM_UNAVAILABLE',
+        `the peer sent none of ${asked.length} messages that it listed`,
+      );
     const read = await source.read(frames);
     // By hash alone: what no hash covers may be another by now, and is settled where the message is kept.
     const wanted = new Set(asked.map(({ id }) => shortHashOf(id)));
@@ -123,7 +130,7 @@ async function fetchLacking(
     checkTally(total);
     const arrived = frames.length;
     // A body has room for so much; what did not fit is asked for again, and what is behind the last one that came.
-    const isWhole = arrived === 0 || arrived >= asked.length;
+    const isWhole = arrived >= asked.length;
     const rest = asked.filter((key) => !set.has(key));
     if (isWhole || rest.length === asked.length) {
       for (const key of rest) declined.note(key);

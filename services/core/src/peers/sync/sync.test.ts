@@ -258,6 +258,30 @@ describe('hostile peers', () => {
     assert.equal(view().state, 'banned');
   });
 
+  test('a peer that lists messages and sends none of them, or others, keeps them from nobody', async () => {
+    await using stack = new AsyncDisposableStack();
+    const source = await honest(stack);
+    for (let n = 0; n < 5; n++) await source.send(alice, note(n));
+    const link = linkTo('honest', () => source);
+    const silent: PeerLink = { ...link, name: 'silent', fetchMessages: async () => [] };
+    const forging: PeerLink = { ...link, name: 'forging', fetchMessages: async () => [Buffer.from('{}')] };
+    const alone = stack.use(await createTestCore({ peers: [silent] }));
+    assert.equal(await round(alone), false);
+    assert.equal(alone.rooms.sync.syncer.view().state, 'apart');
+    const core = stack.use(await createTestCore({ peers: [silent, forging, link] }));
+    await round(core);
+    assert.equal(core.rooms.sync.set.index.size, 5);
+    const { peers } = core.rooms.sync.syncer.view();
+    assert.deepEqual(
+      peers.map(({ name, taken, failure }) => [name, taken, failure]),
+      [
+        ['silent', 0, 'UPSTREAM_UNAVAILABLE'],
+        ['forging', 0, null],
+        ['honest', 5, null],
+      ],
+    );
+  });
+
   test('garbage and answers to no question end the session', async () => {
     const endless = { kind: 'fingerprint', fingerprint: new Uint8Array(16) } as const;
     const changes: ((link: PeerLink) => Partial<PeerLink>)[] = [

@@ -49,11 +49,11 @@ export class Syncer {
   readonly nodeId = randomUUID();
   readonly reputation: Reputation;
   readonly #options: SyncerOptions;
-  #declined: Declined;
   /** How often the clock was moved. */
   #moves = 0;
   readonly #peers: PeerState[];
   readonly #lacks = new Map<PeerState, PeerLacks>();
+  readonly #declined = new Map<PeerState, Declined>();
   #wakes: (() => void)[] = [];
   /** One transfer at a time: a second peer would send the same. */
   readonly #transfers = new Slots(1);
@@ -62,7 +62,6 @@ export class Syncer {
     this.#options = options;
     const { clock } = options;
     this.reputation = new Reputation(clock.now);
-    this.#declined = new Declined(clock.now);
     clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
     this.#peers = options.links.map((link) => ({
       link,
@@ -97,7 +96,7 @@ export class Syncer {
 
   /** What this node was known to have is not certain any more: it is in step with nobody until it has compared again. */
   startOver(): void {
-    this.#declined = new Declined(this.#options.clock.now);
+    this.#declined.clear();
     for (const peer of this.#peers)
       if (peer.syncedMs !== null) Object.assign(peer, { state: 'syncing', syncedMs: null });
     this.nudge();
@@ -106,7 +105,7 @@ export class Syncer {
   /** What was ahead of the clock may be due now: until the next session nobody knows. */
   #onClockMoved(movedMs: number): void {
     this.#moves++;
-    this.#declined = new Declined(this.#options.clock.now);
+    this.#declined.clear();
     for (const peer of this.#peers) {
       if (peer.later > 0) Object.assign(peer, { state: 'syncing', syncedMs: null, later: 0 });
       else if (peer.syncedMs !== null) peer.syncedMs += movedMs;
@@ -193,14 +192,15 @@ export class Syncer {
     };
     const lacks = this.#lacks.get(peer) ?? new PeerLacks();
     this.#lacks.set(peer, lacks);
-    const yieldsTo = (key: ShortKey) => lacks.yieldsTo(key);
+    const others = [...this.#lacks.values()].filter((other) => other !== lacks);
+    const yieldsTo = (key: ShortKey) => lacks.yieldsTo(key, others);
     const common = {
       set,
       source: {
         ...intake.peer,
         read: (frames: readonly Buffer[]) => intake.peer.read(frames, peer.link.name),
       },
-      declined: this.#declined,
+      declined: this.#declinedOf(peer),
       yieldsTo,
       signal,
       isLater: this.#isLater,
@@ -215,13 +215,19 @@ export class Syncer {
     for (let again = 0; moves !== this.#moves && again < RECONCILED_AGAIN_MAX; again++) {
       moves = this.#moves;
       taken = peer.taken;
-      result = await reconcile(peer.link, { ...common, declined: this.#declined });
+      result = await reconcile(peer.link, { ...common, declined: this.#declinedOf(peer) });
     }
     if (result.tally.taken > 0)
       log.info({ peer: peer.link.name, ...result.tally }, 'received missing messages');
     peer.later = this.#countLater(result, greeting);
     await this.#offer(peer, lacks, result, greeting, signal);
     return result;
+  }
+
+  #declinedOf(peer: PeerState): Declined {
+    const declined = this.#declined.get(peer) ?? new Declined(this.#options.clock.now);
+    this.#declined.set(peer, declined);
+    return declined;
   }
 
   /** How this process knows that it is in step where another one keeps it so. */
@@ -268,9 +274,9 @@ export class Syncer {
     const upToSeconds = clock
       ? Math.floor((clock.timeMs + clock.correctionMs) / 1000) + LIMITS.futureSeconds
       : Number.POSITIVE_INFINITY;
-    const takable = peerLacks.filter(({ time }) => time <= upToSeconds);
+    const offered = lacks.decide(peerLacks, ({ time }) => time <= upToSeconds);
     try {
-      peer.given += await offerLacking(peer.link, lacks.decide(takable), lacks, { db, set, signal });
+      peer.given += await offerLacking(peer.link, offered, lacks, { db, set, signal });
     } catch (error) {
       if (!(error instanceof AppError) || signal.aborted) throw error;
       log.debug({ err: error, peer: peer.link.name }, 'a peer accepted no offer');
