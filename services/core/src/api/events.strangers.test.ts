@@ -97,6 +97,30 @@ describe('event streams of strangers', () => {
     for (const one of held) one.request.destroy();
   });
 
+  test('M8: who leaves before the stream begins has no place in it', async ({ mock }) => {
+    await using core = await createCore({ maxStreams: 8, streamReserve: 3, streamsPerClient: 1 });
+    const url = `${await core.listen()}/api/v0/events`;
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const check = mock.method(core.rooms.events, 'checkGiven', () => {
+      begun.resolve();
+      return ended.promise;
+    });
+    const hasty = request(url, { localAddress: '127.0.0.2', headers: { accept: 'text/event-stream' } });
+    hasty.on('error', () => {}).end();
+    await begun.promise;
+    hasty.destroy();
+    const countOpen = () =>
+      new Promise<number>((resolve, reject) =>
+        core.api.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+      );
+    await until('the node has closed it', countOpen, (count) => count === 0);
+    check.mock.restore();
+    ended.resolve();
+    const { request: later, response } = await open(url, '127.0.0.2');
+    assert.equal(response.statusCode, 200);
+    later.destroy();
+  });
+
   describe('of which nothing is read', () => {
     let core: TestCore;
     let url: string;

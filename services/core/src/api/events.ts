@@ -9,6 +9,7 @@ import { type EventLog, type EventPage, parseCursor } from '../notify/events/log
 import { Turns } from '../notify/events/turns.ts';
 import { oneOf, parseListFilter } from '../state/lists/parameters.ts';
 import type { Rooms, RouteSettings } from './rooms.ts';
+import { closing } from './storage/file-reads.ts';
 
 const HEARTBEAT_MS = 15_000;
 /** Pieces that are sent in one turn of the event loop: what others ask for comes between them. */
@@ -164,9 +165,7 @@ class Streams {
     const { events: log, metrics, settings, signal: stopping } = this.#used;
     const { streamStallMs: stallMs } = settings;
     const response = reply.raw;
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    const signal = AbortSignal.any([gone.signal, stopping]);
+    const signal = AbortSignal.any([closing(reply), stopping]);
     reply.hijack();
     response.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM_HEADERS });
     const feed = isProvable ? this.#feedWithBodies : this.#feed;

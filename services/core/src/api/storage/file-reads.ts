@@ -15,9 +15,11 @@ const READS = {
 const TAKING_MS = 60_000;
 
 /** Ends when the caller is gone, or has the answer. Not the socket is listened to: it outlives the request. */
-export function closing(reply: Pick<FastifyReply, 'raw'>): AbortSignal {
+export function closing({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
   const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
+  // Who left while something else was waited for is not heard of again.
+  if (raw.destroyed) gone.abort();
+  else raw.once('close', () => gone.abort());
   return gone.signal;
 }
 
