@@ -158,22 +158,35 @@ function checkActive({ status }: WebhookRow): void {
     throw new AppError('WEBHOOK_NOT_ACTIVE', `the webhook is ${status}; resume it first`);
 }
 
+/** One after the other of a webhook, so that what is counted stays so until it is written. */
+const inTurn = <T>(
+  db: Kysely<Schema>,
+  { number }: WebhookRow,
+  body: (trx: Transaction<Schema>) => Promise<T>,
+): Promise<T> =>
+  db.transaction().execute(async (trx) => {
+    await sql`select from webhooks where number = ${number} for no key update`.execute(trx);
+    return body(trx);
+  });
+
 const test: Action<'test'> = async ({ db, now }, row) => {
   checkActive(row);
-  const { rows: waiting } = await sql`
-    select from webhook_deliveries where webhook = ${row.number} and seq < 0 and state = 'waiting' limit ${TESTS_MAX}`.execute(
-    db,
-  );
-  if (waiting.length >= TESTS_MAX)
-    throw new AppError(
-      'OVERLOADED',
-      `${TESTS_MAX} tests of this webhook are waiting for its endpoint; "deliveries" shows what it answers`,
+  const { rows } = await inTurn(db, row, async (trx) => {
+    const { rows: waiting } = await sql`
+      select from webhook_deliveries where webhook = ${row.number} and seq < 0 and state = 'waiting' limit ${TESTS_MAX}`.execute(
+      trx,
     );
-  const { rows } = await sql<{ seq: number }>`
-    insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
-    values (${row.number}, -nextval('webhook_tests'), 'webhook.test', ${now()}, ${now()}) returning seq`.execute(
-    db,
-  );
+    if (waiting.length >= TESTS_MAX)
+      throw new AppError(
+        'OVERLOADED',
+        `${TESTS_MAX} tests of this webhook are waiting for its endpoint; "deliveries" shows what it answers`,
+      );
+    return sql<{ seq: number }>`
+      insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
+      values (${row.number}, -nextval('webhook_tests'), 'webhook.test', ${now()}, ${now()}) returning seq`.execute(
+      trx,
+    );
+  });
   const delivery = await findDelivery(db, row, rows[0]!.seq);
   return { webhook_id: row.webhook_id, event_id: delivery!.event_id };
 };
@@ -212,15 +225,17 @@ const replay: Action<'replay'> = async (rooms, row, { event_id, since_ms, until_
   const first = await findFirstSeq(db, since_ms!);
   const last =
     (until_ms === undefined ? await findFirstSeq(db, Infinity) : await findFirstSeq(db, until_ms)) - 1;
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from webhook_replays where webhook = ${row.number}`.execute(db);
-  if (rows[0]!.count >= REPLAYS_MAX)
-    throw new AppError('OVERLOADED', `${REPLAYS_MAX} replays of this webhook are already running`);
-  if (first <= last)
-    await db
-      .insertInto('webhook_replays')
-      .values({ webhook: row.number, next_seq: first, last_seq: last })
-      .execute();
+  await inTurn(db, row, async (trx) => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*) as count from webhook_replays where webhook = ${row.number}`.execute(trx);
+    if (rows[0]!.count >= REPLAYS_MAX)
+      throw new AppError('OVERLOADED', `${REPLAYS_MAX} replays of this webhook are already running`);
+    if (first <= last)
+      await trx
+        .insertInto('webhook_replays')
+        .values({ webhook: row.number, next_seq: first, last_seq: last })
+        .execute();
+  });
   return { webhook_id: row.webhook_id, from_cursor: String(first), to_cursor: String(last) };
 };
 

@@ -162,6 +162,19 @@ describe('what owners do with webhooks', () => {
     assert.deepEqual(await kept(), ['w1']);
   });
 
+  test('tests and replays of a webhook have their limit however many are asked for at once', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    const id = await register(core, signers.alice, { url: 'http://127.0.0.1:9/' });
+    await core.send(signers.bob, post(1));
+    const statusesOf = async (action: 'test' | 'replay', content: (n: number) => Record<string, unknown>) => {
+      const asked = Array.from({ length: 16 }, (_, n) => ask(core, signers.alice, id, action, content(n)));
+      return (await Promise.all(asked)).map(({ status }) => status).sort();
+    };
+    const limited = [...Array(10).fill(200), ...Array(6).fill(503)];
+    assert.deepEqual(await statusesOf('test', () => ({})), limited);
+    assert.deepEqual(await statusesOf('replay', (since_ms) => ({ since_ms })), limited);
+  });
+
   test('test, log, replay of one and of a range, with the same ids; pause and resume keep the place', async () => {
     await using core = await createTestCore({ webhooks: LOCAL });
     await using _deliverer = deliverFor(core);
