@@ -18,4 +18,7 @@ test('room is kept from others for a minute, once for each address', () => {
   nowMs += 60_000;
   assert.deepEqual(reservations.beside('b'), []);
   assert.equal(reservations.take('one more', need), 121_000);
+  // The clock was ahead.
+  nowMs = 0;
+  assert.deepEqual(reservations.beside('b'), []);
 });

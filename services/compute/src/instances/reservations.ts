@@ -24,7 +24,9 @@ export class Reservations {
   /** What others have reserved. */
   beside(address: string): Capacity[] {
     const nowMs = this.#now();
-    for (const [one, { expiresAtMs }] of this.#held) if (expiresAtMs <= nowMs) this.#held.delete(one);
+    // Longer than any lasts were those that a clock made which was set back since.
+    for (const [one, { expiresAtMs }] of this.#held)
+      if (expiresAtMs <= nowMs || expiresAtMs > nowMs + LIFE_MS) this.#held.delete(one);
     return [...this.#held].flatMap(([one, { need }]) => (one === address ? [] : [need]));
   }
 

@@ -44,6 +44,14 @@ test("M7: a caller who holds every sandbox of somebody's program lets the next c
   void Promise.all(strangers);
 });
 
+test('a sandbox that nobody calls makes room, however the clock was set meanwhile', async (t) => {
+  await using own = await TestPrograms.open({ memoryMib: MEMORY_MIB, spares: 0, idleMs: 50 });
+  await own.run(own.add('python3', 'def main(v):\n  return 1'), {}, {}, 'owner');
+  const { now } = Date;
+  t.mock.method(Date, 'now', () => now() - 86_400_000);
+  await until('it has ended', HANG_MS, () => own.programs.sandboxes === 0, 10);
+});
+
 test('M7: who takes most of the memory gives way sooner; who takes little has the whole time', () => {
   const endedAt = (memoryMib: number, sandboxesPerProgram = 4) => {
     const held = [{ client: 'a', key: 'p', memoryMib, sinceMs: 0 }];

@@ -164,7 +164,7 @@ export class Pool implements AsyncDisposable {
   }
 
   #occupy(place: Place, { client }: Order): Place {
-    return Object.assign(place, { state: 'busy', client, busySinceMs: Date.now() });
+    return Object.assign(place, { state: 'busy', client, busySinceMs: performance.now() });
   }
 
   /** Whether there is room now; if not, those go that were idle for longest, and there will be when they are gone. */
@@ -233,14 +233,14 @@ export class Pool implements AsyncDisposable {
   }
 
   #release(place: Place): void {
-    this.#recent.note(heldBy(place), Date.now());
+    this.#recent.note(heldBy(place), performance.now());
     if (place.state === 'ending') return;
     // A program that came to be kept meanwhile is called where it is kept.
     const isOld = !place.isKept && place.key !== null && this.#keptOf(place.key) !== undefined;
     if (!place.sandbox?.isUsable || this.#isClosed || isOld) void this.#end(place);
     else {
       place.state = 'idle';
-      place.idleSinceMs = Date.now();
+      place.idleSinceMs = performance.now();
       this.#grant();
     }
     this.#refillSoon(SPARE_DELAY_MS);
@@ -297,7 +297,7 @@ export class Pool implements AsyncDisposable {
   /** Serves who can be served now: who holds and had least first, then in the order in which they came. */
   #grant(): void {
     if (this.#isClosed) return;
-    const nowMs = Date.now();
+    const nowMs = performance.now();
     const dueOf = ({ client, order }: Waiter) =>
       this.#recent.of(client, nowMs) + this.#needOf(order) * this.#contendedMs;
     for (const waiter of orderWaiters(this.#waiters, this.#held(), dueOf)) {
@@ -324,7 +324,7 @@ export class Pool implements AsyncDisposable {
       const rules = { memoryMib, contendedMs, sandboxesPerProgram: PROGRAM_LIMITS.sandboxesPerProgram };
       const isOneLeaving = [...this.#places].some(({ state }) => state === 'ending');
       const held = this.#held().filter(({ place }) => !place.isKept);
-      const over = isOneLeaving ? undefined : chooseToEnd(held, this.#waiters, rules, Date.now());
+      const over = isOneLeaving ? undefined : chooseToEnd(held, this.#waiters, rules, performance.now());
       over?.place.sandbox?.end(
         new AppError(
           'PROGRAM_TIMED_OUT',
@@ -336,7 +336,7 @@ export class Pool implements AsyncDisposable {
   }
 
   #endIdle(): void {
-    const before = Date.now() - this.#options.idleMs;
+    const before = performance.now() - this.#options.idleMs;
     for (const place of this.#places)
       if (place.state === 'idle' && place.key !== null && !place.isKept && place.idleSinceMs < before)
         void this.#end(place);

@@ -109,3 +109,26 @@ test('M7: who calls many programs whose code is large, or never comes, takes the
     (await library.use(hashes[2]!))[Symbol.dispose]();
     for (const one of [used[1]!, theirs]) one[Symbol.dispose]();
   }));
+
+test('a program that was forgotten is let go of soon, however the clock was set meanwhile', (t) =>
+  inDirectory(async (directory) => {
+    const { core, hashes } = coreWith([10]);
+    const [hash] = hashes as [string];
+    const gone: string[] = [];
+    let isForgotten = false;
+    const getMessage = (asked: string) => {
+      if (isForgotten) throw new AppError('MESSAGE_FORGOTTEN', 'forgotten');
+      return core.getMessage(asked);
+    };
+    const from = { ...core, getMessage } as unknown as CoreClient;
+    const library = new Library({ core: from, directory, runtimes, onGone: (key) => gone.push(key) });
+    t.mock.timers.enable({ apis: ['Date'], now: 1_000_000_000 });
+    await library.get(hash);
+    isForgotten = true;
+    t.mock.timers.setTime(0);
+    const laterMs = performance.now() + 60_000;
+    t.mock.method(performance, 'now', () => laterMs);
+    await library.get(hash);
+    await new Promise(setImmediate);
+    assert.equal(gone.length, 1);
+  }));

@@ -98,7 +98,8 @@ export class Library {
     this.#entries.delete(hash);
     this.#entries.set(hash, entry);
     this.#dropOldest();
-    if (Date.now() - entry.checkedAtMs > CHECK_AFTER_MS && !entry.isChecking) void this.#check(hash, entry);
+    if (performance.now() - entry.checkedAtMs > CHECK_AFTER_MS && !entry.isChecking)
+      void this.#check(hash, entry);
     return entry.loaded;
   }
 
@@ -139,7 +140,7 @@ export class Library {
   /** @param log of the version before */
   #load(hash: string, log = new LogTail()): Entry {
     const loaded = this.#read(hash, log);
-    const entry: Entry = { loaded, codeBytes: 0, checkedAtMs: Date.now(), isChecking: false };
+    const entry: Entry = { loaded, codeBytes: 0, checkedAtMs: performance.now(), isChecking: false };
     loaded.then(
       ({ code }) => {
         entry.codeBytes = code.bytes.length;
@@ -236,14 +237,14 @@ export class Library {
     if (!loaded) return;
     try {
       const isNewest = await this.#isNewest(hash, loaded);
-      entry.checkedAtMs = Date.now();
+      entry.checkedAtMs = performance.now();
       if (!isNewest) {
         this.#drop(loaded);
         this.#entries.set(hash, this.#load(hash, loaded.log));
       }
     } catch (error) {
       // A core node that is away takes nothing from a program that is known.
-      entry.checkedAtMs = Date.now();
+      entry.checkedAtMs = performance.now();
       if (!(error instanceof AppError && GONE.includes(error.code))) return;
       this.#drop(loaded);
     } finally {
