@@ -63,6 +63,7 @@ describe('declarations', () => {
     'event A(() a)',
     'event A(mapping(address=>uint) a)',
     'event A(uint indexed a, uint indexed b, uint indexed c, uint indexed d)',
+    `event A(${'abcdefghijklmnopqrst'.replaceAll(/./g, (one) => `, uint ${one.repeat(128)}`).slice(2)})`,
     `event A(${'('.repeat(12)}uint256 a${')'.repeat(12)} a)`,
     `event A(uint256${'[]'.repeat(12)} a)`,
   ])

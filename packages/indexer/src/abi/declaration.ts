@@ -3,6 +3,7 @@ import {
   ABI_LIMITS,
   type AbiField,
   type AbiType,
+  declarationOf,
   type EventDefinition,
   type EventParameter,
 } from './types.ts';
@@ -53,6 +54,11 @@ function checkEvent(event: EventDefinition): EventDefinition {
   const indexed = event.parameters.filter((parameter) => parameter.indexed).length;
   const most = event.anonymous ? 4 : 3;
   if (indexed > most) throw refuse(`event ${event.name} has ${indexed} indexed parameters; at most ${most}`);
+  const { length } = declarationOf(event);
+  if (length > ABI_LIMITS.declarationChars)
+    throw refuse(
+      `the declaration of event ${event.name} has ${length} characters; at most ${ABI_LIMITS.declarationChars}`,
+    );
   return event;
 }
 
@@ -117,7 +123,7 @@ const without = (text: string, end: string): string =>
  * is taken off from the end, since one expression for all of it takes minutes for a few thousand spaces.
  */
 export function parseDeclaration(text: string): EventDefinition {
-  if (text.length > ABI_LIMITS.declarationChars) throw refuse('an event declaration is too long');
+  if (text.length > ABI_LIMITS.writtenChars) throw refuse('an event declaration is too long');
   const stated = without(text.trim(), ';');
   const named = without(stated, 'anonymous');
   const head = HEAD.exec(named);

@@ -31,7 +31,10 @@ export const ABI_LIMITS = {
   parametersPerEvent: 64,
   typeDepth: 8,
   nameChars: 128,
-  declarationChars: 8192,
+  /** As somebody wrote it. */
+  writtenChars: 8192,
+  /** As it is stored: the database finds declarations by an index, whose rows are of 2,704 bytes at most. */
+  declarationChars: 2_560,
   arrayLength: 1024,
 } as const;
 

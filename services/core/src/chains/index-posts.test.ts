@@ -13,6 +13,7 @@ import {
   word,
 } from '@skerry/indexer/testing';
 import { until } from '@skerry/kit/testing/until';
+import { sha256Hex } from '@skerry/protocol';
 import { ERASE_AFTER_MS, eraseForgotten } from '../intake/erase.ts';
 import { createTestCore, signers } from '../testing/core.ts';
 import { listIndexRequests, noteIndexRequest } from './index-requests.ts';
@@ -116,4 +117,36 @@ test('contracts come and go by signed messages; only what was not read is read',
   assert.ok((await listIndexRequests(pool, signers.alice.address)).length > 0);
   await noteIndexRequest(pool, 'mallory', done('late', nowMs + 25 * 3_600_000));
   assert.equal((await pool.query('select from indexer_requests')).rowCount, 1);
+});
+
+test('a request at which the node fails, or whose declaration is too long, holds up none behind it', async () => {
+  const network = networkSettings(['http://127.0.0.1:9/'], { contracts: [] });
+  await using core = await createTestCore({
+    indexer: { networks: [network], watchesPerOwner: 9, watchesMax: 9, decodeThreads: 0 },
+  });
+  const { pool } = core.rooms.indexer;
+  // Whatever it is that nobody foresaw.
+  await pool.query("alter table indexer_event_types add check (name <> 'Broken')");
+  const inputs = Array.from({ length: 60 }, (_, index) => ({
+    name: `a${sha256Hex(String(index)).slice(0, 39)}`,
+    type: 'uint256',
+  }));
+  const abis = [[{ type: 'event', name: 'Long', inputs }], ['event Broken()'], [PING]];
+  const hashes: string[] = [];
+  for (const abi of abis) {
+    const content = { action: 'add', network: NETWORK, contract: OTHER, abi };
+    const { body } = await core.send(signers.alice, {
+      type: 'POST',
+      content: { type: 'net-index', content },
+    });
+    hashes.push(body.item_hash);
+  }
+  const done = await until(
+    'all are settled',
+    () => listIndexRequests(pool, signers.alice.address),
+    ({ length }) => length === abis.length,
+  );
+  const codeOf = (hash: string) => done.find(({ itemHash }) => itemHash === hash)?.refusal?.code;
+  assert.deepEqual(hashes.map(codeOf), ['INVALID_ABI', 'INTERNAL', undefined]);
+  assert.equal((await pool.query('select from indexer_watches')).rowCount, 1);
 });

@@ -1,3 +1,4 @@
+import { asDatabaseError } from '@skerry/database';
 import type { Indexer } from '@skerry/indexer';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError, createParser, NETWORK_POST } from '@skerry/protocol';
@@ -25,6 +26,8 @@ const IndexContent = Type.Object(
 const parseIndexContent = createParser(IndexContent, 'content');
 
 const READ_PAGE = 500;
+/** So often a wish is tried that fails for a reason nobody foresaw: a race passes; what does not is put aside. */
+const TRIES_MAX = 3;
 
 /**
  * What a POST `net-index` asks for, done. Throws INVALID_CONTENT, and what `watch` and `unwatch` throw.
@@ -104,19 +107,29 @@ async function applyOne(options: FollowOptions, itemHash: string): Promise<void>
   // What its sender has taken back meanwhile asks for nothing, and may have lost what it said.
   if (message?.status !== 'processed' || message.content === null) return;
   const { sender, content } = message;
-  const refusal = await refusalOf(() => applyIndexPost(indexer, sender, content.content));
+  const refusal = await refusalOf(() => applyIndexPost(indexer, sender, content.content), log);
   if (refusal)
     log.info({ item_hash: itemHash, code: refusal.code }, 'a request to index a contract was refused');
   await noteIndexRequest(pool, sender, { itemHash, refusal, settledMs: now() });
 }
 
-/** A wish that cannot be had is over; one that cannot be had now is none. */
-async function refusalOf(apply: () => Promise<void>): Promise<AppError | null> {
-  try {
-    await apply();
-    return null;
-  } catch (error) {
-    if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
-    return error;
-  }
+/**
+ * A wish that cannot be had is over; one that cannot be had now is none. One at which this node itself fails is over too, as those
+ * of others wait behind it.
+ */
+async function refusalOf(apply: () => Promise<void>, log: Logger): Promise<AppError | null> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      await apply();
+      return null;
+    } catch (error) {
+      if (error instanceof AppError) {
+        if (error.kind === 'unavailable') throw error;
+        return error;
+      }
+      if (asDatabaseError(error)) throw error;
+      if (attempt < TRIES_MAX) continue;
+      log.error({ err: error }, 'a request to index a contract failed, and is put aside');
+      return new AppError('INTERNAL', 'this node failed at the request; its log says why');
+    }
 }
