@@ -4,6 +4,9 @@ import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from './indexer.ts';
 import { listEvents } from './read/events.ts';
+import { listTransactions } from './read/transactions.ts';
+import { ensureNetwork } from './store/networks.ts';
+import { Partitions } from './store/partitions.ts';
 import { mergeSpans } from './store/upkeep.ts';
 import { Anvil } from './testing/anvil.ts';
 import {
@@ -80,4 +83,48 @@ describe('the indexer on a real chain', () => {
     );
     assert.deepEqual(before, [36, 21, 35]);
   });
+});
+
+test('transactions that were read for several contracts at different times are counted once, before and after spans are merged', async () => {
+  await using database = await createIndexerDatabase();
+  const { pool } = database;
+  const { id } = await ensureNetwork(pool, NETWORK, 1);
+  await new Partitions(pool, id, 10_000).ensure('transactions', 0, 1_000);
+  // Block, rows, and the span that whoever read them noted.
+  const passes = [
+    { blocks: Array.from({ length: 10 }, (_, index) => Math.floor((index * 1_000) / 9)), rows: 1 },
+    { blocks: [3, 4], rows: 5 },
+    { blocks: [5, 6], rows: 3_000 },
+  ];
+  for (const { blocks, rows } of passes) {
+    await pool.query(
+      `insert into indexer_transactions_n${id}
+       select block, index, '\\x01', '\\x02', null, 0, 0, 0, 10 * block from unnest($1::bigint[]) block, generate_series(1, $2) index`,
+      [blocks, rows],
+    );
+    const [first, last] = [blocks[0]!, blocks.at(-1)!];
+    await pool.query(
+      'insert into indexer_spans values ($1, 0, 0, $2::bigint, $3::bigint, 10 * $2::bigint, 10 * $3::bigint, $4)',
+      [id, first, last, blocks.length * rows],
+    );
+  }
+  await pool.query('update indexer_networks set floor_number = 1000 where id = $1', [id]);
+  const totals = async () => {
+    const found: (number | undefined)[] = [];
+    for (const bounds of [
+      {},
+      { fromBlock: 2 },
+      { fromBlock: 4, toBlock: 5 },
+      { toBlock: 500 },
+      { fromTimestamp: 20, toTimestamp: 55 },
+      { fromBlock: 7, toTimestamp: 9_000 },
+    ])
+      found.push((await listTransactions(pool, NETWORK, bounds, { limit: 1, offset: 0 }))?.total);
+    return found;
+  };
+  const expected = [6_020, 6_019, 3_005, 6_015, 3_010, 8];
+  assert.deepEqual(await totals(), expected);
+  assert.equal(await mergeSpans(pool, id), 1);
+  assert.deepEqual(await totals(), expected);
+  assert.equal(Number((await pool.query('select sum(rows) as n from indexer_spans')).rows[0].n), 6_020);
 });

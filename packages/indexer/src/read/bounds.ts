@@ -47,6 +47,9 @@ export interface SpanFilter {
 /**
  * How many rows there are: the sums of whole spans, and for spans that a bound cuts, the rows counted.
  *
+ * Transactions, and logs that fit no declaration, are counted together whoever asked for them: passes at different times leave spans
+ * that overlap. Those are one stretch, since whose rows lie in a part of it is not known.
+ *
  * @param table of rows; `kind` says which spans are its own
  */
 export async function countRows(
@@ -65,9 +68,19 @@ export async function countRows(
        from indexer_spans
        where network_id = $1 and (contract_id <> 0) = $6 and ($7::integer is null or contract_id = $7)
          and ($8::integer[] is null or event_id = any($8)) and to_block >= $2 and from_block <= $3
-         and to_timestamp >= $4 and from_timestamp <= $5)
-     select coalesce((select sum(rows) from mine where whole), 0)::bigint + coalesce((
-       select sum(n) from mine s cross join lateral (
+         and to_timestamp >= $4 and from_timestamp <= $5),
+     shared as (
+       select *, max(to_block) over (partition by contract_id order by from_block rows between unbounded preceding and 1 preceding) as reached
+       from mine where event_id = 0),
+     stretched as (
+       select *, count(*) filter (where reached is null or reached < from_block) over (partition by contract_id order by from_block) as stretch
+       from shared),
+     stretches as (
+       select contract_id, event_id, from_block, to_block, rows, whole from mine where event_id <> 0
+       union all
+       select contract_id, 0, min(from_block), max(to_block), sum(rows), bool_and(whole) from stretched group by contract_id, stretch)
+     select coalesce((select sum(rows) from stretches where whole), 0)::bigint + coalesce((
+       select sum(n) from stretches s cross join lateral (
          select count(*) as n from ${table} e where ${same}
            e.block_number between greatest(s.from_block, $2) and least(s.to_block, $3)
            and e."timestamp" between $4 and $5) c

@@ -21,18 +21,21 @@ export async function mergeSpans(pool: pg.Pool, networkId: number): Promise<numb
          select *, sum((rows >= $3)::integer) over w as island, div(sum(rows) over w, $4) as part
          from indexer_spans where network_id = $1 and to_block <= $2
          window w as (partition by contract_id, event_id order by from_block)),
+       members as (
+         select *, min(from_block) over (partition by contract_id, event_id, island, part) as first from ordered where rows < $3),
        groups as (
-         select contract_id, event_id, min(from_block) as from_block, max(to_block) as to_block,
-           min(from_timestamp) as from_timestamp, max(to_timestamp) as to_timestamp, sum(rows) as rows, count(*) as n
-         from ordered where rows < $3 group by contract_id, event_id, island, part having count(*) > 1),
+         select contract_id, event_id, first, max(to_block) as to_block,
+           min(from_timestamp) as from_timestamp, max(to_timestamp) as to_timestamp, sum(rows) as rows
+         from members group by contract_id, event_id, island, part, first having count(*) > 1),
+       -- One by one: the spans of transactions may overlap, and another one may lie within the group.
        gone as (
-         delete from indexer_spans s using groups g
-         where s.network_id = $1 and s.contract_id = g.contract_id and s.event_id = g.event_id
-           and s.from_block > g.from_block and s.to_block <= g.to_block returning 1),
+         delete from indexer_spans s using members m
+         where s.network_id = $1 and s.contract_id = m.contract_id and s.event_id = m.event_id
+           and s.from_block = m.from_block and m.from_block > m.first returning 1),
        kept as (
          update indexer_spans s set to_block = g.to_block, from_timestamp = g.from_timestamp, to_timestamp = g.to_timestamp, rows = g.rows
          from groups g where s.network_id = $1 and s.contract_id = g.contract_id and s.event_id = g.event_id
-           and s.from_block = g.from_block)
+           and s.from_block = g.first)
        select count(*)::integer as n from gone`,
       [networkId, rows[0]!.floor, SMALL_ROWS, SPAN_ROWS],
     );

@@ -225,12 +225,15 @@ export async function compareWithChain(pool: pg.Pool, anvil: Anvil): Promise<num
     throw new Error(describeDifference('events', expected, tables.events));
   if (digest(chain.transactions) !== digest(tables.transactions))
     throw new Error(describeDifference('transactions', chain.transactions, tables.transactions));
-  const { rows } = await pool.query<{ kind: boolean; n: number }>(
-    'select contract_id <> 0 as kind, sum(rows)::bigint as n from indexer_spans group by 1',
+  const { rows } = await pool.query<{ kind: string; n: number }>(
+    `select case contract_id when 0 then 'transactions' else 'events' end as kind, sum(rows)::bigint as n
+     from indexer_spans group by 1`,
   );
-  const counted = rows.find(({ kind }) => kind)?.n ?? 0;
-  if (counted !== tables.events.length)
-    throw new Error(`the spans count ${counted} events, there are ${tables.events.length}`);
+  for (const kind of ['events', 'transactions'] as const) {
+    const counted = rows.find((one) => one.kind === kind)?.n ?? 0;
+    if (counted !== tables[kind].length)
+      throw new Error(`the spans count ${counted} ${kind}, there are ${tables[kind].length}`);
+  }
   return tables.events.length;
 }
 
