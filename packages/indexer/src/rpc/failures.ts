@@ -1,7 +1,7 @@
 /** Why an endpoint did not give what it was asked for. */
 export type RpcFailure =
-  /** `blocks`: a range that it says would do. */
-  | { readonly kind: 'range_too_large'; readonly blocks?: number }
+  /** `blocks`: a range that it says would do; `isHere`: of the blocks that were asked for, which says nothing of others. */
+  | { readonly kind: 'range_too_large'; readonly blocks?: number; readonly isHere?: true }
   | { readonly kind: 'rate_limited'; readonly retryAfterMs?: number }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'unreachable'; readonly reason: string }
@@ -39,7 +39,9 @@ const RANGE =
   /range|more than \d+ (results|logs)|too many (results|logs|blocks)|response size|size exceeded|too large|too wide|limit(ed)? to|max(imum)? (of )?\d+ (blocks|results|logs)|timed? ?out|exceed/i;
 const SUGGESTED = /\[\s*(0x[0-9a-f]+)\s*,\s*(0x[0-9a-f]+)\s*\]/i;
 const BLOCK_COUNT =
-  /(?:range[^\d]{0,24}|up to (?:a )?|limited to (?:a )?|max(?:imum)? (?:of )?)([\d,]{1,9})(?: ?k)?\b(?! ?(?:results|logs|bytes|mb))/i;
+  /(?:range[^\d]{0,24}|up to (?:a )?|limited to (?:a )?|max(?:imum)? (?:of )?)([\d,]{1,9})( ?k)?\b(?! ?(?:results|logs|bytes|mb))/i;
+/** What is read of a message, whose length is whatever an endpoint sends. */
+const MESSAGE_CHARS = 2_000;
 
 export interface JsonRpcError {
   readonly code?: unknown;
@@ -48,27 +50,29 @@ export interface JsonRpcError {
 
 /** What an endpoint's error object means. Providers agree on few of the codes: mostly the sentence decides. */
 export function classifyError(error: JsonRpcError): RpcFailure {
-  const message = typeof error.message === 'string' ? error.message : '';
+  const message = typeof error.message === 'string' ? error.message.slice(0, MESSAGE_CHARS) : '';
   const reason = message.slice(0, REASON_CHARS);
   if (error.code === METHOD_NOT_FOUND || UNSUPPORTED.test(message)) return { kind: 'unsupported' };
   if (STALE.test(message)) return { kind: 'stale' };
   const isRange = RANGE.test(message);
   if (RATE.test(message) && !/block range|results|logs/i.test(message)) return { kind: 'rate_limited' };
-  if (isRange) {
-    const blocks = suggestedBlocks(message);
-    return blocks === undefined ? { kind: 'range_too_large' } : { kind: 'range_too_large', blocks };
-  }
+  if (isRange) return { kind: 'range_too_large', ...suggestedBlocks(message) };
   if (error.code === LIMIT_EXCEEDED || error.code === 429) return { kind: 'rate_limited' };
   return { kind: 'refused', reason };
 }
 
-function suggestedBlocks(message: string): number | undefined {
+function suggestedBlocks(message: string): { blocks?: number; isHere?: true } {
   const range = SUGGESTED.exec(message);
-  const fromRange = range ? Number(range[2]) - Number(range[1]) + 1 : undefined;
-  const count = Number(BLOCK_COUNT.exec(message)?.[1]?.replaceAll(',', ''));
-  const blocks = fromRange ?? count;
-  return Number.isSafeInteger(blocks) && blocks >= 1 ? blocks : undefined;
+  if (range) {
+    const blocks = Number(range[2]) - Number(range[1]) + 1;
+    return isBlocks(blocks) ? { blocks, isHere: true } : {};
+  }
+  const [, digits = '', thousands] = BLOCK_COUNT.exec(message) ?? [];
+  const blocks = Number(digits.replaceAll(',', '')) * (thousands === undefined ? 1 : 1_000);
+  return isBlocks(blocks) ? { blocks } : {};
 }
+
+const isBlocks = (blocks: number): boolean => Number.isSafeInteger(blocks) && blocks >= 1;
 
 /** What an HTTP status other than 200 means. */
 export function classifyStatus(status: number, retryAfter: string | null): RpcFailure {

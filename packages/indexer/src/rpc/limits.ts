@@ -95,7 +95,7 @@ export function learnFromFailure(
       if (blocks === 0) return lowerBatch(learned, learned.batchCalls / 2);
       const told = failure.blocks !== undefined && failure.blocks < blocks ? failure.blocks : undefined;
       const rangeBlocks = Math.max(1, Math.min(learned.rangeBlocks, told ?? Math.floor(blocks / 2)));
-      const rangeBlocksTold = told === undefined ? learned.rangeBlocksTold : rangeBlocks;
+      const rangeBlocksTold = told === undefined || failure.isHere ? learned.rangeBlocksTold : rangeBlocks;
       return { ...learned, successes: 0, rangeBlocks, rangeBlocksTold };
     }
     case 'rate_limited':

@@ -15,8 +15,13 @@ describe('what endpoints say', () => {
     ['eth_getLogs is limited to a 10,000 range', { kind: 'range_too_large', blocks: 10_000 }],
     [
       'Log response size exceeded. this block range should work: [0x10, 0x1f]',
-      { kind: 'range_too_large', blocks: 16 },
+      { kind: 'range_too_large', blocks: 16, isHere: true },
     ],
+    [
+      'You can make eth_getLogs requests with up to a 2K block range and no limit on the response size',
+      { kind: 'range_too_large', blocks: 2_000 },
+    ],
+    ['block range too large, limited to 10 k blocks', { kind: 'range_too_large', blocks: 10_000 }],
     [
       'you can make eth_getLogs requests with up to a 10 block range',
       { kind: 'range_too_large', blocks: 10 },
@@ -133,6 +138,12 @@ describe('what is learned of an endpoint', () => {
       { ...context, blocks: 500 },
     );
     assert.equal(told.rangeBlocks, 7);
+    // What one dense place takes is no limit of the endpoint.
+    const here = { kind: 'range_too_large', blocks: 1, isHere: true } as const;
+    let dense = learnFromFailure(INITIAL, here, { ...context, blocks: 500 });
+    assert.equal(dense.rangeBlocks, 1);
+    for (let turn = 0; turn < 2 * RPC_LIMITS.successesPerRaise; turn++) dense = learnFromSuccess(dense);
+    assert.equal(dense.rangeBlocks, 4);
   });
 });
 
