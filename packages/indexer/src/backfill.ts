@@ -15,7 +15,7 @@ import {
 } from './chain/source.ts';
 import type { DecodePool } from './decode/pool.ts';
 import { keyOfClaims, type RangeTask } from './decode/range.ts';
-import { eventRows, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
+import { blockRows, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import { lowerBatch } from './rpc/limits.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
@@ -279,7 +279,7 @@ export class Backfill {
     const [header] = await fetchHeaders(endpoint, [number]);
     const [logs] = await fetchLogsOf(endpoint, [header!], claims);
     await checkAnchor(this.#options.rpc, endpoint, header!);
-    const batch = eventRows(logs!, claims, () => header!.timestamp);
+    const batch = blockRows(header!, logs!, claims);
     const place = { source: endpoint, from: number, to: number };
     return { ...place, batch, items: logs!.length, first: header!, last: header! };
   }

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { Claims } from './chain/claims.ts';
-import type { Header, Log } from './chain/shape.ts';
+import type { Header } from './chain/shape.ts';
 import { checkEmptyBlock, type FullBlock, fetchFullBlocks, fetchLogsOf } from './chain/source.ts';
-import { EMPTY_BATCH, eventRows, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
+import { blockRows, EMPTY_BATCH, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
 import { claimsOf, listContractEvents, type Scan } from './store/scans.ts';
@@ -35,7 +35,7 @@ export async function readWindowEvents(
   for (const [index, block] of candidates.entries())
     if (blooms && logs[index]!.length === 0) await checkEmptyBlock(rpc, endpoint, block, claims);
   // Each block keeps spans of its own, so that a reorganisation can take them back.
-  return joinBatches(candidates.map((block, index) => eventsOf(block, logs[index]!, claims)));
+  return joinBatches(candidates.map((block, index) => blockRows(block, logs[index]!, claims)));
 }
 
 /** Transactions of blocks that were read in full. */
@@ -60,12 +60,4 @@ export async function readWindowTransactions(
   if (full.some(({ header }, index) => header.hash !== headers[index]!.hash))
     throw new RpcError({ kind: 'stale' });
   return windowTransactions(full, scans);
-}
-
-function eventsOf(block: Header, logs: readonly Log[], claims: Claims): RowBatch {
-  return eventRows(
-    logs.map((log) => ({ ...log, timestamp: block.timestamp })),
-    claims,
-    () => block.timestamp,
-  );
 }

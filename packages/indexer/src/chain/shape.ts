@@ -26,7 +26,7 @@ export interface Log {
   readonly blockHash: string;
   readonly logIndex: number;
   readonly transactionHash: string;
-  /** Newer nodes say it with the log; it saves a request for the block. */
+  /** Newer nodes say it with the log, and some of them zero; it saves a request for the block. */
   readonly timestamp: number | undefined;
 }
 
@@ -112,7 +112,7 @@ function parseLog(value: unknown): Log {
     blockHash: parseBlockHash(fields.blockHash),
     logIndex: parseQuantity(fields.logIndex, 'a log index'),
     transactionHash: parseTransactionHash(fields.transactionHash),
-    timestamp: typeof blockTimestamp === 'string' ? parseBlockTimestamp(blockTimestamp) : undefined,
+    timestamp: (typeof blockTimestamp === 'string' && parseBlockTimestamp(blockTimestamp)) || undefined,
   };
 }
 

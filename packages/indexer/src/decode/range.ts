@@ -119,7 +119,7 @@ function checkHeaders(headers: readonly Header[]): Map<number, Header> {
   return byNumber;
 }
 
-/** Within the range, in order, once each, all of a block from the same block. Gives the blocks with their timestamps. */
+/** Within the range, in order, once each, all of a block from the same block and time. Gives the blocks with their timestamps. */
 function checkLogs(
   logs: Log[],
   { from, to }: Pick<RangeTask, 'from' | 'to'>,
@@ -134,12 +134,15 @@ function checkLogs(
     if (last?.blockNumber === log.blockNumber) {
       if (last.blockHash !== log.blockHash)
         throw lie(`logs of two blocks with the number ${log.blockNumber}`);
+      if (last.timestamp !== log.timestamp) throw lie(`logs of block ${log.blockNumber} are of two times`);
       if (last.logIndex === log.logIndex)
         throw lie(`log ${log.logIndex} of block ${log.blockNumber} was sent twice`);
     } else {
       const header = headers.get(log.blockNumber);
       if (header && header.hash !== log.blockHash)
         throw lie(`the logs of block ${log.blockNumber} are of another block than its header`);
+      if (header && (log.timestamp ?? header.timestamp) !== header.timestamp)
+        throw lie(`the logs of block ${log.blockNumber} are of another time than its header`);
       blocks.set(log.blockNumber, log.timestamp);
     }
     last = log;

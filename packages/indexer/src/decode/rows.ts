@@ -1,5 +1,5 @@
 import type { Claims } from '../chain/claims.ts';
-import type { Log, Transaction } from '../chain/shape.ts';
+import type { Header, Log, Transaction } from '../chain/shape.ts';
 
 /** How many rows of one event of one contract lie in a stretch of blocks. Transactions have contract 0, event 0. */
 export interface SpanDraft {
@@ -109,6 +109,18 @@ export function eventRows(
   }
   return { chunks: encodeLines(lines), rows: lines.length, spans: spans.list() };
 }
+
+/** Of one block, whose header is known: it and not a log says when that was. */
+export const blockRows = (
+  { timestamp }: Pick<Header, 'timestamp'>,
+  logs: readonly Log[],
+  claims: Claims,
+): RowBatch =>
+  eventRows(
+    logs.map((log) => ({ ...log, timestamp })),
+    claims,
+    () => timestamp,
+  );
 
 export interface BlockTransactions {
   readonly number: number;
