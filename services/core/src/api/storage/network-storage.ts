@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { answer, type Handlers, type Held } from '@skerry/kit';
 import { AppError, normaliseAddress, parseMessageHash } from '@skerry/protocol';
 import type { FileReferenceView, NETWORK_STORAGE_API } from '@skerry/protocol/api/core/network-storage';
@@ -13,7 +13,7 @@ import {
 } from '../../store/files/references.ts';
 import { isCidText } from '../../store/ipfs/cid.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
-import { FILE_BODY_TYPE, type FormFile, type FormReader, withFormOf } from './storage-form.ts';
+import { FILE_BODY_TYPE, type FormFile, type FormReader, withFormOf, withPlace } from './storage-form.ts';
 import { downloadPathOf, unsignedLimitOf } from './storage-read.ts';
 
 const METADATA = 'metadata';
@@ -135,19 +135,22 @@ async function keep(
 }
 
 /** A body that is no form is the file. */
-async function addBytes(rooms: Adding, reader: FormReader<Guarded<Received>>, request: FastifyRequest) {
-  const place = rooms.uploads.begin(rooms.clientOf(request));
-  try {
-    const blob = await reader.receive(request.body as Readable, new Map());
+const addBytes = (
+  rooms: Adding,
+  reader: FormReader<Guarded<Received>>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) =>
+  withPlace(request, reply, rooms, async () => {
+    // Whoever sends too much is still told so: to stop reading does not end the connection.
+    const bytes = Readable.from(request.raw.iterator({ destroyOnReturn: false }), { objectMode: false });
+    const blob = await reader.receive(bytes, new Map());
     try {
       return await keep(rooms, request, { blob, contentType: FILE_BODY_TYPE }, new Map());
     } finally {
       await reader.discard(blob);
     }
-  } finally {
-    place.release();
-  }
-}
+  });
 
 function addFile(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
   const reader = guardedReader(
@@ -157,7 +160,7 @@ function addFile(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
     (blob) => blob.discard(),
   );
   return request.headers['content-type']?.startsWith(FILE_BODY_TYPE)
-    ? addBytes(rooms, reader, request)
+    ? addBytes(rooms, reader, request, reply)
     : withFormOf(request, reply, rooms, reader, ({ file, fields }) => keep(rooms, request, file, fields));
 }
 

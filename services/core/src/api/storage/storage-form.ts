@@ -41,7 +41,7 @@ async function parseForms(scope: HttpServer): Promise<void> {
   await scope.register(multipart, formOptions);
 }
 
-/** An upload takes its time, and is watched here (`withFormOf`). */
+/** An upload takes its time, and is watched here (`withPlace`). */
 const UPLOAD = { slowAfterMs: Infinity, watchesItsBody: true };
 
 /** How a form is served. */

@@ -170,3 +170,36 @@ test('a file that IPFS keeps counts, whatever comes after it in its form', async
   assert.equal(await add(partOf('x', 'y')), 'UNKNOWN_FIELD');
   assert.equal(await add(''), 'UPLOAD_SHARE_USED');
 });
+
+describe('a file that comes alone, as the body', () => {
+  let core: TestCore;
+  let url: string;
+  before(async () => {
+    core = await createCore();
+    url = `${await core.listen()}/api/v0/storage/add_file`;
+  });
+  after(() => core[Symbol.asyncDispose]());
+
+  test('has ended where its sender sends nothing for a minute or two, and gives its place back', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const headers = { 'content-type': 'application/octet-stream', 'content-length': 1_000 };
+    const asked = request(url, { method: 'POST', localAddress: '127.0.0.2', agent: false, headers });
+    const ended = once(asked, 'error');
+    asked.write('abc');
+    const underWay = () => core.rooms.uploads.underWay;
+    await until('it is under way', underWay, (count) => count === 1);
+    const aMinuteLater = () => {
+      t.mock.timers.tick(60_000);
+      return underWay();
+    };
+    await until('it has ended', aMinuteLater, (count) => count === 0);
+    await ended;
+  });
+
+  test('is refused with a reason where it is too large, however it is sent', async () => {
+    const answer = await send(url, '127.0.0.2', randomBytes(1_100 * KIB));
+    assert.deepEqual([answer.status, answer.body.code], [429, 'UPLOAD_SHARE_USED']);
+    const own = await send(url, OWN, randomBytes(5_000 * KIB));
+    assert.deepEqual([own.status, own.body.code], [413, 'FILE_TOO_LARGE']);
+  });
+});
