@@ -38,6 +38,17 @@ export async function listDoomed(
   return rows.map(({ hash }) => hash);
 }
 
+/** Whether one is still on the list: whoever stores it waits until the transaction ends. */
+export async function holdDoomed(trx: Transaction<Schema>, hash: string): Promise<boolean> {
+  const row = await trx
+    .selectFrom('doomed_blobs')
+    .select('hash')
+    .where('hash', '=', hash)
+    .forUpdate()
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Takes one off the list to remove it, unless somebody else did: who stores it waits until the transaction ends. */
 export async function takeDoomed(trx: Transaction<Schema>, hash: string): Promise<boolean> {
   const { numDeletedRows } = await trx

@@ -218,6 +218,32 @@ test('what another process stores while it is about to go stays; what nobody sto
   assert.equal((await core.get(`/storage/raw/${hashOf(gone)}`)).status, 404);
 });
 
+test('a file that another process has stored again in the middle of a round is still known', async (t) => {
+  const core = await createTestCore();
+  t.after(() => core[Symbol.asyncDispose]());
+  const { db, files, intake, pipeline } = core.rooms;
+  const elsewhere = new Files({ db, blobs: core.blobs, intake, pipeline, uploadLimitBytes: 10_000 });
+  const contents = new Map([randomBytes(1000), randomBytes(1000)].map((bytes) => [hashOf(bytes), bytes]));
+  const store = async (by: Files, bytes: Buffer) =>
+    by.storeUnpinned(await receive(core, bytes), 'text/plain');
+  for (const bytes of contents.values()) await store(files, bytes);
+  const claims = new Claims();
+  const sweep = new Sweep({
+    ...{ db, claims, graceMs: GRACE_MS, doomedMs: 0, now: () => Date.now() + 2 * GRACE_MS, log },
+    // While the first one is removed, the other one is stored.
+    blobs: {
+      ...core.blobs,
+      async remove(first) {
+        for (const [hash, bytes] of contents) if (hash !== first) await store(elsewhere, bytes);
+        await core.blobs.remove(first);
+      },
+    },
+  });
+  assert.equal(await sweep.round(), 1);
+  const answers = await Promise.all([...contents.keys()].map((hash) => core.get(`/storage/raw/${hash}`)));
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404]);
+});
+
 // 4 CPU seconds.
 test('a node with another database removes no file from a store that two share, until the other one is gone', async () => {
   await using stack = new AsyncDisposableStack();

@@ -6,7 +6,7 @@ import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import type { Claims } from './claims.ts';
-import { doom, listDoomed, spare, takeDoomed } from './doomed.ts';
+import { doom, holdDoomed, listDoomed, spare, takeDoomed } from './doomed.ts';
 import type { SweepMark } from './sweep-mark.ts';
 
 const INTERVAL_MS = 60_000;
@@ -94,8 +94,7 @@ export class Sweep {
       // Whoever stores this blob now has the claim, or waits for ours to end and then stores it anew.
       using claim = claims.tryTake(hash);
       if (!claim) continue;
-      if (!(await this.#forget(hash))) await spare(db, [hash]);
-      else if (await this.#remove(hash, cutoffMs)) removed++;
+      if ((await this.#forget(hash)) && (await this.#remove(hash, cutoffMs))) removed++;
     }
     return removed;
   }
@@ -126,16 +125,23 @@ export class Sweep {
     return new Map(rows.map(({ hash, pinned }) => [hash, pinned ? 'pinned' : 'unpinned']));
   }
 
-  /** Takes a file out of the database unless a message pins it. Under the lock of those who write messages: none can pin it meanwhile. */
+  /**
+   * Takes a file out of the database unless it was stored again since it was found, or a message pins it. Under the lock of those who write
+   * messages: none can pin it meanwhile. Whoever stores it now waits, and then notes it anew.
+   */
   #forget(hash: ItemHash): Promise<boolean> {
     return this.#options.db.transaction().execute(async (trx) => {
+      if (!(await holdDoomed(trx, hash))) return false;
       await lockEvents(trx);
       const pin = await trx
         .selectFrom('file_pins')
         .select('file_hash')
         .where('file_hash', '=', hash)
         .executeTakeFirst();
-      if (pin || (await isBlock(trx, hash))) return false;
+      if (pin || (await isBlock(trx, hash))) {
+        await spare(trx, [hash]);
+        return false;
+      }
       await trx.deleteFrom('files').where('hash', '=', hash).execute();
       return true;
     });
