@@ -202,6 +202,18 @@ describe('the event stream', () => {
     assert.ok((await core.get(`/events?cursor=${last + 1}`)).body.events.length > 0);
   });
 
+  test('HEAD tells what a stream is, at once, and takes no place of one', async () => {
+    for (let n = 0; n < 6; n++) {
+      const { status, headers } = await fetch(url, {
+        method: 'HEAD',
+        headers: { accept: 'text/event-stream' },
+        signal: AbortSignal.timeout(20_000),
+      });
+      assert.deepEqual([status, headers.get('content-type')], [200, 'text/event-stream']);
+    }
+    assert.match(await core.rooms.metrics.text(), /^skerry_event_streams_open 0$/m);
+  });
+
   test('bad cursors are refused, and too many streams', async () => {
     for (const cursor of ['x', '-1', '1.5', '', '9'.repeat(30)]) {
       assert.equal((await core.get(`/events?cursor=${cursor}`)).body.code, 'INVALID_CURSOR', cursor);

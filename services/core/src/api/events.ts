@@ -205,6 +205,8 @@ export function eventHandlers(used: Used): Handlers<typeof EVENTS_API> {
       await used.events.checkGiven(asked.from);
       const isProvable = query.bodies === 'shared';
       if ((request.headers.accept ?? '').includes('text/event-stream')) {
+        // It takes no place, and would have nothing to wait for.
+        if (request.method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
         await streams.serve({ ...asked, isProvable }, request, reply);
         return reply;
       }
