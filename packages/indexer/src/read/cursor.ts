@@ -12,18 +12,22 @@ export interface Cursor {
   readonly undoSeq: number;
 }
 
+/** The largest place that its columns hold. */
+const INDEX_MAX = 2 ** 31 - 1;
 const FORM = /^(\d{1,16})\.(\d{1,16})\.(\d{1,16})\.(\d{1,16})$/;
 
 export function writeCursor({ block, index, top, undoSeq }: Cursor): string {
   return Buffer.from(`${block}.${index}.${top}.${undoSeq}`).toString('base64url');
 }
 
+const refusal = () => new AppError('INVALID_CURSOR', 'a cursor is what an earlier page said it is');
+
 /** Throws INVALID_CURSOR. */
 export function parseCursor(text: string): Cursor {
   const parts = FORM.exec(Buffer.from(text, 'base64url').toString('latin1'))?.slice(1).map(Number);
-  if (!parts || parts.some((part) => !Number.isSafeInteger(part)))
-    throw new AppError('INVALID_CURSOR', 'a cursor is what an earlier page said it is');
+  if (!parts || parts.some((part) => !Number.isSafeInteger(part))) throw refusal();
   const [block, index, top, undoSeq] = parts as [number, number, number, number];
+  if (index > INDEX_MAX) throw refusal();
   return { block, index, top, undoSeq };
 }
 

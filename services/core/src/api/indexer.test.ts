@@ -240,6 +240,7 @@ describe('GET /indexer', () => {
     ['event_name=%00', 'INVALID_PARAMETERS'],
     ['cursor=abc', 'INVALID_CURSOR'],
     ['cursor=', 'INVALID_CURSOR'],
+    [`cursor=${Buffer.from('9.2147483648.9.0').toString('base64url')}`, 'INVALID_CURSOR'],
     ['sort=asc', 'UNKNOWN_FIELD'],
     ['address=0x', 'UNKNOWN_FIELD'],
   ] as const)

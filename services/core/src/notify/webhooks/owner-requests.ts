@@ -250,9 +250,13 @@ const ACTIONS: { readonly [A in Exclude<WebhookAction, 'list'>]: Action<A> } = {
   replay,
 };
 
-function parseCursor(cursor: string | undefined): number | undefined {
+/** The largest number of a webhook that its column holds. */
+const WEBHOOK_NUMBER_MAX = 2 ** 31 - 1;
+
+/** @param max what no number of the list is above */
+function parseCursor(cursor: string | undefined, max = Number.MAX_SAFE_INTEGER): number | undefined {
   if (cursor === undefined) return undefined;
-  if (!/^-?[0-9]{1,15}$/.test(cursor))
+  if (!/^-?[0-9]{1,15}$/.test(cursor) || Math.abs(Number(cursor)) > max)
     throw new AppError('INVALID_CURSOR', 'the cursor does not come from an earlier page');
   return Number(cursor);
 }
@@ -264,7 +268,8 @@ export async function listOwn(rooms: ActionRooms, message: VerifiedMessage): Pro
   const owner = content.address === undefined ? message.sender : normaliseAddress(content.address);
   await checkMaySpeakFor(rooms.db, message, owner, rooms.now());
   const limit = content.limit ?? LIMITS.pageSizeDefault;
-  const rows = await listWebhooks(rooms.db, owner, { limit, before: parseCursor(content.cursor) });
+  const before = parseCursor(content.cursor, WEBHOOK_NUMBER_MAX);
+  const rows = await listWebhooks(rooms.db, owner, { limit, before });
   const next = rows.length < limit ? null : String(rows.at(-1)!.number);
   return { webhooks: rows.map(webhookView), next_cursor: next };
 }

@@ -309,6 +309,25 @@ describe('what owners do with webhooks', () => {
     assert.equal(new Set(receiver.received.map((one) => one.id)).size, 30);
   });
 
+  test('a list goes on behind a cursor that a page has given, and behind no other', async () => {
+    await using core = await createTestCore({ webhooks: LOCAL });
+    for (let n = 0; n < 3; n++) await register(core, signers.alice, { url: `http://127.0.0.1:${n + 1}/` });
+    const list = (content: object) =>
+      core.send(
+        signers.alice,
+        { type: 'WEBHOOK', content: { action: 'list', ...content } },
+        '/webhooks/list',
+      );
+    const first = (await list({ limit: 2 })).body;
+    const second = (await list({ limit: 2, cursor: first.next_cursor })).body;
+    const urls = [...first.webhooks, ...second.webhooks].map(({ url }) => url);
+    assert.deepEqual([new Set(urls).size, second.next_cursor], [3, null]);
+    for (const cursor of ['x', '9'.repeat(15), `-${'9'.repeat(15)}`, String(2 ** 31)]) {
+      const { status, body } = await list({ cursor });
+      assert.deepEqual([status, body.code], [400, 'INVALID_CURSOR'], cursor);
+    }
+  });
+
   test('the secret is nowhere: answers, lists, events, metrics, the database, the log', async () => {
     const lines: string[] = [];
     const log = recordLog(lines);
