@@ -149,10 +149,10 @@ export class Leading {
   /** Lets go of files that nothing keeps, and brings those of IPFS that messages name. */
   #keepFiles(stack: AsyncDisposableStack, signal: AbortSignal): void {
     const { config, rooms, blobs, log } = this.#options;
-    const { db, files, ipfs, reserve, now } = rooms;
+    const { db, files, parts, ipfs, reserve, now } = rooms;
     const mark = blobs.mark && new SweepMark({ db, mark: blobs.mark, log });
     const sweep = new Sweep({ db, blobs, claims: files.claims, mark, graceMs: graceMsOf(config), now, log });
-    stack.use(startSweeping(sweep, { signal, log }));
+    stack.use(startSweeping({ sweep, parts }, { signal, log }));
     const limits = { limitBytes: config.ipfsPinBytes, tryMs: config.ipfsPinSeconds * 1000 };
     this.#counting.ipfs = stack.use(new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve, log }));
     stack.use(startIpfsUpkeep(ipfs, { signal, log }));

@@ -103,6 +103,32 @@ describe('a file in parts, over a socket', () => {
     await core.send(alice, { type: 'FORGET', content: { hashes: [itemHash] } });
     await core.rooms.pipeline.idle();
     await nothing();
+    assert.equal((await put(placeOf(whole, 0), whole)).code, 'MESSAGE_FORGOTTEN');
+    assert.equal(await progress(whole), 0, 'nothing of what will be refused again is kept');
+  });
+
+  test('a whole is put together once, whoever asks for it meanwhile', async (t) => {
+    const { files } = core.rooms;
+    const receive = files.receive.bind(files);
+    const arrived = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    let copies = 0;
+    const { mock } = t.mock.method(files, 'receive', async (...what: Parameters<typeof receive>) => {
+      arrived.resolve();
+      if (copies++ === 0) await goOn.promise;
+      return receive(...what);
+    });
+    const whole = randomBytes(1_000);
+    const first = put(placeOf(whole, 0), whole);
+    await arrived.promise;
+    const again = () => put(placeOf(whole, whole.length), new Uint8Array());
+    assert.equal((await again()).code, 'OVERLOADED');
+    goOn.resolve();
+    const done = await first;
+    assert.match(String(done.item_hash), /^[0-9a-f]{64}$/);
+    assert.deepEqual(await again(), done);
+    assert.equal(copies, 1);
+    mock.restore();
   });
 
   test('a part that begins elsewhere is not taken, and told where to go on', async () => {
@@ -132,8 +158,8 @@ describe('a file in parts, over a socket', () => {
   });
 });
 
-test('a file that one machine has begun is ended by another one, where they share an object store', async () => {
-  await using stack = new AsyncDisposableStack();
+/** Two machines of one node. */
+async function startMachines(stack: AsyncDisposableStack) {
   const log = createLogger('test', 'silent');
   const { settings: s3 } = stack.use(await startTestS3());
   const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
@@ -144,9 +170,14 @@ test('a file that one machine has begun is ended by another one, where they shar
     const core = stack.use(
       await createTestCore({ database, blobs, pieces: createS3Pieces(s3), uploadLimitBytes: LIMIT }),
     );
-    return core.listen();
+    return { core, url: await core.listen() };
   };
-  const [first, second] = [await startMachine(), await startMachine()];
+  return [await startMachine(), await startMachine()] as const;
+}
+
+test('a file that one machine has begun is ended by another one, where they share an object store', async () => {
+  await using stack = new AsyncDisposableStack();
+  const [{ url: first }, { url: second }] = await startMachines(stack);
   const whole = randomBytes(LIMIT);
   const [head, rest] = [whole.subarray(0, 700_000), whole.subarray(700_000)];
   const begun = await putPart(first, placeOf(whole, 0), head);
@@ -156,4 +187,21 @@ test('a file that one machine has begun is ended by another one, where they shar
   assert.match(String(ended.item_hash), /^[0-9a-f]{64}$/);
   const kept = await fetch(`${first}/api/v0/storage/raw/${hashOf(whole)}`);
   assert.equal(hashOf(new Uint8Array(await kept.arrayBuffer())), hashOf(whole));
+});
+
+test('a file that two machines put together at once is stored, as both say', async (t) => {
+  await using stack = new AsyncDisposableStack();
+  const [first, second] = await startMachines(stack);
+  const whole = randomBytes(1_000);
+  const { files } = second.core.rooms;
+  const receive = files.receive.bind(files);
+  const told: Record<string, unknown>[] = [];
+  // Before the second one has read a byte of it, the first one has ended it and removed its parts.
+  t.mock.method(files, 'receive', async (...what: Parameters<typeof receive>) => {
+    told.push(await putPart(first.url, placeOf(whole, whole.length), new Uint8Array()));
+    return receive(...what);
+  });
+  told.push(await putPart(second.url, placeOf(whole, 0), whole));
+  assert.match(String(told[0]!.item_hash), /^[0-9a-f]{64}$/);
+  assert.deepEqual(told, [told[0], told[0]]);
 });

@@ -1,6 +1,7 @@
 import type { Handlers } from '@skerry/kit';
 import {
   AppError,
+  isClockFault,
   itemHashOfUpload,
   normaliseAddress,
   parseEvmAddress,
@@ -8,8 +9,10 @@ import {
   verifyUpload,
 } from '@skerry/protocol';
 import type { UPLOADS_API, UploadView } from '@skerry/protocol/api/core/storage';
+import { findMessage } from '../../state/messages/find.ts';
 import type { Whole } from '../../store/files/parts/parts.ts';
 import { findFileOfMessage } from '../../store/files/references.ts';
+import type { VerdictReason } from '../../store/schema.ts';
 import type { Rooms } from '../rooms.ts';
 import { asContentType, fieldsOf, withPlace } from './storage-form.ts';
 
@@ -30,8 +33,11 @@ interface Sent {
   readonly content_type: string;
 }
 
-/** All of a file is here: it is kept if it is what was signed, and its parts go in any case. */
-async function complete({ files, parts }: Used, whole: Whole, sent: Sent): Promise<string> {
+const forgotten = (reason: VerdictReason | null | undefined) =>
+  new AppError('MESSAGE_FORGOTTEN', `its owner forgot this file: ${reason?.message ?? ''}`);
+
+/** All of a file is here: it is kept if it is what was signed. */
+async function keepWhole({ files, parts }: Used, whole: Whole, sent: Sent): Promise<string> {
   const blob = await files.receive(parts.read(whole));
   try {
     if (blob.hash !== whole.hash)
@@ -39,16 +45,32 @@ async function complete({ files, parts }: Used, whole: Whole, sent: Sent): Promi
     const { address, signature, channel, tags } = sent;
     const fields = fieldsOf(new Map(Object.entries({ address, signature, channel, tags })));
     const { messageHash, verdict } = await files.store(blob, asContentType(sent.content_type), fields);
-    if (verdict.status === 'forgotten')
-      throw new AppError('MESSAGE_FORGOTTEN', `its owner forgot this file: ${verdict.reason?.message ?? ''}`);
-    await parts.remove(whole);
+    if (verdict.status === 'forgotten') throw forgotten(verdict.reason);
     return messageHash;
-  } catch (error) {
-    // What is not what was signed will never be; what the disk or the database refused may be tried again.
-    if (error instanceof AppError && error.code === 'HASH_MISMATCH') await parts.remove(whole);
-    throw error;
   } finally {
     await blob.discard();
+  }
+}
+
+/** Whether the same bytes will be refused again; what the disk or the database refused may be tried again. */
+const isFinal = (error: unknown) =>
+  error instanceof AppError &&
+  error.kind !== 'unavailable' &&
+  error.kind !== 'internal' &&
+  !isClockFault(error);
+
+/** Keeps a file of which all is here; its parts go, unless it may be tried again. */
+async function complete(rooms: Used, whole: Whole, sent: Sent, itemHash: string): Promise<string> {
+  const { parts } = rooms;
+  try {
+    const kept = await keepWhole(rooms, whole, sent);
+    await parts.remove(whole);
+    return kept;
+  } catch (error) {
+    // Another process may have put it together meanwhile, and taken its parts away from under us.
+    if (await isEnded(rooms, whole, itemHash).catch(() => false)) return itemHash;
+    if (isFinal(error)) await parts.remove(whole);
+    throw error;
   }
 }
 
@@ -66,6 +88,12 @@ async function isEnded({ db, files }: Used, { hash, sizeBytes }: Whole, itemHash
     if (error instanceof AppError && error.code === 'FILE_NOT_FOUND') return false;
     throw error;
   }
+}
+
+/** What its owner forgot is not taken again: nothing of it needs to come. */
+async function checkNotForgotten({ db }: Pick<Used, 'db'>, itemHash: string): Promise<void> {
+  const row = await findMessage(db, itemHash);
+  if (row?.status === 'forgotten') throw forgotten(row.reason);
 }
 
 /** Files in parts (docs/storage.md). */
@@ -88,9 +116,12 @@ export const uploadHandlers = (rooms: Used): Handlers<typeof UPLOADS_API> => ({
       const { uploadLimitBytes } = rooms.settings;
       if (query.size > uploadLimitBytes)
         throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
+      // From the first byte to the last: the whole is put together once.
+      using _held = rooms.parts.hold(whole);
       if (await isEnded(rooms, whole, itemHash)) return viewOf(whole, query.size, itemHash);
+      await checkNotForgotten(rooms, itemHash);
       const received = await rooms.parts.append(whole, query.offset, request.raw, rooms.clientOf(request));
       const isWhole = received === query.size;
-      return viewOf(whole, received, isWhole ? await complete(rooms, whole, query) : null);
+      return viewOf(whole, received, isWhole ? await complete(rooms, whole, query, itemHash) : null);
     }),
 });

@@ -7,6 +7,7 @@ import type { Schema } from '../schema.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import type { Claims } from './claims.ts';
 import { doom, holdDoomed, listDoomed, spare, takeDoomed } from './doomed.ts';
+import type { Parts } from './parts/parts.ts';
 import type { SweepMark } from './sweep-mark.ts';
 
 const INTERVAL_MS = 60_000;
@@ -148,15 +149,18 @@ export class Sweep {
   }
 }
 
-/** Runs rounds until the signal ends or it is disposed of; then waits for the round that is under way. */
+/** Runs rounds, and removes what has come of files that nobody sends on, until the signal ends or it is disposed of; then waits for the round that is under way. */
 export function startSweeping(
-  sweep: Sweep,
+  { sweep, parts }: { sweep: Pick<Sweep, 'round'>; parts: Pick<Parts, 'tidy'> },
   { signal, log }: { signal: AbortSignal; log: Logger },
 ): AsyncDisposable {
   const stop = new AbortController();
   const ended = runLoop(
     { name: 'file sweep', intervalMs: INTERVAL_MS, signal: AbortSignal.any([signal, stop.signal]), log },
-    async () => void (await sweep.round()),
+    async () => {
+      await sweep.round();
+      await parts.tidy();
+    },
   );
   return {
     async [Symbol.asyncDispose]() {

@@ -34,6 +34,11 @@ const wholeOf = (n: number, sizeBytes = 10): Whole => ({
 const nameOf = ({ hash, address, sizeBytes }: Whole) => `${hash}-${address}-${sizeBytes}`;
 const bytesOf = (bytes: string) => Readable.from([Buffer.from(bytes)]);
 
+async function append(parts: Parts, ...what: Parameters<Parts['append']>): Promise<number> {
+  using _held = parts.hold(what[0]);
+  return await parts.append(...what);
+}
+
 interface Fixture extends AsyncDisposable {
   /** As another process has it. */
   open(): PartsPlace;
@@ -51,7 +56,8 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
       parts = open();
     });
     afterEach(() => fixture[Symbol.asyncDispose]());
-    const send = (whole: Whole, offset: number, bytes: string) => parts.append(whole, offset, bytesOf(bytes));
+    const send = (whole: Whole, offset: number, bytes: string) =>
+      append(parts, whole, offset, bytesOf(bytes));
 
     test('a part goes on where the last one ended, also in another process; any other is not read', async () => {
       const whole = wholeOf(0);
@@ -72,10 +78,10 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
         yield Buffer.from('abc');
         throw new Error('gone');
       };
-      await assert.rejects(parts.append(whole, 0, Readable.from(broken())), /gone/);
+      await assert.rejects(append(parts, whole, 0, Readable.from(broken())), /gone/);
       assert.equal(await parts.received(whole), 3);
       const more = bytesOf('defghijk');
-      await assert.rejects(parts.append(whole, 3, more), { code: 'FILE_TOO_LARGE' });
+      await assert.rejects(append(parts, whole, 3, more), { code: 'FILE_TOO_LARGE' });
       assert.equal(more.destroyed, false, 'its sender can still be told');
       assert.equal(await parts.received(whole), 3);
     });
@@ -83,7 +89,7 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
     test('a process that was frozen in the middle of a part goes on with it, after another one has: each byte is in its place', async () => {
       const whole = wholeOf(0);
       const source = new Readable({ read() {} });
-      const frozen = parts.append(whole, 0, source);
+      const frozen = append(parts, whole, 0, source);
       source.push('abcd');
       await until(
         'it has begun',
@@ -101,7 +107,7 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
 
     test('two parts of one file do not come at once', async () => {
       const source = new Readable({ read() {} });
-      const first = parts.append(wholeOf(0), 0, source);
+      const first = append(parts, wholeOf(0), 0, source);
       await assert.rejects(send(wholeOf(0), 0, 'abc'), { code: 'OVERLOADED' });
       source.push('abc');
       source.push(null);
@@ -124,7 +130,7 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
 
     test('a client has eight on their way, whoever signed them; others and our own begin theirs', async () => {
       const by = (key: string, isExempt = false) => ({ key, isExempt });
-      const begin = (n: number, client = by('a')) => parts.append(wholeOf(n), 0, bytesOf('a'), client);
+      const begin = (n: number, client = by('a')) => append(parts, wholeOf(n), 0, bytesOf('a'), client);
       for (let n = 0; n < 32; n += 4) await begin(n);
       await assert.rejects(begin(32), { code: 'RATE_LIMITED' });
       await begin(36, by('b'));
@@ -140,6 +146,19 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
       await send(wholeOf(1), 0, 'a');
       assert.equal(await parts.received(wholeOf(0)), 0);
       assert.equal((await fixture.open().list()).length, 1);
+      await open(() => Date.now() + 23 * HOUR_MS).tidy();
+      assert.equal(await parts.received(wholeOf(1)), 1);
+      // Also where nobody begins another one.
+      await open(() => Date.now() + 25 * HOUR_MS).tidy();
+      assert.deepEqual(await fixture.open().list(), []);
+    });
+
+    test('those of a clock that was set back make room as others do, and go as others do', async () => {
+      for (let n = 0; n < 64; n++) await send(wholeOf(n), 0, 'a');
+      parts = open(() => Date.now() - HOUR_MS);
+      assert.equal(await send(wholeOf(64), 0, 'a'), 1);
+      await open(() => Date.now() - 25 * HOUR_MS).tidy();
+      assert.deepEqual(await fixture.open().list(), []);
     });
   });
 }

@@ -29,6 +29,9 @@ const BYTES_MAX = 16 * 1024 ** 3;
 const KEPT_MS = 24 * 3_600_000;
 /** Where there is no room, one that rests for longer than this makes some: nobody holds a place by beginning. */
 const RESTS_MS = 10 * 60_000;
+/** Whatever wrote one may have another clock, and one that was set back leaves some in the future: these rest, too. */
+const restsLonger = ({ writtenMs }: Begun, nowMs: number, atMostMs: number) =>
+  Math.abs(nowMs - writtenMs) > atMostMs;
 const RETRY_AFTER_SECONDS = 10;
 
 /** Who sends a part. */
@@ -80,24 +83,32 @@ export class Parts {
     return this.#options.place.received(nameOf(whole));
   }
 
+  /** A file for its holder alone, in this process, to add to it and to put it together. Throws OVERLOADED where somebody holds it. */
+  hold(whole: Whole): Disposable {
+    const name = nameOf(whole);
+    if (this.#busy.has(name))
+      throw refuse('OVERLOADED', 'another part of this file is on its way, or the node puts it together');
+    this.#busy.add(name);
+    return { [Symbol.dispose]: () => void this.#busy.delete(name) };
+  }
+
+  /** Removes what nobody has sent on for a day. */
+  async tidy(): Promise<void> {
+    await this.#dropOld();
+  }
+
   /**
-   * Adds what comes, if it begins where the file ends; otherwise nothing of it is read. What came before the source failed is kept.
-   * Throws RATE_LIMITED, OVERLOADED, STORAGE_FULL, STORAGE_UNAVAILABLE, FILE_TOO_LARGE, and what the source failed with.
+   * Adds what comes, if it begins where the file ends; otherwise nothing of it is read. What came before the source failed is kept. To be
+   * called by who holds the file. Throws RATE_LIMITED, OVERLOADED, STORAGE_FULL, STORAGE_UNAVAILABLE, FILE_TOO_LARGE, and what the source failed with.
    * @returns how many bytes there are now
    */
   async append(whole: Whole, offset: number, source: Readable, by: Beginner = NOBODY): Promise<number> {
     const name = nameOf(whole);
-    if (this.#busy.has(name)) throw refuse('OVERLOADED', 'another part of this file is on its way');
-    this.#busy.add(name);
-    try {
-      await this.#makeRoom(whole, name, by);
-      const before = await this.received(whole);
-      return before === offset
-        ? await this.#options.place.write(name, before, bounded(source, whole, before))
-        : before;
-    } finally {
-      this.#busy.delete(name);
-    }
+    await this.#makeRoom(whole, name, by);
+    const before = await this.received(whole);
+    return before === offset
+      ? await this.#options.place.write(name, before, bounded(source, whole, before))
+      : before;
   }
 
   /** All that has come. */
@@ -113,13 +124,23 @@ export class Parts {
     for (const { name } of dropped) await this.#options.place.remove(name);
   }
 
+  /** Those that nobody holds, and has sent on for so long. */
+  #listResting(all: readonly Known[], atMostMs: number): Known[] {
+    const nowMs = this.#options.now();
+    return all.filter((one) => restsLonger(one, nowMs, atMostMs) && !this.#busy.has(one.name));
+  }
+
+  /** @returns those that are left */
+  async #dropOld(): Promise<Known[]> {
+    const all = (await this.#options.place.list()).flatMap(know);
+    const old = this.#listResting(all, KEPT_MS);
+    await this.#drop(old);
+    return all.filter((one) => !old.includes(one));
+  }
+
   /** Throws where a file that was not begun yet may not begin. */
   async #makeRoom(whole: Whole, name: string, by: Beginner): Promise<void> {
-    const nowMs = this.#options.now();
-    const all = (await this.#options.place.list()).flatMap(know);
-    const old = all.filter((one) => nowMs - one.writtenMs > KEPT_MS && !this.#busy.has(one.name));
-    await this.#drop(old);
-    const kept = all.filter((one) => !old.includes(one));
+    const kept = await this.#dropOld();
     if (kept.some((one) => one.name === name)) return;
     const own = kept.filter(({ address }) => address === whole.address.toLowerCase());
     if (own.length >= PER_UPLOADER)
@@ -128,9 +149,7 @@ export class Parts {
         `an address may have ${PER_UPLOADER} files on their way; send one to its end`,
       );
     this.#checkShare(kept, by);
-    const resting = kept
-      .filter((one) => nowMs - one.writtenMs > RESTS_MS && !this.#busy.has(one.name))
-      .sort((one, other) => one.writtenMs - other.writtenMs);
+    const resting = this.#listResting(kept, RESTS_MS).sort((one, other) => one.writtenMs - other.writtenMs);
     const left = new Set(kept);
     const isFull = () =>
       left.size >= FILES_MAX ||
