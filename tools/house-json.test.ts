@@ -7,6 +7,7 @@ const OWN: Readonly<Record<string, string>> = {
   'packages/kit/src/modules/bundles.ts': 'the list that npm ci makes beside the bundles',
   'apps/cli/src/instances/records.ts': 'a file of its own',
   'apps/cli/src/network/terminal.ts': 'log lines of the daemons that it started',
+  'apps/cli/src/networks/local.ts': 'a file of its own',
   'devnet/src/chain-state.ts': 'the chain that it started',
   'devnet/src/chain.ts': 'the chain that it started',
   'packages/kit/src/daemon/log-line.ts': 'log lines of the daemons that it started',

@@ -5,8 +5,9 @@ import { STATUS_API } from '@skerry/protocol/api/status';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { readRestarts } from '../networks/local.ts';
 import { isUsable, usualUrl } from '../networks/services.ts';
-import { plainText } from '../output/text.ts';
+import { plainText, renderTime } from '../output/text.ts';
 import { describeAbility, describeCredit, getCreditStatus, getNodeConfig } from './ability.ts';
 import { ASIDE, getGatewayStatus } from './gateway.ts';
 
@@ -121,6 +122,24 @@ async function askCompute(context: Context, given: string | undefined): Promise<
   };
 }
 
+interface RestartsView {
+  readonly daemon: string;
+  readonly count: number;
+  readonly last_at: string;
+}
+
+/** Of the network that "skerry up" runs here: a daemon that ends again and again answers in between. */
+async function listRestarts({ paths, coreUrl }: Context): Promise<RestartsView[]> {
+  const restarts = Object.entries(await readRestarts(paths.data, coreUrl));
+  return restarts.map(([daemon, { count: times, lastMs }]) => ({
+    ...{ daemon, count: times },
+    last_at: new Date(lastMs).toISOString(),
+  }));
+}
+
+export const renderRestarts = ({ daemon, count: times, last_at: lastAt }: RestartsView): string =>
+  `${daemon} was restarted ${times === 1 ? 'once' : `${times} times`} since the network started, last at ${renderTime(Date.parse(lastAt) / 1000)}; its log says why`;
+
 const COLOURS = {
   up: 'green',
   degraded: 'yellow',
@@ -147,10 +166,12 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     elapsedMs === null ? '' : `${elapsedMs} ms`,
     plainText(detail),
   ]);
+  const restarts = await listRestarts(context);
   output.result(
-    { services },
+    { services, restarts },
     output.table(['SERVICE', 'STATE', 'URL', 'ANSWER', 'DETAIL'], rows, 'no services'),
   );
+  for (const one of restarts) output.note(renderRestarts(one));
   return services.some(({ state }) => state === 'down' || state === 'unavailable')
     ? EXIT.unavailable
     : EXIT.ok;

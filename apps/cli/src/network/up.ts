@@ -5,7 +5,7 @@ import { AppError } from '@skerry/protocol/forms';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { noteLocal } from '../networks/local.ts';
+import { type LocalNetwork, noteLocal } from '../networks/local.ts';
 import { LOCAL } from '../networks/store.ts';
 import { outliveFullDisk, whenLost } from '../output/lost.ts';
 import { confirmPrograms, countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
@@ -97,6 +97,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
   const ports = portsOf(options, context);
   const terminal = createTerminal(output, options.quiet ? 'quiet' : options.verbose ? 'verbose' : 'usual');
   let devnet: Devnet | undefined;
+  let local: LocalNetwork | undefined;
   // What is told here is in the logs, too.
   using _ = whenLost(output.stdout, outliveFullDisk);
   using stop = listenForStop(() => {
@@ -114,7 +115,10 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
       chain: true,
       cores: checkCores(options.cores ?? 1),
       onLine: terminal.line,
-      onEvent: terminal.event,
+      onEvent(name, event) {
+        terminal.event(name, event);
+        if (event.kind === 'ended') void local?.noteRestart(name, Date.now());
+      },
       onWait: () => terminal.say('waiting for the daemons of a previous network to stop'),
       signal: stop.signal,
     });
@@ -123,7 +127,8 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     terminal.say(renderFarewell(0));
     return EXIT.ok;
   }
-  await using _local = await noteLocal(paths.data, coreUrlOf(devnet));
+  await using noted = await noteLocal(paths.data, coreUrlOf(devnet));
+  local = noted;
   await welcome(context, devnet, { dataDir, hourMs: options.hour }, terminal, stop.signal);
   terminal.say(
     devnet.chain

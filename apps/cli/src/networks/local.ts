@@ -1,9 +1,25 @@
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit/files';
 import { isServiceUrl } from './service-url.ts';
 
 /** Where the network of "skerry up" is: it says so for as long as it runs, since it may have other ports than the usual ones. */
+
+/** How often a daemon of that network was started again since the network runs. */
+export interface Restarts {
+  readonly count: number;
+  /** Milliseconds since 1970. */
+  readonly lastMs: number;
+}
+
+type RestartsByName = Readonly<Record<string, Restarts>>;
+
+export interface LocalNetwork extends AsyncDisposable {
+  /** A daemon ended and is started again. */
+  noteRestart(name: string, nowMs: number): Promise<void>;
+}
+
+const restartsIn = (dataDir: string) => join(dataDir, 'local-restarts.json');
 
 const fileIn = (dataDir: string) => join(dataDir, 'local-core-url');
 
@@ -13,13 +29,37 @@ export async function readLocal(dataDir: string): Promise<string | undefined> {
   return url !== undefined && isServiceUrl(url) ? url : undefined;
 }
 
+/** Of the network with this core node. */
+export async function readRestarts(dataDir: string, coreUrl: string): Promise<RestartsByName> {
+  try {
+    const text = await readFile(restartsIn(dataDir), 'utf8');
+    const said = JSON.parse(text) as { core_url: string; restarts: RestartsByName };
+    return said.core_url === coreUrl ? said.restarts : {};
+  } catch {
+    // There is none, or none that can be read: the log has them all the same.
+    return {};
+  }
+}
+
 /** Until it is disposed; of several networks the last that came is meant. */
-export async function noteLocal(dataDir: string, coreUrl: string): Promise<AsyncDisposable> {
+export async function noteLocal(dataDir: string, coreUrl: string): Promise<LocalNetwork> {
   await makeDirectory(dataDir);
   await writeFileAtomically(fileIn(dataDir), `${coreUrl}\n`, 0o600);
+  await rm(restartsIn(dataDir), { force: true });
+  let restarts: RestartsByName = {};
+  let writing = Promise.resolve();
   return {
+    noteRestart(name, nowMs) {
+      restarts = { ...restarts, [name]: { count: (restarts[name]?.count ?? 0) + 1, lastMs: nowMs } };
+      const text = JSON.stringify({ core_url: coreUrl, restarts });
+      // Where it cannot be written, the network runs on.
+      writing = writing.then(() => writeFileAtomically(restartsIn(dataDir), text, 0o600)).catch(() => {});
+      return writing;
+    },
     async [Symbol.asyncDispose]() {
-      if ((await readLocal(dataDir)) === coreUrl) await rm(fileIn(dataDir), { force: true });
+      await writing;
+      if ((await readLocal(dataDir)) !== coreUrl) return;
+      for (const file of [fileIn(dataDir), restartsIn(dataDir)]) await rm(file, { force: true });
     },
   };
 }

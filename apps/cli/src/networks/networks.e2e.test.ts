@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { skerryPaths } from '@skerry/kit';
 import { startCore } from '../testing/core.ts';
 import { startPerson } from '../testing/person.ts';
 import { createTestDir } from '../testing/run.ts';
+import { noteLocal } from './local.ts';
 
 /** A core node that says where its scheduler is, and nothing of the others; nothing listens on the discard port. */
 const SCHEDULER = 'http://127.0.0.1:9';
@@ -44,6 +46,14 @@ test('one network at a time: added, used, shown, named, removed', async () => {
   assert.equal(seen.code, 5);
   for (const [service, state] of Object.entries({ core: 'up', scheduler: 'down', gateway: 'unknown' }))
     assert.match(seen.out, new RegExp(`^${service} +${state} `, 'm'));
+  // Of a network that runs here it says which daemons do not stay.
+  {
+    await using local = await noteLocal(skerryPaths({ SKERRY_HOME: home.path }).data, url);
+    await local.noteRestart('monitor', Date.now());
+    const told = /^monitor was restarted once since the network started, last at .*; its log says why$/m;
+    assert.match((await skerry('status')).err, told);
+    assert.doesNotMatch((await skerry('status', '--core', 'http://127.0.0.1:9')).err, told);
+  }
   assert.equal((await skerry('network', 'use', 'test')).code, 0);
   assert.deepEqual(await status(), expected);
   const nodes = await skerry('scheduler', 'nodes', '--json');

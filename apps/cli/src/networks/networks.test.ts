@@ -7,7 +7,7 @@ import type { Environment } from '../config.ts';
 import type { GlobalOptions } from '../options.ts';
 import { createTestDir } from '../testing/run.ts';
 import { chooseNetwork } from './choose.ts';
-import { noteLocal } from './local.ts';
+import { noteLocal, readRestarts } from './local.ts';
 import { findService, isUsable } from './services.ts';
 import { getNetwork, loadNetworks, type Networks, saveNetworks } from './store.ts';
 
@@ -143,4 +143,18 @@ test('the local network is where the last that started says, for as long as it r
   assert.equal(await coreOf(), 'http://127.0.0.1:4024');
   await noteLocal(places.data, 'nonsense');
   assert.equal(await coreOf(), 'http://127.0.0.1:4024');
+});
+
+test('who asks for the local network learns which of its daemons were started again', async () => {
+  await using dir = await createTestDir();
+  const url = 'http://localhost:5024';
+  const read = () => readRestarts(dir.path, url);
+  {
+    await using local = await noteLocal(dir.path, url);
+    assert.deepEqual(await read(), {});
+    await Promise.all([1, 2, 3].map((n) => local.noteRestart(n === 2 ? 'monitor' : 'gateway', n)));
+    assert.deepEqual(await read(), { gateway: { count: 2, lastMs: 3 }, monitor: { count: 1, lastMs: 2 } });
+    assert.deepEqual(await readRestarts(dir.path, 'http://localhost:6024'), {});
+  }
+  assert.deepEqual(await read(), {});
 });
