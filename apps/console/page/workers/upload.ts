@@ -1,12 +1,14 @@
 import {
   type AskedSigner,
   CoreClient,
+  call,
   createAnswerParser,
   PARTS_FROM_BYTES,
   readRefusal,
   storeInParts,
 } from '@skerry/client';
 import { AppError, sha256HexOf } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { STORAGE_API, StoredFileView, UploadView } from '@skerry/protocol/api/core/storage';
 
 export interface Uploaded {
@@ -95,6 +97,13 @@ async function isThere(core: CoreClient<AskedSigner>, hash: string, bytes: numbe
   }
 }
 
+/** The STORE message by which the owner keeps these bytes already: another one would be charged as well. */
+async function findOwn(core: CoreClient<AskedSigner>, hash: string): Promise<string | undefined> {
+  const query = { owners: core.signer.address, msgTypes: 'STORE', contentHashes: hash, pagination: 1 };
+  const { messages } = await call(core.url, NETWORK_LISTS_API.listNetworkMessages, { query });
+  return messages[0]?.item_hash;
+}
+
 /** What is sent: the file, its hash, and the hash signed. */
 interface Signed {
   readonly core: CoreClient<AskedSigner>;
@@ -145,7 +154,7 @@ async function sendFile(
   return { itemHash: await sendWhole({ core, file, hash, signature }, tell), hadBytes: 0 };
 }
 
-/** Hashes a file, has it signed and sends it, unless the node has its bytes. Throws AppError. */
+/** Hashes a file, has it signed and sends it, unless the node has its bytes, and keeps them for this owner. Throws AppError. */
 export async function upload(
   coreUrl: string,
   file: File,
@@ -156,8 +165,9 @@ export async function upload(
   const core = new CoreClient({ url: coreUrl, signer });
   const fileHash = await hashOf(file, tell);
   const wasThere = await isThere(core, fileHash, file.size);
-  const content = { item_type: 'storage', item_hash: fileHash, size: file.size };
   if (!wasThere) return { ...(await sendFile(core, file, fileHash, tell)), fileHash, wasThere };
-  const { item_hash: itemHash } = await core.postMessage({ type: 'STORE', content });
+  const content = { item_type: 'storage', item_hash: fileHash, size: file.size };
+  const itemHash =
+    (await findOwn(core, fileHash)) ?? (await core.postMessage({ type: 'STORE', content })).item_hash;
   return { itemHash, fileHash, wasThere, hadBytes: file.size };
 }
