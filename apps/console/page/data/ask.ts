@@ -1,9 +1,10 @@
 import { fields, maybe, type Reader, text } from '../pure/read.ts';
+import { readUpTo } from '../pure/read-body.ts';
 import { AskFailure } from './failure.ts';
 
 const TIMEOUT_MS = 20_000;
-/** A larger answer is not read: it would freeze the page. */
-const ANSWER_CHARS_MAX = 32 * 1024 ** 2;
+/** Of a larger answer the rest is not read: it would freeze the page. */
+export const ANSWER_BYTES_MAX = 32 * 1024 ** 2;
 
 const readRefusal = fields({ error: text, code: text });
 const readDetails = fields({ details: maybe(fields({ retry_after: maybe((value) => Number(value)) })) });
@@ -26,18 +27,31 @@ function refusalOf(body: unknown, status: number, origin: string): AskFailure {
   }
 }
 
-async function fetchText(url: string, signal: AbortSignal, more: RequestInit): Promise<Response> {
+interface Answered extends Pick<Response, 'ok' | 'status'> {
+  readonly text: string;
+}
+
+/** A whole answer: it is a stranger's to its last byte. Throws AskFailure. */
+async function fetchText(url: string, signal: AbortSignal, more: RequestInit): Promise<Answered> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const { origin } = new URL(url, location.href);
+  let begun: Response | undefined;
   try {
-    return await fetch(url, { ...more, signal: AbortSignal.any([signal, timeout]), credentials: 'omit' });
-  } catch {
+    begun = await fetch(url, { ...more, signal: AbortSignal.any([signal, timeout]), credentials: 'omit' });
+    const bytes = await readUpTo(begun, ANSWER_BYTES_MAX);
+    if (bytes.length > ANSWER_BYTES_MAX)
+      throw new AskFailure('UNEXPECTED_ANSWER', `${origin} returned more than can be shown`);
+    return { ok: begun.ok, status: begun.status, text: new TextDecoder().decode(bytes) };
+  } catch (error) {
     signal.throwIfAborted();
-    const { origin } = new URL(url, location.href);
+    if (error instanceof AskFailure) throw error;
+    if (!navigator.onLine)
+      throw new AskFailure('OFFLINE', 'this device is offline', 'It is asked again by itself.');
     throw new AskFailure(
-      navigator.onLine ? 'UPSTREAM_UNAVAILABLE' : 'OFFLINE',
-      navigator.onLine ? `${origin} does not answer` : 'this device is offline',
+      'UPSTREAM_UNAVAILABLE',
+      begun && !timeout.aborted ? `${origin} broke its answer off` : `${origin} does not answer`,
       timeout.aborted
-        ? `There was no answer within ${TIMEOUT_MS / 1_000} s.`
+        ? `There was no whole answer within ${TIMEOUT_MS / 1_000} s.`
         : 'It is asked again by itself.',
     );
   }
@@ -62,12 +76,9 @@ export async function ask<T>(
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   };
-  const response = await fetchText(url, signal, body === undefined ? {} : posted);
+  const { ok, status, text: answer } = await fetchText(url, signal, body === undefined ? {} : posted);
   const { origin } = new URL(url, location.href);
-  const answer = await response.text();
-  if (answer.length > ANSWER_CHARS_MAX)
-    throw new AskFailure('UNEXPECTED_ANSWER', `${origin} returned more than can be shown`);
-  if (!response.ok && !accepts.includes(response.status))
-    throw refusalOf(answer.startsWith('{') ? parse(answer, origin) : null, response.status, origin);
+  if (!ok && !accepts.includes(status))
+    throw refusalOf(answer.startsWith('{') ? parse(answer, origin) : null, status, origin);
   return reader(parse(answer, origin), 'the answer');
 }

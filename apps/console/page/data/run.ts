@@ -1,4 +1,6 @@
 import { fields, maybe, text } from '../pure/read.ts';
+import { readUpTo } from '../pure/read-body.ts';
+import { ANSWER_BYTES_MAX } from './ask.ts';
 import { AskFailure } from './failure.ts';
 
 /** What a run of a program came to. */
@@ -46,6 +48,31 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
+interface Answered extends Pick<Response, 'status' | 'headers'> {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** A whole answer, which is a stranger's to its last byte. Throws RunFailure. */
+async function fetchAnswer(url: string, signal: AbortSignal, body: string): Promise<Answered> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  let begun: Response | undefined;
+  try {
+    begun = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.any([signal, timeout]),
+      credentials: 'omit',
+    });
+    const { status, headers } = begun;
+    return { status, headers, bytes: await readUpTo(begun, ANSWER_BYTES_MAX) };
+  } catch {
+    signal.throwIfAborted();
+    const what = begun && !timeout.aborted ? 'broke its answer off' : 'does not answer';
+    throw new RunFailure('UPSTREAM_UNAVAILABLE', `the core node ${what}`, undefined);
+  }
+}
+
 /** Runs a program on a node of the network. Throws RunFailure where it did not answer. */
 export async function runProgram(
   coreUrl: string,
@@ -54,26 +81,19 @@ export async function runProgram(
   signal: AbortSignal,
 ): Promise<Run> {
   const startMs = performance.now();
-  const response = await fetch(`${coreUrl}/api/v0/run/${encodeURIComponent(hash)}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ variables }),
-    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-    credentials: 'omit',
-  }).catch(() => {
-    throw new RunFailure('UPSTREAM_UNAVAILABLE', 'the core node does not answer', undefined);
-  });
-  const bytes = new Uint8Array(await response.arrayBuffer());
+  const url = `${coreUrl}/api/v0/run/${encodeURIComponent(hash)}`;
+  const { status, headers, bytes } = await fetchAnswer(url, signal, JSON.stringify({ variables }));
   const elapsedMs = performance.now() - startMs;
+  if (bytes.length > ANSWER_BYTES_MAX)
+    throw new RunFailure('UNEXPECTED_ANSWER', 'the answer is larger than can be shown', undefined);
   const answer = decode(bytes);
-  if (response.headers.get('net-program-outcome') !== 'answered')
-    throw refusalOf(answer ?? '', response.status);
+  if (headers.get('net-program-outcome') !== 'answered') throw refusalOf(answer ?? '', status);
   return {
-    status: response.status,
-    type: response.headers.get('content-type') ?? '',
+    status,
+    type: headers.get('content-type') ?? '',
     bytes: bytes.length,
     text: answer,
-    start: response.headers.get('net-program-start'),
+    start: headers.get('net-program-start'),
     elapsedMs,
   };
 }

@@ -1,6 +1,6 @@
 import type { Proof } from '../data/prove.ts';
 import type { MarkKind } from '../data/trust/mark-kinds.ts';
-import type { Agreement, Answered } from '../pure/agree.ts';
+import type { Agreement, Answered } from '../pure/trust/agree.ts';
 import type { JudgedFact } from '../workers/facts.ts';
 import { ProofMark, Safe } from './basic.tsx';
 import { Fact } from './fact.tsx';

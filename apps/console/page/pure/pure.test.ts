@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
-import { compareLines } from './compare.ts';
+import { compareLines } from './trust/compare.ts';
 import { balanceOver, lastingOf } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
 import { bytes, clock, count, duration, latency, mebibytes, pieces, relative, short } from './format.ts';

@@ -3,9 +3,9 @@ import { verify } from '../data/workers.ts';
 import { Badge, DateTime, Facts, Hash, ProofMark, Safe } from '../parts/basic.tsx';
 import { CheckedHere } from '../parts/checked-here.tsx';
 import { RefusedList } from '../parts/refused-list.tsx';
-import type { ComparedLine } from '../pure/compare.ts';
 import { count, latency, score } from '../pure/format.ts';
 import { LATENCIES } from '../pure/history.ts';
+import type { ComparedLine } from '../pure/trust/compare.ts';
 import type { Recomputed } from '../workers/recompute.ts';
 
 interface Timed {

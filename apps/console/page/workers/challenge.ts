@@ -1,20 +1,8 @@
 import { NODE_PROOF_BYTES_MAX, NODE_PROOF_PATH } from '@skerry/protocol';
+import { readUpTo } from '../pure/read-body.ts';
 
 const TIMEOUT_MS = 10_000;
 const CHALLENGE_BYTES = 32;
-
-/** The first bytes of an answer, as many as a proof may have and one more: a stranger may send any number. */
-async function readBounded({ body }: Response): Promise<Uint8Array> {
-  const bytes: number[] = [];
-  const reader = body?.getReader();
-  while (reader && bytes.length <= NODE_PROOF_BYTES_MAX) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    bytes.push(...value.subarray(0, NODE_PROOF_BYTES_MAX + 1 - bytes.length));
-  }
-  await reader?.cancel();
-  return new Uint8Array(bytes);
-}
 
 export interface Challenged {
   readonly status: number;
@@ -36,5 +24,5 @@ export async function challengeAt(
     credentials: 'omit',
     redirect: 'error',
   });
-  return { status: response.status, body: await readBounded(response), challenge };
+  return { status: response.status, body: await readUpTo(response, NODE_PROOF_BYTES_MAX), challenge };
 }

@@ -7,7 +7,7 @@ import {
   type ScoresContent,
 } from '@skerry/client';
 import { canonicalJson, type HourDetail, sha256Hex } from '@skerry/protocol';
-import { type ComparedLine, compareLines } from '../pure/compare.ts';
+import { type ComparedLine, compareLines } from '../pure/trust/compare.ts';
 
 /** Published scores beside those that this browser computed from the signed measurements. */
 export interface Recomputed {

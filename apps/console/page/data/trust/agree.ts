@@ -1,3 +1,4 @@
+import { fields, maybe, type Reader, rows, text } from '../../pure/read.ts';
 import {
   type Agreement,
   type Answered,
@@ -6,8 +7,7 @@ import {
   isDisputed,
   otherNodes,
   sameOrigin,
-} from '../../pure/agree.ts';
-import { fields, maybe, type Reader, rows, text } from '../../pure/read.ts';
+} from '../../pure/trust/agree.ts';
 import type { CoreFact } from '../../workers/core-keys.ts';
 import { ask } from '../ask.ts';
 import { failureOf } from '../failure.ts';

@@ -5,8 +5,8 @@ import { Agreed, AnswerLines } from '../../parts/agreed.tsx';
 import { Panel } from '../../parts/basic.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Loading } from '../../parts/states.tsx';
-import { readList } from '../../pure/agree.ts';
 import { fields, number, text } from '../../pure/read.ts';
+import { readList } from '../../pure/trust/agree.ts';
 import { MarksPanel } from './marks.tsx';
 import { StatePanel } from './state.tsx';
 

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { anything } from '../pure/read.ts';
+import { ask } from './ask.ts';
+import { runProgram } from './run.ts';
+
+// What a browser has.
+Object.defineProperty(globalThis, 'location', { value: { href: 'http://127.0.0.1/' } });
+Object.defineProperty(navigator, 'onLine', { value: true });
+
+const { signal } = new AbortController();
+
+/** A service that answers as a test says. */
+async function serve(answer: (response: ServerResponse) => void) {
+  const server = createServer((request, response) => {
+    request.resume();
+    answer(response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test('an answer that breaks off is told as a service that cannot be reached', async () => {
+  await using service = await serve((response) => {
+    response.writeHead(200, { 'net-program-outcome': 'answered' });
+    response.write('{"half":', () => response.destroy());
+  });
+  const broken = { code: 'UPSTREAM_UNAVAILABLE', message: /broke its answer off/ };
+  await assert.rejects(ask(service.url, anything, signal), broken);
+  await assert.rejects(runProgram(service.url, 'a'.repeat(64), {}, signal), broken);
+});
+
+test('of an answer that is too large the rest is not read', async () => {
+  const ended = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let turn = 0;
+  await using service = await serve((response) => {
+    const end = ended[turn++]!.resolve;
+    const chunk = Buffer.alloc(1024 ** 2, 32);
+    // More than can be shown, and no end, unless the reader goes.
+    let left = 48;
+    const more = () => {
+      while (left-- > 0 && response.write(chunk));
+    };
+    response.on('drain', more).once('close', end);
+    more();
+  });
+  const tooLarge = { code: 'UNEXPECTED_ANSWER' };
+  await assert.rejects(ask(service.url, anything, signal), tooLarge);
+  await assert.rejects(runProgram(service.url, 'a'.repeat(64), {}, signal), tooLarge);
+  await Promise.all(ended.map(({ promise }) => promise));
+});
+
+test('a question that its reader gave up is no failure of the service', async () => {
+  await using service = await serve((response) => response.end('{"a":1}'));
+  assert.deepEqual(await ask(service.url, anything, signal), { a: 1 });
+  const given = AbortSignal.abort(new Error('the reader left'));
+  for (const given_up of [
+    ask(service.url, anything, given),
+    runProgram(service.url, 'a'.repeat(64), {}, given),
+  ])
+    await assert.rejects(given_up, /the reader left/);
+});
