@@ -32,6 +32,7 @@ const wanted = {
 
 describe('disks that were put aside', () => {
   const DAY_MS = 86_400_000;
+  const YEARS_MS = 20_000 * DAY_MS;
   const grace = { forgotten: DAY_MS, replaced: DAY_MS, moved: 30 * DAY_MS };
 
   async function makeInstance(dataDir: string, text: string) {
@@ -46,15 +47,16 @@ describe('disks that were put aside', () => {
       await putAside(dataDir, await makeInstance(dataDir, 'one'), 'forgotten', 1_000);
       await putAside(dataDir, await makeInstance(dataDir, 'two'), 'moved', 2_000);
       await mkdir(join(dataDir, 'released', 'of-an-older-version'));
-      const sweep = (nowMs: number) => sweepReleased(dataDir, grace, [], nowMs, log);
-      await sweep(DAY_MS);
-      assert.equal((await listReleased(dataDir)).length, 2);
-      await sweep(DAY_MS + 1_001);
+      const sweep = (elapsedMs: number) =>
+        sweepReleased(dataDir, grace, [], { elapsedMs, nowMs: YEARS_MS }, log);
+      for (const elapsedMs of [0, DAY_MS / 2, DAY_MS / 2 - 1]) await sweep(elapsedMs);
+      assert.equal((await listReleased(dataDir)).length, 2, 'however far the clock was set');
+      await sweep(1);
       assert.deepEqual(
         (await listReleased(dataDir)).map(({ why }) => why),
         ['moved'],
       );
-      await sweep(31 * DAY_MS);
+      await sweep(29 * DAY_MS);
       assert.deepEqual(await readdir(join(dataDir, 'released')), ['of-an-older-version']);
     }));
 
@@ -76,6 +78,14 @@ describe('disks that were put aside', () => {
       await putAside(dataDir, record, 'forgotten', 6);
       const times = (await listReleased(dataDir)).map(({ atMs }) => atMs);
       assert.deepEqual(times, [3, 4, 5, 6]);
+    }));
+
+  test('what is put aside after the clock was set back comes after what was there', () =>
+    inDirectory(async (dataDir) => {
+      const record = await makeInstance(dataDir, 'disk');
+      for (const nowMs of [YEARS_MS, 1, 1, 1]) await putDiskAside(dataDir, record, nowMs);
+      const times = (await listReleased(dataDir)).map(({ atMs }) => atMs - YEARS_MS);
+      assert.deepEqual(times, [1, 2, 3]);
     }));
 
   test('a disk that is replaced is kept under a second name; only its owner erases it early', () =>

@@ -9,6 +9,7 @@ import {
   writeFileAtomically,
 } from '@skerry/kit';
 import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
+import { isDiskFull } from '../../host/disk-full.ts';
 import { missingRoom } from '../../host/room.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import { type InstanceRecord, instanceDirectory, instancesDirectory } from '../record/record.ts';
@@ -24,7 +25,10 @@ export interface Release {
   readonly id: string;
   readonly why: ReleaseReason;
   readonly owner: string | null;
+  /** Milliseconds since 1970, later than that of all that were put aside before. */
   readonly atMs: number;
+  /** How long this node has kept it, as far as it ran, in milliseconds; absent until that was counted. */
+  readonly keptMs?: number;
   /** The directories below `bases/` that the disk needs. */
   readonly bases: readonly string[];
 }
@@ -47,7 +51,9 @@ function releasedDirectory(dataDir: string): string {
 const basesOf = ({ base, kernel }: Pick<InstanceRecord, 'base' | 'kernel'>) =>
   [base, kernel].filter((one) => typeof one === 'string');
 
-async function makeRelease(dataDir: string, record: InstanceRecord, why: ReleaseReason, atMs: number) {
+async function makeRelease(dataDir: string, record: InstanceRecord, why: ReleaseReason, nowMs: number) {
+  // Where the clock was set back since, the order is kept all the same.
+  const atMs = Math.max(nowMs, ((await listReleased(dataDir)).at(-1)?.atMs ?? 0) + 1);
   const release: Release = {
     id: record.id,
     why,
@@ -187,18 +193,30 @@ export async function eraseForRoom(dataDir: string, log: Logger): Promise<void> 
   }
 }
 
-/** Erases disks whose grace is over, then images that no disk of this node needs any more. */
+/** Its owner may have it erased or take it back at this moment; where the disk is full, it is kept for longer. */
+async function noteKept({ directory, ...release }: Found, keptMs: number): Promise<void> {
+  await writeNote(directory, { ...release, keptMs }).catch((error: unknown) => {
+    if (!isMissing(error) && !isDiskFull(error)) throw error;
+  });
+}
+
+/**
+ * Erases disks whose grace is over, then images that no disk of this node needs any more.
+ * @param elapsedMs how long the node ran since the last time: a date is only as right as the clock was
+ */
 export async function sweepReleased(
   dataDir: string,
   grace: GraceMs,
   records: readonly InstanceRecord[],
-  nowMs: number,
+  { elapsedMs, nowMs }: { readonly elapsedMs: number; readonly nowMs: number },
   log: Logger,
 ): Promise<void> {
   const kept: Found[] = [];
   for (const one of await listReleased(dataDir)) {
-    if (nowMs - one.atMs < grace[one.why]) {
+    const keptMs = (one.keptMs ?? 0) + elapsedMs;
+    if (keptMs < grace[one.why]) {
       kept.push(one);
+      await noteKept(one, keptMs);
       continue;
     }
     await rm(one.directory, { recursive: true, force: true });

@@ -24,9 +24,13 @@ export function sweepDisks(
   config: GraceConfig,
   { instances, backups, log, signal }: SweepDeps,
 ): Promise<void> {
+  let sweptMs = performance.now();
   return runLoop({ name: 'sweep', intervalMs: SWEEP_EVERY_MS, signal, log }, async () => {
     const records = instances.list().map(({ record }) => record);
-    await sweepReleased(config.dataDir, graceOf(config), records, Date.now(), log);
+    const elapsedMs = performance.now() - sweptMs;
+    sweptMs += elapsedMs;
+    const times = { elapsedMs, nowMs: Date.now() };
+    await sweepReleased(config.dataDir, graceOf(config), records, times, log);
     await backups.sweep();
   });
 }
