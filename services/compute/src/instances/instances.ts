@@ -313,7 +313,9 @@ export class Instances {
 }
 
 /** What of a record belongs to the disks that came back. */
-const diskOf = ({ base, kernel, volumes }: InstanceRecord) => ({ base, kernel, volumes });
+const diskOf = ({ base, kernel, volumes, discarded, restoring }: InstanceRecord) => ({
+  ...{ base, kernel, volumes, discarded, restoring },
+});
 
 const TOO_MANY_RESERVATIONS: Reason = {
   code: 'NO_CAPACITY',

@@ -1,10 +1,11 @@
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { renameDurably, syncFile } from '@skerry/kit';
+import { isMissing, renameDurably, syncFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { runImageTool } from '../../host/image-tool.ts';
 import { convertDisk, readBootKind, readDiskFormat } from '../../images/convert.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
+import type { InstanceRecord, Restoring } from '../record/record.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
 import { putDiskAside } from './released.ts';
 import { rootMibOf } from './volumes.ts';
@@ -22,11 +23,22 @@ export async function reinstall(
   await instance.stop();
   // Files of the network are fetched again where they are not there; those are nobody's data.
   const emptied = erasesVolumes ? (instance.record.volumes ?? []).filter((one) => !one.isReadOnly) : [];
-  for (const { file } of emptied) await rm(join(instance.directory, file), { force: true });
-  if (instance.record.base !== null) await putDiskAside(dataDir, instance.record, nowMs);
-  await instance.update({ base: null, kernel: undefined, ...AWAKE });
-  // Last: cut off before, the old disk is simply still there.
-  await rm(join(instance.directory, MACHINE_FILES.disk), { force: true });
+  const discarded = [MACHINE_FILES.disk, ...emptied.map(({ file }) => file)];
+  const { base, kernel, failure, isPoweredOff, isOwnerStopped } = instance.record;
+  if (base !== null) await putDiskAside(dataDir, instance.record, nowMs);
+  try {
+    // Cut off before, nothing has happened; cut off after it, the rest is done before the next disk is made.
+    await instance.update({ base: null, kernel: undefined, restoring: undefined, discarded, ...AWAKE });
+  } catch (error) {
+    const before = { base, kernel, failure, isPoweredOff, isOwnerStopped, discarded: undefined };
+    await instance.update(before).catch(() => {});
+    throw error;
+  }
+  await removeDiscarded(instance.directory, discarded);
+}
+
+export async function removeDiscarded(directory: string, files: readonly string[] = []): Promise<void> {
+  for (const file of files) await rm(join(directory, file), { force: true });
 }
 
 /**
@@ -57,12 +69,30 @@ export async function restoreDisk(
     const boot = await readBootKind(draft);
     await instance.stop();
     await putDiskAside(dataDir, record, nowMs);
+    const restoring = { inode: await readInode(draft), bootsByItself: boot === 'firmware' };
+    await instance.update({ restoring });
     await renameDurably(draft, join(directory, MACHINE_FILES.disk));
-    // A bare file system goes on with the kernel that the instance had.
-    await instance.update({ ...(boot === 'firmware' ? { kernel: null } : {}), ...AWAKE });
+    await instance.update(await findRestored(directory, restoring));
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+const readInode = async (path: string): Promise<string> =>
+  (await stat(path, { bigint: true })).ino.toString();
+
+/** What follows for the record, wherever a restore was cut off: the disk itself says whether it is the new one. */
+export async function findRestored(
+  directory: string,
+  { inode, bootsByItself }: Restoring,
+): Promise<Partial<InstanceRecord>> {
+  const present = await readInode(join(directory, MACHINE_FILES.disk)).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+  if (present !== inode) return { restoring: undefined };
+  // A bare file system goes on with the kernel that the instance had.
+  return { restoring: undefined, ...(bootsByItself ? { kernel: null } : {}), ...AWAKE };
 }
 
 /** Nothing of the old disk's troubles is a reason for the new one to stay off. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -7,8 +7,9 @@ import { buildNetworkMessage, createSigner, generatePrivateKey } from '@skerry/c
 import { AppError, sha256Hex } from '@skerry/protocol';
 import type { VersionSource } from '../../files/message.ts';
 import { onDiskOf } from '../../testing/directory.ts';
+import type { InstanceRecord } from '../record/record.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
-import { reinstall } from './replace.ts';
+import { findRestored, reinstall, removeDiscarded } from './replace.ts';
 import { dropFetched, makeVolumes } from './volumes.ts';
 
 const signer = createSigner(generatePrivateKey());
@@ -120,6 +121,57 @@ test('a reinstall keeps volumes, or erases those that hold what the guest wrote'
       await reinstall(instance as unknown as IdleInstance, directory, 0, erases);
       assert.deepEqual((await readdir(directory)).sort(), left);
     }
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+test('a reinstall that is cut off, or finds no room, has not happened; what it noted is done later', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-volumes-'));
+  try {
+    const volumes = [{ file: 'own', isReadOnly: false }];
+    for (const name of ['own', 'disk.qcow2']) await writeFile(join(directory, name), 'x');
+    const noted: Partial<InstanceRecord>[] = [];
+    const instance = {
+      directory,
+      record: { id: 'a'.repeat(64), wanted: {}, base: 'bases/x', volumes },
+      stop: async () => {},
+      update: async (change: Partial<InstanceRecord>) => {
+        noted.push(change);
+        throw new Error('cut off');
+      },
+    } as unknown as IdleInstance;
+    const there = () => readdir(directory).then((names) => names.sort());
+    await writeFile(join(directory, 'released'), 'no directory');
+    await assert.rejects(reinstall(instance, directory, 0, true), { code: 'ENOTDIR' });
+    assert.deepEqual(await there(), ['disk.qcow2', 'own', 'released']);
+    await rm(join(directory, 'released'));
+    await assert.rejects(reinstall(instance, directory, 0, true), /cut off/);
+    assert.deepEqual(await there(), ['disk.qcow2', 'own', 'released']);
+    const [first, undone] = noted;
+    assert.deepEqual([first!.base, undone!.base, undone!.discarded], [null, 'bases/x', undefined]);
+    await removeDiscarded(directory, first!.discarded);
+    assert.deepEqual(await there(), ['released']);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+test('a restore that is cut off is what the disk says: the kernel goes with it', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-volumes-'));
+  try {
+    const [disk, draft] = ['disk.qcow2', 'disk.qcow2.new'].map((name) => join(directory, name)) as [
+      string,
+      string,
+    ];
+    for (const path of [disk, draft]) await writeFile(path, 'x');
+    const { ino } = await stat(draft, { bigint: true });
+    const restoring = { inode: `${ino}`, bootsByItself: true };
+    assert.deepEqual(await findRestored(directory, restoring), { restoring: undefined });
+    await rename(draft, disk);
+    const { kernel, failure, ...rest } = await findRestored(directory, restoring);
+    assert.deepEqual([kernel, failure, rest.restoring], [null, null, undefined]);
+    assert.ok(!('kernel' in (await findRestored(directory, { ...restoring, bootsByItself: false }))));
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

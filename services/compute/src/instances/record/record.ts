@@ -26,6 +26,10 @@ export interface InstanceRecord {
   readonly kernel?: string | null | undefined;
   /** Disks beside its own; absent where there are none. */
   readonly volumes?: readonly Volume[] | undefined;
+  /** Files that go before the next disk is made: those of before a reinstall. */
+  readonly discarded?: readonly string[] | undefined;
+  /** A disk that is about to take the place of the instance's, and may have done so. */
+  readonly restoring?: Restoring | undefined;
   /** The instance's part of the node's IPv4: kept, so that ports stay what they are. Absent in records of older versions. */
   readonly ipv4?: Ipv4Claim | undefined;
   /** QEMU was started and not stopped on purpose since. */
@@ -47,6 +51,12 @@ export interface InstanceRecord {
   readonly phaseTimesMs: PhaseTimes;
   /** `observedAtMs` of the last status that a core node took. */
   readonly publishedAtMs: number;
+}
+
+export interface Restoring {
+  /** The number of the new disk's file. */
+  readonly inode: string;
+  readonly bootsByItself: boolean;
 }
 
 export type PhaseTimes = Readonly<Partial<Record<Phase, number>>>;

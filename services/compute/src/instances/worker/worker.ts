@@ -10,6 +10,7 @@ import { ConsoleLog } from '../console/console-log.ts';
 import { drainConsole, followConsole } from '../console/console-reader.ts';
 import type { InstanceDeps } from '../deps.ts';
 import { putAside, type ReleaseReason } from '../disks/released.ts';
+import { findRestored, removeDiscarded } from '../disks/replace.ts';
 import { dropFetched } from '../disks/volumes.ts';
 import { guestLinkOf, type Place } from '../place.ts';
 import { type InstanceRecord, instanceDirectory } from '../record/record.ts';
@@ -129,6 +130,7 @@ export class InstanceWorker {
       let waitMs: number;
       try {
         await this.#saveWanted();
+        await this.#settleRestore();
         this.#change = new AbortController();
         const step = this.#nextStep();
         if (!this.#tasks.isEmpty && !isUrgent(step)) {
@@ -176,6 +178,12 @@ export class InstanceWorker {
     ) {
       await this.#stored.tryUpdate({ wanted: this.#wanted });
     }
+  }
+
+  /** Notes what became of a restore that was cut off. */
+  async #settleRestore(): Promise<void> {
+    const { restoring } = this.#stored.record;
+    if (restoring) await this.#stored.update(await findRestored(this.#directory, restoring));
   }
 
   #nextStep(): Step {
@@ -227,15 +235,16 @@ export class InstanceWorker {
   }
 
   async #prepare(): Promise<void> {
-    const { wanted } = this.#stored.record;
+    const { wanted, discarded } = this.#stored.record;
     await this.#stored.setPhase('preparing', null);
+    await removeDiscarded(this.#directory, discarded);
     const { ipv4 } = await this.#claimLink();
     const { signal: changed } = this.#change;
     const tell = (reason: Reason) => {
       if (!changed.aborted) this.#stored.tellPreparing(reason);
     };
     const prepared = await prepareInstance(this.#deps, this.#place, wanted, ipv4, { tell, changed });
-    await this.#stored.update(prepared);
+    await this.#stored.update({ ...prepared, discarded: undefined });
   }
 
   async #start(): Promise<void> {
