@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { createHttpServer, createLogger, type HttpServer } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, type InstanceStatusContent, type InstanceView } from '@skerry/protocol';
 import { type AllocationSources, addAllocationRoutes } from '../http/allocations.ts';
-import { networkNames } from '../network/names.ts';
+import { machineIdOf, networkNames } from '../network/names.ts';
 import { inDirectory } from '../testing/directory.ts';
+import { uuidOf } from '../vm/command-line.ts';
+import { isQemuOf } from '../vm/process.ts';
 import type { InstanceDeps } from './deps.ts';
 import { Instances } from './instances.ts';
+import { instanceDirectory, newRecord, readRecord, writeRecord } from './record/record.ts';
+import { wantedOf } from './wanted.ts';
 
 const log = createLogger('test', 'silent');
 const NODE = 'f'.repeat(64);
@@ -35,9 +41,18 @@ const viewOf = (digit: string, more: Partial<InstanceView> = {}) =>
     ...more,
   }) as InstanceView;
 
-/** A node on which no image can be had; its workers end with it. @param now asked when an instance is admitted, among other things */
-function openInstances(dataDir: string, now: () => number = Date.now) {
+/**
+ * A node on which no image can be had; its workers end with it.
+ * @param now asked when an instance is admitted, among other things
+ * @param remove takes an instance's part of the kernel's network away
+ */
+function openInstances(
+  dataDir: string,
+  now: () => number = Date.now,
+  remove: () => Promise<void> = async () => {},
+) {
   const told: InstanceStatusContent[] = [];
+  const freed: string[] = [];
   const deps = {
     ...{ dataDir, log, now, signal: ending.signal, nameServers: [], fileLimitBytes: 1 },
     images: {
@@ -45,8 +60,11 @@ function openInstances(dataDir: string, now: () => number = Date.now) {
         throw new AppError('INVALID_IMAGE', 'none');
       },
     },
-    network: { remove: async () => {} },
-    addresses: { claim: async () => ({ link: 0, hostPorts: {} }), free() {} },
+    network: { remove, start: async () => {} },
+    addresses: {
+      claim: async () => ({ link: 0, hostPorts: {} }),
+      free: (id: string) => freed.push(id),
+    },
     ipv4Pool: '172.16.0.0/20',
   };
   const instances = new Instances({
@@ -56,7 +74,7 @@ function openInstances(dataDir: string, now: () => number = Date.now) {
   const untilTold = (id: string, phase: string) =>
     until(`it is ${phase}`, () => told.some((one) => one.instance_id === id && one.phase === phase));
   return {
-    ...{ instances, untilTold },
+    ...{ instances, untilTold, told, freed },
     async [Symbol.asyncDispose]() {
       ending.abort();
       await instances.settled();
@@ -135,4 +153,125 @@ test('an instance that cannot be recorded keeps nobody else from being heard', (
       [false, true],
     );
     assert.match(instances.refusalOf(broken.instance_id) ?? '', /directory|exist/i);
+  }));
+
+const OTHER = { node_id: 'e'.repeat(64) };
+
+test('an instance that comes back while it is released is here again', () =>
+  inDirectory(async (dataDir) => {
+    const [removing, removed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await using node = openInstances(dataDir, Date.now, () => {
+      removing.resolve();
+      return removed.promise;
+    });
+    const { instances, untilTold } = node;
+    const view = viewOf('a');
+    const { instance_id: id } = view;
+    await instances.apply(view);
+    await untilTold(id, 'failed');
+    const before = instances.find(id);
+    await instances.apply({ ...view, ...OTHER });
+    await removing.promise;
+    await instances.apply(view);
+    removed.resolve();
+    await until('it was released', () => before!.isDone && instances.find(id) !== before);
+    await until('it is here again', () => instances.find(id)?.isDone === false);
+  }));
+
+test('an instance that comes back after it could not be put aside is recorded, and keeps its addresses', () =>
+  inDirectory(async (dataDir) => {
+    await using node = openInstances(dataDir);
+    const { instances, untilTold, told, freed } = node;
+    const view = viewOf('a');
+    const { instance_id: id } = view;
+    await instances.apply(view);
+    await untilTold(id, 'failed');
+    await writeFile(join(dataDir, 'released'), 'no directory');
+    await instances.apply({ ...view, ...OTHER });
+    await until('it failed', () => /retrying/.test(told.at(-1)!.reason?.message ?? ''));
+    await instances.apply({ ...view, desired: 'stopped' });
+    await untilTold(id, 'stopped');
+    assert.equal((await readRecord(dataDir, id, log))?.wanted.isRunning, false);
+    assert.deepEqual(freed, []);
+  }));
+
+/** A program that is taken for the QEMU of an instance, and answers nothing. */
+async function startSilent(dataDir: string, id: string) {
+  const path = join(dataDir, 'qemu-system-silent');
+  await copyFile(process.execPath, path);
+  const directory = instanceDirectory(dataDir, id);
+  const machineId = machineIdOf(id);
+  const args = ['-e', 'setInterval(() => {}, 1e9)', '--', '-uuid', uuidOf(machineId)];
+  const child = spawn(path, args, { cwd: directory, stdio: 'ignore' });
+  const ended = once(child, 'exit');
+  await once(child, 'spawn');
+  return {
+    lives: () => isQemuOf(child.pid!, directory, machineId),
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+test('a QEMU that does not answer is not taken for none: it has ended before its directory is put aside', () =>
+  inDirectory(async (dataDir) => {
+    const view = viewOf('a');
+    const { instance_id: id } = view;
+    await writeRecord(dataDir, { ...newRecord(id, wantedOf(view), 1), base: 'bases/x' });
+    await using qemu = await startSilent(dataDir, id);
+    const lived: boolean[] = [];
+    await using node = openInstances(dataDir, Date.now, async () => {
+      lived.push(await qemu.lives());
+    });
+    const { instances, untilTold, told } = node;
+    await instances.resume(0);
+    await untilTold(id, 'starting');
+    assert.match(told.at(-1)!.reason?.message ?? '', /does not answer/);
+    assert.ok(await qemu.lives());
+    await instances.apply({ ...view, ...OTHER });
+    await until('it is put aside', () => instances.find(id) === undefined);
+    assert.deepEqual(lived, [false]);
+    assert.deepEqual(await readdir(join(dataDir, 'instances')), []);
+  }));
+
+test('what a reinstall had noted when it was cut off is removed before another disk is made', () =>
+  inDirectory(async (dataDir) => {
+    const view = viewOf('a');
+    const { instance_id: id } = view;
+    await writeRecord(dataDir, { ...newRecord(id, wantedOf(view), 1), discarded: ['disk.qcow2'] });
+    await writeFile(join(instanceDirectory(dataDir, id), 'disk.qcow2'), 'old');
+    await using node = openInstances(dataDir);
+    await node.instances.resume(0);
+    await node.untilTold(id, 'failed');
+    assert.deepEqual(await readdir(instanceDirectory(dataDir, id)), ['vm.json']);
+  }));
+
+test('whatever is told of an instance is dated after what was told before, though the clock was set back', () =>
+  inDirectory(async (dataDir) => {
+    let nowMs = 2_000_000_000_000;
+    await using node = openInstances(dataDir, () => nowMs);
+    const { instances, untilTold, told } = node;
+    await mkdir(join(dataDir, 'instances'));
+    const path = join(dataDir, 'instances', 'a'.repeat(64));
+    await writeFile(path, 'no directory');
+    const view = viewOf('a', { desired: 'stopped' });
+    const { instance_id: id } = view;
+    await instances.apply(view);
+    await rm(path);
+    nowMs -= 300_000;
+    await instances.apply(view);
+    await untilTold(id, 'stopped');
+    // A core node heard something later of it, from before this process began.
+    await instances.find(id)!.noteAccepted(told.at(-1)!.observed_at_ms);
+    await instances.applyAll([{ ...view, phase: 'failed' }]);
+    const dates = told.map(({ observed_at_ms: date }) => date);
+    assert.deepEqual(
+      told.map(({ phase }) => phase),
+      ['failed', 'stopped', 'stopped'],
+    );
+    assert.ok(
+      dates.every((date, index) => index === 0 || date > dates[index - 1]!),
+      dates.join(' '),
+    );
   }));

@@ -28,6 +28,8 @@ import { InstanceWorker } from './worker/worker.ts';
 
 /** How long an instance waits that could not be noted for want of room on the disk. */
 const ROOM_RECHECK_MS = 5_000;
+/** How long a QEMU of an earlier process may take to answer before it counts as silent: it is asked again later. */
+const ADOPT_PATIENCE_MS = 5_000;
 
 export interface InstancesOptions {
   readonly deps: Omit<InstanceDeps, 'onStatus'>;
@@ -52,11 +54,13 @@ export class Instances {
   /** Askings that are under way, by instance. */
   readonly #looks = new Map<string, Set<{ isOvertaken: boolean }>>();
   #turn: Promise<void> = Promise.resolve();
-  /** Refused for want of room. */
+  /** Refused for want of room, or come back while they were released. */
   readonly #waiting = new Map<string, InstanceView>();
   readonly expiries: Expiries;
   readonly #reservations: Reservations;
   #later: NodeJS.Timeout | undefined;
+  /** The latest date of any status that was told. */
+  #toldMs = 0;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
@@ -79,7 +83,7 @@ export class Instances {
   }
 
   /** Goes on with everything that was here when the last process ended, without asking any core node. */
-  async resume(): Promise<void> {
+  async resume(patienceMs = ADOPT_PATIENCE_MS): Promise<void> {
     if (this.#options.obstacle) return;
     const deps = this.#deps;
     const { log } = deps;
@@ -93,12 +97,13 @@ export class Instances {
     for (const worker of workers) {
       const { record } = worker;
       try {
-        await worker.adopt();
+        await worker.adopt(patienceMs);
       } catch (error) {
         log.error({ err: error, instance: record.id }, 'a running virtual machine could not be taken over');
       }
       this.#workers.set(record.id, worker);
       this.expiries.resume(worker);
+      this.#toldMs = Math.max(this.#toldMs, record.status?.observedAtMs ?? 0);
       if (record.status && record.status.observedAtMs > record.publishedAtMs)
         this.#report(record.id, record.status);
       this.#run(worker);
@@ -172,6 +177,9 @@ export class Instances {
     }
     if (this.#options.obstacle) return this.#refuse(view.instance_id, this.#options.obstacle);
     if (worker) {
+      // When it is released, it is admitted again.
+      if (worker.isReleasing) this.#waiting.set(view.instance_id, view);
+      else this.#waiting.delete(view.instance_id);
       worker.want(wantedOf(view));
       return;
     }
@@ -212,11 +220,12 @@ export class Instances {
   async #admit(view: InstanceView, place: Place): Promise<void> {
     const deps = this.#deps;
     const { log } = deps;
-    const fresh = newRecord(view.instance_id, wantedOf(view), deps.now());
     await takeBack(deps.dataDir, view.instance_id);
     // Also where the disk came back before, and its new record could not be written.
     const old = await readRecord(deps.dataDir, view.instance_id, log);
     if (old) log.info({ instance: view.instance_id }, 'the instance has returned and finds its disk');
+    const heardMs = Math.max(this.#nextMs(), (old?.status?.observedAtMs ?? 0) + 1);
+    const fresh = newRecord(view.instance_id, wantedOf(view), heardMs);
     const record = old ? { ...fresh, ...diskOf(old) } : fresh;
     await writeRecord(deps.dataDir, record);
     this.#waiting.delete(view.instance_id);
@@ -241,13 +250,15 @@ export class Instances {
   async applyAll(views: readonly InstanceView[]): Promise<void> {
     for (const view of views) {
       await this.apply(view);
-      const status = this.#workers.get(view.instance_id)?.record.status;
-      if (status && status.phase !== view.phase) this.#report(view.instance_id, status);
+      const worker = this.#workers.get(view.instance_id);
+      const phase = worker?.record.status?.phase;
+      if (phase !== undefined && phase !== view.phase) await worker?.tellAgain();
     }
   }
 
   #report(id: string, status: Status): void {
     const { phase, reason, observedAtMs, restartId } = status;
+    this.#toldMs = Math.max(this.#toldMs, observedAtMs);
     this.#options.tell({
       instance_id: id,
       phase,
@@ -308,7 +319,12 @@ export class Instances {
   #refuse(id: string, reason: Reason): void {
     if (this.#refused.get(id) === reason.message) return;
     this.#refused.set(id, reason.message);
-    this.#report(id, { phase: 'failed', reason, observedAtMs: this.#deps.now(), restartId: null });
+    this.#report(id, { phase: 'failed', reason, observedAtMs: this.#nextMs(), restartId: null });
+  }
+
+  /** After all that was told, though the clock was set back since: a core node goes by the latest date of an instance. */
+  #nextMs(): number {
+    return Math.max(this.#deps.now(), this.#toldMs + 1);
   }
 }
 

@@ -24,8 +24,11 @@ const RECONNECT_LIMIT = 5;
 const LOG_TAIL_CHARS = 600;
 const CONSOLE_READ_BYTES = 65_536;
 
-/** What a virtual machine is seen to be. `off`: the guest powered itself off, QEMU is still there, paused. */
-export type VmState = 'booting' | 'ready' | 'off' | 'gone';
+/**
+ * What a virtual machine is seen to be. `off`: the guest powered itself off, QEMU is still there, paused. `silent`: QEMU is there and
+ * does not answer.
+ */
+export type VmState = 'booting' | 'ready' | 'silent' | 'off' | 'gone';
 
 /**
  * One QEMU process, started by this process or by an earlier one. It outlives this process.
@@ -107,22 +110,29 @@ export class Vm {
     );
   }
 
-  /** The machine's QEMU from before, if it still runs. Throws INTERNAL when it runs but does not speak. */
-  static async adopt(directory: string, machineId: string): Promise<Vm | undefined> {
-    const deadline = performance.now() + START_DEADLINE_MS;
+  /** The machine's QEMU from before, if it still runs; `silent` where it did not answer for a while. */
+  static async adopt(
+    directory: string,
+    machineId: string,
+    patienceMs = START_DEADLINE_MS,
+  ): Promise<Vm | undefined> {
+    const deadline = performance.now() + patienceMs;
     for (;;) {
       const pid = await searchQemu(directory, machineId);
       if (pid === undefined) return undefined;
-      const vm = await Vm.#attach(directory, machineId, pid);
-      if (vm) {
-        // Whoever began them waits no more. It may take as long as the disk is slow.
-        void endLeftCopies(vm).catch(() => {});
-        return vm;
-      }
-      if (performance.now() > deadline)
-        throw new AppError('INTERNAL', "this machine's QEMU is running but does not answer");
+      const vm = new Vm(directory, machineId, pid);
+      vm.#state = 'silent';
+      await vm.reach();
+      if (vm.state !== 'silent' || performance.now() > deadline) return vm.state === 'gone' ? undefined : vm;
       await pause(POLL_MS, NEVER);
     }
+  }
+
+  /** Tries once to speak with a QEMU that is silent. */
+  async reach(): Promise<void> {
+    if (!(await this.#isAlive())) return this.#change('gone');
+    // Whoever began copies waits no more. It may take as long as the disk is slow.
+    if (await this.#connect()) void endLeftCopies(this).catch(() => {});
   }
 
   static async #attach(directory: string, machineId: string, pid: number): Promise<Vm | undefined> {
@@ -169,7 +179,11 @@ export class Vm {
   }
 
   #change(state: VmState): void {
-    if (this.#state === state || this.#state === 'gone' || (this.#state === 'off' && state === 'ready'))
+    if (
+      this.#state === state ||
+      this.#state === 'gone' ||
+      (this.#state === 'off' && (state === 'ready' || state === 'silent'))
+    )
       return;
     this.#state = state;
     this.#changed.resolve();
@@ -184,8 +198,8 @@ export class Vm {
       if (await this.#connect()) return;
       await pause(POLL_MS * attempt, NEVER);
     }
-    await this.#waitForEnd(KILL_DEADLINE_MS);
-    this.#change('gone');
+    // One that does not answer may hold the disk all the same.
+    this.#change((await this.#waitForEnd(KILL_DEADLINE_MS)) ? 'gone' : 'silent');
   }
 
   async #isAlive(): Promise<boolean> {
@@ -206,14 +220,20 @@ export class Vm {
 
   /** Ends QEMU, at once, as a power cut would. Resolves when the process is gone. */
   async end(): Promise<void> {
-    await this.command('quit').catch(() => {});
-    if (!(await this.#waitForEnd(QUIT_DEADLINE_MS))) {
+    if (!(await this.#quit())) {
       // Asked again just before: the number may belong to somebody else by now.
       if (await this.#isAlive()) process.kill(this.pid, 'SIGKILL');
       if (!(await this.#waitForEnd(KILL_DEADLINE_MS)))
         throw new AppError('INTERNAL', `QEMU ${this.pid} does not exit`);
     }
     this.#change('gone');
+  }
+
+  /** Asks for it. @returns whether it ended; one that does not answer is not waited for */
+  async #quit(): Promise<boolean> {
+    if (this.#state === 'silent') return false;
+    await this.command('quit').catch(() => {});
+    return this.#waitForEnd(QUIT_DEADLINE_MS);
   }
 
   async #waitForEnd(deadlineMs: number): Promise<boolean> {

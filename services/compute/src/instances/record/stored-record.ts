@@ -50,17 +50,33 @@ export class StoredRecord {
 
   /** States a phase, if it is news. A full disk keeps nobody from hearing it: the record is written with the next change. */
   async setPhase(phase: Phase, reason: Reason | null): Promise<void> {
-    const { now, log, onStatus } = this.#options;
+    const { log, onStatus } = this.#options;
     const { id, status: last, restartId, phaseTimesMs: times } = this.#record;
     const isEntered = last?.phase !== phase;
     const isSame = last?.restartId === restartId && JSON.stringify(last.reason) === JSON.stringify(reason);
     if (!isEntered && isSame) return;
-    const observedAtMs = Math.max(now(), (last?.observedAtMs ?? 0) + 1);
+    const observedAtMs = this.#nextMs();
     const status = { phase, reason, observedAtMs, restartId };
     const phaseTimesMs = isEntered ? enterPhase(times, phase, observedAtMs) : times;
     await this.tryUpdate({ status, phaseTimesMs });
     if (isEntered) log.info({ phase, reason }, `the instance is ${phase}`);
     onStatus(id, status);
+  }
+
+  /** After all that was told of the instance, though the clock was set back since. */
+  #nextMs(): number {
+    const { status, phaseTimesMs } = this.#record;
+    return Math.max(this.#options.now(), (status?.observedAtMs ?? phaseTimesMs.scheduled ?? 0) + 1);
+  }
+
+  /** Tells the status again. One that a core node took is dated anew: it counted for less than something that was told before it. */
+  async tellAgain(): Promise<void> {
+    const { id, status, publishedAtMs } = this.#record;
+    if (!status) return;
+    const isTaken = status.observedAtMs <= publishedAtMs;
+    const again = isTaken ? { ...status, observedAtMs: this.#nextMs() } : status;
+    if (isTaken) await this.tryUpdate({ status: again });
+    this.#options.onStatus(id, again);
   }
 
   /** States how far preparing came. That it cannot be told is no reason to stop. */
@@ -70,9 +86,19 @@ export class StoredRecord {
     );
   }
 
-  /** Writes what is on its way, and nothing after that. */
-  async close(): Promise<void> {
-    await this.#writing.catch(() => {});
-    this.#isClosed = true;
+  /** Writes what is on its way, then does the last thing with the directory, and writes nothing after that, unless it fails. */
+  close<T>(last: () => Promise<T>): Promise<T> {
+    const closing = this.#writing
+      .catch(() => {})
+      .then(async () => {
+        const result = await last();
+        this.#isClosed = true;
+        return result;
+      });
+    this.#writing = closing.then(
+      () => {},
+      () => {},
+    );
+    return closing;
   }
 }

@@ -39,6 +39,7 @@ function apply(step: Step, want: Wanted | null, actual: Actual): Actual {
     case 'prepare':
       return withRecord(actual, { base: 'bases/x' });
     case 'start':
+    case 'reach':
       return { ...actual, vm: 'booting', open: want ?? fresh.open };
     case 'stop':
       return { ...actual, vm: 'none' };
@@ -139,6 +140,13 @@ describe('decideStep', () => {
     });
   }
 
+  test('a QEMU that does not answer is asked again, or ended where an end is wanted', () => {
+    const silent: Actual = { ...made, vm: 'silent' };
+    assert.deepEqual(decideStep(wanted, silent), { do: 'reach' });
+    for (const want of [null, { ...wanted, isRunning: false }, { ...wanted, restartId: 'r1' }])
+      assert.deepEqual(decideStep(want, silent), { do: 'stop' });
+  });
+
   test('what belongs to another node is stopped and released', () => {
     assert.deepEqual(follow(null, { ...made, vm: 'ready' }).steps, ['stop']);
     assert.equal(follow(null, { ...made, vm: 'ready' }).last.do, 'release');
@@ -153,7 +161,7 @@ describe('decideStep', () => {
       allowedUdpPorts: fc.subarray([53, 443]),
     });
     const anyActual = fc.record({
-      vm: fc.constantFrom('none', 'booting', 'ready', 'off'),
+      vm: fc.constantFrom('none', 'booting', 'ready', 'silent', 'off'),
       base: fc.constantFrom(null, 'bases/x'),
       restartId: fc.constantFrom(null, 'r1'),
       isPoweredOff: fc.boolean(),

@@ -21,6 +21,8 @@ export type Step =
   | { readonly do: 'renew' }
   | { readonly do: 'prepare' }
   | { readonly do: 'start' }
+  /** Try to speak with a QEMU that does not answer. */
+  | { readonly do: 'reach' }
   /** Shut the guest down, whatever the reason. */
   | { readonly do: 'stop' }
   /** The guest powered itself off: end the QEMU that waited to tell. */
@@ -47,6 +49,7 @@ export const REASONS = {
     code: 'STORAGE_FULL',
     message: "the node's disk is full: the guest is paused, loses nothing, and continues when there is space",
   },
+  qemuSilent: { code: 'INTERNAL', message: "this machine's QEMU is running but does not answer" },
   guestSilent: {
     code: 'GUEST_SILENT',
     message: 'the address answers, but the guest has not reported that it is up',
@@ -72,6 +75,7 @@ export function decideStep(wanted: Wanted | null, actual: Actual): Step {
     return record.base === null ? { do: 'prepare' } : { do: 'start' };
   }
   if (!isSameOpen(wanted, actual.open)) return { do: 'firewall' };
+  if (vm === 'silent') return { do: 'reach' };
   if (vm === 'ready') return rest('running');
   return actual.isSilentButThere ? rest('running', REASONS.guestSilent) : rest('starting');
 }

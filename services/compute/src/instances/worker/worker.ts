@@ -1,4 +1,4 @@
-import { type Logger, pause } from '@skerry/kit';
+import type { Logger } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
 import { AppError } from '@skerry/protocol';
 import { isDiskFull } from '../../host/disk-full.ts';
@@ -7,9 +7,8 @@ import type { GuestLink } from '../../network/ruleset.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import { Vm } from '../../vm/vm.ts';
 import { ConsoleLog } from '../console/console-log.ts';
-import { drainConsole, followConsole } from '../console/console-reader.ts';
 import type { InstanceDeps } from '../deps.ts';
-import { putAside, type ReleaseReason } from '../disks/released.ts';
+import type { ReleaseReason } from '../disks/released.ts';
 import { findRestored, removeDiscarded } from '../disks/replace.ts';
 import { dropFetched } from '../disks/volumes.ts';
 import { guestLinkOf, type Place } from '../place.ts';
@@ -17,16 +16,20 @@ import { type InstanceRecord, instanceDirectory } from '../record/record.ts';
 import { StoredRecord } from '../record/stored-record.ts';
 import type { Wanted } from '../wanted.ts';
 import { decideStep, isUrgent, REASONS, type Step } from './diff.ts';
+import { MachineProcess } from './machine-process.ts';
 import { type IdleInstance, type OwnerTask, OwnerTaskQueue } from './owner-tasks.ts';
 import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
+import { release } from './release.ts';
 import { decideRetry, isOwnersFault, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
 import { shutDown } from './shut-down.ts';
 import { Relapses, SILENCE } from './silence.ts';
+import { FOREVER_MS, sleep } from './sleep.ts';
 import { Turn } from './turn.ts';
 
 /** How long a task waits for what is being done with the instance. */
 const TASK_WAIT_MS = 60_000;
 const ROOM_RECHECK_MS = 5_000;
+const REACH_EVERY_MS = 15_000;
 /** Why a step ends that only waits for others. No failure. */
 const CHANGED = new Error('something else is asked of the instance');
 
@@ -38,10 +41,9 @@ export class InstanceWorker {
   readonly #stored: StoredRecord;
   readonly console: ConsoleLog;
   #wanted: Wanted | null;
-  #vm: Vm | undefined;
+  readonly #machine: MachineProcess;
   readonly #tasks = new OwnerTaskQueue();
   #open: OpenPorts = { allowedPorts: [] };
-  #isSilentButThere = false;
   #failureTimes: number[] = [];
   readonly #relapses = new Relapses();
   #wake = Promise.withResolvers<void>();
@@ -49,6 +51,7 @@ export class InstanceWorker {
   #change = new AbortController();
   readonly #turn: Turn;
   #releaseReason: ReleaseReason = 'moved';
+  #isReleasing = false;
   #isDone = false;
 
   constructor(deps: InstanceDeps, place: Place, record: InstanceRecord) {
@@ -59,6 +62,10 @@ export class InstanceWorker {
     this.#turn = new Turn(deps.starts);
     this.#stored = new StoredRecord(record, { ...deps, log: this.#log });
     this.console = new ConsoleLog(this.#directory, deps.now);
+    this.#machine = new MachineProcess({
+      ...{ directory: this.#directory, machineId: place.machineId, console: this.console },
+      ...{ turn: this.#turn, signal: deps.signal, onChange: () => this.wake() },
+    });
   }
 
   get record(): InstanceRecord {
@@ -74,8 +81,13 @@ export class InstanceWorker {
     return this.#isDone;
   }
 
+  /** It is being released, or was: a wish that comes now may be too late for this worker. */
+  get isReleasing(): boolean {
+    return this.#isReleasing;
+  }
+
   get hasProcess(): boolean {
-    return this.#vm !== undefined;
+    return this.#machine.vm !== undefined;
   }
 
   /** A new wish; or why there is none any more. */
@@ -111,11 +123,15 @@ export class InstanceWorker {
       await this.#stored.update({ publishedAtMs: observedAtMs });
   }
 
+  /** Says again what a core node has not heard, or has wrong. */
+  tellAgain(): Promise<void> {
+    return this.#stored.tellAgain();
+  }
+
   /** Takes over the QEMU of an earlier process, if it still runs. Called once, before `work`. */
-  async adopt(): Promise<void> {
-    const vm = await Vm.adopt(this.#directory, this.#place.machineId);
+  async adopt(patienceMs: number): Promise<void> {
+    const vm = await this.#machine.find(patienceMs);
     if (!vm) return;
-    this.#take(vm);
     this.#open = this.#stored.record.wanted;
     this.#log.info({ pid: vm.pid, state: vm.state }, 'took over a running virtual machine');
   }
@@ -146,21 +162,20 @@ export class InstanceWorker {
           return isDiskFull(failure) ? ROOM_RECHECK_MS : RETRY_MAX_MS;
         });
       }
-      if (waitMs > 0) await this.#sleep(waitMs);
+      if (waitMs > 0) await sleep(waitMs, this.#wake.promise, signal);
     }
     signal.removeEventListener('abort', onAbort);
     this.#tasks.close(RELEASED);
     this.#turn.end();
-    this.#vm?.[Symbol.dispose]();
+    this.#machine[Symbol.dispose]();
   }
 
   #instance(): IdleInstance {
-    const vm = this.#vm?.state === 'gone' ? undefined : this.#vm;
     return {
       place: this.#place,
       record: this.#stored.record,
       directory: this.#directory,
-      vm,
+      vm: this.#machine.vm,
       stop: () => this.#stop(),
       update: (change) => this.#stored.update(change),
     };
@@ -172,12 +187,9 @@ export class InstanceWorker {
 
   /** Keeps the wish, so that it is known while no core node answers. */
   async #saveWanted(): Promise<void> {
-    if (
-      this.#wanted !== null &&
-      JSON.stringify(this.#wanted) !== JSON.stringify(this.#stored.record.wanted)
-    ) {
-      await this.#stored.tryUpdate({ wanted: this.#wanted });
-    }
+    const wanted = this.#wanted;
+    if (wanted && JSON.stringify(wanted) !== JSON.stringify(this.#stored.record.wanted))
+      await this.#stored.tryUpdate({ wanted });
   }
 
   /** Notes what became of a restore that was cut off. */
@@ -187,18 +199,17 @@ export class InstanceWorker {
   }
 
   #nextStep(): Step {
-    const state = this.#vm?.state ?? 'none';
     return decideStep(this.#wanted, {
       record: this.#stored.record,
-      vm: state === 'gone' ? 'none' : state,
+      vm: this.#machine.state,
       open: this.#open,
-      isSilentButThere: this.#isSilentButThere,
+      isSilentButThere: this.#machine.isSilentButThere,
     });
   }
 
   /** Does a step; returns how long to rest after it unless something happens, 0 to go on at once. */
   async #perform(step: Step): Promise<number> {
-    if (this.#vm?.state === 'gone') return this.#handleExit();
+    if (this.#machine.hasExited) return this.#handleExit();
     switch (step.do) {
       case 'renew':
         this.#failureTimes = [];
@@ -215,11 +226,13 @@ export class InstanceWorker {
       case 'start':
         await this.#start();
         return 0;
+      case 'reach':
+        return this.#reach();
       case 'stop':
         await this.#stop();
         return 0;
       case 'collect':
-        await this.#endProcess();
+        await this.#machine.end();
         await this.#stored.tryUpdate({ isPoweredOff: true, isStarted: false, bootedAtMs: null });
         this.#log.info('the guest powered itself off');
         return 0;
@@ -266,21 +279,18 @@ export class InstanceWorker {
     const { cpu, memoryMib } = wanted;
     const machine = { id, machineId, cpu, memoryMib, boot, disk, seed, volumes, tap, mac };
     const vm = await Vm.start(this.#directory, machine, how);
-    this.#take(vm);
+    this.#machine.take(vm);
     this.#log.info({ pid: vm.pid, accelerator: how }, 'started the virtual machine');
     this.#turn.limit();
   }
 
-  #take(vm: Vm): void {
-    this.#vm = vm;
-    void followConsole(vm, this.console, this.#deps.signal);
-    this.#isSilentButThere = false;
-    vm.onChange = () => {
-      if (vm.state !== 'booting') this.#turn.end();
-      if (vm.state === 'ready') this.#isSilentButThere = false;
-      this.wake();
-    };
-    if (vm.state !== 'booting') this.#turn.end();
+  /** Nothing else is done with an instance whose QEMU is there and does not speak, but to end it where that is asked for. */
+  async #reach(): Promise<number> {
+    await this.#machine.vm?.reach();
+    if (this.#machine.state !== 'silent') return 0;
+    const phase = this.#stored.record.status?.phase === 'running' ? 'running' : 'starting';
+    await this.#stored.setPhase(phase, REASONS.qemuSilent);
+    return REACH_EVERY_MS;
   }
 
   /** The instance's link to the network, with its part of the node's IPv4. */
@@ -299,48 +309,40 @@ export class InstanceWorker {
   }
 
   async #stop(): Promise<void> {
-    const vm = this.#vm;
+    // Also one that this worker knows nothing of: the disk is not free before it has ended.
+    const vm = await this.#machine.find();
     if (!vm) return;
     await this.#stored.setPhase('stopping', null);
     await shutDown(vm, this.#deps.signal, this.#log);
-    await this.#endProcess();
+    await this.#machine.end();
     await this.#stored.tryUpdate({ isStarted: false, bootedAtMs: null });
-  }
-
-  async #endProcess(): Promise<void> {
-    if (this.#vm) await drainConsole(this.#vm, this.console);
-    await this.#vm?.end();
-    this.#vm = undefined;
-    this.#turn.end();
   }
 
   /** QEMU ended although nobody asked for it. */
   async #handleExit(): Promise<number> {
-    this.#vm = undefined;
-    this.#turn.end();
+    this.#machine.forget();
     const error = new AppError('VM_START_FAILED', 'the virtual machine exited unexpectedly');
     return this.#handleFailure(error, this.#deps.now());
   }
 
   async #release(): Promise<void> {
-    await this.#deps.network.remove(this.#place.tap);
-    this.#deps.addresses.free(this.#place.id);
-    // A record written later would make the directory again.
-    await this.#stored.close();
-    const why = this.#releaseReason;
-    if (why === 'forgotten') await dropFetched(this.#directory, this.#stored.record.volumes);
-    const where = await putAside(this.#deps.dataDir, this.#stored.record, why, this.#deps.now());
-    // Only what the owner did not ask for may be news to whoever runs the node.
-    const level = why === 'moved' ? 'warn' : 'info';
-    this.#log[level]({ where, why }, 'the instance is no longer on this node; its disk was set aside');
-    this.#isDone = true;
+    this.#isReleasing = true;
+    try {
+      // It is ended first: its directory, which it is known by, would be another one.
+      if (await this.#machine.find()) return;
+      await release(this.#deps, this.#place, this.#stored, this.#releaseReason, this.#log);
+      this.#isDone = true;
+    } finally {
+      this.#isReleasing = this.#isDone;
+    }
   }
 
   async #reportPhase(phase: Phase, reason: Reason | null): Promise<number> {
-    if (this.#vm?.isStalled) return this.#waitForRoom(this.#vm, phase);
+    const { vm, isSilentButThere } = this.#machine;
+    if (vm?.isStalled) return this.#waitForRoom(vm, phase);
     if (phase === 'starting') return this.#waitForGuest();
     await this.#stored.setPhase(phase, reason);
-    return this.#isSilentButThere ? SILENCE.own.recheckMs : FOREVER_MS;
+    return isSilentButThere ? SILENCE.own.recheckMs : FOREVER_MS;
   }
 
   /** QEMU stops a guest whose write finds no room on the host: it goes on by itself when there is some. */
@@ -363,8 +365,8 @@ export class InstanceWorker {
     const { limitMs, recheckMs } = kernel === null ? SILENCE.stranger : SILENCE.own;
     if (silentMs < limitMs) return limitMs - silentMs;
     const { tap, guest, mac } = this.#place;
-    this.#isSilentButThere = await this.#deps.network.answers(tap, guest, mac);
-    return this.#isSilentButThere ? 0 : recheckMs;
+    this.#machine.isSilentButThere = await this.#deps.network.answers(tap, guest, mac);
+    return this.#machine.isSilentButThere ? 0 : recheckMs;
   }
 
   /** A step failed: say so, and try again after a while or give up. */
@@ -376,7 +378,7 @@ export class InstanceWorker {
       { err: error },
       'giveUp' in decision ? 'the instance failed' : 'the instance has a problem',
     );
-    if (!this.#vm) this.#turn.end();
+    if (!this.#machine.vm) this.#turn.end();
     if ('giveUp' in decision) {
       await this.#stored.update({ failure: decision.giveUp });
       const { base, volumes } = this.#stored.record;
@@ -392,17 +394,6 @@ export class InstanceWorker {
     });
     return decision.retryInMs;
   }
-
-  async #sleep(milliseconds: number): Promise<void> {
-    const ended = new AbortController();
-    await Promise.race([
-      this.#wake.promise,
-      pause(Math.min(milliseconds, FOREVER_MS), AbortSignal.any([ended.signal, this.#deps.signal])),
-    ]);
-    ended.abort();
-  }
 }
 
 const RELEASED = new AppError('INSTANCE_NOT_FOUND', 'this node no longer has the instance');
-/** The longest that a timer of Node can wait. */
-const FOREVER_MS = 2 ** 31 - 1;
