@@ -20,6 +20,25 @@ test('however many are asked for at once, an instance has three', () =>
     assert.equal((await backups.list(ID)).length, 3);
   }));
 
+test('one that failed gives way to the next, the oldest first', () =>
+  inDirectory(async (dataDir) => {
+    let nowMs = 0;
+    const backups = await open(dataDir, () => ++nowMs);
+    const states = async () => (await backups.list(ID)).map(({ id, state }) => ({ id, state }));
+    const failing = () => Promise.reject(new Error('no room'));
+    const begin = async (copy: () => Promise<void>) => (await backups.start(ID, copy)).id;
+    const failed = [await begin(failing), await begin(failing), await begin(failing)];
+    await until('they have failed', states, (all) => all.every(({ state }) => state === 'failed'));
+    const running = await begin(copying);
+    assert.deepEqual(
+      (await states()).map(({ id }) => id),
+      [failed[1], failed[2], running],
+    );
+    await begin(copying);
+    await begin(copying);
+    await assert.rejects(begin(copying), { code: 'TOO_MANY_COPIES' });
+  }));
+
 test('cut off are those of a process that ended, and none that runs', () =>
   inDirectory(async (dataDir) => {
     const { id } = await (await open(dataDir)).start(ID, copying);

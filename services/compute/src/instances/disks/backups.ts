@@ -124,7 +124,12 @@ export class Backups {
   }
 
   async #begin(instanceId: string): Promise<Backup> {
-    if ((await this.list(instanceId)).length >= BACKUPS_MAX)
+    const listed = await this.list(instanceId);
+    // Of one that failed nothing is there but its note, which says why.
+    const failed = listed.find(({ state }) => state === 'failed');
+    if (listed.length >= BACKUPS_MAX && failed)
+      await rm(this.#path(instanceId, failed.id, 'note'), { force: true });
+    else if (listed.length >= BACKUPS_MAX)
       throw new AppError(
         'TOO_MANY_COPIES',
         `an instance can have ${BACKUPS_MAX} backups on a node; delete one`,
