@@ -1,7 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
+import { isUnchecked } from '../pure/trust/unchecked.ts';
 import type { TaskName, Tasks } from '../workers/tasks.ts';
 import { type Failure, failureOf } from './failure.ts';
 import { verify } from './workers.ts';
+
+/** After this long, what could not be checked is tried again. */
+const AGAIN_MS = 15_000;
 
 /** What the verifier found. */
 export type Proof<T> =
@@ -18,18 +22,30 @@ export function useProof<N extends TaskName>(
   const key = asked === undefined ? '' : JSON.stringify(asked);
   useEffect(() => {
     let isGone = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const tell = (found: Proof<Tasks[N]['answer']>) => {
       if (!isGone) setProof(found);
     };
     // What was found of something else is no answer any more.
     tell({ kind: 'waiting' });
     if (asked === undefined) return;
-    verify(name, asked).then(
-      (value) => tell({ kind: 'proven', value }),
-      (error: unknown) => tell({ kind: 'failed', failure: failureOf(error) }),
-    );
+    const again = () => {
+      if (!isGone) timer = setTimeout(() => (document.hidden ? again() : check()), AGAIN_MS);
+    };
+    const check = () => {
+      verify(name, asked).then(
+        (value) => tell({ kind: 'proven', value }),
+        (error: unknown) => {
+          const failure = failureOf(error);
+          tell({ kind: 'failed', failure });
+          if (isUnchecked(failure)) again();
+        },
+      );
+    };
+    check();
     return () => {
       isGone = true;
+      clearTimeout(timer);
     };
   }, [key]);
   return proof;

@@ -11,13 +11,22 @@ import { Lazy } from '../parts/lazy.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { namedIn } from '../pure/named.ts';
 import { linkTo } from '../pure/route.ts';
+import { isUnchecked, verdictOn } from '../pure/trust/unchecked.ts';
 import type { ProvenMessage } from '../workers/messages.ts';
 
 const TONES = { processed: 'good', pending: 'warn', rejected: 'bad', forgotten: 'plain' } as const;
 const toneOf = (status: string) => (status in TONES ? TONES[status as keyof typeof TONES] : 'plain');
 
+const VERDICTS = {
+  proven: { tone: 'good', title: 'Signed by its sender, as it is shown.' },
+  refuted: { tone: 'bad', title: 'Not what its sender signed.' },
+  gone: { tone: '', title: 'Forgotten: its text is gone, and with it the proof.' },
+  unchecked: { tone: 'warn', title: 'It could not be checked yet.' },
+} as const;
+
 function Verdict({ message, proof }: { readonly message: Message; readonly proof: Proof<ProvenMessage> }) {
-  if (proof.kind === 'waiting')
+  const state = verdictOn(proof, message.status);
+  if (state === 'waiting')
     return (
       <div class="verdict">
         <ProofMark
@@ -29,22 +38,14 @@ function Verdict({ message, proof }: { readonly message: Message; readonly proof
       </div>
     );
   const contradictions = proof.kind === 'proven' ? proof.value.contradictions : [];
-  const isGood = proof.kind === 'proven' && contradictions.length === 0;
-  const isGone = proof.kind === 'failed' && message.status === 'forgotten';
+  const { tone, title } = VERDICTS[state];
   return (
-    <div
-      class={`verdict ${isGood ? 'good' : isGone ? '' : 'bad'}`}
-      data-state={isGood ? 'proven' : isGone ? 'gone' : 'refuted'}
-    >
+    <div class={`verdict ${tone}`} data-state={state}>
       <p class="verdict-title">
         <span class="lamp" aria-hidden="true" />
-        {isGood
-          ? 'Signed by its sender, as it is shown.'
-          : isGone
-            ? 'Forgotten: its text is gone, and with it the proof.'
-            : 'Not what its sender signed.'}
+        {title}
       </p>
-      {proof.kind === 'failed' && !isGone ? (
+      {proof.kind === 'failed' && state !== 'gone' ? (
         <p>
           <Safe text={proof.failure.message} /> <code>{proof.failure.code}</code>
         </p>
@@ -55,7 +56,7 @@ function Verdict({ message, proof }: { readonly message: Message; readonly proof
           <Safe text={said} limit={300} />, signed was <Safe text={signed} limit={300} />
         </p>
       ))}
-      {isGood ? (
+      {state === 'proven' ? (
         <p class="muted">Hash and signature were computed in this tab, from the text below.</p>
       ) : null}
     </div>
@@ -100,8 +101,9 @@ const DelegationFact = ({ of }: { readonly of: NonNullable<ProvenMessage['delega
 function SaidPanel({ message, proof }: { readonly message: Message; readonly proof: Proof<ProvenMessage> }) {
   const proven = proof.kind === 'proven' ? proof.value : undefined;
   const isWrong = (name: string) => proven?.contradictions.some((one) => one.name === name);
+  const isOpen = proof.kind === 'failed' && isUnchecked(proof.failure);
   const markOf = (name: string): MarkKind =>
-    proof.kind === 'waiting' ? 'waiting' : !proven || isWrong(name) ? 'wrong' : 'proven';
+    proof.kind === 'waiting' ? 'waiting' : isOpen ? 'said' : !proven || isWrong(name) ? 'wrong' : 'proven';
   const marked = (name: string, value: preact.ComponentChildren) => (
     <>
       <ProofMark kind={markOf(name)} of="message" /> {value}

@@ -9,6 +9,7 @@ import type { MarkKind } from '../../data/trust/mark-kinds.ts';
 import { DateTime, Hash, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { changeOf, ofMachine, type Step, stepOf, timelineOf } from '../../pure/timeline.ts';
+import { isUnchecked } from '../../pure/trust/unchecked.ts';
 import type { Judged } from '../../workers/messages.ts';
 
 /** A step, and how sure the page is of it. */
@@ -62,7 +63,8 @@ function lineOf(step: Step, proof: Proof<readonly Judged[]>): Line {
   if (proof.kind === 'failed') return { ...line, mark: 'said' };
   const judged = proof.kind === 'proven' ? proof.value.find(({ itemHash }) => itemHash === hash) : undefined;
   if (judged === undefined) return { ...line, mark: 'waiting' };
-  if (judged.failure) return { ...line, mark: 'wrong', note: judged.failure.message };
+  if (judged.failure)
+    return { ...line, mark: isUnchecked(judged.failure) ? 'said' : 'wrong', note: judged.failure.message };
   return step.doubt === null ? { ...line, mark: 'proven' } : { ...line, mark: 'said', note: step.doubt };
 }
 

@@ -4,6 +4,7 @@ import { useProof } from '../../data/prove.ts';
 import { useCore } from '../../data/questions.ts';
 import { Hash, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { mebibytes } from '../../pure/format.ts';
+import { isUnchecked } from '../../pure/trust/unchecked.ts';
 import { type Volume, volumesOf } from '../../pure/volumes.ts';
 
 const SELDOM_MS = 60_000;
@@ -42,7 +43,8 @@ export function MachineVolumes({ id }: { readonly id: string }) {
   const proof = useProof('messages', rows.length === 0 ? undefined : { coreUrl, rows });
   const volumes = rows.flatMap(({ content }) => volumesOf(content));
   if (volumes.length === 0) return null;
-  const isWrong = proof.kind === 'proven' && proof.value.some(({ failure }) => failure);
+  const failures = proof.kind === 'proven' ? proof.value.flatMap(({ failure }) => failure ?? []) : [];
+  const isWrong = failures.some((failure) => !isUnchecked(failure));
   return (
     <Panel
       title="Its volumes"
@@ -53,7 +55,7 @@ export function MachineVolumes({ id }: { readonly id: string }) {
           kind={
             isWrong
               ? 'wrong'
-              : proof.kind === 'failed'
+              : proof.kind === 'failed' || failures.length > 0
                 ? 'said'
                 : proof.kind === 'waiting'
                   ? 'waiting'
