@@ -34,10 +34,14 @@ function load(): Believed {
 }
 
 export const believed = signal<Believed>(load());
+// Another tab has the same lists.
+addEventListener('storage', ({ key }) => {
+  if (key === KEY || key === null) believed.value = load();
+});
 
 /** @param list null: as the core node has it again */
 export function believe(name: BelievedName, list: readonly string[] | null): void {
-  believed.value = { ...believed.value, [name]: list };
+  believed.value = { ...load(), [name]: list };
   const isEmpty = Object.values(believed.value).every((one) => one === null);
   if (isEmpty) localStorage.removeItem(KEY);
   else localStorage.setItem(KEY, JSON.stringify(believed.value));
