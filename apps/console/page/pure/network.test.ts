@@ -3,10 +3,10 @@ import { describe, test } from 'node:test';
 import { SCORE_CODES } from '@skerry/protocol';
 import type { ComputeScore, SchedulerNode, WholeMessage } from '../data/answers.ts';
 import { namedIn } from './named.ts';
-import { meaningOfCode, mergeNodes, placeOfNodes, roomAt, roomOf } from './nodes.ts';
+import { meaningOfCode, mergeNodes, phasesText, placeOfNodes, roomAt, roomOf } from './nodes.ts';
 import { findFalls } from './score-falls.ts';
 import { timelineOf } from './timeline.ts';
-import { findProblems } from './verdict.ts';
+import { findProblems, wellness } from './verdict.ts';
 
 const size = (cpu: number) => ({ cpu, memory_mib: cpu * 1_024, disk_gib: cpu * 10 });
 
@@ -233,4 +233,18 @@ test('hashes that a content names, each once, however deep', () => {
     namedIn(Array.from({ length: 50 }, (_, at) => at.toString(16).padStart(64, '0'))).length,
     20,
   );
+});
+
+test('a network is called well only where all that tell of it were heard', () => {
+  const heard = { ofCore: 0, ofServices: 0 };
+  assert.deepEqual(wellness(0, heard), { isWell: true, title: 'The network is well.' });
+  assert.match(wellness(0, { ...heard, ofCore: 1 }).title, /^The core node does not answer/);
+  assert.match(wellness(0, { ...heard, ofServices: 1 }).title, /^A service does not answer/);
+  assert.deepEqual(wellness(1, { ...heard, ofCore: 1 }), { isWell: false, title: 'One thing is wrong.' });
+});
+
+test('machines that are not listed are not counted as if they did not run', () => {
+  assert.equal(phasesText(['running', 'failed', 'running'], 3), '2 running, 1 failed');
+  assert.equal(phasesText(['running', 'stopped'], 5_000), '1 of the newest 2 running');
+  assert.equal(phasesText([], 0), '0 running');
 });

@@ -1,4 +1,5 @@
 import type { ComputeScore, CoreScore, Resources, SchedulerNode } from '../data/answers.ts';
+import { count } from './format.ts';
 
 /** A node, of whatever is known of it: a monitor scores it, a scheduler uses it. */
 export interface NodeRow {
@@ -114,4 +115,13 @@ export function placeOfNodes(
   if (count > 0) return { title: count === 1 ? '1 node' : `${count} nodes`, shows: 'rows' };
   if (isAsking) return { title: 'Nodes', shows: 'loading' };
   return hasFailed ? { title: 'Nodes', shows: 'failure' } : { title: '0 nodes', shows: 'empty' };
+}
+
+/** `3 running, 1 failed`; and of how many, where these are not all. @param phases of machines, the newest first */
+export function phasesText(phases: readonly string[], total: number): string {
+  const [running, failed] = ['running', 'failed'].map(
+    (phase) => phases.filter((one) => one === phase).length,
+  );
+  const of = total > phases.length ? ` of the newest ${count(phases.length)}` : '';
+  return `${count(running!)}${of} running${failed! > 0 ? `, ${count(failed!)} failed` : ''}`;
 }

@@ -118,3 +118,23 @@ export const findProblems = ({
   ...problemsOfChains(chains),
   ...problemsOfScores(scores),
 ];
+
+/** Who was asked what is wrong, and did not answer. */
+interface Silent {
+  /** Answers of the core node itself, and of other services, that did not come. */
+  readonly ofCore: number;
+  readonly ofServices: number;
+}
+
+/** What is read first. A network is well where all that tell of it were heard, and none names a problem. */
+export function wellness(problems: number, { ofCore, ofServices }: Silent) {
+  const isWell = problems === 0 && ofCore === 0 && ofServices === 0;
+  const title = isWell
+    ? 'The network is well.'
+    : problems === 1
+      ? 'One thing is wrong.'
+      : problems > 1
+        ? `${problems} things are wrong.`
+        : `${ofCore > 0 ? 'The core node' : 'A service'} does not answer.`;
+  return { isWell, title };
+}

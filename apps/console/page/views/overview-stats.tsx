@@ -3,6 +3,7 @@ import { useEventCount, useInstances, useMetrics, useSchedulerNodes, useScores }
 import { Stat, Time } from '../parts/basic.tsx';
 import { Spark } from '../parts/chart.tsx';
 import { count, score } from '../pure/format.ts';
+import { phasesText } from '../pure/nodes.ts';
 import { linkTo } from '../pure/route.ts';
 
 function LiveStat() {
@@ -73,8 +74,6 @@ function ChainStat() {
 export function Stats() {
   const [nodes, instances, scores] = [useSchedulerNodes(), useInstances(), useScores()];
   const healthy = nodes.value?.nodes.filter((one) => one.healthy).length;
-  const running = instances.value?.instances.filter(({ phase }) => phase === 'running').length;
-  const failed = instances.value?.instances.filter(({ phase }) => phase === 'failed').length ?? 0;
   const total = instances.value?.pagination.total;
   const [newest] = scores.value?.messages ?? [];
   const all = newest ? [...newest.content.content.scores.ccn, ...newest.content.content.scores.crn] : [];
@@ -98,9 +97,12 @@ export function Stats() {
         label="Machines"
         value={total === undefined ? '–' : count(total)}
         note={
-          running === undefined
-            ? (instances.failure?.message ?? 'asking')
-            : `${count(running)} running${failed > 0 ? `, ${count(failed)} failed` : ''}`
+          instances.value
+            ? phasesText(
+                instances.value.instances.map(({ phase }) => phase),
+                instances.value.pagination.total,
+              )
+            : (instances.failure?.message ?? 'asking')
         }
         href={linkTo(['machines'])}
       />

@@ -14,7 +14,7 @@ import { Empty, Failed, Loaded, Loading, Unknown } from '../parts/states.tsx';
 import { mebibytes } from '../pure/format.ts';
 import { type Room, roomOf } from '../pure/nodes.ts';
 import { linkTo } from '../pure/route.ts';
-import { findProblems, type Problem } from '../pure/verdict.ts';
+import { findProblems, type Problem, wellness } from '../pure/verdict.ts';
 import { Stats } from './overview-stats.tsx';
 
 const ProblemLine = ({ problem }: { readonly problem: Problem }) => {
@@ -49,6 +49,7 @@ function useProblems() {
   const scores = useScores();
   const peers = useCore('/api/v0/sync/status', readPeers, SELDOM_MS);
   const chains = useCore('/api/v0/indexer', readIndexedNetworks, SELDOM_MS);
+  const own = [health, scores, peers, chains];
   const others = [nodes, services, scheduler];
   // Nothing is said before all were asked: it would be said otherwise a moment later.
   const isAsking =
@@ -63,19 +64,23 @@ function useProblems() {
     peers: peers.value?.peers ?? [],
     chains: chains.value?.networks ?? [],
   });
-  return { health, isAsking, problems, unheard: others.filter(({ failure }) => failure).length };
+  const silentOf = (asked: readonly Pick<typeof health, 'failure'>[]) =>
+    asked.filter(({ failure }) => failure).length;
+  return {
+    ...{ health, isAsking, problems },
+    ...wellness(problems.length, { ofCore: silentOf(own), ofServices: silentOf(others) }),
+  };
 }
 
 /** Whether the network is well: the first thing that is read. */
 function Verdict() {
-  const { health, isAsking, problems, unheard } = useProblems();
+  const { health, isAsking, problems, isWell, title } = useProblems();
   if (!health.value || (isAsking && !health.failure))
     return (
       <div class="verdict whole-network">
         {health.failure ? <Failed failure={health.failure} /> : <Loading lines={2} />}
       </div>
     );
-  const isWell = problems.length === 0 && unheard === 0 && !health.failure;
   return (
     <div
       class={`verdict whole-network ${isWell ? 'good' : 'warn'}`}
@@ -83,13 +88,7 @@ function Verdict() {
     >
       <p class="verdict-title">
         <span class="lamp" aria-hidden="true" />
-        {isWell
-          ? 'The network is well.'
-          : problems.length === 0
-            ? `${health.failure ? 'The core node' : 'A service'} does not answer.`
-            : problems.length === 1
-              ? 'One thing is wrong.'
-              : `${problems.length} things are wrong.`}
+        {title}
       </p>
       {problems.length === 0 ? null : (
         <ul class="problems">
