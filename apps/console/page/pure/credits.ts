@@ -65,12 +65,28 @@ export function balanceOver(nowNano: bigint, nowMs: number, lines: readonly Acco
   return points.reverse();
 }
 
-/** What was used up after each charge, oldest first, up to now. @param charges newest first, each below zero */
-export function usedOver(nowMs: number, charges: readonly AccountLine[]): BalancePoint[] {
-  let nano = 0n;
+/**
+ * What was used up after each charge, oldest first, up to now.
+ * @param charges newest first, each below zero
+ * @param usedNano what was used in all, where there are older charges; undefined: these are all
+ */
+export function usedOver(
+  nowMs: number,
+  charges: readonly AccountLine[],
+  usedNano: bigint | undefined,
+): BalancePoint[] {
+  let nano = usedNano === undefined ? 0n : charges.reduce((before, charge) => before + charge.nano, usedNano);
   const points = charges.toReversed().map((charge) => {
     nano -= charge.nano;
     return { x: charge.time * 1_000, y: asNumber(nano) };
   });
   return [...points, { x: nowMs, y: asNumber(nano) }];
 }
+
+/** What adding an account up came to: nobody is said to have lied because there are more lines than were read. */
+export const addedUpState = (result: {
+  readonly isSame: boolean;
+  readonly isCut: boolean;
+  readonly refused: readonly unknown[];
+}): 'equal' | 'different' | 'cut' =>
+  result.isSame ? 'equal' : result.isCut && result.refused.length === 0 ? 'cut' : 'different';

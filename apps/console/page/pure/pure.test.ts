@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
-import { compareLines } from './trust/compare.ts';
-import { balanceOver, lastingOf } from './credits.ts';
+import { addedUpState, balanceOver, lastingOf, usedOver } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
 import { bytes, clock, count, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
 import { measuredHistory, SCORE_PARTS, scoreHistory } from './history.ts';
@@ -11,6 +10,7 @@ import { fields, list, maybe, number, record, rows, text, Unreadable } from './r
 import { linkTo, parseRoute, placeIn } from './route.ts';
 import { sortBy } from './sort.ts';
 import { EventText, Rate, Ring } from './stream.ts';
+import { compareLines } from './trust/compare.ts';
 
 describe('reading answers', () => {
   const shape = fields({ name: text, size: maybe(number) });
@@ -205,6 +205,16 @@ describe('credits', () => {
     ]);
   });
 
+  test('what was used adds up to what was used in all, also where only the newest charges are known', () => {
+    const charges = [
+      { nano: -2n * credit, time: 20 },
+      { nano: -3n * credit, time: 10 },
+    ];
+    const used = (all: bigint | undefined) => usedOver(30_000, charges, all).map(({ y }) => y);
+    assert.deepEqual(used(undefined), [3, 5, 5]);
+    assert.deepEqual(used(105n * credit), [103, 105, 105]);
+  });
+
   test('credit lasts until a moment that is to come; what is over is not promised', () => {
     const account = (nano: bigint, end: number | null, rate = 1n) =>
       lastingOf({ credit_balance_nano: nano, credit_rate_nano: rate, runs_out_at: end }, 10_000);
@@ -214,6 +224,14 @@ describe('credits', () => {
       Array(3).fill({ kind: 'used-up' }),
     );
     assert.deepEqual([account(0n, null), account(-5n, 10, 0n)], Array(2).fill({ kind: 'free' }));
+  });
+
+  test('an account with more lines than are read is not called wrong', () => {
+    const result = { isSame: false, isCut: true, refused: [] };
+    assert.equal(addedUpState(result), 'cut');
+    assert.equal(addedUpState({ ...result, refused: ['a message'] }), 'different');
+    assert.equal(addedUpState({ ...result, isCut: false }), 'different');
+    assert.equal(addedUpState({ ...result, isSame: true }), 'equal');
   });
 
   test('a balance below zero has room in its chart', () => {

@@ -4,29 +4,43 @@ import { verify } from '../data/workers.ts';
 import { Facts, Hash, ProofMark } from '../parts/basic.tsx';
 import { CheckedHere } from '../parts/checked-here.tsx';
 import { RefusedList } from '../parts/refused-list.tsx';
+import { addedUpState } from '../pure/credits.ts';
 import { count } from '../pure/format.ts';
 import type { AddedUp } from '../workers/account.ts';
 
-const sentenceOf = ({ isSame, verified, refused, listed, computed, said }: AddedUp) =>
-  isSame
-    ? `${count(verified)} signed messages were checked in this tab; what they say of this account adds up to the balance.`
-    : [
-        ...(refused.length > 0
-          ? [`${refused.length} of ${verified} messages are not what a credit publisher signed`]
-          : []),
-        ...(computed === said
-          ? []
-          : [`the ${count(listed)} lines that this core node lists add up to another balance`]),
-      ].join('; ');
+const STATES = {
+  equal: { tone: 'good', title: 'Equal, to a billionth of a credit.', mark: 'proven' },
+  different: { tone: 'bad', title: 'Not equal.', mark: 'wrong' },
+  cut: { tone: '', title: 'More lines than can be added up here.', mark: 'said' },
+} as const;
+
+function sentenceOf(result: AddedUp): string {
+  const { verified, refused, listed, computed, said } = result;
+  const state = addedUpState(result);
+  if (state === 'equal')
+    return `${count(verified)} signed messages were checked in this tab; what they say of this account adds up to the balance.`;
+  if (state === 'cut')
+    return `${count(verified)} signed messages were checked in this tab, and each is what a credit publisher signed. Without the older ones they say nothing of the balance.`;
+  return [
+    ...(refused.length > 0
+      ? [`${refused.length} of ${verified} messages are not what a credit publisher signed`]
+      : []),
+    ...(computed === said
+      ? []
+      : [`the ${count(listed)} lines that this core node lists add up to another balance`]),
+  ].join('; ');
+}
 
 function Result({ result }: { readonly result: AddedUp }) {
-  const { isSame, isCut, refused, publishers } = result;
+  const { isCut, refused, publishers } = result;
+  const state = addedUpState(result);
+  const { tone, title, mark } = STATES[state];
   return (
     <>
-      <div class={`verdict ${isSame ? 'good' : 'bad'}`} data-state={isSame ? 'equal' : 'different'}>
+      <div class={`verdict ${tone}`} data-state={state}>
         <p class="verdict-title">
           <span class="lamp" aria-hidden="true" />
-          {isSame ? 'Equal, to a billionth of a credit.' : 'Not equal.'}
+          {title}
         </p>
         <p>{sentenceOf(result)}</p>
         {isCut ? (
@@ -40,7 +54,7 @@ function Result({ result }: { readonly result: AddedUp }) {
           [
             'added up here',
             <>
-              <ProofMark kind={result.said === result.computed ? 'proven' : 'wrong'} of="balance" />{' '}
+              <ProofMark kind={result.said === result.computed ? 'proven' : mark} of="balance" />{' '}
               {showCredits(BigInt(result.computed))} credits
             </>,
           ],

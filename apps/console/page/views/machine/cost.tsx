@@ -25,6 +25,7 @@ const SOON_MS = 7 * 86_400_000;
 const LINES_SHOWN = 200;
 const NANO = 1_000_000_000n;
 
+const usedOf = ({ consumed_credits: used }: Cost) => BigInt(Math.trunc(used)) * NANO;
 const withDollars = (nano: bigint) => `${showCredits(nano)} (${showDollars(nano)})`;
 
 /** Until when the owner's credit lasts, with all that they have: a row of facts, since what is over is not promised. */
@@ -52,11 +53,10 @@ function usePaid(owner: string): readonly [string, ComponentChildren] {
 function Rows({ cost, machine }: { readonly cost: Cost; readonly machine: Instance }) {
   const paid = usePaid(machine.owner);
   const nano = cost.cost_credit_nano;
-  const used = BigInt(Math.trunc(cost.consumed_credits)) * NANO;
   return (
     <Facts
       rows={[
-        ['so far', withDollars(used)],
+        ['so far', withDollars(usedOf(cost))],
         ['an hour', withDollars(costIn('hour', nano))],
         ['a day', withDollars(costIn('day', nano))],
         ['30 days', withDollars(costIn('month', nano))],
@@ -68,7 +68,14 @@ function Rows({ cost, machine }: { readonly cost: Cost; readonly machine: Instan
   );
 }
 
-const Used = ({ lines, nowMs }: { readonly lines: readonly HistoryLine[]; readonly nowMs: number }) =>
+interface UsedProps {
+  readonly lines: readonly HistoryLine[];
+  readonly nowMs: number;
+  /** In all, where there are older lines. */
+  readonly usedNano: bigint | undefined;
+}
+
+const Used = ({ lines, nowMs, usedNano }: UsedProps) =>
   lines.length < 2 ? null : (
     <Chart
       label="credits that it has used, charge by charge"
@@ -79,6 +86,7 @@ const Used = ({ lines, nowMs }: { readonly lines: readonly HistoryLine[]; readon
           points: usedOver(
             nowMs,
             lines.map((line) => ({ nano: line.amount_nano, time: line.message_timestamp })),
+            usedNano,
           ),
         },
       ]}
@@ -95,6 +103,8 @@ export function MachineCost({ machine }: { readonly machine: Instance }) {
     readHistory,
     SELDOM_MS,
   );
+  const [known] = costs.value?.resources ?? [];
+  const usedNano = known && usedOf(known);
   return (
     <Panel
       title="What it costs, in credits"
@@ -106,7 +116,13 @@ export function MachineCost({ machine }: { readonly machine: Instance }) {
           return cost ? <Rows cost={cost} machine={machine} /> : <Empty title="It costs nothing now." />;
         }}
       </Loaded>
-      {history.value ? <Used lines={history.value.credit_history} nowMs={history.atMs ?? 0} /> : null}
+      {history.value ? (
+        <Used
+          lines={history.value.credit_history}
+          nowMs={history.atMs ?? 0}
+          usedNano={history.value.pagination.total > LINES_SHOWN ? usedNano : undefined}
+        />
+      ) : null}
     </Panel>
   );
 }
