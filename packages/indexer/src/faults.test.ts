@@ -5,7 +5,7 @@ import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from './indexer.ts';
 import { Anvil } from './testing/anvil.ts';
 import { MASS_EMITTER_CODE, massInput } from './testing/contracts.ts';
-import { type Call, FaultProxy } from './testing/fault-proxy.ts';
+import { type Call, FaultProxy, OTHER_HASH } from './testing/fault-proxy.ts';
 import {
   compareWithChain,
   createIndexerDatabase,
@@ -169,4 +169,57 @@ describe('a chain that is replaced where it was final', () => {
       assert.equal(await haltCode(), 'REORG_BELOW_FINALITY');
       assert.equal(await nextBlock(), read);
     });
+});
+
+describe('one endpoint of three that has other blocks', () => {
+  const asksOld = (calls: readonly Call[]) =>
+    calls.some(({ method, params }) => method === 'eth_getBlockByNumber' && Number(params[0]) > 0);
+
+  async function startThree(stack: AsyncDisposableStack) {
+    const anvil = stack.use(await Anvil.start());
+    const { pool } = stack.use(await createIndexerDatabase());
+    await anvil.setCode(TOKEN);
+    await growTransfers(anvil, 30);
+    const proxies = [];
+    for (let place = 0; place < 3; place++) proxies.push(stack.use(await FaultProxy.start(anvil.url)));
+    const [liar, ...honest] = proxies as [FaultProxy, FaultProxy, FaultProxy];
+    liar.choose = (calls) => (asksOld(calls) ? 'other_hash' : undefined);
+    const settings = indexerSettings(
+      proxies.map(({ url }) => url),
+      { lie_rest_ms: 1_000 },
+    );
+    return { anvil, pool, liar, honest, settings };
+  }
+
+  test('makes nothing final, however fast it is', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { anvil, pool, honest, settings } = await startThree(stack);
+    // Who answers sooner is asked first.
+    for (const proxy of honest) proxy.delayMs = 100;
+    const indexer = stack.use(await startIndexer({ pool, settings, log }));
+    const start = async () =>
+      (await pool.query('select hash from indexer_blocks order by number limit 1')).rows[0]?.hash;
+    assert.notEqual(await until('the window begins', start), OTHER_HASH);
+    await untilIndexed(pool, anvil);
+    assert.equal(await compareWithChain(pool, anvil), 30);
+    const lies = indexer.report('anvil').map(({ failures }) => failures.lie ?? 0);
+    assert.ok(lies[0]! > 0 && lies[1] === 0 && lies[2] === 0, `lies: ${lies}`);
+  });
+
+  test('is no witness against the others: where it agrees with what is stored, the network halts', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { anvil, pool, liar, settings } = await startThree(stack);
+    {
+      const alone = { ...settings, networks: [{ ...settings.networks[0]!, endpoints: [anvil.url] }] };
+      await using _indexer = await startIndexer({ pool, settings: alone, log });
+      await untilIndexed(pool, anvil);
+    }
+    await pool.query('update indexer_blocks set hash = $1', [OTHER_HASH]);
+    await pool.query('update indexer_networks set tip_hash = $1', [OTHER_HASH]);
+    liar.delayMs = 100;
+    stack.use(await startIndexer({ pool, settings, log }));
+    const code = async () => (await pool.query('select halt_code from indexer_networks')).rows[0].halt_code;
+    await until('it halts', code, (one) => one !== null);
+    assert.equal(await code(), 'REORG_BELOW_FINALITY');
+  });
 });

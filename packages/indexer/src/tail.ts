@@ -2,7 +2,8 @@ import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
 import { findAncestor } from './chain/ancestor.ts';
 import { lookAtHead, type View } from './chain/look.ts';
-import { fetchFullBlocks, fetchHead, fetchHeaders, hashAt } from './chain/source.ts';
+import type { Header } from './chain/shape.ts';
+import { checkAnchor, fetchFullBlocks, fetchHead, fetchHeaders, judgeBlock } from './chain/source.ts';
 import { decideFloor, isChain } from './chain/window.ts';
 import { joinSome } from './join.ts';
 import { RpcError } from './rpc/failures.ts';
@@ -100,12 +101,17 @@ export class Tail {
   /** The first look at a chain: the window begins at the floor. */
   async #start(network: NetworkRow, floor: number): Promise<StepOutcome> {
     const { pool, rpc } = this.#options;
-    const start = await rpc.run(async (endpoint) => (await fetchHeaders(endpoint, [floor]))[0]!, {
-      head: floor,
-    });
+    const start = await rpc.run((endpoint) => this.#fetchAnchor(endpoint, floor), { head: floor });
     const step = { fromHash: null, ancestor: floor - 1, blocks: [start], floor, rows: NO_ROWS };
     await commitTail(pool, network.id, step);
     return 'behind';
+  }
+
+  /** A block that is final from now on, as most endpoints have it. Throws RpcError `lie` where this one has another. */
+  async #fetchAnchor(endpoint: Endpoint, number: number): Promise<Header> {
+    const [header] = await fetchHeaders(endpoint, [number]);
+    await checkAnchor(this.#options.rpc, endpoint, header!);
+    return header!;
   }
 
   async #advance(
@@ -187,17 +193,17 @@ export class Tail {
 
   /**
    * Blocks of the floor and below are other ones: nothing is rewritten, a person has to look. A head below the floor
-   * alone is none of that: who is behind contradicts nobody. Throws RpcError `lie` where others have what is stored.
+   * alone is none of that: who is behind contradicts nobody. Throws RpcError `lie` where most have what is stored.
    */
   async #contradict(endpoint: Endpoint, network: TippedNetwork, head: number): Promise<StepOutcome> {
     const { pool, log, rpc } = this.#options;
     const [genesis] = await fetchHeaders(endpoint, [0]);
     const restarted = network.genesisHash !== null && genesis!.hash !== network.genesisHash;
     if (!restarted && head < network.floor) return 'idle';
-    const [stored] = await listWindow(pool, network.id, network.floor, network.floor);
-    const others = rpc.endpoints.filter((one) => one !== endpoint);
-    const hashes = await Promise.all(others.map((one) => hashAt(one, network.floor)));
-    if (stored && hashes.includes(stored.hash))
+    const [stored] = restarted
+      ? [{ number: 0, hash: network.genesisHash }]
+      : await listWindow(pool, network.id, network.floor, network.floor);
+    if (stored && (await judgeBlock(rpc, stored.number, stored.hash)) === 'stands')
       throw new RpcError({ kind: 'lie', reason: 'final blocks are other ones at other endpoints' });
     if (++this.#contradictions < CONTRADICTIONS) return 'idle';
     const code = restarted ? 'CHAIN_RESTARTED' : 'REORG_BELOW_FINALITY';
@@ -210,8 +216,8 @@ export class Tail {
   }
 
   async #demote(endpoint: Endpoint, network: TippedNetwork, floor: number): Promise<StepOutcome> {
-    const [start] = await fetchHeaders(endpoint, [floor]);
-    await commitDemotion(this.#options.pool, network.id, network.tipHash, start!);
+    const start = await this.#fetchAnchor(endpoint, floor);
+    await commitDemotion(this.#options.pool, network.id, network.tipHash, start);
     return 'behind';
   }
 

@@ -232,7 +232,7 @@ export async function judgeBlock(
 }
 
 /** Undefined where the endpoint cannot say. */
-export async function hashAt(endpoint: Endpoint, number: number): Promise<string | undefined> {
+async function hashAt(endpoint: Endpoint, number: number): Promise<string | undefined> {
   try {
     const [header] = await fetchHeaders(endpoint, [number]);
     return header!.hash;

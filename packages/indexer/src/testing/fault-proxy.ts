@@ -15,6 +15,7 @@ export type Fault =
   | 'duplicate_log'
   | 'shuffled_logs'
   | 'other_parent'
+  | 'other_hash'
   | 'stale'
   | 'no_batches';
 
@@ -32,6 +33,8 @@ interface Answer {
 }
 
 const STALE_BLOCKS = 3;
+/** That of every block, where `other_hash` is played. */
+export const OTHER_HASH = `0x${'ee'.repeat(32)}`;
 
 /** A real HTTP server in front of a node that, when told to, does what bad endpoints do. */
 export class FaultProxy implements AsyncDisposable {
@@ -171,6 +174,7 @@ function spoil(fault: Fault, call: Call, answer: Answer, newest: number): void {
       );
   }
   if (call.method === 'eth_getBlockByNumber' && result) {
+    if (fault === 'other_hash') result.hash = OTHER_HASH;
     if (fault === 'other_parent') result.parentHash = `0x${'ee'.repeat(32)}`;
     if (fault === 'stale' && Number(result.number) > newest - STALE_BLOCKS) answer.result = null;
   }
