@@ -83,13 +83,10 @@ export class Declined {
   }
 }
 
-/** What the peer was worth so far; thrown with its tally, so that its forgeries are counted. */
+/** Its forgeries are held against the peer, and nothing more. */
 export class ForgedError extends AppError {
-  readonly forged: number;
-
   constructor(forged: number) {
     super('PEER_MISBEHAVED', `the peer sent ${forged} messages without a valid signature`);
-    this.forged = forged;
   }
 }
 

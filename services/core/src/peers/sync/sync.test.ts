@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildNetworkMessage, diffNodes, signMessage } from '@skerry/client';
 import { listen } from '@skerry/kit';
-import { formatBound, sha256Hex } from '@skerry/protocol';
+import { AppError, formatBound, sha256Hex } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { digestState } from '../../state/digest.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
@@ -256,6 +256,22 @@ describe('hostile peers', () => {
     assert.ok(view().points >= 50);
     await round(core);
     assert.equal(view().state, 'banned');
+  });
+
+  test('forged messages cost as much where the peer breaks the session off before its end', async () => {
+    await using stack = new AsyncDisposableStack();
+    let isLost = false;
+    const { core, view } = await meet(stack, (link) => ({
+      fetchMessages: async (keys, ended) => {
+        if (isLost) throw new AppError('UPSTREAM_UNAVAILABLE', 'the connection was lost');
+        isLost = true;
+        const forged = Array.from({ length: 6 }, () => Buffer.from('{}'));
+        return [...(await link.fetchMessages(keys.slice(0, 1), ended)), ...forged];
+      },
+    }));
+    assert.equal(await round(core), false);
+    assert.equal(view().taken, 1);
+    assert.ok(view().points >= 50, `${view().points} points`);
   });
 
   test('a peer that lists messages and sends none of them, or others, keeps them from nobody', async () => {

@@ -158,14 +158,13 @@ export class Syncer {
         Object.assign(peer, { state: 'syncing', failures: peer.failures + 1, failure: null });
         return false;
       }
-      this.reputation.noteForged(name, result.tally.forged);
       Object.assign(peer, { state: 'synced', syncedMs: clock.now(), failures: 0, failure: null });
       return true;
     } catch (error) {
       if (signal.aborted) return false;
-      if (error instanceof ForgedError) this.reputation.noteForged(name, error.forged);
-      else if (error instanceof AppError && error.code === 'PEER_MISBEHAVED')
-        this.reputation.noteMisbehaved(name);
+      // What it forged was counted as it came.
+      const isMisbehaved = error instanceof AppError && error.code === 'PEER_MISBEHAVED';
+      if (isMisbehaved && !(error instanceof ForgedError)) this.reputation.noteMisbehaved(name);
       const failure = error instanceof AppError ? error.code : 'INTERNAL';
       if (failure === 'INTERNAL') log.error({ err: error, peer: name }, 'a session with a peer failed');
       else if (peer.failure !== failure)
@@ -186,10 +185,6 @@ export class Syncer {
     peer.messages = greeting.messages;
     peer.address = greeting.address ?? null;
     if (peer.state !== 'synced') peer.state = 'syncing';
-    let { taken } = peer;
-    const onProgress = (tally: Tally) => {
-      peer.taken = taken + tally.taken;
-    };
     const lacks = this.#lacks.get(peer) ?? new PeerLacks();
     this.#lacks.set(peer, lacks);
     const others = [...this.#lacks.values()].filter((other) => other !== lacks);
@@ -204,24 +199,35 @@ export class Syncer {
       yieldsTo,
       signal,
       isLater: this.#isLater,
-      onProgress,
     };
     if (!isLeading()) return this.#compare(peer, greeting, common);
     await this.#transferFrom(peer, common);
-    taken = peer.taken;
     let moves = this.#moves;
-    let result = await reconcile(peer.link, common);
+    let result = await reconcile(peer.link, { ...common, onProgress: this.#progressOf(peer) });
     // The clock was moved meanwhile: what was ahead of it may be due.
     for (let again = 0; moves !== this.#moves && again < RECONCILED_AGAIN_MAX; again++) {
       moves = this.#moves;
-      taken = peer.taken;
-      result = await reconcile(peer.link, { ...common, declined: this.#declinedOf(peer) });
+      result = await reconcile(peer.link, {
+        ...common,
+        declined: this.#declinedOf(peer),
+        onProgress: this.#progressOf(peer),
+      });
     }
     if (result.tally.taken > 0)
       log.info({ peer: peer.link.name, ...result.tally }, 'received missing messages');
     peer.later = this.#countLater(result, greeting);
     await this.#offer(peer, lacks, result, greeting, signal);
     return result;
+  }
+
+  /** Told again and again of all that came: a peer that ends a session, by whatever failure, is held to account for it. */
+  #progressOf(peer: PeerState): (tally: Tally) => void {
+    let counted = NO_TALLY;
+    return (tally) => {
+      peer.taken += tally.taken - counted.taken;
+      this.reputation.noteForged(peer.link.name, tally.forged - counted.forged);
+      counted = tally;
+    };
   }
 
   #declinedOf(peer: PeerState): Declined {
@@ -317,12 +323,12 @@ export class Syncer {
     const startMs = clock.uptime();
     const { tally, isEnded } = await transfer(peer.link, {
       ...common,
+      onProgress: this.#progressOf(peer),
       place: begun?.place ?? '',
       savePlace,
       isWaitedFor: () => this.#transfers.waiting > 0,
       uptime: () => clock.uptime(),
     });
-    this.reputation.noteForged(name, tally.forged);
     if (!isEnded) {
       log.info({ peer: name, ...tally }, 'the transfer is slow: another peer has its turn');
       return false;
