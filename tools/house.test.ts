@@ -209,6 +209,20 @@ describe('house rules', () => {
     );
   });
 
+  test('an answer of 101 ends every request of ours', () => {
+    const asks =
+      /\bhttps?\.(request|get)\b|\bClientRequest\b|\bas httpRequest\b|import \{ get \} from 'node:http'/;
+    const clients = product.filter(({ text }) => /'node:https?'/.test(text) && asks.test(text));
+    assert.ok(clients.length > 0);
+    none(
+      clients
+        .filter(
+          ({ path, text }) => !/^(tools|bench)\//.test(path) && !/refuseUpgrade|once\('upgrade'/.test(text),
+        )
+        .map(({ path }) => path),
+    );
+  });
+
   test('what must survive a power cut is renamed and synced by one file', () => {
     const others: Readonly<Record<string, string>> = {
       'packages/kit/src/files/atomic-file.ts': 'the one',

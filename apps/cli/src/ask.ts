@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { type AskText, type Sent, TEXT_BYTES_MAX, type TextAnswer } from '@skerry/client/request';
+import { refuseUpgrade } from '@skerry/kit/refuse-upgrade';
 
 /** Not imported: a module of all that `node:http` exports would load `fetch` as well, for its `WebSocket`. */
 const OVER: Readonly<Record<string, () => Pick<typeof import('node:http'), 'request'>>> = {
@@ -36,6 +37,7 @@ const answerOf = (request: ClientRequest): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     request.once('response', resolve);
     request.on('error', reject);
+    refuseUpgrade(request);
   });
 
 /**

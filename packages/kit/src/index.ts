@@ -93,4 +93,5 @@ export {
   type MayReach,
   resolveName,
 } from './net/reach.ts';
+export { refuseUpgrade } from './net/refuse-upgrade.ts';
 export { openSince, Since } from './since.ts';

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
-import { createLookup, findAddresses, type MayReach } from '@skerry/kit';
+import { createLookup, findAddresses, type MayReach, refuseUpgrade } from '@skerry/kit';
 
 export interface CheckResult {
   readonly isOnline: boolean;
@@ -56,6 +56,7 @@ function request(url: URL, { mayReach, timeoutMs, signal }: CheckOptions): Promi
         ? `no answer within ${timeoutMs} ms`
         : `does not answer (${error.code ?? error.message})`;
     sent.on('error', (error) => resolve(failed(why(error))));
+    refuseUpgrade(sent);
     sent.on('response', (response) => {
       let size = 0;
       response.on('data', (chunk: Buffer) => {

@@ -49,6 +49,10 @@ test('a check ends in time, whatever it meets, and goes nowhere else', async () 
     [(_, response) => response.writeHead(302, { location: elsewhere.url }).end(), /^answered 302$/],
     [(_, response) => response.end(Buffer.alloc(2 * 1024 ** 2)), /too large/],
     [(request) => request.socket.destroy(), /^does not answer \(ECONNRESET\)$/],
+    [
+      ({ socket }) => void socket.end('HTTP/1.1 101 Other\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
+      /^does not answer \(answered 101, unasked\)$/,
+    ],
     [() => {}, /^no answer within 200 ms$/],
     [(_, response) => void response.writeHead(200).write('slow'), /^no answer within 200 ms$/],
   ];

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { CoreClient, call, createSigner, readAnnouncedNodes } from '@skerry/client';
-import { isMissing, loadKeyFile, urlOfListener } from '@skerry/kit';
+import { isMissing, loadKeyFile, refuseUpgrade, urlOfListener } from '@skerry/kit';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state';
@@ -147,7 +147,7 @@ const answersName = (settings: RoleSettings, domain: string) =>
   new Promise<boolean>((resolve) => {
     const { hostname, port } = new URL(localUrl(settings, '_HTTP_PORT'));
     const host = `skerry-join-${randomBytes(4).toString('hex')}.${domain}`;
-    get({
+    const request = get({
       host: hostname.replace(/^\[|\]$/g, ''),
       port: port || 80,
       headers: { host },
@@ -158,6 +158,7 @@ const answersName = (settings: RoleSettings, domain: string) =>
       .once('response', (response) => resolve(response.resume() !== undefined))
       .once('timeout', () => resolve(false))
       .once('error', () => resolve(false));
+    refuseUpgrade(request);
   });
 
 async function lookAtGateway({ settings }: Joined): Promise<Standing> {

@@ -47,7 +47,7 @@ describe('one request to an endpoint', () => {
     }
   });
 
-  test('what is cut off, packed wrongly or sent elsewhere did not get through', async () => {
+  test('what is cut off, packed wrongly, sent elsewhere or another protocol did not get through', async () => {
     const cut: RequestListener = (_request, response) => {
       response.setHeader('content-length', '1000');
       response.write(ANSWER, () => response.destroy());
@@ -62,7 +62,9 @@ describe('one request to an endpoint', () => {
     };
     const elsewhere: RequestListener = (_request, response) =>
       void response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end();
-    for (const answer of [cut, cutPacked, unpacked, elsewhere])
+    const changed: RequestListener = ({ socket }) =>
+      void socket.end('HTTP/1.1 101 Other\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n');
+    for (const answer of [cut, cutPacked, unpacked, elsewhere, changed])
       await assert.rejects(ask(answer), failsAs('unreachable'));
   });
 

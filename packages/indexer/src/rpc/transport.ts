@@ -1,6 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { createGunzip } from 'node:zlib';
+import { refuseUpgrade } from '@skerry/kit/refuse-upgrade';
 import { classifyStatus, RpcError } from './failures.ts';
 
 export interface Call {
@@ -64,6 +65,7 @@ function post(url: URL, body: string, signal: AbortSignal): Promise<http.Incomin
   const agent = agents[isPlain ? 'http:' : 'https:'];
   const request = (isPlain ? http : https).request(url, { method: 'POST', headers, agent, signal }, resolve);
   request.on('error', reject);
+  refuseUpgrade(request);
   request.end(body);
   return promise;
 }

@@ -51,6 +51,19 @@ test('who leaves the line does not take a turn', async () => {
   assert.ok(!slots.isFull);
 });
 
+test('who leaves as its turn comes takes nobody with it', async () => {
+  const slots = new Slots(1);
+  const first = await slots.take();
+  const leaving = new AbortController();
+  const second = slots.take(leaving.signal);
+  const third = slots.take();
+  first[Symbol.dispose]();
+  leaving.abort(new Error('left'));
+  (await second)[Symbol.dispose]();
+  (await third)[Symbol.dispose]();
+  assert.ok(!slots.isFull);
+});
+
 test('a line that is full or does not move refuses', async () => {
   const slots = new Slots(1, { waitingMax: 1, waitMs: 20, refusal: 'too many wait' });
   const first = await slots.take();

@@ -12,7 +12,8 @@ export interface SlotsOptions {
 /** Lets at most `count` tasks run at once; the others wait in the order they came. */
 export class Slots {
   readonly #options: SlotsOptions;
-  readonly #line: (() => void)[] = [];
+  /** In the order they came. */
+  readonly #line = new Set<() => void>();
   #free: number;
 
   constructor(count: number, options: SlotsOptions = {}) {
@@ -26,7 +27,7 @@ export class Slots {
 
   /** How many wait for a slot. */
   get waiting(): number {
-    return this.#line.length;
+    return this.#line.size;
   }
 
   /**
@@ -42,9 +43,13 @@ export class Slots {
       [Symbol.dispose]: () => {
         if (!isHeld) return;
         isHeld = false;
-        const next = this.#line.shift();
-        if (next) next();
-        else this.#free++;
+        const [next] = this.#line;
+        if (!next) {
+          this.#free++;
+          return;
+        }
+        this.#line.delete(next);
+        next();
       },
     };
   }
@@ -62,14 +67,14 @@ export class Slots {
       refusal = 'too many tasks are running',
     } = this.#options;
     const overloaded = () => new AppError('OVERLOADED', `${refusal}; try again`);
-    if (this.#line.length >= waitingMax) throw overloaded();
+    if (this.#line.size >= waitingMax) throw overloaded();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const leave = (reason: unknown) => {
-      this.#line.splice(this.#line.indexOf(resolve), 1);
+      this.#line.delete(resolve);
       reject(reason);
     };
     const abort = () => leave(signal?.reason);
-    this.#line.push(resolve);
+    this.#line.add(resolve);
     signal?.addEventListener('abort', abort, { once: true });
     const timer = waitMs === undefined ? undefined : setTimeout(() => leave(overloaded()), waitMs);
     try {

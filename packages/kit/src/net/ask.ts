@@ -2,6 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { boundIdle } from './idle.ts';
 import { createLookup, findAddresses, type MayReach } from './reach.ts';
+import { refuseUpgrade } from './refuse-upgrade.ts';
 
 export interface AskerOptions {
   /** createReach(...) */
@@ -129,6 +130,7 @@ function send(url: URL, options: AskOptions, agent: http.Agent): Promise<Answere
     else socket.once('connect', () => (wasConnected = true));
   });
   request.on('error', (error) => reject(failureOf(error, wasConnected)));
+  refuseUpgrade(request);
   request.once('response', (response) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -134,7 +134,7 @@ describe('bad nodes', () => {
     assert.equal(secret.requests.length, 0);
   });
 
-  test('too large, not JSON, broken off, wrong status, too long a header', async () => {
+  test('too large, not JSON, broken off, wrong status, too long a header, another protocol', async () => {
     const handlers: Handler[] = [
       (_request, response) => response.end(Buffer.alloc(5 * 1024 ** 2)),
       (_request, response) => {
@@ -144,6 +144,7 @@ describe('bad nodes', () => {
       (_request, response) => response.writeHead(500).end('{}'),
       (_request, response) => response.writeHead(200, { 'x-long': 'x'.repeat(20_000) }).end('{}'),
       (request) => request.socket.destroy(),
+      ({ socket }) => socket.end('HTTP/1.1 101 Other\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
     ];
     for (const handler of handlers) {
       const { record } = await measure(only(handler), 'core');

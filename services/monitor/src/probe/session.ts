@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import type { SecureContext } from 'node:tls';
-import { createLookup, type Family, findAddresses, type MayReach } from '@skerry/kit';
+import { createLookup, type Family, findAddresses, type MayReach, refuseUpgrade } from '@skerry/kit';
 
 export interface SessionOptions {
   /** Ends with `/`. */
@@ -93,6 +93,7 @@ export class Session implements Disposable {
         },
       );
       request.on('error', () => resolve(undefined));
+      refuseUpgrade(request);
     });
   }
 

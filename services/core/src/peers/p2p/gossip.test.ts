@@ -35,6 +35,9 @@ describe('gossip', () => {
     const nodes = await Promise.all([1, 2, 3].map((seed) => createTestGossip(stack, seed)));
     const [first, middle, last] = nodes as [(typeof nodes)[0], (typeof nodes)[0], (typeof nodes)[0]];
     await connectLine(nodes);
+    const { addresses } = first.gossip;
+    // One in a list that others wrote: no node is there, and none can be.
+    first.gossip.meet(['/ip4/999.1.1.1/tcp/1/p2p/nobody', ...middle.gossip.addresses]);
     const sent: string[] = [];
     const send = async (n: number) => {
       sent.push((await first.core.send(alice, note(n))).body.item_hash);
@@ -78,11 +81,14 @@ describe('gossip', () => {
       );
     }
     assert.equal(last.gossip.counts.forged, 0, 'nobody passed them on');
+    assert.deepEqual(first.gossip.addresses, addresses, 'its thread is the one that it began with');
   });
 
   test('addresses are picked from whatever strangers list', () => {
     const good = '/ip4/1.2.3.4/tcp/4025/p2p/12D3KooWGRUtestabc';
     assert.deepEqual(pickAddresses([good, good, 7, null, '/ip4/1.2.3.4', `${good} x`, {}]), [good]);
+    const wrong = ['/ip4/999.2.3.4/tcp/1', '/ip4/1.2.3.4/tcp/65536', '/ip6/zzz/tcp/1', '/ip6/1.2.3.4/tcp/1'];
+    assert.deepEqual(pickAddresses(wrong.map((address) => `${address}/p2p/12D3KooWGRUtestabc`)), []);
     fc.assert(
       fc.property(fc.array(fc.anything()), (values) =>
         pickAddresses(values).every((one) => one.startsWith('/')),

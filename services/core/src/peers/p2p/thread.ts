@@ -122,7 +122,10 @@ async function dialKnown(): Promise<void> {
     return peer !== node.peerId.toString() && !connected.has(peer) && !banned.has(peer);
   });
   await Promise.allSettled(
-    missing.map((address) => node.dial(multiaddr(address), { signal: AbortSignal.timeout(DIAL_TIMEOUT_MS) })),
+    // Others chose the addresses: one that cannot be read is one that cannot be called.
+    missing.map(async (address) =>
+      node.dial(multiaddr(address), { signal: AbortSignal.timeout(DIAL_TIMEOUT_MS) }),
+    ),
   );
 }
 setInterval(() => void dialKnown(), DIAL_INTERVAL_MS);

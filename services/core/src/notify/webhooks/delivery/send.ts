@@ -7,7 +7,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { urlToHttpOptions } from 'node:url';
-import { boundIdle, createReach, type MayReach } from '@skerry/kit';
+import { boundIdle, createReach, type MayReach, refuseUpgrade } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { QUICK_MAX } from './lane.ts';
 import { checkLiteralHost, createCheckedLookup } from './resolve.ts';
@@ -192,6 +192,7 @@ class StrictSender implements Sender {
     const { promise, resolve } = Promise.withResolvers<AttemptFailure | number>();
     const startMs = performance.now();
     const request = this.#open(post);
+    refuseUpgrade(request);
     const deadline = setTimeout(() => {
       resolve(failureOf('WEBHOOK_TIMED_OUT', `no answer in ${this.timeoutMs} ms`));
       request.destroy();

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { backoffMs, pause } from '@skerry/kit';
+import { backoffMs, pause, refuseUpgrade } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import aws4 from 'aws4';
 
@@ -140,6 +140,7 @@ export class S3Client {
     });
     outgoing.setTimeout(IDLE_MS, () => outgoing.destroy(new Error(`no data for ${IDLE_MS} ms`)));
     outgoing.once('response', resolve).on('error', reject);
+    refuseUpgrade(outgoing);
     const source = body?.();
     if (source) {
       source.on('error', (error) => outgoing.destroy(error));
