@@ -14,6 +14,7 @@ import { AppError } from '@skerry/protocol';
 import { type ServiceView, STATUS_API } from '@skerry/protocol/api/status';
 import { checkService } from './check.ts';
 import { History } from './history/history.ts';
+import { Store } from './history/store.ts';
 import { createApi } from './http/api.ts';
 import { CONTENT_SECURITY_POLICY, renderPage } from './http/page.ts';
 import { statusService } from './index.ts';
@@ -113,6 +114,39 @@ async function untilServices(
     await delay(20);
   }
 }
+
+test('compute nodes of an earlier process are checked while the core node is away', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'skerry-status-'));
+  await using core = await serve((_, response) => response.writeHead(503).end());
+  await using node = await serve((_, response) => response.end());
+  const log = createLogger('test', 'silent');
+  const target = computeTarget({ nodeId: 'a'.repeat(64), url: node.url })!;
+  await (await Store.open(dataDir, log)).sync([target], Date.now() - 30 * 86_400_000);
+  const settings = {
+    SKERRY_STATUS_PORT: '0',
+    SKERRY_STATUS_HOST: '127.0.0.1',
+    SKERRY_STATUS_CORE_URL: core.url,
+    SKERRY_STATUS_DATA_DIR: dataDir,
+    SKERRY_STATUS_ALLOW_PRIVATE: 'yes',
+  };
+  const running = await statusService.start(readConfig(statusService.config, settings), {
+    log,
+    signal: never,
+  });
+  try {
+    const services = await untilServices(running.urls[0]!, (all) => all.every(({ stats }) => stats.hits > 0));
+    assert.deepEqual(
+      services.map(({ id, name, online }) => [id, name, online]),
+      [
+        [1, target.name, true],
+        [2, 'core node', false],
+      ],
+    );
+  } finally {
+    await running[Symbol.asyncDispose]();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
 
 test('checks what it is told to, shows it, and remembers it over a restart', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'skerry-status-'));

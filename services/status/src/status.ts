@@ -46,7 +46,7 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
   await checkPort(config.host, config.port);
   const store = await Store.open(config.dataDir, log);
   const fixed: readonly Target[] = [coreTarget(config.coreUrl), ...config.services.map(namedTarget)];
-  let announced: readonly Target[] = [];
+  let announced: readonly Target[] | undefined;
   let coreFailure: string | null = null;
 
   async function listTargets(): Promise<readonly Target[]> {
@@ -56,10 +56,10 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
       announced = nodes.map(computeTarget).filter((target) => target !== undefined);
       coreFailure = null;
     } catch (error) {
-      // The nodes that are known are checked all the same.
+      // The nodes that are known are checked all the same: those that were read last, or else those of an earlier process.
       coreFailure = (error as Error).message;
     }
-    return [...fixed, ...announced];
+    return [...fixed, ...(announced ?? store.computeTargets())];
   }
 
   const check = createChecker({ ...config, store, now: Date.now, signal });

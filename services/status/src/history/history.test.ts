@@ -129,3 +129,31 @@ test('a service keeps its id, and one that is gone is forgotten after a week', a
     [4, 2],
   );
 });
+
+test('a service is not forgotten over a time in which nobody looked, or for a snapshot that is old', async () => {
+  await using dir = await createDir();
+  const first = await Store.open(dir.path, log);
+  await first.sync(targets, NOW);
+  await first.sync(targets, NOW + KEPT_MS + 1);
+  const second = await Store.open(dir.path, log);
+  await second.sync([targets[1]!], NOW + KEPT_MS + 2);
+  const idsOf = ({ services }: Store) => services.map(({ id }) => id);
+  assert.deepEqual(idsOf(second), [1, 2]);
+  const third = await Store.open(dir.path, log);
+  await third.sync([targets[1]!], NOW + 9 * KEPT_MS);
+  assert.deepEqual(idsOf(third), [1, 2]);
+  await third.sync([targets[1]!], NOW + 10 * KEPT_MS + 1);
+  assert.deepEqual(idsOf(third), [2]);
+});
+
+test('a clock that was ahead when the process ended makes no other service old', async () => {
+  await using dir = await createDir();
+  const first = await Store.open(dir.path, log);
+  const [web] = await first.sync(targets, NOW);
+  await first.add([{ service: web!, result: ok(NOW + 30 * DAY_MS) }]);
+  const second = await Store.open(dir.path, log);
+  await second.sync([], NOW + 1);
+  assert.equal(second.services.length, 2);
+  await second.sync([], NOW + KEPT_MS + 2);
+  assert.equal(second.services.length, 0);
+});

@@ -45,6 +45,8 @@ export class Store {
   readonly #journal: JsonLines<Line>;
   #sequence = 0;
   #nextId = 1;
+  /** Whether the network was looked at since the process began. */
+  #isResumed = false;
 
   private constructor(snapshotFile: string, journal: JsonLines<Line>) {
     this.#snapshotFile = snapshotFile;
@@ -69,12 +71,18 @@ export class Store {
     return [...this.#services.values()];
   }
 
+  /** Compute nodes that announced themselves at some time. */
+  computeTargets(): Target[] {
+    return this.services.map(({ target }) => target).filter(({ group }) => group === 'compute');
+  }
+
   find(id: number): Service | undefined {
     return this.services.find((service) => service.id === id);
   }
 
   /** Takes in what the network has now. @returns the services to check */
   async sync(targets: readonly Target[], nowMs: number): Promise<Service[]> {
+    this.#resume(nowMs);
     let isChanged = false;
     const present: Service[] = [];
     for (const target of targets) {
@@ -95,6 +103,16 @@ export class Store {
     return present;
   }
 
+  /** A time in which nobody looked makes no service older, nor does a clock that was ahead make one younger. */
+  #resume(nowMs: number): void {
+    if (this.#isResumed) return;
+    this.#isResumed = true;
+    const services = this.services;
+    for (const service of services) service.seenMs = Math.min(service.seenMs, nowMs);
+    const awayMs = nowMs - Math.max(...services.map(({ seenMs }) => seenMs));
+    for (const service of services) service.seenMs += awayMs;
+  }
+
   /** Keeps results: when it resolves they survive a power cut. */
   async add(results: readonly { readonly service: Service; readonly result: Result }[]): Promise<void> {
     const lines = results.map(({ service, result }) => {
@@ -113,6 +131,9 @@ export class Store {
       byId.get(id)?.history.add(result);
       this.#sequence = n;
     }
+    // A snapshot is written seldom; what was checked was there.
+    for (const service of this.#services.values())
+      service.seenMs = Math.max(service.seenMs, service.history.last?.atMs ?? service.seenMs);
   }
 
   #restoreSnapshot({ sequence, nextId, services }: SnapshotFile): void {
