@@ -64,6 +64,27 @@ test('a history is the same after it was written and read, and every window sums
   );
 });
 
+test('one check under a wrong clock costs no more than one part, and counts where it is dated', () => {
+  const QUARTERS = KEPT_MS / BUCKET_MS + 1;
+  for (const offsetMs of [30 * DAY_MS, -20_000 * DAY_MS]) {
+    const history = new History();
+    for (let quarter = QUARTERS - 1; quarter >= 0; quarter--) history.add(ok(NOW - quarter * BUCKET_MS));
+    history.add(bad(NOW + offsetMs));
+    history.add(ok(NOW));
+    assert.ok(history.list().length >= QUARTERS - 1, `${history.list().length}`);
+    assert.deepEqual(
+      [DAY_MS, KEPT_MS].map((spanMs) => history.sum(NOW, spanMs).failures),
+      [0, 0],
+    );
+    history.add(ok(NOW + BUCKET_MS));
+    assert.deepEqual(
+      history.list().filter(({ bucket }) => bucket.failures > 0),
+      [],
+      'it goes first',
+    );
+  }
+});
+
 test('days are kept for a year, and those of the last week come from what an older version wrote', () => {
   const history = new History();
   for (let day = 400; day >= 0; day--) history.add((day === 3 ? bad : ok)(NOW - day * DAY_MS));

@@ -70,9 +70,16 @@ function count(parts: Map<number, Bucket>, key: number, { isOnline, latencyUs }:
   else bucket.failures++;
 }
 
-function prune(parts: Map<number, Bucket>, newest: number, kept: number): void {
-  if (parts.size <= kept) return;
-  for (const key of parts.keys()) if (key <= newest - kept) parts.delete(key);
+/**
+ * Makes room for the part of now: one that a clock ahead of this one left goes first, then the oldest. One for one, so that a
+ * wrong clock costs no more parts than it filled, whether it was ahead or behind.
+ */
+function prune(parts: Map<number, Bucket>, now: number, kept: number): void {
+  while (parts.size > kept) {
+    const keys = [...parts.keys()];
+    const latest = Math.max(...keys);
+    parts.delete(latest > now ? latest : Math.min(...keys));
+  }
 }
 
 /** What there is, oldest first, by the time at which each begins. */
@@ -120,12 +127,12 @@ export class History {
     prune(this.#days, day, DAYS_KEPT);
   }
 
-  /** All checks of the last `spanMs`, the quarter of an hour in which it began included. */
+  /** All checks of the last `spanMs`, the quarter of an hour in which it began included; what is dated later counts when it comes. */
   sum(nowMs: number, spanMs: number): Bucket {
-    const first = bucketOf(nowMs - spanMs);
+    const [first, last] = [bucketOf(nowMs - spanMs), bucketOf(nowMs)];
     const total: Bucket = { hits: 0, failures: 0, latencyUs: 0 };
     for (const [key, bucket] of this.#buckets) {
-      if (key < first) continue;
+      if (key < first || key > last) continue;
       total.hits += bucket.hits;
       total.failures += bucket.failures;
       total.latencyUs += bucket.latencyUs;

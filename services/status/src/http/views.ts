@@ -58,7 +58,7 @@ export const daysView = ({ history }: Service): UptimeDayView[] =>
 export const uptimeView = ({ history }: Service, nowMs: number): UptimeView[] =>
   history
     .list()
-    .filter(({ startMs }) => startMs + BUCKET_MS > nowMs - 7 * DAY_MS)
+    .filter(({ startMs }) => startMs <= nowMs && startMs + BUCKET_MS > nowMs - 7 * DAY_MS)
     .map(({ startMs, bucket }) => ({
       timeframe: isoOf(startMs),
       amount: percentOnline(bucket),
