@@ -12,9 +12,12 @@ import { inlineVerifier } from '../../intake/verify/verifier.ts';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { pickAddresses } from './addresses.ts';
 import { startGossip } from './start.ts';
-import { connectLine, createTestGossip } from './testing/setup.ts';
+import { connectLine, createTestGossip, type TestGossip } from './testing/setup.ts';
 
 const { alice } = signers;
+/** All points that a sender can have. */
+const FORGIVEN_MS = 200 * 60_000;
+const peerOf = ({ gossip }: TestGossip) => gossip.addresses[0]!.split('/p2p/').at(-1)!;
 const note = (n: number) => ({ type: 'POST', content: { type: 'note', content: { n } } });
 
 describe('gossip', () => {
@@ -32,7 +35,10 @@ describe('gossip', () => {
 
   test('a message reaches a node two steps away; a forged one reaches nobody and costs its sender', async () => {
     await using stack = new AsyncDisposableStack();
-    const nodes = await Promise.all([1, 2, 3].map((seed) => createTestGossip(stack, seed)));
+    let nowMs = Date.now();
+    const nodes = await Promise.all(
+      [1, 2, 3].map((seed) => createTestGossip(stack, seed, { now: () => nowMs })),
+    );
     const [first, middle, last] = nodes as [(typeof nodes)[0], (typeof nodes)[0], (typeof nodes)[0]];
     await connectLine(nodes);
     const { addresses } = first.gossip;
@@ -60,7 +66,7 @@ describe('gossip', () => {
       await inlineVerifier.verify(Buffer.from(signMessage(note(2), alice).body), 2 ** 31),
     );
     // It has forged before. Gossipsub itself listens less and less to one that does, so how many of many arrive is not said.
-    middle.reputation.noteForged(first.gossip.addresses[0]!.split('/p2p/').at(-1)!, 5);
+    middle.reputation.noteForged(peerOf(first), 4);
     let forged = 2;
     await until(
       'the forger is left',
@@ -82,6 +88,23 @@ describe('gossip', () => {
     }
     assert.equal(last.gossip.counts.forged, 0, 'nobody passed them on');
     assert.deepEqual(first.gossip.addresses, addresses, 'its thread is the one that it began with');
+
+    nowMs += FORGIVEN_MS;
+    middle.gossip.meet([...first.gossip.addresses, ...last.gossip.addresses]);
+    await until(
+      'who was banned is let back in',
+      () => middle.gossip.counts,
+      ({ connected }) => connected === 2,
+    );
+  });
+
+  test('only a node that is known counts as met', async () => {
+    await using stack = new AsyncDisposableStack();
+    const met: number[] = [];
+    const create = (seed: number) => createTestGossip(stack, seed, { onMet: () => void met.push(seed) });
+    const [first, second] = [await create(1), await create(2)];
+    await connectLine([first, second]);
+    assert.deepEqual([...new Set(met)], [1], 'the second has heard of nobody');
   });
 
   test('addresses are picked from whatever strangers list', () => {

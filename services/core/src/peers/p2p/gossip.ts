@@ -22,7 +22,7 @@ export interface GossipOptions {
   /** What others send goes through it. */
   readonly source: PassedOn;
   readonly reputation: Reputation;
-  /** A node was met: what was missed since it was last met can be asked for. */
+  /** A node of those that are known was met: what was missed since it was last met can be asked for. */
   readonly onMet: () => void;
   readonly log: Logger;
 }
@@ -91,13 +91,17 @@ export class Gossip implements AsyncDisposable {
     this.#worker?.postMessage(message);
   }
 
+  #tellPeers(): void {
+    this.#tell({ kind: 'peers', addresses: this.#peers, banned: this.#options.reputation.listBanned() });
+  }
+
   #hear(message: FromThread): void {
     switch (message.kind) {
       case 'ready':
         this.#failures = 0;
         this.#addresses = message.addresses;
         this.#options.log.info({ addresses: message.addresses }, 'gossip is ready');
-        this.#tell({ kind: 'peers', addresses: this.#peers });
+        this.#tellPeers();
         break;
       case 'published':
         this.#onTheirWay--;
@@ -107,7 +111,7 @@ export class Gossip implements AsyncDisposable {
         break;
       case 'connected':
         this.#counts.connected = message.connected;
-        this.#options.onMet();
+        if (this.#peers.some((address) => address.endsWith(`/p2p/${message.peer}`))) this.#options.onMet();
         break;
       case 'disconnected':
         this.#counts.connected = message.connected;
@@ -130,8 +134,9 @@ export class Gossip implements AsyncDisposable {
     }
     if (validation !== 'reject') return;
     this.#counts.forged++;
+    const wasBanned = reputation.isBanned(peer);
     reputation.noteForged(peer, 1);
-    if (reputation.isBanned(peer)) this.#tell({ kind: 'ban', peer });
+    if (!wasBanned && reputation.isBanned(peer)) this.#tellPeers();
   }
 
   /** Passes messages on that came here first. */
@@ -149,10 +154,13 @@ export class Gossip implements AsyncDisposable {
     }
   }
 
-  /** @param addresses multiaddrs of all nodes that are known */
+  /**
+   * To be called now and then: it also lets those back in whose faults are forgotten.
+   * @param addresses multiaddrs of all nodes that are known
+   */
   meet(addresses: readonly string[]): void {
     this.#peers = addresses;
-    this.#tell({ kind: 'peers', addresses });
+    this.#tellPeers();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

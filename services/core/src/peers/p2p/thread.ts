@@ -30,14 +30,13 @@ const RESULTS: Readonly<Record<GossipValidation, TopicValidatorResult>> = {
 const DIAL_INTERVAL_MS = 3_000;
 const DIAL_TIMEOUT_MS = 5_000;
 const CONNECTIONS_MAX = 100;
-const BANNED_MAX = 1_000;
 /** One forged message is more than any good ones make up for, and is forgotten within minutes. */
 const INVALID_WEIGHT = -100;
 const INVALID_DECAY = 0.9;
 
 const port = parentPort!;
 const tell = (message: FromThread) => port.postMessage(message);
-const banned = new Set<string>();
+let banned: ReadonlySet<string> = new Set();
 const validating = new Map<number, (validation: GossipValidation) => void>();
 let lastId = 0;
 
@@ -130,13 +129,13 @@ async function dialKnown(): Promise<void> {
 }
 setInterval(() => void dialKnown(), DIAL_INTERVAL_MS);
 
-async function ban(peer: string): Promise<void> {
-  if (banned.size >= BANNED_MAX) banned.clear();
-  banned.add(peer);
-  await Promise.all(
+/** Whoever is not named any more may come back. */
+async function ban(peers: readonly string[]): Promise<void> {
+  banned = new Set(peers);
+  await Promise.allSettled(
     node
       .getConnections()
-      .filter((one) => one.remotePeer.toString() === peer)
+      .filter((one) => banned.has(one.remotePeer.toString()))
       .map((one) => one.close()),
   );
 }
@@ -156,10 +155,8 @@ port.on('message', (message: ToThread) => {
       break;
     case 'peers':
       known = message.addresses;
+      void ban(message.banned);
       void dialKnown();
-      break;
-    case 'ban':
-      ban(message.peer).catch(() => {});
   }
 });
 tell({ kind: 'ready', addresses: node.getMultiaddrs().map(String) });

@@ -13,10 +13,8 @@ export type ToThread =
   | { readonly kind: 'publish'; readonly data: Uint8Array }
   /** What a message was worth that the thread asked about. */
   | { readonly kind: 'validated'; readonly id: number; readonly validation: GossipValidation }
-  /** Where other nodes are. */
-  | { readonly kind: 'peers'; readonly addresses: readonly string[] }
-  /** Not to be spoken with any more. */
-  | { readonly kind: 'ban'; readonly peer: string };
+  /** Where other nodes are, and who is not to be spoken with at present. */
+  | { readonly kind: 'peers'; readonly addresses: readonly string[]; readonly banned: readonly string[] };
 
 export type FromThread =
   | { readonly kind: 'ready'; readonly addresses: readonly string[] }

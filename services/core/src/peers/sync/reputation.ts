@@ -35,6 +35,10 @@ export class Reputation {
     return this.pointsOf(sender) >= BANNED_POINTS;
   }
 
+  listBanned(): string[] {
+    return [...this.#records.keys()].filter((sender) => this.isBanned(sender));
+  }
+
   #add(sender: string, points: number): void {
     const next = Math.min(POINTS_MAX, this.pointsOf(sender) + points);
     this.#records.delete(sender);

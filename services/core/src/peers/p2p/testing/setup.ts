@@ -16,10 +16,20 @@ export interface TestGossip {
   nextCommitted(): Promise<Committed>;
 }
 
+export interface TestGossipOptions {
+  /** Of what is thought of others. */
+  readonly now?: () => number;
+  readonly onMet?: () => void;
+}
+
 /** A core node with gossip, on threads and connections as in a process of its own. */
-export async function createTestGossip(stack: AsyncDisposableStack, seed: number): Promise<TestGossip> {
+export async function createTestGossip(
+  stack: AsyncDisposableStack,
+  seed: number,
+  { now = Date.now, onMet = () => {} }: TestGossipOptions = {},
+): Promise<TestGossip> {
   const core = stack.use(await createTestCore());
-  const reputation = new Reputation(Date.now);
+  const reputation = new Reputation(now);
   const gossip = stack.use(
     new Gossip({
       settings: {
@@ -29,7 +39,7 @@ export async function createTestGossip(stack: AsyncDisposableStack, seed: number
       },
       source: core.rooms.intake.gossip,
       reputation,
-      onMet: () => {},
+      onMet,
       log,
     }),
   );
