@@ -28,6 +28,8 @@ const TRANSFER_SHARE = 0.5;
 const RECONCILED_AGAIN_MAX = 2;
 const RETRY_BASE_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
+/** Between two sessions with one peer, whatever happens: others set no pace by coming and going. */
+const REST_MS = 5_000;
 
 export interface SyncerOptions {
   readonly db: Kysely<Schema>;
@@ -54,7 +56,8 @@ export class Syncer {
   readonly #peers: PeerState[];
   readonly #lacks = new Map<PeerState, PeerLacks>();
   readonly #declined = new Map<PeerState, Declined>();
-  #wakes: (() => void)[] = [];
+  /** Of the peers whose next session is waited for. */
+  readonly #wakes = new Map<PeerState, () => void>();
   /** One transfer at a time: a second peer would send the same. */
   readonly #transfers = new Slots(1);
 
@@ -89,9 +92,10 @@ export class Syncer {
     });
   }
 
-  /** Something may have been missed: sessions begin now. */
+  /** Something may have been missed: sessions begin as soon as may be, but none with a peer that fails, or is banned. */
   nudge(): void {
-    for (const wake of this.#wakes.splice(0)) wake();
+    for (const [peer, wake] of this.#wakes)
+      if (peer.failure === null && !this.reputation.isBanned(peer.link.name)) wake();
   }
 
   /** What this node was known to have is not certain any more: it is in step with nobody until it has compared again. */
@@ -126,14 +130,18 @@ export class Syncer {
       const waitMs = isDone
         ? intervalMs * (0.75 + random() / 2)
         : backoffMs(peer.failures, RETRY_BASE_MS, Math.min(intervalMs, RETRY_MAX_MS), random());
-      await this.#wait(waitMs, signal);
+      await this.#wait(peer, waitMs, signal);
     }
   }
 
-  async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+  async #wait(peer: PeerState, milliseconds: number, signal: AbortSignal): Promise<void> {
+    const restMs = Math.min(milliseconds, REST_MS);
     const woken = new AbortController();
-    this.#wakes.push(() => woken.abort());
+    const startMs = performance.now();
+    this.#wakes.set(peer, () => woken.abort());
     await pause(milliseconds, AbortSignal.any([signal, woken.signal]));
+    this.#wakes.delete(peer);
+    await pause(Math.max(0, startMs + restMs - performance.now()), signal);
   }
 
   /** One session with every peer, one after another. For tests and the simulator, where nobody waits. */
