@@ -4,12 +4,15 @@ import { CID } from 'multiformats/cid';
 import { PEER_LIMITS } from './limits.ts';
 import type { PinList } from './pins.ts';
 
+const NEVER = Number.NEGATIVE_INFINITY;
+
 export interface AnnouncerOptions {
-  readonly libp2p: Libp2p;
-  readonly pins: PinList;
+  readonly libp2p: Pick<Libp2p, 'getPeers' | 'contentRouting'>;
+  readonly pins: Pick<PinList, 'readNew'>;
   /** Whether the core node still has it; undefined where it does not say. */
   readonly isKept: (cid: CID) => Promise<boolean | undefined>;
   readonly everyMs: number;
+  /** Milliseconds of a clock that never goes back, and is never set. */
   readonly now: () => number;
   readonly log: Logger;
 }
@@ -17,7 +20,7 @@ export interface AnnouncerOptions {
 /** Puts provider records of what the core node keeps into the DHT, and renews them for as long as it does. */
 export class Announcer {
   readonly #options: AnnouncerOptions;
-  /** When each was announced last; 0: never. */
+  /** When each was announced last. */
   readonly #atMs = new Map<string, number>();
 
   constructor(options: AnnouncerOptions) {
@@ -30,7 +33,7 @@ export class Announcer {
     // Nobody would hear of it.
     if (libp2p.getPeers().length === 0) return;
     for (const cid of await pins.readNew(signal))
-      if (this.#atMs.size < PEER_LIMITS.announced && !this.#atMs.has(cid)) this.#atMs.set(cid, 0);
+      if (this.#atMs.size < PEER_LIMITS.announced && !this.#atMs.has(cid)) this.#atMs.set(cid, NEVER);
     for (const [text, atMs] of this.#atMs) {
       if (signal.aborted) return;
       if (atMs + everyMs <= now()) await this.#announce(text, signal);
@@ -38,18 +41,26 @@ export class Announcer {
   }
 
   async #announce(text: string, signal: AbortSignal): Promise<void> {
-    const { libp2p, isKept, now, log } = this.#options;
+    const { libp2p, isKept, everyMs, now, log } = this.#options;
     const cid = CID.parse(text);
     const kept = await isKept(cid);
     // A message may be here before its file, and a core node may be away: the next round looks again.
-    if (kept === false && this.#atMs.get(text) !== 0) this.#atMs.delete(text);
-    if (!kept) return;
+    if (kept === undefined || (!kept && this.#atMs.get(text) === NEVER)) return;
+    const limit = AbortSignal.timeout(PEER_LIMITS.announceMs);
+    const options = { signal: AbortSignal.any([signal, limit]) };
     try {
-      const limit = AbortSignal.timeout(PEER_LIMITS.announceMs);
-      await libp2p.contentRouting.provide(cid, { signal: AbortSignal.any([signal, limit]) });
-      this.#atMs.set(text, now());
+      if (kept) {
+        await libp2p.contentRouting.provide(cid, options);
+        this.#atMs.set(text, now());
+      } else {
+        // The DHT renews by itself what it was once told.
+        await libp2p.contentRouting.cancelReprovide(cid, options);
+        this.#atMs.delete(text);
+      }
     } catch (error) {
-      log.debug({ err: error, cid: text }, 'a CID was not announced');
+      // It is due at once, and no longer never announced: the DHT may have kept it before it failed.
+      this.#atMs.set(text, now() - everyMs);
+      log.debug({ err: error, cid: text }, 'a CID was not announced, or not withdrawn');
     }
   }
 }

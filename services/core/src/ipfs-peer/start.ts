@@ -39,7 +39,7 @@ export async function startIpfsPeer(
     pins: new PinList(config.coreUrl),
     isKept: (cid) => blocks.isKept(cid),
     everyMs: config.announceHours * HOUR_MS,
-    now: Date.now,
+    now: () => performance.now(),
     log,
   });
   const loops = [
