@@ -157,7 +157,7 @@ async function runTwice(page: Page): Promise<void> {
   await page.locator('[data-run=warm]').waitFor();
   await page.getByLabel('Variables').fill('no equals sign');
   await button(page, 'Run').click();
-  await page.getByText('of the form name=value').waitFor();
+  await page.getByText('has the form name=value').waitFor();
 }
 
 /** What it printed is told to its owner, who signs for the node; runs that come are seen without asking again. */
