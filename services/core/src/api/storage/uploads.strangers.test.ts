@@ -31,6 +31,8 @@ async function send(
   });
   asked.end(body);
   const [response] = await once(asked, 'response');
+  // A refusal may come before all of the body has gone: what is left of it does not arrive.
+  asked.on('error', () => {});
   let text = '';
   for await (const chunk of response) text += chunk;
   return {
