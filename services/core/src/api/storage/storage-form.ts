@@ -5,6 +5,7 @@ import type { Held, HttpServer, ServeOptions } from '@skerry/kit';
 import { AppError, LIMITS } from '@skerry/protocol';
 import { FILE_CHANNEL_DEFAULT } from '@skerry/protocol/api/core/storage';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Verdict } from '../../intake/accepted.ts';
 import type { UploadFields } from '../../intake/upload.ts';
 import type { ReceivedBlob } from '../../store/files/blob-store.ts';
 import type { Rooms } from '../rooms.ts';
@@ -125,6 +126,13 @@ function noteField(
   }
   if (form.fields.has(fieldname)) throw invalid(`the form has the field ${fieldname} twice`);
   form.fields.set(fieldname, String(value));
+}
+
+/** What became of the message that an upload stands for. Throws MESSAGE_FORGOTTEN, and what it was rejected for. */
+export function checkStored({ status, reason }: Verdict): void {
+  if (status === 'forgotten')
+    throw new AppError('MESSAGE_FORGOTTEN', `its owner forgot this file: ${reason?.message ?? ''}`);
+  if (status === 'rejected' && reason) throw new AppError(reason.code, reason.message);
 }
 
 /** The type that an uploader names, if it is one. */

@@ -4,7 +4,7 @@ import { AppError, LIMITS } from '@skerry/protocol';
 import type { STORAGE_API } from '@skerry/protocol/api/core/storage';
 import type { FastifyRequest } from 'fastify';
 import type { Rooms } from '../rooms.ts';
-import { type Form, fieldsOf, withForm } from './storage-form.ts';
+import { checkStored, type Form, fieldsOf, withForm } from './storage-form.ts';
 import { storageReadHandlers } from './storage-read.ts';
 
 /** The bytes are kept as they came; they must be one JSON value in UTF-8 (RFC 8259). */
@@ -20,8 +20,7 @@ async function storeFile({ files }: Pick<Rooms, 'files'>, { file, fields }: Form
   if (!file) throw new AppError('INVALID_PARAMETERS', 'the form has no file; send it as the field "file"');
   const stored = await files.store(file.blob, file.contentType, fieldsOf(fields));
   const { messageHash, verdict } = stored;
-  if (verdict.status === 'forgotten')
-    throw new AppError('MESSAGE_FORGOTTEN', `its owner forgot this file: ${verdict.reason?.message ?? ''}`);
+  checkStored(verdict);
   return { item_hash: messageHash, status: 'success' as const, file_hash: file.blob.hash };
 }
 

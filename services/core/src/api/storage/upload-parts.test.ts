@@ -205,3 +205,18 @@ test('a file that two machines put together at once is stored, as both say', asy
   assert.match(String(told[0]!.item_hash), /^[0-9a-f]{64}$/);
   assert.deepEqual(told, [told[0], told[0]]);
 });
+
+test('an upload that its owner has no credit for is refused, and what came in parts waits for the credit', async () => {
+  await using core = await createTestCore({ creditEnforcement: true });
+  const url = await listen(core.api, '127.0.0.1', 0);
+  const whole = randomBytes(2_000);
+  const refused = await putPart(url, placeOf(whole, 0), whole);
+  assert.equal(refused.code, 'CREDIT_INSUFFICIENT');
+  assert.equal(await readProgress(url, whole), whole.length);
+  const form = new FormData();
+  form.set('address', signers.alice.address);
+  form.set('signature', signers.alice.sign(hashOf(whole)));
+  form.set('file', new Blob([whole]));
+  const answer = await fetch(`${url}/api/v0/storage/store`, { method: 'POST', body: form });
+  assert.deepEqual([answer.status, (await answer.json()).code], [402, 'CREDIT_INSUFFICIENT']);
+});

@@ -12,9 +12,8 @@ import type { UPLOADS_API, UploadView } from '@skerry/protocol/api/core/storage'
 import { findMessage } from '../../state/messages/find.ts';
 import type { Whole } from '../../store/files/parts/parts.ts';
 import { findFileOfMessage } from '../../store/files/references.ts';
-import type { VerdictReason } from '../../store/schema.ts';
 import type { Rooms } from '../rooms.ts';
-import { asContentType, fieldsOf, withPlace } from './storage-form.ts';
+import { asContentType, checkStored, fieldsOf, withPlace } from './storage-form.ts';
 
 type Used = Pick<Rooms, 'db' | 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings'>;
 
@@ -33,9 +32,6 @@ interface Sent {
   readonly content_type: string;
 }
 
-const forgotten = (reason: VerdictReason | null | undefined) =>
-  new AppError('MESSAGE_FORGOTTEN', `its owner forgot this file: ${reason?.message ?? ''}`);
-
 /** All of a file is here: it is kept if it is what was signed. */
 async function keepWhole({ files, parts }: Used, whole: Whole, sent: Sent): Promise<string> {
   const blob = await files.receive(parts.read(whole));
@@ -45,18 +41,19 @@ async function keepWhole({ files, parts }: Used, whole: Whole, sent: Sent): Prom
     const { address, signature, channel, tags } = sent;
     const fields = fieldsOf(new Map(Object.entries({ address, signature, channel, tags })));
     const { messageHash, verdict } = await files.store(blob, asContentType(sent.content_type), fields);
-    if (verdict.status === 'forgotten') throw forgotten(verdict.reason);
+    checkStored(verdict);
     return messageHash;
   } finally {
     await blob.discard();
   }
 }
 
-/** Whether the same bytes will be refused again; what the disk or the database refused may be tried again. */
+/** Whether the same bytes will be refused again; what the disk, the database or want of credit refused may be tried again. */
 const isFinal = (error: unknown) =>
   error instanceof AppError &&
   error.kind !== 'unavailable' &&
   error.kind !== 'internal' &&
+  error.code !== 'CREDIT_INSUFFICIENT' &&
   !isClockFault(error);
 
 /** Keeps a file of which all is here; its parts go, unless it may be tried again. */
@@ -93,7 +90,7 @@ async function isEnded({ db, files }: Used, { hash, sizeBytes }: Whole, itemHash
 /** What its owner forgot is not taken again: nothing of it needs to come. */
 async function checkNotForgotten({ db }: Pick<Used, 'db'>, itemHash: string): Promise<void> {
   const row = await findMessage(db, itemHash);
-  if (row?.status === 'forgotten') throw forgotten(row.reason);
+  if (row?.status === 'forgotten') checkStored(row);
 }
 
 /** Files in parts (docs/storage.md). */
