@@ -265,18 +265,20 @@ export class CoreClient<S extends AskedSigner = Signer> {
     const instances = new Map<string, InstanceView>();
     const unreadable: UnreadableInstance[] = [];
     let cursor: string | undefined;
+    let after: string | undefined;
     for (let page = 1; ; page++) {
-      const list = await this.listInstances({ ...query, page, limit: LIST_PAGE_SIZE });
-      // The first page's cursor: what changes while later pages are read comes again as an event.
+      // By its cursor: of pages by number, one would lack the row that moved up as another was forgotten.
+      const list = await this.listInstances({ ...query, cursor: after, limit: LIST_PAGE_SIZE });
+      // The first page's cursor of events: what changes while later pages are read comes again as an event.
       cursor ??= list.cursor;
       for (const instance of list.instances) instances.set(instance.instance_id, instance);
       for (const { row, error } of list.unreadable) {
         const { instance_id: id } = fieldsOf(row);
         unreadable.push({ instanceId: typeof id === 'string' ? id : undefined, error });
       }
-      if (page >= list.pagination.total_pages)
-        return { instances: [...instances.values()], unreadable, cursor };
+      if (list.next_cursor === null) return { instances: [...instances.values()], unreadable, cursor };
       checkPages(page);
+      after = list.next_cursor;
     }
   }
 

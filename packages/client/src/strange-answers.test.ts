@@ -152,6 +152,22 @@ test('instances: one in another form is told beside the others', async () => {
   await assert.rejects(new CoreClient({ url: broken.url }).readAllInstances(), unexpected);
 });
 
+test('instances: a page goes on where the one before ended, whatever was forgotten between them', async () => {
+  const pagination = { total: 2, page: 1, per_page: 1, total_pages: 2 };
+  const last = { ...INSTANCE, instance_id: 'b'.repeat(64) };
+  const pages = [
+    { instances: [INSTANCE], pagination, next_cursor: 'n', cursor: '5' },
+    { instances: [last], pagination, next_cursor: null, cursor: '6' },
+  ];
+  await using node = await answering({ [INSTANCES]: pages });
+  const list = await new CoreClient({ url: node.url }).readAllInstances({ status: 'running' });
+  assert.deepEqual(list, { instances: [INSTANCE, last], unreadable: [], cursor: '5' });
+  assert.deepEqual(node.asked, [
+    `${INSTANCES}?status=running&limit=100`,
+    `${INSTANCES}?status=running&cursor=n&limit=100`,
+  ]);
+});
+
 test('an aggregate: as every node of the network answers it, or refused', async () => {
   const owner = address('1');
   const path = `/api/v0/aggregates/${owner}.json`;

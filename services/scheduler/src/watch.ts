@@ -70,18 +70,18 @@ async function readAnnouncements(
   take: (node: Node) => void,
 ): Promise<void> {
   const { core, log } = options;
+  const filter = { types: 'POST', channels: NETWORK_CHANNEL.compute, addresses };
+  const query = { ...filter, limit: ANNOUNCEMENT_PAGE_SIZE };
+  let cursor: string | undefined;
   for (let page = 1; page <= ANNOUNCEMENT_PAGES_MAX; page++) {
-    const query = { types: 'POST', channels: NETWORK_CHANNEL.compute, addresses };
-    const { messages, pagination } = await core.listMessages({
-      ...query,
-      page,
-      limit: ANNOUNCEMENT_PAGE_SIZE,
-    });
+    // Not by number: an announcement that is taken back meanwhile must not hide another one.
+    const { messages, next_cursor: next } = await core.listMessages({ ...query, cursor });
     for (const message of messages) {
       const node = tryAnnouncement(message, log);
       if (node) take(node);
     }
-    if (page >= pagination.total_pages) return;
+    if (next === null) return;
+    cursor = next;
   }
   log.warn(
     { pages: ANNOUNCEMENT_PAGES_MAX },

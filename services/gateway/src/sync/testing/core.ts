@@ -28,8 +28,18 @@ const SCHEDULED: Omit<InstanceView, 'instance_id'> = {
   reason: null,
 };
 
+/** Newest first; equal times by id. */
+const inOrder = (a: SomeView, b: SomeView) =>
+  (b.created_at ?? 0) - (a.created_at ?? 0) || (a.instance_id < b.instance_id ? -1 : 1);
+
+/** What a cursor of the list says. */
+interface Place {
+  readonly page: number;
+  readonly after?: SomeView | undefined;
+}
+
 /**
- * A core node reduced to what the gateway reads: the list of instances, page by page, and the event stream, resumable by
+ * A core node reduced to what the gateway reads: the list of instances, page after page by cursor, and the event stream, resumable by
  * cursor. Spoken to over HTTP by the real client.
  */
 export class TestingCore implements AsyncDisposable {
@@ -100,7 +110,7 @@ export class TestingCore implements AsyncDisposable {
 
   #list(url: URL, response: ServerResponse): void {
     this.lists++;
-    const page = Number(url.searchParams.get('page'));
+    const { page, after }: Place = JSON.parse(url.searchParams.get('cursor') ?? '{"page":1}');
     const limit = Number(url.searchParams.get('limit'));
     const cursor = String(this.#events.length);
     this.onPage?.(page);
@@ -110,13 +120,15 @@ export class TestingCore implements AsyncDisposable {
       response.end('{}');
       return;
     }
-    const all = [...this.instances.values()];
+    const all = [...this.instances.values()].sort(inOrder);
     const total_pages = Math.max(1, Math.ceil(all.length / limit));
+    const instances = all.filter((one) => !after || inOrder(after, one) < 0).slice(0, limit);
+    const next: Place = { page: page + 1, after: instances.at(-1) };
     response.end(
       JSON.stringify({
-        instances: all.slice((page - 1) * limit, page * limit),
+        instances,
         pagination: { total: all.length, page, per_page: limit, total_pages },
-        next_cursor: null,
+        next_cursor: instances.length < limit ? null : JSON.stringify(next),
         cursor,
       }),
     );
