@@ -127,6 +127,35 @@ test('who plans finds out by one look that there is nothing to do, and hears of 
   assert.deepEqual(await replayed(claimed), claimed, 'what is under way for the first time is left alone');
 });
 
+test('webhooks that catch up and replays take turns: twenty that have a long way to go hold nobody up', async () => {
+  await using core = await createTestCore({ webhooks: LOCAL });
+  const { db, secrets, now } = core.rooms;
+  const filters = { channels: ['nobody'] };
+  const first = await register(core, signers.alice, { url: 'http://127.0.0.1:9/', filters });
+  await core.send(signers.bob, { type: 'POST', content: { type: 'note', content: {} } });
+  // As many events as take several rounds, for 21 webhooks that none of them is for.
+  await sql`insert into events (seq, kind, data, time_ms) select n, e.kind, e.data, e.time_ms
+    from events e, generate_series(2, 1200) n where e.seq = 1`.execute(db);
+  await sql`update event_counter set last_seq = 1200`.execute(db);
+  await sql`insert into webhooks (webhook_id, owner, url, events, filters, secret, created, behind_seq, version)
+    select webhook_id || n, owner, url, events, filters, secret, created, 0, 1
+    from webhooks, generate_series(2, 21) n where webhook_id = ${first}`.execute(db);
+  const { number: last } = await db
+    .selectFrom('webhooks')
+    .select(sql<number>`max(number)`.as('number'))
+    .executeTakeFirstOrThrow();
+  const book = new EndpointBook(secrets);
+  const planner = new DeliveryPlanner({ db, book, capacity: { leaseMs: 1, roomFor: () => 0 }, now });
+  for (let rounds = 0; (await planner.run()).isMore; rounds++) assert.ok(rounds < 5, 'it comes to an end');
+  const roundsUntil = async (one: () => Promise<{ readonly touched: ReadonlySet<number> }>) => {
+    for (let round = 1; ; round++) if ((await one()).touched.has(last)) return round;
+  };
+  assert.equal(await roundsUntil(() => planner.catchUp()), 2);
+  await sql`insert into webhook_replays (webhook, next_seq, last_seq)
+    select number, 1, 1200 from webhooks order by number`.execute(db);
+  assert.equal(await roundsUntil(() => planner.replay()), 2);
+});
+
 test('webhooks that were read on another timeline of the database are forgotten: their numbers may be those of others', async () => {
   await using core = await createTestCore({ webhooks: LOCAL });
   const { db, secrets } = core.rooms;

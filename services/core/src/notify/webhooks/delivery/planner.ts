@@ -172,6 +172,9 @@ export class DeliveryPlanner {
   readonly #options: DeliveryPlannerOptions;
   /** Webhooks with as many waiting deliveries as they may have. */
   #full: ReadonlySet<number> = new Set();
+  /** The webhook and the replay that had the last turn: the next ones begin behind them, so that long ones hold nobody up. */
+  #caughtUp = 0;
+  #replayed = 0;
 
   constructor(options: DeliveryPlannerOptions) {
     this.#options = options;
@@ -229,8 +232,9 @@ export class DeliveryPlanner {
       const { rows: behind } = await sql<{ number: number; behind_seq: number }>`
         select number, behind_seq from webhooks
         where behind_seq < ${planner.last_seq} and status = 'active' and number <> all(${full}::int[])
-        order by number limit ${BEHIND_MAX}`.execute(trx);
+        order by number <= ${this.#caughtUp}, number limit ${BEHIND_MAX}`.execute(trx);
       if (numAffectedRows === 0n && behind.length === 0) return { touched: new Set<number>(), isMore: false };
+      this.#caughtUp = behind.at(-1)?.number ?? 0;
       const version = await raiseVersion(trx);
       await book.refresh(trx, planner);
       const touched = new Set<number>();
@@ -260,10 +264,12 @@ export class DeliveryPlanner {
         .selectFrom('webhook_replays')
         .selectAll()
         .where(sql<boolean>`webhook <> all(${full}::int[])`)
+        .orderBy(sql`id <= ${this.#replayed}`)
         .orderBy('id')
         .limit(BEHIND_MAX)
         .execute();
       if (replays.length === 0) return { touched: new Set<number>(), isMore: false };
+      this.#replayed = replays.at(-1)!.id;
       await book.refresh(trx, planner);
       for (const { id, webhook, next_seq, last_seq } of replays) {
         const events = await readEvents(trx, { after: next_seq - 1, to: last_seq, limit: BEHIND_EVENTS_MAX });
