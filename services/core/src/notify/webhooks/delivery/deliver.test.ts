@@ -185,6 +185,36 @@ describe('deliveries', () => {
     await until('it is delivered again', () => receiver.received.length === 2);
   });
 
+  test('what an endpoint has no time for before its lease ends comes next, in the order of events', async () => {
+    let nowMs = Date.now();
+    await using core = await createTestCore({ webhooks: LOCAL, now: () => nowMs });
+    await using receiver = await startReceiver();
+    await using _deliverer = deliverFor(core);
+    const held: (() => void)[] = [];
+    receiver.answer = (response) => void held.push(() => response.writeHead(204).end());
+    await register(core, signers.alice, { url: receiver.url, concurrency: 1 });
+    await core.send(signers.bob, post(1));
+    await receiver.waitFor((all) => all.length === 1);
+    const planned = async (count: number) =>
+      until('all are planned', async () => {
+        const rows = await core.rooms.db.selectFrom('webhook_deliveries').select('seq').execute();
+        return rows.length === count;
+      });
+    for (let n = 2; n <= 9; n++) await core.send(signers.bob, post(n));
+    await planned(9);
+    nowMs += LOCAL.timeoutMs! + 1;
+    await core.send(signers.bob, post(10));
+    await planned(10);
+    receiver.answer = answerWith(204);
+    held[0]!();
+    await until('all are delivered', () => receiver.received.length === 10);
+    const cursors = receiver.received.map(({ body }) => Number(JSON.parse(body).data.cursor));
+    assert.deepEqual(
+      cursors,
+      cursors.toSorted((a, b) => a - b),
+    );
+  });
+
   test('one at a time: in the order of events', async () => {
     await using core = await createTestCore({ webhooks: LOCAL });
     await using _deliverer = deliverFor(core);

@@ -51,6 +51,24 @@ export async function claimDeliveries(
   return rows.map(({ planned_ms, ...row }) => ({ ...row, plannedMs: planned_ms, leaseEndMs }));
 }
 
+/** What was claimed and not attempted is due again at once, before what was planned after it. */
+export async function giveBackDeliveries(
+  db: Kysely<Schema>,
+  claimed: readonly Claimed[],
+  nowMs: number,
+): Promise<void> {
+  if (claimed.length === 0) return;
+  await sql`
+    update webhook_deliveries d set due_ms = least(d.planned_ms, ${nowMs}::bigint)
+    from unnest(
+      ${claimed.map((one) => one.webhook)}::int[], ${claimed.map((one) => one.seq)}::bigint[],
+      ${claimed.map((one) => one.leaseEndMs)}::bigint[]
+    ) as r (webhook, seq, lease_end_ms)
+    where d.webhook = r.webhook and d.seq = r.seq and d.state = 'waiting' and d.due_ms = r.lease_end_ms`.execute(
+    db,
+  );
+}
+
 /** What a replay makes of a row of `webhook_deliveries`: due at once, with all attempts before it. What is due keeps its place. */
 export const dueAgain = (nowMs: number) => sql`
   state = 'waiting', attempts = 0, settled_ms = null,

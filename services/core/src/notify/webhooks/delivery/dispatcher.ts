@@ -4,7 +4,7 @@ import type { Schema } from '../../../store/schema.ts';
 import type { Endpoint, EndpointBook } from '../endpoints.ts';
 import { attemptDelivery } from './attempt.ts';
 import { Bodies } from './bodies.ts';
-import { type Claimed, claimDeliveries, findDueWebhooks } from './deliveries.ts';
+import { type Claimed, claimDeliveries, findDueWebhooks, giveBackDeliveries } from './deliveries.ts';
 import {
   claimLimit,
   createLane,
@@ -71,6 +71,8 @@ export class Dispatcher implements DeliveryCapacity {
   /** Lanes that may have something to start, the longest waiting first; quick and slow ones apart. */
   readonly #runnable = { quick: new Set<Lane>(), slow: new Set<Lane>() };
   readonly #flights = new Set<Flight>();
+  /** Claimed, and too late for an attempt before the lease ends: to be given back before more is claimed. */
+  readonly #late: Claimed[] = [];
   readonly leaseMs: number;
   #quick = 0;
   #claiming: Promise<void> | undefined;
@@ -110,8 +112,10 @@ export class Dispatcher implements DeliveryCapacity {
   }
 
   roomFor(webhook: number): number {
-    const isBusy = this.#closed || this.#options.settler.unsettled >= UNSETTLED_MAX;
-    return isBusy ? 0 : roomOf(this.#laneOf(webhook), this.#options.now());
+    const { settler, book, now } = this.#options;
+    const isBusy = this.#closed || settler.unsettled >= UNSETTLED_MAX;
+    const endpoint = isBusy ? undefined : book.find(webhook);
+    return endpoint ? roomOf(this.#laneOf(webhook), endpoint.concurrency, now()) : 0;
   }
 
   /** What was planned as taken, now that it is committed. */
@@ -266,6 +270,10 @@ export class Dispatcher implements DeliveryCapacity {
     if (claimed) {
       this.#dequeue(lane);
       if (claimed.leaseEndMs - now() > sender.timeoutMs) this.#begin(lane, endpoint, claimed);
+      else {
+        this.#late.push(claimed);
+        lane.isReady = true;
+      }
       // A set that is walked through gives what is added again once more.
       this.#enqueue(lane);
     } else if (!lane.isReady) this.#dequeue(lane);
@@ -292,6 +300,9 @@ export class Dispatcher implements DeliveryCapacity {
     for (const { webhook } of wants)
       Object.assign(this.#laneOf(webhook), { isReady: false, isClaiming: true });
     try {
+      const late = [...this.#late];
+      await giveBackDeliveries(db, late, now());
+      this.#late.splice(0, late.length);
       const claimed = await claimDeliveries(db, wants, now(), this.leaseMs);
       await this.#bodies.fill(claimed);
       for (const one of claimed) this.#laneOf(one.webhook).queue.push(one);

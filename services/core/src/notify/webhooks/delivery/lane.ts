@@ -15,7 +15,8 @@ const UNPROVEN_SLOW_AFTER_MS = 100;
 export const FLIGHTS_MAX = 4_096;
 /** Attempts at once to an endpoint of which no success is known yet: many dead ones together take little room. */
 const UNPROVEN_MAX = 2;
-/** Deliveries that are claimed ahead for one endpoint. */
+/** Deliveries that are claimed ahead for one endpoint: so many for each that it takes at once, and of all. */
+const AHEAD_FACTOR = 4;
 const AHEAD_MAX = 64;
 
 /** One endpoint, as the dispatcher sees it. */
@@ -64,19 +65,21 @@ export function isOpen(lane: Lane, concurrency: number, nowMs: number): boolean 
   return nowMs >= lane.holdUntilMs && lane.inFlight < max;
 }
 
+const aheadOf = (concurrency: number) => Math.min(AHEAD_MAX, concurrency * AHEAD_FACTOR);
+
 /** How many to claim for an endpoint now: enough to stay busy, few where it may come to nothing. */
 export function claimLimit(lane: Lane, concurrency: number, nowMs: number): number {
   if (!lane.isReady || !isOpen(lane, concurrency, nowMs)) return 0;
   if (isSlow(lane)) return lane.queue.length === 0 ? 1 : 0;
-  const ahead = Math.min(AHEAD_MAX, concurrency * 4);
+  const ahead = aheadOf(concurrency);
   return lane.queue.length * 2 >= ahead ? 0 : ahead - lane.queue.length;
 }
 
 /** How many new deliveries an endpoint takes ahead of the table: none while older ones wait there. */
-export const roomOf = (lane: Lane, nowMs: number): number =>
+export const roomOf = (lane: Lane, concurrency: number, nowMs: number): number =>
   lane.isReady || lane.isClaiming || isSlow(lane) || nowMs < lane.holdUntilMs
     ? 0
-    : AHEAD_MAX - lane.queue.length;
+    : aheadOf(concurrency) - lane.queue.length;
 
 /** Nothing is known of it that the table does not know. */
 export const isIdle = (lane: Lane) =>
