@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { ServerResponse } from 'node:http';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { answerableHeaders, callHeaders, variablesOf } from './http-fields.ts';
 
@@ -41,4 +42,9 @@ test('variables are the object in the body, else the query', () => {
   assert.deepEqual(variablesOf(Buffer.from('{"a":1}'), 'b=2'), { a: 1 });
   assert.deepEqual(variablesOf(Buffer.from('[1]'), 'b=2&c=%20'), { b: '2', c: ' ' });
   assert.deepEqual(variablesOf(Buffer.alloc(0), ''), {});
+  const deep = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+  assert.ok(
+    isDeepStrictEqual(variablesOf(Buffer.from(deep), 'b=2'), { b: '2' }),
+    'none is too deep to be written',
+  );
 });

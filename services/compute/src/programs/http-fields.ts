@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { checkJsonDepth } from '@skerry/protocol';
 
 /** Fields that are about a connection (RFC 9110, section 7.6.1), or that are the node's own to say. */
 const CONNECTION_FIELDS = [
@@ -62,10 +63,12 @@ export function answerableHeaders(headers: Readonly<Record<string, string>>): Re
 export function variablesOf(body: Buffer, query: string): unknown {
   if (body.length > 0) {
     try {
-      const value: unknown = JSON.parse(body.toString('utf8'));
+      const text = body.toString('utf8');
+      checkJsonDepth(text);
+      const value: unknown = JSON.parse(text);
       if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
     } catch {
-      // Bytes of another kind: the program finds them in the request.
+      // Bytes of another kind, or deeper than what writes them can go: the program finds them in the request.
     }
   }
   return Object.fromEntries(new URLSearchParams(query));

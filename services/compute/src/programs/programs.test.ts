@@ -109,6 +109,15 @@ describe('JavaScript', () => {
     assert.deepEqual(await room.outcomeOf(exits, { code: 0 }), { code: '200', text: '' });
   });
 
+  test('a call that cannot be written fails alone, and its sandbox may end after it', async () => {
+    await using own = await TestPrograms.open({ spares: 0 });
+    const hash = own.add('nodejs', 'function main() { return 1; }');
+    let deep: unknown[] = [];
+    for (let depth = 0; depth < 20_000; depth++) deep = [deep];
+    // With a number among its keys an object is written by what recurses.
+    await assert.rejects(own.run(hash, { 0: 1, deep }), RangeError);
+  });
+
   test('the request is there in whole', async () => {
     const hash = room.add(
       'nodejs',

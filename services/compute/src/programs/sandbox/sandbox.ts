@@ -170,9 +170,7 @@ export class Sandbox {
    * @throws AppError PROGRAM_CRASHED; the sandbox is over then
    */
   async begin(): Promise<SandboxResult> {
-    const next = this.#nextFrame();
-    this.#channel.write(renderFrame({ kind: 'start' }));
-    return this.#resultOf(await next);
+    return this.#resultOf(await this.#ask(renderFrame({ kind: 'start' })));
   }
 
   /** @throws AppError PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE; the sandbox is over then */
@@ -188,9 +186,7 @@ export class Sandbox {
       );
     }, timeoutMs);
     try {
-      const next = this.#nextFrame();
-      this.#channel.write(renderFrame({ kind: 'call', ...head }, body));
-      return this.#resultOf(await next);
+      return this.#resultOf(await this.#ask(renderFrame({ kind: 'call', ...head }, body)));
     } finally {
       clearTimeout(timer);
       this.#freezeSoon();
@@ -227,6 +223,13 @@ export class Sandbox {
       this.#options.group.kill();
       await delay(REMOVE_PAUSE_MS);
     }
+  }
+
+  /** Of bytes that are there already: nothing may fail between the expectation of an answer and its being awaited. */
+  #ask(frame: Buffer): Promise<Frame> {
+    const next = this.#nextFrame();
+    this.#channel.write(frame);
+    return next;
   }
 
   async #nextFrame(): Promise<Frame> {
