@@ -20,6 +20,8 @@ export const PROGRAM_LIMITS = {
   logTailChars: 64 * 1024,
   logTailLines: 1_000,
   logLineChars: 16 * 1024,
+  /** Of lines that come in one piece, the last ones that who follows the log is told. */
+  logLinesTold: 4_096,
   /** Who follows the log of one program. */
   logReaders: 16,
   /** Processes and threads of one sandbox. */

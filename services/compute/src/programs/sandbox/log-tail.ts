@@ -67,14 +67,27 @@ export class LogTail {
   }
 
   #keep(type: LogStream, texts: readonly string[]): void {
+    if (texts.length === 0) return;
+    const { logTailChars, logTailLines } = PROGRAM_LIMITS;
     const atMs = Date.now();
-    for (const text of texts) {
-      const line = { atMs, type, text };
-      this.#lines.push(line);
+    this.#tell(type, texts, atMs);
+    for (const text of texts.slice(-logTailLines)) {
+      this.#lines.push({ atMs, type, text });
       this.#chars += text.length;
-      for (const listener of this.#listeners) listener(line);
     }
-    while (this.#chars > PROGRAM_LIMITS.logTailChars || this.#lines.length > PROGRAM_LIMITS.logTailLines)
-      this.#chars -= this.#lines.shift()!.text.length;
+    let gone = 0;
+    while (this.#chars > logTailChars || this.#lines.length - gone > logTailLines)
+      this.#chars -= this.#lines[gone++]!.text.length;
+    // At once: each that is taken off alone moves all others.
+    this.#lines.splice(0, gone);
+  }
+
+  /** Whoever listens has work with each line: a program that writes nothing but ends of lines makes no more of it. */
+  #tell(type: LogStream, texts: readonly string[], atMs: number): void {
+    if (this.#listeners.size === 0) return;
+    const told = texts.slice(-PROGRAM_LIMITS.logLinesTold).map((text): LogLine => ({ atMs, type, text }));
+    const left = texts.length - told.length;
+    if (left > 0) told.unshift({ atMs, type: 'system', text: `${left} lines of ${type} were left out here` });
+    for (const listener of this.#listeners) for (const line of told) listener(line);
   }
 }

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import fc from 'fast-check';
+import { LineCutter } from '../../host/line-cutter.ts';
+import { PROGRAM_LIMITS } from '../limits.ts';
 import { sandboxCommand } from './command-line.ts';
 import { decideTrees } from './control-groups.ts';
 import { FrameReader, renderFrame } from './frames.ts';
+import { type LogLine, LogTail } from './log-tail.ts';
 import { rangesOf, renderSeccompFilter } from './seccomp.ts';
 import { ALLOWED_SYSCALLS } from './syscalls.ts';
 
@@ -46,6 +49,49 @@ describe('frames', () => {
           assert.ok(error instanceof AppError);
         }
       }),
+    );
+  });
+});
+
+describe('the end of what a program wrote', () => {
+  const { logLineChars, logLinesTold, logTailLines } = PROGRAM_LIMITS;
+  const LINES = 65_536;
+  const flood = Buffer.alloc(LINES, '\n');
+  /** The shortest of a few times: others use the machine as well. */
+  const timeOf = (work: () => void) =>
+    Math.min(
+      ...Array.from({ length: 3 }, () => {
+        const sinceMs = performance.now();
+        work();
+        return performance.now() - sinceMs;
+      }),
+    );
+
+  test('takes hardly longer to keep than to cut into lines', () => {
+    const cutter = new LineCutter(logLineChars);
+    const writer = new LogTail().open('stdout');
+    const ratio = timeOf(() => writer.write(flood)) / timeOf(() => cutter.push(flood));
+    assert.ok(ratio < 10, `${ratio}`);
+  });
+
+  test('is the last lines; who follows is told of as many as others leave time for, and how many they are not', () => {
+    const tail = new LogTail();
+    const writer = tail.open('stdout');
+    const told: LogLine[] = [];
+    tail.listen((line) => told.push(line));
+    writer.write(Buffer.concat([flood, Buffer.from('last\n')]));
+    writer.write(Buffer.from('after it\n'));
+    assert.equal(tail.list().length, logTailLines);
+    const ends = [tail.list(), told].map((lines) => lines.slice(-2).map(({ text }) => text));
+    assert.deepEqual(ends, [
+      ['last', 'after it'],
+      ['last', 'after it'],
+    ]);
+    assert.equal(told.length, 1 + logLinesTold + 1);
+    const { type, text } = told[0]!;
+    assert.deepEqual(
+      [type, text],
+      ['system', `${LINES + 1 - logLinesTold} lines of stdout were left out here`],
     );
   });
 });
