@@ -1,5 +1,6 @@
 import { type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { asStorageFull } from '../../host/disk-full.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import type { Programs } from '../programs.ts';
 
@@ -62,8 +63,7 @@ export class Keeper {
         await programs.keep(hash, signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (!(error instanceof AppError)) throw error;
-        why = `${error.code}: ${error.message}`;
+        why = this.#whyOf(hash, asStorageFull(error));
       }
       if (signal.aborted) return;
       ends = performance.now() - startedAtMs > PROGRAM_LIMITS.keptSteadyMs ? 1 : ends + 1;
@@ -72,5 +72,12 @@ export class Keeper {
       (await programs.library.find(hash))?.log.add('system', `${why}; starting again`);
       if (!(await pause(waitMs, signal))) return;
     }
+  }
+
+  /** In the words of the program's log. What is the node's own fault is in the node's. */
+  #whyOf(hash: string, error: unknown): string {
+    if (error instanceof AppError) return `${error.code}: ${error.message}`;
+    this.#options.log.warn({ err: error, program: hash }, 'a persistent program could not be kept running');
+    return 'INTERNAL: the node failed';
   }
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import fc from 'fast-check';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { fits, mayFit, readFilters } from './filters.ts';
-import { restMs } from './keeper.ts';
+import { Keeper, type KeeperOptions, restMs } from './keeper.ts';
 import { add, CallRate, EMPTY, keepOnly, listDue, postpone, type QueueState, remove } from './queue.ts';
 
 const MESSAGE = {
@@ -125,4 +127,31 @@ describe('messages that wait', () => {
 test('a program that ends is started again after longer and longer rests', () => {
   assert.deepEqual([1, 2, 3].map(restMs), [1_000, 2_000, 4_000]);
   assert.equal(restMs(1_000), PROGRAM_LIMITS.keptRestartMaxMs);
+});
+
+test('whatever keeps a program from being started, it is tried again', async () => {
+  const ending = new AbortController();
+  const failures = [
+    Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' }),
+    new TypeError('on purpose'),
+  ];
+  const said: string[] = [];
+  const programs = {
+    async keep(_hash: string, signal: AbortSignal) {
+      const failure = failures.shift();
+      if (failure) throw failure;
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    },
+    library: { find: async () => ({ log: { add: (_type: string, text: string) => said.push(text) } }) },
+  } as unknown as KeeperOptions['programs'];
+  const log = createLogger('test', 'silent');
+  const keeper = new Keeper({ programs, log, signal: ending.signal });
+  keeper.set(new Set(['program']));
+  await until('both were said', () => said.length === 2);
+  assert.deepEqual(said, [
+    "STORAGE_FULL: this machine's disk is full; starting again",
+    'INTERNAL: the node failed; starting again',
+  ]);
+  ending.abort();
+  await keeper.settled();
 });
