@@ -13,6 +13,9 @@ function whyUnframed({ 'transfer-encoding': coding }: IncomingHttpHeaders): AppE
   );
 }
 
+/** All of it is sent, and HTTP has let go of the connection. */
+const isOver = (response: ServerResponse) => response.writableFinished && response.socket === null;
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
@@ -21,6 +24,8 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
  */
 export class Framing {
   readonly #last = new WeakMap<Socket, ServerResponse>();
+  /** What is wrong is told for each packet that comes. */
+  readonly #ending = new WeakSet<Socket>();
 
   /** To be called last: what nobody can read does not wait for its turn. @param refused told of what is not taken */
   watch(server: Server, refused: (error: AppError) => void): void {
@@ -39,15 +44,39 @@ export class Framing {
     });
   }
 
+  /** Whether nothing is under way on a connection, and another request will be answered. */
+  isFree(socket: Socket): boolean {
+    const last = this.#last.get(socket);
+    return !last || (last.shouldKeepAlive && isOver(last));
+  }
+
   /**
-   * Whether what is wrong with a connection is the body of a request that is answered, or comes after the last request that will be:
-   * the connection ends then without another word.
+   * Whether the connection ends without another word for what is wrong with it: it is the body of a request that is answered, or comes
+   * behind a request that is under way, or after the last that will be.
    */
   endsAnswered(socket: Socket): boolean {
     const response = this.#last.get(socket);
-    if (!response?.headersSent || (response.req.complete && response.shouldKeepAlive)) return false;
-    if (response.writableFinished) endSoon(socket);
-    else response.once('finish', () => endSoon(socket));
+    if (!response || this.#isBetween(response)) return false;
+    if (!response.headersSent && !response.req.complete) {
+      // Its own body: the refusal is its answer, unless answers to others come first.
+      if (response.socket) return false;
+      socket.destroy();
+    } else if (isOver(response)) endSoon(socket);
+    else if (!this.#ending.has(socket)) response.once('finish', () => endSoon(socket));
+    this.#ending.add(socket);
     return true;
+  }
+
+  /** Ends a connection that HTTP has let go of while an answer was under way: nothing more of that answer is sent. */
+  endsBehind(socket: Socket): boolean {
+    const response = this.#last.get(socket);
+    if (!response || this.#isBetween(response)) return false;
+    if (response.writableEnded && (response.socket || isOver(response))) endSoon(socket);
+    else socket.destroy();
+    return true;
+  }
+
+  #isBetween(response: ServerResponse): boolean {
+    return isOver(response) && response.req.complete && response.shouldKeepAlive;
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol/forms';
+import type { Framing } from './framing.ts';
 import { endWith } from './refusals.ts';
 
 const isHost = (name: string | undefined) => name?.length === 4 && name.toLowerCase() === 'host';
@@ -37,11 +38,17 @@ export function whyCoded({ 'content-encoding': coding = '' }: IncomingHttpHeader
 }
 
 /** What Node would answer without saying why. @param refused told of what is not taken */
-export function answerOddRequests(server: Server, refused: (error: AppError) => void): void {
+export function answerOddRequests(
+  server: Server,
+  framing: Framing,
+  refused: (error: AppError) => void,
+): void {
   // RFC 9110, section 10.1.1, leaves it to a server whether it refuses an expectation that it does not know.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  server.on('connect', (_request, socket: Socket) => {
+  server.on('connect', (request, socket: Socket) => {
     socket.on('error', () => {});
+    // Node hands it over at once, whatever is under way.
+    if (framing.endsBehind(request.socket)) return;
     const refusal = new AppError('INVALID_PARAMETERS', 'this server is no proxy: it takes no CONNECT');
     endWith(refusal, socket);
     refused(refusal);

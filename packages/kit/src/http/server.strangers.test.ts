@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol/forms';
 import { Type } from '@skerry/protocol/type';
@@ -11,6 +12,7 @@ import { until } from '../testing/until.ts';
 import { whyCoded } from './http-rules.ts';
 import { listen } from './listen.ts';
 import { createHttpServer } from './server.ts';
+import { takeUpgrade, upgradeOf } from './upgrade.ts';
 
 async function createServer() {
   const app = await createHttpServer({ log: createLogger('test', 'silent'), corsMethods: ['GET', 'PUT'] });
@@ -120,6 +122,45 @@ test('a client that cannot be understood and keeps its side open loses its conne
     );
   await until('the server has closed it', count, (open) => open === 0);
   client.destroy();
+});
+
+test('what comes behind a request that is under way is not taken for its answer, and ends nothing but its connection', async () => {
+  const log = createLogger('test', 'silent');
+  await using app = await createHttpServer({ log, socketPaths: ['/socket'] });
+  app.get('/socket', async (_request, reply) => upgradeOf(reply) && takeUpgrade(reply).socket.end('taken'));
+  let goOn = Promise.withResolvers<void>();
+  app.get('/late', async () => {
+    await goOn.promise;
+    return 'late';
+  });
+  app.get('/stream', async (_request, reply) => {
+    const body = new PassThrough();
+    body.write('begun');
+    void goOn.promise.then(() => body.end('late'));
+    return reply.send(body);
+  });
+  const { port } = new URL(await listen(app, '127.0.0.1', 0));
+  const ask = async (first: string, behind: string) => {
+    goOn = Promise.withResolvers();
+    const socket = connect({ host: '127.0.0.1', port: Number(port) }).on('error', () => {});
+    socket.write(`GET ${first} HTTP/1.1\r\nHost: x\r\n\r\n${behind}`);
+    // Whoever asks on another connection is answered behind it.
+    await fetch(`http://127.0.0.1:${port}/none`);
+    goOn.resolve();
+    const said = await buffer(socket).catch(() => Buffer.alloc(0));
+    return [...String(said).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+  };
+  const upgrade = `GET /socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${'A'.repeat(22)}==\r\n\r\n`;
+  for (const first of ['/late', '/stream', '/none']) {
+    const status = first === '/none' ? 404 : 200;
+    assert.deepEqual(await ask(first, upgrade), [status, 426], first);
+    assert.deepEqual(await ask(first, 'nonsense\r\n\r\n'), [status], first);
+    assert.deepEqual(
+      await ask(first, 'CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n'),
+      first === '/none' ? [404] : [],
+      first,
+    );
+  }
 });
 
 test('a body that breaks off is no failure of the server, and none of its database', async () => {

@@ -234,7 +234,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requireHostHeader: false,
-      ...(options.socketPaths ? { shouldUpgradeCallback: asksForOneOf(options.socketPaths) } : {}),
+      ...(options.socketPaths ? { shouldUpgradeCallback: asksForOneOf(options.socketPaths, framing) } : {}),
     },
     ajv: VALIDATION,
     forceCloseConnections: 'idle',
@@ -257,7 +257,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     done();
   });
   boundJson(app);
-  answerOddRequests(app.server, ({ code }) => observer?.refused(code));
+  answerOddRequests(app.server, framing, ({ code }) => observer?.refused(code));
   if (options.corsMethods) await answerOrigins(app, options.corsMethods);
   if (limits) limitRates(app, log, limits);
   const clients = (limits?.isEnabled ?? true) ? (limits ?? LOOPBACK) : undefined;

@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol/forms';
 import type { FastifyReply } from 'fastify';
+import type { Framing } from './framing.ts';
 import { patternOf } from './methods.ts';
 
 const PROTOCOL = 'websocket';
@@ -23,14 +24,21 @@ interface Asked extends Upgrade {
 const upgrades = new WeakMap<IncomingMessage, Asked>();
 
 /**
- * Whether a request is for a WebSocket that is there. Any other upgrade is an offer, which a server may leave aside (RFC 9110, 7.8).
+ * Whether a request is for a WebSocket that is there. Any other upgrade is an offer, which a server may leave aside (RFC 9110, 7.8);
+ * so is one that does not wait for the answer to the request before it, on whose connection nothing else can be written.
  * @param paths of routes
  */
-export function asksForOneOf(paths: readonly string[]): (request: IncomingMessage) => boolean {
+export function asksForOneOf(
+  paths: readonly string[],
+  framing: Framing,
+): (request: IncomingMessage) => boolean {
   const known = paths.map(patternOf);
   const isKnown = (path: string) => known.some((pattern) => pattern.test(path));
-  return ({ method, url = '', headers }) =>
-    method === 'GET' && headers.upgrade?.toLowerCase() === PROTOCOL && isKnown(url.split('?', 1)[0]!);
+  return ({ method, url = '', headers, socket }) =>
+    method === 'GET' &&
+    headers.upgrade?.toLowerCase() === PROTOCOL &&
+    isKnown(url.split('?', 1)[0]!) &&
+    framing.isFree(socket);
 }
 
 /**
