@@ -45,6 +45,13 @@ describe('what strangers say to instances', () => {
     assert.ok(raw.includes('X-Kept') && raw[raw.indexOf('X-Forwarded-For') + 1] === '127.0.0.1');
   });
 
+  test('a tunnel that is asked for behind a request is not refused in the place of its answer', async () => {
+    await using world = await openWorld(create);
+    serveHttp(world.httpA, (_request, response) => response.write('begun'));
+    const wire = `GET / HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\nCONNECT ${NAME_A}:22 HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\n`;
+    assert.equal(await askRaw(world.ports.http, wire).catch(() => ''), '');
+  });
+
   test('L1: nor over HTTP/2, in its trailers neither', async () => {
     await using world = await openWorld(create);
     serveHttp2(world.httpA, (stream, headers) => {

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol';
 import type { DataPlaneLimits, Explanation, HttpClass, RouteFailure } from '../../port.ts';
@@ -32,6 +32,10 @@ export interface HttpListener {
 
 /** Request line and headers together. */
 const MAX_HEAD_BYTES = 16 * 1024;
+const NO_TUNNELS: Explanation = {
+  code: 'METHOD_NOT_ALLOWED',
+  message: 'This gateway makes no tunnels (CONNECT).',
+};
 /** How often Node looks for connections that are past their deadline, as a part of that deadline. */
 const CHECKS_PER_DEADLINE = 10;
 
@@ -62,9 +66,9 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     serve(shared, { request, response, expectsContinue: true }),
   );
   server.on('upgrade', (request, socket: Socket, head) => serveUpgrade(shared, request, socket, head));
-  server.on('connect', (_request, socket: Socket) => {
+  server.on('connect', (request, socket: Socket) => {
     socket.on('error', () => {});
-    endWithPage(socket, { code: 'METHOD_NOT_ALLOWED', message: 'This gateway makes no tunnels (CONNECT).' });
+    refuseOn(socket, turns.current(request.socket), NO_TUNNELS);
   });
   server.on('clientError', (error: ClientError, socket: Socket) => answerClientError(shared, error, socket));
   const release = () => {
@@ -148,8 +152,12 @@ function answerClientError({ http2, turns }: Shared, error: ClientError, socket:
     http2.take(socket, error.rawPacket.subarray(error.bytesParsed));
     return;
   }
-  const current = turns.current(socket);
-  if (!current && socket.writable) endWithPage(socket, explainClientError(error.code));
+  refuseOn(socket, turns.current(socket), explainClientError(error.code));
+}
+
+/** @param current the response under way on that connection: no page can be the answer to what comes behind it */
+function refuseOn(socket: Socket, current: ServerResponse | undefined, explanation: Explanation): void {
+  if (!current && socket.writable) endWithPage(socket, explanation);
   // In the middle of a response a page would be taken for its content; a response that is written stands.
   else if (current?.writableEnded) endQuietly(socket);
   else socket.destroy();
