@@ -7,21 +7,24 @@ const MESSAGES_MAX = 1_000;
 /** Periods that are made up for after the service was away. */
 const PERIODS_MAX = 48;
 
+/** What the charger needs of the core node. */
+export type ChargedNetwork = Pick<Network, 'readCharges' | 'postExpense'>;
+
 /**
  * Charges what is there, in advance and once for each period: machines for the hour, files for the day. What is not
  * charged yet is the core node's to say: a charge that was sent and not acknowledged is either there, or made again, and
  * of two the ledger counts one. All that is kept is the last period, so that those which were missed are made up for.
  */
 export class Charger {
-  readonly #network: Network;
-  readonly #store: PurchaseStore;
+  readonly #network: ChargedNetwork;
+  readonly #store: Pick<PurchaseStore, 'writeProgress'>;
   readonly #now: () => number;
   /** Kind -> when it was looked at last, Unix seconds. */
   #charged: Readonly<Record<string, number>>;
 
   constructor(
-    network: Network,
-    store: PurchaseStore,
+    network: ChargedNetwork,
+    store: Pick<PurchaseStore, 'writeProgress'>,
     charged: Readonly<Record<string, number>>,
     now: () => number,
   ) {
@@ -48,10 +51,14 @@ export class Charger {
   }
 
   async #charge(kind: ResourceKind, time: number): Promise<void> {
+    let posted: ReadonlySet<string> = new Set();
     for (let message = 0; message < MESSAGES_MAX; message++) {
       const charges = await this.#network.readCharges(kind, time);
-      if (charges.credits.length === 0) return;
+      const refs = charges.credits.map(({ ref }) => ref);
+      // What is still to be charged had no effect, or has not yet: the next round asks again.
+      if (refs.length === 0 || refs.some((ref) => posted.has(ref))) return;
       await this.#network.postExpense(charges);
+      posted = new Set(refs);
     }
   }
 }

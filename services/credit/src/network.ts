@@ -31,6 +31,17 @@ export class Network {
     return this.#core.url;
   }
 
+  /** What the service signs with. */
+  get address(): string {
+    return this.#core.signer.address;
+  }
+
+  /** Whether the core node takes this service's word. Throws UPSTREAM_UNAVAILABLE. */
+  async isTrusted(): Promise<boolean> {
+    const { trust } = await this.#core.getInfo();
+    return trust.credit_publishers.value.includes(this.address);
+  }
+
   /** The core node's own word on which chain a network is. Throws NETWORK_NOT_FOUND. */
   async checkChain({ network, chainId }: Sale): Promise<void> {
     const status = await this.#core.getNetwork(network);
@@ -52,7 +63,7 @@ export class Network {
 
   /** Why the core node refused a request to index a token; undefined where it did not, or has not read it yet. */
   async findIndexRefusal(hash: string): Promise<string | undefined> {
-    const requests = await this.#core.listIndexRequests(this.#core.signer.address);
+    const requests = await this.#core.listIndexRequests(this.address);
     return requests.find(({ item_hash: one }) => one === hash)?.reason?.message;
   }
 

@@ -1,7 +1,5 @@
-import { call } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { NODE_API } from '@skerry/protocol/api/core/node';
 import type { Network } from './network.ts';
 import { type Purchase, quoteTransfer } from './purchase.ts';
 import type { PurchaseStore } from './purchase-store.ts';
@@ -148,6 +146,3 @@ export class Seller {
     return true;
   }
 }
-
-/** Whether the core node answers. Throws UPSTREAM_UNAVAILABLE. */
-export const ping = (coreUrl: string, signal: AbortSignal) => call(coreUrl, NODE_API.getInfo, {}, { signal });

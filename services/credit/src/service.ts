@@ -16,7 +16,8 @@ import { Network } from './network.ts';
 import { PurchaseStore } from './purchase-store.ts';
 import { Purchases } from './purchases.ts';
 import { loadSales } from './sales.ts';
-import { ping, Seller } from './seller.ts';
+import { Seller } from './seller.ts';
+import { Standing } from './standing.ts';
 import { Watcher } from './watcher.ts';
 
 const HOUR_SECONDS = 3_600;
@@ -46,13 +47,9 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
   });
   const charger = new Charger(network, store, records.progress.charged, now);
   const watcher = new Watcher(network, watchOf(config), now, log);
-  let coreFailure: string | null = null;
+  const standing = new Standing(network, log);
 
-  const reasons = () => [
-    ...(sales.length === 0 ? [NO_CHAIN] : []),
-    ...(coreFailure === null ? [] : [`cannot read the core node: ${coreFailure}`]),
-    ...seller.troubles,
-  ];
+  const reasons = () => [...(sales.length === 0 ? [NO_CHAIN] : []), ...standing.troubles, ...seller.troubles];
   const { enforcement } = config;
   const { address } = signer;
   const limits = rateLimitsOf(config);
@@ -63,14 +60,26 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
 
   const loop = (name: string, intervalMs: number, body: () => Promise<void>) =>
     runLoop({ name, intervalMs, signal, log }, body);
+  const whenTrusted = (body: () => Promise<void>) => async () => {
+    if (await standing.check()) await body();
+  };
   const tasks = [
     loop('core', config.chargeIntervalSeconds * 1000, async () => {
-      const isThere = ping(config.coreUrl, signal).then(() => null);
-      coreFailure = await isThere.catch((error: Error) => error.message);
+      // The loops that need the core node log what fails.
+      await standing.check().catch(() => {});
     }),
     sales.length > 0 && loop('sales', config.pollIntervalMs, () => seller.runRound()),
-    config.charging && loop('charges', config.chargeIntervalSeconds * 1000, () => charger.runRound()),
-    loop('balances', config.watchIntervalSeconds * 1000, () => watcher.runRound()),
+    config.charging &&
+      loop(
+        'charges',
+        config.chargeIntervalSeconds * 1000,
+        whenTrusted(() => charger.runRound()),
+      ),
+    loop(
+      'balances',
+      config.watchIntervalSeconds * 1000,
+      whenTrusted(() => watcher.runRound()),
+    ),
   ];
   return {
     urls: [url],

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { call } from '@skerry/client';
+import { createLogger, readConfig } from '@skerry/kit';
+import type { ChargesView } from '@skerry/protocol/api/core/credits';
+import { CREDIT_API } from '@skerry/protocol/api/credit';
+import { Charger } from './charger.ts';
+import { creditConfig } from './config.ts';
+import { startCredit } from './service.ts';
+
+const log = createLogger('credit', 'silent');
+const OWNER = `0x${'ab'.repeat(20)}`;
+const NOBODY = { value: [], source: 'unset' };
+const INFO = {
+  ...{ node_multi_addresses: [], name: 'test', version: '1', address: OWNER },
+  trust: {
+    ...{
+      schedulers: NOBODY,
+      scoring_publishers: NOBODY,
+      credit_publishers: NOBODY,
+      known_core_nodes: NOBODY,
+    },
+    credit_enforcement: { value: false, source: 'unset' },
+  },
+};
+const CHARGES = {
+  start_date: 0,
+  end_date: 3_600,
+  credits: [{ address: OWNER, ref: 'a'.repeat(64), nanocredits: '5' }],
+};
+const LOW = {
+  address: OWNER,
+  ...{ credit_balance: 1, credit_balance_nano: '1', credit_rate_nano: '1' },
+  ...{ credit_hold: 1, credit_available: 0, credit_state: null, credit_state_since: null },
+  ...{ runs_out_at: 0, time: 1_000 },
+};
+
+/** A core node that trusts nobody: whatever it is sent, it goes on asking for the same. */
+async function serveDistrust() {
+  const asked: string[] = [];
+  const changes = new EventTarget();
+  const server = createServer(({ method, url }, response) => {
+    const { pathname } = new URL(url!, 'http://localhost');
+    asked.push(`${method} ${pathname}`);
+    changes.dispatchEvent(new Event('asked'));
+    const answers: Record<string, unknown> = {
+      '/api/v0/info/public.json': INFO,
+      '/api/v0/credits/charges': CHARGES,
+      '/api/v0/credits/accounts': { accounts: [LOW] },
+    };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(answers[pathname] ?? { item_hash: 'b'.repeat(64), status: 'success' }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    ...{ asked, changes },
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test('a service that the core node does not trust sends nothing, and says why', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-'));
+  await using core = await serveDistrust();
+  const config = readConfig(creditConfig, {
+    SKERRY_CREDIT_DATA_DIR: dir,
+    SKERRY_CREDIT_HOST: '127.0.0.1',
+    SKERRY_CREDIT_PORT: '0',
+    SKERRY_CREDIT_CORE_URL: core.url,
+    SKERRY_CREDIT_CHARGE_INTERVAL_SECONDS: '1',
+    SKERRY_CREDIT_WATCH_INTERVAL_SECONDS: '1',
+  });
+  const { signal } = new AbortController();
+  await using credit = await startCredit(config, { log, signal });
+  const infos = () => core.asked.filter((one) => one.startsWith('GET /api/v0/info')).length;
+  // Each of three loops asks once a round.
+  while (infos() < 6) await once(core.changes as never, 'asked');
+  assert.deepEqual(
+    core.asked.filter((one) => one.startsWith('POST')),
+    [],
+  );
+  const { status, reasons, address } = await call(credit.urls[0]!, CREDIT_API.getCreditStatus, {});
+  assert.equal(status, 'degraded');
+  const told = new RegExp(`does not trust .*${address} to SKERRY_CORE_CREDIT_PUBLISHERS`);
+  assert.ok(
+    reasons.some((reason) => told.test(reason)),
+    reasons.join('\n'),
+  );
+  await rm(dir, { recursive: true });
+});
+
+test('a charge without effect is not repeated in the same round', async () => {
+  const posted: ChargesView[] = [];
+  const network = {
+    readCharges: async () => CHARGES,
+    postExpense: async (charges: ChargesView) => void posted.push(charges),
+  };
+  const store = { writeProgress: async () => {} };
+  await new Charger(network, store, {}, () => 1_000_000).runRound();
+  assert.equal(posted.length, 3);
+});
