@@ -35,15 +35,18 @@ test('runners are the nodes that run something, in one order', () => {
   );
 });
 
-test('a change is told until a core node takes it, and what did not change is not told again', async () => {
+test('a change is told until a core node takes it, dated when it does, and what did not change is not told again', async () => {
   const told: RunnersContent[] = [];
   const posts = new EventTarget();
   let isAway = true;
+  // Ahead until the core node says so.
+  let nowMs = 1_000_000;
   const core = {
     async postMessage({ content }: { content: unknown }): Promise<SubmitView> {
       if (isAway) {
         isAway = false;
-        throw new AppError('UPSTREAM_UNAVAILABLE', 'away');
+        nowMs = 5;
+        throw new AppError('TIMESTAMP_IN_FUTURE', 'the timestamp is too far ahead');
       }
       told.push((content as { content: RunnersContent }).content);
       posts.dispatchEvent(new Event('told'));
@@ -51,7 +54,12 @@ test('a change is told until a core node takes it, and what did not change is no
     },
   };
   const { signal } = new AbortController();
-  const publisher = new RunnersPublisher({ core, now: () => 5, signal, log: createLogger('test', 'silent') });
+  const publisher = new RunnersPublisher({
+    core,
+    now: () => nowMs,
+    signal,
+    log: createLogger('test', 'silent'),
+  });
   const runners = listRunners([node('a', ['program:wasm'])]);
   publisher.offer([]);
   publisher.offer(runners);
@@ -62,8 +70,8 @@ test('a change is told until a core node takes it, and what did not change is no
   assert.deepEqual(
     told.map((list) => [list.runners.length, list.decided_at_ms]),
     [
-      [1, 6],
-      [0, 7],
+      [1, 5],
+      [0, 6],
     ],
   );
 });

@@ -1,6 +1,7 @@
 import type { CoreClient } from '@skerry/client';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import { NETWORK_CHANNEL, NETWORK_POST, type Runner, type RunnersContent } from '@skerry/protocol';
+import { createDating } from './dating.ts';
 import type { Node } from './view.ts';
 
 /** How a node announces a runtime. */
@@ -50,10 +51,10 @@ export interface RunnersPublisherOptions {
 /** Publishes which nodes run programs, each time that changes. */
 export class RunnersPublisher {
   readonly #options: RunnersPublisherOptions;
+  readonly #dating: ReturnType<typeof createDating>;
   #wanted: readonly Runner[] = [];
   /** What a core node has taken. An empty list needs no publishing at the start: nobody knows of any. */
   #published = '[]';
-  #lastMs = 0;
   /** For the last list; 0 before the first. */
   #gatheredMs = 0;
   #publishedMs = 0;
@@ -61,6 +62,7 @@ export class RunnersPublisher {
 
   constructor(options: RunnersPublisherOptions) {
     this.#options = options;
+    this.#dating = createDating(options.now);
   }
 
   offer(runners: readonly Runner[]): void {
@@ -74,7 +76,7 @@ export class RunnersPublisher {
   }
 
   async #publish(): Promise<void> {
-    const { core, now, signal, log } = this.#options;
+    const { core, signal, log } = this.#options;
     this.#isPublishing = true;
     const failures = new Failures({
       log,
@@ -86,19 +88,18 @@ export class RunnersPublisher {
     while (JSON.stringify(this.#wanted) !== this.#published) {
       if (!(await pause(retryMs ?? this.#gather(), signal))) break;
       const text = JSON.stringify(this.#wanted);
-      this.#lastMs = Math.max(now(), this.#lastMs + 1);
-      const content: RunnersContent = { runners: [...this.#wanted], decided_at_ms: this.#lastMs };
+      const runners = [...this.#wanted];
       try {
-        const post = { type: NETWORK_POST.runners, content };
-        await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post });
+        await this.#dating(async (decidedAtMs) => {
+          const content: RunnersContent = { runners, decided_at_ms: decidedAtMs };
+          const post = { type: NETWORK_POST.runners, content };
+          await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post });
+        });
         this.#published = text;
         this.#publishedMs = performance.now();
         failures.clear();
         retryMs = undefined;
-        log.info(
-          { runners: content.runners.map(({ node_id }) => node_id) },
-          'published which nodes run programs',
-        );
+        log.info({ runners: runners.map(({ node_id }) => node_id) }, 'published which nodes run programs');
       } catch (error) {
         if (signal.aborted) break;
         retryMs = failures.note(error);

@@ -18,6 +18,7 @@ import {
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import type { SchedulerConfig } from './config.ts';
 import { Controller, type ControllerOptions } from './controller.ts';
+import { createDating } from './dating.ts';
 import { Health } from './health.ts';
 import { createApi } from './http/api.ts';
 import type { RouteSource } from './http/routes.ts';
@@ -31,25 +32,25 @@ import { readScores } from './scores.ts';
 import type { Node, Placement } from './view.ts';
 import { watchNetwork } from './watch.ts';
 
-/** Publishes decisions, each later than all before it even where the clock stands still. */
+/** Publishes decisions. */
 function createPublisher(core: CoreClient, now: () => number) {
-  let lastMs = 0;
-  return async (instanceId: string, placement: Placement): Promise<void> => {
-    lastMs = Math.max(now(), lastMs + 1);
-    const content: AllocationContent = {
-      instance_id: instanceId,
-      node_id: placement.nodeId,
-      node_address: placement.nodeAddress,
-      ipv6: placement.ipv6,
-      reason: placement.reason,
-      decided_at_ms: lastMs,
-    };
-    await core.postMessage({
-      type: 'POST',
-      channel: NETWORK_CHANNEL.scheduling,
-      content: { type: NETWORK_POST.allocation, content },
+  const dating = createDating(now);
+  return (instanceId: string, placement: Placement): Promise<void> =>
+    dating(async (decidedAtMs) => {
+      const content: AllocationContent = {
+        instance_id: instanceId,
+        node_id: placement.nodeId,
+        node_address: placement.nodeAddress,
+        ipv6: placement.ipv6,
+        reason: placement.reason,
+        decided_at_ms: decidedAtMs,
+      };
+      await core.postMessage({
+        type: 'POST',
+        channel: NETWORK_CHANNEL.scheduling,
+        content: { type: NETWORK_POST.allocation, content },
+      });
     });
-  };
 }
 
 /** How often the others are asked, and how often scores are read. */
