@@ -11,6 +11,7 @@ import { Planner } from '../planning/planner.ts';
 import { standingOf } from '../planning/testing/setup.ts';
 import { applyInstance, applyNode, createView, type Instance, type Node } from '../view.ts';
 import { createApi } from './api.ts';
+import { planText } from './wire.ts';
 
 const ADDRESSES = ['1', '2'].map((digit) => `0x${digit.repeat(40)}`);
 const [first, second] = ADDRESSES.map(
@@ -271,6 +272,23 @@ describe('with a plan', () => {
       'more than one compute node announces 2001:db8:1:1::/64',
     ]);
   });
+});
+
+test('a plan is one moment: what is decided while its text is read does not show in it', () => {
+  const other = sha256Hex('other');
+  const now = snapshotOf(
+    [first],
+    [instanceOf(PLACED, 512), instanceOf(other, 512), instanceOf(WAITING, 8_192)],
+  );
+  const period = { start_timestamp: '', duration_seconds: 1 };
+  const whole = [...planText(now, period)].join('');
+  const text = planText(now, period);
+  const { value: begun } = text.next();
+  now.planner.removeInstance(PLACED);
+  now.planner.removeInstance(WAITING);
+  now.planner.setInstance(instanceOf(sha256Hex('later'), 512));
+  now.planner.run();
+  assert.equal([begun, ...text].join(''), whole);
 });
 
 test('before the core node was read, there is no plan and no pretence of one', async () => {

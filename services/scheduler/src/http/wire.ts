@@ -42,27 +42,35 @@ function groupForeign({ planner, view }: Snapshot): Map<string, string[]> {
   return groups;
 }
 
+/** What a plan says, as it is when it is asked for: planning goes on while the text is read. */
+interface PlanContent {
+  readonly nodes: readonly (readonly [nodeId: string, instanceIds: readonly string[]])[];
+  readonly waiting: ReturnType<Planner['listWaiting']>;
+}
+
+const planContentOf = (snapshot: Snapshot): PlanContent => ({
+  nodes: [
+    ...loadsInOrder(snapshot.planner).map(({ node, instances }) => [node.nodeId, [...instances]] as const),
+    ...[...groupForeign(snapshot)].filter(([, ids]) => ids.length > 0),
+  ],
+  waiting: snapshot.planner.listWaiting(),
+});
+
 /** The plan piece by piece, as JSON: of a million instances it is 70 MB. */
-export function* planText(snapshot: Snapshot, period: PeriodView): Generator<string> {
-  const { planner } = snapshot;
-  const entryOf = (nodeId: string, ids: Iterable<string>) => {
-    const lists = { persistent_vms: [], instances: [...ids].sort(compareTexts), on_demand_vms: [], jobs: [] };
-    return `${JSON.stringify(nodeId)}:${JSON.stringify(lists)}`;
-  };
+export const planText = (snapshot: Snapshot, period: PeriodView): Generator<string> =>
+  writePlan(planContentOf(snapshot), period);
+
+function* writePlan({ nodes, waiting }: PlanContent, period: PeriodView): Generator<string> {
   yield `{"period":${JSON.stringify(period)},"plan":{`;
   let comma = '';
-  for (const { node, instances } of loadsInOrder(planner)) {
-    yield comma + entryOf(node.nodeId, instances);
-    comma = ',';
-  }
-  for (const [nodeId, ids] of groupForeign(snapshot)) {
-    if (ids.length === 0) continue;
-    yield comma + entryOf(nodeId, ids);
+  for (const [nodeId, ids] of nodes) {
+    const lists = { persistent_vms: [], instances: ids.toSorted(compareTexts), on_demand_vms: [], jobs: [] };
+    yield `${comma}${JSON.stringify(nodeId)}:${JSON.stringify(lists)}`;
     comma = ',';
   }
   yield '},"waiting":[';
   comma = '';
-  for (const { instanceId, reason } of planner.listWaiting()) {
+  for (const { instanceId, reason } of waiting) {
     yield `${comma}${JSON.stringify({ vm_hash: instanceId, reason })}`;
     comma = ',';
   }
