@@ -18,9 +18,14 @@ export interface NodeLoad {
   slot: number;
 }
 
+/** Of each, no node has more. A claim without a bound would end in sums and shares that are no numbers. */
+const LIMIT_MAX = 2 ** 31;
+const bounded = (claimed: number) => Math.min(claimed, LIMIT_MAX);
+
 export const limitsOf = ({ capacity }: Node, cpuOvercommit: number): Resources => ({
-  ...capacity,
-  cpu: capacity.cpu * cpuOvercommit,
+  cpu: bounded(capacity.cpu * cpuOvercommit),
+  memoryMib: bounded(capacity.memoryMib),
+  diskGib: bounded(capacity.diskGib),
 });
 
 export const createLoad = (node: Node, standing: Standing, cpuOvercommit: number): NodeLoad => ({

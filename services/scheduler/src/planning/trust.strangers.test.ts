@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { parseScores } from '../scores.ts';
+import { weightOf } from './load.ts';
 import { Planner } from './planner.ts';
 import { refusePrefix } from './prefix.ts';
 import { instanceAt, nodeAt, size, standingOf } from './testing/setup.ts';
@@ -55,6 +56,16 @@ describe('H3: room counts as it is earned', () => {
     planner.setInstance(instanceAt(0, size(1, 512, 4)));
     planner.run();
     assert.equal(planner.get(instanceAt(0, size(1, 512, 4)).instanceId)?.nodeId, small.nodeId);
+  });
+
+  test('H3: where everybody is believed, a claim of more than any node has is one of much and keeps nobody out', () => {
+    const planner = new Planner({ cpuOvercommit: 4, manages: () => true });
+    const nodes = [nodeAt(0, size(1e308, 1e308, 1e308)), nodeAt(1, size(4, 4_096, 40))];
+    for (const node of nodes) planner.setNode(node, standingOf(node));
+    for (let index = 0; index < 3; index++) planner.setInstance(instanceAt(index, size(1, 512, 4)));
+    planner.run();
+    assert.equal(planner.listWaiting().length, 0);
+    for (const load of planner.loads.values()) assert.ok(weightOf(load) > 0, `${weightOf(load)}`);
   });
 
   test('H3: who is listed is believed, "listed" believes nobody else, "all" everybody', () => {
