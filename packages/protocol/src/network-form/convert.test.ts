@@ -155,6 +155,12 @@ test('INSTANCE: what is asked for and not given is said', () => {
     listInstanceShortfalls(NETWORK_PARSERS.INSTANCE({ ...samples.INSTANCE, ...change }));
   assert.deepEqual(shortfalls({}), []);
   assert.match(shortfalls({ authorized_keys: [] }).join(), /^nobody can log in/);
+  const ports = (protocol: string, count: number) =>
+    Array.from({ length: count }, (_, index) => ({ protocol, port: index + 1 }));
+  const publishing = (...published: object[][]) =>
+    shortfalls({ resources: { ...samples.INSTANCE.resources, published_ports: published.flat() } });
+  assert.deepEqual(publishing(ports('tcp', 64), ports('tcp', 64), ports('udp', 64)), []);
+  assert.deepEqual(publishing(ports('tcp', 65), ports('udp', 66)), ['3 of 131 published ports are left out']);
   const all = shortfalls({
     authorized_keys: [SSH_KEY, SSH_KEY, 'no key'],
     volumes: [{ ref: HASH }, { parent: { ref: HASH }, size_mib: 1 }],

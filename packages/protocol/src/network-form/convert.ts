@@ -107,17 +107,22 @@ function descriptionOf(metadata: unknown, maxChars: number): string | undefined 
 
 const SSH_PORT = 22;
 
+/** Published ports of a protocol, each once. */
+const portsOf = ({ resources }: NetworkInstanceContent, wanted: 'tcp' | 'udp'): number[] => [
+  ...new Set(
+    resources.published_ports?.filter(({ protocol }) => protocol === wanted).map(({ port }) => port),
+  ),
+];
+
+const allowed = (ports: readonly number[]) => [...new Set(ports)].slice(0, LIMITS.instancePortsMax);
+
 /** Published ports, and ssh. Where none is published the default firewall holds. */
 function firewallOf(content: NetworkInstanceContent): InstanceContent['firewall'] {
-  const published = content.resources.published_ports ?? [];
-  if (published.length === 0) return undefined;
-  const [tcp, udp] = (['tcp', 'udp'] as const).map((wanted) =>
-    published.filter(({ protocol }) => protocol === wanted).map(({ port }) => port),
-  );
-  const allowed = (ports: readonly number[]) => [...new Set(ports)].slice(0, LIMITS.instancePortsMax);
+  const [tcp, udp] = [portsOf(content, 'tcp'), portsOf(content, 'udp')];
+  if (tcp.length + udp.length === 0) return undefined;
   return {
-    allowedPorts: allowed([SSH_PORT, ...tcp!]),
-    ...(udp!.length === 0 ? {} : { allowedUdpPorts: allowed(udp!) }),
+    allowedPorts: allowed([SSH_PORT, ...tcp]),
+    ...(udp.length === 0 ? {} : { allowedUdpPorts: allowed(udp) }),
   };
 }
 
@@ -160,9 +165,16 @@ export function convertInstance(content: NetworkInstanceContent, itemHash: strin
 export function listInstanceShortfalls(content: NetworkInstanceContent): string[] {
   const keys = content.authorized_keys?.length ?? 0;
   const unusable = content.authorized_keys?.filter((line) => !isSshKey(line)).length ?? 0;
+  const [tcp, udp] = [portsOf(content, 'tcp'), portsOf(content, 'udp')];
+  const { allowedPorts = [], allowedUdpPorts = [] } = firewallOf(content) ?? {};
+  const closed = [
+    ...tcp.filter((port) => !allowedPorts.includes(port)),
+    ...udp.filter((port) => !allowedUdpPorts.includes(port)),
+  ].length;
   const shortfalls: [boolean, string][] = [
     [keys === 0, 'nobody can log in: there is no key in authorized_keys'],
     [unusable > 0, `${unusable} of ${keys} authorized keys are no public keys, and are left out`],
+    [closed > 0, `${closed} of ${tcp.length + udp.length} published ports are left out`],
     [
       content.volumes?.some((volume) => 'parent' in volume && volume.parent) ?? false,
       'a volume with a parent begins empty',
