@@ -56,7 +56,7 @@ async function readAuthorities(path: string | undefined): Promise<SecureContext 
   }
 }
 
-interface MonitorParts {
+export interface MonitorParts {
   readonly privateKey: string;
   readonly signer: Signer;
   readonly core: CoreClient;
@@ -67,7 +67,7 @@ interface MonitorParts {
 }
 
 /** Which nodes an hour measures, and the references that they are measured with. */
-class Targets {
+export class Targets {
   readonly #config: MonitorConfig;
   readonly #core: CoreClient;
   readonly #store: HourStore;
@@ -99,7 +99,7 @@ class Targets {
   }
 
   async list(): Promise<MeasuredNode[]> {
-    const { asnFile, coreUrl, nodeListOwner, announcedNodes, coreNodes, releases } = this.#config;
+    const { asnFile, coreUrl, nodeListOwner, announcedNodes, coreNodes } = this.#config;
     const source = { core: this.#core, signal: this.#signal };
     this.#findSystem = await loadSystems(asnFile);
     const listed =
@@ -107,19 +107,19 @@ class Targets {
     const announced = announcedNodes ? await listAnnouncedNodes(source) : [];
     const nodes = distinctNodes([...coreNodes, ...listed, ...announced]);
     await this.#keepReferences(nodes);
-    await keepReleases(this.#core, releases, Date.now());
     return nodes;
   }
 
-  /** What the network does not have, the monitor brings: a node list and a file to fetch. */
+  /** What the network does not have, the monitor brings: a node list, a file to fetch, and a table of versions. */
   async #keepReferences(nodes: readonly MeasuredNode[]): Promise<void> {
-    const { referenceFile, nodeListOwner } = this.#config;
+    const { referenceFile, nodeListOwner, releases } = this.#config;
     const content = listContentOf(nodes, await this.#store.readAnswered());
     const list = JSON.stringify(content);
     try {
       if (referenceFile === undefined && this.#storedList === '') await storeReferenceFile(this.#core);
       if (nodeListOwner === undefined && list !== this.#storedList) await storeNodeList(this.#core, content);
       this.#storedList = list;
+      await keepReleases(this.#core, releases, Date.now());
     } catch (error) {
       // Nodes are measured all the same: who is refused something has an hour to publish.
       if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
