@@ -70,6 +70,11 @@ test('M6: who answers is known from the next hour on, and forgotten a day after 
   assert.deepEqual(noteAnswers(first, entries, START, HOUR_MS), first);
   const silent = (hours: number) => noteAnswers(first, [entry(a)], START + hours * HOUR_MS, HOUR_MS).size;
   assert.deepEqual([1, 24, 25].map(silent), [1, 1, 0]);
+  // An hour under a clock that was a year ahead, and the hours after it was set right.
+  const ahead = noteAnswers(first, entries, START + 365 * 24 * HOUR_MS, HOUR_MS);
+  const after = noteAnswers(ahead, [entry(a)], START + HOUR_MS, HOUR_MS);
+  const later = (hours: number) => noteAnswers(after, [], START + hours * HOUR_MS, HOUR_MS).size;
+  assert.deepEqual([1, 25, 26].map(later), [1, 1, 0]);
 });
 
 test('M6: a node that is listed and announced has each hour and proves its key; one with another URL cannot', () => {

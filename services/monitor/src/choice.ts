@@ -55,7 +55,7 @@ export function chooseNodes(nodes: readonly MeasuredNode[], options: ChoiceOptio
 const hasAnswered = (record: PublishedRecord) =>
   record.base_latency !== undefined || record.base_latency_ipv4 !== undefined;
 
-/** What is known after an hour. Told twice it is the same. */
+/** What is known after an hour. Told twice it is the same. What a clock that was ahead dated later counts as of this hour. */
 export function noteAnswers(
   answered: Answered,
   entries: readonly HourEntry[],
@@ -63,10 +63,9 @@ export function noteAnswers(
   hourMs: number,
 ): Map<string, number> {
   const oldest = startMs - REMEMBERED_HOURS * hourMs;
-  const after = new Map([...answered].filter(([, hour]) => hour >= oldest));
-  for (const { kind, record } of entries) {
-    const key = keyOf(kind, record.node_id);
-    if (hasAnswered(record)) after.set(key, Math.max(startMs, after.get(key) ?? startMs));
-  }
+  const after = new Map<string, number>();
+  for (const [key, hour] of answered) if (hour >= oldest) after.set(key, Math.min(hour, startMs));
+  for (const { kind, record } of entries)
+    if (hasAnswered(record)) after.set(keyOf(kind, record.node_id), startMs);
   return after;
 }
