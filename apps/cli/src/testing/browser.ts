@@ -39,9 +39,10 @@ function listenForErrors(page: Page): string[] {
 /** Whoever waits for something in a page looks so often: Playwright would with each frame, and make the browser draw all of them. */
 export const LOOK_AGAIN = { polling: 50 } as const;
 
-/** What a failure tells of the page. */
-const SAID_CHARS_MAX = 4_000;
+/** What a failure tells of the page: of a long error a run's closing lines show the beginning alone. */
+const SAID_CHARS_MAX = 1_500;
 const TELL_MS = 5_000;
+const WHAT_MATTERS = 'main, dialog[open]';
 
 /** Fails where a page is wider than its window. */
 export async function assertFits(page: Page, where: string): Promise<void> {
@@ -49,12 +50,17 @@ export async function assertFits(page: Page, where: string): Promise<void> {
   assert.ok(beyond <= 0, `${where} is ${beyond} px wider than its window`);
 }
 
+const readPage = async (page: Page): Promise<string> => {
+  await page.locator(WHAT_MATTERS).first().waitFor({ timeout: TELL_MS });
+  const said = await page.locator(WHAT_MATTERS).allInnerTexts();
+  return said.join(' | ').replaceAll(/\s*\n\s*/g, ' | ').slice(0, SAID_CHARS_MAX);
+};
+
 /** Fails with the error, and with what the page says: why a button is not there stands on it. */
-async function tellOf(page: Page, error: unknown): Promise<never> {
-  const said = await page.innerText('body', { timeout: TELL_MS }).catch(() => 'nothing that could be read');
-  throw new Error(`${error}\nThe page ${page.url()} says:\n${said.slice(0, SAID_CHARS_MAX)}`, {
-    cause: error,
-  });
+async function tellOf(page: Page, errors: readonly string[], error: unknown): Promise<never> {
+  const said = await readPage(page).catch(() => 'nothing that could be read');
+  const noted = errors.length > 0 ? `; its console has ${errors.join('; ').slice(0, SAID_CHARS_MAX)}` : '';
+  throw new Error(`The page ${page.url()} says: ${said}${noted}\n${error}`, { cause: error });
 }
 
 /** @param more arguments of Chromium */
@@ -75,7 +81,7 @@ export async function startBrowser(...more: readonly string[]): Promise<Browsing
         const page = await context.newPage();
         const errors = listenForErrors(page);
         await page.goto(url);
-        await act(page).catch((error: unknown) => tellOf(page, error));
+        await act(page).catch((error: unknown) => tellOf(page, errors, error));
         await assertFits(page, `${url} (${theme})`);
         assert.deepEqual(
           errors.filter((error) => !expects?.test(error)),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import { hostnameOf } from '@skerry/protocol';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import type { Browsing } from '../browser.ts';
 import { until } from '../shell.ts';
 import { resumeUpload } from './upload.ts';
@@ -94,6 +94,27 @@ async function sign(page: Page, begin: string): Promise<string> {
   return said;
 }
 
+/** A press is one, also where the price that its form waits for comes between its two halves. */
+async function pressWhilePriceComes(page: Page): Promise<void> {
+  const prices = '**/api/v0/credits/prices';
+  const [asked, wanted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const hold = async (route: Route) => {
+    asked.resolve();
+    await wanted.promise;
+    await route.continue();
+  };
+  await page.route(prices, hold, { times: 1 });
+  await page.getByLabel('MiB of memory').fill('256');
+  await asked.promise;
+  const press = button(page, 'Look at it and sign');
+  await press.hover();
+  await page.mouse.down();
+  wanted.resolve();
+  await page.locator('[data-price=told]').waitFor();
+  await page.mouse.up();
+  await button(page, 'Sign').waitFor();
+}
+
 /** A program by a wallet that refuses, lies, and signs at last; another by the account that its owner switched to. */
 async function useWallet(browser: Browsing, { core, isRunning }: Deeds): Promise<void> {
   const [signer, other] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())] as const;
@@ -140,6 +161,8 @@ async function useWallet(browser: Browsing, { core, isRunning }: Deeds): Promise
     await page.locator(`.me[title="${other.address}"]`).waitFor();
     await page.goto(`${core}/#/programs`);
     await page.getByLabel('Begin with').selectOption({ label: 'Hello, in Python' });
+    await pressWhilePriceComes(page);
+    await button(page, 'Do not sign').click();
     assert.ok((await sign(page, 'Look at it and sign')).includes(other.address));
     await button(page, 'Run').waitFor();
     assert.deepEqual([await countOf(signer), await countOf(other)], [1, 1]);

@@ -221,7 +221,6 @@ export function Create() {
         >
           <Fields form={form} edit={edit} />
           <div class="wide-field sending">
-            <Foreseen form={form} />
             {fault === undefined ? null : (
               <p class="wrong" role="alert">
                 {fault}
@@ -235,6 +234,8 @@ export function Create() {
             >
               {asking.state.kind === 'running' ? 'Waiting for your signature' : 'Look at it and sign'}
             </button>
+            {/* Below: what comes later than the form must not move the button from under a finger. */}
+            <Foreseen form={form} />
           </div>
         </form>
       </Panel>

@@ -206,7 +206,6 @@ function Write() {
       >
         <Editor form={form} edit={edit} />
         <div class="wide-field sending">
-          <Foreseen form={form} />
           {fault === undefined ? null : (
             <p class="wrong" role="alert">
               {fault}
@@ -216,6 +215,8 @@ function Write() {
           <button type="submit" class="primary" disabled={!identity.value || isBusy}>
             {isBusy ? 'Waiting for your signature' : 'Look at it and sign'}
           </button>
+          {/* Below: what comes later than the form must not move the button from under a finger. */}
+          <Foreseen form={form} />
         </div>
       </form>
     </Panel>
