@@ -1,5 +1,5 @@
 export { readCluster } from './backup/base-backup.ts';
-export { openCluster } from './backup/running.ts';
+export { hasCluster, openCluster } from './backup/running.ts';
 export { type Database, EMBEDDED_DATABASE, OwnConnection, openDatabase, openPool } from './connect.ts';
 export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk-sizes.ts';
 export { startEmbeddedPostgres } from './embedded/postgres.ts';

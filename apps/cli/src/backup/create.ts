@@ -9,7 +9,9 @@ import {
   type BackupMember,
   type DatabaseFacts,
   FORMAT,
+  type Logger,
   loadKeyFile,
+  refuseHalfRestored,
   renameDurably,
   syncFile,
   VERSION,
@@ -19,6 +21,7 @@ import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { cannotWrite } from '../files/write-file.ts';
 import { removeWhenEnded } from '../interrupt.ts';
+import { createNoteLog } from '../output/log.ts';
 import { leaveToWriter, whenLost } from '../output/lost.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes, renderFields, renderFiles } from '../output/text.ts';
@@ -40,12 +43,20 @@ async function addressOf({ keeping, directory }: Node): Promise<string | null> {
   return existsSync(path) ? createSigner(await loadKeyFile(path)).address : null;
 }
 
+/** What others know the node by, where it has such a key and it is not there. */
+function lostKeyOf({ keeping, directory, role }: Node): string | undefined {
+  if (keeping.identity === undefined || existsSync(join(directory, keeping.identity))) return undefined;
+  return `the key: ${directory} has no ${keeping.identity}; is this where the ${role} keeps its data?`;
+}
+
 async function headOf(node: Node, withFiles: boolean): Promise<BackupHead> {
   const { role, keeping, config, directory } = node;
   const kinds = new Set(keeping.entries.map(({ kind }) => kind));
   kinds.delete('passing');
   const missing = !(await hasDatabase(node)) && kinds.delete('database') && config.databaseUrl === undefined;
+  const lostKey = lostKeyOf(node);
   const leftOut = [
+    ...(lostKey === undefined ? [] : [lostKey]),
     ...(missing
       ? [`the database: there is none in ${directory}; is this where the node keeps its data?`]
       : []),
@@ -78,16 +89,20 @@ async function writeTo(
     readonly withFiles: boolean;
     readonly passphrase: string | undefined;
     readonly progress: Progress;
+    readonly log: Logger;
     /** The file that the stream writes, where it is one. */
     readonly path?: string | undefined;
   },
 ): Promise<Made> {
-  const { withFiles, passphrase, progress, path } = options;
+  const { withFiles, passphrase, progress, log, path } = options;
   const head = await headOf(node, withFiles);
   const state: { database: DatabaseFacts | null; members: number; bytes: number } = {
     ...{ database: null, members: 0, bytes: 0 },
   };
-  const members = listMembers(node, { withFiles, onDatabase: (facts) => (state.database = facts) });
+  const members = listMembers(node, {
+    ...{ withFiles, log },
+    onDatabase: (facts) => (state.database = facts),
+  });
   const onMember = ({ kind, sizeBytes }: Pick<BackupMember, 'kind' | 'sizeBytes'>) => {
     if (kind === 'file') state.members++;
     state.bytes += sizeBytes;
@@ -184,10 +199,12 @@ export async function backup(context: Context, file: string, options: BackupOpti
       'INVALID_PARAMETERS',
       `${node.directory} is empty or not there: name it with --data-dir`,
     );
+  refuseHalfRestored(node.directory);
   const passphrase = options.encryptTo === undefined ? undefined : await readPassphrase(options.encryptTo);
   using progress = output.progress();
+  const log = createNoteLog('backup', 'warn', output);
   const write = (target: NodeJS.WritableStream, to?: string) =>
-    writeTo(target, node, { withFiles: options.withoutFiles !== true, passphrase, progress, path: to });
+    writeTo(target, node, { withFiles: options.withoutFiles !== true, passphrase, progress, log, path: to });
   if (file === STDOUT) {
     const { head } = await writeToStdout(output.stdout, write);
     for (const sentence of head.absent) output.note(`not in it: ${sentence}`);

@@ -1,16 +1,16 @@
 import type { Stats } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { EMBEDDED_DATABASE, openCluster, readCluster } from '@skerry/database';
+import { EMBEDDED_DATABASE, hasCluster, openCluster, readCluster } from '@skerry/database';
 import {
   type BackupMember,
-  createLogger,
   DATA_PREFIX,
   type DatabaseFacts,
   findKept,
   isMissing,
   type Kept,
   type KeptKind,
+  type Logger,
   mayHold,
   SETTINGS_PREFIX,
 } from '@skerry/kit';
@@ -23,6 +23,8 @@ const CLUSTER_PREFIX = `${DATA_PREFIX}${DATABASE_DIRECTORY}/cluster/`;
 
 export interface MembersOptions {
   readonly withFiles: boolean;
+  /** Of a database server that is started for the backup. */
+  readonly log: Logger;
   /** Told of the database as the copy has it. */
   readonly onDatabase: (facts: DatabaseFacts) => void;
 }
@@ -32,7 +34,7 @@ export async function* listMembers(node: Node, options: MembersOptions): AsyncGe
   const { directory, keeping } = node;
   yield* settingsOf(node);
   yield* walk(directory, keeping.entries, (kind) => kind === 'secret' || kind === 'state');
-  if (await hasDatabase(node)) yield* databaseOf(directory, options.onDatabase);
+  if (await hasDatabase(node)) yield* databaseOf(directory, options);
   if (options.withFiles) yield* walk(directory, keeping.entries, (kind) => kind === 'files');
 }
 
@@ -40,7 +42,7 @@ export async function* listMembers(node: Node, options: MembersOptions): AsyncGe
 export async function hasDatabase({ keeping, config, directory }: Node): Promise<boolean> {
   if (config.databaseUrl !== undefined || !keeping.entries.some(({ kind }) => kind === 'database'))
     return false;
-  return (await stat(join(directory, DATABASE_DIRECTORY)).catch(() => undefined)) !== undefined;
+  return hasCluster(join(directory, DATABASE_DIRECTORY));
 }
 
 async function* settingsOf({ variables, keeping, config }: Node): AsyncGenerator<BackupMember> {
@@ -60,10 +62,9 @@ async function* settingsOf({ variables, keeping, config }: Node): AsyncGenerator
 
 async function* databaseOf(
   directory: string,
-  onDatabase: MembersOptions['onDatabase'],
+  { log, onDatabase }: MembersOptions,
 ): AsyncGenerator<BackupMember> {
   const { describeDatabase } = await import('./settle.ts');
-  const log = createLogger('backup', 'warn');
   await using cluster = await openCluster({ dataDir: join(directory, DATABASE_DIRECTORY), log });
   const connection = { ...cluster.connection, database: EMBEDDED_DATABASE, ssl: false };
   const files = readCluster(cluster, async () => onDatabase(await describeDatabase(connection)));

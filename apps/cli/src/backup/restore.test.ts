@@ -74,8 +74,11 @@ test('a core node without its database, and one without settings, is told as wha
   assert.equal(code, 0);
   const file = join(home, 'core.skerry');
   const place = join(home, 'data', 'core');
+  // The disk of the database is not mounted.
+  await mkdir(join(place, 'postgres'));
   const made = await skerry('backup', file, '--role', 'core');
   assert.equal(made.code, 0, made.err);
+  assert.deepEqual(await readdir(join(place, 'postgres')), []);
   assert.ok(made.out.includes(`not in it: the database: there is none in ${place}; is this where`), made.out);
   assert.match((await skerry('backup', 'show', file)).out, /^not in it: the database: /m);
 
@@ -154,6 +157,12 @@ test('a restore that fails leaves what was there as it was; one that was interru
   await writeFile(join(place, '.restoring', 'half'), 'x');
   assert.notEqual((await skerry('restore', file, '--force')).code, 0);
   assert.ok(existsSync(join(place, '.restoring')), 'what an earlier one moved may be missing');
+  const half = await skerry('backup', join(home, 'half.skerry'), '--role', 'scheduler');
+  assert.match(half.err, /a restore to .* did not come to its end: .* \(INVALID_CONFIG\)/);
+  await rm(join(place, '.restoring'), { recursive: true });
+  await rm(join(place, 'key'));
+  const keyless = await skerry('backup', join(home, 'keyless.skerry'), '--role', 'scheduler');
+  assert.match(keyless.out, /^not in it: the key: .* has no key; is this where the scheduler keeps/m);
 });
 
 test('a disk of its own for the node, or for a part of it, is neither moved aside nor in the way', async (t) => {

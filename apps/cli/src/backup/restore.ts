@@ -19,6 +19,7 @@ import {
   type BackupEnd,
   type BackupHead,
   DATA_PREFIX,
+  type DatabaseFacts,
   LOST_AND_FOUND,
   makeDirectory,
   RESTORING,
@@ -32,6 +33,7 @@ import {
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
+import { createNoteLog } from '../output/log.ts';
 import { renderBytes, renderFields } from '../output/text.ts';
 import { openInput } from './input.ts';
 import { checkFile, type OpenOptions, openFile } from './inspect.ts';
@@ -179,6 +181,11 @@ interface Source {
   readonly end: BackupEnd;
 }
 
+async function settleDatabase({ output }: Context, into: string, told: DatabaseFacts): Promise<string[]> {
+  const settle = await import('./settle.ts');
+  return settle.settleDatabase(into, told, createNoteLog('restore', 'warn', output));
+}
+
 /** Brings all of a backup into an empty directory, fit for a start and safe from a power cut. @returns what was done to it */
 async function prepare(
   context: Context,
@@ -189,7 +196,7 @@ async function prepare(
   const { directory, keeping, config } = node;
   await unpack(context, file, options, into);
   const done = [
-    ...(end.database === null ? [] : await (await import('./settle.ts')).settleDatabase(into, end.database)),
+    ...(end.database === null ? [] : await settleDatabase(context, into, end.database)),
     ...((await keeping.settle?.(into, config, Date.now())) ?? []),
   ];
   await giveToOwner(into, directory);

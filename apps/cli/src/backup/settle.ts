@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeDatabase, renumberEvents } from '@skerry/core';
 import { EMBEDDED_DATABASE, openCluster } from '@skerry/database';
-import { createLogger, type DatabaseFacts } from '@skerry/kit';
+import type { DatabaseFacts, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import { DATABASE_DIRECTORY } from './role.ts';
 
@@ -13,9 +13,8 @@ const OF_THE_SERVER = ['lock', 'run', 'lib'];
  * Starts the restored database once: it takes in the log of the time of the backup, is compared with what the backup says
  * of it, and is made ready to go on. Throws BACKUP_DAMAGED.
  */
-export async function settleDatabase(directory: string, told: DatabaseFacts): Promise<string[]> {
+export async function settleDatabase(directory: string, told: DatabaseFacts, log: Logger): Promise<string[]> {
   const dataDir = join(directory, DATABASE_DIRECTORY);
-  const log = createLogger('restore', 'warn');
   let cursor: string;
   {
     await using cluster = await openCluster({ dataDir, log });

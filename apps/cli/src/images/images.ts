@@ -1,8 +1,9 @@
 import { computeConfig, prepareImage } from '@skerry/compute';
-import { createLogger, readConfig } from '@skerry/kit';
+import { readConfig } from '@skerry/kit';
 import { IMAGE_NAMES } from '@skerry/protocol/forms';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
+import { createNoteLog } from '../output/log.ts';
 
 export async function listImages({ output }: Context): Promise<void> {
   output.result(IMAGE_NAMES, IMAGE_NAMES.join('\n'));
@@ -13,7 +14,7 @@ export async function buildImage({ environment, output }: Context, name: string)
   // From the first word on: what is installed is said before it is done.
   using progress = output.progress(0);
   const image = await prepareImage(name, config, {
-    log: createLogger('image', 'error'),
+    log: createNoteLog('image', 'error', output),
     signal: new AbortController().signal,
     report: ({ percent, message }) => progress.show(`image ${name}: ${percent}% ${message}`),
   });

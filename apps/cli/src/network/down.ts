@@ -49,7 +49,7 @@ export async function down(context: Context, options: DownOptions): Promise<void
   let running: string[] = [];
   if (existsSync(join(computeDir, 'instances'))) {
     const { endMachines, findMachines } = await import('./left-machines.ts');
-    running = await findMachines(computeDir);
+    running = await findMachines(context, computeDir);
     if (options.machines === true) {
       if (running.length > 0) output.note(`shutting down ${count(running)}; up to 90 s are given to each`);
       ended = await endMachines(context, computeDir);

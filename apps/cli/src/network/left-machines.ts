@@ -6,13 +6,15 @@ import {
   type PoweredOff,
   powerOffMachines,
 } from '@skerry/compute';
-import { createLogger, readConfig, takeDataDir } from '@skerry/kit';
+import { readConfig, takeDataDir } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
+import { createNoteLog } from '../output/log.ts';
 
 /** The instances whose machines run below a compute node's data directory. */
-export const findMachines = (dataDir: string) => findLeftMachines(dataDir, createLogger('down', 'error'));
+export const findMachines = ({ output }: Context, dataDir: string) =>
+  findLeftMachines(dataDir, createNoteLog('down', 'error', output));
 
 /** Takes the control groups away that a compute node left which was killed. A node that works there has them in use. */
 export async function clearGroups(dataDir: string): Promise<void> {

@@ -33,6 +33,14 @@ export async function clusterDirectoryOf(dataDir: string): Promise<string> {
   return layout.cluster;
 }
 
+/** Whether a directory has a cluster: that of a disk which is not mounted is there, and empty. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  const directory = await realpath(dataDir).catch(() => undefined);
+  if (directory === undefined) return false;
+  const found = await Promise.all((await homesOf(directory)).map(findCluster));
+  return found.some((owner) => owner !== undefined);
+}
+
 async function findRunning(dataDir: string): Promise<OpenCluster | undefined> {
   for (const layout of await homesOf(await realpath(dataDir))) {
     const connection = await connectionOf(layout);

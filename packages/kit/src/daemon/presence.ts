@@ -34,8 +34,17 @@ export async function enterDataDir(
         : `process ${await readHolder(directory)} works in ${directory}: stop it first, or give this one a directory of its own`,
     );
   if (!isShared) tellHolder(lock);
+  try {
+    refuseHalfRestored(directory);
+  } catch (error) {
+    lock?.[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** Throws INVALID_CONFIG where a restore was interrupted: what is there is neither the old node nor the new one. */
+export function refuseHalfRestored(directory: string): void {
   if (!existsSync(join(directory, RESTORING))) return;
-  lock?.[Symbol.dispose]();
   throw new AppError(
     'INVALID_CONFIG',
     `a restore to ${directory} did not come to its end: repeat it with "skerry restore --force"; what was there before is there still, or in replaced-TIME inside it`,
