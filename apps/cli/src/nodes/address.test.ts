@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { stat, writeFile } from 'node:fs/promises';
+import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createSigner } from '@skerry/client';
@@ -24,4 +24,14 @@ test('a daemon has its address before it runs, and keeps it; its settings are th
   assert.deepEqual(JSON.parse(again.out), { role: 'scheduler', address, key_file: keyFile });
   const shown = await skerry('scheduler', 'config', '--settings', settings);
   assert.match(shown.out, new RegExp(`^SKERRY_SCHEDULER_DATA_DIR=${directory}$`, 'm'));
+
+  // Of a daemon that has worked, another key would be another daemon.
+  await writeFile(settings, `SKERRY_CREDIT_DATA_DIR=${directory}\n`);
+  const credit = ['credit', 'address', '--settings', settings] as const;
+  assert.equal((await skerry(...credit)).out, `${address}\n`);
+  await writeFile(join(directory, 'purchases.jsonl'), '{}');
+  await rm(keyFile);
+  const lost = await skerry(...credit);
+  assert.match(lost.err, /key is missing, and others know this service by it.* \(INVALID_CONFIG\)/);
+  await assert.rejects(stat(keyFile), { code: 'ENOENT' });
 });

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { chown, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSigner } from '@skerry/client/signer';
-import { loadOrCreateKeyFile } from '@skerry/kit/files';
+import { keepOwnKey, refuseHalfRestored } from '@skerry/kit';
+import { loadKeyFile, makeDirectory } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
 import { describeNode } from '../backup/role.ts';
 import type { Context } from '../context.ts';
@@ -18,7 +19,7 @@ async function giveToOwner(path: string, directory: string): Promise<void> {
 
 /**
  * The address that a daemon signs with, so that others can be told to trust it before it runs. Makes the key as the daemon itself
- * would at its first start. Throws INVALID_CONFIG, INVALID_PARAMETERS.
+ * would at its first start. Throws INVALID_CONFIG, also where the key of a daemon that has worked is gone, and INVALID_PARAMETERS.
  */
 export async function showAddress(context: Context, role: DaemonName, options: DaemonOptions): Promise<void> {
   const { keeping, directory } = await describeNode(context, role, options);
@@ -26,7 +27,10 @@ export async function showAddress(context: Context, role: DaemonName, options: D
     throw new AppError('INVALID_PARAMETERS', `a ${role} daemon has no address`);
   const path = join(directory, keeping.identity);
   const isNew = !existsSync(path);
-  const { address } = createSigner(await loadOrCreateKeyFile(path));
+  refuseHalfRestored(directory);
+  await makeDirectory(directory);
+  await keepOwnKey(keeping, directory);
+  const { address } = createSigner(await loadKeyFile(path));
   if (isNew) await giveToOwner(path, directory);
   context.output.result({ role, address, key_file: path }, address);
 }
