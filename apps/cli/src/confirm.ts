@@ -1,6 +1,6 @@
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from './context.ts';
-import { terminalText } from './output/text.ts';
+import { ask } from './question.ts';
 
 export interface ConfirmTexts {
   /** What a script is to do. */
@@ -11,19 +11,13 @@ export interface ConfirmTexts {
 
 /** Throws CONFIRMATION_REQUIRED where nobody can be asked, or the answer is no. */
 export async function confirm(
-  { stdin, output }: Pick<Context, 'stdin' | 'output'>,
+  context: Pick<Context, 'stdin' | 'output'>,
   question: string,
   { unattended, refused }: ConfirmTexts,
 ): Promise<void> {
   const refuse = (message: string) =>
     new AppError('CONFIRMATION_REQUIRED', message, { details: { hint: unattended } });
-  if (!stdin.isTTY || !output.stderr.isTTY) throw refuse('there is no terminal to ask for confirmation');
-  const { createInterface } = await import('node:readline/promises');
-  const asker = createInterface({ input: stdin, output: output.stderr });
-  try {
-    if (!/^y(es)?$/i.test((await asker.question(`${terminalText(question, false)} [y/N] `)).trim()))
-      throw refuse(refused);
-  } finally {
-    asker.close();
-  }
+  if (!context.stdin.isTTY || !context.output.stderr.isTTY)
+    throw refuse('there is no terminal to ask for confirmation');
+  if (!/^y(es)?$/i.test(await ask(context, `${question} [y/N] `))) throw refuse(refused);
 }

@@ -9,6 +9,8 @@ export const EXIT = {
   refused: 4,
   unavailable: 5,
   program: 6,
+  /** As a shell says of what SIGINT ended. */
+  interrupted: 130,
 } as const;
 
 const EXIT_OF_KIND: Readonly<Record<ErrorKind, number>> = {
@@ -31,5 +33,6 @@ const OF_PROGRAMS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 export function exitCodeOf({ code, kind }: { readonly code: ErrorCode; readonly kind: ErrorKind }): number {
+  if (code === 'INTERRUPTED') return EXIT.interrupted;
   return OF_PROGRAMS.has(code) ? EXIT.program : EXIT_OF_KIND[kind];
 }

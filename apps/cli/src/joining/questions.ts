@@ -1,9 +1,8 @@
-import { createInterface } from 'node:readline/promises';
 import { isPublicAddress, urlOfListener } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { listOwnAddresses } from '../doctor/machine.ts';
-import { terminalText } from '../output/text.ts';
+import { ask } from '../question.ts';
 import type { Answers } from './answers.ts';
 import { ROLES, type Role } from './roles.ts';
 
@@ -13,20 +12,15 @@ const canAsk = ({ stdin, output }: Pick<Context, 'stdin' | 'output'>) =>
   stdin.isTTY === true && output.stderr.isTTY === true && !output.json;
 
 /** An empty answer is the suggestion. */
-async function ask({ stdin, output }: Context, question: string, suggestion = ''): Promise<string> {
-  const asker = createInterface({ input: stdin, output: output.stderr });
-  try {
-    const shown = suggestion === '' ? '' : ` [${suggestion}]`;
-    return (await asker.question(terminalText(`${question}${shown}: `, false))).trim() || suggestion;
-  } finally {
-    asker.close();
-  }
+async function askWith(context: Context, question: string, suggestion = ''): Promise<string> {
+  const shown = suggestion === '' ? '' : ` [${suggestion}]`;
+  return (await ask(context, `${question}${shown}: `)) || suggestion;
 }
 
 export async function askRole(context: Context): Promise<Role> {
   if (!canAsk(context))
     throw new AppError('INVALID_PARAMETERS', `say what this machine is to be: --role ${ROLES.join(', ')}`);
-  const answer = await ask(context, `What is this machine to be (${ROLES.join(', ')})?`, 'compute');
+  const answer = await askWith(context, `What is this machine to be (${ROLES.join(', ')})?`, 'compute');
   const role = ROLES.find((one) => one === answer);
   if (role === undefined)
     throw new AppError('INVALID_PARAMETERS', `there is no role ${JSON.stringify(answer)}`);
@@ -45,7 +39,7 @@ export async function askAnswers(
   if (!canAsk(context)) return answers;
   const own = listOwnAddresses().find(isPublicAddress);
   const suggested = own === undefined ? '' : urlOfListener('http', own, port);
-  const url = async () => orNothing(await ask(context, 'URL at which others reach this node', suggested));
+  const url = async () => orNothing(await askWith(context, 'URL at which others reach this node', suggested));
   switch (role) {
     case 'compute':
       return {
@@ -53,14 +47,15 @@ export async function askAnswers(
         announceUrl: answers.announceUrl ?? (await url()),
         prefix:
           answers.prefix ??
-          orNothing(await ask(context, 'IPv6 /64 that is routed to this machine (empty: none)')),
+          orNothing(await askWith(context, 'IPv6 /64 that is routed to this machine (empty: none)')),
       };
     case 'core':
       return { ...answers, announceUrl: answers.announceUrl ?? (await url()) };
     case 'gateway':
       return {
         ...answers,
-        domain: answers.domain ?? orNothing(await ask(context, 'Domain whose wildcard record leads here')),
+        domain:
+          answers.domain ?? orNothing(await askWith(context, 'Domain whose wildcard record leads here')),
       };
     default:
       return answers;
@@ -74,6 +69,6 @@ export async function confirmPlan(context: Context, question: string): Promise<v
       details: { hint: 'look with --dry-run, then add --yes' },
     });
   if (!canAsk(context)) throw refuse('there is no terminal to ask for confirmation');
-  if (!/^y(es)?$/i.test(await ask(context, `${question} [y/N]`)))
+  if (!/^y(es)?$/i.test(await ask(context, `${question} [y/N]: `)))
     throw refuse('not confirmed; nothing was changed');
 }
