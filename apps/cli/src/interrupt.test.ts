@@ -7,7 +7,8 @@ import { test } from 'node:test';
 /** A process that does this, until it says that it is ready and gets a signal. */
 async function interrupted(script: string, signal: NodeJS.Signals) {
   const source = `
-    import { tellOnInterrupt, whenEnded } from ${JSON.stringify(new URL('./interrupt.ts', import.meta.url))};
+    import { whenEnded } from ${JSON.stringify(new URL('./interrupt.ts', import.meta.url))};
+    import { afterAccepted } from ${JSON.stringify(new URL('./messages/accepted.ts', import.meta.url))};
     import { createOutput } from ${JSON.stringify(new URL('./output/output.ts', import.meta.url))};
     const output = (json) => createOutput(process.stdout, process.stderr, { json, colours: false });
     ${script}
@@ -34,15 +35,21 @@ test('what is left behind is removed before a command ends by a signal, also whe
   assert.deepEqual(await interrupted(script, 'SIGTERM'), { err: 'one two', code: 143 });
 });
 
-test('Ctrl-C says what becomes of what was asked for, to programs with its whole id', async () => {
+test('Ctrl-C says what becomes of whatever was accepted, to programs with its whole id', async () => {
   const id = 'a'.repeat(64);
   const told = JSON.stringify({ what: 'it was created', ids: { instance_id: id }, hint: 'look' });
-  const people = await interrupted(`tellOnInterrupt(output(false), ${told});`, 'SIGINT');
+  const people = await interrupted(
+    `void afterAccepted(output(false), ${told}, () => new Promise(() => {}));`,
+    'SIGINT',
+  );
   assert.deepEqual(people, {
     err: '\nit was created, and nobody waits for it any more\nhint: look\n',
     code: 130,
   });
-  const { err, code } = await interrupted(`tellOnInterrupt(output(true), ${told});`, 'SIGINT');
+  const { err, code } = await interrupted(
+    `void afterAccepted(output(true), ${told}, () => new Promise(() => {}));`,
+    'SIGINT',
+  );
   assert.equal(code, 130);
   assert.deepEqual(JSON.parse(err), {
     error: 'it was created, and nobody waits for it any more',

@@ -108,7 +108,7 @@ export async function attachDomain(context: Context, text: string, reference: st
   const sent = await writeClaim(context, name, { message_id: id, type: 'instance' });
   const hint = `your claim stays published; "skerry domain list ${reference}" shows when the node knows it`;
   const accepted: Accepted = { what: `${name} was claimed`, ids: { claim_hash: sent.item_hash }, hint };
-  const shown = await afterAccepted(accepted, () =>
+  const shown = await afterAccepted(context.output, accepted, () =>
     waitUntilKnown(context, { nodeUrl, name, instance: { id, owner }, reference }),
   );
   context.output.result(

@@ -125,7 +125,7 @@ export async function putFile(context: Context, path: string, options: FilePutOp
   using progress = context.output.progress();
   const hash = await hashFile(putting, progress);
   const sent = await sendFile(putting, hash, progress);
-  const stored = await afterAccepted(keptAs(sent), () => label(core, sent, options));
+  const stored = await afterAccepted(context.output, keptAs(sent), () => label(core, sent, options));
   progress[Symbol.dispose]();
   context.output.result(stored, stored.file_hash);
 }

@@ -69,7 +69,7 @@ async function postWish(
   });
   using progress = context.output.progress();
   progress.show('waiting for the core node to act on the request');
-  await waitForRequest(core, { address: core.signer.address, hash: answer.item_hash });
+  await waitForRequest(context.output, core, { address: core.signer.address, hash: answer.item_hash });
   context.output.result({ ...answer, ...verdictFields(answer) }, answer.item_hash);
 }
 

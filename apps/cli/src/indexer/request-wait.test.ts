@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createOutput } from '../output/output.ts';
 import { waitForRequest } from './request-wait.ts';
 
 const HASH = 'a1'.repeat(32);
+const output = createOutput(process.stdout, process.stderr, { json: false, colours: false });
 const settled = (reason: { code: string; message: string } | null) => ({
   item_hash: HASH,
   reason,
@@ -13,6 +15,7 @@ test('a request is waited for until it is done, is refused, or took too long, an
   const answers = [[], [{ ...settled(null), item_hash: 'b2'.repeat(32) }], [settled(null)]];
   const wait = (answer: () => ReturnType<typeof settled>[], limitMs?: number) =>
     waitForRequest(
+      output,
       { url: 'http://core', listIndexRequests: () => Promise.resolve(answer()) },
       { address: '0x12', hash: HASH },
       limitMs,

@@ -1,6 +1,5 @@
 import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
-import { tellOnInterrupt } from '../interrupt.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import type { Ports } from '../options.ts';
 import { findInstance } from './find.ts';
@@ -41,13 +40,12 @@ export async function controlInstance(
     ids: { instance_id: instanceId, item_hash: sent.item_hash },
     hint: hintOf(instanceId),
   };
-  const report = await afterAccepted(accepted, async () => {
+  const report = await afterAccepted(context.output, accepted, async () => {
     let instance = await core.getInstance(instanceId);
     const goal = goalOf(action, sent.item_hash);
     const done = goal.kind !== 'restarted' && decideGoal(goal, instance, false) === 'reached';
     if (options.wait && !done) {
       using progress = context.output.progress(0);
-      using _ = tellOnInterrupt(context.output, accepted);
       const { waitTimeout: timeoutMs } = options;
       const phaseBefore = before.phase;
       instance = await waitForInstance({ core, instanceId, goal, cursor, phaseBefore, timeoutMs, progress });
@@ -101,7 +99,7 @@ export async function updateInstance(
     ids: { instance_id: instanceId, item_hash: sent.item_hash },
     hint: hintOf(instanceId),
   };
-  const report = await afterAccepted(accepted, async () =>
+  const report = await afterAccepted(context.output, accepted, async () =>
     reportOf(context, await core.getInstance(instanceId)),
   );
   context.output.result({ ...report, ...messageFields(sent) }, renderCreated(report));

@@ -4,7 +4,6 @@ import type { CoreClient } from '@skerry/client';
 import { type InstanceView, parseInstanceContent } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { tellPrice } from '../credits/price.ts';
-import { tellOnInterrupt } from '../interrupt.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import { verdictFields } from '../messages/verdict.ts';
 import type { Ports } from '../options.ts';
@@ -78,12 +77,12 @@ async function afterCreation(context: Context, created: Created): Promise<void> 
     ids: { instance_id: instanceId, item_hash: itemHash },
     hint: `"skerry instance show ${shortId(instanceId)}" tells how it is`,
   };
-  const report = await afterAccepted(accepted, async () =>
+  const report = await afterAccepted(output, accepted, async () =>
     reportOf(
       context,
       cursor === undefined
         ? await core.getInstance(instanceId)
-        : await waitForCreated(context, accepted, { ...created, cursor }),
+        : await waitForCreated(context, { ...created, cursor }),
     ),
   );
   output.result({ ...report, ...messageFields(sent) }, renderCreated(report));
@@ -91,13 +90,11 @@ async function afterCreation(context: Context, created: Created): Promise<void> 
 
 async function waitForCreated(
   { output }: Context,
-  accepted: Accepted,
   { core, sent, cursor, waitMs: timeoutMs }: Created & { readonly cursor: string },
 ): Promise<InstanceView> {
   const { instance_id: instanceId, ipv6 } = sent;
   output.note(`instance ${instanceId}`);
   using progress = output.progress(0);
-  using _ = tellOnInterrupt(output, accepted);
   return await waitForInstance({
     ...{ core, instanceId, cursor, timeoutMs, progress },
     goal: { kind: 'created' },

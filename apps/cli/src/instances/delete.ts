@@ -40,7 +40,7 @@ export async function deleteInstance(
   const hint = `to erase its disk, run "skerry instance erase ${id}"`;
   const erased =
     options.erase && node
-      ? await afterAccepted({ what: `${plainText(name)} was deleted`, ids, hint }, () =>
+      ? await afterAccepted(output, { what: `${plainText(name)} was deleted`, ids, hint }, () =>
           eraseAt(context, id, node),
         )
       : undefined;

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { describeFailure } from '../failure.ts';
+import { createOutput } from '../output/output.ts';
 import { afterAccepted } from './accepted.ts';
 
 const accepted = { what: 'instance 12 was created', ids: { instance_id: '12' }, hint: 'look at it' };
+const output = createOutput(process.stdout, process.stderr, { json: false, colours: false });
 const failing = async (cause: unknown) =>
   describeFailure(
-    await afterAccepted(accepted, () => Promise.reject(cause)).catch((error: unknown) => error),
+    await afterAccepted(output, accepted, () => Promise.reject(cause)).catch((error: unknown) => error),
   );
 
 test('what fails once a message was accepted says what was done, whatever fails', async () => {
@@ -25,5 +27,5 @@ test('what fails once a message was accepted says what was done, whatever fails'
   const refused = Object.assign(new Error('EACCES: permission denied'), { syscall: 'open' });
   assert.equal((await failing(refused)).body.error, 'instance 12 was created, but EACCES: permission denied');
   assert.match((await failing(new TypeError('oops'))).body.error, /was created, but TypeError: oops\n +at /);
-  assert.equal(await afterAccepted(accepted, async () => 1), 1);
+  assert.equal(await afterAccepted(output, accepted, async () => 1), 1);
 });

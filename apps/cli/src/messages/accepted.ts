@@ -1,4 +1,6 @@
 import { AppError } from '@skerry/protocol/forms';
+import { tellOnInterrupt } from '../interrupt.ts';
+import type { Output } from '../output/output.ts';
 
 /** A message that the node has accepted: from then on, what it asks for happens whatever becomes of the command. */
 export interface Accepted {
@@ -17,10 +19,16 @@ const sentenceOf = (error: unknown): string => {
 };
 
 /**
- * Does what follows once a message was accepted. Where that fails, the failure says what was done all the same: whoever reads of
- * the failure alone sends the message again.
+ * Does what follows once a message was accepted. Where that fails, or Ctrl-C ends it, it is said what was done all the same: whoever
+ * reads of the failure alone sends the message again.
  */
-export async function afterAccepted<T>({ what, ids, hint }: Accepted, follow: () => Promise<T>): Promise<T> {
+export async function afterAccepted<T>(
+  output: Output,
+  accepted: Accepted,
+  follow: () => Promise<T>,
+): Promise<T> {
+  const { what, ids, hint } = accepted;
+  using _ = tellOnInterrupt(output, accepted);
   try {
     return await follow();
   } catch (error) {

@@ -101,7 +101,7 @@ export async function createProgram(
   const send = () => core.createProgram(content);
   const answer =
     source === undefined
-      ? await afterAccepted(await storeCode(core, { path, bytes, output }), send)
+      ? await afterAccepted(output, await storeCode(core, { path, bytes, output }), send)
       : await send();
   const { item_hash: hash } = answer;
   output.result({ program_hash: hash, ...content, ...verdictFields(answer) }, hash);
