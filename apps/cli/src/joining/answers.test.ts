@@ -25,6 +25,10 @@ test('answers become the settings of the role', () => {
     SKERRY_CORE_PEERS: 'https://core.example',
     SKERRY_CORE_URLS: 'https://me.example',
   });
+  const given = { SKERRY_CORE_PEERS: 'https://a.example, https://core.example' };
+  assert.deepEqual(variablesOf('core', NOTHING, given), {
+    SKERRY_CORE_PEERS: 'https://a.example,https://core.example',
+  });
   assert.deepEqual(variablesOf('gateway', { ...NOTHING, domain: 'apps.example' }), {
     SKERRY_GATEWAY_CORE_URL: 'https://core.example',
     SKERRY_GATEWAY_DOMAIN: 'apps.example',

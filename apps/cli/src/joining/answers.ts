@@ -1,4 +1,5 @@
 import { AppError, parseIpv6Prefix, parseNodeUrl } from '@skerry/protocol';
+import { parseList } from '../options.ts';
 import type { Role } from './roles.ts';
 
 /** What an operator says about a node that joins, by flags or by answers. */
@@ -72,7 +73,7 @@ const GUESSED = /_(HOST|PORT|PROXIES)$/;
 
 /** A list with one more, unless it is there. */
 const withOne = (list: string | undefined, one: string | undefined) =>
-  one === undefined ? undefined : [...new Set([...(list ?? '').split(',').filter(Boolean), one])].join(',');
+  one === undefined ? undefined : [...new Set([...parseList(list ?? ''), one])].join(',');
 
 /** The settings that follow from the answers. What is undefined stays as it is. Pure. @param given what is set already */
 export function variablesOf(

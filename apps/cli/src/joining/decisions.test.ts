@@ -28,6 +28,7 @@ describe('a settings file', () => {
     const once = mergeSettings(file, { SKERRY_CORE_HOST: '::' });
     assert.equal(mergeSettings(once, { SKERRY_CORE_HOST: '::' }), once);
     assert.equal(mergeSettings('A=1\nB=2\nA=3', { A: '4' }), 'A=4\nB=2\n');
+    assert.equal(mergeSettings('#A=1\nA = 2\nexport A =3', { A: '4' }), '#A=1\nA=4\n');
     assert.equal(mergeSettings('', { A: '' }), 'A=\n');
   });
 

@@ -16,7 +16,7 @@ export function mergeSettings(text: string, variables: Readonly<Record<string, s
         `${name} cannot be ${JSON.stringify(value)} in a settings file`,
       );
     const line = `${name}=${value}`;
-    const isOwn = (one: string) => one.replace(/^\s*(export\s+)?/, '').startsWith(`${name}=`);
+    const isOwn = (one: string) => new RegExp(`^\\s*(export\\s+)?${name}\\s*=`).test(one);
     const set = lines.findIndex(isOwn);
     if (set !== -1) {
       lines[set] = line;
