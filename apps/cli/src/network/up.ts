@@ -5,6 +5,7 @@ import { AppError } from '@skerry/protocol/forms';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { describeFailure } from '../failure.ts';
 import { type LocalNetwork, noteLocal } from '../networks/local.ts';
 import { LOCAL } from '../networks/store.ts';
 import { outliveFullDisk, whenLost } from '../output/lost.ts';
@@ -127,7 +128,11 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     terminal.say(renderFarewell(0));
     return EXIT.ok;
   }
-  await using noted = await noteLocal(paths.data, coreUrlOf(devnet));
+  await using running = devnet;
+  await using noted = await noteLocal(paths.data, coreUrlOf(devnet)).catch((error: unknown) => {
+    terminal.say(`commands will not find this network by themselves: ${describeFailure(error).body.error}`);
+    return undefined;
+  });
   local = noted;
   await welcome(context, devnet, { dataDir, hourMs: options.hour }, terminal, stop.signal);
   terminal.say(
@@ -137,8 +142,8 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
   );
   await untilAborted(stop.signal);
   terminal.say('stopping (press Ctrl-C again to stop at once)');
-  const running = await countRunning(devnet.urls.compute);
-  await devnet[Symbol.asyncDispose]();
-  terminal.say(renderFarewell(running));
+  const machines = await countRunning(devnet.urls.compute);
+  await running[Symbol.asyncDispose]();
+  terminal.say(renderFarewell(machines));
   return EXIT.ok;
 }
