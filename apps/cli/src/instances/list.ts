@@ -24,6 +24,8 @@ export async function listInstances(context: Context, options: InstanceListOptio
   const { status, all } = options;
   if (status !== undefined && status !== 'running' && status !== 'stopped')
     throw new AppError('INVALID_PARAMETERS', 'a status must be running or stopped');
+  if (all && options.address !== undefined)
+    throw new AppError('INVALID_PARAMETERS', 'either --all or --address: whose instances are to be listed?');
   const address = all ? undefined : await ownerOf(context, options.address);
   const { instances, unreadable } = await reader.readAllInstances({ address, status });
   const paintPhase = (phase: InstanceView['phase']) => {

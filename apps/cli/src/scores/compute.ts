@@ -51,9 +51,16 @@ export interface ComputeOptions extends ScoreOptions {
 /** Of messages that were refused, those that are told to people; programs get all. */
 const REFUSED_SHOWN = 10;
 
+/** Of a text such as 2026-02-28: the 30th of February would be the 2nd of March. */
+function isDay(text: string): boolean {
+  const time = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+}
+
 /** Unix seconds, or a date that ISO 8601 knows. Whole seconds, so that the published text says exactly the same. */
 export function parseMoment(text: string): number {
-  const isDate = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T|$)/.test(text);
+  const [day] = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?=T|$)/.exec(text) ?? [];
+  const isDate = day !== undefined && isDay(day);
   const seconds = /^[0-9]{1,12}$/.test(text) ? Number(text) : isDate ? Date.parse(text) / 1000 : Number.NaN;
   if (!Number.isFinite(seconds) || seconds < 0)
     throw new AppError(
@@ -264,8 +271,7 @@ export function addRelease(
 
 /** A day that the calendar has. Throws INVALID_PARAMETERS. */
 export function parseDay(text: string): string {
-  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  if (Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== text)
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || !isDay(text))
     throw new AppError('INVALID_PARAMETERS', `a release day is YYYY-MM-DD in UTC, not "${text}"`);
   return text;
 }

@@ -27,7 +27,7 @@ test('moments: Unix seconds or ISO 8601', () => {
   assert.equal(parseMoment('1780272000'), 1_780_272_000);
   assert.equal(parseMoment('2026-06-01'), 1_780_272_000);
   assert.equal(parseMoment('2026-06-01T00:00:00.9Z'), 1_780_272_000);
-  for (const bad of ['', 'soon', '-5', '1e3x'])
+  for (const bad of ['', 'soon', '-5', '1e3x', '2026-02-30', '2026-02-30T00:00:00Z'])
     assert.throws(() => parseMoment(bad), { code: 'INVALID_PARAMETERS' });
 });
 

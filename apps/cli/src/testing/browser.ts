@@ -53,7 +53,10 @@ export async function assertFits(page: Page, where: string): Promise<void> {
 const readPage = async (page: Page): Promise<string> => {
   await page.locator(WHAT_MATTERS).first().waitFor({ timeout: TELL_MS });
   const said = await page.locator(WHAT_MATTERS).allInnerTexts();
-  return said.join(' | ').replaceAll(/\s*\n\s*/g, ' | ').slice(0, SAID_CHARS_MAX);
+  return said
+    .join(' | ')
+    .replaceAll(/\s*\n\s*/g, ' | ')
+    .slice(0, SAID_CHARS_MAX);
 };
 
 /** Fails with the error, and with what the page says: why a button is not there stands on it. */
