@@ -93,6 +93,8 @@ export interface Accepted {
   readonly contentBytes?: number;
   /** It is what is left of a forgotten message: nobody signed that. */
   readonly isSkeleton?: boolean;
+  /** It has no date but that at which it came: what is refused now may be taken later, and is not kept meanwhile. */
+  readonly isLeftIfRefused?: boolean;
   /** What it does once it is processed. */
   readonly changes: readonly Change[];
   /**

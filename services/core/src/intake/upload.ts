@@ -34,5 +34,10 @@ export function acceptUpload(fields: UploadFields, file: UploadedFile, nowSecond
     sourceText: file.hash,
   });
   // The file becomes known in the transaction that keeps its message: a refused upload leaves no readable file.
-  return { ...accepted, changes: [fileEffect.change(file), ...accepted.changes], decide: () => PROCESSED };
+  return {
+    ...accepted,
+    changes: [fileEffect.change(file), ...accepted.changes],
+    isLeftIfRefused: true,
+    decide: () => PROCESSED,
+  };
 }

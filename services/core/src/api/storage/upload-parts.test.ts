@@ -5,11 +5,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger, listen } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { parseItemHash } from '@skerry/protocol';
+import { CREDIT_CHANNEL, CREDIT_POST, parseItemHash } from '@skerry/protocol';
 import { createS3Pieces } from '../../store/files/s3/pieces.ts';
 import { createS3BlobStore } from '../../store/files/s3/store.ts';
 import { startTestS3 } from '../../store/files/testing/s3-server.ts';
@@ -206,17 +207,48 @@ test('a file that two machines put together at once is stored, as both say', asy
   assert.deepEqual(told, [told[0], told[0]]);
 });
 
-test('an upload that its owner has no credit for is refused, and what came in parts waits for the credit', async () => {
-  await using core = await createTestCore({ creditEnforcement: true });
+test('an upload that its owner has no credit for is refused before anything of it is kept, and taken once there is credit', async (t) => {
+  let nowMs = Date.now();
+  await using core = await createTestCore({ creditEnforcement: true, now: () => nowMs });
   const url = await listen(core.api, '127.0.0.1', 0);
-  const whole = randomBytes(2_000);
-  const refused = await putPart(url, placeOf(whole, 0), whole);
-  assert.equal(refused.code, 'CREDIT_INSUFFICIENT');
-  assert.equal(await readProgress(url, whole), whole.length);
+  const { files, parts, intake, pipeline } = core.rooms;
+  const { alice, credit } = signers;
+  const [whole, begun] = [randomBytes(2_000), randomBytes(2_000)];
+  const hash = hashOf(begun);
+  const sizeBytes = begun.length;
+  // Of what it had the credit for when it began, all is here.
+  await parts.append({ hash, address: alice.address, sizeBytes }, 0, Readable.from([begun]));
+  const receive = t.mock.method(files, 'receive');
+  const isRefused = async (answer: Promise<Record<string, unknown>>) =>
+    assert.equal((await answer).code, 'CREDIT_INSUFFICIENT');
+  await isRefused(putPart(url, placeOf(whole, 0), whole));
+  assert.equal(await readProgress(url, whole), 0);
+  const end = () => putPart(url, placeOf(begun, sizeBytes), new Uint8Array());
+  await isRefused(end());
+  assert.equal(await readProgress(url, begun), sizeBytes);
+  assert.equal(receive.mock.callCount(), 0, 'nothing is read again that will be refused');
   const form = new FormData();
-  form.set('address', signers.alice.address);
-  form.set('signature', signers.alice.sign(hashOf(whole)));
+  form.set('address', alice.address);
+  form.set('signature', alice.sign(hashOf(whole)));
   form.set('file', new Blob([whole]));
-  const answer = await fetch(`${url}/api/v0/storage/store`, { method: 'POST', body: form });
-  assert.deepEqual([answer.status, (await answer.json()).code], [402, 'CREDIT_INSUFFICIENT']);
+  const upload = async () => {
+    const answer = await fetch(`${url}/api/v0/storage/store`, { method: 'POST', body: form });
+    return (await answer.json()) as Record<string, unknown>;
+  };
+  await isRefused(upload());
+  assert.equal(await core.blobs.find(parseItemHash(hashOf(whole))), undefined);
+  // As where another upload took the credit between the two looks.
+  const fields = { address: alice.address, signature: alice.sign(hash), channel: 'files', tags: [] };
+  const late = intake.client.readUpload(fields, { hash, sizeBytes, contentType: OCTETS });
+  assert.equal((await intake.client.keep(late)).reason?.code, 'CREDIT_INSUFFICIENT');
+  nowMs += 10_000;
+  const { address } = alice;
+  const distribution = { credits: [{ address, amount: 1_000, ref: 'r' }] };
+  const content = { type: CREDIT_POST.distribution, content: { distribution } };
+  const timestamp = Math.floor(nowMs / 1000);
+  await core.send(credit, { type: 'POST', channel: CREDIT_CHANNEL, content, timestamp });
+  await pipeline.idle();
+  nowMs += 10_000;
+  assert.equal((await upload()).status, 'success');
+  assert.match(String((await end()).item_hash), /^[0-9a-f]{64}$/);
 });

@@ -6,16 +6,17 @@ import {
   normaliseAddress,
   parseEvmAddress,
   parseItemHash,
-  verifyUpload,
 } from '@skerry/protocol';
 import type { UPLOADS_API, UploadView } from '@skerry/protocol/api/core/storage';
+import type { Accepted } from '../../intake/accepted.ts';
+import { checkUpload } from '../../intake/upload-check.ts';
 import { findMessage } from '../../state/messages/find.ts';
 import type { Whole } from '../../store/files/parts/parts.ts';
 import { findFileOfMessage } from '../../store/files/references.ts';
 import type { Rooms } from '../rooms.ts';
 import { asContentType, checkStored, fieldsOf, withPlace } from './storage-form.ts';
 
-type Used = Pick<Rooms, 'db' | 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings'>;
+type Used = Pick<Rooms, 'db' | 'intake' | 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings'>;
 
 const viewOf = ({ hash, sizeBytes }: Whole, received: number, itemHash: string | null): UploadView => ({
   file_hash: hash,
@@ -32,15 +33,16 @@ interface Sent {
   readonly content_type: string;
 }
 
+const formOf = ({ address, signature, channel, tags }: Sent) =>
+  fieldsOf(new Map(Object.entries({ address, signature, channel, tags })));
+
 /** All of a file is here: it is kept if it is what was signed. */
 async function keepWhole({ files, parts }: Used, whole: Whole, sent: Sent): Promise<string> {
   const blob = await files.receive(parts.read(whole));
   try {
     if (blob.hash !== whole.hash)
       throw new AppError('HASH_MISMATCH', `what came has the hash ${blob.hash}, not ${whole.hash}`);
-    const { address, signature, channel, tags } = sent;
-    const fields = fieldsOf(new Map(Object.entries({ address, signature, channel, tags })));
-    const { messageHash, verdict } = await files.store(blob, asContentType(sent.content_type), fields);
+    const { messageHash, verdict } = await files.store(blob, asContentType(sent.content_type), formOf(sent));
     checkStored(verdict);
     return messageHash;
   } finally {
@@ -87,10 +89,11 @@ async function isEnded({ db, files }: Used, { hash, sizeBytes }: Whole, itemHash
   }
 }
 
-/** What its owner forgot is not taken again: nothing of it needs to come. */
-async function checkNotForgotten({ db }: Pick<Used, 'db'>, itemHash: string): Promise<void> {
-  const row = await findMessage(db, itemHash);
-  if (row?.status === 'forgotten') checkStored(row);
+/** What its owner forgot, or has no credit for, is not taken: nothing of it needs to come. */
+async function checkTaken({ db }: Pick<Used, 'db'>, accepted: Accepted): Promise<void> {
+  const row = await findMessage(db, accepted.message.itemHash);
+  if (row) checkStored(row);
+  else await checkUpload(db, accepted);
 }
 
 /** Files in parts (docs/storage.md). */
@@ -108,7 +111,10 @@ export const uploadHandlers = (rooms: Used): Handlers<typeof UPLOADS_API> => ({
     withPlace(request, reply, rooms, async () => {
       const hash = parseItemHash(params.hash);
       // Whose it is stands fast before a byte is kept.
-      const { sender, itemHash } = verifyUpload(hash, query);
+      const contentType = asContentType(query.content_type);
+      const file = { hash, sizeBytes: query.size, contentType };
+      const accepted = rooms.intake.client.readUpload(formOf(query), file);
+      const { sender, itemHash } = accepted.message;
       const whole = { hash, address: normaliseAddress(sender), sizeBytes: query.size };
       const { uploadLimitBytes } = rooms.settings;
       if (query.size > uploadLimitBytes)
@@ -116,7 +122,7 @@ export const uploadHandlers = (rooms: Used): Handlers<typeof UPLOADS_API> => ({
       // From the first byte to the last: the whole is put together once.
       using _held = rooms.parts.hold(whole);
       if (await isEnded(rooms, whole, itemHash)) return viewOf(whole, query.size, itemHash);
-      await checkNotForgotten(rooms, itemHash);
+      await checkTaken(rooms, accepted);
       const received = await rooms.parts.append(whole, query.offset, request.raw, rooms.clientOf(request));
       const isWhole = received === query.size;
       return viewOf(whole, received, isWhole ? await complete(rooms, whole, query, itemHash) : null);

@@ -68,6 +68,13 @@ const unchanged = (accepted: Accepted, before: Known): Decided => ({
   dependencies: [],
 });
 
+/** What becomes of a message, and what it was: one that is left where it is refused changes nothing then. */
+function stepOf(accepted: Accepted, own: Verdict, before: Known | undefined) {
+  if (before && before.sender !== accepted.message.sender) return decideCopy(before, own, accepted);
+  const isLeft = !before && accepted.isLeftIfRefused && own.status === 'rejected';
+  return { verdict: own, before: isLeft ? own.status : (before?.status ?? null) };
+}
+
 /** Decides the batch one message after another, each seeing what those before it changed. */
 export async function decideBatch(
   trx: Transaction<Schema>,
@@ -90,9 +97,7 @@ export async function decideBatch(
       continue;
     }
     const isCopy = before !== undefined && before.sender !== accepted.message.sender;
-    const step = isCopy
-      ? decideCopy(before, own, accepted)
-      : { verdict: own, before: before?.status ?? null };
+    const step = stepOf(accepted, own, before);
     if (!isCopy || step.before !== step.verdict.status) facts.note(accepted, byFacts);
     const dependencies = dependenciesOf(accepted, facts).filter(
       // A file that was there once stays known.

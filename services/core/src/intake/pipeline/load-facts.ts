@@ -89,7 +89,7 @@ function actingOf(batch: readonly Accepted[], spokenOf: readonly MessageHead[]):
 }
 
 /** What of the batch would cost something, and the files that it brings. */
-function wishesOf(batch: readonly Accepted[]) {
+export function wishesOf(batch: readonly Accepted[]) {
   const sizes = new Map<string, number>();
   const wishes = batch.flatMap(({ message, owner, changes }) => {
     for (const { hash, sizeBytes } of fileEffect.dataIn(changes)) sizes.set(hash, sizeBytes);

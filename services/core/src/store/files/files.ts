@@ -6,6 +6,7 @@ import { fileEffect } from '../../intake/effects/files.ts';
 import type { Intake } from '../../intake/intake.ts';
 import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
 import type { UploadFields } from '../../intake/upload.ts';
+import { checkUpload } from '../../intake/upload-check.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
 import { Claims } from './claims.ts';
@@ -57,6 +58,7 @@ export class Files {
   ): Promise<{ messageHash: string; verdict: Verdict }> {
     const { client } = this.#options.intake;
     const accepted = client.readUpload(fields, { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType });
+    await checkUpload(this.#options.db, accepted);
     using _claim = await this.#keep(blob);
     const verdict = await client.keep(accepted);
     return { messageHash: accepted.message.itemHash, verdict };
