@@ -111,8 +111,8 @@ export interface Schema {
   };
   totals: { a: string; b: string; total: number; heavy: Generated<boolean> };
   dependencies: { key: string; item_hash: string };
-  reconsider: { item_hash: string };
-  reconsider_rest: { key: string; after: string; turn: Generated<number> };
+  reconsider: { item_hash: string; turn: Generated<number> };
+  reconsider_rest: { key: string; after: string; turn: Generated<number>; again: string | null };
   forgets: { target: string; forget_hash: string };
   aggregates: { owner: string; key: string; created: number; time: number; item_hash: string };
   aggregate_entries: AggregateEntry;

@@ -124,7 +124,8 @@ describe('large messages', () => {
     const sizes: number[] = [];
     do sizes.push(await inLine());
     while (await putRestInLine(db, write));
-    assert.deepEqual(sizes, [LINE_PAGE, 2 * LINE_PAGE, count]);
+    // It goes on to the end first, and begins once more after it.
+    assert.deepEqual(sizes, [LINE_PAGE, LINE_PAGE + 500, count, count]);
     await db.deleteFrom('reconsider').execute();
     await putInLine(db, ['many'], []);
     pipeline.resume();
@@ -152,6 +153,32 @@ describe('large messages', () => {
     assert.deepEqual(turns, [['security:a'], ['security:b'], ['security:a']]);
     const rest = await db.selectFrom('reconsider_rest').select('key').execute();
     assert.deepEqual(rest, [{ key: 'security:a' }]);
+  });
+
+  test('who stands in line longest is decided next, whatever the item hashes, and what is left hanging has its turns', async () => {
+    await using core = await createTestCore();
+    const { db, pipeline } = core.rooms;
+    await sql`insert into reconsider values ('f'), ('0')`.execute(db);
+    await sql`insert into reconsider select '1' union all select 'f' on conflict do nothing`.execute(db);
+    assert.deepEqual((await readLine(db, 2, [])).hashes, ['f', '0']);
+    assert.deepEqual((await readLine(db, 1, ['f'])).hashes, ['0']);
+    await sql`insert into dependencies select 'many', lpad(n::text, 5, '0') from generate_series(1, ${LINE_PAGE + 1}::int) n`.execute(
+      db,
+    );
+    // Somebody puts as much in line as is decided, for as long as anything is left hanging.
+    await sql`create sequence rounds`.execute(db);
+    await sql`create function refill() returns trigger language plpgsql as $$ begin
+      if exists (select from reconsider_rest) and nextval('rounds') < 20 then
+        insert into reconsider select '0' || n from generate_series(1, 2000) n on conflict do nothing;
+      end if;
+      return null;
+    end $$`.execute(db);
+    await sql`create trigger refill after delete on reconsider execute function refill()`.execute(db);
+    await putInLine(db, ['many'], []);
+    pipeline.resume();
+    await pipeline.idle();
+    const { rows } = await sql<{ rounds: number }>`select last_value as rounds from rounds`.execute(db);
+    assert.ok(rows[0]!.rounds < 20, `${rows[0]!.rounds} rounds until it was its turn`);
   });
 
   test('messages are decided again a few large ones at a time', async () => {

@@ -18,6 +18,7 @@ import {
   nextLineLimit,
   putInLineAlone,
   putRestInLine,
+  RestTurns,
   readLine,
   takeFromLine,
 } from './reconsider-queue.ts';
@@ -84,6 +85,7 @@ export class Pipeline {
   readonly #failures: Failures | undefined;
   /** Messages of the line that are decided at once: fewer after a failure, until it is found whose it is. */
   #lineLimit = MAX_BATCH;
+  readonly #restTurns = new RestTurns();
   /** Nothing is asked of the line before, by whoever writes. */
   #lineRestsUntilMs = 0;
   /** Messages in line whose content cannot be read now, or that take too long. */
@@ -308,6 +310,7 @@ export class Pipeline {
         this.#restLine(UNREADABLE_LOOK_MS);
         return false;
       }
+      await this.#restTurns.take(db, write);
       // Whoever puts something in line while it is read says so again.
       this.#line = false;
       const stored = await readLine(db, this.#lineLimit, resting);
@@ -323,6 +326,7 @@ export class Pipeline {
       const startMs = performance.now();
       const applied = await write((writer) => applyBatch(writer, candidates, schedulers, now(), hashes));
       for (const hash of hashes) this.#resting.end(hash);
+      this.#restTurns.note(hashes.length);
       this.#tell(applied);
       this.#tellCommitted(applied, []);
       const limit = left.size > 0 ? hashes.length : this.#lineLimit;

@@ -16,7 +16,10 @@ import { MAX_BATCH, MAX_BATCH_ROWS } from './queue.ts';
 export const LINE_PAGE = 1_000;
 const PAGE = sql.lit(LINE_PAGE);
 
-/** Puts in line what hangs on keys, and the messages of hashes: what to begin a statement with, and what to do in it. */
+/**
+ * Puts in line what hangs on keys, and the messages of hashes: what to begin a statement with, and what to do in it. What stands in line
+ * keeps its turn, and so does what is left hanging: a key that changes all the time comes to its end nevertheless.
+ */
 export const lineUp = (
   changedKeys: readonly string[],
   hashes: readonly string[],
@@ -27,13 +30,14 @@ export const lineUp = (
       cross join lateral (
         select item_hash from dependencies where key = k.key order by item_hash limit ${PAGE}) d),
     left_over as (
-      insert into reconsider_rest (key, after)
+      insert into reconsider_rest as r (key, after)
       select key, max(item_hash) from hanging group by key having count(*) = ${PAGE}
-      on conflict (key) do update set after = excluded.after)`,
+      on conflict (key) do update set again = excluded.after where r.after <> excluded.after)`,
   insert: sql`
     insert into reconsider (item_hash)
     select item_hash from hanging
     union select item_hash from messages where item_hash = any(${textsOf(hashes)})
+    order by item_hash
     on conflict do nothing`,
 });
 
@@ -65,7 +69,7 @@ export const putInLineAlone = (
 
 /**
  * Puts in line some more of what hangs on a key on which much hangs: of the one that waited longest, so that a key which changes all
- * the time holds up no other. To be asked where the line is empty.
+ * the time holds up no other.
  * @returns whether there was anything left
  */
 export async function putRestInLine(db: Kysely<Schema>, write: Write<Schema>): Promise<boolean> {
@@ -74,20 +78,38 @@ export async function putRestInLine(db: Kysely<Schema>, write: Write<Schema>): P
   await write(async ({ trx }) => {
     await lockEvents(trx);
     await sql`
-      with next as materialized (select key, after from reconsider_rest order by turn limit 1),
+      with next as materialized (select key, after, again from reconsider_rest order by turn limit 1),
       page as materialized (
         select n.key, d.item_hash from next n cross join lateral (
           select item_hash from dependencies where key = n.key and item_hash > n.after
           order by item_hash limit ${PAGE}) d),
       moved as (
-        update reconsider_rest r set after = p.last, turn = default
-        from (select key, max(item_hash) as last from page group by key having count(*) = ${PAGE}) p
-        where r.key = p.key returning r.key),
+        update reconsider_rest r set after = coalesce(p.last, n.again), turn = default,
+          again = case when p.last is not null then n.again end
+        from next n left join (
+          select key, max(item_hash) as last from page group by key having count(*) = ${PAGE}) p using (key)
+        where r.key = n.key and (p.last is not null or n.again is not null) returning r.key),
       ended as (
         delete from reconsider_rest r using next n where r.key = n.key and not exists (select from moved))
-      insert into reconsider (item_hash) select item_hash from page on conflict do nothing`.execute(trx);
+      insert into reconsider (item_hash) select item_hash from page order by item_hash
+      on conflict do nothing`.execute(trx);
   });
   return true;
+}
+
+/** When it is the turn of what is left hanging, however long the line is: each time that a page of the line was decided. */
+export class RestTurns {
+  #decided = 0;
+
+  note(decided: number): void {
+    this.#decided += decided;
+  }
+
+  async take(db: Kysely<Schema>, write: Write<Schema>): Promise<void> {
+    if (this.#decided < LINE_PAGE) return;
+    await putRestInLine(db, write);
+    this.#decided = 0;
+  }
 }
 
 /** What messages say that are decided again at once, in bytes: what is made of it takes up to twenty times as much. */
@@ -114,7 +136,7 @@ export async function readLine(
   limit: number,
   resting: readonly string[],
 ): Promise<{ hashes: string[]; messages: StoredMessage[] }> {
-  const line = db.selectFrom('reconsider').select('item_hash').orderBy('item_hash').limit(limit);
+  const line = db.selectFrom('reconsider').select('item_hash').orderBy('turn').limit(limit);
   const rows = await (resting.length === 0
     ? line
     : line.where('item_hash', '<>', sql<string>`all(${resting}::text[])`)
