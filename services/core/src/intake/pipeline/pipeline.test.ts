@@ -56,6 +56,33 @@ class HeldReading implements KyselyPlugin {
 }
 
 describe('pipeline', () => {
+  test('what a peer says of a message counts, also where a client sends the message in the same batch', async () => {
+    await using core = await createTestCore();
+    const { db, pipeline, intake } = core.rooms;
+    const hash = '5e'.repeat(32);
+    const saidBy = (channel: string, seconds: number) => {
+      const fields = { address: alice.address, signature: alice.sign(hash), channel, tags: [] };
+      const upload = intake.client.readUpload(fields, { hash, sizeBytes: 1, contentType: 'text/plain' });
+      return {
+        ...upload,
+        message: { ...upload.message, time: TIMESTAMP, notedMs: (TIMESTAMP + seconds) * 1000 },
+      };
+    };
+    const isKept = async (channel: string, seconds: number) => {
+      const columns = ['channel', 'noted_ms'] as const;
+      const rows = await db.selectFrom('messages').select(columns).execute();
+      assert.deepEqual(rows, [{ channel, noted_ms: (TIMESTAMP + seconds) * 1000 }]);
+    };
+    const clients = () => pipeline.submit(saidBy('a', 20_000), { weight: 'yields' });
+    await pipeline.submit(saidBy('a', 9_000));
+    await Promise.all([clients(), pipeline.submit(saidBy('a', 8_000))]);
+    await isKept('a', 8_000);
+    await Promise.all([clients(), pipeline.submit(saidBy('b', 7_000))]);
+    await isKept('b', 7_000);
+    await Promise.all([clients(), pipeline.submit(saidBy('a', 10_000), { weight: 'overrules' })]);
+    await isKept('a', 10_000);
+  });
+
   test('older code writes nothing beside a migration of a newer release, nor after it', async () => {
     await using core = await createTestCore();
     const { pipeline, db } = core.rooms;

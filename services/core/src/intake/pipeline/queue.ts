@@ -2,6 +2,7 @@ import { AppError, LIMITS } from '@skerry/protocol';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { rowsOf } from '../effect.ts';
 import type { Weight } from './decided.ts';
+import { fieldsOfAccepted, isSameButDate } from './statement.ts';
 
 /** Messages waiting to be written. A caller beyond it is told to come back: memory stays bounded. */
 export const MAX_QUEUED = 10_000;
@@ -29,6 +30,14 @@ export interface Waiting {
 const bytesOf = ({ accepted: { message, contentBytes = LIMITS.contentFileBytes } }: Waiting) =>
   message.sourceText?.length ?? (message.content === null ? 0 : contentBytes);
 
+/** Whether what is decided of the first copy is all that there is to decide; of two dates the earlier one is taken (restate.ts). */
+function saysNoMore({ accepted, weight }: Waiting, first: Waiting): boolean {
+  if (accepted.message.sender !== first.accepted.message.sender) return false;
+  if (weight === 'yields') return true;
+  const isSaidAnew = weight === 'overrules' && first.weight !== weight;
+  return !isSaidAnew && isSameButDate(fieldsOfAccepted(accepted), fieldsOfAccepted(first.accepted));
+}
+
 /** Messages that wait to be written, in the order in which they came. */
 export class Queue {
   readonly #waiting: Waiting[] = [];
@@ -52,13 +61,15 @@ export class Queue {
     this.#waiting.push(one);
   }
 
-  /** Takes the first. Two senders' copies of one hash go one after another, since each has its own verdict. */
+  /** Takes the first. Copies of one hash of which each has its own verdict, or says something of its own, go one after another. */
   takeBatch(): Waiting[] {
-    const senders = new Map<string, string>();
-    const isSame = ({ accepted: { message } }: Waiting) => {
-      const sender = senders.get(message.itemHash) ?? message.sender;
-      senders.set(message.itemHash, sender);
-      return sender === message.sender;
+    const firsts = new Map<string, Waiting>();
+    const isSame = (one: Waiting) => {
+      const { itemHash } = one.accepted.message;
+      const first = firsts.get(itemHash);
+      if (first) return saysNoMore(one, first);
+      firsts.set(itemHash, one);
+      return true;
     };
     let [bytes, rows] = [0, 0];
     const isBeyond = (one: Waiting, index: number) => {

@@ -8,7 +8,7 @@ import { decideMessage } from './decide.ts';
 import type { Candidate, Decided, Weight } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
 import { isOutsaid, type Kept, type Known } from './load-known.ts';
-import { fieldsOfAccepted, keyOfRow } from './statement.ts';
+import { fieldsOfAccepted, isSameButDate, keyOfRow } from './statement.ts';
 
 /** For a moment within the transaction: nobody sees it. */
 const TAKEN_BACK: Verdict = {
@@ -30,10 +30,6 @@ function asKept(accepted: Accepted, { fields }: Known): Accepted {
   const isAnew = fields.form === 'upload' && dated.message.time !== fields.time;
   return isAnew ? { ...dated, message: { ...dated.message, time: fields.time } } : dated;
 }
-
-/** Whether two statements differ in nothing but since when the message is there. */
-const isSameButDate = (a: SyncFields, b: SyncFields) =>
-  uncoveredText({ ...a, notedMs: null }) === uncoveredText({ ...b, notedMs: null });
 
 /** What a candidate does to what is kept; by `keep` it is decided as it is kept. */
 type Step = 'nothing' | 'keep' | 'redate' | 'restate';
@@ -60,19 +56,23 @@ function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known): Step 
   return tellsLess || (!isSame && known.isRead && known.status !== 'rejected') ? 'keep' : 'nothing';
 }
 
-/** Of copies of one message in a batch the first one is decided; since when it is there, the earliest of them says. */
+/**
+ * Of copies of one message in a batch the first one is decided; since when it is there, the earliest of them says, with the weight that
+ * this one has.
+ */
 function datedByAll(batch: readonly Candidate[]): Candidate[] {
   const first = new Map<string, Candidate>();
   for (const candidate of batch) {
-    const { itemHash } = candidate.accepted.message;
+    const { accepted, weight } = candidate;
+    const { itemHash } = accepted.message;
     const before = first.get(itemHash);
     if (!before) {
       first.set(itemHash, candidate);
       continue;
     }
-    const [theirs, ours] = [fieldsOfAccepted(candidate.accepted), fieldsOfAccepted(before.accepted)];
+    const [theirs, ours] = [fieldsOfAccepted(accepted), fieldsOfAccepted(before.accepted)];
     if (theirs.sender === ours.sender && isSameButDate(theirs, ours) && isEarlierStatement(theirs, ours))
-      first.set(itemHash, { ...before, accepted: withNoted(before.accepted, theirs.notedMs) });
+      first.set(itemHash, { ...before, weight, accepted: withNoted(before.accepted, theirs.notedMs) });
   }
   return [...first.values()];
 }

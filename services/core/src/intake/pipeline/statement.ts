@@ -1,4 +1,11 @@
-import { type ShortKey, type SyncFields, type SyncKey, shortKeyOf, syncKeyOf } from '@skerry/protocol';
+import {
+  type ShortKey,
+  type SyncFields,
+  type SyncKey,
+  shortKeyOf,
+  syncKeyOf,
+  uncoveredText,
+} from '@skerry/protocol';
 import type { Accepted } from '../accepted.ts';
 import type { StoredMessage } from '../stored.ts';
 import type { SetChange } from './set-place.ts';
@@ -29,6 +36,10 @@ export const fieldsOfAccepted = ({ message, tags }: Accepted): SyncFields => ({
   tags,
   notedMs: message.notedMs ?? null,
 });
+
+/** Whether two statements differ in nothing but since when the message is there. */
+export const isSameButDate = (a: SyncFields, b: SyncFields): boolean =>
+  uncoveredText({ ...a, notedMs: null }) === uncoveredText({ ...b, notedMs: null });
 
 /** The columns that a key is made of. */
 export type KeyColumns = Pick<
