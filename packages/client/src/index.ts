@@ -93,7 +93,7 @@ export {
   type Verification,
   verifyScores,
 } from './scoring/verify.ts';
-export { type ListedMessage, type SignedMessageSource, verifyListed } from './signed-message.ts';
+export { type ListedMessage, listedOf, type SignedMessageSource, verifyListed } from './signed-message.ts';
 export { type AskedSigner, createSigner, generatePrivateKey, type Signer } from './signer.ts';
 export {
   createWallet,

@@ -1,6 +1,9 @@
 import {
   ANY_TIME,
   AppError,
+  envelopeText,
+  fieldsOf,
+  isItemHash64,
   LIMITS,
   parseContentFile,
   parseMessageHash,
@@ -25,13 +28,20 @@ export type ListedMessage = Pick<
   'item_hash' | 'sender' | 'signature' | 'item_type' | 'item_content' | 'content' | 'shared'
 >;
 
+/** A message as a core node answers it by itself, in the form of lists; of one that waits, the time is a date. */
+export function listedOf(view: JudgedMessageView): ListedMessage {
+  const [waiting] = view.messages ?? [];
+  if (waiting) return Object.assign({}, waiting, { time: Date.parse(waiting.time) / 1_000 });
+  return view.message ?? { ...view, item_type: 'inline', item_content: null };
+}
+
 export interface SignedMessageSource {
   /** Where the core node is, without `/api/v0`. */
   readonly coreUrl: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The whole of a content that is a file: as it is listed, where that makes the same bytes, or as it is stored. */
+/** The whole of a content that is a file: as it is listed, where that makes the same bytes, or as it is stored. Throws CONTENT_NOT_FOUND. */
 async function readContentOf(
   { coreUrl, signal }: SignedMessageSource,
   { content }: ListedMessage,
@@ -39,7 +49,12 @@ async function readContentOf(
 ): Promise<Uint8Array> {
   const listed = new TextEncoder().encode(JSON.stringify(content) ?? '');
   if (sha256Hex(listed) === hash) return listed;
-  const response = await askForFile(coreUrl, hash, { signal });
+  const response = await askForFile(coreUrl, hash, { signal }).catch((error) => {
+    if (!(error instanceof AppError) || error.kind !== 'missing') throw error;
+    throw new AppError('CONTENT_NOT_FOUND', `the core node does not have the content of ${hash}`, {
+      cause: error,
+    });
+  });
   return readBytes(response, LIMITS.contentFileBytes);
 }
 
@@ -52,7 +67,7 @@ async function verifyNetworkRow(source: SignedMessageSource, row: ListedMessage)
   const { itemType } = parseMessageHash(itemHash);
   if (itemType === 'ipfs')
     throw new AppError(
-      'INVALID_CONTENT',
+      'CONTENT_NOT_FOUND',
       `the content of ${itemHash} is on IPFS, which cannot be verified here`,
     );
   const bytes = await readContentOf(source, row, itemHash);
@@ -77,27 +92,40 @@ async function findMessage(
   }
 }
 
-/** Signed as an envelope: lists carry the text where they were asked with `bodies=shared`, else the message itself does. */
-async function verifyEnvelopeRow(
+/** An upload as nodes pass it on. What it is beside its file's hash, no signature covers. */
+function uploadTextOf({
+  sender,
+  signature,
+  signed_text,
+  channel,
+  timestamp,
+  content,
+}: JudgedMessageView): string {
+  const { size, content_type, tags } = fieldsOf(content);
+  const of = { address: sender, file_hash: signed_text, size, content_type, tags };
+  return JSON.stringify({ upload: { ...of, signature, channel, time: timestamp }, noted_ms: 0 });
+}
+
+/** What its sender signed, as nodes pass it on. Throws INVALID_SIGNATURE where the message has no such text. */
+async function readSignedText(source: SignedMessageSource, hash: string): Promise<string> {
+  const view = await findMessage(source, hash);
+  const text = view?.signed_text;
+  if (view && text && isItemHash64(text)) return uploadTextOf(view);
+  if (view && text?.startsWith('{')) return envelopeText(text, view.signature, view.sender);
+  throw new AppError('INVALID_SIGNATURE', `the core node has no text that matches the signature of ${hash}`);
+}
+
+/**
+ * Signed as an envelope, or as the hash of a file: lists carry the text where they were asked with `bodies=shared`, else the message
+ * itself does.
+ */
+async function verifyTextRow(
   source: SignedMessageSource,
   { item_hash: hash, shared }: ListedMessage,
 ): Promise<VerifiedMessage> {
-  if (typeof shared === 'string') {
-    const told = verifyShared(shared, ANY_TIME);
-    if (told.form === 'envelope' && told.itemHash === hash) return told;
-    throw new AppError('HASH_MISMATCH', `the core node gave another message with ${hash}`);
-  }
-  const view = await findMessage(source, hash);
-  if (!view?.signed_text?.startsWith('{'))
-    throw new AppError(
-      'INVALID_SIGNATURE',
-      `the core node has no text that matches the signature of ${hash}`,
-    );
-  const { sender: address, signature, signed_text: text } = view;
-  const rest = JSON.stringify({ signature, address }).slice(1);
-  const message = verifySubmission(`{"message":${text},${rest}`, ANY_TIME);
-  if (message.form === 'envelope' && message.itemHash === hash) return message;
-  throw new AppError('HASH_MISMATCH', `the core node returned another message for ${hash}`);
+  const message = verifyShared(shared ?? (await readSignedText(source, hash)), ANY_TIME);
+  if (message.form !== 'network' && message.itemHash === hash) return message;
+  throw new AppError('HASH_MISMATCH', `the core node gave another message with ${hash}`);
 }
 
 /** Whether the row has what its hash covers: only the network form's hash is that of the content. */
@@ -108,13 +136,14 @@ const isNetworkRow = ({ item_type, item_content, item_hash }: ListedMessage) =>
 
 /**
  * The message that its sender signed, whatever the core node says of it: hash, sender, time and content are those that
- * the signature covers. In the network form the channel is covered by nothing.
+ * the signature covers. In the network form the channel is covered by nothing; of an upload nothing is but the file's hash.
  *
- * @throws AppError INVALID_SIGNATURE, HASH_MISMATCH, and others for what cannot be a message
+ * @throws AppError INVALID_SIGNATURE, HASH_MISMATCH, and others for what cannot be a message; CONTENT_NOT_FOUND where the content
+ *   cannot be read here
  */
 export async function verifyListed(
   source: SignedMessageSource,
   row: ListedMessage,
 ): Promise<VerifiedMessage> {
-  return isNetworkRow(row) ? verifyNetworkRow(source, row) : verifyEnvelopeRow(source, row);
+  return isNetworkRow(row) ? verifyNetworkRow(source, row) : verifyTextRow(source, row);
 }

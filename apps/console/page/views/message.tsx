@@ -59,6 +59,12 @@ function Verdict({ message, proof }: { readonly message: Message; readonly proof
       {state === 'proven' ? (
         <p class="muted">Hash and signature were computed in this tab, from the text below.</p>
       ) : null}
+      {proof.kind === 'proven' && proof.value.form === 'upload' ? (
+        <p class="muted">
+          Signed is the hash of the file; when it was sent, and what else is said of it, is the core node's
+          word.
+        </p>
+      ) : null}
     </div>
   );
 }
@@ -110,6 +116,7 @@ function SaidPanel({ message, proof }: { readonly message: Message; readonly pro
     </>
   );
   const channel = proven?.channel ?? message.channel;
+  const isUpload = proven?.form === 'upload';
   return (
     <Panel title="What was signed">
       <Facts
@@ -127,7 +134,13 @@ function SaidPanel({ message, proof }: { readonly message: Message; readonly pro
           ],
           ...(proven?.delegation ? [['signed for', <DelegationFact of={proven.delegation} />] as const] : []),
           ['type', marked('type', <Safe text={proven?.type ?? message.type} limit={64} />)],
-          ['time', marked('time', <DateTime ms={(proven?.time ?? message.timestamp) * 1_000} />)],
+          [
+            'time',
+            <>
+              <ProofMark kind={isUpload ? 'said' : markOf('time')} of="message" />{' '}
+              <DateTime ms={(proven?.time ?? message.timestamp) * 1_000} />
+            </>,
+          ],
           [
             'channel',
             <>

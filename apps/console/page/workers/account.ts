@@ -1,4 +1,4 @@
-import { call, type ListedMessage, type RefusedMessage, verifyListed } from '@skerry/client';
+import { call, type ListedMessage, listedOf, type RefusedMessage, verifyListed } from '@skerry/client';
 import {
   AppError,
   balancesAt,
@@ -100,8 +100,7 @@ async function* readListed(
 
 /** A message that the list lacks: asked for by itself, the core node says what became of it. */
 async function readAlone(coreUrl: string, hash: string): Promise<ListedMessage> {
-  const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } });
-  return view.message ?? { ...view, item_type: 'inline', item_content: null };
+  return listedOf(await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } }));
 }
 
 /**

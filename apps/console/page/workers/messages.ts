@@ -4,12 +4,14 @@ import {
   call,
   type Delegation,
   type ListedMessage,
+  listedOf,
   proveConfirmation,
   proveDelegation,
   verifyListed,
 } from '@skerry/client';
 import { AppError, canonicalJson, fieldsOf, type VerifiedMessage } from '@skerry/protocol';
 import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
+import { isUnchecked } from '../pure/trust/unchecked.ts';
 
 /** Something that the core node says of a message, and the signature says otherwise. */
 export interface Contradiction {
@@ -47,8 +49,7 @@ function compare(pairs: Readonly<Record<string, readonly [unknown, unknown]>>): 
 /** What the core node says of a message, and what was signed. Throws AppError for what nobody signed. */
 async function readProven(coreUrl: string, hash: string) {
   const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } });
-  const row: ListedMessage = view.message ?? { ...view, item_type: 'inline', item_content: null };
-  const proven = await verifyListed({ coreUrl }, row);
+  const proven = await verifyListed({ coreUrl }, listedOf(view));
   if (proven.itemHash !== hash)
     throw new AppError('HASH_MISMATCH', `the core node returned another message for ${hash}`);
   return { view, proven };
@@ -72,7 +73,7 @@ export async function proveMessage(coreUrl: string, hash: string): Promise<Prove
   const contradictions = compare({
     sender: [view.sender.toLowerCase(), sender.toLowerCase()],
     type: [view.type, type],
-    content: [form === 'envelope' ? view.content : (view.message?.content ?? view.content), content],
+    content: [form === 'network' ? (view.message?.content ?? view.content) : view.content, content],
   });
   const delegation = (await proveDelegation({ coreUrl }, proven)) ?? null;
   return {
@@ -98,9 +99,9 @@ export interface Judged {
   readonly postType?: string | undefined;
 }
 
-/** Whether a list shows the content that was signed: beside that of an envelope it says whose it is, and of when. */
+/** Whether a list shows the content that was signed: beside that of another form it says whose it is, and of when. */
 function isListedAs({ form, sender, time, content }: VerifiedMessage, listed: unknown): boolean {
-  if (form !== 'envelope') return asText(content) === asText(listed);
+  if (form === 'network') return asText(content) === asText(listed);
   const { address, time: listedTime, ...rest } = fieldsOf(listed);
   const { address: ownAddress = sender, time: ownTime = time, ...signed } = content ?? {};
   const isSame = (said: unknown, proven: unknown) => said === undefined || asText(said) === asText(proven);
@@ -132,7 +133,7 @@ export async function judgeMessages(coreUrl: string, rows: readonly ListedMessag
     };
     if (known.size >= KNOWN_MAX) known.clear();
     // What could not be asked is asked again.
-    if (failure?.code !== 'UPSTREAM_UNAVAILABLE') known.set(key, one);
+    if (!failure || !isUnchecked(failure)) known.set(key, one);
     judged.push(one);
   }
   return judged;

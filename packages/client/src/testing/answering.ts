@@ -2,8 +2,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A node that answers what a test says, by path. What a path answers in turn is a list; the last of it goes on. */
-export async function answering(answers: Readonly<Record<string, readonly unknown[]>>) {
+/**
+ * A node that answers what a test says, by path. What a path answers in turn is a list; the last of it goes on.
+ * @param refusal what other paths answer, with status 404
+ */
+export async function answering(answers: Readonly<Record<string, readonly unknown[]>>, refusal?: object) {
   const asked: string[] = [];
   const headers: IncomingHttpHeaders[] = [];
   const turns = new Map<string, number>();
@@ -13,8 +16,9 @@ export async function answering(answers: Readonly<Record<string, readonly unknow
     headers.push(request.headers);
     const turn = turns.get(pathname) ?? 0;
     turns.set(pathname, turn + 1);
-    const answer = answers[pathname]?.[Math.min(turn, answers[pathname].length - 1)];
-    if (answer === undefined) response.statusCode = 404;
+    const told = answers[pathname]?.[Math.min(turn, answers[pathname].length - 1)];
+    if (told === undefined) response.statusCode = 404;
+    const answer = told ?? refusal;
     response.setHeader('content-type', 'application/json');
     response.end(typeof answer === 'string' ? answer : JSON.stringify(answer));
   }).listen(0, '127.0.0.1');

@@ -9,7 +9,7 @@ export const SUBJECTS = {
   message: {
     what: 'a message',
     by: 'its hash and signature; the text is on its page, byte by byte',
-    open: 'its status, when it came, and the channel in the network form',
+    open: 'its status, when it came, the channel in the network form, and of an upload all but the hash of the file',
   },
   delegation: {
     what: 'whom somebody signed for',

@@ -18,6 +18,7 @@ test('a message is called forged where its signature says so, and not where nobo
     'OVERLOADED',
     'DATABASE_UNAVAILABLE',
     'INTERNAL',
+    'CONTENT_NOT_FOUND',
   ])
     assert.equal(verdictOn(failed(code), 'processed'), 'unchecked', code);
   assert.equal(verdictOn(failed('FILE_NOT_FOUND'), 'forgotten'), 'gone');

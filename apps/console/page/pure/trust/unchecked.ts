@@ -1,7 +1,14 @@
-/** Codes by which nothing was found out: somebody did not answer, or something of this page failed. */
+/** Codes by which nothing was found out: somebody did not answer, what was signed is not at hand, or something of this page failed. */
 const UNCHECKED: ReadonlySet<string> = new Set([
   ...['UPSTREAM_UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'SHUTTING_DOWN', 'ROLE_ELSEWHERE'],
-  ...['DATABASE_UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'IPFS_UNAVAILABLE', 'TIMED_OUT', 'INTERNAL'],
+  ...[
+    'DATABASE_UNAVAILABLE',
+    'STORAGE_UNAVAILABLE',
+    'IPFS_UNAVAILABLE',
+    'TIMED_OUT',
+    'INTERNAL',
+    'CONTENT_NOT_FOUND',
+  ],
 ]);
 
 /** Whether a failure says nothing of what was to be checked. */

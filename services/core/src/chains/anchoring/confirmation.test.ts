@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ListedMessage, proveConfirmation, verifyListed } from '@skerry/client';
+import { listedOf, proveConfirmation, verifyListed } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { confirmationsOf, createAnchoredCore, sendPosts, TestChain } from './testing/setup.ts';
 
@@ -21,10 +21,7 @@ test('a reader checks with an endpoint of the chain that a message is confirmed,
   const source = { coreUrl: packer.url, rpcUrl: chain.anvil.url };
   const messageOf = async (hash: string) => {
     const { body } = await packer.core.get(`/messages/${hash}`);
-    return verifyListed(
-      source,
-      body.message ?? ({ ...body, item_type: 'inline', item_content: null } as ListedMessage),
-    );
+    return verifyListed(source, listedOf(body));
   };
   const message = await messageOf(first!);
   const proven = await proveConfirmation(source, confirmation!, message);
