@@ -43,6 +43,7 @@ export {
 } from './network-message.ts';
 export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
 export { type NodeNames, type OperationToSign, OwnerPass } from './owner-pass.ts';
+export { readPages } from './pages.ts';
 export {
   type ChainedConfirmation,
   type Confirmation,
@@ -51,6 +52,7 @@ export {
 export { type Delegation, proveDelegation } from './proofs/delegation.ts';
 export { readAggregate } from './reads/aggregate.ts';
 export type { InstanceList } from './reads/instance-list.ts';
+export { saysNothing } from './reads/says-nothing.ts';
 export { type RecomputedDerived, recomputeDerivedDigests } from './recompute-derived.ts';
 export {
   type RecomputedDigest,

@@ -15,6 +15,7 @@ import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { STATE_API } from '@skerry/protocol/api/core/state';
 import { call } from './call.ts';
 import { readPages } from './pages.ts';
+import { saysNothing } from './reads/says-nothing.ts';
 import { type RecomputedDigest, type RecomputeOptions, readLater, TRIES } from './recompute-digest.ts';
 import type { RefusedMessage } from './scoring/published.ts';
 import { type ListedMessage, type SignedMessageSource, verifyListed } from './signed-message.ts';
@@ -73,7 +74,7 @@ class Reading {
       this.facts.set(message.itemHash, derivedFactsOf(message, this.#trust));
       if (ownerOf(message.sender, message.content ?? {}) !== message.sender) this.onBehalf++;
     } catch (error) {
-      if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+      if (!(error instanceof AppError) || saysNothing(error)) throw error;
       this.refused.push({ itemHash: row.item_hash, code: error.code, message: error.message });
     }
   }

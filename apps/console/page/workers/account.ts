@@ -1,4 +1,11 @@
-import { call, type ListedMessage, listedOf, type RefusedMessage, verifyListed } from '@skerry/client';
+import {
+  call,
+  type ListedMessage,
+  listedOf,
+  type RefusedMessage,
+  saysNothing,
+  verifyListed,
+} from '@skerry/client';
 import {
   AppError,
   balancesAt,
@@ -122,7 +129,7 @@ export async function addUp(
     try {
       entries.push(...(await readEntries(coreUrl, row ?? (await readAlone(coreUrl, hash)), trusted)));
     } catch (error) {
-      if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+      if (!(error instanceof AppError) || saysNothing(error)) throw error;
       refused.push({ itemHash: hash, code: error.code, message: error.message });
     }
     onProgress(++verified);

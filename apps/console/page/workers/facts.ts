@@ -1,5 +1,6 @@
 import { readNewestMetrics, readPublishedScores } from '@skerry/client';
 import { AppError, isInstanceAddress, type NodeRecord } from '@skerry/protocol';
+import { isUnchecked } from '../pure/trust/unchecked.ts';
 import { type Allocation, readAllocations } from './machine/allocations.ts';
 
 /** One thing that the core node says, beside what was signed. */
@@ -11,11 +12,16 @@ export interface JudgedFact {
   readonly itemHash: string | null;
 }
 
-/** What could not be asked proves nothing, either way; everything else that fails contradicts the core node. */
+/** Codes by which a failure contradicts nobody, beside those that are tried again: another kind of node may answer. */
+const isOpen = (error: AppError) => isUnchecked(error) || error.code === 'UNEXPECTED_ANSWER';
+
+/**
+ * What a failure says of the core node: where something could be asked, it contradicts it. What could not be asked proves nothing, either
+ * way: that is thrown, for whoever asked to try again.
+ */
 export function judgeFailure(error: unknown, itemHash: string | null): JudgedFact {
-  if (!(error instanceof AppError)) return { kind: 'said', why: String(error), itemHash };
-  const kind = error.kind === 'unavailable' ? 'said' : 'wrong';
-  return { kind, why: `${error.message} (${error.code})`, itemHash };
+  if (!(error instanceof AppError) || isOpen(error)) throw error;
+  return { kind: 'wrong', why: `${error.message} (${error.code})`, itemHash };
 }
 
 interface AddressQuestion {
@@ -26,11 +32,12 @@ interface AddressQuestion {
   readonly schedulers: readonly string[];
 }
 
+/** The newest allocation by one that counts. Throws where there is none, and what the core node lists as one is not signed so. */
 async function findAllocation({ coreUrl, id, schedulers }: AddressQuestion): Promise<Allocation | undefined> {
-  const { allocations } = await readAllocations(coreUrl, id);
-  return allocations
-    .filter(({ sender }) => schedulers.includes(sender))
-    .sort((one, other) => other.decidedMs - one.decidedMs)[0];
+  const { allocations, refused } = await readAllocations(coreUrl, id, schedulers);
+  const [newest] = allocations.toSorted((one, other) => other.decidedMs - one.decidedMs);
+  if (!newest && refused) throw refused;
+  return newest;
 }
 
 /** Whether a machine has the address that its scheduler signed, and that follows from its hash. */

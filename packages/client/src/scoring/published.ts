@@ -16,6 +16,7 @@ import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
 import { call, callRows, type UnreadableRow } from '../call.ts';
 import { readPages } from '../pages.ts';
 import { readAggregate } from '../reads/aggregate.ts';
+import { saysNothing } from '../reads/says-nothing.ts';
 import { type SignedMessageSource, verifyListed } from '../signed-message.ts';
 
 /** A message that the core node gave, and that its publisher did not sign as it was given. */
@@ -65,7 +66,8 @@ const refusalOf = (itemHash: string, { code, message }: AppError): RefusedMessag
   message,
 });
 
-const refusalOfRow = ({ row, error }: UnreadableRow) => {
+/** A row in another form, as a message that does not count. */
+export const refusalOfRow = ({ row, error }: UnreadableRow): RefusedMessage => {
   const { item_hash: itemHash } = fieldsOf(row);
   return refusalOf(typeof itemHash === 'string' ? itemHash : 'a row without a hash', error);
 };
@@ -135,7 +137,7 @@ export async function* readMetricsMessages(
       const isMeant = channel === SCORING_CHANNEL && TYPES.includes(type) && trusted.has(String(address));
       if (!isMeant) continue;
       const message = await verifyMetrics(source, row, trusted).catch((error) => {
-        if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+        if (!(error instanceof AppError) || saysNothing(error)) throw error;
         onRefused?.(refusalOf(row.item_hash, error));
       });
       onProgress?.(++verified);

@@ -18,6 +18,7 @@ test('a message is called forged where its signature says so, and not where nobo
     'OVERLOADED',
     'DATABASE_UNAVAILABLE',
     'INTERNAL',
+    'LIST_TOO_COSTLY',
     'CONTENT_NOT_FOUND',
   ])
     assert.equal(verdictOn(failed(code), 'processed'), 'unchecked', code);

@@ -1,18 +1,8 @@
-/** Codes by which nothing was found out: somebody did not answer, what was signed is not at hand, or something of this page failed. */
-const UNCHECKED: ReadonlySet<string> = new Set([
-  ...['UPSTREAM_UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'SHUTTING_DOWN', 'ROLE_ELSEWHERE'],
-  ...[
-    'DATABASE_UNAVAILABLE',
-    'STORAGE_UNAVAILABLE',
-    'IPFS_UNAVAILABLE',
-    'TIMED_OUT',
-    'INTERNAL',
-    'CONTENT_NOT_FOUND',
-  ],
-]);
+import { saysNothing } from '@skerry/client/says-nothing';
 
-/** Whether a failure says nothing of what was to be checked. */
-export const isUnchecked = ({ code }: { readonly code: string }): boolean => UNCHECKED.has(code);
+/** Whether a failure says nothing of what was to be checked: somebody did not answer, or what was signed is not at hand. */
+export const isUnchecked = (failure: { readonly code: string }): boolean =>
+  saysNothing(failure) || failure.code === 'CONTENT_NOT_FOUND';
 
 type Checked =
   | { readonly kind: 'waiting' }

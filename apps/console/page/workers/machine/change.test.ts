@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import {
   createSigner,
@@ -10,7 +7,9 @@ import {
   type Signer,
   signMessage,
 } from '@skerry/client';
-import { nodeIdOf, sharedText, verifySubmission } from '@skerry/protocol';
+import { instanceAddress, nodeIdOf, sharedText, verifySubmission } from '@skerry/protocol';
+import { judgeAddress } from '../facts.ts';
+import { listingNode } from '../testing/listing.ts';
 import { judgeChange, judgeEvent } from './change.ts';
 
 /** A CPU second, most of it the verifier. */
@@ -58,31 +57,15 @@ test('an allocation counts by a believed scheduler; what no message alone says i
   assert.equal(judge({ cause: ID, shared: null }, data).kind, 'said');
 });
 
-/** A core node that lists these allocations. */
-async function listing(told: readonly { cause: string; shared: string }[]) {
-  const messages = told.map(({ cause, shared }) => ({
-    ...{ item_hash: cause, item_type: 'inline', item_content: shared, shared },
-    // Nothing of it is read of what was signed.
-    ...{ type: 'POST', chain: 'ETH', sender: '', signature: '', time: 0 },
-  }));
-  const page = {
-    pagination_page: 1,
-    pagination_total: 1,
-    pagination_per_page: 20,
-    pagination_item: 'messages',
-  };
-  const server = createServer((_, response) =>
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ messages, ...page })),
-  ).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
+/** A core node that lists these allocations, newest first. */
+const listing = (told: readonly { cause: string; shared: string }[]) =>
+  listingNode(
+    told.map(({ cause, shared }) => ({
+      ...{ item_hash: cause, item_type: 'inline', item_content: shared, shared },
+      // Nothing of it is read of what was signed.
+      ...{ type: 'POST', chain: 'ETH', sender: JSON.parse(shared).address, signature: '', time: 0 },
+    })),
+  );
 
 test('a place that its allocation does not say is contradicted, unless a newer one that is signed says it', async () => {
   const place = { node_id: nodeId, node_address: node.address, ipv6 };
@@ -107,6 +90,43 @@ test('a place that its allocation does not say is contradicted, unless a newer o
   assert.match((await judged(elsewhere, stranger)).why, /no scheduler that you believe/);
   for (const others of [[], [older], [forged]])
     assert.equal((await judged(elsewhere, ...others)).kind, 'wrong', JSON.stringify(others));
+});
+
+test("others' allocations of a machine hide none of a scheduler that is believed, and contradict nobody", async () => {
+  const { guest: address } = instanceAddress('fd00:1::/64', ID);
+  const place = { node_id: nodeId, node_address: node.address };
+  const allocate = (signer: Signer, where: object, decided_at_ms: number) =>
+    signed(signer, post('net-allocation', { instance_id: ID, ...place, ...where, reason, decided_at_ms }));
+  const own = allocate(scheduler, { ipv6: address }, 5);
+  const moved = allocate(scheduler, { ipv6: 'fd00:2::1' }, 6);
+  const strange = allocate(node, { ipv6: 7 }, 7);
+  const strangers = Array.from({ length: 20 }, () => strange);
+  const judged = async (...told: { cause: string; shared: string }[]) => {
+    await using core = await listing(told);
+    const asked = { coreUrl: core.url, id: ID, ipv6: address, schedulers: [scheduler.address] };
+    return (await judgeAddress(asked)).kind;
+  };
+  assert.equal(await judged(...strangers, own), 'proven');
+  assert.equal(await judged(...strangers), 'said');
+  const forged = { ...moved, shared: moved.shared.replace('fd00:2', 'fd00:3') };
+  assert.equal(await judged(forged), 'wrong');
+  assert.equal(await judged(forged, own), 'proven', 'each row counts alone');
+  assert.equal(await judged(moved, own), 'wrong');
+
+  const data = { ...place, ipv6: 'fd00:2::1' };
+  const asked = { id: ID, ...own, data, schedulers: [scheduler.address] };
+  await using core = await listing([...strangers, moved, own]);
+  const { why } = await judgeEvent({ ...asked, coreUrl: core.url }, 0);
+  assert.ok(why.includes(moved.cause), why);
+});
+
+test('what could not be asked is no answer: it is thrown, for the page to try again', async () => {
+  const ipv6 = instanceAddress('fd00:1::/64', ID).guest;
+  const asked = { id: ID, ipv6, schedulers: [scheduler.address] };
+  for (const code of ['INTERNAL', 'LIST_TOO_COSTLY', 'OVERLOADED'] as const) {
+    await using core = await listingNode([], code);
+    await assert.rejects(judgeAddress({ ...asked, coreUrl: core.url }), { code });
+  }
 });
 
 const owner = createSigner(generatePrivateKey());

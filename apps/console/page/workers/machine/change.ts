@@ -11,7 +11,7 @@ import {
   type VerifiedMessage,
   verifyShared,
 } from '@skerry/protocol';
-import { type JudgedFact, judgeFailure } from '../facts.ts';
+import type { JudgedFact } from '../facts.ts';
 import { type Allocation, readAllocations } from './allocations.ts';
 
 /** A change of a machine, as an event of the core node tells it. */
@@ -155,13 +155,23 @@ export interface ToldEvent extends ToldChange {
 const TRIES = 3;
 const AGAIN_MS = 2_000;
 
+/** Of the schedulers first: whoever else signs allocations of the machine must not hide theirs. */
+async function lookOnce(asked: ToldEvent, cause: string): Promise<Judgement> {
+  const { coreUrl, id, schedulers } = asked;
+  const { allocations } = await readAllocations(coreUrl, id, schedulers);
+  const judged = judgeOvertaken(asked, cause, allocations);
+  if (judged.kind !== 'wrong') return judged;
+  const ofAll = await readAllocations(coreUrl, id);
+  const among = judgeOvertaken(asked, cause, [...allocations, ...ofAll.allocations]);
+  return among.kind === 'wrong' && !ofAll.isWhole
+    ? { ...OVERTAKEN, why: `${OVERTAKEN.why}, of more than are read here` }
+    : among;
+}
+
 async function lookForNewer(asked: ToldEvent, cause: string, againMs: number): Promise<Judgement> {
   for (let attempt = 1; ; attempt++) {
-    const { allocations, isWhole } = await readAllocations(asked.coreUrl, asked.id);
-    const judged = judgeOvertaken(asked, cause, allocations);
-    if (judged.kind !== 'wrong') return judged;
-    if (!isWhole) return { ...OVERTAKEN, why: `${OVERTAKEN.why}, of more than are read here` };
-    if (attempt === TRIES) return judged;
+    const judged = await lookOnce(asked, cause);
+    if (judged.kind !== 'wrong' || attempt === TRIES) return judged;
     await new Promise((resolve) => setTimeout(resolve, againMs));
   }
 }
@@ -174,7 +184,7 @@ export async function judgeEvent(asked: ToldEvent, againMs = AGAIN_MS): Promise<
   try {
     return { message, ...(await lookForNewer(asked, message.item_hash, againMs)) };
   } catch (error) {
-    const { kind, why } = judgeFailure(error, null);
-    return { message, kind, why };
+    // A change is judged once, as it is told.
+    return { message, kind: 'said', why: error instanceof Error ? error.message : String(error) };
   }
 }
