@@ -41,7 +41,7 @@ const Values = ({ values }: { readonly values: readonly number[] }) => (
   </>
 );
 
-function Owners({ owners, unknown }: JudgedDraw) {
+function Owners({ owners, isCut, unknown }: JudgedDraw) {
   if (unknown !== null)
     return (
       <>
@@ -52,18 +52,25 @@ function Owners({ owners, unknown }: JudgedDraw) {
     return (
       <>
         <ProofMark kind="said" of="random" /> no core node published it, as far as this one knows
+        {isCut ? ', in the announcements that are read here: there are more' : null}
       </>
     );
   return (
     <span class="stack">
-      {owners.slice(0, OWNERS_SHOWN).map(({ address, itemHash, time }) => (
+      {owners.slice(0, OWNERS_SHOWN).map(({ address, itemHash, time, isKnown }) => (
         <span key={itemHash}>
           <ProofMark kind="proven" of="message" message={itemHash} /> published by <Hash value={address} />{' '}
           <a href={messageLink(itemHash)}>
             at <DateTime ms={time * 1_000} />
           </a>
+          {isKnown ? ', a core node that this one knows' : null}
         </span>
       ))}
+      {isCut || owners.length > OWNERS_SHOWN ? (
+        <span class="muted">
+          others published it, too, or there are more announcements than are read here
+        </span>
+      ) : null}
     </span>
   );
 }
