@@ -70,19 +70,22 @@ function Verdict({ message, proof }: { readonly message: Message; readonly proof
 }
 
 const DelegationFact = ({ of }: { readonly of: NonNullable<ProvenMessage['delegation']> }) => {
-  const { owner, grantedBy, refusal, refused } = of;
+  const { owner, grantedBy, refusal, refused, isCut } = of;
   const [first] = refused;
+  const isOpen = isCut && grantedBy === null;
   return (
     <span class="stack">
       <span>
         <ProofMark
-          kind={refusal || first ? 'wrong' : 'proven'}
+          kind={first ? 'wrong' : isOpen ? 'said' : refusal ? 'wrong' : 'proven'}
           of="delegation"
           message={grantedBy ?? undefined}
         />{' '}
         <Hash value={owner} href={linkTo(['messages'], { sender: owner })} />
       </span>
-      {refusal ? (
+      {isOpen ? (
+        <span class="muted">the owner signed more of who may than is read here</span>
+      ) : refusal ? (
         <span class="wrong">
           {refusal.kind === 'revoked'
             ? 'the owner took the permission back within ten minutes'

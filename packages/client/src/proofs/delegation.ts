@@ -4,6 +4,7 @@ import {
   effectiveTime,
   fieldsOf,
   findRefusal,
+  LIMITS,
   ownerOf,
   parseAuthorizations,
   type Refusal,
@@ -13,9 +14,10 @@ import {
   type VerifiedMessage,
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import { call } from '../call.ts';
+import { callRows } from '../call.ts';
 import { readPages } from '../pages.ts';
-import type { RefusedMessage } from '../scoring/published.ts';
+import { saysNothing } from '../reads/says-nothing.ts';
+import { type RefusedMessage, refusalOfRow } from '../scoring/published.ts';
 import { type ListedMessage, type SignedMessageSource, verifyListed } from '../signed-message.ts';
 
 /** Whether somebody may sign for the owner of a message, by what the owner signed. */
@@ -28,6 +30,8 @@ export interface Delegation {
   /** Messages of the owner's aggregate that were checked here. */
   readonly verified: number;
   readonly refused: readonly RefusedMessage[];
+  /** Whether there are older ones, which were not read: where nothing held, one of them may have. */
+  readonly isCut: boolean;
 }
 
 const MESSAGES_PER_PAGE = 100;
@@ -80,29 +84,41 @@ export async function proveDelegation(
   const owner = ownerOf(message.sender, message.content ?? {});
   if (owner === message.sender) return undefined;
   const { coreUrl, signal } = source;
-  const paging = { pagination: MESSAGES_PER_PAGE, bodies: 'shared' } as const;
-  const filter = { msgTypes: 'AGGREGATE', owners: owner, contentKeys: SECURITY_KEY, ...paging };
+  const time = effectiveTime(message);
+  const filter = {
+    ...{ msgTypes: 'AGGREGATE', owners: owner, contentKeys: SECURITY_KEY },
+    // No later one decides of it, and nothing counts before its own date.
+    endDate: Math.floor(time) + LIMITS.revocationSeconds + 1,
+    ...({ pagination: MESSAGES_PER_PAGE, bodies: 'shared' } as const),
+  };
   const readPage = (place: object) =>
-    call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query: { ...filter, ...place } }, { signal });
+    callRows(
+      coreUrl,
+      NETWORK_LISTS_API.listNetworkMessages,
+      'messages',
+      { query: { ...filter, ...place } },
+      { signal },
+    );
   const history: SecurityElement[] = [];
   const refused: RefusedMessage[] = [];
-  let verified = 0;
-  for await (const { messages } of readPages(readPage)) {
+  let [verified, isCut] = [0, false];
+  for await (const { messages, unreadable } of readPages(readPage)) {
+    isCut = verified + refused.length >= MESSAGES_MAX;
+    if (isCut) break;
+    refused.push(...unreadable.map(refusalOfRow));
     for (const row of messages) {
       try {
         const element = await readElement(source, row, owner);
         if (element) history.push(element);
         verified++;
       } catch (error) {
-        if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
+        if (!(error instanceof AppError) || saysNothing(error)) throw error;
         refused.push({ itemHash: row.item_hash, code: error.code, message: error.message });
       }
     }
-    if (verified + refused.length >= MESSAGES_MAX) break;
   }
-  const time = effectiveTime(message);
   return {
-    ...{ owner, verified, refused },
+    ...{ owner, verified, refused, isCut },
     grantedBy: securityAt(history, time)?.itemHash ?? null,
     refusal: findRefusal(history, actOf(message), time),
   };

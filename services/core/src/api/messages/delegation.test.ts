@@ -177,12 +177,12 @@ describe('delegation', () => {
     const granted = await hashOf(grant(10, { address: bob.address, types: ['POST'] }));
     const revoked = await hashOf(grant(20));
     assert.equal(await proveDelegation(source, messageAt(15, owner)), undefined);
-    const proven = { owner: owner.address, refused: [], verified: 2 };
+    const proven = { owner: owner.address, refused: [], verified: 2, isCut: false };
     assert.deepEqual(await proveDelegation(source, messageAt(15, bob)), {
-      ...{ ...proven, grantedBy: granted, refusal: undefined },
+      ...{ ...proven, verified: 1, grantedBy: granted, refusal: undefined },
     });
     assert.deepEqual(await proveDelegation(source, messageAt(9, bob)), {
-      ...{ ...proven, grantedBy: null, refusal: { kind: 'unpermitted' } },
+      ...{ ...proven, verified: 0, grantedBy: null, refusal: { kind: 'unpermitted' } },
     });
     assert.deepEqual(await proveDelegation(source, messageAt(25, bob)), {
       ...{ ...proven, grantedBy: revoked, refusal: { kind: 'unpermitted' } },
