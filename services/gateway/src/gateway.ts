@@ -10,11 +10,10 @@ import {
   urlOfListener,
 } from '@skerry/kit';
 import type { GatewayConfig } from './config.ts';
-import { createDataPlane, tellQuic } from './dataplane/choose.ts';
-import type { DataPlaneOptions } from './dataplane/port.ts';
+import { createPlane } from './create-plane.ts';
+import { tellQuic } from './dataplane/choose.ts';
 import { createApi } from './http/api.ts';
 import { type ApiKeys, createApiKeys, readKeyFile, watchKeyFile } from './http/keys.ts';
-import { findListenHosts } from './listen-hosts.ts';
 import { startNodeFront } from './node-front.ts';
 import { Routing } from './sync/routing.ts';
 import { Saver } from './sync/saver.ts';
@@ -23,54 +22,9 @@ import { Synchroniser } from './sync/synchroniser.ts';
 import { explainFailure } from './table/explain.ts';
 import { InstanceTable } from './table/table.ts';
 
-/** One in so many connections has its line in the sampled access log. */
-const SAMPLE_EVERY = 100;
-
-function accessOption(kind: GatewayConfig['accessLog'], log: Logger): Pick<DataPlaneOptions, 'access'> {
-  if (kind === 'off') return {};
-  return {
-    access: {
-      every: kind === 'full' ? 1 : SAMPLE_EVERY,
-      tell: (record) => log.info(record, 'connection'),
-      tellHttp: (record) => log.info(record, 'request'),
-    },
-  };
-}
-
 /** A gateway that is being replaced shares the API's port with its successor. Throws PORT_IN_USE where somebody else has it. */
 const checkApiPort = ({ host, apiHost = host, apiPort, replace }: GatewayConfig): Promise<void> =>
   checkPort(apiHost, apiPort, replace);
-
-async function createPlane(
-  config: GatewayConfig,
-  host: Host,
-  table: InstanceTable,
-): Promise<Awaited<ReturnType<typeof createDataPlane>>> {
-  const { log } = host;
-  const onReplaced = () => {
-    log.info('another gateway has taken over');
-    host.replaced?.('another gateway has taken over');
-  };
-  return await createDataPlane(
-    {
-      hosts: await findListenHosts(config.host),
-      httpPort: config.httpPort,
-      httpsPort: config.httpsPort,
-      upstreamHttpPort: config.upstreamHttpPort,
-      upstreamHttpsPort: config.upstreamHttpsPort,
-      explain: (hostname, failure) => explainFailure(table, hostname, failure, config.upstreamHttpPort),
-      limits: {
-        maxConnections: config.maxConnections,
-        maxPerClient: config.maxConnectionsPerClient,
-        maxPerInstance: config.maxConnectionsPerInstance,
-      },
-      sharePort: config.sharePort,
-      quic: config.quic,
-      ...accessOption(config.accessLog, log),
-    },
-    { ...config, kind: config.dataPlane, log, signal: host.signal, onReplaced },
-  );
-}
 
 /** The keys of the settings and of the key file, which is followed as it changes. */
 async function openKeys({ apiKeys, apiKeyFile }: GatewayConfig, log: Logger): Promise<ApiKeys & Disposable> {
@@ -99,7 +53,9 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
   const policy = { allowLocal: config.allowLocal, allowPrivate: config.allowPrivate };
   const keys = stack.use(await openKeys(config, log));
   const table = new InstanceTable(config.domain);
-  const { plane, name: planeName } = await createPlane(config, host, table);
+  const { plane, name: planeName } = await createPlane(config, host, (hostname, failure) =>
+    explainFailure(table, hostname, failure, config.upstreamHttpPort),
+  );
   stack.defer(() => plane.drain(config.drainMs));
   const saver = stack.use(new Saver(() => writeState(config.dataDir, routing.state()), log));
   const routing = new Routing(table, plane, () => saver.changed());

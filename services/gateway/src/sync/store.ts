@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 import { AppError, createParser } from '@skerry/protocol';
 import { Type } from '@skerry/protocol/type';
+import type { Route } from '../dataplane/port.ts';
 import { type AddressPolicy, type Instance, parseInstance, type SourceInstance } from '../table/instance.ts';
 
 /** What survives a restart: the last good table, and how far the event stream was read. */
@@ -14,6 +15,8 @@ export interface StoredState {
 
 const FORMAT = 1;
 const FILE = 'routes.json';
+/** Of a node's front, which may have the data directory of a gateway. */
+const DOMAINS_FILE = 'domains.json';
 
 const StoredFile = Type.Object({
   format: Type.Literal(FORMAT),
@@ -22,6 +25,18 @@ const StoredFile = Type.Object({
   instances: Type.Array(Type.Unknown()),
 });
 const parseFile = createParser(StoredFile, FILE);
+
+const StoredDomains = Type.Object({
+  format: Type.Literal(FORMAT),
+  routes: Type.Array(
+    Type.Object({
+      hostname: Type.String(),
+      ipv6: Type.String(),
+      proxyHeader: Type.Optional(Type.Boolean()),
+    }),
+  ),
+});
+const parseDomains = createParser(StoredDomains, DOMAINS_FILE);
 
 /** What a file of an older release says of reasons. */
 const STORED = 'STORED';
@@ -39,36 +54,53 @@ const toSource = (instance: Instance): SourceInstance => ({
 });
 
 /** Replaces the file as a whole: at any moment, also after a power cut, it is the old one or the new one. */
-export async function writeState(dataDir: string, state: StoredState): Promise<void> {
-  const text = JSON.stringify({
-    format: FORMAT,
-    cursor: state.cursor ?? null,
-    last_sync_time: state.lastSyncTime,
-    instances: state.instances.map(toSource),
-  });
+async function writeStored(dataDir: string, name: string, stored: object): Promise<void> {
   await makeDirectory(dataDir, 0o755);
-  await writeFileAtomically(join(dataDir, FILE), text, 0o644);
+  await writeFileAtomically(join(dataDir, name), JSON.stringify({ format: FORMAT, ...stored }), 0o644);
 }
 
-/** The stored state; undefined where there is none, or none that can be read: the next full sync makes a new one. */
-export async function readState(
-  dataDir: string,
-  policy: AddressPolicy,
-  log: Logger,
-): Promise<StoredState | undefined> {
-  const path = join(dataDir, FILE);
+/** What is stored; undefined where there is nothing, or nothing that can be read: what is read next makes a new one. */
+async function readStored<T>(path: string, parse: (file: unknown) => T, log: Logger): Promise<T | undefined> {
   const text = await readTextIfAny(path);
   if (text === undefined) return undefined;
   try {
-    const file = parseFile(JSON.parse(text));
-    return {
-      instances: file.instances.map((one) => parseInstance(one, policy)),
-      cursor: file.cursor ?? undefined,
-      lastSyncTime: file.last_sync_time,
-    };
+    return parse(JSON.parse(text));
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof AppError)) throw error;
     log.warn({ err: error, path }, 'the stored table cannot be read; rebuilding it');
     return undefined;
   }
 }
+
+export async function writeState(dataDir: string, state: StoredState): Promise<void> {
+  await writeStored(dataDir, FILE, {
+    cursor: state.cursor ?? null,
+    last_sync_time: state.lastSyncTime,
+    instances: state.instances.map(toSource),
+  });
+}
+
+export const readState = (
+  dataDir: string,
+  policy: AddressPolicy,
+  log: Logger,
+): Promise<StoredState | undefined> =>
+  readStored(
+    join(dataDir, FILE),
+    (stored) => {
+      const file = parseFile(stored);
+      return {
+        instances: file.instances.map((one) => parseInstance(one, policy)),
+        cursor: file.cursor ?? undefined,
+        lastSyncTime: file.last_sync_time,
+      };
+    },
+    log,
+  );
+
+/** The custom domains of a node, as it last told them. */
+export const writeDomains = (dataDir: string, routes: readonly Route[]): Promise<void> =>
+  writeStored(dataDir, DOMAINS_FILE, { routes });
+
+export const readDomains = (dataDir: string, log: Logger): Promise<readonly Route[] | undefined> =>
+  readStored(join(dataDir, DOMAINS_FILE), (stored) => parseDomains(stored).routes, log);

@@ -26,6 +26,7 @@ export class Scene implements AsyncDisposable {
   #gateway: RunningService | undefined;
   #stop = new AbortController();
   settings: Record<string, string> = {};
+  log = log;
   /** Resolves when the gateway has stopped of itself. */
   stopped: Promise<void> = Promise.resolve();
 
@@ -59,7 +60,10 @@ export class Scene implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.stopped = promise;
     const replaced = () => void this.#gateway?.[Symbol.asyncDispose]().then(resolve);
-    this.#gateway = await gatewayService.start(config, { log, signal: this.#stop.signal, replaced });
+    this.#gateway = await gatewayService.start(config, {
+      ...{ log: this.log, replaced },
+      signal: this.#stop.signal,
+    });
     return this;
   }
 

@@ -1,0 +1,51 @@
+import type { Host, Logger } from '@skerry/kit';
+import type { GatewayConfig } from './config.ts';
+import { createDataPlane } from './dataplane/choose.ts';
+import type { DataPlaneOptions } from './dataplane/port.ts';
+import { findListenHosts } from './listen-hosts.ts';
+
+/** One in so many connections has its line in the sampled access log. */
+const SAMPLE_EVERY = 100;
+
+function accessOption(kind: GatewayConfig['accessLog'], log: Logger): Pick<DataPlaneOptions, 'access'> {
+  if (kind === 'off') return {};
+  return {
+    access: {
+      every: kind === 'full' ? 1 : SAMPLE_EVERY,
+      tell: (record) => log.info(record, 'connection'),
+      tellHttp: (record) => log.info(record, 'request'),
+    },
+  };
+}
+
+/** The data plane of the settings, whatever it is to route. It does not listen yet. */
+export async function createPlane(
+  config: GatewayConfig,
+  host: Host,
+  explain: DataPlaneOptions['explain'],
+): Promise<Awaited<ReturnType<typeof createDataPlane>>> {
+  const { log } = host;
+  const onReplaced = () => {
+    log.info('another gateway has taken over');
+    host.replaced?.('another gateway has taken over');
+  };
+  return await createDataPlane(
+    {
+      hosts: await findListenHosts(config.host),
+      httpPort: config.httpPort,
+      httpsPort: config.httpsPort,
+      upstreamHttpPort: config.upstreamHttpPort,
+      upstreamHttpsPort: config.upstreamHttpsPort,
+      explain,
+      limits: {
+        maxConnections: config.maxConnections,
+        maxPerClient: config.maxConnectionsPerClient,
+        maxPerInstance: config.maxConnectionsPerInstance,
+      },
+      sharePort: config.sharePort,
+      quic: config.quic,
+      ...accessOption(config.accessLog, log),
+    },
+    { ...config, kind: config.dataPlane, log, signal: host.signal, onReplaced },
+  );
+}
