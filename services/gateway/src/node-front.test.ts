@@ -1,23 +1,28 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { test } from 'node:test';
 import { createHttpServer, createLogger, listen, serve } from '@skerry/kit';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
-import { until } from './dataplane/testing/suite/world.ts';
+import { openClient, readBytes, until } from './dataplane/testing/suite/world.ts';
 import { HASH, log, Scene } from './testing/scene.ts';
+import { helloWire } from './tls/testing/hello.ts';
 
 const NAME = 'www.custom.test';
+const PROXY_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 
 /** A compute node that tells one custom domain, and the front beside it. */
 async function openFront(settings: Record<string, string> = {}) {
   await using stack = new AsyncDisposableStack();
   const node = stack.adopt(await createHttpServer({ log }), (server) => server.close());
+  const wish: { proxy_protocol?: boolean } = {};
   serve(node, NODE_API.listDomainRoutes, () => [
-    { name: NAME, item_hash: HASH, ipv6: '::1', ipv4: { public: null, local: null } },
+    { name: NAME, item_hash: HASH, ipv6: '::1', ipv4: { public: null, local: null }, ...wish },
   ]);
   const SKERRY_GATEWAY_NODE_URL = await listen(node, '127.0.0.1', 0);
   const scene = stack.use(await Scene.open({ SKERRY_GATEWAY_NODE_URL, ...settings }));
   const opened = stack.move();
-  return { node, scene, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { node, scene, wish, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 test("a node's front routes as soon as it listens, also where the node does not answer any more", async () => {
@@ -39,4 +44,19 @@ test("a node's front writes the access log", async () => {
   await front.scene.start();
   await front.scene.visit(NAME);
   await until(() => lines.some((line) => line.includes('"msg":"request"') && line.includes(NAME)));
+});
+
+test("a node's front begins connections with a PROXY protocol header where the instance asks for it", async (t) => {
+  const instance = createTcpServer((socket) => void socket.on('error', () => {}).pipe(socket));
+  await once(instance.listen(0, '::1'), 'listening');
+  t.after(() => instance.close());
+  const { port } = instance.address() as AddressInfo;
+  await using front = await openFront({ SKERRY_GATEWAY_UPSTREAM_HTTPS_PORT: String(port) });
+  front.wish.proxy_protocol = true;
+  await front.scene.start();
+  const client = await openClient(Number(new URL(front.scene.urls[1]!).port));
+  client.write(helloWire({ serverName: NAME }));
+  const bytes = await readBytes(client, PROXY_SIGNATURE.length);
+  assert.deepEqual(bytes.subarray(0, PROXY_SIGNATURE.length), PROXY_SIGNATURE);
+  client.destroy();
 });

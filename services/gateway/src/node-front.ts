@@ -25,7 +25,10 @@ const ROUTES_MAX = 100_000;
 
 function routesOf(list: AnswerOf<typeof NODE_API.listDomainRoutes>): Route[] {
   if (list.length > ROUTES_MAX) throw new Error(`the node has more than ${ROUTES_MAX} custom domains`);
-  return list.map(({ name, ipv6 }) => ({ hostname: name.toLowerCase(), ipv6 }));
+  return list.map(({ name, ipv6, proxy_protocol: proxyHeader = false }) => ({
+    ...{ hostname: name.toLowerCase(), ipv6 },
+    ...(proxyHeader ? { proxyHeader } : {}),
+  }));
 }
 
 const explain = (hostname: string, failure: RouteFailure): Explanation =>

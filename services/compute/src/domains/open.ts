@@ -45,6 +45,7 @@ function listNamed(instances: Instances, ipv4Pool: string): NamedInstance[] {
             owner: wanted.owner,
             ipv6: place.guest,
             ipv4: ipv4 ? ipv4LinkOf(ipv4Pool, ipv4.link).guest : null,
+            proxyProtocol: wanted.proxyProtocol,
           },
         ],
   );

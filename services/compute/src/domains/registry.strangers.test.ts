@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -7,8 +7,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { createHttpServer, createLogger, createReach, listen, serve } from '@skerry/kit';
 import { answerNames } from '@skerry/kit/testing/dns';
 import { until } from '@skerry/kit/testing/until';
-import { AppError } from '@skerry/protocol';
+import { AppError, type InstanceView } from '@skerry/protocol';
 import { AGGREGATES_API } from '@skerry/protocol/api/core/aggregates';
+import { wantedOf } from '../instances/wanted.ts';
 import { DomainRegistry, type NamedInstance } from './registry.ts';
 
 const HONEST = `0x${'1'.repeat(40)}`;
@@ -56,7 +57,7 @@ async function openWorld(...owners: readonly string[]) {
   });
   const opened = stack.move();
   return {
-    ...{ registry, claims, instances },
+    ...{ registry, claims, instances, dataDir },
     readsOf: (owner: string) => read.filter((one) => one === owner).length,
     names: () => registry.list().map(({ name }) => name),
     work: () => {
@@ -71,6 +72,23 @@ async function openWorld(...owners: readonly string[]) {
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
+
+test('the front beside the node is told which instances expect a header of the PROXY protocol', async () => {
+  await using world = await openWorld(HONEST, LATE);
+  const states = [HONEST, LATE].map((owner) => ({
+    ...{ name: `www${owner.at(-1)}.test`, owner, instanceId: instanceOf(owner).id, isActive: true },
+    proof: { cname: true, ownerProof: true },
+  }));
+  await writeFile(join(world.dataDir, 'domains.json'), JSON.stringify(states));
+  await world.registry.load();
+  const view = { firewall: { allowedPorts: [443], proxyProtocol: true } } as unknown as InstanceView;
+  world.instances[1] = { ...instanceOf(LATE), proxyProtocol: wantedOf(view).proxyProtocol };
+  const told = world.registry.routes(null).map(({ name, proxy_protocol }) => [name, proxy_protocol]);
+  assert.deepEqual(told, [
+    ['www1.test', undefined],
+    ['www3.test', true],
+  ]);
+});
 
 test('an owner whose claims the core node refuses to answer keeps nobody from theirs', async () => {
   await using world = await openWorld(HOSTILE, HONEST);

@@ -11,6 +11,7 @@ export interface NamedInstance {
   readonly owner: string;
   readonly ipv6: string;
   readonly ipv4: string | null;
+  readonly proxyProtocol?: boolean | undefined;
 }
 
 export interface RegistryOptions {
@@ -28,6 +29,8 @@ export interface DomainRoute {
   readonly item_hash: string;
   readonly ipv6: string;
   readonly ipv4: { readonly public: string | null; readonly local: string | null };
+  /** Its server expects a header of the PROXY protocol. */
+  readonly proxy_protocol?: true;
 }
 
 const FILE = 'domains.json';
@@ -65,7 +68,9 @@ export class DomainRegistry {
       const instance = instances.get(instanceId);
       if (!isActive || !instance) return [];
       const ipv4 = { public: hostIpv4, local: instance.ipv4 };
-      return [{ name, item_hash: instanceId, ipv6: instance.ipv6, ipv4 }];
+      const { ipv6, proxyProtocol } = instance;
+      const wish = proxyProtocol ? ({ proxy_protocol: true } as const) : {};
+      return [{ name, item_hash: instanceId, ipv6, ipv4, ...wish }];
     });
   }
 

@@ -14,6 +14,8 @@ export interface Wanted extends OpenPorts {
   readonly diskGib: number;
   readonly image: string;
   readonly sshKey: string;
+  /** Its TLS server expects a header of the PROXY protocol; absent where it does not. */
+  readonly proxyProtocol?: true;
 }
 
 const rising = (ports: readonly number[]) => [...ports].sort((one, other) => one - other);
@@ -30,6 +32,7 @@ export function wantedOf(view: InstanceView): Wanted {
     sshKey: view.ssh_key,
     allowedPorts: rising(view.firewall.allowedPorts),
     allowedUdpPorts: rising(view.firewall.allowedUdpPorts ?? []),
+    ...(view.firewall.proxyProtocol ? { proxyProtocol: true } : {}),
   };
 }
 

@@ -132,6 +132,12 @@ const DomainRouteView = Type.Object(
     item_hash: Type.String(),
     ipv6: Type.String(),
     ipv4: Type.Object({ public: orNull(Type.String()), local: orNull(Type.String()) }),
+    proxy_protocol: Type.Optional(
+      Type.Boolean({
+        description:
+          'whether TLS connections begin with a header of the PROXY protocol, version 2; no where left out',
+      }),
+    ),
   },
   { title: 'DomainRoute' },
 );
