@@ -41,15 +41,11 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const ending = new AbortController();
   const signal = AbortSignal.any([host.signal, ending.signal]);
   const preparing = host.longStep?.('preparing this machine');
-  const node = await createNode(config, log, signal).finally(() => preparing?.[Symbol.dispose]());
+  const node = await openNode(config, log, signal).finally(() => preparing?.[Symbol.dispose]());
   const { identity, obstacle, capacity, announcer } = node;
   const app = await openServer(config, node);
   const url = await listen(app, config.host, config.port);
   announcer.listensAt(url);
-
-  const leftovers = await removeLeftovers(config.dataDir);
-  if (leftovers.length > 0) log.info({ leftovers }, 'removed unfinished files of the last process');
-  await node.instances.resume();
   const proofAddress = openProofAddress(identity, node.guests, log);
   const keepProofAddress = async () => announcer.setPrefixObstacle(await proofAddress.keep());
   if (obstacle === null) await keepProofAddress();
@@ -70,6 +66,16 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       if (obstacle === null) await clearNetwork(node);
     },
   };
+}
+
+/** The node, with the machines that it had. Before that it answers nobody: it would say that it has none. */
+async function openNode(config: ComputeConfig, log: Logger, signal: AbortSignal): Promise<Node> {
+  // Before anything is written: a disk that is full may have room then.
+  const leftovers = await removeLeftovers(config.dataDir);
+  if (leftovers.length > 0) log.info({ leftovers }, 'removed unfinished files of the last process');
+  const node = await createNode(config, log, signal);
+  await node.instances.resume();
+  return node;
 }
 
 /** Everything that the node consists of; nothing of it works yet. */

@@ -235,6 +235,19 @@ test('a QEMU that does not answer is not taken for none: it has ended before its
     assert.deepEqual(await readdir(join(dataDir, 'instances')), []);
   }));
 
+test('what is heard of an instance while the node resumes makes no second machine of it', () =>
+  inDirectory(async (dataDir) => {
+    const view = viewOf('a');
+    const { instance_id: id } = view;
+    await writeRecord(dataDir, { ...newRecord(id, wantedOf(view), 1), base: 'bases/x' });
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await Promise.all([instances.resume(0), instances.apply(view), instances.look(id, async () => view)]);
+    const kept = await readRecord(dataDir, id, log);
+    for (const record of [kept, instances.find(id)?.record])
+      assert.equal(record?.phaseTimesMs.scheduled, 1, 'since when it is there is not forgotten');
+  }));
+
 test('what a reinstall had noted when it was cut off is removed before another disk is made', () =>
   inDirectory(async (dataDir) => {
     const view = viewOf('a');

@@ -82,8 +82,15 @@ export class Instances {
     return this.#refused.get(id);
   }
 
-  /** Goes on with everything that was here when the last process ended, without asking any core node. */
-  async resume(patienceMs = ADOPT_PATIENCE_MS): Promise<void> {
+  /**
+   * Goes on with everything that was here when the last process ended, without asking any core node. What is heard of instances
+   * meanwhile waits.
+   */
+  resume(patienceMs = ADOPT_PATIENCE_MS): Promise<void> {
+    return this.#inTurn(() => this.#resume(patienceMs));
+  }
+
+  async #resume(patienceMs: number): Promise<void> {
     if (this.#options.obstacle) return;
     const deps = this.#deps;
     const { log } = deps;
