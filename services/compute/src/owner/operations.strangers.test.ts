@@ -13,6 +13,7 @@ import { LIMITS, OPERATION_WINDOW_MS, OWNER_HEADERS, sha256Hex } from '@skerry/p
 import { WebSocket } from 'ws';
 import { addLogStream, LOG_STREAM_PATHS } from '../http/log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
+import { fillDisk, onDiskOf } from '../testing/directory.ts';
 import { OwnerAccess } from './access.ts';
 import { Replays } from './replays.ts';
 
@@ -162,6 +163,14 @@ test('H4: an operation counts once over a restart of the node', async () => {
   await open();
   assert.equal(await readFile(join(directory, 'operations.jsonl'), 'utf8'), '', 'what is over is forgotten');
 });
+
+test('H4: what was noted counts also where a restart finds the disk full', () =>
+  onDiskOf(1, async (disk) => {
+    const load = () => Replays.load({ windowMs: OPERATION_WINDOW_MS }, join(disk, 'a.jsonl'), log, nowMs);
+    await (await load()).note(owner.address, 'a', nowMs);
+    await fillDisk(disk);
+    await assert.rejects((await load()).note(owner.address, 'a', nowMs), { code: 'INVALID_SIGNATURE' });
+  }));
 
 test('deployed clients sign neither query nor body: that is enough where these decide little', async () => {
   const json = 'application/json';

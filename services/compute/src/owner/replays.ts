@@ -47,7 +47,9 @@ export class Replays {
     for (const { owner, key, until_ms: untilMs } of lines)
       if (untilMs > nowMs) replays.#remember(owner, key, untilMs);
     replays.#keeper = { journal, log };
-    await journal.compact();
+    await journal.compact().catch((error: unknown) => {
+      log.warn({ err: error, path }, 'operations that count no more could not be removed; trying again later');
+    });
     return replays;
   }
 

@@ -2,6 +2,7 @@ import type { CoreClient } from '@skerry/client';
 import type { HttpServer, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
+import { asStorageFull } from '../host/disk-full.ts';
 import { listMissingSandboxPrograms } from '../host/preflight.ts';
 import { loadDiagnosticPrograms } from './diagnostic.ts';
 import { Programs } from './programs.ts';
@@ -100,7 +101,8 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
   let programs: Programs;
   try {
     programs = await openChecked(options, reports);
-  } catch (error) {
+  } catch (thrown) {
+    const error = asStorageFull(thrown);
     if (!(error instanceof AppError)) throw error;
     log.warn({ err: error }, 'this node runs no programs');
     return refuseAll(error.message);

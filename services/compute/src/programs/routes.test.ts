@@ -23,6 +23,7 @@ import { addLogStream, LOG_STREAM_PATHS } from '../http/log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
 import { OwnerAccess } from '../owner/access.ts';
 import { Replays } from '../owner/replays.ts';
+import { fillDisk, onDiskOf } from '../testing/directory.ts';
 import { RealCore } from '../testing/real-core.ts';
 import { until } from '../testing/wait.ts';
 import { openPrograms, type ProgramService } from './open.ts';
@@ -301,17 +302,19 @@ describe('the log of a program', () => {
 test('a node that may not run programs says so, and announces none', async () => {
   const config = { ...readConfig(computeConfig, { SKERRY_HOME: home }), programs: false };
   const client = new CoreClient({ url: core.url, signer: nodeSigner });
-  await using closed = await openPrograms({
-    config,
-    core: client,
-    nodeId: sha256Hex('closed'),
-    log: createLogger('test', 'silent'),
-    signal: ending.signal,
-  });
+  const silent = createLogger('test', 'silent');
+  const options = { core: client, nodeId: sha256Hex('closed'), log: silent, signal: ending.signal };
+  await using closed = await openPrograms({ config, ...options });
   assert.deepEqual(closed.features, []);
   const app = await createHttpServer({ log });
   await closed.addRoutes(app, createClientOf({ trustedProxies: [], exempt: ['127.0.0.1'] }));
   const answer = await app.inject({ url: `/vm/${'0'.repeat(64)}` });
   assert.deepEqual([answer.statusCode, answer.json().code], [503, 'NO_RUNNER']);
   await app.close();
+  await onDiskOf(1, async (directory) => {
+    await fillDisk(directory);
+    const full = readConfig(computeConfig, { SKERRY_HOME: directory });
+    await using service = await openPrograms({ config: full, ...options });
+    assert.match(service.ability.reason ?? '', /disk is full/);
+  });
 });

@@ -1,7 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../host/run.ts';
+
+/** More than any disk of a test that is to be full. */
+const FILLER_BYTES = 8 * 1024 ** 2;
 
 /** Runs a test in an empty directory, which is removed after it. */
 export async function inDirectory(body: (directory: string) => Promise<void>): Promise<void> {
@@ -23,3 +26,9 @@ export const onDiskOf = (mib: number, body: (directory: string) => Promise<void>
       await run('umount', ['-l', directory]);
     }
   });
+
+/** Takes all room that is left on the disk of a directory. */
+export async function fillDisk(directory: string): Promise<void> {
+  // The kernel writes as much of it as there is room for.
+  await writeFile(join(directory, 'filler'), Buffer.alloc(FILLER_BYTES)).catch(() => {});
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
-import { inDirectory } from '../../testing/directory.ts';
+import { fillDisk, inDirectory, onDiskOf } from '../../testing/directory.ts';
 import { Backups } from './backups.ts';
 
 const ID = 'a'.repeat(64);
@@ -47,6 +47,19 @@ test('cut off are those of a process that ended, and none that runs', () =>
     await backups.sweep();
     const states = (await backups.list(ID)).map((one) => [one.id, one.state]);
     assert.deepEqual(Object.fromEntries(states), { [id]: 'failed', [running]: 'running' });
+  }));
+
+test('a backup that was cut off has failed, also where the disk has no room to note it', () =>
+  onDiskOf(1, async (dataDir) => {
+    const { id } = await (await open(dataDir)).start(ID, copying);
+    await fillDisk(dataDir);
+    const backups = await open(dataDir);
+    assert.deepEqual(
+      (await backups.list(ID)).map((one) => [one.id, one.state]),
+      [[id, 'failed']],
+    );
+    await backups.delete(ID, id);
+    assert.deepEqual(await backups.list(ID), []);
   }));
 
 test('a backup lasts for a day, also where the clock was ahead when it was made', () =>

@@ -13,6 +13,7 @@ import {
 } from '@skerry/kit';
 import { AppError, type Reason } from '@skerry/protocol';
 import { readDiskUsage } from '../../host/capacity.ts';
+import { isDiskFull } from '../../host/disk-full.ts';
 import { runImageTool, type ToolFiles } from '../../host/image-tool.ts';
 import { machineUid } from '../../host/users.ts';
 import { copyDiskLive } from '../../vm/disk-jobs.ts';
@@ -53,6 +54,8 @@ export class Backups {
   readonly #options: BackupsOptions;
   /** What is counted, or found, stays so until it is written down. */
   readonly #turn = new Slots(1);
+  /** Those that an earlier process left unfinished, whatever their notes say. */
+  readonly #cutOff = new Set<string>();
 
   private constructor(options: BackupsOptions) {
     this.#options = options;
@@ -63,8 +66,12 @@ export class Backups {
     const backups = new Backups(options);
     for await (const [instanceId, backup] of backups.#all()) {
       if (backup.state !== 'running') continue;
+      backups.#cutOff.add(backup.id);
       await backups.#erase(instanceId, backup.id);
-      await backups.#note(instanceId, { ...backup, state: 'failed', reason: CUT_OFF });
+      await backups.#note(instanceId, asCutOff(backup)).catch((error: unknown) => {
+        // This process knows, and the next one finds out again.
+        if (!isDiskFull(error)) throw error;
+      });
     }
     return backups;
   }
@@ -93,7 +100,9 @@ export class Backups {
       if (!name.endsWith(SUFFIX.note)) continue;
       const text = await readTextIfAny(join(this.#directory(instanceId), name));
       // It may have been deleted since.
-      if (text !== undefined) found.push(JSON.parse(text) as Backup);
+      if (text === undefined) continue;
+      const backup = JSON.parse(text) as Backup;
+      found.push(this.#cutOff.has(backup.id) ? asCutOff(backup) : backup);
     }
     return found.sort((one, other) => one.createdAtMs - other.createdAtMs);
   }
@@ -247,6 +256,8 @@ export class Backups {
 }
 
 const CUT_OFF: Reason = { code: 'INTERNAL', message: 'the compute node was restarted during the backup' };
+
+const asCutOff = (backup: Backup): Backup => ({ ...backup, state: 'failed', reason: CUT_OFF });
 
 /** What a copy of a disk takes, and how large the disk is, in bytes. */
 async function measure(disk: string, files: ToolFiles): Promise<{ required: number; virtualBytes: number }> {
