@@ -48,7 +48,10 @@ export class Replays {
       if (untilMs > nowMs) replays.#remember(owner, key, untilMs);
     replays.#keeper = { journal, log };
     await journal.compact().catch((error: unknown) => {
-      log.warn({ err: error, path }, 'operations that count no more could not be removed; trying again later');
+      log.warn(
+        { err: error, path },
+        'operations that count no more could not be removed; trying again later',
+      );
     });
     return replays;
   }

@@ -340,6 +340,8 @@ describe('the room', () => {
     );
     const run = room.runs[before]!;
     assert.deepEqual([run.program_hash, run.outcome, run.status, run.reason], [hash, 'answered', 200, null]);
+    await room.outcomeOf(room.add('python3', 'def main(v):\n  raise ValueError("no \\0 way")'));
+    assert.equal(room.runs.at(-1)?.reason?.message, 'ValueError: no \uFFFD way', 'a message can hold it');
   });
 
   test('the log has whole lines in their order: of a call that ends, of one that fails, and of one that exits', async () => {

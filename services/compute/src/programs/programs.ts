@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
+import { storableText } from '../publish/storable.ts';
 import { keyOf, Library, type LoadedProgram } from './code/library.ts';
 import type { RuntimeTable } from './code/program.ts';
 import type { Order, Start } from './places.ts';
@@ -152,7 +153,10 @@ export class Programs implements AsyncDisposable {
       } catch (error) {
         if (error instanceof AppError) {
           const outcome = error.code === 'PROGRAM_TIMED_OUT' ? 'timed_out' : 'crashed';
-          tell(outcome, error.httpStatus, { code: error.code, message: error.message });
+          tell(outcome, error.httpStatus, {
+            code: error.code,
+            message: storableText(error.message, REASON_CHARS),
+          });
         }
         throw error;
       } finally {
@@ -227,7 +231,8 @@ export class Programs implements AsyncDisposable {
   }
 }
 
-const LINE_CHARS = 500;
+/** Of why a run failed, what is reported: it may be in a program's own words. */
+const REASON_CHARS = 500;
 
 /** Of a traceback in Python the last line says what it was; in JavaScript the first one. */
 function lastLineOf(traceback: string): string {
@@ -235,5 +240,5 @@ function lastLineOf(traceback: string): string {
   const line = traceback.startsWith('Traceback')
     ? lines.at(-1)
     : lines.find((one) => /^\w*(Error|Exception|Uncaught)/.test(one));
-  return (line ?? lines[0] ?? '').slice(0, LINE_CHARS);
+  return storableText(line ?? lines[0] ?? '', REASON_CHARS);
 }

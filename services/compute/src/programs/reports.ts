@@ -22,6 +22,8 @@ export class RunReports {
   #waiting: ProgramRun[] = [];
   #wake = Promise.withResolvers<void>();
   #dropped = 0;
+  /** Fewer after a refusal, until what was refused stands alone. */
+  #perMessage = RUNS_PER_MESSAGE;
 
   constructor(options: RunReportsOptions) {
     this.#options = options;
@@ -68,7 +70,7 @@ export class RunReports {
 
   /** Rejects where the same runs may be taken later. */
   async #sendSome(): Promise<void> {
-    const runs = this.#waiting.slice(0, RUNS_PER_MESSAGE);
+    const runs = this.#waiting.slice(0, this.#perMessage);
     if (runs.length === 0) return;
     const { core, log } = this.#options;
     try {
@@ -76,8 +78,12 @@ export class RunReports {
       await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.programs, content });
     } catch (error) {
       if (!(error instanceof AppError && error.kind === 'invalid') || isClockFault(error)) throw error;
-      log.warn({ err: error, runs: runs.length }, 'program runs could not be reported');
+      // One of them is to blame: those of other programs are reported all the same.
+      this.#perMessage = Math.ceil(runs.length / 2);
+      if (runs.length > 1) return;
+      log.warn({ err: error, program: runs[0]!.program_hash }, 'a program run could not be reported');
     }
+    this.#perMessage = Math.min(RUNS_PER_MESSAGE, 2 * this.#perMessage);
     this.#waiting = this.#waiting.filter((run) => !runs.includes(run));
     if (this.#dropped > 0) log.warn({ runs: this.#dropped }, 'reports of runs were dropped');
     this.#dropped = 0;

@@ -1,5 +1,6 @@
 import { AppError, type Reason } from '@skerry/protocol';
 import { asStorageFull } from '../../host/disk-full.ts';
+import { storableText } from '../../publish/storable.ts';
 
 /** So many failures within the window, and the node gives up until somebody asks again. */
 export const FAILURES_MAX = 5;
@@ -25,7 +26,7 @@ export function decideRetry(error: unknown, times: readonly number[], nowMs: num
   if (PASSING.has(reason.code)) return { retryInMs: Math.min(PASSING_RETRY_MAX_MS, waitMs) };
   if (count >= FAILURES_MAX) {
     const message = `stopped after ${count} failures in ${FAILURE_WINDOW_MS / 60_000} minutes; the last one: ${reason.message}`;
-    return { giveUp: { code: reason.code, message: message.slice(0, MESSAGE_CHARS) } };
+    return { giveUp: { code: reason.code, message: storableText(message, MESSAGE_CHARS) } };
   }
   return { retryInMs: Math.min(RETRY_MAX_MS, waitMs) };
 }
@@ -43,5 +44,5 @@ export function reasonOf(thrown: unknown): Reason {
   const error = asStorageFull(thrown);
   const code = error instanceof AppError ? error.code : 'INTERNAL';
   const message = error instanceof Error ? error.message : String(error);
-  return { code, message: message.slice(0, MESSAGE_CHARS) };
+  return { code, message: storableText(message, MESSAGE_CHARS) };
 }
