@@ -132,7 +132,25 @@ export function parseArchive(bytes: Uint8Array): ArchivedMessage[] {
 export const syncContentOf = (cid: string): string =>
   JSON.stringify({ protocol: OFFCHAIN, version: VERSION, content: cid });
 
-function uploadOf(row: StoredMessage): object {
+/** What of a message an archive holds: the content only of an upload, whose message is made of it. */
+export type ArchivedRow = Pick<
+  StoredMessage,
+  | 'form'
+  | 'item_hash'
+  | 'chain'
+  | 'sender'
+  | 'signed_sender'
+  | 'type'
+  | 'channel'
+  | 'time'
+  | 'sent_time'
+  | 'tags'
+  | 'content'
+  | 'source_text'
+  | 'signature'
+>;
+
+function uploadOf(row: ArchivedRow): object {
   const { size, content_type } = row.content as { size?: unknown; content_type?: unknown };
   const tags = row.tags.length > 0 ? { tags: row.tags } : {};
   return {
@@ -150,7 +168,7 @@ function uploadOf(row: StoredMessage): object {
 const isHash64 = (text: string) => /^[0-9a-f]{64}$/.test(text);
 
 /** A message as an archive holds it, as JSON text. */
-export function archivedTextOf(row: StoredMessage): string {
+export function archivedTextOf(row: ArchivedRow): string {
   const sender = row.signed_sender ?? row.sender;
   const { signature, source_text: text } = row;
   if (row.form === 'envelope') return JSON.stringify({ signed_text: text, signature, address: sender });

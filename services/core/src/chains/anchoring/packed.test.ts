@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTestCore } from '../../testing/core.ts';
-import { listOpen, loadPackedSeq, notePacked, noteSent } from './packed.ts';
+import { sql } from 'kysely';
+import { createTestCore, signers } from '../../testing/core.ts';
+import { archivedTextOf } from './archive.ts';
+import { listOpen, listUnconfirmed, loadPackedSeq, notePacked, noteSent } from './packed.ts';
 
 const NETWORK = 'test';
 
@@ -23,4 +25,30 @@ test('of two processes that pack the same part of the log one makes an archive, 
   const [sent] = await listOpen(db, NETWORK);
   assert.equal(sent!.sends, 1);
   assert.equal(await noteSent(db, sent!, { hash: '0x3', nonce: 0, maxFee: 2n }, 3), true, 'again, later');
+});
+
+test('what is packed is read up to a number of bytes, and no content that is a file is', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(1_000_000));
+  const hashes: string[] = [];
+  for (const content of texts) {
+    const draft = { type: 'POST', content: { type: 'note', content } };
+    hashes.push((await core.send(signers.alice, draft)).body.item_hash);
+  }
+  const list = async (events: number, bytes: number) =>
+    (await listUnconfirmed(db, 0, Number.MAX_SAFE_INTEGER, { events, bytes })).map((row) => row.item_hash);
+  assert.deepEqual(await list(500, 500_000), hashes.slice(0, 1), 'one at least');
+  assert.deepEqual(await list(500, 1_500_000), hashes.slice(0, 2));
+  assert.deepEqual(await list(500, 5_000_000), hashes);
+  assert.deepEqual(await list(2, 5_000_000), hashes.slice(0, 2));
+  // As a message whose content is a file is kept.
+  await sql`update messages set form = 'network', source_text = null`.execute(db);
+  const [row, ...others] = await listUnconfirmed(db, 0, Number.MAX_SAFE_INTEGER, {
+    events: 500,
+    bytes: 1_000_000,
+  });
+  assert.equal(others.length, 2, 'it takes no room in an archive');
+  assert.ok(row && row.item_hash !== null && row.content === null);
+  assert.equal(JSON.parse(archivedTextOf(row)).item_type, 'storage');
 });

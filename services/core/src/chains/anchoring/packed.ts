@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { StoredMessage } from '../../intake/stored.ts';
 import type { Schema } from '../../store/schema.ts';
+import type { ArchivedRow } from './archive.ts';
 
 /** Archives that this node made (table `packed_archives`), and the messages that are to be packed. */
 
@@ -106,21 +106,35 @@ export async function noteSent(
 }
 
 /** A place in the log of events, and the message that it speaks of where that is to be packed. */
-export type LoggedMessage = { readonly seq: number } & (StoredMessage | { readonly item_hash: null });
+export type LoggedMessage = { readonly seq: number } & (ArchivedRow | { readonly item_hash: null });
 
-/** Messages in force that nothing confirms, by the events that tell of them; one row for each event. */
+/** What an archive says of a message beside its text, about. */
+const ADDED_BYTES = 512;
+
+/**
+ * Messages in force that nothing confirms, by the events that tell of them; one row for each event.
+ * @param limit of events that are looked at, and of bytes that the messages have together: the last one may go beyond
+ */
 export async function listUnconfirmed(
   db: Db,
   afterSeq: number,
   upToSeq: number,
-  limit: number,
+  limit: { readonly events: number; readonly bytes: number },
 ): Promise<LoggedMessage[]> {
+  // Texts that do not fit are not read, and neither are contents that are files, which an archive does not hold.
   const { rows } = await sql<LoggedMessage>`
-    select e.seq, m.* from (
-      select seq, kind, data from events where seq > ${afterSeq} and seq <= ${upToSeq} order by seq limit ${limit}) e
-    left join messages m on e.kind in ('message', 'message_unconfirmed') and m.item_hash = e.data ->> 'item_hash'
-      and m.status = 'processed' and not exists (
-        select from confirmations c where c.item_hash = m.item_hash and c.sender = m.sender)
-    order by e.seq`.execute(db);
+    select seq, item_hash, form, chain, sender, signed_sender, type, channel, "time", sent_time, tags, source_text, signature,
+      case form when 'upload' then content end as content
+    from (
+      select seq, m.*, bytes, sum(bytes) over (order by seq rows unbounded preceding) as upto
+      from (
+        select seq, kind, data from events where seq > ${afterSeq} and seq <= ${upToSeq} order by seq limit ${limit.events}) e
+      left join messages m on e.kind in ('message', 'message_unconfirmed') and m.item_hash = e.data ->> 'item_hash'
+        and m.status = 'processed' and not exists (
+          select from confirmations c where c.item_hash = m.item_hash and c.sender = m.sender),
+      lateral (select case when m.item_hash is null then 0
+        else coalesce(octet_length(m.source_text), 0) + ${sql.lit(ADDED_BYTES)} end as bytes) b) s
+    where upto - bytes < ${limit.bytes}
+    order by seq`.execute(db);
   return rows;
 }

@@ -96,7 +96,10 @@ export class Packer {
     const texts = new Map<string, string>();
     let bytes = 0;
     for (let look = 0; look < LOOKS_MAX && seq < upTo; look++) {
-      const rows = await listUnconfirmed(db, seq, upTo, LOOK_EVENTS);
+      const rows = await listUnconfirmed(db, seq, upTo, {
+        events: LOOK_EVENTS,
+        bytes: ARCHIVE_LIMITS.madeBytes - bytes,
+      });
       if (rows.length === 0) break;
       for (const row of rows) {
         if (row.item_hash !== null && !texts.has(row.item_hash)) {
