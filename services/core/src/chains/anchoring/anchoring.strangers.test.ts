@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createWallet, signMessage } from '@skerry/client';
+import { RpcPool } from '@skerry/indexer';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import { signers } from '../../testing/core.ts';
 import { archiveOf } from './archive.ts';
+import { Emitter } from './emitter.ts';
 import { decidePlace } from './place.ts';
 import { areRight, createAnchoredCore, FUNDED_KEY, sendPosts, TestChain } from './testing/setup.ts';
 
@@ -45,6 +48,19 @@ test('F11: packing goes on when a reorganisation takes the transaction below an 
 
 test('F11: an archive that the chain forgot at the highest fee that is allowed is sent again', async () => {
   await using chain = await TestChain.start();
+  {
+    // Above it the loop fails: it rests longer and longer, and does not say so every second.
+    const stop = new AbortController();
+    const log = createLogger('test', 'silent');
+    const pool = { timeoutMs: 60_000, restAfterLieMs: 1, now: Date.now, log, signal: stop.signal };
+    const emitter = new Emitter({
+      ...{ rpc: new RpcPool({ ...pool, urls: [chain.anvil.url] }), wallet: createWallet(FUNDED_KEY) },
+      ...{ chainId: 31_337, contract: chain.contract, maxFeeGwei: 0 },
+    });
+    const tooDear = { code: 'UPSTREAM_UNAVAILABLE', message: /max_fee_gwei/ };
+    await assert.rejects(emitter.prepare('{}', { minimumFee: 0n, nonce: 0 }), tooDear);
+    stop.abort();
+  }
   await using node = await createAnchoredCore(await chain.settings({ packs: true, maxFeeGwei: 3 }));
   const hashes = await sendPosts(node.core, 3);
   const sends = async () =>

@@ -71,7 +71,7 @@ async function createPacker(followed: Followed, packing: PackingSettings): Promi
     signal,
   });
   const { maxFeeGwei } = packing;
-  const emitter = new Emitter({ rpc, wallet, chainId: network.chain_id, contract, maxFeeGwei, log });
+  const emitter = new Emitter({ rpc, wallet, chainId: network.chain_id, contract, maxFeeGwei });
   return new Packer({ ...followed, emitter, network: network.name, settings: packing });
 }
 

@@ -1,7 +1,6 @@
 import type { EvmTransaction, Wallet } from '@skerry/client';
 import type { Call, RpcPool } from '@skerry/indexer';
 import { asFields, fetchHead, parseQuantity, RpcError } from '@skerry/indexer';
-import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Seen } from './place.ts';
 
@@ -34,7 +33,6 @@ export interface EmitterOptions {
   readonly chainId: number;
   readonly contract: string;
   readonly maxFeeGwei: number;
-  readonly log: Logger;
 }
 
 const bigOf = (value: unknown): bigint => {
@@ -70,7 +68,7 @@ export class Emitter {
   }
 
   /**
-   * A signed transaction that emits the text; undefined where gas is dearer now than the settings allow.
+   * A signed transaction that emits the text. Throws where gas is dearer now than the settings allow, too.
    *
    * @param minimumFee wei: to take the place of one before it. Beyond what the settings allow it is that: a transaction that
    *   the chain forgot is there again with it, and one that still waits stays.
@@ -78,8 +76,8 @@ export class Emitter {
   async prepare(
     content: string,
     { minimumFee, nonce }: { readonly minimumFee: bigint; readonly nonce: number },
-  ): Promise<Prepared | undefined> {
-    const { wallet, chainId, contract, maxFeeGwei, log } = this.#options;
+  ): Promise<Prepared> {
+    const { wallet, chainId, contract, maxFeeGwei } = this.#options;
     const data = emitInput(content);
     const [block, tip, estimate] = await this.#ask([
       { method: 'eth_getBlockByNumber', params: ['latest', false] },
@@ -91,13 +89,11 @@ export class Emitter {
     const ceiling = BigInt(maxFeeGwei) * GWEI;
     const wanted = 2n * base + priority > minimumFee ? 2n * base + priority : minimumFee;
     const maxFee = wanted < ceiling ? wanted : ceiling;
-    if (base + priority > ceiling) {
-      log.warn(
-        { base_fee: base.toString(), max_fee_gwei: maxFeeGwei },
-        'the gas price is above the configured limit',
+    if (base + priority > ceiling)
+      throw new AppError(
+        'UPSTREAM_UNAVAILABLE',
+        `gas costs ${base + priority} wei, and max_fee_gwei allows ${ceiling}: archives wait`,
       );
-      return undefined;
-    }
     const transaction: EvmTransaction = {
       chainId,
       nonce,

@@ -137,7 +137,6 @@ export class Packer {
     const minimumFee =
       place.isTaken && maxFee !== null ? BigInt(maxFee) + BigInt(maxFee) / RAISE_DIVISOR + 1n : 0n;
     const made = await emitter.prepare(syncContentOf(cid), { minimumFee, nonce: place.nonce });
-    if (!made) return undefined;
     if (!(await noteSent(db, archive, made, now()))) return undefined;
     await emitter.send(made.raw);
     log.info(
