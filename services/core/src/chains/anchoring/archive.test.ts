@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import fc from 'fast-check';
 import { archiveOf, parseArchive, parseSyncContent, syncContentOf } from './archive.ts';
-import { decideChanges } from './decide.ts';
+import { decideChanges, type KeptEvent } from './decide.ts';
 import { emitInput } from './emitter.ts';
 
 const CID = 'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o';
@@ -73,16 +73,20 @@ test('kept events become those of the chain, whatever both were', () => {
     blockNumber: fc.integer({ min: 0, max: 9 }),
     logIndex: fc.integer({ min: 0, max: 2 }),
     transactionHash: fc.constantFrom('a', 'b'),
+    blockTime: fc.constantFrom(1, 2),
   });
   const place = (one: { blockNumber: number; logIndex: number }) => `${one.blockNumber} ${one.logIndex}`;
   const events = fc.uniqueArray(event, { selector: place });
   fc.assert(
     fc.property(events, events, (kept, chain) => {
-      const seen = chain.map((one) => ({ ...one, timestamp: 0, name: 'SyncEvent', args: {} }));
-      const { gone, fresh } = decideChanges(kept, seen, 9, false);
-      const after = [...kept.filter((one) => !gone.includes(one)), ...fresh];
-      const key = (one: { blockNumber: number; logIndex: number; transactionHash: string }) =>
-        `${place(one)} ${one.transactionHash}`;
+      const seen = chain.map((one) => ({ ...one, timestamp: one.blockTime, name: 'SyncEvent', args: {} }));
+      const { gone, fresh, retimed } = decideChanges(kept, seen, 9, false);
+      const timeOf = new Map(retimed.map((one) => [place(one), one.blockTime]));
+      const after = [
+        ...kept.filter((one) => !gone.includes(one)),
+        ...fresh.map((one) => ({ ...one, blockTime: one.timestamp })),
+      ].map((one) => ({ ...one, blockTime: timeOf.get(place(one)) ?? one.blockTime }));
+      const key = (one: KeptEvent) => `${place(one)} ${one.transactionHash} ${one.blockTime}`;
       assert.deepEqual(after.map(key).sort(), chain.map(key).sort());
     }),
   );

@@ -9,6 +9,7 @@ import { ChainView, EMITTER, FINAL_DEPTH, VirtualChain } from '../../sim/testing
 import { SeededDice } from '../../sim/testing/dice.ts';
 import type { Schema } from '../../store/schema.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+import type { ChainReader } from './reader.ts';
 
 const T = 1_700_000_000;
 const log = createLogger('test', 'silent');
@@ -86,4 +87,37 @@ test('H1, H2: a message that comes after the block that has it is dated by it, t
   await core.rooms.pipeline.idle();
   const { body: view2 } = await core.get(`/instances/${itemHash}`);
   assert.equal(view2.effective_at, T);
+});
+
+test('a reorganisation that leaves a transaction at its place in a block of another time takes the time of the other block', async () => {
+  await using stack = new AsyncDisposableStack();
+  const now = () => (T + 10_000_000) * 1000;
+  const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+  const core = stack.use(await createTestCore({ database, now }));
+  const { body, itemHash } = machine(T);
+  const message = JSON.stringify({ protocol: 'aleph', version: 1, content: { messages: [archived(body)] } });
+  let [timestamp, settledTo] = [T + 300, -1];
+  const view: ChainReader = {
+    findGenesisHash: async () => 'genesis',
+    readEvents: async (fromBlock) => {
+      const event = { timestamp, blockNumber: 5, logIndex: 0, transactionHash: '0x05', name: 'SyncEvent' };
+      const events = fromBlock > 5 ? [] : [{ ...event, args: { addr: EMITTER, message } }];
+      return { events, readTo: 5, settledTo, isCut: false, head: 5, genesisHash: 'genesis' };
+    },
+  };
+  const anchor = new NodeAnchor({
+    ...{ core, database, view, emitter: undefined, random: Math.random, log },
+  });
+  await anchor.follow();
+  [timestamp, settledTo] = [T + 1_000_000, 5];
+  await anchor.follow();
+  await core.rooms.pipeline.idle();
+  const { body: instance } = await core.get(`/instances/${itemHash}`);
+  assert.equal(instance.effective_at, T + 1_000_000);
+  const told = await core.rooms.db
+    .selectFrom('events')
+    .selectAll()
+    .where('kind', '=', 'message_unconfirmed')
+    .execute();
+  assert.deepEqual(told, [], 'its confirmation is the same');
 });

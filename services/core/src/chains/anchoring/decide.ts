@@ -5,13 +5,16 @@ export interface KeptEvent {
   readonly blockNumber: number;
   readonly logIndex: number;
   readonly transactionHash: string;
+  /** Of the block, Unix seconds; null where an older release kept it. */
+  readonly blockTime: number | null;
 }
 
-const keyOf = ({ blockNumber, logIndex, transactionHash }: KeptEvent) =>
+const keyOf = ({ blockNumber, logIndex, transactionHash }: Omit<KeptEvent, 'blockTime'>) =>
   `${blockNumber} ${logIndex} ${transactionHash}`;
 
 /**
- * What a look at the chain changes: events that it does not have any more, and events that are new. Pure.
+ * What a look at the chain changes: events that it does not have any more, events that are new, and those that stand at their place in
+ * a block of another time. Pure.
  *
  * @param kept from the first block that can change on
  * @param seen the chain's from the same block on
@@ -22,11 +25,19 @@ export function decideChanges<Kept extends KeptEvent>(
   seen: readonly ContractEvent[],
   upTo: number,
   isCut: boolean,
-): { readonly gone: readonly Kept[]; readonly fresh: readonly ContractEvent[] } {
-  const standing = new Set(seen.map(keyOf));
+): {
+  readonly gone: readonly Kept[];
+  readonly fresh: readonly ContractEvent[];
+  readonly retimed: readonly (Kept & { readonly blockTime: number })[];
+} {
+  const standing = new Map(seen.map((one) => [keyOf(one), one.timestamp]));
   const known = new Set(kept.map(keyOf));
   return {
     gone: kept.filter((one) => !standing.has(keyOf(one)) && !(isCut && one.blockNumber > upTo)),
     fresh: seen.filter((one) => !known.has(keyOf(one))),
+    retimed: kept.flatMap((one) => {
+      const blockTime = standing.get(keyOf(one)) ?? one.blockTime;
+      return blockTime === null || blockTime === one.blockTime ? [] : [{ ...one, blockTime }];
+    }),
   };
 }

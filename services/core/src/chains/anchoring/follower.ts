@@ -20,6 +20,7 @@ import {
   lockFollowed,
   type NewEvent,
   noteFollowed,
+  retimeEvent,
 } from './store.ts';
 
 export interface FollowerOptions {
@@ -98,12 +99,13 @@ export async function followOnce({
     if (locked.settledBlock !== before.settledBlock || locked.genesisHash !== before.genesisHash)
       return nothing;
     const kept = await listKept(trx, network, from);
-    const { gone, fresh } = decideChanges(kept, seen.events, readTo, isCut);
+    const { gone, fresh, retimed } = decideChanges(kept, seen.events, readTo, isCut);
     for (const event of gone) {
       const { blockNumber: height, transactionHash: hash } = event;
       await unconfirmMessages(writer, event, { chain, height, hash }, now());
       await deleteEvent(trx, event);
     }
+    for (const event of retimed) await retimeEvent(trx, event);
     for (const event of fresh) await insertEvent(trx, readSyncEvent(network, event, emitters), now());
     if (before.genesisHash !== null && before.genesisHash !== genesisHash) await reopenPacked(trx, network);
     const settledBlock = Math.min(seen.settledTo, readTo);

@@ -21,7 +21,7 @@ const DUE_WITHIN_MS = 2 * 1_000 * IPFS_LIMITS.retryMaxSeconds;
 type Db = Kysely<Schema> | Transaction<Schema>;
 
 const COLUMNS = sql`network, block_number as "blockNumber", log_index as "logIndex", tx_hash as "transactionHash",
-  content, cid, attempts, seen_ms as "seenMs"`;
+  block_time as "blockTime", content, cid, attempts, seen_ms as "seenMs"`;
 
 const isAt = ({ network, blockNumber, logIndex }: AnchorPlace) =>
   sql`network = ${network} and block_number = ${blockNumber} and log_index = ${logIndex}`;
@@ -71,7 +71,6 @@ export async function listKept(db: Db, network: string, fromBlock: number): Prom
 
 export interface NewEvent extends KeptEvent {
   readonly network: string;
-  /** Unix seconds. */
   readonly blockTime: number;
   readonly emitter: string;
   readonly content: string;
@@ -88,6 +87,13 @@ export async function insertEvent(db: Db, event: NewEvent, nowMs: number): Promi
     values (${event.network}, ${event.blockNumber}, ${event.logIndex}, ${event.transactionHash}, ${event.blockTime}, ${event.emitter},
       ${refusal ? '' : event.content}, ${event.cid}, ${refusal ? 'refused' : 'waiting'},
       ${refusal ? storableJson(refusal) : null}, ${nowMs}, ${nowMs})`.execute(db);
+}
+
+export async function retimeEvent(
+  db: Db,
+  { blockTime, ...place }: AnchorPlace & { readonly blockTime: number },
+): Promise<void> {
+  await sql`update anchor_events set block_time = ${blockTime} where ${isAt(place)}`.execute(db);
 }
 
 export async function deleteEvent(db: Db, place: AnchorPlace): Promise<void> {
@@ -119,7 +125,6 @@ export async function isWaiting(trx: Transaction<Schema>, event: AnchorEvent): P
 /** An event that cannot change any more, and that nobody has looked at for the dates of what it confirms. */
 export interface UndatedEvent extends KeptEvent {
   readonly network: string;
-  /** Unix seconds. */
   readonly blockTime: number;
 }
 

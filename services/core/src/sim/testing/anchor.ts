@@ -7,10 +7,11 @@ import type { Emitter } from '../../chains/anchoring/emitter.ts';
 import { followOnce } from '../../chains/anchoring/follower.ts';
 import { Packer } from '../../chains/anchoring/packer.ts';
 import { Processor } from '../../chains/anchoring/processor.ts';
+import type { ChainReader } from '../../chains/anchoring/reader.ts';
 import { parseAnchorSettings } from '../../chains/anchoring/settings.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { TestCore } from '../../testing/core.ts';
-import { type ChainView, EMITTER, type VirtualChain } from './chain.ts';
+import { EMITTER, type VirtualChain } from './chain.ts';
 
 const NETWORK = 'sim';
 const ROUNDS_MAX = 50;
@@ -41,7 +42,7 @@ export const PACKING = {
 export interface NodeAnchorOptions {
   readonly core: TestCore;
   readonly database: Database<Schema>;
-  readonly view: ChainView;
+  readonly view: ChainReader;
   /** The node packs where there is one. */
   readonly emitter: Pick<Emitter, 'look' | 'prepare' | 'send'> | undefined;
   readonly random: () => number;
