@@ -19,8 +19,8 @@ const VERSION = 1;
 
 /** Something of an archive that is verified by itself. */
 export type ArchivedMessage =
-  /** The body of a submission. */
-  | { readonly kind: 'message'; readonly body: Buffer }
+  /** The body of a submission. @property itemHash as the archive says; of an envelope undefined, whose content is in it */
+  | { readonly kind: 'message'; readonly body: Buffer; readonly itemHash: string | undefined }
   /** A file by its uploader: the message of it is made by whoever has the file. */
   | {
       readonly kind: 'upload';
@@ -82,10 +82,12 @@ function parseMessage(value: unknown): ArchivedMessage {
       throw invalid('an upload of the archive lacks its hash, address or signature');
     return { kind: 'upload', fileHash, address: by, signature: signed };
   }
-  if (typeof signedText !== 'string')
-    return { kind: 'message', body: Buffer.from(JSON.stringify({ message: fields })) };
+  if (typeof signedText !== 'string') {
+    const itemHash = typeof fields.item_hash === 'string' ? fields.item_hash : undefined;
+    return { kind: 'message', body: Buffer.from(JSON.stringify({ message: fields })), itemHash };
+  }
   const rest = `"signature":${JSON.stringify(signature)},"address":${JSON.stringify(address)}`;
-  return { kind: 'message', body: Buffer.from(`{"message":${signedText},${rest}}`) };
+  return { kind: 'message', body: Buffer.from(`{"message":${signedText},${rest}}`), itemHash: undefined };
 }
 
 function parseMessages(content: unknown): ArchivedMessage[] {

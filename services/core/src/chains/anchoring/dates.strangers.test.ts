@@ -89,6 +89,40 @@ test('H1, H2: a message that comes after the block that has it is dated by it, t
   assert.equal(view2.effective_at, T);
 });
 
+test('a message that comes while its event is looked at is dated by the block, too', async () => {
+  await using stack = new AsyncDisposableStack();
+  let nowMs = (T + 300) * 1000;
+  const now = () => nowMs;
+  const database = stack.use(await createTestDatabase<Schema>({ migrations: MIGRATIONS, log }));
+  const core = stack.use(await createTestCore({ database, now }));
+  const chain = new VirtualChain(new SeededDice(1), now);
+  const view = new ChainView(chain);
+  const { intake, db } = core.rooms;
+  const [old, honest] = [machine(0), machine(T)];
+  const date: typeof intake.block.date = async (row, timeMs) => {
+    if (row.item_hash === old.itemHash) await core.post('/messages', honest.body);
+    return intake.block.date(row, timeMs);
+  };
+  const rooms = { ...core.rooms, intake: { ...intake, block: { date } } };
+  const anchored = { ...core, rooms } as TestCore;
+  const anchor = new NodeAnchor({
+    ...{ core: anchored, database, view, emitter: undefined, random: Math.random, log },
+  });
+  const messages = [old, honest].map(({ body }) => archived(body));
+  chain.emit(EMITTER, JSON.stringify({ protocol: 'aleph', version: 1, content: { messages } }));
+  chain.mine();
+  nowMs += 10_000_000;
+  view.look();
+  await anchor.follow();
+  await db.deleteFrom('messages').where('item_hash', '=', honest.itemHash).execute();
+  for (let block = 0; block < FINAL_DEPTH; block++) chain.mine();
+  view.look();
+  await anchor.follow();
+  await core.rooms.pipeline.idle();
+  const { body } = await core.get(`/instances/${honest.itemHash}`);
+  assert.equal(body.effective_at, T);
+});
+
 test('a reorganisation that leaves a transaction at its place in a block of another time takes the time of the other block', async () => {
   await using stack = new AsyncDisposableStack();
   const now = () => (T + 10_000_000) * 1000;

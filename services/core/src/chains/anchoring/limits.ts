@@ -8,6 +8,8 @@ export const ARCHIVE_LIMITS = {
   messages: 20_000,
   /** Messages that are verified and submitted together. */
   together: 256,
+  /** The same in bytes with contents that are files, of which memory holds up to twenty times as much; a larger one goes alone. */
+  togetherBytes: 8 * 1024 * 1024,
   /** Archives that are fetched at the same time. */
   parallel: 2,
   /** One try to fetch an archive. */

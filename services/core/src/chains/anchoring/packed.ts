@@ -16,7 +16,7 @@ export interface PackedArchive {
   readonly sentMs: number | null;
   /** The block that has it now; null where none has. */
   readonly block: number | null;
-  /** Whether what it confirms is written, but for what is ahead of the clock. */
+  /** Whether what it confirms is written, but for what cannot be taken yet. */
   readonly isRead: boolean;
 }
 
@@ -28,7 +28,8 @@ export async function listOpen(db: Db, network: string): Promise<PackedArchive[]
     select p.id, p.cid, p.tx_hash as "transactionHash", p.nonce, p.max_fee::text as "maxFee", p.sends,
       p.sent_ms as "sentMs", e.block_number as block, coalesce(e.state <> 'waiting' or e.is_later, false) as "isRead"
     from packed_archives p left join lateral (
-      select block_number, state, reason ->> 'code' = 'TIMESTAMP_IN_FUTURE' as is_later from anchor_events a where a.network = p.network and a.cid = p.cid
+      select block_number, state, reason ? 'later' as is_later from anchor_events a
+      where a.network = p.network and a.cid = p.cid
       order by block_number limit 1) e on true
     where p.network = ${network} and not p.settled order by p.id`.execute(db);
   return rows;

@@ -9,9 +9,10 @@ import { parseCid } from '../../store/ipfs/cid.ts';
 import { reasonOfTry, retryAfterMs } from '../../store/ipfs/fetcher.ts';
 import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
-import type { Schema } from '../../store/schema.ts';
+import type { Schema, VerdictReason } from '../../store/schema.ts';
 import { type ArchivedMessage, parseArchive, parseSyncContent } from './archive.ts';
 import { ARCHIVE_LIMITS } from './limits.ts';
+import { partsOf } from './parts.ts';
 import type { AnchorSettings } from './settings.ts';
 import {
   type AnchorEvent,
@@ -39,6 +40,8 @@ interface Named {
   readonly itemHash: string;
   readonly sender: string;
 }
+
+const LATE_PAGE = { rows: ARCHIVE_LIMITS.together, bytes: ARCHIVE_LIMITS.togetherBytes };
 
 /** What may be otherwise at the next try: whatever is the fault of this node, or of what it needs. */
 const mayPass = (code: ErrorCode): boolean =>
@@ -86,32 +89,36 @@ export class Processor {
 
   /** Looks at the messages of one event that is settled: they were there by its block. @returns whether there may be more at once */
   async date(): Promise<boolean> {
-    const { db, intake, settings } = this.#options;
+    const { db, write, intake, settings } = this.#options;
     const event = await findUndated(db, settings.network.name);
     if (!event) return false;
-    for (let after = ''; ; ) {
-      const late = await listNotedAfter(db, event, event.blockTime, after, ARCHIVE_LIMITS.together);
+    const looked: string[] = [];
+    for (;;) {
+      const late = await listNotedAfter(db, event, event.blockTime, looked.at(-1) ?? '', LATE_PAGE);
+      if (late.length === 0) break;
       await Promise.all(late.map((row) => intake.block.date(row, event.blockTime * 1000)));
-      if (late.length < ARCHIVE_LIMITS.together) break;
-      after = late.at(-1)!.item_hash;
+      looked.push(...late.map((row) => row.item_hash));
     }
-    await noteDated(db, event);
+    await write(({ trx }) => noteDated(trx, event, looked));
     return true;
   }
 
   async #process(event: AnchorEvent): Promise<void> {
     const { db, settings, now, random, signal } = this.#options;
+    let messages: readonly ArchivedMessage[] | undefined;
     try {
-      await this.#read(event);
+      messages = await this.#messagesOf(event);
+      await this.#read(event, messages);
     } catch (error) {
       if (signal.aborted) return;
       const { isForeseen, code, message } = reasonOfTry(error);
       if (!isForeseen) this.#unforeseen.note(error);
-      const isOver = isPast(event, settings.archiveHorizonMs, now());
-      if (isForeseen && !mayPass(code)) {
+      // What is at hand and was not written is no fault of the archive.
+      const isAway = messages === undefined;
+      if (isAway && isForeseen && !mayPass(code)) {
         const known = code === 'ARCHIVE_NESTED' || code === 'ARCHIVE_INVALID';
         await settleEvent(db, event, { refusal: { code: known ? code : 'ARCHIVE_INVALID', message } });
-      } else if (isOver && event.cid !== null) {
+      } else if (isAway && event.cid !== null && isPast(event, settings.archiveHorizonMs, now())) {
         await settleEvent(db, event, { refusal: { code: 'ARCHIVE_UNAVAILABLE', message } });
       } else {
         await postponeEvent(db, event, now() + retryAfterMs(event.attempts, random()), { code, message });
@@ -119,38 +126,39 @@ export class Processor {
     }
   }
 
-  async #read(event: AnchorEvent): Promise<void> {
-    const { write, settings, now, random, log } = this.#options;
-    const messages = await this.#messagesOf(event);
+  async #read(event: AnchorEvent, messages: readonly ArchivedMessage[]): Promise<void> {
+    const { db, write, settings, now, random, log } = this.#options;
     const named: Named[] = [];
-    let later = 0;
-    for (let at = 0; at < messages.length; at += ARCHIVE_LIMITS.together) {
-      const part = messages.slice(at, at + ARCHIVE_LIMITS.together);
+    const later: VerdictReason[] = [];
+    for await (const part of partsOf(db, messages)) {
       const taken = await Promise.all(part.map((one) => this.#take(one)));
-      named.push(...taken.flatMap((one) => (one === undefined || one === 'later' ? [] : one)));
-      later += taken.filter((one) => one === 'later').length;
+      named.push(...taken.flatMap((one) => (one && 'itemHash' in one ? one : [])));
+      later.push(...taken.flatMap((one) => (one && 'code' in one ? one : [])));
     }
     const confirmation = {
       chain: settings.chain,
       height: event.blockNumber,
       hash: event.transactionHash,
     };
+    const [first] = later;
     await write(async (writer) => {
       const isWritten = await confirmMessages(writer, event, confirmation, named, {
         isCurrent: (trx) => isWaiting(trx, event),
         nowMs: now(),
       });
       if (!isWritten) return;
-      if (later === 0 || isPast(event, settings.archiveHorizonMs, now()))
+      if (!first || isPast(event, settings.archiveHorizonMs, now()))
         return settleEvent(writer.trx, event, { messages: named.length });
       const dueMs = now() + retryAfterMs(event.attempts, random());
       await postponeEvent(writer.trx, event, dueMs, {
-        code: 'TIMESTAMP_IN_FUTURE',
-        message: `${later} of its messages are ahead of the node's clock`,
+        code: first.code,
+        message: `${later.length} of its messages cannot be taken yet: ${first.message}`,
+        later: later.length,
       });
     });
     const counted = { block: event.blockNumber, cid: event.cid, messages: named.length };
-    log.debug({ ...counted, later, invalid: messages.length - named.length - later }, 'read an archive');
+    const invalid = messages.length - named.length - later.length;
+    log.debug({ ...counted, later: later.length, invalid }, 'read an archive');
   }
 
   async #messagesOf({ cid, content }: AnchorEvent): Promise<readonly ArchivedMessage[]> {
@@ -166,16 +174,21 @@ export class Processor {
     return parseArchive(file.kind === 'file' ? await buffer(await file.open()) : Buffer.alloc(0));
   }
 
-  /** Puts an archived message before the node as if a client had sent it. Undefined where it never verifies. */
-  async #take(archived: ArchivedMessage): Promise<Named | 'later' | undefined> {
+  /**
+   * Puts an archived message before the node as if a client had sent it. Undefined where it never verifies; a reason where it cannot
+   * be taken now, which holds up none of the others.
+   */
+  async #take(archived: ArchivedMessage): Promise<Named | VerdictReason | undefined> {
     try {
       // An upload's message is confirmed where it is known: who has the file makes it.
       return archived.kind === 'upload'
         ? verifyUpload(archived.fileHash, archived)
         : await this.#submit(archived.body);
     } catch (error) {
-      if (!(error instanceof AppError) || mayPass(error.code)) throw error;
-      if (error.code === 'TIMESTAMP_IN_FUTURE') return 'later';
+      if (this.#options.signal.aborted) throw error;
+      const { isForeseen, code, message } = reasonOfTry(error);
+      if (!isForeseen) this.#unforeseen.note(error);
+      if (!isForeseen || mayPass(code) || code === 'TIMESTAMP_IN_FUTURE') return { code, message };
       this.invalid++;
       return undefined;
     }

@@ -1,6 +1,7 @@
 import { storableJson } from '@skerry/database';
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { AnchorPlace } from '../../state/messages/confirmations.ts';
+import { lockEvents } from '../../notify/events/append.ts';
+import { type AnchorPlace, isAnyNotedAfter } from '../../state/messages/confirmations.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
 import type { Schema, VerdictReason } from '../../store/schema.ts';
 import type { KeptEvent } from './decide.ts';
@@ -139,10 +140,18 @@ export async function findUndated(db: Db, network: string): Promise<UndatedEvent
   return rows[0];
 }
 
-export async function noteDated(db: Db, event: UndatedEvent): Promise<void> {
+/** @param looked at: of its messages; where another has come meanwhile, the event stays undated */
+export async function noteDated(
+  trx: Transaction<Schema>,
+  event: UndatedEvent,
+  looked: readonly string[],
+): Promise<void> {
+  // Whoever keeps a message holds it, and tells of what is dated already (dateAgain).
+  await lockEvents(trx);
+  if (await isAnyNotedAfter(trx, event, event.blockTime, looked)) return;
   await sql`
     update anchor_events set dated = true where ${isAt(event)} and tx_hash = ${event.transactionHash}`.execute(
-    db,
+    trx,
   );
 }
 
@@ -160,11 +169,14 @@ export async function settleEvent(
     where ${isAt(event)} and tx_hash = ${event.transactionHash}`.execute(db);
 }
 
+/** Why an event is tried again. Where its archive was read, how many of the messages could not be taken yet. */
+type Postponed = VerdictReason & { readonly later?: number };
+
 export async function postponeEvent(
   db: Db,
   event: AnchorEvent,
   dueMs: number,
-  reason: VerdictReason,
+  reason: Postponed,
 ): Promise<void> {
   await sql`
     update anchor_events set attempts = attempts + 1, due_ms = ${dueMs}, reason = ${storableJson(reason)}

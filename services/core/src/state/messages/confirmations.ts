@@ -138,21 +138,43 @@ export async function unconfirmMessages(
   await appendEvents(writer, lastSeq, events, nowMs);
 }
 
-/** Messages of an event that are known to be there only since later than its block. */
+/** From what: messages of an event that are known to be there only since later than its block. */
+const notedAfter = ({ network, blockNumber, logIndex }: AnchorPlace, blockTime: number) => sql`
+  confirmations c join messages m on m.item_hash = c.item_hash and m.sender = c.sender
+    and c.network = ${network} and c.block_number = ${blockNumber} and c.log_index = ${logIndex}
+    and ${isLateRow('m')} and m.noted_ms > ${blockTime}::bigint * 1000`;
+
+/** @param limit of messages, and of bytes that they have together with contents that are files: the last one may go beyond */
 export async function listNotedAfter(
   db: Kysely<Schema>,
-  { network, blockNumber, logIndex }: AnchorPlace,
+  place: AnchorPlace,
   blockTime: number,
   after: string,
-  limit: number,
+  limit: { readonly rows: number; readonly bytes: number },
 ): Promise<StoredMessage[]> {
   const { rows } = await sql<StoredMessage>`
-    select m.* from confirmations c join messages m on m.item_hash = c.item_hash and m.sender = c.sender
-    where c.network = ${network} and c.block_number = ${blockNumber} and c.log_index = ${logIndex}
-      and ${isLateRow('m')} and m.noted_ms > ${blockTime}::bigint * 1000
-      and c.item_hash > ${after}
-    order by c.item_hash limit ${limit}`.execute(db);
+    select * from (
+      select m.*, bytes, sum(bytes) over (order by m.item_hash rows unbounded preceding) as upto from (
+        select m.* from ${notedAfter(place, blockTime)} where c.item_hash > ${after}
+        order by c.item_hash limit ${limit.rows}) m
+      left join files f on f.hash = m.item_hash,
+      lateral (select coalesce(octet_length(m.source_text), f.size_bytes, 0) as bytes) b) s
+    where upto - bytes < ${limit.bytes} order by item_hash`.execute(db);
   return rows;
+}
+
+/** Whether there is one that is not among those of some hashes. */
+export async function isAnyNotedAfter(
+  trx: Transaction<Schema>,
+  place: AnchorPlace,
+  blockTime: number,
+  but: readonly string[],
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from ${notedAfter(place, blockTime)} where c.item_hash <> all(${but}::text[]) limit 1`.execute(
+    trx,
+  );
+  return rows.length > 0;
 }
 
 /** Late messages that are new here and confirmed already: the dates of what confirms them are looked at again. */
