@@ -1,9 +1,6 @@
 import { rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Accepted } from './messages/accepted.ts';
-import type { Output } from './output/output.ts';
-import { jsonText } from './output/text.ts';
 
 const ENDS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** What a shell answers for a command that a signal ended, beside its number. */
@@ -34,18 +31,6 @@ export function whenEnded(act: Leave): Disposable {
       if (leaving.size === 0) for (const one of ENDS) process.off(one, leave);
     },
   };
-}
-
-/** While it is open, Ctrl-C says what becomes of what was asked for, instead of ending without a word. */
-export function tellOnInterrupt(
-  { stderr, json }: Output,
-  { what, ids, hint }: Pick<Accepted, 'what' | 'ids' | 'hint'>,
-): Disposable {
-  return whenEnded(() => {
-    const error = `${what}, and nobody waits for it any more`;
-    const body = { error, status: 'error', code: 'INTERRUPTED', details: { ...ids, hint }, hint };
-    stderr.write(json ? `${jsonText(body)}\n` : `\n${error}\nhint: ${hint}\n`);
-  });
 }
 
 /** While it is open, a file that is not whole yet is removed when the command is ended. */

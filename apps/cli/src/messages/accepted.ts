@@ -1,6 +1,7 @@
 import { AppError } from '@skerry/protocol/forms';
-import { tellOnInterrupt } from '../interrupt.ts';
+import { whenEnded } from '../interrupt.ts';
 import type { Output } from '../output/output.ts';
+import { jsonText } from '../output/text.ts';
 
 /** A message that the node has accepted: from then on, what it asks for happens whatever becomes of the command. */
 export interface Accepted {
@@ -17,6 +18,15 @@ const sentenceOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   return error instanceof AppError || 'syscall' in error ? error.message : (error.stack ?? error.message);
 };
+
+/** While it is open, Ctrl-C says what becomes of what was asked for, instead of ending without a word. */
+function tellOnInterrupt({ stderr, json }: Output, { what, ids, hint }: Accepted): Disposable {
+  return whenEnded(() => {
+    const error = `${what}, and nobody waits for it any more`;
+    const body = { error, status: 'error', code: 'INTERRUPTED', details: { ...ids, hint }, hint };
+    stderr.write(json ? `${jsonText(body)}\n` : `\n${error}\nhint: ${hint}\n`);
+  });
+}
 
 /**
  * Does what follows once a message was accepted. Where that fails, or Ctrl-C ends it, it is said what was done all the same: whoever
