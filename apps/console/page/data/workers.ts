@@ -35,6 +35,9 @@ interface Waiting {
   readonly here: AbortSignal;
 }
 
+/** A worker that has not said by then that it can be asked will not: it neither loads nor fails. */
+const START_MAX_MS = 60_000;
+
 /** A worker that is asked for tasks by name. */
 class TaskWorker {
   readonly #worker: Worker;
@@ -42,12 +45,17 @@ class TaskWorker {
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
   #state: 'starting' | 'ready' | 'lost' = 'starting';
+  readonly #starting: ReturnType<typeof setTimeout>;
 
   constructor(path: string, what: string) {
     this.#worker = startWorker(path);
     this.#worker.onmessage = ({ data }: MessageEvent<Told>) => this.#hear(data);
     this.#worker.onerror = ({ message }) =>
       this.#fail(new AskFailure('INTERNAL', `${what} failed: ${message || 'it could not be loaded'}`));
+    this.#starting = setTimeout(() => {
+      this.stop();
+      this.#fail(new AskFailure('TIMED_OUT', `${what} did not start`));
+    }, START_MAX_MS);
     // Whoever asks meets it.
     this.#ready.promise.catch(() => {});
   }
@@ -58,6 +66,7 @@ class TaskWorker {
   }
 
   #fail(error: AskFailure): void {
+    clearTimeout(this.#starting);
     if (this.#state === 'starting') this.#state = 'lost';
     this.#ready.reject(error);
     for (const { reject } of this.#waiting.values()) reject(error);
@@ -66,6 +75,7 @@ class TaskWorker {
 
   #hear(told: Told): void {
     if (told.kind === 'ready') {
+      clearTimeout(this.#starting);
       this.#state = 'ready';
       this.#ready.resolve();
       return;
@@ -115,6 +125,7 @@ class TaskWorker {
   }
 
   stop(): void {
+    clearTimeout(this.#starting);
     this.#worker.terminate();
   }
 }
