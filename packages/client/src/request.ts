@@ -142,7 +142,7 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
     const isOver = !isKnownByHash && options.isAnswer?.(response);
     const next = isOver ? undefined : redirectOf(at, response, isQuestion && isKnownByHash);
     if (next === undefined) break;
-    await response.body?.cancel();
+    await response.body?.cancel().catch(() => {});
     response = await askAt(next);
     at = next;
   }

@@ -55,7 +55,8 @@ export async function hashOfFile(
     return storedFileOf(asked, await core.getMessage(asked)) ?? asked;
   } catch (error) {
     if (error instanceof AppError && error.kind === 'missing') return asked;
-    await body?.cancel();
+    // One that broke off cannot be ended, which is not what failed.
+    await body?.cancel().catch(() => {});
     throw error;
   }
 }

@@ -7,15 +7,18 @@ export const TEXT_BYTES_MAX = 256 * 1024 ** 2;
 /** An answer whose body is a stream. */
 type Streamed = Pick<Response, 'url' | 'body'>;
 
-/** What comes next of an answer. Throws UPSTREAM_UNAVAILABLE where it breaks off; who ended it is told so. */
+/** What comes next of an answer. Throws UPSTREAM_UNAVAILABLE where it breaks off, or takes too long; who ended it is told so. */
 async function readNext(url: string, reader: ReadableStreamDefaultReader<Uint8Array>) {
   try {
     return await reader.read();
   } catch (error) {
-    if ((error as Error).name === 'AbortError') throw error;
-    throw new AppError('UPSTREAM_UNAVAILABLE', `${url} broke its answer off (${causeOf(error)})`, {
-      cause: error,
-    });
+    const { name } = error as Error;
+    if (name === 'AbortError') throw error;
+    const why =
+      name === 'TimeoutError'
+        ? 'was not done with its answer in the time that it was given'
+        : `broke its answer off (${causeOf(error)})`;
+    throw new AppError('UPSTREAM_UNAVAILABLE', `${url} ${why}`, { cause: error });
   }
 }
 

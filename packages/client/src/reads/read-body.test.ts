@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '@skerry/protocol';
+import { hashOfFile } from '../files/stored-file.ts';
+import { causeOf } from './cause.ts';
+import { readText } from './read-body.ts';
+
+const url = 'http://node';
+const failing = (error: unknown) => new ReadableStream({ start: (controller) => controller.error(error) });
+const read = (error: unknown) => readText({ url, body: failing(error), text: async () => '' });
+
+test('an answer that takes too long is told as that, and no number is told as a cause', async () => {
+  await assert.rejects(read(new DOMException('late', 'TimeoutError')), {
+    code: 'UPSTREAM_UNAVAILABLE',
+    message: 'http://node was not done with its answer in the time that it was given',
+  });
+  await assert.rejects(read(new DOMException('the network changed', 'NetworkError')), {
+    message: 'http://node broke its answer off (the network changed)',
+  });
+  const ended = new DOMException('its user went away', 'AbortError');
+  await assert.rejects(read(ended), ended);
+  assert.equal(causeOf(Object.assign(new Error('x'), { code: 'ECONNRESET' })), 'ECONNRESET');
+});
+
+test('of a file whose bytes broke off, it is told why it was asked for in vain', async () => {
+  const refused = new AppError('RATE_LIMITED', 'later');
+  const core = { getMessage: () => Promise.reject(refused) };
+  const response = new Response(failing(new TypeError('terminated')));
+  await assert.rejects(hashOfFile(core, 'a'.repeat(64), response), refused);
+});
