@@ -28,10 +28,11 @@ import { VRF_API } from '@skerry/protocol/api/core/vrf';
 import { WEBHOOKS_API, type WebhookAnswers } from '@skerry/protocol/api/core/webhooks';
 import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/api/operation';
 import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
-import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
+import { type CallInput, type CallOptions, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { type WatchOptions, watchEvents } from './events.ts';
 import { askForFile } from './files/raw-file.ts';
 import { hashOfFile, type OpenFile } from './files/stored-file.ts';
+import { checkStored } from './files/upload-hash.ts';
 import { type MessageDraft, requestMessage } from './message.ts';
 import { checkPages } from './pages.ts';
 import type { InstanceList, UnreadableInstance } from './reads/instance-list.ts';
@@ -99,17 +100,18 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return this.#signer;
   }
 
-  get #options() {
+  /** What every request of this client is made with. */
+  get options(): Pick<CallOptions, 'signal' | 'place'> {
     return { signal: this.#signal, place: this.#place };
   }
 
   /** A file may take long. */
   get #fileOptions() {
-    return { ...this.#options, timeoutMs: FILE_TIMEOUT_MS };
+    return { ...this.options, timeoutMs: FILE_TIMEOUT_MS };
   }
 
   #call<O extends Operation>(operation: O, input: CallInput<O>): Promise<AnswerOf<O>> {
-    return call(this.url, operation, input, this.#options);
+    return call(this.url, operation, input, this.options);
   }
 
   /** For each call that sends a message. */
@@ -153,7 +155,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
       timestamp === undefined
         ? await this.#signChange(
             draft,
-            await readLastChange(this.url, draft, this.signer.address, this.#options),
+            await readLastChange(this.url, draft, this.signer.address, this.options),
           )
         : await this.#sign(draft);
     return this.#tell(await this.#call(MESSAGES_API.submitMessage, { body }));
@@ -257,7 +259,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
 
   /** One page. */
   listInstances(query: InstanceQuery = {}) {
-    return callRows(this.url, INSTANCES_API.listInstances, 'instances', { query }, this.#options);
+    return callRows(this.url, INSTANCES_API.listInstances, 'instances', { query }, this.options);
   }
 
   /** Every instance that a query fits, page after page. */
@@ -307,7 +309,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
   }
 
   /**
-   * Stores a file. The signature covers the file's SHA-256 in lower-case hexadecimal.
+   * Stores a file. The signature covers the file's SHA-256 in lower-case hexadecimal. Throws HASH_MISMATCH where the node says that it
+   * stored something else.
    * @param hash the SHA-256 of the file
    */
   async storeFile(
@@ -322,7 +325,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
     if (options.channel) form.set('channel', options.channel);
     if (options.tags && options.tags.length > 0) form.set('tags', options.tags.join(','));
     form.set('file', file, name);
-    return call(this.url, STORAGE_API.storeFile, { body: form }, this.#fileOptions);
+    const stored = await call(this.url, STORAGE_API.storeFile, { body: form }, this.#fileOptions);
+    return checkStored(this.signer, hash, stored);
   }
 
   /** How much of a file of this signer's the node has that is sent in parts. Throws ROUTE_NOT_FOUND where it takes none. */

@@ -25,6 +25,7 @@ export {
 export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
 export type { OpenFile } from './files/stored-file.ts';
 export { PARTS_FROM_BYTES, type SendRest, storeInParts } from './files/upload.ts';
+export { checkStored } from './files/upload-hash.ts';
 export { GatewayClient } from './gateway-client.ts';
 export {
   DEFAULT_CHANNEL,

@@ -2,6 +2,7 @@ import {
   type AskedSigner,
   CoreClient,
   call,
+  checkStored,
   createAnswerParser,
   PARTS_FROM_BYTES,
   readRefusal,
@@ -120,10 +121,7 @@ async function sendWhole({ core, file, hash, signature }: Signed, tell: Tell): P
   const url = `${core.url}${STORAGE_API.storeFile.path}`;
   const { status, text } = await send({ method: 'POST', url, body, tell: (part) => tell(1 + part) });
   if (status !== 200) throw readRefusal(text, { status, url });
-  const stored = parseStored(JSON.parse(text));
-  if (stored.file_hash !== hash)
-    throw new AppError('HASH_MISMATCH', `the node says that it stored ${stored.file_hash}, not ${hash}`);
-  return stored.item_hash;
+  return checkStored(core.signer, hash, parseStored(JSON.parse(text))).item_hash;
 }
 
 /** Sends the rest of a file, and tells how much of the whole is there. */

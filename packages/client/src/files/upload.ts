@@ -1,8 +1,9 @@
 import { UPLOADS_API, type UploadView } from '@skerry/protocol/api/core/storage';
-import { AppError, itemHashOf } from '@skerry/protocol/forms';
+import { AppError } from '@skerry/protocol/forms';
 import { call, urlOfCall } from '../call.ts';
 import type { CoreClient } from '../core-client.ts';
 import type { AskedSigner } from '../signer.ts';
+import { checkStored, uploadHashOf } from './upload-hash.ts';
 
 /** A smaller file is sent as a whole: what breaks off is soon sent again. */
 export const PARTS_FROM_BYTES = 1024 ** 2;
@@ -43,11 +44,25 @@ interface Going extends PartsOptions {
 type Place = Pick<UploadView, 'received' | 'item_hash'>;
 
 const codeOf = (error: unknown) => (error instanceof AppError ? error.code : undefined);
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Rejects with what the signal ends with. */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      if (signal?.aborted) reject(signal.reason);
+      else resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+  });
+}
 
 /** The STORE message of this upload if the node has it: all had arrived, and only the answer was lost. */
 async function findKept({ core, hash }: Pick<Going, 'core' | 'hash'>): Promise<string | undefined> {
-  const itemHash = itemHashOf(core.signer.chain, core.signer.address, hash);
+  const itemHash = uploadHashOf(core.signer, hash);
   try {
     return (await core.getMessageStatus(itemHash)).status === 'processed' ? itemHash : undefined;
   } catch (error) {
@@ -72,7 +87,8 @@ async function sendRest(going: Going, offset: number): Promise<UploadView> {
   const input = { params: { hash }, query };
   const rest = file.slice(offset, file.size, PART_TYPE);
   if (send) return send(urlOfCall(core.url, UPLOADS_API.sendPart, input), rest, offset);
-  return call(core.url, UPLOADS_API.sendPart, { ...input, body: rest }, { timeoutMs: PART_TIMEOUT_MS });
+  const options = { ...core.options, timeoutMs: PART_TIMEOUT_MS };
+  return call(core.url, UPLOADS_API.sendPart, { ...input, body: rest }, options);
 }
 
 /** The same of a node that may still read an earlier part, until it notices that nobody sends it any more. */
@@ -82,7 +98,7 @@ async function sendToBusy(going: Going, offset: number): Promise<UploadView> {
       return await sendRest(going, offset);
     } catch (error) {
       if (codeOf(error) !== 'OVERLOADED') throw error;
-      await pause(ms);
+      await pause(ms, going.core.options.signal);
     }
   }
   return sendRest(going, offset);
@@ -121,7 +137,7 @@ const isForWhole = (error: unknown, offset: number) =>
  * @param hash the SHA-256 of the file, which the signer of `core` signs
  * @returns the item hash of the STORE message; undefined where the node takes the file only as a whole (`CoreClient.storeFile`)
  * @throws AppError UPSTREAM_UNAVAILABLE where the node was lost or takes no more; INVALID_PARAMETERS where the file was changed
- *   meanwhile; what the node refuses with
+ *   meanwhile; HASH_MISMATCH where the node names another message than the one that was signed; what the node refuses with
  */
 export async function storeInParts(
   core: CoreClient<AskedSigner>,
@@ -129,17 +145,19 @@ export async function storeInParts(
   hash: string,
   options: PartsOptions = {},
 ): Promise<string | undefined> {
+  const keptBy = (item_hash: string) =>
+    checkStored(core.signer, hash, { item_hash, file_hash: hash }).item_hash;
   let [offset, received, tries] = [0, 0, 0];
   try {
     const place = await findPlace({ core, file, hash });
-    if (place.item_hash !== null) return place.item_hash;
+    if (place.item_hash !== null) return keptBy(place.item_hash);
     ({ received } = place);
     const going = { ...options, core, file, hash, signature: await core.signer.sign(hash) };
     for (let isMoving = true; isMoving && tries < PARTS_MAX; tries++) {
       offset = received;
       options.onPart?.(offset);
       const told = await sendPart(going, offset);
-      if (told.item_hash !== null) return told.item_hash;
+      if (told.item_hash !== null) return keptBy(told.item_hash);
       ({ received } = told);
       isMoving = received > offset || told.isLost === true;
     }

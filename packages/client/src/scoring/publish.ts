@@ -9,7 +9,7 @@ const isTooLong = (error: unknown) => error instanceof AppError && error.code ==
 export async function publishScores(core: CoreClient, { content, files }: ComputedScores): Promise<string> {
   for (const [hash, text] of files) await core.storeFile(new Blob([text]), 'scoring-input', hash);
   const draft = { type: 'POST', channel: SCORING_CHANNEL, content: { type: SCORES_POST_TYPE, content } };
-  const send = (body: string) => publishMessage(core.url, body);
+  const send = (body: string) => publishMessage(core.url, body, core.options);
   let inline: ReturnType<typeof buildNetworkMessage> | undefined;
   try {
     inline = buildNetworkMessage(draft, core.signer);

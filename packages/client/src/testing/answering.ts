@@ -5,8 +5,13 @@ import type { AddressInfo } from 'node:net';
 /**
  * A node that answers what a test says, by path. What a path answers in turn is a list; the last of it goes on.
  * @param refusal what other paths answer, with status 404
+ * @param told headers of each answer
  */
-export async function answering(answers: Readonly<Record<string, readonly unknown[]>>, refusal?: object) {
+export async function answering(
+  answers: Readonly<Record<string, readonly unknown[]>>,
+  refusal?: object,
+  told: Readonly<Record<string, string>> = {},
+) {
   const asked: string[] = [];
   const headers: IncomingHttpHeaders[] = [];
   const turns = new Map<string, number>();
@@ -16,9 +21,10 @@ export async function answering(answers: Readonly<Record<string, readonly unknow
     headers.push(request.headers);
     const turn = turns.get(pathname) ?? 0;
     turns.set(pathname, turn + 1);
-    const told = answers[pathname]?.[Math.min(turn, answers[pathname].length - 1)];
-    if (told === undefined) response.statusCode = 404;
-    const answer = told ?? refusal;
+    const known = answers[pathname]?.[Math.min(turn, answers[pathname].length - 1)];
+    if (known === undefined) response.statusCode = 404;
+    const answer = known ?? refusal;
+    for (const [name, value] of Object.entries(told)) response.setHeader(name, value);
     response.setHeader('content-type', 'application/json');
     response.end(typeof answer === 'string' ? answer : JSON.stringify(answer));
   }).listen(0, '127.0.0.1');

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError, itemHashOf, sha256Hex } from '@skerry/protocol';
+import { CoreClient } from '../core-client.ts';
+import { publishScores } from '../scoring/publish.ts';
+import { createSigner } from '../signer.ts';
+import { answering } from '../testing/answering.ts';
+import { storeInParts } from './upload.ts';
+
+const signer = createSigner(`0x${'1'.repeat(64)}`);
+const file = new Blob(['the bytes of a file']);
+const hash = sha256Hex('the bytes of a file');
+const itemHash = itemHashOf('ETH', signer.address, hash);
+const other = 'a'.repeat(64);
+const UPLOAD = `/api/v0/storage/uploads/${hash}`;
+const at = (received: number, item_hash: string | null) => ({
+  ...{ file_hash: hash, size: file.size, received, item_hash },
+});
+const unknown = { status: 'error', code: 'MESSAGE_NOT_FOUND', error: 'no message has this hash' };
+const wrong = { code: 'HASH_MISMATCH' };
+
+test('whatever message a node says that it keeps a file by, it is the one that was signed', async () => {
+  const stored = { status: 'success', item_hash: itemHash, file_hash: hash };
+  const answers = [{ ...stored, item_hash: other }, { ...stored, file_hash: other }, stored];
+  await using node = await answering(
+    { [UPLOAD]: [at(0, other), at(0, null), at(19, other)], '/api/v0/storage/store': answers },
+    unknown,
+  );
+  const core = new CoreClient({ url: node.url, signer });
+  for (const part of ['all of it is there', 'it was sent'])
+    await assert.rejects(storeInParts(core, file, hash), wrong, part);
+  for (const _ of answers.slice(1)) await assert.rejects(core.storeFile(file, 'file', hash), wrong);
+  assert.deepEqual(await core.storeFile(file, 'file', hash), stored);
+});
+
+test('whoever ends a client ends its uploads and what it publishes, also where it waits for a busy node', async () => {
+  await using node = await answering({ [UPLOAD]: [at(0, null)] }, unknown);
+  const stop = new AbortController();
+  const core = new CoreClient({ url: node.url, signer, signal: stop.signal });
+  const ended = new Error('its user went away');
+  const send = () => {
+    stop.abort(ended);
+    return Promise.reject(new AppError('OVERLOADED', 'an earlier part is being read'));
+  };
+  await assert.rejects(storeInParts(core, file, hash, { send }), ended);
+  const asked = node.asked.length;
+  await assert.rejects(publishScores(core, { content: {}, files: new Map() } as never), ended);
+  assert.equal(node.asked.length, asked);
+});
+
+test('what a client reads after it sent a part, or scores, knows of them', async () => {
+  const published = { publication_status: { status: 'success', failed: [] }, message_status: 'pending' };
+  const answers = { [UPLOAD]: [at(0, null), at(19, itemHash)], '/api/v0/messages': [published] };
+  for (const write of [
+    (core: CoreClient) => storeInParts(core, file, hash),
+    (core: CoreClient) => publishScores(core, { content: {}, files: new Map() } as never),
+  ]) {
+    await using node = await answering(answers, unknown, { 'x-last-event': '7' });
+    const core = new CoreClient({ url: node.url, signer });
+    await write(core);
+    await assert.rejects(core.getMessage(itemHash), { code: 'MESSAGE_NOT_FOUND' });
+    assert.equal(node.headers.at(-1)!['x-after-event'], '7');
+  }
+});
