@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startChain } from './chain.ts';
@@ -24,6 +24,15 @@ async function addStarts(file: string, count: number): Promise<void> {
   });
   const blocks = [...others.slice(1), ...state.blocks, ...others.slice(0, 1)];
   await writeFile(file, JSON.stringify({ ...state, blocks }));
+}
+
+/** The process that was started with a file. */
+async function findProcess(file: string): Promise<number> {
+  for (const pid of await readdir('/proc')) {
+    const commandLine = await readFile(join('/proc', pid, 'cmdline'), 'utf8').catch(() => '');
+    if (commandLine.includes(file) && /^[0-9]+$/.test(pid)) return Number(pid);
+  }
+  throw new Error(`no process has ${file}`);
 }
 
 test('the chain keeps its contract and its blocks from one start to the next, and begins anew where a kill tore its state', async () => {
@@ -56,6 +65,12 @@ test('the chain keeps its contract and its blocks from one start to the next, an
   await using third = await startChain(chain, (line) => told.push(line));
   assert.match(told.join(), /^the chain begins anew: .*state\.json\.torn/);
   assert.notEqual(await ask(third!.url, 'eth_getCode', third!.contract, 'latest'), '0x');
+
+  // What it had not written yet is gone with a kill, and nobody starts the network again for that.
+  process.kill(await findProcess(state), 'SIGKILL');
+  const limit = AbortSignal.timeout(60_000);
+  while ((await ask(third!.url, 'eth_getCode', third!.contract, 'latest').catch(() => '0x')) === '0x')
+    limit.throwIfAborted();
 });
 
 test('a core node that has nothing to do is told of blocks, and does not ask for them all the time', async () => {

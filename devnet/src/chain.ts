@@ -174,6 +174,14 @@ export async function startChain(
   let running = await start(0);
   const { url } = running;
   const stopping = new AbortController();
+  const keyFile = join(directory, 'archive.key');
+  /** The key has funds and the contract is there, whatever became of the state. Gives the key's address, too. */
+  const prepare = async () => {
+    const key = await loadOrCreateKeyFile(keyFile);
+    const emitter = createWallet(key).address;
+    await call(url, 'anvil_setBalance', emitter, FUNDS);
+    return { emitter, contract: await ensureContract(url, key, join(directory, 'contract')) };
+  };
   const keepRunning = async (): Promise<void> => {
     for (let failures = 1, sinceMs = Date.now(); ; failures++) {
       const { child } = running;
@@ -183,6 +191,8 @@ export async function startChain(
       sinceMs = Date.now();
       // One that does not come up has ended, and is tried again later.
       running = await start(Number(new URL(url).port)).catch(() => running);
+      // A state that it had not written yet, or that a kill tore, is gone. The contract comes back where it was: a key's first one.
+      await prepare().catch(() => tell('the chain came back without its contract: nothing is confirmed'));
       if (stopping.signal.aborted) return;
     }
   };
@@ -194,11 +204,7 @@ export async function startChain(
     await end(running.child);
   };
   try {
-    const keyFile = join(directory, 'archive.key');
-    const key = await loadOrCreateKeyFile(keyFile);
-    const emitter = createWallet(key).address;
-    await call(url, 'anvil_setBalance', emitter, FUNDS);
-    const contract = await ensureContract(url, key, join(directory, 'contract'));
+    const { emitter, contract } = await prepare();
     const files = await writeSettings(directory, { url, contract, emitter, keyFile });
     return {
       url,
