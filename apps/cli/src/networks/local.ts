@@ -52,8 +52,13 @@ export async function noteLocal(dataDir: string, coreUrl: string): Promise<Local
     noteRestart(name, nowMs) {
       restarts = { ...restarts, [name]: { count: (restarts[name]?.count ?? 0) + 1, lastMs: nowMs } };
       const text = JSON.stringify({ core_url: coreUrl, restarts });
+      const write = async () => {
+        // A network that came later is the one that is meant.
+        if ((await readLocal(dataDir)) === coreUrl)
+          await writeFileAtomically(restartsIn(dataDir), text, 0o600);
+      };
       // Where it cannot be written, the network runs on.
-      writing = writing.then(() => writeFileAtomically(restartsIn(dataDir), text, 0o600)).catch(() => {});
+      writing = writing.then(write).catch(() => {});
       return writing;
     },
     async [Symbol.asyncDispose]() {

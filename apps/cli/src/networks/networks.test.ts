@@ -155,6 +155,13 @@ test('who asks for the local network learns which of its daemons were started ag
     await Promise.all([1, 2, 3].map((n) => local.noteRestart(n === 2 ? 'monitor' : 'gateway', n)));
     assert.deepEqual(await read(), { gateway: { count: 2, lastMs: 3 }, monitor: { count: 1, lastMs: 2 } });
     assert.deepEqual(await readRestarts(dir.path, 'http://localhost:6024'), {});
+    // One that came later is the one that is meant.
+    await using later = await noteLocal(dir.path, 'http://localhost:6024');
+    await later.noteRestart('core', 4);
+    await local.noteRestart('gateway', 5);
+    assert.deepEqual(await readRestarts(dir.path, 'http://localhost:6024'), {
+      core: { count: 1, lastMs: 4 },
+    });
   }
   assert.deepEqual(await read(), {});
 });
