@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import {
   type Client,
   type createClientOf,
@@ -7,7 +8,7 @@ import {
   Shares,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ANSWER_BYTES_MAX, type Hold, LIGHT_BYTES } from '../state/lists/weight.ts';
 
 const MIB = 1024 * 1024;
@@ -27,13 +28,23 @@ const RETRY_AFTER = 2;
 
 type ClientOf = ReturnType<typeof createClientOf>;
 
+/** What an answer is written to: a response, or the connection of a WebSocket. */
+type Outlet = Pick<Writable, 'destroyed' | 'destroy' | 'once'>;
+
 interface Open {
-  readonly reply: FastifyReply;
+  readonly outlet: Outlet;
   readonly isExempt: boolean;
   /** When it was begun, or began to be sent. */
   sinceMs: number;
   readonly sending: Held;
   making?: Held | undefined;
+}
+
+interface SocketAnswer {
+  readonly hold: Hold;
+  /** It is put together, and begins to be sent. */
+  send(): void;
+  sent(): void;
 }
 
 function refusalOf(reason: NoShare): AppError {
@@ -85,7 +96,7 @@ export class Answers {
   readonly #turns = new Turns();
   readonly #sending = new Shares(OPEN);
   /** The oldest first. */
-  readonly #open = new Map<FastifyReply, Open>();
+  readonly #open = new Map<Outlet, Open>();
 
   /** @param now milliseconds of a clock that never goes back */
   constructor(clientOf: ClientOf, now: () => number = () => performance.now()) {
@@ -100,23 +111,33 @@ export class Answers {
 
   /** For what is read to answer a request: takes it from its client's share. */
   of(reply: FastifyReply): Hold {
-    return (bytes) => this.#hold(reply, bytes, bytes > LIGHT_BYTES);
+    return (bytes) => this.#hold(reply.raw, reply.request, bytes, bytes > LIGHT_BYTES);
+  }
+
+  /** For what a WebSocket begins with: it counts until it is told that all went out, or until the connection ends. */
+  ofSocket(reply: FastifyReply, socket: Outlet): SocketAnswer {
+    return {
+      hold: (bytes) => this.#hold(socket, reply.request, bytes, bytes > LIGHT_BYTES),
+      send: () => this.#send(socket),
+      sent: () => {
+        const open = this.#open.get(socket);
+        if (open) this.#release(open);
+      },
+    };
   }
 
   /** Counts what is sent and was not counted before. */
   watch(app: HttpServer): void {
     app.addHook('onSend', (_request, reply, payload, done) => {
-      const open = this.#open.get(reply);
-      if (open) this.#send(open);
-      else if (typeof payload === 'string' || Buffer.isBuffer(payload))
-        this.#hold(reply, payload.length, false);
+      if (!this.#send(reply.raw) && (typeof payload === 'string' || Buffer.isBuffer(payload)))
+        this.#hold(reply.raw, reply.request, payload.length, false);
       done();
     });
   }
 
-  #hold(reply: FastifyReply, bytes: number, isHeavy: boolean): void {
-    if (bytes < COUNTED_BYTES || this.#open.has(reply)) return;
-    const client = this.#clientOf(reply.request);
+  #hold(outlet: Outlet, request: FastifyRequest, bytes: number, isHeavy: boolean): void {
+    if (bytes < COUNTED_BYTES || this.#open.has(outlet)) return;
+    const client = this.#clientOf(request);
     const making = isHeavy ? this.#takeMaking(client, bytes) : undefined;
     if (typeof making === 'string') throw refusalOf(making);
     const sending = this.#takeOpen(client, bytes);
@@ -125,18 +146,22 @@ export class Answers {
       throw refusalOf(sending);
     }
     const { isExempt } = client;
-    const open: Open = { reply, isExempt, sinceMs: this.#now(), sending, making };
-    this.#open.set(reply, open);
-    if (reply.raw.destroyed) this.#release(open);
-    else reply.raw.once('close', () => this.#release(open));
+    const open: Open = { outlet, isExempt, sinceMs: this.#now(), sending, making };
+    this.#open.set(outlet, open);
+    if (outlet.destroyed) this.#release(open);
+    else outlet.once('close', () => this.#release(open));
   }
 
-  #send(open: Open): void {
+  /** @returns whether it was held already */
+  #send(outlet: Outlet): boolean {
+    const open = this.#open.get(outlet);
+    if (!open) return false;
     open.making?.release();
     open.making = undefined;
     open.sinceMs = this.#now();
-    this.#open.delete(open.reply);
-    this.#open.set(open.reply, open);
+    this.#open.delete(outlet);
+    this.#open.set(outlet, open);
+    return true;
   }
 
   /** All that strangers have room for is one client's share: then they take turns. */
@@ -159,7 +184,7 @@ export class Answers {
       if (taken !== 'all' || this.#now() - open.sinceMs < HAD_MS) break;
       if (open.isExempt || open.making) continue;
       this.#release(open);
-      open.reply.raw.destroy();
+      open.outlet.destroy();
       taken = this.#sending.take(client, bytes);
     }
     return taken;
@@ -168,6 +193,6 @@ export class Answers {
   #release(open: Open): void {
     open.making?.release();
     open.sending.release();
-    this.#open.delete(open.reply);
+    this.#open.delete(open.outlet);
   }
 }

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
+import { TestSocket } from '../testing/sockets.ts';
 import { limitsExcept } from '../testing/strangers.ts';
 import { Answers } from './answers.ts';
 
@@ -82,6 +84,34 @@ describe('many large answers of a core node', () => {
     for (const other of ['127.0.0.3', OWN]) await (await ask(page, other)).rest();
     for (const { status, rest } of answers) if (status === 200) await rest();
     await (await ask(page, '127.0.0.2')).rest();
+  });
+
+  test('what WebSockets begin with counts until it is read, or its reader is gone', async () => {
+    const open = (localAddress: string) =>
+      TestSocket.tryOpen(`${url.replace('v0', 'ws0')}/messages?history=3`, { localAddress });
+    const sockets: TestSocket[] = [];
+    for (let n = 0; n < 2; n++) {
+      const opened = await open('127.0.0.2');
+      assert.ok(opened instanceof TestSocket, 'the share has room for it');
+      opened.client.pause();
+      sockets.push(opened);
+    }
+    const refused = await open('127.0.0.2');
+    assert.ok(!(refused instanceof TestSocket));
+    assert.deepEqual([refused.status, refused.body.code], [429, 'RATE_LIMITED']);
+    const other = await open('127.0.0.3');
+    assert.ok(other instanceof TestSocket);
+    await other.until(({ length }) => length === 3);
+    sockets[0]!.client.resume();
+    await sockets[0]!.until(({ length }) => length === 3);
+    sockets[1]!.close();
+    for (let n = 0; n < 2; n++)
+      await until('it has room for another', async () => {
+        const again = await open('127.0.0.2');
+        if (again instanceof TestSocket) sockets.push(again);
+        return again instanceof TestSocket;
+      });
+    for (const one of [...sockets, other]) one.close();
   });
 });
 

@@ -42,7 +42,7 @@ function refusalOf(reason: NoShare, { socketsPerClient }: RouteSettings): AppErr
     : new AppError('OVERLOADED', 'all WebSockets are taken; try again later', { details });
 }
 
-type Used = Pick<Rooms, 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
+type Used = Pick<Rooms, 'answers' | 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
 
 /** All WebSockets of a node: they share its feeds, and the places that there are. */
 class Sockets {
@@ -76,18 +76,24 @@ class Sockets {
   async followMessages(filter: MessageFilter, past: Past, form: Form, reply: FastifyReply): Promise<void> {
     const client = this.#used.clientOf(reply.request);
     const gone = this.#takePlace('messages', client, reply);
+    const { answers, db } = this.#used;
+    const history = answers.ofSocket(reply, upgradeOf(reply).socket);
     const reader = await this.#messages.join(filter, form);
     try {
-      const read = () => readHistory(this.#used.db, filter, past, form);
+      const read = () => readHistory(db, filter, past, form, history.hold);
       const before = await this.#histories.run(client, read, gone);
+      history.send();
       if (reader.isOver)
         throw new AppError(
           'OVERLOADED',
           'too many messages arrived while your history was read; use narrower filters',
         );
       const connection = this.#connections.open(takeUpgrade(reply));
-      if (connection) reader.begin(connection, before);
-      else reader.end();
+      if (!connection) reader.end();
+      else {
+        reader.begin(connection, before, history.sent);
+        if (reader.unread > 0) this.#connections.noteBehind(reader);
+      }
     } catch (error) {
       reader.end();
       throw error;

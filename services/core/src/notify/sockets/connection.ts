@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 
@@ -7,6 +8,8 @@ export const BACKLOG_BYTES = 4 * 1024 * 1024;
 const LINGER_MS = 5_000;
 /** Frames that a reader may send between two pings. It has nothing to say. */
 const HEARD_MAX = 100;
+
+const PING_BYTES = 8;
 
 const CLOSE_TALKING = 1008;
 const CLOSE_SLOW = 1013;
@@ -20,7 +23,8 @@ export class Connection {
   readonly #client: WebSocket;
   readonly #socket: Socket;
   #heard = 0;
-  #isThere = true;
+  /** What answers the last ping. undefined: it is answered. Who answers has read all that was sent before it. */
+  #asked: Buffer | undefined;
 
   /** @param socket under the client: what is written are frames, which many connections share */
   constructor(client: WebSocket, socket: Socket) {
@@ -30,8 +34,9 @@ export class Connection {
     client.on('ping', (data) => {
       if (this.#hear()) client.pong(data);
     });
-    client.on('pong', () => {
-      this.#isThere = true;
+    client.on('pong', (data) => {
+      if (this.#asked?.equals(data)) this.#asked = undefined;
+      else this.#hear();
     });
     // It is closed because of it.
     client.on('error', () => {});
@@ -58,10 +63,10 @@ export class Connection {
   /** Asks whether anybody is there. Who did not answer the last time is gone. */
   ping(): void {
     this.#heard = 0;
-    if (!this.#isThere) this.#client.terminate();
+    if (this.#asked) this.#client.terminate();
     else if (this.isOpen) {
-      this.#isThere = false;
-      this.#client.ping();
+      this.#asked = randomBytes(PING_BYTES);
+      this.#client.ping(this.#asked);
     }
   }
 

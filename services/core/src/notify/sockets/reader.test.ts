@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { BACKLOG_BYTES, type Connection } from './connection.ts';
+import { WebSocket, WebSocketServer } from 'ws';
+import { BACKLOG_BYTES, Connection } from './connection.ts';
 import { Piece, Reader } from './reader.ts';
 
 /** A connection that takes everything at once, but tells of it when it is asked to. */
@@ -64,4 +67,30 @@ describe('a reader', () => {
     late.give(piece(2));
     assert.deepEqual([ends, state.isLetGo, written], [[true, true], true, []]);
   });
+});
+
+test('whoever sends pongs unasked answers no ping, and is gone at the next', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const open = async (autoPong: boolean) => {
+    const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`, { autoPong });
+    const [[accepted, request]] = (await Promise.all([once(server, 'connection'), once(client, 'open')])) as [
+      [WebSocket, { socket: Socket }],
+      unknown,
+    ];
+    const connection = new Connection(accepted, request.socket);
+    const { promise: heard, resolve } = Promise.withResolvers<void>();
+    // The one that nobody asked for comes last.
+    accepted.on('pong', (data) => data.length === 0 && resolve());
+    connection.ping();
+    await once(client, 'ping');
+    client.pong();
+    await heard;
+    connection.ping();
+    return { client, connection };
+  };
+  const [polite, feigning] = [await open(true), await open(false)];
+  assert.deepEqual([polite.connection.isOpen, feigning.connection.isOpen], [true, false]);
+  polite.client.terminate();
+  server.close();
 });

@@ -68,14 +68,19 @@ export class Reader {
     else this.#writeNew(piece.messages);
   }
 
-  begin(connection: Connection, { seq, frames }: History): void {
+  /** @param sent is called when the history went out */
+  begin(connection: Connection, { seq, frames }: History, sent: () => void = () => {}): void {
     this.#connection = connection;
     this.#seq = seq;
     connection.onClose(() => this.end());
     const last = frames.at(-1);
     for (const frame of frames.slice(0, -1)) connection.write(frame);
-    if (last) connection.write(last, () => this.#goOn());
-    else this.#goOn();
+    const goOn = () => {
+      sent();
+      this.#goOn();
+    };
+    if (last) connection.write(last, goOn);
+    else goOn();
   }
 
   letGo(): void {
