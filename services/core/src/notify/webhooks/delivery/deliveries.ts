@@ -122,12 +122,18 @@ export interface Settled {
  */
 const DECIDES = sql`(r.state = 'delivered' or d.due_ms = r.lease_end_ms)`;
 
+/** An endpoint that took something fails no longer, whichever process knew that it did. */
 export async function settleDeliveries(
   db: Kysely<Schema>,
   settled: readonly Settled[],
   nowMs: number,
 ): Promise<void> {
+  const delivered = settled.filter(({ state }) => state === 'delivered').map(({ webhook }) => webhook);
   await sql`
+    with well as (
+      update webhooks set failing_since_ms = null, hold_until_ms = 0
+      where number = any(${[...new Set(delivered)]}::int[]) and status = 'active' and failing_since_ms is not null
+    )
     update webhook_deliveries d set
       state = case when ${DECIDES} then r.state else d.state end,
       attempts = d.attempts + case when ${DECIDES} then 1 else 0 end,
@@ -146,19 +152,23 @@ export async function settleDeliveries(
 /** What endpoints went through, for their owners and for the next start. */
 export interface EndpointNote {
   readonly webhook: number;
-  readonly failingSinceMs: number | null;
-  readonly holdUntilMs: number;
+  /** When the last attempt failed; null: it was a success. It fails since then at the latest: another process may have seen it before. */
+  readonly failedMs: number | null;
+  /** null: nobody asked for a pause since. */
+  readonly holdUntilMs: number | null;
   /** The last success, where there was one now. */
   readonly deliveredMs: number | null;
 }
 
 export async function noteEndpoints(db: Kysely<Schema>, notes: readonly EndpointNote[]): Promise<void> {
   await sql`
-    update webhooks w set failing_since_ms = r.failing_since_ms, hold_until_ms = r.hold_until_ms,
+    update webhooks w set
+      failing_since_ms = case when r.failed_ms is not null then coalesce(w.failing_since_ms, r.failed_ms) end,
+      hold_until_ms = case when r.failed_ms is null then 0 else coalesce(r.hold_until_ms, w.hold_until_ms) end,
       delivered_ms = coalesce(r.delivered_ms, w.delivered_ms)
     from unnest(
-      ${notes.map((one) => one.webhook)}::int[], ${notes.map((one) => one.failingSinceMs)}::bigint[],
+      ${notes.map((one) => one.webhook)}::int[], ${notes.map((one) => one.failedMs)}::bigint[],
       ${notes.map((one) => one.holdUntilMs)}::bigint[], ${notes.map((one) => one.deliveredMs)}::bigint[]
-    ) as r (number, failing_since_ms, hold_until_ms, delivered_ms)
+    ) as r (number, failed_ms, hold_until_ms, delivered_ms)
     where w.number = r.number`.execute(db);
 }

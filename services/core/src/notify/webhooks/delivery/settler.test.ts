@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
@@ -50,6 +51,47 @@ test('outcomes of several turns are written by one statement, at once where the 
   const [first, ...others] = await readTimes();
   assert.equal(typeof first, 'number');
   assert.deepEqual(others, [first, first]);
+});
+
+test('a success ends a failure that only another process knows of, and none fails since before that', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  await sql`insert into webhooks (webhook_id, owner, url, events, secret, created)
+    values ('one', 'owner', 'https://example.org/', '{}', '', 0)`.execute(db);
+  const claimed = { webhook: 1, seq: 1, attempts: 0, plannedMs: 0, leaseEndMs: 0 };
+  let nowMs = 1_000_000;
+  const start = () =>
+    new Settler({ db, now: () => nowMs, log: createLogger('core', 'fatal'), gather: async () => {} });
+  const failure = { code: 'WEBHOOK_ANSWER_REFUSED', message: '', status: 429, retryAfterMs: 1_000 } as const;
+  const processes = {
+    one: { of: start(), endpoint: { ...ENDPOINT } },
+    other: { of: start(), endpoint: ENDPOINT },
+  };
+  const read = () =>
+    db
+      .selectFrom('webhooks')
+      .select(['failing_since_ms', 'hold_until_ms', 'delivered_ms'])
+      .executeTakeFirstOrThrow();
+  const settle = async (name: keyof typeof processes, isOk: boolean, expected: (number | null)[]) => {
+    nowMs += 10;
+    const { of: settler, endpoint } = processes[name];
+    if (isOk)
+      settler.add(endpoint, claimed, { ok: true, status: 204, durationMs: 1 }, { state: 'delivered' });
+    else
+      settler.add(
+        endpoint,
+        claimed,
+        { ok: false, failure, durationMs: 1 },
+        { state: 'waiting', atMs: nowMs },
+      );
+    await until(`${name} has written it`, read, (row) => isDeepStrictEqual(Object.values(row), expected));
+  };
+  await settle('other', true, [null, 0, 1_000_010]);
+  await settle('one', false, [1_000_020, 1_001_020, 1_000_010]);
+  await settle('other', true, [null, 0, 1_000_010]);
+  await settle('one', false, [1_000_040, 1_001_040, 1_000_010]);
+  await settle('other', false, [1_000_040, 1_001_050, 1_000_010]);
+  await Promise.all(Object.values(processes).map(({ of: settler }) => settler.close()));
 });
 
 test('a failure decides nothing about what was made due again meanwhile, by a replay or another claim; a success does', async () => {

@@ -18,15 +18,14 @@ const BATCH_MAX = 500;
 const GATHER_MS = 10;
 /** Outcomes wait no longer than this for a database that failed. */
 const RETRY_MAX_MS = 10_000;
-/** A success is written to the endpoint this often at most. */
-const SUCCESS_NOTE_MS = 60_000;
+/** How an endpoint does is written this often at most while it stays so, since other processes write it, too. */
+const NOTE_MS = 60_000;
 
 /** What was written last of an endpoint. */
 interface Written {
-  failingSinceMs: number | null;
-  holdUntilMs: number;
-  /** The last success. */
-  notedMs: number;
+  readonly isFailing: boolean;
+  /** By this machine's uptime. */
+  readonly notedMs: number;
 }
 
 export interface SettlerOptions {
@@ -92,31 +91,27 @@ export class Settler {
   }
 
   #noteEndpoint(endpoint: Endpoint, attempted: Attempted, nowMs: number): void {
-    const { number, failingSinceMs, holdUntilMs } = endpoint;
-    const before = this.#written.get(endpoint) ?? { failingSinceMs, holdUntilMs, notedMs: 0 };
+    const { number: webhook } = endpoint;
+    const written = this.#written.get(endpoint);
+    const isFailing = !attempted.ok;
     const retryAfterMs = attempted.ok ? null : attempted.failure.retryAfterMs;
-    const after: Written = attempted.ok
-      ? { failingSinceMs: null, holdUntilMs: 0, notedMs: before.notedMs }
-      : {
-          failingSinceMs: before.failingSinceMs ?? nowMs,
-          holdUntilMs: retryAfterMs === null ? before.holdUntilMs : nowMs + retryAfterMs,
-          notedMs: before.notedMs,
-        };
+    const uptimeMs = performance.now();
     const isNews =
-      after.failingSinceMs !== before.failingSinceMs ||
-      after.holdUntilMs !== before.holdUntilMs ||
-      (attempted.ok && nowMs - before.notedMs >= SUCCESS_NOTE_MS);
-    if (isNews) {
-      if (attempted.ok) after.notedMs = nowMs;
-      const deliveredMs = attempted.ok ? nowMs : (this.#endpoints.get(number)?.deliveredMs ?? null);
-      this.#endpoints.set(number, {
-        webhook: number,
-        failingSinceMs: after.failingSinceMs,
-        holdUntilMs: after.holdUntilMs,
-        deliveredMs,
-      });
-    }
-    this.#written.set(endpoint, after);
+      written?.isFailing !== isFailing || retryAfterMs !== null || uptimeMs - written.notedMs >= NOTE_MS;
+    if (!isNews) return;
+    const waiting = this.#endpoints.get(webhook);
+    this.#endpoints.set(
+      webhook,
+      isFailing
+        ? {
+            webhook,
+            failedMs: nowMs,
+            holdUntilMs: retryAfterMs === null ? (waiting?.holdUntilMs ?? null) : nowMs + retryAfterMs,
+            deliveredMs: waiting?.deliveredMs ?? null,
+          }
+        : { webhook, failedMs: null, holdUntilMs: null, deliveredMs: nowMs },
+    );
+    this.#written.set(endpoint, { isFailing, notedMs: uptimeMs });
   }
 
   async #write(): Promise<void> {
