@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import { Webhook } from 'standardwebhooks';
@@ -15,11 +16,33 @@ import {
   SECRET,
   startReceiver,
 } from '../testing/setup.ts';
+import { AgeClock, tidyWebhooks } from './upkeep.ts';
 
 const post = (n: number | string, channel = 'notes') => ({
   type: 'POST',
   channel,
   content: { type: 'note', content: { n } },
+});
+
+test('a clock makes nothing old at once: it is believed when it stayed ahead for a day', () => {
+  const [HOUR_MS, DAY_MS] = [3_600_000, 86_400_000];
+  const startMs = 20_000 * DAY_MS;
+  let [uptimeMs, offMs] = [7, 0];
+  const clock = new AgeClock(
+    () => startMs + uptimeMs + offMs,
+    () => uptimeMs,
+  );
+  const aheadAfter = (ms: number, nextOffMs: number) => {
+    [uptimeMs, offMs] = [uptimeMs + ms, nextOffMs];
+    return clock.read() - startMs - uptimeMs;
+  };
+  assert.equal(aheadAfter(HOUR_MS, 0), 0);
+  assert.equal(aheadAfter(HOUR_MS, 10 * DAY_MS), 0, 'set ahead');
+  assert.equal(aheadAfter(23 * HOUR_MS, 12 * DAY_MS), 0);
+  assert.equal(aheadAfter(HOUR_MS, 0), 0, 'set right');
+  assert.equal(aheadAfter(HOUR_MS, -DAY_MS), -DAY_MS, 'set back');
+  assert.equal(aheadAfter(HOUR_MS, 0), -DAY_MS);
+  assert.equal(aheadAfter(24 * HOUR_MS, 0), 0);
 });
 
 describe('deliveries', () => {
@@ -183,6 +206,27 @@ describe('deliveries', () => {
       .set({ state: 'waiting', due_ms: 0, settled_ms: null })
       .execute();
     await until('it is delivered again', () => receiver.received.length === 2);
+  });
+
+  test('one attempt that failed while the clock was ahead silences no endpoint until that date', async () => {
+    const aheadMs = 10 * 86_400_000;
+    let nowMs = Date.now();
+    await using core = await createTestCore({ webhooks: LOCAL, now: () => nowMs });
+    const { db } = core.rooms;
+    await using receiver = await startReceiver();
+    receiver.answer = answerWith(429, { 'retry-after': '1' });
+    await using _deliverer = deliverFor(core);
+    await register(core, signers.alice, { url: receiver.url });
+    nowMs += aheadMs;
+    await core.send(signers.bob, post(1));
+    await until('it is put off', async () => {
+      const rows = await db.selectFrom('webhook_deliveries').select('attempts').execute();
+      return rows[0]?.attempts === 1;
+    });
+    nowMs -= aheadMs;
+    receiver.answer = answerWith(204);
+    await tidyWebhooks({ db, log: createLogger('test', 'silent') }, nowMs);
+    await until('it comes again', () => receiver.received.length === 2);
   });
 
   test('what an endpoint has no time for before its lease ends comes next, in the order of events', async () => {

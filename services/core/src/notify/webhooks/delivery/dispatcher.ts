@@ -19,7 +19,7 @@ import {
   slowAfterMs,
 } from './lane.ts';
 import type { DeliveryCapacity } from './planner.ts';
-import { type Attempted, cooldownMs, decideNext } from './schedule.ts';
+import { type Attempted, cooldownMs, decideNext, heldForMs } from './schedule.ts';
 import type { Sender } from './send.ts';
 import type { Settler } from './settler.ts';
 
@@ -112,10 +112,10 @@ export class Dispatcher implements DeliveryCapacity {
   }
 
   roomFor(webhook: number): number {
-    const { settler, book, now } = this.#options;
+    const { settler, book } = this.#options;
     const isBusy = this.#closed || settler.unsettled >= UNSETTLED_MAX;
     const endpoint = isBusy ? undefined : book.find(webhook);
-    return endpoint ? roomOf(this.#laneOf(webhook), endpoint.concurrency, now()) : 0;
+    return endpoint ? roomOf(this.#laneOf(webhook), endpoint.concurrency, performance.now()) : 0;
   }
 
   /** What was planned as taken, now that it is committed. */
@@ -162,7 +162,8 @@ export class Dispatcher implements DeliveryCapacity {
     if (!lane) {
       const endpoint = this.#options.book.find(webhook);
       lane = createLane(webhook);
-      lane.holdUntilMs = endpoint?.holdUntilMs ?? 0;
+      const heldMs = heldForMs(endpoint?.holdUntilMs ?? 0, this.#options.now());
+      if (heldMs > 0) lane.holdUntilMs = performance.now() + heldMs;
       // What failed before the last restart is tried one at a time.
       lane.failures = endpoint?.failingSinceMs == null ? 0 : 1;
       this.#lanes.set(webhook, lane);
@@ -261,7 +262,7 @@ export class Dispatcher implements DeliveryCapacity {
       this.#reset(lane);
       return;
     }
-    if (!isOpen(lane, endpoint.concurrency, now())) {
+    if (!isOpen(lane, endpoint.concurrency, performance.now())) {
       // It comes back when something of it ends, or at the next look.
       this.#dequeue(lane);
       return;
@@ -280,13 +281,13 @@ export class Dispatcher implements DeliveryCapacity {
   }
 
   #listWants() {
-    const { book, now } = this.#options;
+    const { book } = this.#options;
     const wants: { webhook: number; limit: number }[] = [];
     for (const isQuick of [true, false]) {
       if (!this.#hasRoom(isQuick)) continue;
       for (const lane of isQuick ? this.#runnable.quick : this.#runnable.slow) {
         const endpoint = book.find(lane.webhook);
-        const limit = endpoint ? claimLimit(lane, endpoint.concurrency, now()) : 0;
+        const limit = endpoint ? claimLimit(lane, endpoint.concurrency, performance.now()) : 0;
         if (limit > 0) wants.push({ webhook: lane.webhook, limit });
         if (wants.length >= CLAIM_ENDPOINTS_MAX) return wants;
       }
@@ -370,7 +371,7 @@ export class Dispatcher implements DeliveryCapacity {
     } else {
       lane.failures++;
       const holdMs = Math.max(cooldownMs(lane.failures, Math.random()), attempted.failure.retryAfterMs ?? 0);
-      lane.holdUntilMs = Math.max(lane.holdUntilMs, nowMs + holdMs);
+      lane.holdUntilMs = Math.max(lane.holdUntilMs, performance.now() + holdMs);
       if (next.state === 'waiting') lane.nextDueMs = Math.min(lane.nextDueMs, next.atMs);
     }
     settler.add(endpoint, claimed, attempted, next);

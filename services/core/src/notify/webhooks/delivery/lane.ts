@@ -35,6 +35,7 @@ export interface Lane {
   failures: number;
   /** Whether its last attempt was a success. */
   isProven: boolean;
+  /** By this machine's uptime: the clock may be set back. */
   holdUntilMs: number;
   /** When the next retry is due, as far as this process knows. */
   nextDueMs: number;
@@ -60,24 +61,24 @@ export const slowAfterMs = ({ isProven }: Pick<Lane, 'isProven'>, isPressed: boo
   isPressed && !isProven ? UNPROVEN_SLOW_AFTER_MS : SLOW_AFTER_MS;
 
 /** Whether its own limits let the next attempt of an endpoint begin. One that fails or is slow gets one at a time. */
-export function isOpen(lane: Lane, concurrency: number, nowMs: number): boolean {
+export function isOpen(lane: Lane, concurrency: number, uptimeMs: number): boolean {
   const max = isSlow(lane) ? 1 : lane.isProven ? concurrency : Math.min(UNPROVEN_MAX, concurrency);
-  return nowMs >= lane.holdUntilMs && lane.inFlight < max;
+  return uptimeMs >= lane.holdUntilMs && lane.inFlight < max;
 }
 
 const aheadOf = (concurrency: number) => Math.min(AHEAD_MAX, concurrency * AHEAD_FACTOR);
 
 /** How many to claim for an endpoint now: enough to stay busy, few where it may come to nothing. */
-export function claimLimit(lane: Lane, concurrency: number, nowMs: number): number {
-  if (!lane.isReady || !isOpen(lane, concurrency, nowMs)) return 0;
+export function claimLimit(lane: Lane, concurrency: number, uptimeMs: number): number {
+  if (!lane.isReady || !isOpen(lane, concurrency, uptimeMs)) return 0;
   if (isSlow(lane)) return lane.queue.length === 0 ? 1 : 0;
   const ahead = aheadOf(concurrency);
   return lane.queue.length * 2 >= ahead ? 0 : ahead - lane.queue.length;
 }
 
 /** How many new deliveries an endpoint takes ahead of the table: none while older ones wait there. */
-export const roomOf = (lane: Lane, concurrency: number, nowMs: number): number =>
-  lane.isReady || lane.isClaiming || isSlow(lane) || nowMs < lane.holdUntilMs
+export const roomOf = (lane: Lane, concurrency: number, uptimeMs: number): number =>
+  lane.isReady || lane.isClaiming || isSlow(lane) || uptimeMs < lane.holdUntilMs
     ? 0
     : aheadOf(concurrency) - lane.queue.length;
 

@@ -28,6 +28,9 @@ const JITTER = 0.2;
 /** No endpoint may put a delivery off for longer. */
 const RETRY_AFTER_MAX_MS = 24 * HOUR_MS;
 
+/** No delivery waits for longer: what is due later was planned while the clock was ahead. */
+export const DUE_AHEAD_MAX_MS = Math.ceil(Math.max(RETRY_AFTER_MAX_MS, ...RETRY_PAUSES_MS) * (1 + JITTER));
+
 /** A whole endpoint that fails again and again is left alone this long at most. */
 const COOLDOWN_MAX_MS = MINUTE_MS;
 const COOLDOWN_BASE_MS = 250;
@@ -76,6 +79,12 @@ export function decideNext(attempted: Attempted, attempts: number, nowMs: number
  */
 export const cooldownMs = (failures: number, random: number): number =>
   backoffMs(failures, COOLDOWN_BASE_MS, COOLDOWN_MAX_MS, random);
+
+/** How long an endpoint that asked for it is left alone yet. A time that none can have asked for comes of a clock that was ahead. */
+export function heldForMs(holdUntilMs: number, nowMs: number): number {
+  const ms = holdUntilMs - nowMs;
+  return ms > 0 && ms <= RETRY_AFTER_MAX_MS ? ms : 0;
+}
 
 /** `Retry-After` (RFC 9110, section 10.2.3): seconds or a date; as milliseconds from now, bounded; null: not understood. */
 export function parseRetryAfterMs(text: string | undefined, nowMs: number): number | null {

@@ -2,9 +2,13 @@ import type { Logger } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../../store/schema.ts';
 import { stopReason, stopWebhook } from '../stop.ts';
-import { PAUSE_AFTER_MS } from './schedule.ts';
+import { DUE_AHEAD_MAX_MS, PAUSE_AFTER_MS } from './schedule.ts';
 
 const DAY_MS = 86_400_000;
+/** A clock that is so much further at once was set, or the machine slept. */
+const JUMP_MS = 5_000;
+/** It is believed when it stayed so for as long, by the machine's uptime. */
+const BELIEVED_AFTER_MS = DAY_MS;
 /** How long the log keeps a delivery that ended. */
 const LOG_KEPT_MS = 14 * DAY_MS;
 /** What waits this long, as for a webhook that stays paused, is dead. */
@@ -18,16 +22,57 @@ const REQUEST_KEPT_MS = 20 * 60_000;
 const DELETED_KEPT_MS = WAITING_KEPT_MS;
 const ROWS_MAX = 10_000;
 
-/** Pauses what failed for long, and forgets what is old. */
+/** The time by which ages are told: a clock that is ahead for some hours makes nothing old that cannot be had back. */
+export class AgeClock {
+  readonly #now: () => number;
+  readonly #uptime: () => number;
+  #base: number;
+  #aheadSinceMs: number | undefined;
+
+  /** @param uptime milliseconds since whenever; never set */
+  constructor(now: () => number, uptime: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#uptime = uptime;
+    this.#base = now() - uptime();
+  }
+
+  /** Milliseconds since 1970. */
+  read(): number {
+    const uptimeMs = this.#uptime();
+    const base = this.#now() - uptimeMs;
+    const isAhead = base > this.#base + JUMP_MS;
+    if (isAhead) this.#aheadSinceMs ??= uptimeMs;
+    else this.#aheadSinceMs = undefined;
+    if (!isAhead || uptimeMs - this.#aheadSinceMs! >= BELIEVED_AFTER_MS) this.#base = base;
+    return Math.round(this.#base + uptimeMs);
+  }
+}
+
+/** What was put off while the clock was ahead would wait until its date comes. */
+async function bringForward(db: Kysely<Schema>, nowMs: number): Promise<void> {
+  await sql`
+    update webhook_deliveries set due_ms = ${nowMs}
+    where (webhook, seq) in (
+      select webhook, seq from webhook_deliveries
+      where state = 'waiting' and due_ms > ${nowMs + DUE_AHEAD_MAX_MS} limit ${ROWS_MAX})`.execute(db);
+}
+
+/**
+ * Pauses what failed for long, and forgets what is old.
+ * @param nowMs by the clock
+ * @param agedMs by which ages are told
+ */
 export async function tidyWebhooks(
   { db, log }: { readonly db: Kysely<Schema>; readonly log: Logger },
   nowMs: number,
+  agedMs = nowMs,
 ): Promise<void> {
+  await bringForward(db, nowMs);
   const failing = await db
     .selectFrom('webhooks')
     .select(['number', 'webhook_id'])
     .where('status', '=', 'active')
-    .where('failing_since_ms', '<', nowMs - PAUSE_AFTER_MS)
+    .where('failing_since_ms', '<', agedMs - PAUSE_AFTER_MS)
     .limit(ROWS_MAX)
     .execute();
   for (const { number, webhook_id } of failing) {
@@ -44,25 +89,25 @@ export async function tidyWebhooks(
     update webhook_deliveries set state = 'dead', settled_ms = ${nowMs}, log = log || ${note}::jsonb
     where (webhook, seq) in (
       select d.webhook, d.seq from webhooks w join webhook_deliveries d on d.webhook = w.number
-      where w.status <> 'active' and d.state = 'waiting' and d.planned_ms < ${nowMs - WAITING_KEPT_MS}
+      where w.status <> 'active' and d.state = 'waiting' and d.planned_ms < ${agedMs - WAITING_KEPT_MS}
       limit ${ROWS_MAX})`.execute(db);
   await sql`
     delete from webhook_deliveries where (webhook, seq) in (
       select webhook, seq from webhook_deliveries
-      where state <> 'waiting' and settled_ms < ${nowMs - LOG_KEPT_MS} limit ${ROWS_MAX})`.execute(db);
+      where state <> 'waiting' and settled_ms < ${agedMs - LOG_KEPT_MS} limit ${ROWS_MAX})`.execute(db);
   await sql`
     delete from webhooks where webhook_id in (
       select webhook_id from webhooks w
-      where status = 'deleted' and updated_ms < ${nowMs - DELETED_KEPT_MS}
+      where status = 'deleted' and updated_ms < ${agedMs - DELETED_KEPT_MS}
         and not exists (select from webhook_deliveries d where d.webhook = w.number)
       limit ${ROWS_MAX})`.execute(db);
   await db
     .deleteFrom('webhook_requests')
-    .where('time_ms', '<', nowMs - REQUEST_KEPT_MS)
+    .where('time_ms', '<', agedMs - REQUEST_KEPT_MS)
     .execute();
   await db
     .updateTable('webhooks')
     .set({ old_secret: null, old_secret_until_ms: null })
-    .where('old_secret_until_ms', '<', nowMs)
+    .where('old_secret_until_ms', '<', agedMs)
     .execute();
 }
