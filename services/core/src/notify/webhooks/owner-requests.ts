@@ -24,7 +24,7 @@ import {
 } from './owner-view.ts';
 import { checkMaySpeakFor } from './register.ts';
 import type { SealedBox } from './sealed-box.ts';
-import { stopWebhook } from './stop.ts';
+import { stopWebhookIn } from './stop.ts';
 
 /** How old a signed request of an owner may be. */
 const REQUEST_AGE_MAX_SECONDS = 300;
@@ -40,8 +40,13 @@ export interface ActionRooms {
   readonly now: () => number;
 }
 
-/** A request that somebody saw and sends again does nothing: it is young, and carried out once. */
-async function checkFresh({ db, now }: ActionRooms, { time, itemHash }: VerifiedMessage): Promise<void> {
+/** While one request is carried out: what is kept of it, and what it changes, is one transaction. */
+interface Turn extends ActionRooms {
+  readonly db: Transaction<Schema>;
+}
+
+/** A request that somebody saw and sends again does nothing: it is young, and carried out once. One that failed was not. */
+async function checkFresh({ db, now }: Turn, { time, itemHash }: VerifiedMessage): Promise<void> {
   const ageSeconds = now() / 1000 - time;
   if (ageSeconds > REQUEST_AGE_MAX_SECONDS)
     throw new AppError(
@@ -58,7 +63,7 @@ async function checkFresh({ db, now }: ActionRooms, { time, itemHash }: Verified
 }
 
 /** The webhook, if the signer may know of it. */
-async function loadOwn(rooms: ActionRooms, message: VerifiedMessage, webhookId: string): Promise<WebhookRow> {
+async function loadOwn(rooms: Turn, message: VerifiedMessage, webhookId: string): Promise<WebhookRow> {
   const row = await loadWebhook(rooms.db, webhookId);
   const isOwn =
     row !== undefined &&
@@ -74,29 +79,23 @@ async function loadOwn(rooms: ActionRooms, message: VerifiedMessage, webhookId: 
 }
 
 type Action<A extends WebhookAction> = (
-  rooms: ActionRooms,
+  rooms: Turn,
   row: WebhookRow,
   content: WebhookActionContent<A>,
 ) => Promise<WebhookAnswers[A]>;
 
 /** Changes the row under the lock and says so to whoever plans and delivers. */
 async function change(
-  { db, now }: ActionRooms,
+  { db, now }: Turn,
   { number }: WebhookRow,
-  apply: (trx: Transaction<Schema>) => Promise<unknown>,
+  apply: () => Promise<unknown>,
 ): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    const version = await raiseVersion(trx);
-    await apply(trx);
-    await trx
-      .updateTable('webhooks')
-      .set({ version, updated_ms: now() })
-      .where('number', '=', number)
-      .execute();
-  });
+  const version = await raiseVersion(db);
+  await apply();
+  await db.updateTable('webhooks').set({ version, updated_ms: now() }).where('number', '=', number).execute();
 }
 
-const reload = async ({ db }: ActionRooms, { webhook_id }: WebhookRow): Promise<WebhookView> => {
+const reload = async ({ db }: Turn, { webhook_id }: WebhookRow): Promise<WebhookView> => {
   const row = await loadWebhook(db, webhook_id);
   if (!row) throw new AppError('WEBHOOK_NOT_FOUND', 'it has been deleted in the meantime');
   return webhookView(row);
@@ -111,17 +110,17 @@ const show: Action<'show'> = async ({ db }, row) => {
 };
 
 const pause: Action<'pause'> = async (rooms, row) => {
-  await stopWebhook(rooms.db, row.number, 'paused', 'WEBHOOK_NOT_ACTIVE', rooms.now());
+  await stopWebhookIn(rooms.db, row.number, 'paused', 'WEBHOOK_NOT_ACTIVE', rooms.now());
   return reload(rooms, row);
 };
 
 const resume: Action<'resume'> = async (rooms, row, { missed = 'deliver' }) => {
   // What is skipped ends with the log and not where the planner is, which may have to read some of it yet.
-  await change(rooms, row, (trx) =>
+  await change(rooms, row, () =>
     sql`
       update webhooks set status = 'active', reason = null, failing_since_ms = null, hold_until_ms = 0,
         behind_seq = case when ${missed === 'skip'} then (select last_seq from event_counter) else behind_seq end
-      where number = ${row.number} and status in ('paused', 'disabled')`.execute(trx),
+      where number = ${row.number} and status in ('paused', 'disabled')`.execute(rooms.db),
   );
   return reload(rooms, row);
 };
@@ -129,26 +128,25 @@ const resume: Action<'resume'> = async (rooms, row, { missed = 'deliver' }) => {
 const rotate: Action<'rotate'> = async (rooms, row, content) => {
   const overlapMs = (content.overlap_seconds ?? OVERLAP_DEFAULT_SECONDS) * 1000;
   const sealed = rooms.secrets.seal(content.secret, row.webhook_id);
-  await change(rooms, row, (trx) =>
+  await change(rooms, row, () =>
     sql`
       update webhooks set secret = ${sealed},
         old_secret = case when ${overlapMs > 0} then secret end,
         old_secret_until_ms = case when ${overlapMs > 0} then ${rooms.now() + overlapMs}::bigint end
-      where number = ${row.number} and status <> 'deleted'`.execute(trx),
+      where number = ${row.number} and status <> 'deleted'`.execute(rooms.db),
   );
   return reload(rooms, row);
 };
 
 const remove: Action<'delete'> = async (rooms, row) => {
-  await change(rooms, row, async (trx) => {
+  const { db } = rooms;
+  await change(rooms, row, async () => {
     await sql`
       update webhooks set status = 'deleted', reason = null, url = '', events = '{}', filters = '{}', secret = '',
         old_secret = null, old_secret_until_ms = null, behind_seq = null, failing_since_ms = null
-      where number = ${row.number}`.execute(trx);
-    await sql`delete from webhook_deliveries where webhook = ${row.number} and state = 'waiting'`.execute(
-      trx,
-    );
-    await sql`delete from webhook_replays where webhook = ${row.number}`.execute(trx);
+      where number = ${row.number}`.execute(db);
+    await sql`delete from webhook_deliveries where webhook = ${row.number} and state = 'waiting'`.execute(db);
+    await sql`delete from webhook_replays where webhook = ${row.number}`.execute(db);
   });
   return { webhook_id: row.webhook_id, status: 'deleted' };
 };
@@ -159,34 +157,27 @@ function checkActive({ status }: WebhookRow): void {
 }
 
 /** One after the other of a webhook, so that what is counted stays so until it is written. */
-const inTurn = <T>(
-  db: Kysely<Schema>,
-  { number }: WebhookRow,
-  body: (trx: Transaction<Schema>) => Promise<T>,
-): Promise<T> =>
-  db.transaction().execute(async (trx) => {
-    await sql`select from webhooks where number = ${number} for no key update`.execute(trx);
-    return body(trx);
-  });
+const takeTurn = ({ db }: Turn, { number }: WebhookRow) =>
+  sql`select from webhooks where number = ${number} for no key update`.execute(db);
 
-const test: Action<'test'> = async ({ db, now }, row) => {
+const test: Action<'test'> = async (rooms, row) => {
   checkActive(row);
-  const { rows } = await inTurn(db, row, async (trx) => {
-    const { rows: waiting } = await sql`
-      select from webhook_deliveries where webhook = ${row.number} and seq < 0 and state = 'waiting' limit ${TESTS_MAX}`.execute(
-      trx,
+  await takeTurn(rooms, row);
+  const { db, now } = rooms;
+  const { rows: waiting } = await sql`
+    select from webhook_deliveries where webhook = ${row.number} and seq < 0 and state = 'waiting' limit ${TESTS_MAX}`.execute(
+    db,
+  );
+  if (waiting.length >= TESTS_MAX)
+    throw new AppError(
+      'OVERLOADED',
+      `${TESTS_MAX} tests of this webhook are waiting for its endpoint; "deliveries" shows what it answers`,
     );
-    if (waiting.length >= TESTS_MAX)
-      throw new AppError(
-        'OVERLOADED',
-        `${TESTS_MAX} tests of this webhook are waiting for its endpoint; "deliveries" shows what it answers`,
-      );
-    return sql<{ seq: number }>`
-      insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
-      values (${row.number}, -nextval('webhook_tests'), 'webhook.test', ${now()}, ${now()}) returning seq`.execute(
-      trx,
-    );
-  });
+  const { rows } = await sql<{ seq: number }>`
+    insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
+    values (${row.number}, -nextval('webhook_tests'), 'webhook.test', ${now()}, ${now()}) returning seq`.execute(
+    db,
+  );
   const delivery = await findDelivery(db, row, rows[0]!.seq);
   return { webhook_id: row.webhook_id, event_id: delivery!.event_id };
 };
@@ -202,7 +193,7 @@ const deliveries: Action<'deliveries'> = async (
 
 /** One that is in the log already, a test included, is due again at once. A test is no event, so that it has no cursor. */
 async function replayOne(
-  { db, now }: ActionRooms,
+  { db, now }: Turn,
   row: WebhookRow,
   eventId: string,
 ): Promise<WebhookAnswers['replay']> {
@@ -225,17 +216,16 @@ const replay: Action<'replay'> = async (rooms, row, { event_id, since_ms, until_
   const first = await findFirstSeq(db, since_ms!);
   const last =
     (until_ms === undefined ? await findFirstSeq(db, Infinity) : await findFirstSeq(db, until_ms)) - 1;
-  await inTurn(db, row, async (trx) => {
-    const { rows } = await sql<{ count: number }>`
-      select count(*) as count from webhook_replays where webhook = ${row.number}`.execute(trx);
-    if (rows[0]!.count >= REPLAYS_MAX)
-      throw new AppError('OVERLOADED', `${REPLAYS_MAX} replays of this webhook are already running`);
-    if (first <= last)
-      await trx
-        .insertInto('webhook_replays')
-        .values({ webhook: row.number, next_seq: first, last_seq: last })
-        .execute();
-  });
+  await takeTurn(rooms, row);
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from webhook_replays where webhook = ${row.number}`.execute(db);
+  if (rows[0]!.count >= REPLAYS_MAX)
+    throw new AppError('OVERLOADED', `${REPLAYS_MAX} replays of this webhook are already running`);
+  if (first <= last)
+    await db
+      .insertInto('webhook_replays')
+      .values({ webhook: row.number, next_seq: first, last_seq: last })
+      .execute();
   return { webhook_id: row.webhook_id, from_cursor: String(first), to_cursor: String(last) };
 };
 
@@ -261,15 +251,28 @@ function parseCursor(cursor: string | undefined, max = Number.MAX_SAFE_INTEGER):
   return Number(cursor);
 }
 
+/** Nothing is kept of a request that is refused or fails: it may be sent again. */
+const carryOut = <T>(
+  rooms: ActionRooms,
+  message: VerifiedMessage,
+  body: (turn: Turn) => Promise<T>,
+): Promise<T> =>
+  rooms.db.transaction().execute(async (db) => {
+    const turn = { ...rooms, db };
+    await checkFresh(turn, message);
+    return body(turn);
+  });
+
 /** The webhooks of an owner, newest first. */
 export async function listOwn(rooms: ActionRooms, message: VerifiedMessage): Promise<WebhookAnswers['list']> {
   const content = parseWebhookAction('list', message.content);
-  await checkFresh(rooms, message);
   const owner = content.address === undefined ? message.sender : normaliseAddress(content.address);
-  await checkMaySpeakFor(rooms.db, message, owner, rooms.now());
   const limit = content.limit ?? LIMITS.pageSizeDefault;
   const before = parseCursor(content.cursor, WEBHOOK_NUMBER_MAX);
-  const rows = await listWebhooks(rooms.db, owner, { limit, before });
+  const rows = await carryOut(rooms, message, async ({ db, now }) => {
+    await checkMaySpeakFor(db, message, owner, now());
+    return listWebhooks(db, owner, { limit, before });
+  });
   const next = rows.length < limit ? null : String(rows.at(-1)!.number);
   return { webhooks: rows.map(webhookView), next_cursor: next };
 }
@@ -288,7 +291,7 @@ export async function runAction<A extends Exclude<WebhookAction, 'list'>>(
   const content = parseWebhookAction(action, message.content);
   if (content.webhook_id !== webhookId)
     throw new AppError('ID_MISMATCH', 'the id in the path differs from the signed id');
-  await checkFresh(rooms, message);
-  const row = await loadOwn(rooms, message, webhookId);
-  return ACTIONS[action](rooms, row, content);
+  return carryOut(rooms, message, async (turn) =>
+    ACTIONS[action](turn, await loadOwn(turn, message, webhookId), content),
+  );
 }

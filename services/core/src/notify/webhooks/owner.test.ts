@@ -170,6 +170,14 @@ describe('what owners do with webhooks', () => {
       const asked = Array.from({ length: 16 }, (_, n) => ask(core, signers.alice, id, action, content(n)));
       return (await Promise.all(asked)).map(({ status }) => status).sort();
     };
+    const content = { action: 'replay', webhook_id: id, since_ms: Date.now() + DAY_MS };
+    const { body: signed } = signMessage({ type: 'WEBHOOK', content }, signers.alice);
+    const sendAgain = async () => (await core.post(`/webhooks/${id}/replay`, signed)).body.code;
+    await ask(core, signers.alice, id, 'pause');
+    assert.equal(await sendAgain(), 'WEBHOOK_NOT_ACTIVE');
+    await ask(core, signers.alice, id, 'resume');
+    assert.equal(await sendAgain(), undefined, 'what was refused was not carried out');
+    assert.equal(await sendAgain(), 'REQUEST_REPEATED');
     const limited = [...Array(10).fill(200), ...Array(6).fill(503)];
     assert.deepEqual(await statusesOf('test', () => ({})), limited);
     assert.deepEqual(await statusesOf('replay', (since_ms) => ({ since_ms })), limited);

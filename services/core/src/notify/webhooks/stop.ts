@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@skerry/protocol';
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema, VerdictReason } from '../../store/schema.ts';
 import { lockPlanner, raiseVersion } from './endpoints.ts';
 
@@ -18,24 +18,25 @@ export const stopReason = (code: ErrorCode): VerdictReason => ({
  * Pauses or disables an active webhook: nothing is planned for it from here on, and its place in the log is kept. What
  * waits for a disabled one is dead, since nobody wants it.
  */
-export async function stopWebhook(
-  db: Kysely<Schema>,
-  number: number,
-  status: 'paused' | 'disabled',
-  code: ErrorCode,
-  nowMs: number,
+export const stopWebhook = (db: Kysely<Schema>, ...what: Stop): Promise<void> =>
+  db.transaction().execute((trx) => stopWebhookIn(trx, ...what));
+
+type Stop = readonly [number: number, status: 'paused' | 'disabled', code: ErrorCode, nowMs: number];
+
+/** The same in a transaction that the caller has begun. */
+export async function stopWebhookIn(
+  trx: Transaction<Schema>,
+  ...[number, status, code, nowMs]: Stop
 ): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    const { last_seq } = await lockPlanner(trx);
-    const version = await raiseVersion(trx);
-    const reason = JSON.stringify(stopReason(code));
-    const { numAffectedRows } = await sql`
-      update webhooks set status = ${status}, reason = ${reason}::jsonb, version = ${version}, updated_ms = ${nowMs},
-        behind_seq = coalesce(behind_seq, ${last_seq})
-      where number = ${number} and status = 'active'`.execute(trx);
-    if (numAffectedRows === 0n || status === 'paused') return;
-    await killWaiting(trx, number, stopReason(code), nowMs);
-  });
+  const { last_seq } = await lockPlanner(trx);
+  const version = await raiseVersion(trx);
+  const reason = JSON.stringify(stopReason(code));
+  const { numAffectedRows } = await sql`
+    update webhooks set status = ${status}, reason = ${reason}::jsonb, version = ${version}, updated_ms = ${nowMs},
+      behind_seq = coalesce(behind_seq, ${last_seq})
+    where number = ${number} and status = 'active'`.execute(trx);
+  if (numAffectedRows === 0n || status === 'paused') return;
+  await killWaiting(trx, number, stopReason(code), nowMs);
 }
 
 /** Nothing waits for ever: what will not be tried is dead, with the reason. */
