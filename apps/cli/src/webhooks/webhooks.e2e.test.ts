@@ -107,6 +107,10 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
   await arrived('everything again', (one) => one.id === first!.id, 3);
   const future = await run('webhook', 'replay', id, '--since', '1m', '--until', '2m');
   assert.notEqual(future.code, 0, 'a time that ends before it begins');
+  for (const period of ['--since', '--until']) {
+    const both = await run('webhook', 'replay', id, '--event', testId, period, '1h');
+    assert.match(both.err, /either --event, or --since and perhaps --until/);
+  }
 
   await webhook('delete', id);
   const gone = await run('webhook', 'show', id);

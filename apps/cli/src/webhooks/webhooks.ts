@@ -165,9 +165,13 @@ export async function listDeliveries(
 
 /** Durations are read back from now. */
 function rangeOf({ event, since, until }: ReplayOptions): Fields {
-  if (event !== undefined) return { event_id: event };
-  if (since === undefined)
-    throw new AppError('INVALID_PARAMETERS', 'choose what to deliver again: --event or --since');
+  const isPeriod = since !== undefined || until !== undefined;
+  if (event !== undefined && !isPeriod) return { event_id: event };
+  if (event !== undefined || since === undefined)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      'choose what to deliver again: either --event, or --since and perhaps --until',
+    );
   if (until !== undefined && until >= since)
     throw new AppError('INVALID_PARAMETERS', '--until must be before --since, otherwise the period is empty');
   const nowMs = Date.now();
