@@ -14,11 +14,12 @@ import { AppError } from '@skerry/protocol';
 import { type ServiceView, STATUS_API } from '@skerry/protocol/api/status';
 import { checkService } from './check.ts';
 import { History } from './history/history.ts';
-import { Store } from './history/store.ts';
+import { type Service, Store } from './history/store.ts';
 import { createApi } from './http/api.ts';
 import { CONTENT_SECURITY_POLICY, renderPage } from './http/page.ts';
 import { statusService } from './index.ts';
 import { computeTarget } from './registry.ts';
+import { silentMax, Turns } from './turns.ts';
 
 const never = new AbortController().signal;
 /** Only what hangs takes as long. */
@@ -146,6 +147,66 @@ test('compute nodes of an earlier process are checked while the core node is awa
     await running[Symbol.asyncDispose]();
     await rm(dataDir, { recursive: true, force: true });
   }
+});
+
+test('announced nodes that do not answer take turns, and do not delay what the operator named', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'skerry-status-'));
+  await using core = await serve((_, response) => response.writeHead(503).end());
+  let asked = 0;
+  await using silent = await serve(() => asked++);
+  const log = createLogger('test', 'silent');
+  const targets = ['a', 'b'].map((digit) => computeTarget({ nodeId: digit.repeat(64), url: silent.url })!);
+  await (await Store.open(dataDir, log)).sync(targets, Date.now());
+  const settings = {
+    SKERRY_STATUS_PORT: '0',
+    SKERRY_STATUS_HOST: '127.0.0.1',
+    SKERRY_STATUS_CORE_URL: core.url,
+    SKERRY_STATUS_DATA_DIR: dataDir,
+    SKERRY_STATUS_ALLOW_PRIVATE: 'yes',
+    SKERRY_STATUS_CHECK_INTERVAL_SECONDS: '1',
+    SKERRY_STATUS_CONCURRENCY: '1',
+    SKERRY_STATUS_TIMEOUT_MS: String(HANG_MS),
+  };
+  const config = readConfig(statusService.config, settings);
+  const running = await statusService.start(config, { log, signal: never });
+  try {
+    const hitsOf = (services: ServiceView[]) => services.map(({ stats }) => stats.hits);
+    const services = await untilServices(running.urls[0]!, (all) => asked > 0 && hitsOf(all)[2]! >= 2);
+    assert.deepEqual(hitsOf(services).slice(0, 2), [0, 0]);
+  } finally {
+    await running[Symbol.asyncDispose]();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('each silent node has a turn before any has a second, and who answers needs none', () => {
+  const max = silentMax({ concurrency: 64, checkIntervalSeconds: 60, timeoutMs: 5_000 });
+  assert.equal(max, 384);
+  assert.equal(silentMax({ concurrency: 64, checkIntervalSeconds: 1, timeoutMs: 60_000 }), 64);
+  const NOW = 10 * 86_400_000;
+  const serviceOf = (id: number, lastSuccessMs?: number): Service => {
+    const target = computeTarget({ nodeId: `${id}`.padStart(64, '0'), url: 'http://node.test' })!;
+    const history = new History();
+    if (lastSuccessMs !== undefined)
+      history.add({ atMs: lastSuccessMs, isOnline: true, latencyUs: 1, statusCode: 200, issue: null });
+    return { id, target, createdMs: 0, seenMs: 0, history };
+  };
+  const strangers = Array.from({ length: 1_000 }, (_, index) => serviceOf(index + 10));
+  const [honest, ...others] = [NOW - 1_000, NOW - 86_400_000, NOW + 1_000].map((atMs, index) =>
+    serviceOf(index + 1, atMs),
+  );
+  const turns = new Turns(max);
+  const seen = new Map<number, number>();
+  for (let round = 0; round < 3; round++) {
+    const chosen = turns.choose([...strangers, ...others, honest!], NOW);
+    assert.equal(chosen[0], honest);
+    for (const { id } of chosen) seen.set(id, (seen.get(id) ?? 0) + 1);
+  }
+  const silent = [...strangers, ...others].map(({ id }) => seen.get(id));
+  assert.deepEqual([Math.min(...silent.map(Number)), Math.max(...silent.map(Number))], [1, 2]);
+  // One that is gone and one that answers again leave the line.
+  const left = turns.choose([honest!, others[0]!], NOW);
+  assert.deepEqual(left, [honest, others[0]]);
 });
 
 test('checks what it is told to, shows it, and remembers it over a restart', async () => {

@@ -14,6 +14,7 @@ import type { StatusConfig } from './config.ts';
 import { type Service, Store } from './history/store.ts';
 import { createApi } from './http/api.ts';
 import { computeTarget, coreTarget, namedTarget, type Target } from './registry.ts';
+import { silentMax, Turns } from './turns.ts';
 
 interface CheckerOptions extends Pick<StatusConfig, 'timeoutMs' | 'concurrency' | 'allowPrivate'> {
   readonly store: Store;
@@ -21,8 +22,11 @@ interface CheckerOptions extends Pick<StatusConfig, 'timeoutMs' | 'concurrency' 
   readonly signal: AbortSignal;
 }
 
+type Check = (services: readonly Service[]) => Promise<void>;
+
 /** Checks services, so many at a time; every result is kept as soon as it is there. */
-function createChecker({ store, timeoutMs, concurrency, allowPrivate, now, signal }: CheckerOptions) {
+function createChecker(options: CheckerOptions): Check {
+  const { store, timeoutMs, concurrency, allowPrivate, now, signal } = options;
   const slots = new Slots(concurrency);
   const [anywhere, public_] = [createReach(true), createReach(allowPrivate)];
   const checkOne = async (service: Service): Promise<void> => {
@@ -32,7 +36,7 @@ function createChecker({ store, timeoutMs, concurrency, allowPrivate, now, signa
     if (signal.aborted) return;
     await store.add([{ service, result: { ...result, atMs: now() } }]);
   };
-  return async (services: readonly Service[]): Promise<void> => {
+  return async (services) => {
     await Promise.all(services.map((service) => slots.run(() => checkOne(service))));
   };
 }
@@ -49,8 +53,7 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
   let announced: readonly Target[] | undefined;
   let coreFailure: string | null = null;
 
-  async function listTargets(): Promise<readonly Target[]> {
-    if (!config.announcedNodes) return fixed;
+  async function listNodes(): Promise<readonly Target[]> {
     try {
       const nodes = await readAnnouncedNodes(core, signal);
       announced = nodes.map(computeTarget).filter((target) => target !== undefined);
@@ -59,10 +62,9 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
       // The nodes that are known are checked all the same: those that were read last, or else those of an earlier process.
       coreFailure = (error as Error).message;
     }
-    return [...fixed, ...(announced ?? store.computeTargets())];
+    return announced ?? store.computeTargets();
   }
 
-  const check = createChecker({ ...config, store, now: Date.now, signal });
   const api = await createApi(
     {
       services: () => store.services,
@@ -76,15 +78,25 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
   );
   const url = await listen(api, config.host, config.port);
   const intervalMs = config.checkIntervalSeconds * 1000;
-  const checks = runLoop({ name: 'checks', intervalMs, signal, log }, async () => {
-    const services = await store.sync(await listTargets(), Date.now());
-    if (!signal.aborted) await check(services);
-  });
+  const loop = (name: string, body: (check: Check) => Promise<void>) => {
+    const check = createChecker({ ...config, store, now: Date.now, signal });
+    return runLoop({ name, intervalMs, signal, log }, () => body(check));
+  };
+  const turns = new Turns(silentMax(config));
+  // Strangers who let checks wait delay none of what the operator named.
+  const tasks = [
+    loop('checks', async (check) => check(await store.sync(fixed, Date.now()))),
+    config.announcedNodes &&
+      loop('compute nodes', async (check) => {
+        const services = await store.sync(await listNodes(), Date.now());
+        if (!signal.aborted) await check(turns.choose(services, Date.now()));
+      }),
+  ];
   return {
     urls: [url],
     async [Symbol.asyncDispose]() {
       stop.abort();
-      await Promise.all([api.close(), checks]);
+      await Promise.all([api.close(), ...tasks]);
     },
   };
 }
