@@ -5,13 +5,15 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import fc from 'fast-check';
+import { daysView } from '../http/views.ts';
 import { namedTarget } from '../registry.ts';
 import { BUCKET_MS, History, KEPT_MS, meanLatency, percentOnline, type Result } from './history.ts';
 import { type Service, Store } from './store.ts';
 
 const log = createLogger('test', 'silent');
 const NOW = Date.UTC(2026, 0, 9, 12, 7);
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const ok = (atMs: number, latencyUs = 1_000): Result => ({
   atMs,
   isOnline: true,
@@ -101,6 +103,13 @@ async function createDir() {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
+/** Looks every hour, after one moment and up to another. */
+async function look(store: Store, present: Parameters<Store['sync']>[0], fromMs: number, toMs: number) {
+  let services: Service[] = [];
+  for (let atMs = fromMs + HOUR_MS; atMs <= toMs; atMs += HOUR_MS) services = await store.sync(present, atMs);
+  return services;
+}
+
 const targets = ['web', 'api'].map((name) => namedTarget({ name, url: `http://${name}.test/` }));
 const countsOf = (services: readonly Service[]) =>
   services.map(({ id, target, history }) => [id, target.name, history.totals.hits, history.totals.failures]);
@@ -135,7 +144,7 @@ test('a service keeps its id, and one that is gone is forgotten after a week', a
   await store.sync(targets, NOW);
   const other = namedTarget({ name: 'other', url: 'http://other.test/' });
   assert.deepEqual(
-    (await store.sync([targets[1]!, other], NOW + KEPT_MS)).map(({ id }) => id),
+    (await look(store, [targets[1]!, other], NOW, NOW + KEPT_MS)).map(({ id }) => id),
     [2, 3],
   );
   assert.equal(store.services.length, 3);
@@ -163,6 +172,7 @@ test('a service is not forgotten over a time in which nobody looked, or for a sn
   const third = await Store.open(dir.path, log);
   await third.sync([targets[1]!], NOW + 9 * KEPT_MS);
   assert.deepEqual(idsOf(third), [1, 2]);
+  await look(third, [targets[1]!], NOW + 9 * KEPT_MS, NOW + 10 * KEPT_MS);
   await third.sync([targets[1]!], NOW + 10 * KEPT_MS + 1);
   assert.deepEqual(idsOf(third), [2]);
 });
@@ -175,6 +185,38 @@ test('a clock that was ahead when the process ended makes no other service old',
   const second = await Store.open(dir.path, log);
   await second.sync([], NOW + 1);
   assert.equal(second.services.length, 2);
+  await look(second, [], NOW + 1, NOW + KEPT_MS + 1);
   await second.sync([], NOW + KEPT_MS + 2);
   assert.equal(second.services.length, 0);
+});
+
+test('a clock that is ahead for a while makes nothing old, and shows no days to come', async () => {
+  await using dir = await createDir();
+  const store = await Store.open(dir.path, log);
+  const [web, api] = await store.sync(targets, NOW);
+  await store.add([{ service: web!, result: ok(NOW) }]);
+  for (const atMs of [NOW + 60_000, NOW + 400 * DAY_MS]) {
+    await store.sync([targets[0]!], atMs);
+    await store.add([{ service: web!, result: ok(atMs) }]);
+  }
+  await look(store, [targets[0]!], NOW + 60_000, NOW + KEPT_MS - DAY_MS);
+  assert.equal(store.services.length, 2);
+  assert.deepEqual(
+    daysView(web!, NOW + DAY_MS).map(({ date, hits }) => [date, hits]),
+    [['2026-01-09', 2]],
+  );
+  await look(store, [targets[0]!], NOW + KEPT_MS - DAY_MS, NOW + KEPT_MS + DAY_MS);
+  assert.deepEqual([store.services, api!.target.name], [[web], 'api']);
+});
+
+test('however many nodes strangers announce, what the operator names is taken in', async () => {
+  await using dir = await createDir();
+  const store = await Store.open(dir.path, log);
+  const strangers = Array.from({ length: 10_001 }, (_, index) => ({
+    ...targets[0]!,
+    key: `compute:${index}`,
+    isForeign: true,
+  }));
+  assert.equal((await store.sync(strangers, NOW)).length, 10_000);
+  assert.equal((await store.sync(targets, NOW)).length, 2);
 });

@@ -5,7 +5,7 @@ const BUCKETS_KEPT = KEPT_MS / BUCKET_MS + 1;
 const FAILURES_KEPT = 100;
 const DAY_MS = 86_400_000;
 /** Days are kept for longer: people ask what a year was like. */
-const DAYS_KEPT = 366;
+export const DAYS_KEPT = 366;
 
 export interface Result {
   /** Milliseconds since 1970. */

@@ -25,8 +25,10 @@ interface Line extends Result {
   readonly id: number;
 }
 
-/** A network does not have more; strangers may announce what they like. */
+/** A network does not have more; strangers may announce what they like. What the operator names is kept beside them. */
 const SERVICES_MAX = 10_000;
+/** Between two looks nobody grows older than by this: longer than any interval, shorter than a clock that is set right jumps. */
+const STEP_MAX_MS = 2 * 3_600_000;
 
 function parseLine(value: unknown): Line | undefined {
   const line = value as Line;
@@ -45,8 +47,8 @@ export class Store {
   readonly #journal: JsonLines<Line>;
   #sequence = 0;
   #nextId = 1;
-  /** Whether the network was looked at since the process began. */
-  #isResumed = false;
+  /** When the network was looked at last; undefined before the first time. */
+  #lookedMs: number | undefined;
 
   private constructor(snapshotFile: string, journal: JsonLines<Line>) {
     this.#snapshotFile = snapshotFile;
@@ -82,13 +84,13 @@ export class Store {
 
   /** Takes in what the network has now. @returns the services to check */
   async sync(targets: readonly Target[], nowMs: number): Promise<Service[]> {
-    this.#resume(nowMs);
+    this.#follow(nowMs);
     let isChanged = false;
     const present: Service[] = [];
     for (const target of targets) {
       let service = this.#services.get(target.key);
       if (!service) {
-        if (this.#services.size >= SERVICES_MAX) continue;
+        if (target.isForeign && this.#services.size >= SERVICES_MAX) continue;
         service = { id: this.#nextId++, target, createdMs: nowMs, seenMs: nowMs, history: new History() };
         this.#services.set(target.key, service);
         isChanged = true;
@@ -103,14 +105,16 @@ export class Store {
     return present;
   }
 
-  /** A time in which nobody looked makes no service older, nor does a clock that was ahead make one younger. */
-  #resume(nowMs: number): void {
-    if (this.#isResumed) return;
-    this.#isResumed = true;
+  /** Only time in which somebody looked makes a service older: none in which nobody did, and none that a clock was set by. */
+  #follow(nowMs: number): void {
     const services = this.services;
-    for (const service of services) service.seenMs = Math.min(service.seenMs, nowMs);
-    const awayMs = nowMs - Math.max(...services.map(({ seenMs }) => seenMs));
-    for (const service of services) service.seenMs += awayMs;
+    if (this.#lookedMs === undefined)
+      for (const service of services) service.seenMs = Math.min(service.seenMs, nowMs);
+    const lookedMs = this.#lookedMs ?? Math.max(...services.map(({ seenMs }) => seenMs));
+    const passedMs = nowMs - lookedMs;
+    const countedMs = this.#lookedMs === undefined ? 0 : Math.min(Math.max(0, passedMs), STEP_MAX_MS);
+    if (passedMs !== countedMs) for (const service of services) service.seenMs += passedMs - countedMs;
+    this.#lookedMs = nowMs;
   }
 
   /** Keeps results: when it resolves they survive a power cut. */

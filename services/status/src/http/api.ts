@@ -48,7 +48,7 @@ function handlersOf(
     getService: ({ params }) => serviceView(findOrThrow(params.id), now(), periodSeconds),
     listFailures: ({ params }) => failuresView(findOrThrow(params.id)),
     listUptime: ({ params }) => uptimeView(findOrThrow(params.id), now()),
-    listDays: ({ params }) => daysView(findOrThrow(params.id)),
+    listDays: ({ params }) => daysView(findOrThrow(params.id), now()),
     getStatus() {
       const all = services();
       return {

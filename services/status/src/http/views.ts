@@ -1,5 +1,5 @@
 import type { FailureView, ServiceView, UptimeDayView, UptimeView } from '@skerry/protocol/api/status';
-import { BUCKET_MS, meanLatency, percentOnline } from '../history/history.ts';
+import { BUCKET_MS, DAYS_KEPT, meanLatency, percentOnline } from '../history/history.ts';
 import type { Service } from '../history/store.ts';
 import { GROUPS } from '../registry.ts';
 
@@ -46,14 +46,17 @@ export const failuresView = ({ history }: Service): FailureView[] =>
     error_code: statusCode,
   }));
 
-export const daysView = ({ history }: Service): UptimeDayView[] =>
-  history.listDays().map(({ startMs, bucket }) => ({
-    date: isoOf(startMs).slice(0, 10),
-    amount: percentOnline(bucket),
-    hits: bucket.hits,
-    failures: bucket.failures,
-    avg_response: meanLatency(bucket),
-  }));
+export const daysView = ({ history }: Service, nowMs: number): UptimeDayView[] =>
+  history
+    .listDays()
+    .filter(({ startMs }) => startMs <= nowMs && startMs > nowMs - DAYS_KEPT * DAY_MS)
+    .map(({ startMs, bucket }) => ({
+      date: isoOf(startMs).slice(0, 10),
+      amount: percentOnline(bucket),
+      hits: bucket.hits,
+      failures: bucket.failures,
+      avg_response: meanLatency(bucket),
+    }));
 
 export const uptimeView = ({ history }: Service, nowMs: number): UptimeView[] =>
   history
