@@ -146,7 +146,7 @@ describe('the journal', () => {
         const { records } = await PurchaseStore.open(dir, log);
         assert.deepEqual(records.purchases, [purchaseOf(1), purchaseOf(2)]);
         assert.deepEqual(records.settlements.length, 1);
-        assert.deepEqual(records.progress, { scanned: { a: 7 }, charged: { instance: 3 } });
+        assert.deepEqual(records.progress, { scanned: { a: 7 }, charged: { instance: 3 }, warned: {} });
       }
       await (await PurchaseStore.open(dir, log)).store.addPurchases([purchaseOf(3)]);
       assert.equal((await PurchaseStore.open(dir, log)).records.purchases.length, 3);
@@ -194,7 +194,7 @@ describe('notices', () => {
 
   test('low comes first, exhausted after the grace period and with enforcement alone, ok when it lasts again', () => {
     const decide = (more: Partial<AccountView>, now: number, own = settings) =>
-      decideNotice(account(more), now, own);
+      decideNotice(account(more), { now, warnedSeconds: settings.graceSeconds }, own);
     assert.equal(decide({ runs_out_at: 1200 }, 1000), undefined);
     assert.equal(decide({ runs_out_at: 1099 }, 1000), 'low');
     assert.equal(decide({ ...empty }, 1000), 'low');

@@ -10,7 +10,11 @@ export const creditKeeping: Keeping<CreditConfig> = {
   entries: [
     { path: 'key', kind: 'secret', what: 'the key that core nodes trust it by' },
     { path: 'purchases.jsonl', kind: 'state', what: 'what was bought, at which price' },
-    { path: 'progress.json', kind: 'state', what: 'how far each chain was read, and what was charged' },
+    {
+      path: 'progress.json',
+      kind: 'state',
+      what: 'how far each chain was read, what was charged, and for how long low balances were announced',
+    },
   ],
   elsewhere: async ({ salesFile }) => (salesFile === undefined ? [] : [salesFile]),
 };

@@ -7,6 +7,7 @@ import { createLogger } from '@skerry/kit';
 import { AppError, type CreditState } from '@skerry/protocol';
 import type { AccountView } from '@skerry/protocol/api/core/credits';
 import { quoteTransfer } from './purchase.ts';
+import type { Progress } from './purchase-store.ts';
 import { Purchases } from './purchases.ts';
 import { parseSales, type Sale } from './sales.ts';
 import { readTransfers } from './transfers.ts';
@@ -173,9 +174,54 @@ describe('what is refused holds up nobody else', () => {
         stopped.push(instanceId);
       },
     };
-    const watcher = new Watcher(network, settings, () => 1_000_000, log);
-    return { stopped, told, round: () => watcher.runRound() };
+    const stored: { warned: Progress['warned'] } = { warned: {} };
+    let uptimeMs = 0;
+    const create = () =>
+      new Watcher({
+        ...{ network, settings, log, warned: stored.warned, now: () => 1_000_000, uptime: () => uptimeMs },
+        store: { writeProgress: async (change) => void Object.assign(stored, change) },
+      });
+    let watcher = create();
+    return {
+      ...{ stopped, told, stored },
+      round: (afterMs = 0) => {
+        uptimeMs += afterMs;
+        return watcher.runRound();
+      },
+      restart: () => {
+        watcher = create();
+      },
+    };
   }
+
+  test('a clock that was behind when a balance was announced as low does not take its grace away', async () => {
+    const low = { credit_state: 'low', credit_state_since: 1 } as const;
+    const { told, stored, round, restart } = await watch(() => {}, low);
+    await round();
+    await round(30_000);
+    restart();
+    // How long nobody ran is not known.
+    await round(1_000_000);
+    await round(19_000);
+    assert.deepEqual([told, stored.warned], [[], { a: 49, b: 49, c: 49 }]);
+    await round(1_000);
+    assert.deepEqual(told, ['exhausted', 'exhausted', 'exhausted']);
+  });
+
+  test('who was low once and is so again has the whole grace again', async () => {
+    const low = { credit_state: 'low', credit_state_since: 1 } as const;
+    const more: Partial<AccountView> = { ...low };
+    const { told, stored, round } = await watch(() => {}, more);
+    await round();
+    await round(40_000);
+    Object.assign(more, { credit_state: 'ok', credit_balance_nano: '1000', runs_out_at: null });
+    await round(1_000);
+    assert.deepEqual(stored.warned, {});
+    Object.assign(more, low, { credit_balance_nano: '-1', runs_out_at: 1_000 });
+    await round(1_000);
+    await round(49_000);
+    assert.deepEqual(told, []);
+  });
 
   test('who has bought credit since is not stopped again, and told how long it lasts once that is a grace period', async () => {
     for (const [lasts, notices] of [

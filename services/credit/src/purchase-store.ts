@@ -22,9 +22,11 @@ export interface Progress {
   readonly scanned: Readonly<Record<string, number>>;
   /** Kind of a resource -> when it was looked for what to charge, Unix seconds. */
   readonly charged: Readonly<Record<string, number>>;
+  /** Address -> for how many seconds the service ran while its balance was low. */
+  readonly warned: Readonly<Record<string, number>>;
 }
 
-const NO_PROGRESS: Progress = { scanned: {}, charged: {} };
+const NO_PROGRESS: Progress = { scanned: {}, charged: {}, warned: {} };
 
 type Line = { readonly purchase: Purchase } | { readonly settled: Settlement };
 

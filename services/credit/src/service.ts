@@ -29,6 +29,37 @@ const watchOf = ({ lowHours, graceHours, enforcement }: CreditConfig) => ({
   enforcement,
 });
 
+interface LoopParts {
+  readonly standing: Standing;
+  readonly seller: Seller;
+  readonly charger: Charger;
+  readonly watcher: Watcher;
+  readonly signal: AbortSignal;
+  readonly log: Host['log'];
+}
+
+/** What the service does again and again. Each ends with the signal. */
+function startLoops(config: CreditConfig, parts: LoopParts): Promise<void>[] {
+  const { standing, seller, charger, watcher, signal, log } = parts;
+  const loop = (name: string, intervalSeconds: number, body: () => Promise<void>) =>
+    runLoop({ name, intervalMs: intervalSeconds * 1000, signal, log }, body);
+  const whenTrusted = (body: () => Promise<void>) => async () => {
+    if (await standing.check()) await body();
+  };
+  const runCharges = whenTrusted(() => charger.runRound());
+  const runBalances = whenTrusted(() => watcher.runRound());
+  // The loops that need the core node log what fails.
+  const look = async () => void (await standing.check().catch(() => {}));
+  return [
+    loop('core', config.chargeIntervalSeconds, look),
+    loop('balances', config.watchIntervalSeconds, runBalances),
+    ...(config.charging ? [loop('charges', config.chargeIntervalSeconds, runCharges)] : []),
+    ...(config.salesFile === undefined
+      ? []
+      : [loop('sales', config.pollIntervalMs / 1000, () => seller.runRound())]),
+  ];
+}
+
 /** The whole credit service. Known to the network by the key in `<dataDir>/key`. */
 export async function startCredit(config: CreditConfig, host: Host): Promise<RunningService> {
   const { log } = host;
@@ -46,7 +77,12 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
     scanned: records.progress.scanned,
   });
   const charger = new Charger(network, store, records.progress.charged, now);
-  const watcher = new Watcher(network, watchOf(config), now, log);
+  const watcher = new Watcher({
+    ...{ network, store, now, log },
+    settings: watchOf(config),
+    warned: records.progress.warned,
+    uptime: () => performance.now(),
+  });
   const standing = new Standing(network, log);
 
   const reasons = () => [...(sales.length === 0 ? [NO_CHAIN] : []), ...standing.troubles, ...seller.troubles];
@@ -58,29 +94,7 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
   log.info({ address: signer.address, core: config.coreUrl }, 'the credit service signs with this address');
   if (sales.length === 0) log.info(NO_CHAIN);
 
-  const loop = (name: string, intervalMs: number, body: () => Promise<void>) =>
-    runLoop({ name, intervalMs, signal, log }, body);
-  const whenTrusted = (body: () => Promise<void>) => async () => {
-    if (await standing.check()) await body();
-  };
-  const tasks = [
-    loop('core', config.chargeIntervalSeconds * 1000, async () => {
-      // The loops that need the core node log what fails.
-      await standing.check().catch(() => {});
-    }),
-    sales.length > 0 && loop('sales', config.pollIntervalMs, () => seller.runRound()),
-    config.charging &&
-      loop(
-        'charges',
-        config.chargeIntervalSeconds * 1000,
-        whenTrusted(() => charger.runRound()),
-      ),
-    loop(
-      'balances',
-      config.watchIntervalSeconds * 1000,
-      whenTrusted(() => watcher.runRound()),
-    ),
-  ];
+  const tasks = startLoops(config, { standing, seller, charger, watcher, signal, log });
   return {
     urls: [url],
     async [Symbol.asyncDispose]() {
