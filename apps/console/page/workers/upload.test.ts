@@ -3,24 +3,32 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { createSigner, generatePrivateKey } from '@skerry/client';
+import { createSigner, generatePrivateKey, signMessage } from '@skerry/client';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import { upload } from './upload.ts';
 
 const own = createSigner(generatePrivateKey());
 const file = new File(['kept already'], 'kept.txt');
 const hash = sha256Hex('kept already');
-const kept = { item_hash: 'b'.repeat(64), type: 'STORE', chain: own.chain, sender: own.address };
 
-/** A core node that has the bytes, and messages of some owner that keep them. */
-async function openCore(owner: string) {
+/** As a list has the message by which its owner keeps a file. */
+function keeping(item_hash: string) {
+  const content = { item_type: 'storage', item_hash, size: file.size };
+  const { body, itemHash } = signMessage({ type: 'STORE', content }, own);
+  const told = { item_hash: itemHash, type: 'STORE', chain: own.chain, sender: own.address };
+  return { ...told, item_type: 'inline', shared: body, signature: '0x', time: 1 };
+}
+const kept = keeping(hash);
+
+/** A core node that has the bytes, and a message that keeps them, as it says, for some owner. */
+async function openCore(owner: string, message = kept) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url!, 'http://core');
     asked.push(`${request.method} ${pathname}`);
     response.setHeader('content-type', 'application/json');
     const isOwn = searchParams.get('owners') === owner && searchParams.get('contentHashes') === hash;
-    const messages = isOwn ? [{ ...kept, signature: '0x', time: 1 }] : [];
+    const messages = isOwn ? [message] : [];
     const answers: Readonly<Record<string, object>> = {
       [`/api/v0/storage/metadata/${hash}`]: {
         file_hash: hash,
@@ -68,4 +76,14 @@ test('a file that only others keep gets a message of its own', async () => {
     upload(core.url, file, refusing, () => {}),
     { code: 'SIGNATURE_REQUIRED' },
   );
+});
+
+test('a message that a node only says to keep a file is not given back as one that does', async () => {
+  for (const message of [keeping(sha256Hex('other bytes')), { ...kept, item_hash: 'b'.repeat(64) }]) {
+    await using core = await openCore(own.address, message);
+    await assert.rejects(
+      upload(core.url, file, refusing, () => {}),
+      { code: 'HASH_MISMATCH' },
+    );
+  }
 });

@@ -7,8 +7,9 @@ import {
   PARTS_FROM_BYTES,
   readRefusal,
   storeInParts,
+  verifyListed,
 } from '@skerry/client';
-import { AppError, sha256HexOf } from '@skerry/protocol';
+import { AppError, ownerOf, sha256HexOf } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { STORAGE_API, StoredFileView, UploadView } from '@skerry/protocol/api/core/storage';
 
@@ -98,11 +99,21 @@ async function isThere(core: CoreClient<AskedSigner>, hash: string, bytes: numbe
   }
 }
 
-/** The STORE message by which the owner keeps these bytes already: another one would be charged as well. */
-async function findOwn(core: CoreClient<AskedSigner>, hash: string): Promise<string | undefined> {
-  const query = { owners: core.signer.address, msgTypes: 'STORE', contentHashes: hash, pagination: 1 };
-  const { messages } = await call(core.url, NETWORK_LISTS_API.listNetworkMessages, { query });
-  return messages[0]?.item_hash;
+/**
+ * The STORE message by which the owner keeps these bytes already: another one would be charged as well. Throws HASH_MISMATCH, and what
+ * else a message is refused with, where the one that the node names is none that keeps them.
+ */
+async function findOwn({ url, signer }: CoreClient<AskedSigner>, hash: string): Promise<string | undefined> {
+  const query = {
+    ...{ owners: signer.address, msgTypes: 'STORE', contentHashes: hash, pagination: 1 },
+    bodies: 'shared',
+  } as const;
+  const [row] = (await call(url, NETWORK_LISTS_API.listNetworkMessages, { query })).messages;
+  if (!row) return undefined;
+  const { itemHash, type, sender, content } = await verifyListed({ coreUrl: url }, row);
+  const keeps = type === 'STORE' && ownerOf(sender, content ?? {}) === signer.address;
+  if (itemHash === row.item_hash && keeps && content?.item_hash === hash) return itemHash;
+  throw new AppError('HASH_MISMATCH', `the node says that ${row.item_hash} keeps ${hash}, which it does not`);
 }
 
 /** What is sent: the file, its hash, and the hash signed. */
