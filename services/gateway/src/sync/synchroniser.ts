@@ -50,8 +50,10 @@ export class Synchroniser implements AsyncDisposable {
   #loops: Promise<unknown> = Promise.resolve();
   /** Hashes that the stream told of while a full sync is under way. */
   #told = new Set<string>();
-  #running: Promise<SyncReport> | undefined;
-  #next: Promise<SyncReport> | undefined;
+  /** Resolves when every full sync so far is over: never two at a time. */
+  #last: Promise<unknown> = Promise.resolve();
+  /** Full syncs that have not begun, by whether a loss is accepted: one of each at most. */
+  readonly #waiting = new Map<boolean, Promise<SyncReport>>();
   /** Ends the present connection to the stream, so that it is taken up at `routing.cursor`. */
   #reconnect = new AbortController();
   #isAway = false;
@@ -71,27 +73,19 @@ export class Synchroniser implements AsyncDisposable {
   }
 
   /**
-   * Reads everything anew. Callers during a sync share the one that comes after it, so that each gets what was true after
-   * it asked. Throws what the source failed with.
+   * Reads everything anew, after what is under way. Callers that want the same share one that has not begun, so that each gets
+   * what was true after it asked. Throws what the source failed with.
    */
   sync(acceptLoss = false): Promise<SyncReport> {
-    if (!this.#running) return this.#run(acceptLoss);
-    if (acceptLoss) return this.#running.catch(() => {}).then(() => this.sync(true));
-    this.#next ??= this.#running
-      .catch(() => {})
-      .then(() => {
-        this.#next = undefined;
-        return this.#run(false);
-      });
-    return this.#next;
-  }
-
-  #run(acceptLoss: boolean): Promise<SyncReport> {
-    const running = this.#readAll(acceptLoss).finally(() => {
-      this.#running = undefined;
+    const waiting = this.#waiting.get(acceptLoss);
+    if (waiting) return waiting;
+    const next = this.#last.then(() => {
+      this.#waiting.delete(acceptLoss);
+      return this.#readAll(acceptLoss);
     });
-    this.#running = running;
-    return running;
+    this.#waiting.set(acceptLoss, next);
+    this.#last = next.catch(() => {});
+    return next;
   }
 
   async #readAll(acceptLoss: boolean): Promise<SyncReport> {
