@@ -127,12 +127,14 @@ static bool change_routes(const uint8_t *at, const uint8_t *end) {
   return true;
 }
 
-static void commit(void) {
+static bool commit(void) {
+  if (!is_staging) return false;
   struct table old = routes;
   routes = staged;
   staged = (struct table){0};
   is_staging = false;
   table_clear(&old);
+  return true;
 }
 
 static void answer_question(const uint8_t *payload, uint32_t length) {
@@ -172,7 +174,7 @@ static bool obey(uint8_t type, const uint8_t *payload, uint32_t length) {
       table_reserve(&staged, uint32_in(payload, length));
       return true;
     case COMMAND_CHANGE: return change_routes(payload, payload + length);
-    case COMMAND_COMMIT: commit(); return true;
+    case COMMAND_COMMIT: return commit();
     case COMMAND_LISTEN: do_listen(); return true;
     case COMMAND_QUESTION: answer_question(payload, length); return true;
     case COMMAND_STOP: start_draining(uint32_in(payload, length)); return true;

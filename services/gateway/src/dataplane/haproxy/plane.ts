@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { backoffMs, pause } from '@skerry/kit';
 import { newTlsCounts, noQuicCounts, type TlsCounts } from '../figures.ts';
 import { earliest } from '../moments.ts';
 import {
@@ -15,6 +14,7 @@ import {
   type Route,
   type RouteChange,
 } from '../port.ts';
+import { startAgain } from '../start-again.ts';
 import { HttpSide } from '../ts/http/side.ts';
 import { openTogether, shut } from '../ts/listening.ts';
 import { RouteTable } from '../ts/routes.ts';
@@ -32,7 +32,6 @@ export interface HaproxyPlaneOptions extends DataPlaneOptions {
   readonly onTrouble: (details: object, message: string) => void;
 }
 
-const RESTART_MS = { base: 100, max: 10_000 };
 const COUNTERS = ['show stat -1 3 -1', `show table ${TABLES.outcomes}`] as const;
 
 /** One HAProxy, from its start to its end. */
@@ -175,19 +174,11 @@ export class HaproxyDataPlane implements DataPlane {
     this.#now = newTlsCounts();
     if (this.#stopped.signal.aborted) return;
     this.#options.onTrouble({ exit: run.process.exit }, 'HAProxy exited; restarting it');
-    this.#restarting = this.#restart(port);
-  }
-
-  async #restart(port: number): Promise<void> {
-    const { signal } = this.#stopped;
-    for (let attempt = 1; !signal.aborted; attempt++)
-      try {
-        await pause(backoffMs(attempt, RESTART_MS.base, RESTART_MS.max), signal);
-        await this.#start(port);
-        return;
-      } catch (error) {
-        if (!signal.aborted) this.#options.onTrouble({ err: error }, 'HAProxy did not start; trying again');
-      }
+    this.#restarting = startAgain(
+      () => this.#start(port),
+      this.#stopped.signal,
+      (error) => this.#options.onTrouble({ err: error }, 'HAProxy did not start; trying again'),
+    );
   }
 
   replaceTable(routes: Iterable<Route>): void {

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { FrameReader, frame, uint32Frame } from './frames.ts';
 import { COMMANDS } from './layout.ts';
@@ -53,16 +52,10 @@ export class PlaneProcess {
     return this.#child.pid;
   }
 
-  /** @returns false where it is better to wait until what was written is taken */
-  write(bytes: Buffer): boolean {
+  write(bytes: Buffer): void {
     this.#bytesSaid += bytes.length;
     this.#stats.announce(this.#bytesSaid);
-    return this.#input.write(bytes);
-  }
-
-  /** Resolves when what was written is taken, or the process has ended. */
-  async taken(): Promise<void> {
-    await Promise.race([once(this.#input, 'drain').catch(() => this.ended), this.ended]);
+    this.#input.write(bytes);
   }
 
   /** Tells it to stop listening, to let what is open come to its end for so long, and to end. */

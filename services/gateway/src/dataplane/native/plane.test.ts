@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,6 +65,51 @@ describe('native data plane alone', () => {
       const answer = await readAll(client).catch(() => Buffer.alloc(0));
       return answer.length > 0;
     });
+  });
+
+  test('a program that finds its port taken as it starts again tries until it is free', async () => {
+    const taken = join(directory, 'taken');
+    const script = join(directory, 'plane.sh');
+    await writeFile(
+      script,
+      `#!/bin/sh\n[ -e '${taken}' ] && exec '${path}' "$@" "port=$(cat '${taken}')"\nexec '${path}' "$@"\n`,
+      { mode: 0o755 },
+    );
+    let plane: NativeDataPlane | undefined;
+    await using world = await openWorld((options) => {
+      plane = create(options, { path: script });
+      return plane;
+    });
+    world.tlsA.handle = echo;
+    await writeFile(taken, String(world.upstreamHttpPort));
+    troubles.length = 0;
+    process.kill(plane!.pid!, 'SIGKILL');
+    await until(() => troubles.filter((message) => message.includes('did not start')).length === 2);
+    await rm(taken);
+    await until(async () => {
+      const client = connect(world.ports.https, '127.0.0.1').on('error', () => {});
+      client.end(HELLO);
+      return (await readAll(client).catch(() => Buffer.alloc(0))).length > 0;
+    });
+  });
+
+  test('a change while it is told the whole table counts', async () => {
+    let options: DataPlaneOptions | undefined;
+    await using world = await openWorld((given) => {
+      options = given;
+      return create(given);
+    });
+    world.tlsA.handle = echo;
+    await using plane = create({ ...options!, httpPort: 0, httpsPort: 0 });
+    // More than a pipe holds, and what changes comes last.
+    const others = Array.from({ length: 20_000 }, (_, i) => ({ hostname: `n${i}.example`, ipv6: ADDRESS_B }));
+    plane.replaceTable([...others, { hostname: NAME_A, ipv6: ADDRESS_B }]);
+    const listening = plane.listen();
+    while (plane.pid === undefined) await new Promise((resolve) => setImmediate(resolve));
+    plane.applyChanges([{ hostname: NAME_A, ipv6: ADDRESS_A }]);
+    const client = await openClient((await listening).https);
+    client.end(HELLO);
+    assert.deepEqual(await readAll(client).catch(() => undefined), Buffer.from(HELLO));
   });
 
   test('a gateway that replaces another drops nothing; one that was not asked to does not', async () => {

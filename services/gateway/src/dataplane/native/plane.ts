@@ -10,6 +10,7 @@ import {
   type Route,
   type RouteChange,
 } from '../port.ts';
+import { startAgain } from '../start-again.ts';
 import { HttpSide } from '../ts/http/side.ts';
 import { RouteTable } from '../ts/routes.ts';
 import { readAccess } from './access.ts';
@@ -39,7 +40,6 @@ export interface NativePlaneOptions extends DataPlaneOptions {
 
 /** How long a plane whose gateway was killed serves on, for a new gateway to take its place. */
 const ORPHAN_MS = 10_000;
-const RESTART_PAUSE_MS = 100;
 const QUESTION_TIMEOUT_MS = 2_000;
 
 const ERRNO_NAMES: Readonly<Record<number, string>> = {
@@ -93,8 +93,9 @@ export class NativeDataPlane implements DataPlane {
   #process: PlaneProcess | undefined;
   #settled: ((opened: Listening) => void) | undefined;
   #refused: ((error: Error) => void) | undefined;
-  /** Ends the wait for the plane to be closed, and says that its end is meant. */
-  #isClosing = false;
+  /** Aborted where the end of the program is meant. */
+  readonly #stopped = new AbortController();
+  #restarting: Promise<void> | undefined;
 
   constructor(options: NativePlaneOptions) {
     this.#options = options;
@@ -170,38 +171,49 @@ export class NativeDataPlane implements DataPlane {
       this.#settled = resolve;
       this.#refused = reject;
     });
-    listening.catch(() => {});
     void process.ended.then(() => this.#ended(process));
-    process.write(uint32Frame(COMMANDS.begin, this.#routes.size));
-    for (const bytes of changeFrames([...this.#routes.routes()]))
-      if (!process.write(bytes)) await process.taken();
-    process.write(frame(COMMANDS.commit));
+    this.#writeTable(process);
     process.listen();
-    return await listening;
+    try {
+      const opened = await listening;
+      void process.ended.then(() => this.#fell(process, opened.port));
+      return opened;
+    } catch (error) {
+      await process.stop(0);
+      throw error;
+    }
   }
 
   #ended(process: PlaneProcess): void {
     this.#refused?.(new Error(`the native data plane ended: ${process.exit}`));
     for (const answer of this.#questions.values()) answer(undefined);
-    if (this.#process !== process) return;
-    this.#process = undefined;
-    if (this.#isClosing || this.#port === 0) return;
-    this.#options.onTrouble({ exit: process.exit }, 'the native data plane exited; restarting it');
-    setTimeout(() => {
-      if (!this.#isClosing)
-        this.#start(this.#port).catch((why) => this.#options.onTrouble({ why }, 'it did not start'));
-    }, RESTART_PAUSE_MS);
+    if (this.#process === process) this.#process = undefined;
   }
 
-  /** Where it listens; 0 until it does. */
-  #port = 0;
+  /** It ended after it had listened. */
+  #fell({ exit }: PlaneProcess, port: number): void {
+    const { onTrouble } = this.#options;
+    const { signal } = this.#stopped;
+    if (signal.aborted) return;
+    onTrouble({ exit }, 'the native data plane exited; restarting it');
+    this.#restarting = startAgain(
+      () => this.#start(port),
+      signal,
+      (error) => onTrouble({ err: error }, 'the native data plane did not start; trying again'),
+    );
+  }
+
+  /** The whole table at once: a change between two frames of it would be undone by a later one. */
+  #writeTable(process: PlaneProcess): void {
+    process.write(uint32Frame(COMMANDS.begin, this.#routes.size));
+    for (const bytes of changeFrames(this.#routes.routes())) process.write(bytes);
+    process.write(frame(COMMANDS.commit));
+  }
 
   #hear(type: string, payload: Buffer, port: number): void {
     switch (type) {
       case REPORTS.listening: {
-        const opened = LISTENING.read(payload);
-        this.#port = opened.port;
-        this.#settled?.(opened);
+        this.#settled?.(LISTENING.read(payload));
         break;
       }
       case REPORTS.notListening: {
@@ -219,7 +231,7 @@ export class NativeDataPlane implements DataPlane {
         break;
       case REPORTS.handedOver:
         // What is open stays with the program, which ends by itself.
-        this.#isClosing = true;
+        this.#stopped.abort();
         this.#process?.letGo();
         this.#process = undefined;
         this.#options.handover?.onReplaced();
@@ -229,9 +241,7 @@ export class NativeDataPlane implements DataPlane {
 
   replaceTable(routes: Iterable<Route>): void {
     this.#routes.replace(routes);
-    this.#process?.write(uint32Frame(COMMANDS.begin, this.#routes.size));
-    for (const bytes of changeFrames(this.#routes.routes())) this.#process?.write(bytes);
-    this.#process?.write(frame(COMMANDS.commit));
+    if (this.#process) this.#writeTable(this.#process);
   }
 
   applyChanges(changes: Iterable<RouteChange>): void {
@@ -295,14 +305,14 @@ export class NativeDataPlane implements DataPlane {
   }
 
   async drain(timeoutMs: number): Promise<void> {
-    this.#isClosing = true;
+    this.#stopped.abort();
     await Promise.all([this.#process?.stop(timeoutMs), this.#http.drain(timeoutMs)]);
     await this.close();
   }
 
   async close(): Promise<void> {
-    this.#isClosing = true;
-    await Promise.all([this.#process?.stop(0), this.#http.close()]);
+    this.#stopped.abort();
+    await Promise.all([this.#process?.stop(0), this.#restarting, this.#http.close()]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
