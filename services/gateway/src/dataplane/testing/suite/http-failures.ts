@@ -161,6 +161,17 @@ export function httpFailuresSuite(create: CreateDataPlane): void {
       }
     });
 
+    test('an instance that takes a request on a kept connection and never answers is asked once', async () => {
+      await using world = await openWorld(create, { idleTimeoutMs: 2_000 });
+      let requests = 0;
+      serveHttp(world.httpA, (_request, response) => {
+        if (++requests === 1) response.end('ok');
+      });
+      assert.equal((await ask(world.ports.http, NAME_A)).status, 200);
+      assert.equal((await ask(world.ports.http, NAME_A)).status, 504);
+      assert.equal(requests, 2);
+    });
+
     test('closed without an answer, or with one that is not HTTP: 502, also for a body', async () => {
       await using world = await openWorld(create);
       for (const reply of ['', 'SSH-2.0-OpenSSH_9\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n']) {

@@ -229,7 +229,8 @@ function bind(
     finishRequest(request);
   };
   upstream.on('error', (error) => {
-    if (again && upstream.reusedSocket && !isOver()) again();
+    // An instance that was silent for so long had the request: its client does not wait for that twice.
+    if (again && !timedOut && upstream.reusedSocket && !isOver()) again();
     else fail(timedOut ? 'response_timeout' : failureOf(error));
   });
   return fail;
