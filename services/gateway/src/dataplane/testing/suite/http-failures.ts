@@ -99,6 +99,11 @@ export function httpFailuresSuite(create: CreateDataPlane): void {
       const switched = await openUpgrade(world, NAME_A);
       await readBytes(switched, SWITCHED.length);
       assert.equal((await ask(world.ports.http, NAME_A)).status, 503);
+      // It is that of the instance, whichever address the gateway is asked at.
+      const other = await openClient(world.ports.http, '::1');
+      other.end(`GET / HTTP/1.1\r\nHost: ${NAME_A}\r\nConnection: close\r\n\r\n`);
+      assert.equal(statusOf(String(await readAll(other))), 503);
+      other.destroy();
       switched.destroy();
       await isOver();
       serveHttp(world.httpA, (_request, response) => response.end('plain'));

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol';
 import type { DataPlaneLimits, Explanation, HttpClass, RouteFailure } from '../../port.ts';
-import { Counts, clientKey, Places } from '../counts.ts';
+import { type Counts, clientKey, Places } from '../counts.ts';
 import { linger } from '../linger.ts';
 import type { RouteTable } from '../routes.ts';
 import { RequestTurns } from '../turns.ts';
@@ -20,6 +20,8 @@ export interface HttpListenerOptions {
   readonly explain: (hostname: string, failure: RouteFailure) => Explanation;
   readonly counters: { requests: number };
   readonly journal: HttpJournal;
+  /** Requests under way, of all listeners. */
+  readonly perInstance: Counts;
 }
 
 export interface HttpListener {
@@ -51,9 +53,8 @@ interface Shared extends HttpListenerOptions {
 
 /** A server that routes every request, also on a kept connection, by its own Host header. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
-  const { limits, upstreamPort, explain, routes, counters, journal } = options;
+  const { limits, upstreamPort, explain, routes, counters, journal, perInstance } = options;
   const agents = createInstanceAgents(limits.connectTimeoutMs);
-  const perInstance = new Counts(limits.maxPerInstance);
   const forwarding = { limits, upstreamPort, agents, explain, routes, perInstance };
   const places = new Places({ total: limits.maxConnections, perClient: limits.maxPerClient });
   const http2 = createHttp2Listener({ forwarding, counters, journal, places });

@@ -1,4 +1,5 @@
 import { type DataPlaneOptions, DEFAULT_LIMITS, type HttpCounts } from '../../port.ts';
+import { Counts } from '../counts.ts';
 import { countConnections, drainListeners, openTogether, type PortUse, shut } from '../listening.ts';
 import type { RouteTable } from '../routes.ts';
 import { HttpJournal } from './journal.ts';
@@ -14,13 +15,15 @@ export class HttpSide {
   constructor(options: DataPlaneOptions, routes: RouteTable) {
     this.#options = options;
     this.#journal = new HttpJournal(options.access);
+    const limits = { ...DEFAULT_LIMITS, ...options.limits };
     const one = {
       routes,
-      limits: { ...DEFAULT_LIMITS, ...options.limits },
+      limits,
       explain: options.explain,
       upstreamPort: options.upstreamHttpPort,
       counters: this.#counters,
       journal: this.#journal,
+      perInstance: new Counts(limits.maxPerInstance),
     };
     this.#listeners = options.hosts.map(() => createHttpListener(one));
   }
