@@ -75,6 +75,18 @@ class Trickle extends Duplex {
 
 export function http2Suite(create: CreateDataPlane): void {
   describe('HTTP/2 with prior knowledge', () => {
+    test('one stream that gets no answer in time says nothing of what ends a later one', async () => {
+      await using world = await openWorld(create, { idleTimeoutMs: 1_000 });
+      serveHttp2(world.httpA, (_stream, headers) => {
+        if (headers[':path'] === '/end') for (const socket of world.httpA.sockets) socket.destroy();
+      });
+      using client = await openHttp2(world);
+      const told = async (path: string) =>
+        String((await ask(client.session, NAME_A, { ':path': path })).body);
+      assert.match(await told('/hang'), /response_timeout/);
+      assert.match(await told('/end'), /broken/);
+    });
+
     test('streams of one connection go to the instances that they name', async () => {
       await using world = await openWorld(create);
       serveHttp2(world.httpA, (stream, headers) => stream.end(`A ${headers[':method']} ${headers[':path']}`));

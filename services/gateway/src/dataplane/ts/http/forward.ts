@@ -23,6 +23,9 @@ const IDLE_UPSTREAM_MS = 4_000;
 const MAX_IDLE_PER_INSTANCE = 8;
 const REPEATABLE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
+/** The instance's side is judged first, so that its silence can still be explained to the client. */
+export const CLIENT_IDLE_FACTOR = 2;
+
 export interface Forwarding {
   readonly limits: DataPlaneLimits;
   readonly upstreamPort: number;

@@ -34,6 +34,7 @@ export interface StreamExchange {
 
 interface InstanceSession {
   readonly session: ClientHttp2Session;
+  /** What ended it, and all its streams. */
   failure: RouteFailure | undefined;
 }
 
@@ -103,13 +104,15 @@ export function forwardStream(
     endStream: stream.endAfterHeaders,
     waitForTrailers: !stream.endAfterHeaders,
   });
+  let timedOut = false;
   upstream.setTimeout(forwarding.limits.idleTimeoutMs, () => {
-    instance.failure ??= 'response_timeout';
+    timedOut = true;
     upstream.close(NGHTTP2_CANCEL);
   });
+  const failure = () => (timedOut ? 'response_timeout' : (instance.failure ?? 'broken'));
   passRequest(stream, upstream);
   passAnswer(exchange, upstream, forwarding);
-  bindEnds(exchange, upstream, instance, forwarding);
+  bindEnds(exchange, upstream, failure, forwarding);
 }
 
 /** One direction. Node ends a stream that was reset like one that is complete: the other side must not take it for that. */
@@ -178,7 +181,7 @@ function passAnswer(
 function bindEnds(
   { stream, target, refuse }: StreamExchange,
   upstream: ClientHttp2Stream,
-  instance: InstanceSession,
+  failureNow: () => RouteFailure,
   { routes, explain }: Forwarding,
 ): void {
   upstream.on('error', () => {});
@@ -198,7 +201,7 @@ function bindEnds(
       return;
     }
     stream.unpipe(upstream);
-    const failure = instance.failure ?? 'broken';
+    const failure = failureNow();
     routes.noteAttempt(target.hostname, failure);
     refuse(explain(target.hostname, failure));
   });

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol';
 import type { Explanation } from '../../port.ts';
 import { clientKey, type Places } from '../counts.ts';
-import { type Forwarding, OVERLOADED } from './forward.ts';
+import { CLIENT_IDLE_FACTOR, type Forwarding, OVERLOADED } from './forward.ts';
 import { parseRequestTarget } from './host.ts';
 import { forwardStream, InstanceSessions, MAX_HEADER_LIST_BYTES } from './http2-forward.ts';
 import { classOf, type HttpJournal } from './journal.ts';
@@ -114,7 +114,7 @@ function serveSession(
       method: headers[':method'] ?? '',
       authority: headers[':authority'] ?? null,
     });
-    if (++open === 1) session.setTimeout(limits.idleTimeoutMs);
+    if (++open === 1) session.setTimeout(limits.idleTimeoutMs * CLIENT_IDLE_FACTOR);
     const hasPlace = places.enter(client);
     stream.on('error', () => {});
     stream.once('close', () => {

@@ -6,7 +6,14 @@ import { type Counts, clientKey, Places } from '../counts.ts';
 import { linger } from '../linger.ts';
 import type { RouteTable } from '../routes.ts';
 import { RequestTurns } from '../turns.ts';
-import { createInstanceAgents, type Exchange, type Forwarding, forward, forwardUpgrade } from './forward.ts';
+import {
+  CLIENT_IDLE_FACTOR,
+  createInstanceAgents,
+  type Exchange,
+  type Forwarding,
+  forward,
+  forwardUpgrade,
+} from './forward.ts';
 import { checkFraming, hasBody } from './headers.ts';
 import { parseRequestTarget } from './host.ts';
 import { createHttp2Listener, type Http2Listener } from './http2-listener.ts';
@@ -40,9 +47,6 @@ const NO_TUNNELS: Explanation = {
 };
 /** How often Node looks for connections that are past their deadline, as a part of that deadline. */
 const CHECKS_PER_DEADLINE = 10;
-
-/** The instance's side is judged first, so that its silence can still be explained to the client. */
-const CLIENT_IDLE_FACTOR = 2;
 
 /** What the handlers of one listener share. */
 interface Shared extends HttpListenerOptions {
