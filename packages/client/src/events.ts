@@ -2,6 +2,7 @@ import { EVENTS_API, type EventKind, EventView } from '@skerry/protocol/api/core
 import { AppError, NETWORK_EVENTS, type NetworkEvent } from '@skerry/protocol/forms';
 import { createParser as createEventParser } from 'eventsource-parser';
 import { callRaw, createAnswerParser, parseJson } from './call.ts';
+import { chunksOf } from './reads/chunks.ts';
 
 export interface WatchOptions {
   /** The cursor of the last event seen; from the beginning where it is left out. */
@@ -47,7 +48,7 @@ const parsers = new Map<string, (event: unknown) => NetworkEvent>(
 
 interface Told {
   readonly cursor: string;
-  /** Undefined where it cannot be read, or is of a kind that only newer nodes know. */
+  /** Undefined where only the cursor is told, the event cannot be read, or it is of a kind that only newer nodes know. */
   readonly event: NetworkEvent | undefined;
 }
 
@@ -85,22 +86,33 @@ async function* readConnection(
       options,
     );
     const queue: Told[] = [];
+    /** The last id without an event: where to go on all the same. */
+    let bareId = '';
     let isTooLong = false;
     const parser = createEventParser({
       maxBufferSize: EVENT_CHARS_MAX,
-      onEvent: ({ data }) => queue.push(readEvent(data, onUnreadable)),
+      onId: (id) => {
+        bareId = id;
+      },
+      onEvent: ({ data }) => {
+        bareId = '';
+        queue.push(readEvent(data, onUnreadable));
+      },
       onError: ({ type }) => {
         isTooLong ||= type === 'max-buffer-size-exceeded';
       },
     });
     const decoder = new TextDecoder();
-    for await (const chunk of response.body ?? []) {
+    if (!response.body) return;
+    for await (const chunk of chunksOf(response.body)) {
       clearTimeout(watchdog);
       watchdog = setTimeout(() => silence.abort(), SILENCE_LIMIT_MS);
       parser.feed(decoder.decode(chunk, { stream: true }));
       if (isTooLong)
         throw new AppError('UNEXPECTED_ANSWER', `an event has more than ${EVENT_CHARS_MAX} characters`);
       yield* queue.splice(0);
+      if (bareId !== '') yield { cursor: bareId, event: undefined };
+      bareId = '';
     }
   } finally {
     clearTimeout(watchdog);
@@ -119,7 +131,8 @@ export async function* watchEvents(coreUrl: string, options: WatchOptions): Asyn
     let failure: unknown = new AppError('UPSTREAM_UNAVAILABLE', 'the stream ended');
     try {
       for await (const { event, cursor: next } of readConnection(coreUrl, cursor, options)) {
-        failures = 0;
+        // Who is let in and sent away again comes no further, and rests longer each time.
+        if (next !== cursor) failures = 0;
         cursor = next;
         if (event) yield event;
         if (signal.aborted) return;

@@ -279,6 +279,29 @@ test('events: one in another form is told and left out, one of a newer kind is l
   assert.match(node.asked[1]!, /cursor=3$/);
 });
 
+test('events from the newest on: a connection that breaks off before one came is taken up where it began, in any browser', async () => {
+  await using node = await answering({ '/api/v0/events': [': skerry events\nid: 7\n\n'] });
+  const stop = new AbortController();
+  const retries: number[] = [];
+  const onDisconnect = (_error: unknown, retryMs: number) => {
+    if (retries.push(retryMs) === 2) stop.abort();
+  };
+  // Not every browser can iterate over a stream.
+  const iterate = Object.getOwnPropertyDescriptor(ReadableStream.prototype, Symbol.asyncIterator)!;
+  Reflect.deleteProperty(ReadableStream.prototype, Symbol.asyncIterator);
+  try {
+    const events = watchEvents(node.url, { cursor: 'latest', signal: stop.signal, onDisconnect });
+    assert.ok((await events.next()).done);
+  } finally {
+    Object.defineProperty(ReadableStream.prototype, Symbol.asyncIterator, iterate);
+  }
+  assert.deepEqual(
+    node.asked.map((path) => new URL(path, node.url).searchParams.get('cursor')),
+    ['latest', '7'],
+  );
+  assert.ok(retries[1]! > retries[0]!, 'who is let in and sent away again rests longer');
+});
+
 test('of an answer that is too long no more is read than any answer has', async () => {
   let sent = 0;
   const server = createServer((_request, response) => {

@@ -10,6 +10,7 @@ import type { AnswerOf, Operation } from '@skerry/protocol/api/operation';
 import { AppError, sha256Hex, sha256HexOf } from '@skerry/protocol/forms';
 import { type CallInput, type CallOptions, call, createAnswerParser, parseJson, urlOfCall } from '../call.ts';
 import { OwnerPass } from '../owner-pass.ts';
+import { chunksOf } from '../reads/chunks.ts';
 import { request } from '../request.ts';
 import type { AskedSigner } from '../signer.ts';
 import type { ComputeNode } from './compute-node.ts';
@@ -66,7 +67,7 @@ export class MachineClient {
     const bodySha256 =
       body === undefined
         ? undefined
-        : await (body instanceof Blob ? sha256HexOf(body.stream()) : sha256Hex(body));
+        : await (body instanceof Blob ? sha256HexOf(chunksOf(body.stream())) : sha256Hex(body));
     // Signed when all is at hand: an operation is good for two minutes.
     const path = urlOfCall('', operation, input);
     const headers = await this.#pass.headers({ method: operation.method, path, bodySha256 });

@@ -1,5 +1,6 @@
 import { AppError } from '@skerry/protocol/forms';
 import { causeOf } from './cause.ts';
+import { chunksOf } from './chunks.ts';
 
 /** More text than any service answers with at once. */
 export const TEXT_BYTES_MAX = 256 * 1024 ** 2;
@@ -7,36 +8,31 @@ export const TEXT_BYTES_MAX = 256 * 1024 ** 2;
 /** An answer whose body is a stream. */
 type Streamed = Pick<Response, 'url' | 'body'>;
 
-/** What comes next of an answer. Throws UPSTREAM_UNAVAILABLE where it breaks off, or takes too long; who ended it is told so. */
-async function readNext(url: string, reader: ReadableStreamDefaultReader<Uint8Array>) {
-  try {
-    return await reader.read();
-  } catch (error) {
-    const { name } = error as Error;
-    if (name === 'AbortError') throw error;
-    const why =
-      name === 'TimeoutError'
-        ? 'was not done with its answer in the time that it was given'
-        : `broke its answer off (${causeOf(error)})`;
-    throw new AppError('UPSTREAM_UNAVAILABLE', `${url} ${why}`, { cause: error });
-  }
+/** UPSTREAM_UNAVAILABLE where an answer broke off, or took too long; who ended it is told so. */
+function failureOf(url: string, error: unknown): unknown {
+  const { name } = error as Error;
+  if (error instanceof AppError || name === 'AbortError') return error;
+  const why =
+    name === 'TimeoutError'
+      ? 'was not done with its answer in the time that it was given'
+      : `broke its answer off (${causeOf(error)})`;
+  return new AppError('UPSTREAM_UNAVAILABLE', `${url} ${why}`, { cause: error });
 }
 
 async function gather({ url, body }: Streamed, limitBytes: number): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
   if (!body) return chunks;
   let size = 0;
-  // Not every browser can iterate over a stream.
-  const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await readNext(url, reader);
-    if (done) return chunks;
-    size += value.length;
-    if (size > limitBytes) {
-      await reader.cancel().catch(() => {});
-      throw new AppError('UNEXPECTED_ANSWER', `${url} returned more than ${limitBytes} bytes`);
+  try {
+    for await (const chunk of chunksOf(body)) {
+      size += chunk.length;
+      if (size > limitBytes)
+        throw new AppError('UNEXPECTED_ANSWER', `${url} returned more than ${limitBytes} bytes`);
+      chunks.push(chunk);
     }
-    chunks.push(value);
+    return chunks;
+  } catch (error) {
+    throw failureOf(url, error);
   }
 }
 

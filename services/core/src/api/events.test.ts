@@ -51,6 +51,12 @@ describe('the event stream', () => {
     await note(0);
     const { events, next_cursor: now } = (await core.get('/events?cursor=latest')).body;
     assert.deepEqual(events, []);
+    const stop = new AbortController();
+    const headers = { accept: 'text/event-stream' };
+    const stream = await fetch(`${url}?cursor=latest`, { headers, signal: stop.signal });
+    const { value: greeting } = await stream.body!.getReader().read();
+    stop.abort();
+    assert.equal(Buffer.from(greeting!).toString(), `: skerry events\nid: ${now}\n\n`);
     const { item_hash: sent } = (await note(100)).body;
     const after = (await core.get(`/events?cursor=${now}`)).body.events;
     assert.deepEqual(

@@ -65,14 +65,15 @@ async function streamEvents(from: number, stream: Stream): Promise<boolean> {
     response.write(text);
     return drained(response, stallMs, signal);
   };
-  response.write(': skerry events\n\n');
+  // An id alone is no event: it says from where to go on, also to whoever asked for what is new.
+  response.write(`: skerry events\nid: ${from}\n\n`);
   while (!signal.aborted) {
     const { wakes } = log;
     await turns.next();
     const piece = await feed.next(cursor, kinds);
     let isRead = true;
     if (piece.text !== '') isRead = await send(piece.text);
-    // An id alone is no event: it says from where to go on, however many events of other kinds there were.
+    // However many events of other kinds there were.
     else if (performance.now() - lastWriteMs >= HEARTBEAT_MS)
       isRead = await send(`: still here\nid: ${piece.cursor}\n\n`);
     if (piece.text === '' && piece.cursor === cursor)
