@@ -7,11 +7,11 @@ export interface Waiting {
   readonly message: string;
   /** How often the program failed at it. */
   readonly failures: number;
-  /** Not before, milliseconds since 1970. */
+  /** Not before, milliseconds of this process: a clock that is set holds up no message. */
   readonly dueAtMs: number;
 }
 
-/** All that has to survive a restart. */
+/** What has to survive a restart, and when what waits is due, which is not kept. */
 export interface QueueState {
   /** The last event that was looked at; null where nothing was followed yet. */
   readonly cursor: string | null;
@@ -19,14 +19,10 @@ export interface QueueState {
 }
 
 function parseWaiting(value: unknown): Waiting {
-  const { program, message, failures, dueAtMs } = fieldsOf(value);
-  const isRight =
-    typeof program === 'string' &&
-    typeof message === 'string' &&
-    typeof failures === 'number' &&
-    typeof dueAtMs === 'number';
+  const { program, message, failures } = fieldsOf(value);
+  const isRight = typeof program === 'string' && typeof message === 'string' && typeof failures === 'number';
   if (!isRight) throw new Error('something in it is no message for a program');
-  return { program, message, failures, dueAtMs };
+  return { program, message, failures, dueAtMs: 0 };
 }
 
 /** What an earlier process wrote. Throws where it is not that. */
@@ -36,6 +32,12 @@ export function parseQueueState(value: unknown): QueueState {
     throw new Error('it is no queue of messages');
   return { cursor, waiting: waiting.map(parseWaiting) };
 }
+
+/** For a later process. Pure. */
+export const renderQueueState = ({ cursor, waiting }: QueueState): string => {
+  const kept = waiting.map(({ program, message, failures }) => ({ program, message, failures }));
+  return `${JSON.stringify({ cursor, waiting: kept })}\n`;
+};
 
 export const EMPTY: QueueState = { cursor: null, waiting: [] };
 
@@ -74,14 +76,22 @@ export const remove = ({ cursor, waiting }: QueueState, done: Waiting): QueueSta
   waiting: waiting.filter(isOther(done)),
 });
 
-/** After a failure: later again, or not any more. Pure. */
+const change = (state: QueueState, changed: Waiting): QueueState => ({
+  ...state,
+  waiting: state.waiting.map((one) => (isOther(changed)(one) ? one : changed)),
+});
+
+/** After a failure of the program: later again, or not any more. Pure. */
 export function postpone(state: QueueState, failed: Waiting, nowMs: number): QueueState {
   const failures = failed.failures + 1;
   if (failures >= PROGRAM_LIMITS.messageTries) return remove(state, failed);
   const dueAtMs = nowMs + PROGRAM_LIMITS.messageRetryMs * 2 ** (failures - 1);
-  const change = (one: Waiting) => (isOther(failed)(one) ? one : { ...one, failures, dueAtMs });
-  return { ...state, waiting: state.waiting.map(change) };
+  return change(state, { ...failed, failures, dueAtMs });
 }
+
+/** Where the program was not called, for what is no fault of its own. Pure. */
+export const putOff = (state: QueueState, one: Waiting, nowMs: number): QueueState =>
+  change(state, { ...one, dueAtMs: nowMs + PROGRAM_LIMITS.messageAwayMs });
 
 /** Only of programs that still ask. Pure. */
 export const keepOnly = ({ cursor, waiting }: QueueState, programs: ReadonlySet<string>): QueueState => ({

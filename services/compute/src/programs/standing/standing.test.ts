@@ -6,7 +6,19 @@ import fc from 'fast-check';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { fits, mayFit, readFilters } from './filters.ts';
 import { Keeper, type KeeperOptions, restMs } from './keeper.ts';
-import { add, CallRate, EMPTY, keepOnly, listDue, postpone, type QueueState, remove } from './queue.ts';
+import {
+  add,
+  CallRate,
+  EMPTY,
+  keepOnly,
+  listDue,
+  parseQueueState,
+  postpone,
+  putOff,
+  type QueueState,
+  remove,
+  renderQueueState,
+} from './queue.ts';
 
 const MESSAGE = {
   ...{ item_hash: 'a', sender: '0xAbc', type: 'POST', channel: 'news', chain: 'ETH' },
@@ -98,6 +110,16 @@ describe('messages that wait', () => {
     assert.ok(rests.every((rest, index) => index === 0 || rest === 2 * rests[index - 1]!));
     assert.deepEqual(due(0), ['p1', 'q0']);
     assert.equal(remove(state, state.waiting[0]!).waiting.length, 1);
+  });
+
+  test('one that a program could not be called with waits for as long as it takes, and no clock is part of what is kept', () => {
+    let state = postpone(fill(1), fill(1).waiting[0]!, 0);
+    for (let tries = 0; tries < 2 * PROGRAM_LIMITS.messageTries; tries++)
+      state = putOff(state, state.waiting[0]!, tries);
+    assert.equal(state.waiting[0]?.failures, 1);
+    assert.deepEqual(listDue(state, new Set(), new CallRate(), 0), []);
+    const later = parseQueueState(JSON.parse(renderQueueState(state)));
+    assert.deepEqual(later.waiting, [{ program: 'p', message: '0', failures: 1, dueAtMs: 0 }]);
   });
 
   test('a program that was called comes after those that were not', () => {

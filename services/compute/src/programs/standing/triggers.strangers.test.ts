@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { AppError } from '@skerry/protocol';
 import { inDirectory } from '../../testing/directory.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { Triggers, type TriggersOptions } from './triggers.ts';
@@ -53,4 +56,33 @@ test('programs that do not end when they are called by a message keep no others 
     );
     ending.abort();
     await working;
+  }));
+
+test('a core node that is away and a clock that was ahead take no message from a program', () =>
+  inDirectory(async (directory) => {
+    const ending = new AbortController();
+    const path = join(directory, 'messages-to-programs.json');
+    const last = { program: 'p', message: HASH, failures: PROGRAM_LIMITS.messageTries - 1 };
+    // As an earlier release kept it.
+    const kept = { ...last, dueAtMs: Date.now() + 365 * 86_400_000 };
+    await writeFile(path, JSON.stringify({ cursor: '0', waiting: [kept] }));
+    let told = 0;
+    const log = { debug: () => void told++ };
+    const away = {
+      events: core.events,
+      async getMessage() {
+        throw new AppError('UPSTREAM_UNAVAILABLE', 'the core node is away');
+      },
+    };
+    const programs = { isKept: async () => false };
+    const triggers = await Triggers.open({
+      ...{ core: away, programs, directory, log, signal: ending.signal },
+    } as unknown as TriggersOptions);
+    triggers.set(new Map([['p', [{ channel: 'another' }]]]), '0');
+    const working = triggers.work();
+    const read = async () => JSON.parse(await readFile(path, 'utf8')) as unknown;
+    await until('it could not be read', () => told > 0);
+    ending.abort();
+    await working;
+    assert.deepEqual(await read(), { cursor: '1', waiting: [last] });
   }));

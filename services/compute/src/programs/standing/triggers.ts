@@ -16,8 +16,10 @@ import {
   listDue,
   parseQueueState,
   postpone,
+  putOff,
   type QueueState,
   remove,
+  renderQueueState,
   type Waiting,
 } from './queue.ts';
 
@@ -29,6 +31,8 @@ const RETRY_BASE_MS = 500;
 const RETRY_MAX_MS = 30_000;
 /** A program that will not be there again. */
 const GONE = ['PROGRAM_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'PROGRAM_UNSUPPORTED'];
+/** What a program brings about that is called. All else keeps it from being called. */
+const FAILED = ['PROGRAM_TIMED_OUT', 'PROGRAM_CRASHED', 'PROGRAM_OUTPUT_TOO_LARGE'];
 
 export interface TriggersOptions {
   readonly core: Pick<CoreClient, 'events'> & Parameters<typeof findMessage>[0];
@@ -179,7 +183,7 @@ export class Triggers {
   async #serve(): Promise<void> {
     const { signal } = this.#options;
     while (await pause(LOOK_MS, signal)) {
-      const due = listDue(this.#state, new Set(this.#running.keys()), this.#rate, Date.now());
+      const due = listDue(this.#state, new Set(this.#running.keys()), this.#rate, performance.now());
       const taken = [...this.#running.values()].filter(({ isKept }) => !isKept).length;
       const free = PROGRAM_LIMITS.messageCalls - taken;
       for (const one of due.slice(0, Math.max(0, free))) void this.#call(one);
@@ -198,27 +202,31 @@ export class Triggers {
   }
 
   async #call(one: Waiting): Promise<void> {
-    const { log, programs } = this.#options;
+    const { programs, signal } = this.#options;
     const running: Running = { sinceMs: performance.now(), ending: new AbortController(), isKept: false };
     this.#running.set(one.program, running);
-    this.#rate.note(one.program, Date.now());
+    this.#rate.note(one.program, performance.now());
     try {
       running.isKept = await programs.isKept(one.program);
       const isDone = await this.#hand(one, running.ending.signal);
-      this.#state = isDone ? remove(this.#state, one) : postpone(this.#state, one, Date.now());
+      this.#state = isDone ? remove(this.#state, one) : postpone(this.#state, one, performance.now());
     } catch (error) {
-      const isGone = error instanceof AppError && GONE.includes(error.code);
-      if (!isGone)
-        // Its owner sees the outcome of each run; a stranger's program writes no lines of the node's log.
-        log.debug(
-          { err: error, program: one.program, message: one.message },
-          'a program failed at a message',
-        );
-      this.#state = isGone ? remove(this.#state, one) : postpone(this.#state, one, Date.now());
+      // The end of the node ends calls, too: the next process makes them again.
+      if (!signal.aborted) this.#state = this.#afterError(one, error);
     } finally {
       await this.#save();
       this.#running.delete(one.program);
     }
+  }
+
+  #afterError(one: Waiting, error: unknown): QueueState {
+    const code = error instanceof AppError ? error.code : '';
+    if (GONE.includes(code)) return remove(this.#state, one);
+    const { program, message } = one;
+    // Its owner sees the outcome of each run; a stranger's program writes no lines of the node's log.
+    this.#options.log.debug({ err: error, program, message }, 'a program could not be called with a message');
+    const next = FAILED.includes(code) ? postpone : putOff;
+    return next(this.#state, one, performance.now());
   }
 
   /** Whether nothing is left to be done. */
@@ -235,7 +243,7 @@ export class Triggers {
       const state = this.#state;
       if (state === this.#saved) return;
       try {
-        await writeFileAtomically(this.#path, `${JSON.stringify(state)}\n`, 0o600);
+        await writeFileAtomically(this.#path, renderQueueState(state), 0o600);
         this.#saved = state;
       } catch (error) {
         this.#options.log.warn({ err: error }, 'what programs are to be called with cannot be stored');
