@@ -41,6 +41,10 @@ export async function copyDiskLive(
     const job = { 'job-id': id, device: DISK_DEVICE, target: node, sync: 'full', 'auto-dismiss': false };
     await vm.command('blockdev-backup', job);
     await waitForJob(vm, id, signal);
+  } catch (error) {
+    // It may go on, whatever was heard of it, and nobody follows it any more.
+    await endJob(vm, id);
+    throw error;
   } finally {
     await vm.command('blockdev-del', { 'node-name': node }).catch(() => {});
   }
@@ -49,13 +53,16 @@ export async function copyDiskLive(
 /** The node of QEMU's that a copy is written to. */
 const targetOf = (id: string) => `to-${id}`;
 
+/** Does nothing where there is none. */
+const endJob = (vm: Running, id: string) => waitForJob(vm, id, AbortSignal.abort()).catch(() => {});
+
 /**
- * Ends the copies that a process which has ended had begun: QEMU would write them to their ends, into files whose names are
+ * Ends the copies that nobody follows, since their process has ended or the connection to QEMU had: QEMU would write them to their ends, into files whose names are
  * gone, and keep those for as long as the machine runs.
  */
 export async function endLeftCopies(vm: Running): Promise<void> {
   for (const { id } of (await vm.command('query-jobs')) as ShownJob[]) {
-    await waitForJob(vm, id, AbortSignal.abort()).catch(() => {});
+    await endJob(vm, id);
     await vm.command('blockdev-del', { 'node-name': targetOf(id) }).catch(() => {});
   }
 }

@@ -131,8 +131,14 @@ export class Vm {
   /** Tries once to speak with a QEMU that is silent. */
   async reach(): Promise<void> {
     if (!(await this.#isAlive())) return this.#change('gone');
+    await this.#reconnect();
+  }
+
+  async #reconnect(): Promise<boolean> {
+    const isConnected = await this.#connect();
     // Whoever began copies waits no more. It may take as long as the disk is slow.
-    if (await this.#connect()) void endLeftCopies(this).catch(() => {});
+    if (isConnected) void endLeftCopies(this).catch(() => {});
+    return isConnected;
   }
 
   static async #attach(directory: string, machineId: string, pid: number): Promise<Vm | undefined> {
@@ -195,7 +201,7 @@ export class Vm {
     if (this.#isReleased) return;
     for (let attempt = 1; attempt <= RECONNECT_LIMIT; attempt++) {
       if (!(await this.#isAlive())) break;
-      if (await this.#connect()) return;
+      if (await this.#reconnect()) return;
       await pause(POLL_MS * attempt, NEVER);
     }
     // One that does not answer may hold the disk all the same.
