@@ -1,11 +1,12 @@
 import type { Stats } from 'node:fs';
 import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { renameDurably, syncFile } from '@skerry/kit';
 import type { CidSource } from '../../files/cid-file.ts';
 import { limited } from '../../files/limited.ts';
 import { openNetworkFile } from '../../files/network-file.ts';
 import { runImageTool } from '../../host/image-tool.ts';
+import { checkReserve, withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import { TOOLS_UID } from '../../host/users.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
@@ -22,8 +23,9 @@ export const takenMib = ({ blocks }: Pick<Stats, 'blocks'>) => Math.ceil((blocks
 const SQUASHFS_SIGNATURE = 'hsqs';
 const UNPACK_TIMEOUT_MS = 300_000;
 
-/** An empty file system that takes no room before it is written to. Replaces nothing. */
+/** An empty file system that takes no room before it is written to. Replaces nothing. Throws STORAGE_FULL. */
 export async function makeImage(path: string, sizeMib: number, uid: number): Promise<void> {
+  await checkReserve(dirname(path));
   const draft = `${path}.tmp`;
   await rm(draft, { force: true });
   const options = ['-q', '-t', 'ext4', '-m', '0', '-E', `root_owner=${uid}:${uid}`];
@@ -57,8 +59,8 @@ async function fetchTo(path: string, core: CidSource, name: string): Promise<voi
   await rm(path, { force: true });
   const file = await open(path, 'wx', 0o644);
   try {
-    for await (const chunk of limited(bytes, PROGRAM_LIMITS.volumeFileBytes, 'a volume of a program'))
-      await file.writeFile(chunk);
+    const all = limited(bytes, PROGRAM_LIMITS.volumeFileBytes, 'a volume of a program');
+    for await (const chunk of withinRoom(all, dirname(path))) await file.writeFile(chunk);
   } finally {
     await file.close();
   }
@@ -119,11 +121,14 @@ export async function findReady(directory: string, name: string): Promise<ReadyF
   return undefined;
 }
 
-/** A file of the network, made ready to be mounted: once, below a directory of its own name. */
+/**
+ * A file of the network, made ready to be mounted: once, below a directory of its own name. Throws STORAGE_FULL, and leaves
+ * nothing of one that it fails at.
+ */
 export async function makeReady(directory: string, core: CidSource, name: string): Promise<ReadyFile> {
   const draft = join(directory, `${name}.part`);
-  await fetchTo(draft, core, name);
   try {
+    await fetchTo(draft, core, name);
     if (await isSquashfs(draft)) {
       const image = pathOf(directory, name, 'image');
       const unpacked = `${image}.new`;

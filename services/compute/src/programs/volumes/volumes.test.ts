@@ -7,6 +7,7 @@ import type { CoreClient } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import { run } from '../../host/run.ts';
+import { onDiskOf } from '../../testing/directory.ts';
 import { TestPrograms } from '../testing/setup.ts';
 import { type AskedVolume, readVolumes } from './asked.ts';
 import { listMounts } from './images.ts';
@@ -161,6 +162,28 @@ test('volumes of one owner have a share of the disk, also after a restart; files
   await (await attach(second, '0xc', own('/d', 48))).detach();
   assert.deepEqual(await readdir(join(directory, 'files')), [], 'the file that nobody used made room');
 });
+
+test('volumes leave the disk its reserve, and no part of a file that did not fit', () =>
+  onDiskOf(1_024 + 24, async (directory) => {
+    const body = Array.from({ length: 64 }, () => new Uint8Array(1024 ** 2));
+    const pieces = async () => ({ headers: new Headers(), body }) as unknown as Response;
+    const volumes = new Volumes({
+      core: { getFile: pieces } as unknown as CoreClient,
+      ...{ directory, limitMib: 8_192 },
+    });
+    await volumes.clear();
+    const attach = async (volume: AskedVolume) => {
+      using prepared = await volumes.prepare({ hash: packed, owner: '0xa', volumes: [volume] });
+      return await prepared.attach();
+    };
+    const own = { kind: 'own', mount: '/own', sizeMib: 16, name: null } as const;
+    const isFull = { code: 'NO_RUNNER', message: "this machine's disk is full" };
+    await (await attach(own)).detach();
+    await assert.rejects(attach({ kind: 'file', mount: '/a', file: sha256Hex('large') }), isFull);
+    assert.deepEqual(await readdir(join(directory, 'files')), []);
+    await writeFile(join(directory, 'other'), Buffer.alloc(32 * 1024 ** 2));
+    await assert.rejects(attach(own), isFull);
+  }));
 
 test('a volume without a place is left out; a place that cannot be is refused', async () => {
   const resolve = async () => packed;

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sha256Hex } from '@skerry/protocol';
+import { AppError, sha256Hex } from '@skerry/protocol';
 import type { CidSource } from '../../files/cid-file.ts';
+import { isDiskFull } from '../../host/disk-full.ts';
 import type { Mount } from '../sandbox/command-line.ts';
 import type { AskedVolume } from './asked.ts';
 import { listMounts, makeImage, mountImage, unmount } from './images.ts';
@@ -43,6 +44,13 @@ const UID_BASE = 0x50000000;
 const UID_DIGITS = 7;
 
 const uidOf = (program: string) => UID_BASE + Number.parseInt(sha256Hex(program).slice(0, UID_DIGITS), 16);
+
+/** Whose disk is full runs no program that needs room on it: another node does. */
+const orElsewhere = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    if (!isDiskFull(error)) throw error;
+    throw new AppError('NO_RUNNER', "this machine's disk is full", { cause: error });
+  });
 
 /** Volumes of the programs of this node. */
 export class Volumes {
@@ -89,9 +97,9 @@ export class Volumes {
    * @throws AppError NO_RUNNER where this node has no room for them, and what ReadyFiles.use throws
    */
   async prepare(asking: Asking): Promise<Prepared> {
-    const files = await this.#useFiles(asking);
+    const files = await orElsewhere(this.#useFiles(asking));
     return {
-      attach: () => this.#attach(asking),
+      attach: () => orElsewhere(this.#attach(asking)),
       [Symbol.dispose]: () => files[Symbol.dispose](),
     };
   }
