@@ -149,4 +149,38 @@ test('a request at which the node fails, or whose declaration is too long, holds
   const codeOf = (hash: string) => done.find(({ itemHash }) => itemHash === hash)?.refusal?.code;
   assert.deepEqual(hashes.map(codeOf), ['INVALID_ABI', 'INTERNAL', undefined]);
   assert.equal((await pool.query('select from indexer_watches')).rowCount, 1);
+
+  // A wish that was done is not read again because of one behind it that cannot be had yet: there would be nothing to take back.
+  await pool.query(`create sequence refused;
+    create function refuse() returns trigger language plpgsql as
+      $$ begin perform nextval('refused'); raise exception 'not now' using errcode = '57P03'; end $$;
+    create trigger refuse before insert on indexer_event_types for each row
+      when (new.name = 'Second') execute function refuse()`);
+  const wish = async (signer: (typeof signers)['alice'], said: object) => {
+    const content = { network: NETWORK, contract: OTHER, ...said };
+    const { body } = await core.send(signer, { type: 'POST', content: { type: 'net-index', content } });
+    return body.item_hash as string;
+  };
+  const holder = await pool.connect();
+  // Both are read together.
+  await holder.query('begin; lock table indexer_posts');
+  const taken = await wish(signers.alice, { action: 'remove' });
+  await wish(signers.bob, { action: 'add', abi: ['event Second()'] });
+  await core.rooms.pipeline.idle();
+  await holder.query('commit');
+  holder.release();
+  await until(
+    'the second one was refused',
+    async () => (await pool.query('select is_called from refused')).rows[0].is_called,
+  );
+  await pool.query('drop trigger refuse on indexer_event_types');
+  await until(
+    'it is had',
+    () => listIndexRequests(pool, signers.bob.address),
+    ({ length }) => length === 1,
+  );
+  const removed = (await listIndexRequests(pool, signers.alice.address)).find(
+    ({ itemHash }) => itemHash === taken,
+  );
+  assert.equal(removed?.refusal, null);
 });

@@ -1,4 +1,4 @@
-import { asDatabaseError } from '@skerry/database';
+import { asDatabaseError, inTransaction } from '@skerry/database';
 import type { Indexer } from '@skerry/indexer';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError, createParser, NETWORK_POST } from '@skerry/protocol';
@@ -84,14 +84,10 @@ async function follow(options: FollowOptions, signal: AbortSignal): Promise<void
       const page = await events.read(rows[0]?.cursor ?? '0', READ_PAGE);
       for (const event of page) {
         if (event.kind !== 'message' || event.data.content_type !== NETWORK_POST.index) continue;
-        await applyOne(options, event.data.item_hash);
+        await applyOne(options, event.data.item_hash, event.cursor);
       }
       const last = page.at(-1);
-      if (last)
-        await pool.query(
-          'insert into indexer_posts (cursor) values ($1) on conflict (id) do update set cursor = excluded.cursor',
-          [last.cursor],
-        );
+      if (last) await noteRead(pool, last.cursor);
       failures.clear();
       if (page.length < READ_PAGE) await events.waitForMore(wakes, signal);
     } catch (error) {
@@ -101,7 +97,15 @@ async function follow(options: FollowOptions, signal: AbortSignal): Promise<void
   }
 }
 
-async function applyOne(options: FollowOptions, itemHash: string): Promise<void> {
+async function noteRead(db: pg.Pool | pg.ClientBase, cursor: string): Promise<void> {
+  await db.query(
+    'insert into indexer_posts (cursor) values ($1) on conflict (id) do update set cursor = excluded.cursor',
+    [cursor],
+  );
+}
+
+/** @param cursor of the event that tells of it */
+async function applyOne(options: FollowOptions, itemHash: string, cursor: string): Promise<void> {
   const { db, pool, indexer, now, log } = options;
   const message = await findMessage(db, itemHash);
   // What its sender has taken back meanwhile asks for nothing, and may have lost what it said.
@@ -110,7 +114,11 @@ async function applyOne(options: FollowOptions, itemHash: string): Promise<void>
   const refusal = await refusalOf(() => applyIndexPost(indexer, sender, content.content), log);
   if (refusal)
     log.info({ item_hash: itemHash, code: refusal.code }, 'a request to index a contract was refused');
-  await noteIndexRequest(pool, sender, { itemHash, refusal, settledMs: now() });
+  // Who takes a wish back a second time has none: what was done is not read again, and not told as refused then.
+  await inTransaction(pool, async (client) => {
+    await noteIndexRequest(client, sender, { itemHash, refusal, settledMs: now() });
+    await noteRead(client, cursor);
+  });
 }
 
 /**

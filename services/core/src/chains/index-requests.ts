@@ -18,11 +18,11 @@ const KEPT_PER_OWNER = 100;
 const KEPT_MS = 24 * 3_600_000;
 
 export async function noteIndexRequest(
-  pool: pg.Pool,
+  db: pg.Pool | pg.ClientBase,
   owner: string,
   { itemHash, refusal, settledMs }: IndexRequest,
 ): Promise<void> {
-  await pool.query(
+  await db.query(
     `insert into indexer_requests (item_hash, owner, code, message, settled_ms) values ($1, $2, $3, $4, $5)
      on conflict (item_hash) do update set
        code = excluded.code, message = excluded.message, settled_ms = excluded.settled_ms`,
@@ -34,7 +34,7 @@ export async function noteIndexRequest(
       settledMs,
     ],
   );
-  await pool.query(
+  await db.query(
     `delete from indexer_requests where item_hash in (
        (select item_hash from indexer_requests where owner = $1 order by settled_ms desc, item_hash offset $2)
        union all select item_hash from indexer_requests where settled_ms < $3)`,
