@@ -1,3 +1,4 @@
+export { parseAbi } from './abi/declaration.ts';
 export { hashText } from './abi/topic.ts';
 export { asFields, parseQuantity } from './chain/shape.ts';
 export { fetchHead } from './chain/source.ts';

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import type pg from 'pg';
+import { parseDeclaration } from './abi/declaration.ts';
 import { logFilter } from './chain/source.ts';
 import { startIndexer } from './indexer.ts';
 import { readContractEvents } from './read/contract-events.ts';
@@ -70,7 +71,7 @@ test('who asks for a contract later does not decide how others read it: neither 
     list?.coverage.map(({ kind, fromBlock, toBlock }) => [kind, fromBlock, toBlock]),
     [['events', START, head]],
   );
-  const source = { network: NETWORK, contract: TOKEN, signature: SIGNATURE };
+  const source = { network: NETWORK, contract: TOKEN, event: parseDeclaration(TRANSFER) };
   const read = await readContractEvents(pool, source, START, 1_000);
   assert.deepEqual([read?.readTo, read?.events.length, read?.isCut], [head, START + 2, false]);
   // Of the blocks that nobody has read nothing is said.
@@ -101,6 +102,10 @@ test('without the settings it is the one who asked first, for as long as they as
   await transfer(anvil, 2);
   await untilIndexed(pool, anvil);
   assert.deepEqual(await newest(pool), { to: ALICE, from: BOB, value: '2' });
+  // Whoever says how they read it is told so.
+  const source = { network: NETWORK, contract: TOKEN, event: parseDeclaration(TRANSFER) };
+  const read = await readContractEvents(pool, source, 0, 1_000);
+  assert.deepEqual(read?.events.at(-1)?.args, { from: ALICE, to: BOB, value: '2' });
 });
 
 test('however many events strangers declare, a request for logs stays one that nodes take', async () => {

@@ -1,6 +1,7 @@
 import { inTransaction } from '@skerry/database';
 import type pg from 'pg';
-import { hashText } from '../abi/topic.ts';
+import { topicOf } from '../abi/topic.ts';
+import { type EventDefinition, signatureOf } from '../abi/types.ts';
 import { findNetwork } from '../store/networks.ts';
 import { SNAPSHOT } from './list.ts';
 import { listCoverage } from './status.ts';
@@ -13,6 +14,7 @@ export interface ContractEvent {
   /** Of the block, Unix seconds. */
   readonly timestamp: number;
   readonly name: string;
+  /** By the names that the reader gives them. */
   readonly args: Readonly<Record<string, unknown>>;
 }
 
@@ -35,8 +37,17 @@ interface EventSource {
   readonly network: string;
   /** Lower case. */
   readonly contract: string;
-  /** `Transfer(address,address,uint256)`; of one that is not anonymous. */
-  readonly signature: string;
+  /** Not an anonymous one. */
+  readonly event: EventDefinition;
+}
+
+/** Whoever asked for the contract first names the values as they like: they are told by their places. */
+function named(
+  args: ContractEvent['args'],
+  from: EventDefinition,
+  to: EventDefinition,
+): ContractEvent['args'] {
+  return Object.fromEntries(to.parameters.map(({ name }, at) => [name, args[from.parameters[at]!.name]]));
 }
 
 /**
@@ -46,7 +57,7 @@ interface EventSource {
  */
 export async function readContractEvents(
   pool: pg.Pool,
-  { network, contract, signature }: EventSource,
+  { network, contract, event }: EventSource,
   fromBlock: number,
   limit: number,
 ): Promise<ContractEvents | undefined> {
@@ -55,7 +66,7 @@ export async function readContractEvents(
     async (client) => {
       const row = await findNetwork(client, network);
       if (!row || row.haltCode !== null) return undefined;
-      const asked = { address: contract, topics: [hashText(signature)], fromBlock };
+      const asked = { address: contract, topics: [topicOf(event)], fromBlock };
       const coverage = (await listCoverage(client, row.id, asked)).find(({ kind }) => kind === 'events');
       if (!coverage) return undefined;
       const { contractId, toBlock } = coverage;
@@ -70,12 +81,12 @@ export async function readContractEvents(
       // Of several declarations of the signature each is another row of the types.
       const { rows: types } = await client.query<{ id: number }>(
         `select id from indexer_event_types where signature = $1 and not (definition ->> 'anonymous')::boolean`,
-        [signature],
+        [signatureOf(event)],
       );
       const eventIds = types.map(({ id }) => id);
-      const { rows } = await client.query<ContractEvent>(
+      const { rows } = await client.query<ContractEvent & { definition: EventDefinition }>(
         `select block_number as "blockNumber", log_index as "logIndex",
-           '0x' || encode(transaction_hash, 'hex') as "transactionHash", "timestamp", t.name, args
+           '0x' || encode(transaction_hash, 'hex') as "transactionHash", "timestamp", t.name, args, t.definition
          from indexer_events_n${row.id} e join indexer_event_types t on t.id = e.event_id
          where contract_id = $1 and event_id = any($5) and block_number between $2 and least($3::bigint, coalesce((
            select block_number from indexer_events_n${row.id}
@@ -87,7 +98,11 @@ export async function readContractEvents(
       const last = rows.at(-1)?.blockNumber;
       const isCut = rows.length > limit && last !== undefined && last < toBlock;
       const readTo = isCut ? last : toBlock;
-      return { ...nothing, events: rows, readTo, isCut, settledTo: Math.min(row.floor, readTo) };
+      const events = rows.map(({ definition, ...row }) => ({
+        ...row,
+        args: named(row.args, definition, event),
+      }));
+      return { ...nothing, events, readTo, isCut, settledTo: Math.min(row.floor, readTo) };
     },
     SNAPSHOT,
   );

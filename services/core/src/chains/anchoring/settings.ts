@@ -80,7 +80,7 @@ const PACKING = {
 const isSyncEvent = (one: unknown) =>
   typeof one === 'object' && one !== null && 'name' in one && one.name === 'SyncEvent';
 /** Of the contract's events the one that names archives. */
-const SYNC_EVENT_ABI = messageArchive.abi.filter(isSyncEvent);
+export const SYNC_EVENT_ABI = messageArchive.abi.filter(isSyncEvent);
 
 const invalid = (message: string) => new AppError('INVALID_CONFIG', `the anchor file: ${message}`);
 
