@@ -22,6 +22,8 @@ export interface ContractEvents {
   readonly events: readonly ContractEvent[];
   /** Everything up to this block is in `events`; null where nothing is read yet. */
   readonly readTo: number | null;
+  /** The same with what comes after them; null where nothing is read yet. */
+  readonly coveredTo: number | null;
   /** Nothing up to this block ever changes. */
   readonly settledTo: number;
   /** There is more after `readTo`. */
@@ -73,6 +75,7 @@ export async function readContractEvents(
       const nothing = {
         events: [],
         readTo: toBlock,
+        coveredTo: toBlock,
         isCut: false,
         head: row.head,
         genesisHash: row.genesisHash,

@@ -298,6 +298,8 @@ export interface Schema {
     settled_block: Generated<number>;
     read_block: number | null;
     genesis_hash: string | null;
+    contract: string | null;
+    start_block: number | null;
     packed_seq: Generated<number>;
   };
   confirmations: {

@@ -12,7 +12,7 @@ import type { EventLog } from '../../notify/events/log.ts';
 import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
 import type { Schema } from '../../store/schema.ts';
 import { Emitter } from './emitter.ts';
-import { followOnce } from './follower.ts';
+import { followOnce, forgiveEmitters } from './follower.ts';
 import { Packer } from './packer.ts';
 import { Processor } from './processor.ts';
 import { type ChainReader, createIndexedChain } from './reader.ts';
@@ -81,7 +81,10 @@ type Step = () => Promise<boolean>;
 /** The loops of one contract, by their names. */
 function stepsOf(followed: Followed, processor: Processor, packer: Packer | undefined) {
   const { events } = followed;
+  let isForgiven = false;
   const follow: Step = async () => {
+    if (!isForgiven) await forgiveEmitters(followed);
+    isForgiven = true;
     const { gone, isCut } = await followOnce(followed);
     if (gone > 0) events.wake();
     return isCut;

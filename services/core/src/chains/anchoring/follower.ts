@@ -14,6 +14,7 @@ import type { AnchorSettings } from './settings.ts';
 import {
   deleteEvent,
   type FollowedTo,
+  forgetRefused,
   insertEvent,
   listKept,
   loadFollowed,
@@ -65,11 +66,46 @@ function readSyncEvent(
   }
 }
 
-/** Where a look begins: above what is settled, or anew where the chain is another one than it was. */
-const firstBlockOf = (settings: AnchorSettings, followed: FollowedTo, genesisHash: string | null) =>
-  followed.genesisHash !== null && followed.genesisHash !== genesisHash
-    ? 0
-    : Math.max(settings.startBlock, followed.settledBlock + 1);
+/** Where a look begins. */
+interface Start {
+  /** Events are read from this block on. */
+  readonly from: number;
+  /** Kept ones are compared with them from this one on. */
+  readonly keptFrom: number;
+  /** It is another chain or another contract than it was. */
+  readonly isOther: boolean;
+  /** It is more of the same. */
+  readonly isMore: boolean;
+}
+
+const differs = <Value>(before: Value | null, now: Value) => before !== null && before !== now;
+
+/** Above what is settled, unless the settings or the chain are others than they were. Pure. */
+function startOf(
+  { startBlock, contract }: Pick<AnchorSettings, 'startBlock' | 'contract'>,
+  followed: FollowedTo,
+  genesisHash: string | null,
+): Start {
+  const isOther = differs(followed.genesisHash, genesisHash) || differs(followed.contract, contract);
+  if (isOther) return { from: startBlock, keptFrom: 0, isOther, isMore: false };
+  const isMore = followed.startBlock !== null && startBlock < followed.startBlock;
+  const from = isMore ? startBlock : Math.max(startBlock, followed.settledBlock + 1);
+  return { from, keptFrom: from, isOther, isMore };
+}
+
+/** To be asked once the settings were read: emitters may be believed now who were not before. */
+export const forgiveEmitters = ({ write, settings }: Pick<FollowerOptions, 'write' | 'settings'>) =>
+  write(async ({ trx }) => {
+    const network = settings.network.name;
+    await lockFollowed(trx, network);
+    await forgetRefused(trx, network, settings.emitters);
+  });
+
+const isSame = (a: FollowedTo, b: FollowedTo) =>
+  a.settledBlock === b.settledBlock &&
+  a.genesisHash === b.genesisHash &&
+  a.contract === b.contract &&
+  a.startBlock === b.startBlock;
 
 /**
  * Keeps the events of the contract as the chain has them: a reorganisation takes events away with what they confirmed,
@@ -83,22 +119,23 @@ export async function followOnce({
   now,
   log,
 }: FollowerOptions): Promise<StepResult> {
-  const { emitters, chain } = settings;
+  const { emitters, chain, contract, startBlock } = settings;
   const network = settings.network.name;
   const nothing = { gone: 0, fresh: 0, isCut: false };
   const before = await loadFollowed(db, network);
-  const from = firstBlockOf(settings, before, await reader.findGenesisHash());
-  const seen = await reader.readEvents(from, ARCHIVE_LIMITS.events);
-  if (!seen || seen.readTo === null || firstBlockOf(settings, before, seen.genesisHash) !== from)
-    return nothing;
+  const start = startOf(settings, before, await reader.findGenesisHash());
+  const seen = await reader.readEvents(start.from, ARCHIVE_LIMITS.events);
+  if (!seen || seen.readTo === null || seen.coveredTo === null) return nothing;
+  if (startOf(settings, before, seen.genesisHash).isOther !== start.isOther) return nothing;
+  // What the indexer has yet to read up to where it was is not gone.
+  if (start.isMore && seen.coveredTo < (before.readBlock ?? 0)) return nothing;
   const { readTo, isCut, genesisHash } = seen;
   return write(async (writer) => {
     const { trx } = writer;
     const locked = await lockFollowed(trx, network);
     // Another process was faster.
-    if (locked.settledBlock !== before.settledBlock || locked.genesisHash !== before.genesisHash)
-      return nothing;
-    const kept = await listKept(trx, network, from);
+    if (!isSame(locked, before)) return nothing;
+    const kept = await listKept(trx, network, start.keptFrom);
     const { gone, fresh, retimed } = decideChanges(kept, seen.events, readTo, isCut);
     for (const event of gone) {
       const { blockNumber: height, transactionHash: hash } = event;
@@ -107,15 +144,15 @@ export async function followOnce({
     }
     for (const event of retimed) await retimeEvent(trx, event);
     for (const event of fresh) await insertEvent(trx, readSyncEvent(network, event, emitters), now());
-    if (before.genesisHash !== null && before.genesisHash !== genesisHash) await reopenPacked(trx, network);
+    if (start.isOther) await reopenPacked(trx, network);
     const settledBlock = Math.min(seen.settledTo, readTo);
-    if (
-      settledBlock !== before.settledBlock ||
-      readTo !== before.readBlock ||
-      genesisHash !== before.genesisHash
-    )
-      await noteFollowed(trx, network, { settledBlock, readBlock: readTo, genesisHash });
-    if (gone.length > 0) log.info({ network, gone: gone.length }, 'a reorg removed archives from the chain');
+    const after = { settledBlock, readBlock: readTo, genesisHash, contract, startBlock };
+    if (!isSame(after, before) || readTo !== before.readBlock) await noteFollowed(trx, network, after);
+    if (gone.length > 0)
+      log.info(
+        { network, gone: gone.length },
+        start.isOther ? 'another chain or contract is followed' : 'a reorg removed archives from the chain',
+      );
     return { gone: gone.length, fresh: fresh.length, isCut };
   });
 }

@@ -1,4 +1,5 @@
 import { storableJson } from '@skerry/database';
+import type { ErrorCode } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { lockEvents } from '../../notify/events/append.ts';
 import { type AnchorPlace, isAnyNotedAfter } from '../../state/messages/confirmations.ts';
@@ -32,6 +33,9 @@ export interface FollowedTo {
   readonly settledBlock: number;
   readonly readBlock: number | null;
   readonly genesisHash: string | null;
+  /** What was followed; null where an older release did. */
+  readonly contract: string | null;
+  readonly startBlock: number | null;
 }
 
 export async function loadFollowed(db: Db, network: string): Promise<FollowedTo> {
@@ -44,16 +48,20 @@ export async function loadFollowed(db: Db, network: string): Promise<FollowedTo>
     settledBlock: row?.settled_block ?? -1,
     readBlock: row?.read_block ?? null,
     genesisHash: row?.genesis_hash ?? null,
+    contract: row?.contract ?? null,
+    startBlock: row?.start_block ?? null,
   };
 }
 
 export async function noteFollowed(
   db: Db,
   network: string,
-  { settledBlock, readBlock, genesisHash }: FollowedTo,
+  { settledBlock, readBlock, genesisHash, contract, startBlock }: FollowedTo,
 ): Promise<void> {
   await sql`update anchor_networks set settled_block = ${settledBlock}, read_block = ${readBlock},
-      genesis_hash = ${genesisHash} where network = ${network}`.execute(db);
+      genesis_hash = ${genesisHash}, contract = ${contract}, start_block = ${startBlock} where network = ${network}`.execute(
+    db,
+  );
 }
 
 /** Takes the one row of the network until the transaction ends: one process follows at a time. */
@@ -95,6 +103,23 @@ export async function retimeEvent(
   { blockTime, ...place }: AnchorPlace & { readonly blockTime: number },
 ): Promise<void> {
   await sql`update anchor_events set block_time = ${blockTime} where ${isAt(place)}`.execute(db);
+}
+
+/** Events that were refused for their emitters, who are believed now, are forgotten: the next look finds them new. */
+export async function forgetRefused(
+  trx: Transaction<Schema>,
+  network: string,
+  emitters: ReadonlySet<string>,
+): Promise<void> {
+  const code: ErrorCode = 'EMITTER_NOT_AUTHORIZED';
+  await sql`
+    with gone as (
+      delete from anchor_events where network = ${network} and state = 'refused' and reason ->> 'code' = ${code}
+        and emitter = any(${[...emitters]}::text[]) returning block_number)
+    update anchor_networks set settled_block = least(settled_block, first - 1)
+    from (select min(block_number) as first from gone) g where network = ${network} and first is not null`.execute(
+    trx,
+  );
 }
 
 export async function deleteEvent(db: Db, place: AnchorPlace): Promise<void> {

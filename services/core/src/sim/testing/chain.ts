@@ -166,6 +166,7 @@ export class ChainView implements ChainReader {
     return {
       events,
       readTo: isCut ? last : readTo,
+      coveredTo: readTo,
       settledTo: Math.min(this.#settledTo, isCut ? last : readTo),
       isCut,
       head: readTo,

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { signMessage } from '@skerry/client';
+import { createWrite, type Database } from '@skerry/database';
+import { createTestDatabase } from '@skerry/database/testing';
+import { NO_NETWORKS } from '@skerry/indexer';
+import { createLogger } from '@skerry/kit';
+import { EMITTER, STRANGER } from '../../sim/testing/chain.ts';
+import type { Schema } from '../../store/schema.ts';
+import { createTestCore, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+import { archiveOf } from './archive.ts';
+import { followOnce, forgiveEmitters } from './follower.ts';
+import { listOpen, notePacked, noteSent } from './packed.ts';
+import { Processor } from './processor.ts';
+import type { ChainReader } from './reader.ts';
+import { parseAnchorSettings } from './settings.ts';
+
+const log = createLogger('test', 'silent');
+const HEAD = 20;
+const [CONTRACT, OTHER] = [`0x${'c0'.repeat(20)}`, `0x${'c1'.repeat(20)}`];
+
+function post(content: string): { readonly text: string; readonly itemHash: string } {
+  const { body, itemHash } = signMessage({ type: 'POST', content: { type: 'note', content } }, signers.alice);
+  const { message, signature, address } = JSON.parse(body);
+  return { itemHash, text: JSON.stringify({ signed_text: JSON.stringify(message), signature, address }) };
+}
+
+interface Written {
+  readonly contract: string;
+  readonly block: number;
+  readonly emitter: string;
+  readonly text: string;
+}
+
+/** A chain whose blocks are all settled. @param coveredTo as far as it is read again from an earlier start */
+function readerOf(contract: string, written: readonly Written[], coveredTo = HEAD): ChainReader {
+  return {
+    findGenesisHash: async () => 'genesis',
+    readEvents: async (fromBlock) => {
+      const events = written
+        .filter((one) => one.contract === contract && one.block >= fromBlock && one.block <= coveredTo)
+        .map(({ block, emitter, text }) => ({
+          ...{ blockNumber: block, logIndex: 0, transactionHash: `0x${block}`, timestamp: 1_700_000_000 },
+          ...{ name: 'SyncEvent', args: { addr: emitter, message: archiveOf([text]).toString() } },
+        }));
+      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, head: HEAD };
+      return { ...read, events, isCut: false, genesisHash: 'genesis' };
+    },
+  };
+}
+
+describe('the operator changes what is followed', () => {
+  let database: Database<Schema>;
+  let core: TestCore;
+  before(async () => {
+    database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+    core = await createTestCore({ database });
+  });
+  after(async () => {
+    await core[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  interface Said {
+    readonly contract?: string;
+    readonly start_block?: number;
+    readonly emitters?: readonly string[];
+  }
+  /** As a node that was started with these settings. @returns the blocks of events that are read, and what they confirm */
+  async function follow(name: string, written: readonly Written[], said: Said, coveredTo?: number) {
+    const { db, ipfs: files, intake } = core.rooms;
+    const anchor = { contract: CONTRACT, start_block: 10, emitters: [EMITTER], chain: 'ETH', ...said };
+    const network = { name, chain_id: 1, endpoints: ['http://127.0.0.1:1'] };
+    const [settings] = parseAnchorSettings({ anchors: [{ ...anchor, network }] }, NO_NETWORKS).anchors;
+    const write = createWrite<Schema>(database.pool);
+    const signal = new AbortController().signal;
+    const common = { ...{ db, write, files, intake, signal, log }, settings: settings!, now: Date.now };
+    await forgiveEmitters(common);
+    await followOnce({ ...common, chain: readerOf(anchor.contract, written, coveredTo) });
+    await new Processor({ ...common, random: () => 0 }).round();
+    const events = await db.selectFrom('anchor_events').selectAll().where('network', '=', name).execute();
+    const confirmed = await db
+      .selectFrom('confirmations')
+      .select('item_hash')
+      .where('network', '=', name)
+      .execute();
+    return {
+      read: events.flatMap((one) => (one.state === 'processed' ? one.block_number : [])).toSorted(),
+      confirmed: confirmed.map((row) => row.item_hash).toSorted(),
+    };
+  }
+
+  test('an emitter that is added has the archives read that were refused before, and the others stay as they are', async () => {
+    const [mine, other] = [post('mine'), post('other')];
+    const written = [
+      { contract: CONTRACT!, block: 12, emitter: STRANGER, text: other.text },
+      { contract: CONTRACT!, block: 13, emitter: EMITTER, text: mine.text },
+    ];
+    const before = { read: [13], confirmed: [mine.itemHash] };
+    assert.deepEqual(await follow('emitters', written, {}), before);
+    assert.deepEqual(await follow('emitters', written, {}), before);
+    const after = await follow('emitters', written, { emitters: [EMITTER, STRANGER] });
+    assert.deepEqual(after, { read: [12, 13], confirmed: [mine.itemHash, other.itemHash].toSorted() });
+    const told = await core.rooms.db
+      .selectFrom('events')
+      .selectAll()
+      .where('kind', '=', 'message_unconfirmed')
+      .execute();
+    assert.deepEqual(told, []);
+  });
+
+  test('with an earlier start what was left out is read, once the chain is read up to where it was', async () => {
+    const [early, late] = [post('early'), post('late')];
+    const written = [
+      { contract: CONTRACT!, block: 5, emitter: EMITTER, text: early.text },
+      { contract: CONTRACT!, block: 13, emitter: EMITTER, text: late.text },
+    ];
+    const before = { read: [13], confirmed: [late.itemHash] };
+    assert.deepEqual(await follow('start', written, {}), before);
+    assert.deepEqual(await follow('start', written, { start_block: 3 }, 8), before);
+    const after = await follow('start', written, { start_block: 3 });
+    assert.deepEqual(after, { read: [13, 5], confirmed: [early.itemHash, late.itemHash].toSorted() });
+  });
+
+  test('with another contract its events are read from the start, those of the old one go, and archives are sent again', async () => {
+    const { db } = core.rooms;
+    const [old, moved] = [post('old'), post('moved')];
+    const written = [
+      { contract: CONTRACT!, block: 13, emitter: EMITTER, text: old.text },
+      { contract: OTHER!, block: 11, emitter: EMITTER, text: moved.text },
+    ];
+    assert.deepEqual(await follow('contract', written, {}), { read: [13], confirmed: [old.itemHash] });
+    await notePacked(db, 'contract', { after: 0, seq: 1 }, { cid: 'Qm', messages: 1 }, 1);
+    const [sent] = await listOpen(db, 'contract');
+    await noteSent(db, sent!, { hash: '0x1', nonce: 7, maxFee: 1n }, 1);
+    const after = await follow('contract', written, { contract: OTHER! });
+    assert.deepEqual(after, { read: [11], confirmed: [moved.itemHash] });
+    assert.equal((await listOpen(db, 'contract'))[0]?.transactionHash, null);
+  });
+});
