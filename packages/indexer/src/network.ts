@@ -79,7 +79,6 @@ export class NetworkRunner {
       urls: settings.endpoints,
       timeoutMs: settings.timeout_ms,
       restAfterLieMs: settings.lie_rest_ms,
-      now: Date.now,
       log,
       signal,
     });

@@ -284,7 +284,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const schedulers = trust.setOf('schedulers');
   const { pipeline, follower, onCommitted } = openPipeline(config, {
     ...{ db, write: createWrite(database.pool), events, schedulers, readContentFile, reserve, now, log },
-    observer: metrics.pipeline,
+    ...{ observer: metrics.pipeline, uptime: () => clock.uptime() },
   });
   const [secrets, sealing] = await openSecrets(config);
   const sender = openSender(config, now);

@@ -15,7 +15,7 @@ export interface Learned {
   readonly failures: number;
   /** Share of requests that fail, smoothed. */
   readonly failing: number;
-  /** Not to be asked before this time, ms since 1970. */
+  /** Not to be asked before this time, by `performance.now()`: no clock that is set makes a rest longer or shorter. */
   readonly restUntilMs: number;
   /** Successes since a limit was last lowered or raised. */
   readonly successes: number;

@@ -30,7 +30,6 @@ export interface RpcPoolOptions {
   readonly timeoutMs: number;
   /** How long an endpoint that contradicts itself or others is left alone. */
   readonly restAfterLieMs: number;
-  readonly now: () => number;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
@@ -133,7 +132,7 @@ export class Endpoint {
     this.#count(failure);
     this.learned = learnFromFailure(this.learned, failure, {
       blocks,
-      nowMs: this.#options.now(),
+      nowMs: performance.now(),
       random: Math.random(),
       restAfterLieMs: this.#options.restAfterLieMs,
     });
@@ -255,7 +254,7 @@ export class RpcPool {
 
   /** Whether it is left alone for now. */
   isResting(endpoint: Endpoint): boolean {
-    return endpoint.learned.restUntilMs > this.#options.now();
+    return endpoint.learned.restUntilMs > performance.now();
   }
 
   async #acquire(tried: ReadonlySet<Endpoint>, want: Want): Promise<Endpoint> {
@@ -286,7 +285,7 @@ export class RpcPool {
   }
 
   async #waitForChange(): Promise<void> {
-    const now = this.#options.now();
+    const now = performance.now();
     const rests = this.endpoints.map((one) => one.learned.restUntilMs - now).filter((ms) => ms > 0);
     const turn = new AbortController();
     const wake = () => turn.abort();

@@ -68,7 +68,6 @@ test('work for a block that no endpoint has any more ends at once: its caller ha
     urls: ['http://127.0.0.1:9/a', 'http://127.0.0.1:9/b'],
     timeoutMs: 1_000,
     restAfterLieMs: 0,
-    now: Date.now,
     log: createLogger('test', 'silent'),
     signal: new AbortController().signal,
   });
@@ -89,6 +88,20 @@ test('work for a block that no endpoint has any more ends at once: its caller ha
     { head: 10 },
   );
   await assert.rejects(shrunk, { code: 'UPSTREAM_UNAVAILABLE' });
+});
+
+test('a rest is as long as it is, whatever the clock is set to', (t) => {
+  const pool = new RpcPool({
+    urls: ['http://127.0.0.1:9/a'],
+    timeoutMs: 1_000,
+    restAfterLieMs: 3_600_000,
+    log: createLogger('test', 'silent'),
+    signal: new AbortController().signal,
+  });
+  const [first] = pool.endpoints as [Endpoint];
+  first.note({ kind: 'lie', reason: '' }, 0);
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 7_200_000 });
+  assert.equal(pool.isResting(first), true);
 });
 
 describe('what is learned of an endpoint', () => {

@@ -66,7 +66,6 @@ async function createPacker(followed: Followed, packing: PackingSettings): Promi
     urls: network.endpoints,
     timeoutMs: network.timeout_ms,
     restAfterLieMs: network.lie_rest_ms,
-    now: Date.now,
     log,
     signal,
   });

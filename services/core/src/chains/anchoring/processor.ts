@@ -64,8 +64,8 @@ export class Processor {
 
   constructor(options: ProcessorOptions) {
     this.#options = options;
-    const { log, now, random } = options;
-    this.#rests = new Rests({ now, random });
+    const { log, random } = options;
+    this.#rests = new Rests({ random });
     this.#unforeseen = new Failures({ log, what: 'an archive could not be read; retrying', random });
   }
 

@@ -51,6 +51,8 @@ export interface PipelineOptions {
   readonly readContentFile: ReadContentFile;
   readonly reserve?: DiskReserve | undefined;
   readonly now: () => number;
+  /** Milliseconds since whenever; never set. */
+  readonly uptime?: (() => number) | undefined;
   readonly observer?: PipelineObserver | undefined;
   /** Told of what became durable, in order. */
   readonly onCommitted?: ((committed: Committed) => void) | undefined;
@@ -93,11 +95,11 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options;
-    const { log, now, reserve = BOUNDLESS } = options;
+    const { log, uptime, reserve = BOUNDLESS } = options;
     this.#reserve = reserve;
     const what = 'the reconsider queue is stalled; retrying';
     this.#failures = log && new Failures({ log, what, maxMs: RETRY_MAX_MS });
-    this.#resting = new Rests({ now, ...UNREADABLE });
+    this.#resting = new Rests({ now: uptime, ...UNREADABLE });
   }
 
   /** The number of the last event as of the last batch; 0 before the first. */

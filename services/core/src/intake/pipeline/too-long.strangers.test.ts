@@ -29,7 +29,7 @@ describe('a message that takes the database longer than a statement may', () => 
   let nowMs = Date.now();
   let sent = 0;
   before(async () => {
-    core = await createTestCore({ now: () => nowMs });
+    core = await createTestCore({ now: () => nowMs, uptime: () => nowMs });
     await REFUSE.execute(core.rooms.db);
   });
   after(() => core[Symbol.asyncDispose]());

@@ -20,6 +20,7 @@ export class Reputation {
   readonly #records = new Map<string, Record>();
   readonly #now: () => number;
 
+  /** @param now milliseconds since whenever; never set */
   constructor(now: () => number) {
     this.#now = now;
   }

@@ -64,7 +64,7 @@ export class Syncer {
   constructor(options: SyncerOptions) {
     this.#options = options;
     const { clock } = options;
-    this.reputation = new Reputation(clock.now);
+    this.reputation = new Reputation(() => clock.uptime());
     clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
     this.#peers = options.links.map((link) => ({
       link,

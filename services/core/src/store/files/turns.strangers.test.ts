@@ -40,16 +40,19 @@ test('files of IPFS that nobody has delay only those of who names them', async (
   for (const hash of many) await core.send(alice, store(hash));
   await core.send(bob, store(one));
   // Not due yet for the node itself, which would take them, and put them off.
-  const dueMs = Date.now() + HOUR_MS;
+  const dueMs = Date.now() + 200_000;
   await db.transaction().execute(async (trx) => {
     await wantFiles(trx, many, dueMs);
     await wantFiles(trx, [one], dueMs + 1_000);
   });
-  const due = async (limit: number, begun: readonly string[] = []) =>
-    (await listDue(db, dueMs + 2_000, limit, begun)).map(({ hash }) => hash);
+  const dueAt = async (nowMs: number, limit: number, begun: readonly string[] = []) =>
+    (await listDue(db, { nowMs, postponedMaxMs: 300_000 }, limit, begun)).map(({ hash }) => hash);
+  const due = (limit: number, begun?: readonly string[]) => dueAt(dueMs + 2_000, limit, begun);
   assert.ok((await due(2)).includes(one));
   // Places come free one at a time, and the other's have been due for longer.
   const [first] = (await due(1)) as [string];
   assert.deepEqual(await due(1, [first]), [one]);
   assert.equal((await due(100, [first, one])).length, 19);
+  assert.deepEqual(await dueAt(dueMs - 1, 100), []);
+  assert.equal((await dueAt(dueMs - HOUR_MS, 100)).length, 21, 'the clock was set back');
 });

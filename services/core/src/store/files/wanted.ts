@@ -31,6 +31,13 @@ export interface WantedFile {
   readonly attempts: number;
 }
 
+/** Milliseconds. */
+export interface DueTimes {
+  readonly nowMs: number;
+  /** What is put off for longer is due: the clock has been set back since. */
+  readonly postponedMaxMs: number;
+}
+
 /**
  * Those that are due, the longest due first. Senders take turns, and what is under way for one counts as its turn: however
  * many files one of them names, only its own wait for it.
@@ -38,14 +45,14 @@ export interface WantedFile {
  */
 export async function listDue(
   db: Kysely<Schema>,
-  nowMs: number,
+  { nowMs, postponedMaxMs }: DueTimes,
   limit: number,
   except: readonly string[],
 ): Promise<WantedFile[]> {
   const { rows } = await sql<WantedFile>`
     with due as (
       select hash, attempts, due_ms, hash = any(${except}::text[]) as is_begun from wanted_files
-      where due_ms <= ${nowMs} or hash = any(${except}::text[])),
+      where due_ms <= ${nowMs} or due_ms > ${nowMs + postponedMaxMs} or hash = any(${except}::text[])),
     waiting as (
       select distinct due.hash, due.due_ms, due.is_begun, m.sender
       from due join dependencies d on d.key = 'file:' || due.hash join messages m using (item_hash)

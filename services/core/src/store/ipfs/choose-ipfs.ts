@@ -34,6 +34,6 @@ export function chooseIpfs(
   if (url !== undefined) return createKuboIpfs({ url, authorization, timeoutMs });
   const { db, blobs, claims, now, peers } = parts;
   const urls = [...settings.ipfsGateways, ...peers];
-  const source = parts.source ?? createGatewaySource({ urls: () => urls, timeoutMs, now });
+  const source = parts.source ?? createGatewaySource({ urls: () => urls, timeoutMs });
   return createEmbeddedIpfs({ blobs, claims, index: createBlockIndex(db, now), source });
 }

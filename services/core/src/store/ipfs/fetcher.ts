@@ -38,6 +38,9 @@ export interface FetchCounts {
 /** The first try follows this soon, whatever the random number. */
 const RETRY_MIN_MS = 100;
 
+/** Longer than any wait between two tries: what is due later than this was put off by a clock that has been set back since. */
+const POSTPONED_MAX_MS = RETRY_MIN_MS + 1_000 * IPFS_LIMITS.retryMaxSeconds;
+
 /** Whole milliseconds until the next try: anything up to a bound that doubles (facts of deployed nodes). */
 export const retryAfterMs = (attempts: number, random: number): number =>
   RETRY_MIN_MS +
@@ -77,9 +80,9 @@ export class IpfsFetcher implements AsyncDisposable {
   readonly #loop: Promise<void>;
 
   constructor(options: FetcherOptions) {
-    const { log, now, random = Math.random, reserve = BOUNDLESS } = options;
+    const { log, random = Math.random, reserve = BOUNDLESS } = options;
     this.#options = { ...options, random, reserve };
-    this.#rests = new Rests({ now, random });
+    this.#rests = new Rests({ random });
     this.#reading = new Failures({ log, what: 'wanted files could not be read; retrying', random });
     this.#noting = new Failures({ log, what: 'a wanted file could not be recorded', random });
     this.#fetching = new Failures({ log, what: 'an IPFS file could not be fetched; retrying', random });
@@ -125,7 +128,8 @@ export class IpfsFetcher implements AsyncDisposable {
     const free = IPFS_LIMITS.parallelPins - this.#running.size;
     if (free === 0 || !reserve.hasRoom) return;
     const held = [...this.#running.keys(), ...this.#rests.list()];
-    for (const wanted of await listDue(db, now(), free, held)) this.#begin(wanted);
+    const times = { nowMs: now(), postponedMaxMs: POSTPONED_MAX_MS };
+    for (const wanted of await listDue(db, times, free, held)) this.#begin(wanted);
   }
 
   #begin(wanted: WantedFile): void {

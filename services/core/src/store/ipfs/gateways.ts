@@ -18,7 +18,8 @@ export interface GatewayOptions {
   /** Base addresses, such as `https://host` or another core node's API root; asked for anew at each block. */
   readonly urls: () => readonly string[];
   readonly timeoutMs: number;
-  readonly now: () => number;
+  /** Milliseconds since whenever; never set. */
+  readonly now?: () => number;
 }
 
 interface Health {
@@ -27,7 +28,11 @@ interface Health {
 }
 
 /** Blocks by the trustless gateway protocol (IPFS specifications, "Trustless Gateway": `?format=raw`); nobody is believed. */
-export function createGatewaySource({ urls, timeoutMs, now }: GatewayOptions): BlockSource {
+export function createGatewaySource({
+  urls,
+  timeoutMs,
+  now = () => performance.now(),
+}: GatewayOptions): BlockSource {
   const slots = new Slots(IPFS_LIMITS.slots, {
     waitingMax: IPFS_LIMITS.waiting,
     waitMs: IPFS_LIMITS.slotWaitMs,

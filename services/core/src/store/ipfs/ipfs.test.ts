@@ -44,7 +44,7 @@ async function openEmbedded(daemon: TestDaemon, db: Database<Schema>['kysely'], 
     blobs: await createDirectoryBlobStore(directory),
     claims: new Claims(),
     index,
-    source: createGatewaySource({ urls: () => [daemon.url], timeoutMs, now: Date.now }),
+    source: createGatewaySource({ urls: () => [daemon.url], timeoutMs }),
   });
   return { ipfs, index, remove: () => rm(directory, { recursive: true, force: true }) };
 }
