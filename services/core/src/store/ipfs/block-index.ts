@@ -15,7 +15,8 @@ export interface BlockIndex {
   /** Gives the blocks of a file that came in to its CID, and notes that all are there. */
   complete(root: string, cid: string): Promise<void>;
   isComplete(cid: string): Promise<boolean>;
-  drop(root: string): Promise<void>;
+  /** @param beforeMs as long as nobody has begun with it again since, in whichever process; whatever happened, where left out */
+  drop(root: string, beforeMs?: number): Promise<void>;
   /** Drops roots of before this time that were never completed, and complete ones that became no file: who took them in was cut off. */
   tidy(beforeMs: number): Promise<void>;
 }
@@ -23,6 +24,9 @@ export interface BlockIndex {
 const bytesOf = (digests: readonly string[]) => digests.map((digest) => Buffer.from(digest, 'hex'));
 
 const isNoFile = sql`not exists (select from files where hash = ipfs_dags.root)`;
+
+/** Of a root of before this time, unless it is a file. */
+const isLeft = (beforeMs: number) => sql`touched_ms < ${beforeMs} and (not complete or ${isNoFile})`;
 
 /** Unfinished roots, and complete ones that became no file: of these a bounded number is looked at in each round, in the order of their names. */
 function createTidying(db: Kysely<Schema>): BlockIndex['tidy'] {
@@ -47,8 +51,7 @@ function createTidying(db: Kysely<Schema>): BlockIndex['tidy'] {
     const abandoned = complete.filter(({ isAbandoned }) => isAbandoned);
     // Each by itself, since it may have many blocks; and only as long as nobody has begun with it again.
     for (const { root } of [...unfinished, ...abandoned])
-      await sql`delete from ipfs_dags where root = ${root} and touched_ms < ${beforeMs}
-        and (not complete or ${isNoFile})`.execute(db);
+      await sql`delete from ipfs_dags where root = ${root} and ${isLeft(beforeMs)}`.execute(db);
   };
 }
 
@@ -89,8 +92,9 @@ export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIn
         .executeTakeFirst();
       return row?.complete ?? false;
     },
-    async drop(root) {
-      await db.deleteFrom('ipfs_dags').where('root', '=', root).execute();
+    async drop(root, beforeMs) {
+      const which = beforeMs === undefined ? sql`true` : isLeft(beforeMs);
+      await sql`delete from ipfs_dags where root = ${root} and ${which}`.execute(db);
     },
     tidy: createTidying(db),
   };

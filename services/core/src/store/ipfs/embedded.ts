@@ -187,7 +187,7 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
       }
       return unixfs.stat(id, [], signal);
     },
-    unpin: (id) => index.drop(id.text),
+    unpin: (id, beforeMs) => index.drop(id.text, beforeMs),
     async block(id) {
       const bytes = await blocks.find(id);
       if (!bytes) throw new AppError('CID_NOT_FOUND', `the block ${id.text} is not here`);

@@ -90,6 +90,30 @@ describe('what is taken in and becomes no file', () => {
     assert.deepEqual(await roots(), [kept.text]);
   });
 
+  test('what another process pins while the sweep lets go of it is kept', async () => {
+    const isFile = async (hash: string) =>
+      (await core.rooms.db.selectFrom('files').select('hash').where('hash', '=', hash).execute()).length > 0;
+    const { id: found } = await add(open());
+    const { id: dropped } = await add(open());
+    nowMs += GRACE_MS + 1;
+    const pinning = open((index) => ({
+      async isComplete(cid) {
+        const isComplete = await index.isComplete(cid);
+        await open((other) => ({
+          async drop(...what) {
+            await open().pin(dropped, limits());
+            await other.drop(...what);
+          },
+        })).sweep();
+        assert.ok(await isFile(cid), 'whoever reads it meanwhile finds it');
+        return isComplete;
+      },
+    }));
+    await pinning.pin(found, limits());
+    assert.deepEqual((await roots()).toSorted(), [dropped.text, found.text].toSorted());
+    assert.ok(await isFile(dropped.text));
+  });
+
   test('what became no file long ago becomes one where it is pinned, also beside the sweep', async () => {
     const bytes = randomBytes(300_000);
     const failing = open(() => ({ isComplete: () => Promise.reject(new Error('the database is away')) }));

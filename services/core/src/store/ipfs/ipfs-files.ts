@@ -133,19 +133,22 @@ export class IpfsFiles {
         and ${unkept} order by stored_at limit ${FORGOTTEN_PER_ROUND}`.execute(db);
     for (const { hash } of rows) {
       using _claim = await this.#claims.take(hash as ItemHash);
-      if (await this.#forget(hash, beforeMs)) await ipfs.unpin(parseCid(hash));
+      if (await this.#forget(hash, beforeMs)) await ipfs.unpin(parseCid(hash), beforeMs);
     }
     await ipfs.tidy(beforeMs);
     return rows.length;
   }
 
-  /** Under the lock of those who write messages: none can pin it meanwhile. */
+  /** Under the lock of those who write messages: none can keep it meanwhile. What another process is taking in again stays. */
   #forget(hash: string, beforeMs: number): Promise<boolean> {
     return this.#options.db.transaction().execute(async (trx) => {
       await lockEvents(trx);
       const { numAffectedRows } = await sql`
         delete from files f where hash = ${hash} and stored_at < to_timestamp(${beforeMs}::float8 / 1000)
-          and ${unkept}`.execute(trx);
+          and ${unkept}
+          and not exists (select from ipfs_dags where root = f.hash and touched_ms >= ${beforeMs})`.execute(
+        trx,
+      );
       return (numAffectedRows ?? 0n) > 0n;
     });
   }

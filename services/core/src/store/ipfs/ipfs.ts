@@ -45,8 +45,11 @@ export interface Ipfs {
   addCar(source: Readable, options: PinOptions): Promise<IpfsNode>;
   /** Brings everything below a CID here and keeps it until `unpin`. Throws FILE_TOO_LARGE, STORAGE_FULL. */
   pin(id: BlockId, options: PinOptions): Promise<IpfsNode>;
-  /** Harmless where nothing is kept. */
-  unpin(id: BlockId): Promise<void>;
+  /**
+   * Harmless where nothing is kept.
+   * @param beforeMs milliseconds since 1970: what somebody has begun to pin since is kept, where that is known
+   */
+  unpin(id: BlockId, beforeMs: number): Promise<void>;
   /** What lies at a path below a CID. Throws FILE_NOT_FOUND where nothing does. */
   stat(id: BlockId, path: readonly string[], signal: AbortSignal): Promise<IpfsNode>;
   /** The bytes of a file, or one range that lies within it. */

@@ -95,8 +95,9 @@ export function describeIpfs(name: string, open: () => Promise<IpfsUnderTest>): 
         await assert.rejects(ipfs.stat(id, path, signal), { code: 'FILE_NOT_FOUND' }, path.join());
       await assert.rejects(ipfs.read(id, undefined, signal), { code: 'NOT_UNIXFS' });
       assert.equal(sha256(await ipfs.block(id, signal)), id.digest);
-      await ipfs.unpin(id);
-      await ipfs.unpin(id);
+      const laterMs = Date.now() + 60_000;
+      await ipfs.unpin(id, laterMs);
+      await ipfs.unpin(id, laterMs);
       assert.equal(await under.keeps(id), false);
     });
 
