@@ -38,7 +38,10 @@ export async function lookAtHead(rpc: RpcPool, withFinalized: boolean): Promise<
       endpoint.note(error.failure, 0);
     }
   });
-  await settleSome(looks, graceOf(asked), () => heads.length > 0);
+  // Before two have shown where the chain ends, one that is quick would make its own block final.
+  const isEnough = () =>
+    heads.length > 0 && (rpc.endpoints.filter(({ head }) => head >= 0).length > 1 || !asked.some(isUnheard));
+  await settleSome(looks, graceOf(asked), isEnough);
   const head =
     heads.toSorted((a, b) => b.number - a.number)[0] ??
     (await rpc.run((endpoint) => fetchHead(endpoint, withFinalized))).head;
@@ -51,11 +54,14 @@ export async function lookAtHead(rpc: RpcPool, withFinalized: boolean): Promise<
   };
 }
 
+/** It has neither shown a block nor failed yet. */
+const isUnheard = ({ head, learned }: Endpoint): boolean => head < 0 && learned.failures === 0;
+
 const graceOf = (endpoints: readonly Endpoint[]): number =>
   Math.max(GRACE_MIN_MS, GRACE_LATENCIES * Math.max(0, ...endpoints.map(({ latencyMs }) => latencyMs)));
 
 /** Until all have settled, or for a while after the first of them `isEnough`: one that hangs must not hold up the others. */
-async function settleSome(
+export async function settleSome(
   looks: readonly Promise<void>[],
   graceMs: number,
   isEnough: () => boolean,

@@ -205,10 +205,14 @@ export async function checkEmptyBlock(
 
 /** Whether most endpoints that have the block know it under this hash. Throws RpcError `lie` where they do not. */
 export async function checkAnchor(pool: RpcPool, asked: Endpoint, header: Header): Promise<void> {
-  const other = pool.findOther(asked, header.number);
-  if (!other) return;
-  const otherHash = await hashAt(other, header.number);
-  if (otherHash === undefined || otherHash === header.hash) return;
+  let other: Endpoint | undefined;
+  let otherHash: string | undefined;
+  for (const one of pool.listOthers(asked, header.number)) {
+    other = one;
+    otherHash = await hashAt(one, header.number);
+    if (otherHash !== undefined) break;
+  }
+  if (!other || otherHash === undefined || otherHash === header.hash) return;
   const rest = pool.endpoints.filter((one) => one !== asked && one !== other);
   const votes = await Promise.all(rest.map((one) => hashAt(one, header.number)));
   const against = 1 + votes.filter((hash) => hash !== undefined && hash !== header.hash).length;

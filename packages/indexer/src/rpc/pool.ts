@@ -252,6 +252,13 @@ export class RpcPool {
     return this.endpoints.find((one) => one !== not && !this.isResting(one) && one.head >= head);
   }
 
+  /** All others that are not resting and may have the block, first those that have shown that they do. */
+  listOthers(not: Endpoint, number: number): Endpoint[] {
+    return this.endpoints
+      .filter((one) => one !== not && !this.isResting(one) && mayHave(one, number))
+      .toSorted((a, b) => Number(b.head >= number) - Number(a.head >= number));
+  }
+
   /** Whether it is left alone for now. */
   isResting(endpoint: Endpoint): boolean {
     return endpoint.learned.restUntilMs > performance.now();

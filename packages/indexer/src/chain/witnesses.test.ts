@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createLogger } from '@skerry/kit';
+import { RpcPool } from '../rpc/pool.ts';
+import type { Call } from '../rpc/transport.ts';
+import { lookAtHead } from './look.ts';
+import { checkAnchor, fetchHeaders } from './source.ts';
+
+interface Node {
+  readonly head: number;
+  /** Of each of its blocks, twice a digit. */
+  readonly digits?: string;
+  readonly delayMs?: number;
+  readonly isSilent?: boolean;
+}
+
+const blockOf = ({ head, digits = 'aa' }: Node, tag: unknown) => ({
+  number: `0x${(tag === 'latest' ? head : Number(tag)).toString(16)}`,
+  hash: `0x${digits.repeat(32)}`,
+  parentHash: `0x${digits.repeat(32)}`,
+  timestamp: '0x1',
+  logsBloom: `0x${'00'.repeat(256)}`,
+});
+
+async function startPool(stack: AsyncDisposableStack, nodes: readonly Node[]): Promise<RpcPool> {
+  const urls: string[] = [];
+  for (const node of nodes) {
+    const server = createServer(async (request, response) => {
+      const asked = JSON.parse(await text(request)) as (Call & { id: number }) | (Call & { id: number })[];
+      await delay(node.delayMs ?? 0);
+      if (node.isSilent) return void response.writeHead(502).end();
+      const answers = [asked].flat().map(({ id, params }) => ({ id, result: blockOf(node, params[0]) }));
+      response.end(JSON.stringify(Array.isArray(asked) ? answers : answers[0]));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    stack.defer(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    urls.push(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  }
+  const { signal } = new AbortController();
+  const log = createLogger('test', 'silent');
+  return new RpcPool({ urls, timeoutMs: 60_000, restAfterLieMs: 60_000, log, signal });
+}
+
+test('at the first look one endpoint that is quick says nothing of what is final, and one that fails is not waited for', async () => {
+  await using stack = new AsyncDisposableStack();
+  const pool = await startPool(stack, [{ head: 100 }, { head: 90, delayMs: 1_000 }]);
+  const { head, agreed } = await lookAtHead(pool, false);
+  assert.deepEqual([head.number, agreed], [100, 90]);
+  const alone = await startPool(stack, [{ head: 100 }, { head: 90, isSilent: true }]);
+  assert.equal((await lookAtHead(alone, false)).agreed, 100);
+});
+
+test('a block becomes final as others have it, also where the first of them cannot say or has not been looked at', async () => {
+  await using stack = new AsyncDisposableStack();
+  const pool = await startPool(stack, [
+    { head: 100, digits: 'ee' },
+    { head: 100, isSilent: true },
+    { head: 100 },
+  ]);
+  const [liar, silent] = pool.endpoints;
+  for (const one of [liar!, silent!]) one.head = 100;
+  const [header] = await fetchHeaders(liar!, [50]);
+  await assert.rejects(checkAnchor(pool, liar!, header!), /block 50 is another one/);
+});
