@@ -24,7 +24,7 @@ async function startWire(target: string) {
     wire.opened++;
     const far = connect(Number(port), '127.0.0.1');
     for (const socket of [near, far]) sockets.add(socket.on('error', () => socket.destroy()));
-    near.on('data', (data) => far.write(data)).on('close', () => far.destroy());
+    near.on('data', (data) => wire.isDumb || far.write(data)).on('close', () => far.destroy());
     far.on('data', (data) => wire.isDumb || near.write(data)).on('close', () => near.destroy());
   });
   const listening = Promise.withResolvers<void>();

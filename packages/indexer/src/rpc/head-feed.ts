@@ -7,6 +7,13 @@ const RECONNECT_BASE_MS = 500;
 const RECONNECT_MAX_MS = 60_000;
 const QUANTITY = /^0x[0-9a-f]{1,12}$/i;
 
+/** A connection until its end. */
+interface Open {
+  subscription: string | undefined;
+  /** Does not wait for the other side, which may be gone without a word. */
+  readonly end: () => void;
+}
+
 export interface HeadFeedOptions {
   /** WebSocket addresses; they may hold keys. */
   readonly urls: readonly string[];
@@ -44,7 +51,7 @@ export class HeadFeed {
   /** The highest block that was told; -1 before the first. */
   told = -1;
   readonly #options: HeadFeedOptions;
-  readonly #open = new Map<WebSocket, { subscription: string | undefined }>();
+  readonly #open = new Set<Open>();
   #news = new AbortController();
 
   constructor(options: HeadFeedOptions) {
@@ -53,7 +60,7 @@ export class HeadFeed {
 
   /** Whether some subscription stands. */
   get isLive(): boolean {
-    return [...this.#open.values()].some(({ subscription }) => subscription !== undefined);
+    return [...this.#open].some(({ subscription }) => subscription !== undefined);
   }
 
   /** Keeps the subscriptions up until the signal ends. */
@@ -74,7 +81,7 @@ export class HeadFeed {
 
   /** The chain went on and nothing was told: whoever stood silent is asked anew. */
   distrust(): void {
-    for (const socket of this.#open.keys()) socket.close();
+    for (const { end } of this.#open) end();
   }
 
   async #keep(url: string): Promise<void> {
@@ -93,15 +100,14 @@ export class HeadFeed {
   async #subscribe(url: string): Promise<boolean> {
     const { signal, timeoutMs } = this.#options;
     const socket = new WebSocket(url);
-    const state: { subscription: string | undefined } = { subscription: undefined };
     const ended = Promise.withResolvers<void>();
-    // A socket that does not get to its end by itself is not waited for.
-    const close = () => {
+    const end = () => {
       socket.close();
       ended.resolve();
     };
-    const deadline = setTimeout(close, timeoutMs);
-    signal.addEventListener('abort', close, { once: true });
+    const state: Open = { subscription: undefined, end };
+    const deadline = setTimeout(end, timeoutMs);
+    signal.addEventListener('abort', end, { once: true });
     socket.addEventListener('open', () =>
       socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] })),
     );
@@ -117,11 +123,11 @@ export class HeadFeed {
     });
     socket.addEventListener('close', () => ended.resolve());
     socket.addEventListener('error', () => ended.resolve());
-    this.#open.set(socket, state);
+    this.#open.add(state);
     await ended.promise;
     clearTimeout(deadline);
-    signal.removeEventListener('abort', close);
-    this.#open.delete(socket);
+    signal.removeEventListener('abort', end);
+    this.#open.delete(state);
     return state.subscription !== undefined;
   }
 
