@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from './indexer.ts';
+import type { NetworkSettings } from './settings.ts';
 import { Anvil } from './testing/anvil.ts';
 import { MASS_EMITTER_CODE, massInput } from './testing/contracts.ts';
 import { type Call, FaultProxy, OTHER_HASH } from './testing/fault-proxy.ts';
@@ -175,7 +176,7 @@ describe('one endpoint of three that has other blocks', () => {
   const asksOld = (calls: readonly Call[]) =>
     calls.some(({ method, params }) => method === 'eth_getBlockByNumber' && Number(params[0]) > 0);
 
-  async function startThree(stack: AsyncDisposableStack) {
+  async function startThree(stack: AsyncDisposableStack, more: Partial<NetworkSettings> = {}) {
     const anvil = stack.use(await Anvil.start());
     const { pool } = stack.use(await createIndexerDatabase());
     await anvil.setCode(TOKEN);
@@ -186,7 +187,7 @@ describe('one endpoint of three that has other blocks', () => {
     liar.choose = (calls) => (asksOld(calls) ? 'other_hash' : undefined);
     const settings = indexerSettings(
       proxies.map(({ url }) => url),
-      { lie_rest_ms: 1_000 },
+      { lie_rest_ms: 1_000, ...more },
     );
     return { anvil, pool, liar, honest, settings };
   }
@@ -204,6 +205,25 @@ describe('one endpoint of three that has other blocks', () => {
     assert.equal(await compareWithChain(pool, anvil), 30);
     const lies = indexer.report('anvil').map(({ failures }) => failures.lie ?? 0);
     assert.ok(lies[0]! > 0 && lies[1] === 0 && lies[2] === 0, `lies: ${lies}`);
+  });
+
+  test('does not say which chain it is: nothing is read anew', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { anvil, pool, liar, settings } = await startThree(stack, { on_restart: 'reset' });
+    const alone = { ...settings, networks: [{ ...settings.networks[0]!, endpoints: [anvil.url] }] };
+    {
+      await using _indexer = await startIndexer({ pool, settings: alone, log });
+      await untilIndexed(pool, anvil);
+    }
+    const genesis = async () =>
+      (await pool.query('select genesis_hash from indexer_networks')).rows[0].genesis_hash;
+    const before = await genesis();
+    liar.choose = (calls) => (calls.some(({ params }) => params[0] === '0x0') ? 'other_hash' : undefined);
+    const indexer = stack.use(await startIndexer({ pool, settings, log }));
+    await anvil.mine();
+    await untilIndexed(pool, anvil);
+    assert.equal(await genesis(), before);
+    assert.equal(indexer.report('anvil')[0]!.failures.lie, 1);
   });
 
   test('is no witness against the others: where it agrees with what is stored, the network halts', async () => {

@@ -2,8 +2,7 @@ import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import type pg from 'pg';
 import { Backfill } from './backfill.ts';
-import { parseQuantity } from './chain/shape.ts';
-import { fetchHeaders } from './chain/source.ts';
+import { identify } from './chain/identity.ts';
 import type { DecodePool } from './decode/pool.ts';
 import { type Freshness, findFreshness, stateOf } from './read/status.ts';
 import { HeadFeed } from './rpc/head-feed.ts';
@@ -147,12 +146,11 @@ export class NetworkRunner {
   /** The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. */
   async #recognise(networkId: number): Promise<void> {
     const { settings, pool, log } = this.#options;
-    const [chainId, genesis] = await this.#rpc.run(async (endpoint) => {
-      const [id] = await endpoint.ask([{ method: 'eth_chainId', params: [] }]);
-      const [first] = await fetchHeaders(endpoint, [0]);
-      return [parseQuantity(id, 'a chain id'), first!.hash] as const;
-    });
     const network = await loadNetwork(pool, networkId);
+    const { chainId, genesis } = await identify(
+      this.#rpc,
+      (said) => said.chainId === network.chainId && [null, said.genesis].includes(network.genesisHash),
+    );
     if (chainId !== settings.chain_id || chainId !== network.chainId) {
       const message = `the endpoints are of chain ${chainId}, the settings name ${settings.chain_id}, the data is of ${network.chainId}`;
       await haltNetwork(pool, networkId, 'WRONG_CHAIN', message);
