@@ -174,8 +174,7 @@ export class Pipeline {
     const hashes = await findExpired(db, now(), MAX_BATCH);
     if (hashes.length === 0) return;
     await putInLineAlone(write, [], hashes);
-    this.#line = true;
-    this.#start();
+    this.resume();
   }
 
   /** Resolves when nothing is waiting and nothing stands in line any more. */
