@@ -1,32 +1,47 @@
-import type { Handlers } from '@skerry/kit';
+import { type Handlers, Slots } from '@skerry/kit';
 import type { STATE_API } from '@skerry/protocol/api/core/state';
 import type { Kysely } from 'kysely';
 import { digestDerived, digestInstances, digestMessages, digestState, readMark } from '../state/digest.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Rooms } from './rooms.ts';
 
-/** Reading everything has a price: while nothing changed the answer is the same, and callers at once share one reading. */
-function shareReading<T>(db: Kysely<Schema>, read: (db: Kysely<Schema>) => Promise<T>): () => Promise<T> {
+/**
+ * Reading everything has a price: while nothing changed the answer is the same, and callers at once share one reading. Who asks
+ * while an older state is read waits, and shares the next reading with all who wait.
+ */
+function shareReading<T>(
+  db: Kysely<Schema>,
+  slots: Slots,
+  read: (db: Kysely<Schema>) => Promise<T>,
+): () => Promise<T> {
   let last: { readonly mark: string; readonly read: Promise<T> } | undefined;
+  /** What did not begin yet. */
+  let next: Promise<T> | undefined;
+  const begin = async () => {
+    next = undefined;
+    const reading = { mark: await readMark(db), read: read(db) };
+    reading.read.catch(() => {
+      if (last === reading) last = undefined;
+    });
+    last = reading;
+    return reading.read;
+  };
   return async () => {
     const mark = await readMark(db);
-    if (last?.mark !== mark) {
-      const reading = read(db);
-      reading.catch(() => {
-        last = undefined;
-      });
-      last = { mark, read: reading };
-    }
-    return last.read;
+    if (last?.mark === mark) return last.read;
+    next ??= slots.run(begin);
+    return next;
   };
 }
 
 /** State: what two nodes compare to see that they agree, and anybody can compute anew (docs/decisions.md 3). */
 export function stateHandlers({ db }: Pick<Rooms, 'db'>): Handlers<typeof STATE_API> {
+  // They take minutes on a large node, and a connection to its database each.
+  const slots = new Slots(1);
   return {
-    getStateDigest: shareReading(db, digestState),
+    getStateDigest: shareReading(db, slots, digestState),
     getMessagesDigest: () => digestMessages(db),
-    getDerivedDigests: shareReading(db, digestDerived),
-    getInstancesDigest: shareReading(db, digestInstances),
+    getDerivedDigests: shareReading(db, slots, digestDerived),
+    getInstancesDigest: shareReading(db, slots, digestInstances),
   };
 }
