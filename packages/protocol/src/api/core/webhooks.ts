@@ -150,7 +150,12 @@ export const WEBHOOKS_API = {
   testWebhook: ownAction('test', 'Deliver a `webhook.test` event now', 'WEBHOOK_NOT_ACTIVE'),
   rotateWebhook: ownAction('rotate', 'Replace the secret; for a while, deliveries are signed with both'),
   deleteWebhook: ownAction('delete', 'Delete a webhook and its queued deliveries'),
-  listDeliveries: ownAction('deliveries', 'List deliveries: done, waiting and given up', 'INVALID_CURSOR'),
+  listDeliveries: ownAction(
+    'deliveries',
+    'List deliveries: done, waiting and given up',
+    'INVALID_CURSOR',
+    'LIST_TOO_COSTLY',
+  ),
   replayWebhook: ownAction(
     'replay',
     'Deliver one event, or those of a time range, again',

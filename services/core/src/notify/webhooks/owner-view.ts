@@ -1,5 +1,6 @@
 import type { DeliveryView, WebhookView } from '@skerry/protocol/api/core/webhooks';
 import { type Kysely, sql } from 'kysely';
+import { withTimeLimit } from '../../state/lists/time-limit.ts';
 import type { AttemptNote, DeliveryState, Schema } from '../../store/schema.ts';
 import { eventIdOf } from './event-id.ts';
 
@@ -87,7 +88,7 @@ const selectDeliveries = (number: number) => sql`
   select d.seq, d.event, d.state, d.attempts, d.due_ms, d.planned_ms, d.settled_ms, d.log, e.time_ms
   from webhook_deliveries d left join events e on e.seq = d.seq where d.webhook = ${number}`;
 
-/** Latest event first; tests come last. */
+/** Latest event first; tests come last. Throws LIST_TOO_COSTLY. */
 export async function listDeliveries(
   db: Kysely<Schema>,
   row: WebhookRow,
@@ -98,11 +99,16 @@ export async function listDeliveries(
   },
 ): Promise<{ items: DeliveryView[]; next: number | null }> {
   const { state, limit, before } = page;
-  const { rows } = await sql<DeliveryRow>`
+  const deliveries = sql<DeliveryRow>`
     ${selectDeliveries(row.number)}
       ${state === undefined ? sql`` : sql`and d.state = ${state}`}
       ${before === undefined ? sql`` : sql`and d.seq < ${before}`}
-    order by d.seq desc limit ${limit}`.execute(db);
+    order by d.seq desc limit ${limit}`;
+  // No index has the states of what is settled.
+  const { rows } =
+    state === undefined
+      ? await deliveries.execute(db)
+      : await withTimeLimit(db, (on) => deliveries.execute(on));
   return {
     items: rows.map((one) => deliveryView(row, one)),
     next: rows.length < limit ? null : rows.at(-1)!.seq,

@@ -10,6 +10,7 @@ import { createTestCore, signers } from '../../testing/core.ts';
 import { limitsExcept } from '../../testing/strangers.ts';
 import { startDeliverer } from './delivery/deliverer.ts';
 import { tidyWebhooks } from './delivery/upkeep.ts';
+import { listDeliveries, type WebhookRow } from './owner-view.ts';
 import { countWebhooks } from './register.ts';
 import { stopWebhook } from './stop.ts';
 import {
@@ -390,5 +391,17 @@ describe('what owners do with webhooks', () => {
         Buffer.from(secret).toString('hex'),
       ])
         assert.ok(!text.includes(form), `${form} is to be seen`);
+  });
+
+  test('a list of deliveries of one state is no burden for long, however many there are', async () => {
+    await using core = await createTestCore();
+    const { db } = core.rooms;
+    const row = { number: 1, webhook_id: 'any' } as WebhookRow;
+    await db.transaction().execute(async (trx) => {
+      // As much as to be read for longer than a list may take.
+      await sql`lock table webhook_deliveries in access exclusive mode`.execute(trx);
+      const asked = listDeliveries(db, row, { state: 'dead', limit: 10, before: undefined });
+      await assert.rejects(asked, { code: 'LIST_TOO_COSTLY' });
+    });
   });
 });
