@@ -64,6 +64,29 @@ describe('many large answers of a core node', () => {
       assert.equal((await ask(`${url}${path}`)).code, 'LIST_TOO_COSTLY', path);
   });
 
+  test('what others permit an address is weighed, without what they permit anybody else', async () => {
+    const permit = (address: string, owners: number, bytes: number) =>
+      sql`insert into aggregate_entries (owner, key, field, value, "time", item_hash)
+        select ${address} || n, 'security', 'authorizations', jsonb_build_array(
+          jsonb_build_object('address', ${address}::text, 'channels', jsonb_build_array(repeat('x', ${bytes}::int))),
+          jsonb_build_object('address', 'another', 'channels', jsonb_build_array(repeat('x', ${MIB}::int)))), ${T0}, ''
+        from generate_series(1, ${owners}::int) n`.execute(core.rooms.db);
+    await permit('few', 40, 1_000);
+    await permit('many', 40, MIB);
+    const few = await ask(`${url}/authorizations/received/few.json?pagination=100`);
+    assert.deepEqual(
+      [few.status, Object.keys(JSON.parse(await few.rest()).authorizations).length],
+      [200, 40],
+    );
+    const many = `${url}/authorizations/received/many.json`;
+    assert.equal((await ask(many)).code, 'LIST_TOO_COSTLY');
+    const one = await ask(`${many}?granter=many7`);
+    assert.deepEqual(
+      [one.status, Object.keys(JSON.parse(await one.rest()).authorizations)],
+      [200, ['many7']],
+    );
+  });
+
   test('a client that reads nothing of its answers has its share of them, and others theirs', async () => {
     const page = `${url}/messages.json?pagination=3`;
     const answers: Asked[] = [];

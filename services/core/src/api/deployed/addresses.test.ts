@@ -198,6 +198,11 @@ describe('addresses, as deployed nodes answer of them', () => {
         authorizations: { [alice.address]: [noteLeft, {}] },
         ...{ ...numbers, pagination_total: 1, address },
       });
+    for (const granter of [alice.address, checksumAddress(alice.address)])
+      assert.deepEqual(
+        (await get(`/authorizations/received/${bob.address}.json?granter=${granter}`)).authorizations,
+        { [alice.address]: [noteLeft, {}] },
+      );
     const none = await get(`/authorizations/received/${bob.address}.json?granter=${bob.address}`);
     assert.deepEqual(none.authorizations, {});
   });

@@ -33,7 +33,7 @@ function either<T>(name: string, one: T | undefined, other: T | undefined): T | 
 }
 
 type Handled = Handlers<typeof ADDRESSES_API>;
-type Used = Pick<Rooms, 'db' | 'now'>;
+type Used = Pick<Rooms, 'answers' | 'db' | 'now'>;
 
 /** By addresses as they were asked for; one that sent nothing has none. */
 async function statsBy(db: Rooms['db'], asked: readonly string[]): Promise<Record<string, AddressStatsView>> {

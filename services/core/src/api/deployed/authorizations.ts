@@ -68,7 +68,8 @@ function pageOfEntries(address: string, byOther: ReadonlyMap<string, readonly En
 /** Who may act on whose behalf (docs/decisions.md 6), in both directions. */
 export const authorizationHandlers = ({
   db,
-}: Pick<Rooms, 'db'>): Pick<Handlers<typeof ADDRESSES_API>, 'listGranted' | 'listReceived'> => ({
+  answers,
+}: Pick<Rooms, 'db' | 'answers'>): Pick<Handlers<typeof ADDRESSES_API>, 'listGranted' | 'listReceived'> => ({
   async listGranted({ params, query }) {
     const { grantee } = query;
     const entries = await listGranted(db, await readAddress(db, params.address));
@@ -79,16 +80,15 @@ export const authorizationHandlers = ({
       query,
     );
   },
-  async listReceived({ params, query }) {
-    const { granter } = query;
-    const received = await listReceived(db, spellings(params.address));
+  async listReceived({ params, query, reply }) {
+    const granter = query.granter === undefined ? undefined : normaliseAddress(query.granter);
+    const received = await listReceived(db, spellings(params.address), granter, answers.of(reply));
     if (received.length === 0) await readAddress(db, params.address);
-    const asked = received.filter(({ owner }) => granter === undefined || isSame(owner, granter));
     const known = await spellingsOf(
       db,
-      asked.map(({ owner }) => owner),
+      received.map(({ owner }) => owner),
     );
-    const byOwner = new Map(asked.map(({ owner, entries }) => [known.get(owner) ?? owner, entries]));
+    const byOwner = new Map(received.map(({ owner, entries }) => [known.get(owner) ?? owner, entries]));
     return pageOfEntries(params.address, byOwner, query);
   },
 });

@@ -27,7 +27,7 @@ const HEADERS = {
 
 type ProgramRooms = Pick<
   Rooms,
-  'db' | 'intake' | 'events' | 'listRunners' | 'listRunnersNow' | 'forwarding' | 'clientOf'
+  'answers' | 'db' | 'intake' | 'events' | 'listRunners' | 'listRunnersNow' | 'forwarding' | 'clientOf'
 >;
 
 /** Nobody is told from memory that no node runs a program: whoever waits for the first one comes a moment after it. */
@@ -38,7 +38,7 @@ async function findRunners({ listRunners, listRunnersNow }: ProgramRooms, stored
 
 /** Programs: keep and run (specification, "Programs"). */
 export function programHandlers(rooms: ProgramRooms): Handlers<typeof PROGRAMS_API> {
-  const { db, intake, events, listRunners, forwarding, clientOf } = rooms;
+  const { answers, db, intake, events, listRunners, forwarding, clientOf } = rooms;
   // Compute nodes are told callers apart, and nothing else of them.
   const key = randomBytes(CALLER_BYTES);
   const callerOf = (request: IncomingMessage) =>
@@ -51,11 +51,13 @@ export function programHandlers(rooms: ProgramRooms): Handlers<typeof PROGRAMS_A
   return {
     createProgram: async ({ body, request }) =>
       answerOf(await submitBody({ intake }, body, { type: 'PROGRAM', client: clientOf(request) }), {}),
-    async listProgramsOnMessage({ query }) {
-      return (await listTriggered(db, query.sort_order === 1)).map(({ itemHash, filters }) => ({
-        item_hash: itemHash,
-        content: { on: { message: filters } },
-      }));
+    async listProgramsOnMessage({ query, reply }) {
+      return (await listTriggered(db, query.sort_order === 1, answers.of(reply))).map(
+        ({ itemHash, filters }) => ({
+          item_hash: itemHash,
+          content: { on: { message: filters } },
+        }),
+      );
     },
     async listAssignedPrograms({ params: { node_id: nodeId } }) {
       const [{ cursor, programs }, runners] = await Promise.all([readStanding(), listRunners()]);

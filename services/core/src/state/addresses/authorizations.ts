@@ -15,6 +15,7 @@ import { effectiveTimeOf } from '../../intake/effective.ts';
 import type { Schema } from '../../store/schema.ts';
 import { findField } from '../aggregates/aggregates.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
+import { type Hold, readWeighed } from '../lists/weight.ts';
 
 /** Who may act on whose behalf, as the owners wrote it (protocol's permissions.ts says what it permits). */
 
@@ -39,20 +40,33 @@ interface Received {
 }
 
 /**
- * Who permits an address anything now, in order of owner.
+ * Who permits an address anything now, in order of owner. Throws LIST_TOO_COSTLY, and what `hold` throws.
  * @param spellings of the address: permissions name it as their owner wrote it
+ * @param granter of all owners this one
  */
-export function listReceived(db: Kysely<Schema>, spellings: readonly string[]): Promise<Received[]> {
+export function listReceived(
+  db: Kysely<Schema>,
+  spellings: readonly string[],
+  granter: string | undefined,
+  hold: Hold,
+): Promise<Received[]> {
   const named = spellings.map((address) => sql`value @> ${JSON.stringify([{ address }])}::jsonb`);
-  return withTimeLimit(db, async (on) => {
-    const { rows } = await sql<{ owner: string; value: unknown }>`
+  // What each permits others stays where it is: whoever names the address may name thousands.
+  const own = sql`(select jsonb_agg(e order by n) from jsonb_array_elements(value) with ordinality x (e, n)
+    where e ->> 'address' = any(${spellings}::text[]))`;
+  const from = sql`(
+    select owner, ${own} as value from (
       select owner, value from aggregate_entries
       where key = ${sql.lit(SECURITY_KEY)} and field = ${sql.lit(AUTHORIZATIONS)} and (${sql.join(named, sql` or `)})
-      order by owner limit ${OWNERS_MAX}`.execute(on);
-    return rows.map(({ owner, value }) => ({
-      owner,
-      entries: entriesOf(value).filter(({ address }) => spellings.includes(address)),
-    }));
+        ${granter === undefined ? sql`` : sql`and owner = ${granter}`}
+      order by owner limit ${OWNERS_MAX}) naming) a`;
+  const columns = sql`a.owner, a.value`;
+  const bytes = sql`octet_length(a.value::text)`;
+  return withTimeLimit(db, async (on) => {
+    const order = sql`order by a.owner`;
+    const picked = { columns, from, order, hold, bytes, of: 'permissions' };
+    const rows = await readWeighed<{ owner: string; value: unknown }>(on, picked);
+    return rows.map(({ owner, value }) => ({ owner, entries: entriesOf(value) }));
   });
 }
 

@@ -26,7 +26,7 @@ export function checkWeight(bytes: number, of: string): void {
 /** Of a message `m`. Of a content that came as a file there is no text. */
 const BYTES = sql`coalesce(octet_length(m.source_text), octet_length(m.content::text), 0)`;
 
-/** What is picked of messages `m`. */
+/** What is picked of messages `m`, or of what weighs `bytes`. */
 export interface Picked {
   readonly columns: RawBuilder<unknown>;
   readonly from: RawBuilder<unknown>;
@@ -34,6 +34,9 @@ export interface Picked {
   readonly hold: Hold;
   /** What the statement begins with. */
   readonly begin?: RawBuilder<unknown>;
+  readonly bytes?: RawBuilder<unknown>;
+  /** What they are, for who is refused. */
+  readonly of?: string;
 }
 
 /**
@@ -42,14 +45,14 @@ export interface Picked {
  */
 export async function readWeighed<Row>(
   on: Kysely<Schema>,
-  { columns, from, order = sql``, hold, begin = sql`` }: Picked,
+  { columns, from, order = sql``, hold, begin = sql``, bytes: weight = BYTES, of = 'messages' }: Picked,
 ): Promise<Row[]> {
   const { rows } = await sql<Row & { answer_bytes: number }>`${begin}
     select * from (
-      select ${columns}, sum(${BYTES}) over () as answer_bytes, row_number() over () as answer_row from ${from} ${order}) w
+      select ${columns}, sum(${weight}) over () as answer_bytes, row_number() over () as answer_row from ${from} ${order}) w
     where answer_bytes <= ${sql.lit(LIGHT_BYTES)} or answer_row = 1`.execute(on);
   const bytes = rows[0]?.answer_bytes ?? 0;
-  checkWeight(bytes, 'messages');
+  checkWeight(bytes, of);
   hold(bytes);
   if (bytes <= LIGHT_BYTES) return rows;
   return (

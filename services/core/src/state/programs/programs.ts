@@ -2,6 +2,7 @@ import { AppError, type Program } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
+import { type Hold, readWeighed } from '../lists/weight.ts';
 
 export interface StoredProgram {
   readonly programHash: string;
@@ -29,16 +30,23 @@ interface Triggered {
   readonly filters: readonly unknown[];
 }
 
-/** The first programs in force that ask to be run when messages come, newest first unless told otherwise. */
-export const listTriggered = (db: Kysely<Schema>, oldestFirst: boolean): Promise<Triggered[]> =>
-  withTimeLimit(db, async (on) => {
+/**
+ * The first programs in force that ask to be run when messages come, newest first unless told otherwise. Throws LIST_TOO_COSTLY, and
+ * what `hold` throws.
+ */
+export const listTriggered = (db: Kysely<Schema>, oldestFirst: boolean, hold: Hold): Promise<Triggered[]> =>
+  withTimeLimit(db, (on) => {
     const direction = oldestFirst ? sql`asc` : sql`desc`;
-    const { rows } = await sql<Triggered>`
-      select m.item_hash as "itemHash", m.content -> 'on' -> 'message' as filters
+    const from = sql`(
+      select p.created, m.item_hash, m.content -> 'on' -> 'message' as filters
       from programs p join messages m on m.item_hash = p.program_hash
       where jsonb_typeof(m.content -> 'on' -> 'message') = 'array'
-      order by p.created ${direction}, m.item_hash limit ${TRIGGERED_MAX}`.execute(on);
-    return rows;
+      order by p.created ${direction}, m.item_hash limit ${TRIGGERED_MAX}) t`;
+    return readWeighed<Triggered>(on, {
+      ...{ columns: sql`t.item_hash as "itemHash", t.filters`, from, hold },
+      order: sql`order by t.created ${direction}, t.item_hash`,
+      ...{ bytes: sql`octet_length(t.filters::text)`, of: 'filters' },
+    });
   });
 
 /** Programs that run without being called; those beyond it wait until others are forgotten. */
