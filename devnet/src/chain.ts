@@ -190,9 +190,12 @@ export async function startChain(
       if (!(await pause(backoffMs(failures, RESTART_MS.base, RESTART_MS.max), stopping.signal))) return;
       sinceMs = Date.now();
       // One that does not come up has ended, and is tried again later.
-      running = await start(Number(new URL(url).port)).catch(() => running);
+      const again = await start(Number(new URL(url).port)).catch(() => undefined);
+      if (again === undefined) continue;
+      running = again;
       // A state that it had not written yet, or that a kill tore, is gone. The contract comes back where it was: a key's first one.
-      await prepare().catch(() => tell('the chain came back without its contract: nothing is confirmed'));
+      // Without it, the chain is no use: it is ended, and started once more.
+      if (!stopping.signal.aborted) await prepare().catch(() => end(again.child));
       if (stopping.signal.aborted) return;
     }
   };
