@@ -77,6 +77,7 @@ export class Targets {
   readonly owner: string;
   #findSystem: FindSystem;
   #storedList = '';
+  #isFileStored = false;
 
   private constructor(config: MonitorConfig, parts: MonitorParts, findSystem: FindSystem) {
     const { core, store, signer, signal, log } = parts;
@@ -115,13 +116,24 @@ export class Targets {
     const { referenceFile, nodeListOwner, releases } = this.#config;
     const content = listContentOf(nodes, await this.#store.readAnswered());
     const list = JSON.stringify(content);
+    if (referenceFile === undefined && !this.#isFileStored)
+      await this.#bring(async () => {
+        await storeReferenceFile(this.#core);
+        this.#isFileStored = true;
+      });
+    if (nodeListOwner === undefined && list !== this.#storedList)
+      await this.#bring(async () => {
+        await storeNodeList(this.#core, content);
+        this.#storedList = list;
+      });
+    await this.#bring(() => keepReleases(this.#core, releases, Date.now()));
+  }
+
+  /** Nodes are measured all the same, and the other things brought: who is refused something has an hour to publish. */
+  async #bring(store: () => Promise<unknown>): Promise<void> {
     try {
-      if (referenceFile === undefined && this.#storedList === '') await storeReferenceFile(this.#core);
-      if (nodeListOwner === undefined && list !== this.#storedList) await storeNodeList(this.#core, content);
-      this.#storedList = list;
-      await keepReleases(this.#core, releases, Date.now());
+      await store();
     } catch (error) {
-      // Nodes are measured all the same: who is refused something has an hour to publish.
       if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
       this.#log.error({ err: error }, 'the core node refused what nodes are measured with');
     }

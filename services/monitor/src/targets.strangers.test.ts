@@ -24,7 +24,6 @@ test('whatever of its references a core node refuses, nodes are measured', async
     const config = readConfig(monitorConfig, {
       SKERRY_MONITOR_CORE_URL: core.url.replace(/\/$/, ''),
       SKERRY_MONITOR_ANNOUNCED_NODES: 'false',
-      SKERRY_MONITOR_REFERENCE_FILE: 'a'.repeat(64),
       SKERRY_MONITOR_RELEASES: 'skerry@1.0.0',
       ...settings,
     });
@@ -37,12 +36,13 @@ test('whatever of its references a core node refuses, nodes are measured', async
     const parts = { privateKey, signer, core: client, store, trusted: undefined, signal, log };
     return (await Targets.create(config, parts)).list();
   };
-  // A list of the monitor's own, and one that somebody else keeps.
+  // A list and a file of the monitor's own, and those that somebody else keeps: each thing is tried by itself.
   assert.equal((await list({})).length, 1);
   const nodes = await list({
     SKERRY_MONITOR_NODE_LIST_OWNER: `0x${'ab'.repeat(20)}`,
     SKERRY_MONITOR_CORE_NODES: 'http://core.test',
+    SKERRY_MONITOR_REFERENCE_FILE: 'a'.repeat(64),
   });
-  assert.deepEqual([nodes.length, refused.length], [1, 2]);
+  assert.deepEqual([nodes.length, refused.length], [1, 4]);
   await rm(dir, { recursive: true });
 });
