@@ -36,29 +36,37 @@ export class Charger {
 
   async runRound(): Promise<void> {
     const now = Math.floor(this.#now() / 1000);
-    for (const kind of RESOURCE_KINDS) {
-      const length = CHARGE_PERIOD_SECONDS[kind];
-      const from = Math.max(this.#charged[kind] ?? now, now - PERIODS_MAX * length);
-      for (let time = from; time < now; time += length) await this.#charge(kind, time);
-      await this.#charge(kind, now);
-    }
+    const charged: Record<string, number> = {};
+    for (const kind of RESOURCE_KINDS) charged[kind] = await this.#chargeUpTo(kind, now);
     const isNewPeriod = RESOURCE_KINDS.some(
-      (kind) => periodOf(kind, now).start !== periodOf(kind, this.#charged[kind] ?? 0).start,
+      (kind) => periodOf(kind, charged[kind]!).start !== periodOf(kind, this.#charged[kind] ?? 0).start,
     );
     if (!isNewPeriod) return;
-    this.#charged = Object.fromEntries(RESOURCE_KINDS.map((kind) => [kind, now]));
-    await this.#store.writeProgress({ charged: this.#charged });
+    this.#charged = charged;
+    await this.#store.writeProgress({ charged });
   }
 
-  async #charge(kind: ResourceKind, time: number): Promise<void> {
+  /** Gives how far it came: from there the next round goes on. */
+  async #chargeUpTo(kind: ResourceKind, now: number): Promise<number> {
+    const length = CHARGE_PERIOD_SECONDS[kind];
+    const from = Math.max(this.#charged[kind] ?? now, now - PERIODS_MAX * length);
+    for (let time = from; time < now; time += length) if (!(await this.#charge(kind, time))) return time;
+    await this.#charge(kind, now);
+    return now;
+  }
+
+  /** Whether nothing of that period is left to be charged. */
+  async #charge(kind: ResourceKind, time: number): Promise<boolean> {
     let posted: ReadonlySet<string> = new Set();
     for (let message = 0; message < MESSAGES_MAX; message++) {
       const charges = await this.#network.readCharges(kind, time);
       const refs = charges.credits.map(({ ref }) => ref);
       // What is still to be charged had no effect, or has not yet: the next round asks again.
-      if (refs.length === 0 || refs.some((ref) => posted.has(ref))) return;
+      if (refs.length === 0) return true;
+      if (refs.some((ref) => posted.has(ref))) return false;
       await this.#network.postExpense(charges);
       posted = new Set(refs);
     }
+    return false;
   }
 }

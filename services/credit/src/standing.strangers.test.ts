@@ -108,3 +108,29 @@ test('a charge without effect is not repeated in the same round', async () => {
   await new Charger(network, store, {}, () => 1_000_000).runRound();
   assert.equal(posted.length, 3);
 });
+
+test('a period that is made up for is asked for again until nothing of it is left', async () => {
+  const HOUR = 3_600;
+  const now = 1_000_000;
+  let isTold = false;
+  const asked: number[] = [];
+  const network = {
+    readCharges: async (_kind: string, time: number) => {
+      asked.push(time);
+      // The first expense is stored, and in force a moment later.
+      return time < now && !isTold ? CHARGES : { ...CHARGES, credits: [] };
+    },
+    postExpense: async () => {},
+  };
+  const stored: unknown[] = [];
+  const store = { writeProgress: async (change: unknown) => void stored.push(change) };
+  const charged = { instance: now - HOUR, program: now, storage: now };
+  const charger = new Charger(network, store, charged, () => now * 1_000);
+  await charger.runRound();
+  assert.deepEqual(stored, []);
+  isTold = true;
+  asked.length = 0;
+  await charger.runRound();
+  assert.ok(asked.includes(now - HOUR));
+  assert.equal(stored.length, 1);
+});
