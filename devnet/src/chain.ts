@@ -114,6 +114,14 @@ async function ensureContract(url: string, key: string, file: string): Promise<s
   return receipt.contractAddress;
 }
 
+/** The key has funds and the contract is there, whatever became of the chain's state. Gives their addresses. */
+async function fundAndDeploy(url: string, keyFile: string, contractFile: string) {
+  const key = await loadOrCreateKeyFile(keyFile);
+  const emitter = createWallet(key).address;
+  await call(url, 'anvil_setBalance', emitter, FUNDS);
+  return { emitter, contract: await ensureContract(url, key, contractFile) };
+}
+
 async function writeSettings(
   directory: string,
   { url, contract, emitter, keyFile }: { url: string; contract: string; emitter: string; keyFile: string },
@@ -175,13 +183,7 @@ export async function startChain(
   const { url } = running;
   const stopping = new AbortController();
   const keyFile = join(directory, 'archive.key');
-  /** The key has funds and the contract is there, whatever became of the state. Gives the key's address, too. */
-  const prepare = async () => {
-    const key = await loadOrCreateKeyFile(keyFile);
-    const emitter = createWallet(key).address;
-    await call(url, 'anvil_setBalance', emitter, FUNDS);
-    return { emitter, contract: await ensureContract(url, key, join(directory, 'contract')) };
-  };
+  const prepare = () => fundAndDeploy(url, keyFile, join(directory, 'contract'));
   const keepRunning = async (): Promise<void> => {
     for (let failures = 1, sinceMs = Date.now(); ; failures++) {
       const { child } = running;
