@@ -205,7 +205,7 @@ export const ERRORS = {
   EMITTER_NOT_AUTHORIZED: refused("This node does not read archives from the event's emitter"),
   ARCHIVE_INVALID: invalid('The event or the archive is malformed'),
   ARCHIVE_NESTED: invalid('The archive names another archive'),
-  ARCHIVE_UNAVAILABLE: missing('The archive could not be fetched before its horizon'),
+  ARCHIVE_UNAVAILABLE: missing('The archive could not be fetched or read before its horizon'),
 
   // Host names
   INVALID_HOSTNAME: invalid('The host name is not four listed words joined by hyphens'),

@@ -1,4 +1,4 @@
-import { AppError } from '@skerry/protocol';
+import { AppError, isCid, isItemHash64 } from '@skerry/protocol';
 import type { StoredMessage } from '../../intake/stored.ts';
 import { isCidText } from '../../store/ipfs/cid.ts';
 import { ARCHIVE_LIMITS } from './limits.ts';
@@ -19,7 +19,10 @@ const VERSION = 1;
 
 /** Something of an archive that is verified by itself. */
 export type ArchivedMessage =
-  /** The body of a submission. @property itemHash as the archive says; of an envelope undefined, whose content is in it */
+  /**
+   * The body of a submission. @property itemHash as the archive says; undefined where that names nothing, and of an envelope, whose
+   * content is in it
+   */
   | { readonly kind: 'message'; readonly body: Buffer; readonly itemHash: string | undefined }
   /** A file by its uploader: the message of it is made by whoever has the file. */
   | {
@@ -83,7 +86,8 @@ function parseMessage(value: unknown): ArchivedMessage {
     return { kind: 'upload', fileHash, address: by, signature: signed };
   }
   if (typeof signedText !== 'string') {
-    const itemHash = typeof fields.item_hash === 'string' ? fields.item_hash : undefined;
+    const { item_hash: said } = fields;
+    const itemHash = typeof said === 'string' && (isItemHash64(said) || isCid(said)) ? said : undefined;
     return { kind: 'message', body: Buffer.from(JSON.stringify({ message: fields })), itemHash };
   }
   const rest = `"signature":${JSON.stringify(signature)},"address":${JSON.stringify(address)}`;
@@ -167,15 +171,13 @@ function uploadOf(row: ArchivedRow): object {
   };
 }
 
-const isHash64 = (text: string) => /^[0-9a-f]{64}$/.test(text);
-
 /** A message as an archive holds it, as JSON text. */
 export function archivedTextOf(row: ArchivedRow): string {
   const sender = row.signed_sender ?? row.sender;
   const { signature, source_text: text } = row;
   if (row.form === 'envelope') return JSON.stringify({ signed_text: text, signature, address: sender });
   if (row.form === 'upload') return JSON.stringify({ upload: uploadOf(row) });
-  const itemType = text !== null ? 'inline' : isHash64(row.item_hash) ? 'storage' : 'ipfs';
+  const itemType = text !== null ? 'inline' : isItemHash64(row.item_hash) ? 'storage' : 'ipfs';
   return JSON.stringify({
     sender,
     chain: row.chain,

@@ -148,6 +148,39 @@ test('a message that this node cannot take now holds up none of the others of it
   assert.deepEqual(await look(), { state: 'processed', code: undefined, confirmed: all });
 });
 
+test('a message whose hash the database cannot hold is invalid, and holds up none of the others of its archive', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  const { text, itemHash } = archivedPost('good');
+  const content = archiveOf([text, '{"item_hash":"\\u0000"}']).toString();
+  await insertEvent(db, { ...eventOf('', 1), cid: null, content }, Date.now());
+  const processor = openProcessor(core);
+  await processor.round();
+  const { state, messages } = await db.selectFrom('anchor_events').selectAll().executeTakeFirstOrThrow();
+  assert.deepEqual(
+    { state, messages, invalid: processor.invalid },
+    { state: 'processed', messages: 1, invalid: 1 },
+  );
+  const confirmed = await db.selectFrom('confirmations').select('item_hash').execute();
+  assert.deepEqual(confirmed, [{ item_hash: itemHash }]);
+});
+
+test('an archive at hand that always fails in a way that nobody foresaw is given up after the horizon', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  const event = { ...eventOf('', 1), cid: null, content: archiveOf([]).toString() };
+  await insertEvent(db, event, Date.now());
+  const write = () => Promise.reject(new TypeError('so it goes'));
+  const look = async () => {
+    await openProcessor(core, { write }).round();
+    const { state, reason } = await db.selectFrom('anchor_events').selectAll().executeTakeFirstOrThrow();
+    return [state, reason?.code];
+  };
+  assert.deepEqual(await look(), ['waiting', 'INTERNAL']);
+  await db.updateTable('anchor_events').set({ due_ms: 1, seen_ms: 1, attempts: 1e6 }).execute();
+  assert.deepEqual(await look(), ['refused', 'ARCHIVE_UNAVAILABLE']);
+});
+
 test('of an archive no more contents that are files are in memory at once than a few', async () => {
   await using core = await createTestCore();
   const { db, intake } = core.rooms;

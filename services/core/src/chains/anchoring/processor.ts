@@ -113,12 +113,12 @@ export class Processor {
       if (signal.aborted) return;
       const { isForeseen, code, message } = reasonOfTry(error);
       if (!isForeseen) this.#unforeseen.note(error);
-      // What is at hand and was not written is no fault of the archive.
+      // What is at hand and was not written is no fault of the archive, unless nobody knows whose fault it is.
       const isAway = messages === undefined;
       if (isAway && isForeseen && !mayPass(code)) {
         const known = code === 'ARCHIVE_NESTED' || code === 'ARCHIVE_INVALID';
         await settleEvent(db, event, { refusal: { code: known ? code : 'ARCHIVE_INVALID', message } });
-      } else if (isAway && event.cid !== null && isPast(event, settings.archiveHorizonMs, now())) {
+      } else if ((isAway || !isForeseen) && isPast(event, settings.archiveHorizonMs, now())) {
         await settleEvent(db, event, { refusal: { code: 'ARCHIVE_UNAVAILABLE', message } });
       } else {
         await postponeEvent(db, event, now() + retryAfterMs(event.attempts, random()), { code, message });
