@@ -58,8 +58,9 @@ export const PROGRAM_LIMITS = {
   /** A message that a program failed at is tried again after this, twice as long each time, and so many times in all. */
   messageRetryMs: 2_000,
   messageTries: 5,
-  /** One that it could not be called with, for what is no fault of its own, is tried again after this, for as long as it takes. */
+  /** One that it could not be called with, for what passes, is tried again after this, twice as long each time up to the most. */
   messageAwayMs: 10_000,
+  messageAwayMaxMs: 300_000,
   /** Filters of one program. */
   messageFilters: 32,
   /** Volumes of one program, and directories of the path that one is mounted at. */

@@ -37,6 +37,8 @@ export interface Order {
   readonly attach?: (() => Promise<Attached>) | undefined;
   /** It takes a sandbox of its own, for as long as it runs. */
   readonly isKept?: boolean;
+  /** Ends its waiting for a sandbox, with OVERLOADED and the reason's words. */
+  readonly ending?: AbortSignal | undefined;
 }
 
 /** Where a call found its sandbox: with its program in it, blank, or not there yet. */

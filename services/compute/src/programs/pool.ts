@@ -263,7 +263,7 @@ export class Pool implements AsyncDisposable {
   }
 
   async #wait(order: Order): Promise<Place> {
-    const { client, key } = order;
+    const { client, key, ending } = order;
     this.#admit(order);
     const { promise, resolve, reject } = Promise.withResolvers<Place>();
     const waiter: Waiter = { order, client, key, grant: resolve, refuse: reject };
@@ -271,9 +271,15 @@ export class Pool implements AsyncDisposable {
       () => this.#refuse(waiter, 'no sandbox became free in time'),
       PROGRAM_LIMITS.waitMs,
     );
+    const leave = () => this.#refuse(waiter, (ending!.reason as AppError).message);
+    ending?.addEventListener('abort', leave, { once: true });
     this.#waiters.push(waiter);
+    if (ending?.aborted) leave();
     this.#shareSoon();
-    return promise.finally(() => clearTimeout(timer));
+    return promise.finally(() => {
+      clearTimeout(timer);
+      ending?.removeEventListener('abort', leave);
+    });
   }
 
   /** Makes a place in the line. Throws OVERLOADED. */

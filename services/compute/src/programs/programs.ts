@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
+import { unless } from '../files/unless.ts';
 import { storableText } from '../publish/storable.ts';
 import { keyOf, Library, type LoadedProgram } from './code/library.ts';
 import type { RuntimeTable } from './code/program.ts';
@@ -122,18 +123,20 @@ export class Programs implements AsyncDisposable {
    * Calls a program and waits for its answer.
    *
    * @param client who calls: callers share the node out among themselves
-   * @param ending ends the call with its reason, an AppError
+   * @param ending ends the call with its reason, an AppError; with OVERLOADED where the program was not called yet
    * @throws AppError PROGRAM_NOT_FOUND, MESSAGE_FORGOTTEN, PROGRAM_UNSUPPORTED, NO_RUNNER, OVERLOADED,
    *   RATE_LIMITED, PROGRAM_TIMED_OUT, PROGRAM_CRASHED, PROGRAM_OUTPUT_TOO_LARGE
    */
   async run(hash: string, call: SandboxCall, client: string, ending?: AbortSignal): Promise<ProgramAnswer> {
-    using used = await this.library.use(hash);
+    using used = await heldUnless(ending, this.library.use(hash));
     const { program } = used;
     const timeoutMs = program.program.timeoutSeconds * 1000;
     const runId = randomUUID();
     this.#checkRuntime(program);
-    using volumes = await this.volumes.prepare(program);
-    return await this.#pool.use(this.#orderOf(program, client, volumes), async (sandbox, start) => {
+    using volumes = await heldUnless(ending, this.volumes.prepare(program));
+    const order = { ...this.#orderOf(program, client, volumes), ending };
+    return await this.#pool.use(order, async (sandbox, start) => {
+      if (ending?.aborted) throw notCalled(ending);
       const startedAtMs = Date.now();
       const begunMs = performance.now();
       const tell = (outcome: ProgramRun['outcome'], status: number, reason: ProgramRun['reason']) => {
@@ -145,7 +148,6 @@ export class Programs implements AsyncDisposable {
       const end = () => sandbox.end(ending?.reason as AppError);
       ending?.addEventListener('abort', end, { once: true });
       try {
-        ending?.throwIfAborted();
         const result = await sandbox.call(call, timeoutMs);
         if (result.kind === 'answer') tell('answered', result.status, null);
         else tell('failed', 500, { code: 'PROGRAM_FAILED', message: lastLineOf(result.traceback) });
@@ -228,6 +230,27 @@ export class Programs implements AsyncDisposable {
     await this.#pool[Symbol.asyncDispose]();
     await this.#groups.clear();
     await clearLeftGroups(this.#options.dataDir);
+  }
+}
+
+/** No failure of the program: it may not even have been read. */
+const notCalled = ({ reason }: AbortSignal) => new AppError('OVERLOADED', (reason as AppError).message);
+
+/** What a call needs, unless the call is ended first: then it is let go of when it comes. */
+async function heldUnless<T extends Disposable>(
+  ending: AbortSignal | undefined,
+  coming: Promise<T>,
+): Promise<T> {
+  if (!ending) return coming;
+  try {
+    return await unless(ending, coming);
+  } catch (error) {
+    if (!ending.aborted) throw error;
+    coming.then(
+      (late) => late[Symbol.dispose](),
+      () => {},
+    );
+    throw notCalled(ending);
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import type { CoreClient } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
@@ -122,4 +123,50 @@ test('a call that is ended by whoever made it ends with the reason', async () =>
   await until('it runs', async () => (await room.programs.listLog(hash)).length > 0);
   ending.abort(new AppError('PROGRAM_TIMED_OUT', 'others are waiting'));
   await assert.rejects(call, { code: 'PROGRAM_TIMED_OUT', message: 'others are waiting' });
+});
+
+test('a call that is ended while it waits for its volumes or for a sandbox was not made, and is no run', async () => {
+  const asked = Promise.withResolvers<void>();
+  const core = {
+    getFile() {
+      asked.resolve();
+      return new Promise(() => {});
+    },
+  };
+  await using own = await TestPrograms.open({
+    ...{ core: core as unknown as CoreClient, volumesGib: 4 },
+    ...{ spares: 0, memoryMib: 128 },
+  });
+  await own.programs.volumes.clear();
+  const outcomeOf = (hash: string, ending: AbortController) =>
+    own.programs.run(hash, callOf(), 'test', ending.signal).then(
+      () => 'answered',
+      (error: unknown) => (error instanceof AppError ? `${error.code}: ${error.message}` : String(error)),
+    );
+  const end = (ending: AbortController) => ending.abort(new AppError('PROGRAM_TIMED_OUT', 'others wait'));
+  const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
+  const volumes = [{ kind: 'file', mount: '/opt/given', file: sha256Hex('never') }] as const;
+  const forVolumes = outcomeOf(own.add('python3', 'def main(variables): pass', { volumes }), first);
+  await asked.promise;
+  end(first);
+  assert.equal(await forVolumes, 'OVERLOADED: others wait');
+
+  const sleeper = own.add(
+    'nodejs',
+    'export default () => { console.log("here"); return new Promise(() => {}); }',
+  );
+  const running = outcomeOf(sleeper, second);
+  await until('it runs', async () => (await own.programs.listLog(sleeper)).length > 0);
+  const forSandbox = outcomeOf(own.add('nodejs', 'export default () => 1'), third);
+  // By then it waits in the line.
+  await setImmediate();
+  end(third);
+  assert.equal(await forSandbox, 'OVERLOADED: others wait');
+  assert.deepEqual(own.runs, []);
+  end(second);
+  assert.equal(await running, 'PROGRAM_TIMED_OUT: others wait');
+  assert.deepEqual(
+    own.runs.map(({ outcome }) => outcome),
+    ['timed_out'],
+  );
 });

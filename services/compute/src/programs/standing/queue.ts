@@ -1,3 +1,4 @@
+import { backoffMs } from '@skerry/kit';
 import { fieldsOf } from '@skerry/protocol';
 import { PROGRAM_LIMITS } from '../limits.ts';
 
@@ -9,6 +10,8 @@ export interface Waiting {
   readonly failures: number;
   /** Not before, milliseconds of this process: a clock that is set holds up no message. */
   readonly dueAtMs: number;
+  /** How often in a row the program could not be called with it; of this process, too. */
+  readonly delays: number;
 }
 
 /** What has to survive a restart, and when what waits is due, which is not kept. */
@@ -22,7 +25,7 @@ function parseWaiting(value: unknown): Waiting {
   const { program, message, failures } = fieldsOf(value);
   const isRight = typeof program === 'string' && typeof message === 'string' && typeof failures === 'number';
   if (!isRight) throw new Error('something in it is no message for a program');
-  return { program, message, failures, dueAtMs: 0 };
+  return { program, message, failures, dueAtMs: 0, delays: 0 };
 }
 
 /** What an earlier process wrote. Throws where it is not that. */
@@ -33,9 +36,9 @@ export function parseQueueState(value: unknown): QueueState {
   return { cursor, waiting: waiting.map(parseWaiting) };
 }
 
-/** For a later process. Pure. */
+/** For a later process. An earlier release does not read it without `dueAtMs`, and goes by that. Pure. */
 export const renderQueueState = ({ cursor, waiting }: QueueState): string => {
-  const kept = waiting.map(({ program, message, failures }) => ({ program, message, failures }));
+  const kept = waiting.map(({ program, message, failures }) => ({ program, message, failures, dueAtMs: 0 }));
   return `${JSON.stringify({ cursor, waiting: kept })}\n`;
 };
 
@@ -61,7 +64,7 @@ export function add(
   if (waiting.some((one) => one.program === program && one.message === message)) return { cursor, waiting };
   const own = waiting.filter((one) => one.program === program).length;
   if (own >= PROGRAM_LIMITS.messagesPerProgram) return undefined;
-  const added = { program, message, failures: 0, dueAtMs: 0 };
+  const added = { program, message, failures: 0, dueAtMs: 0, delays: 0 };
   if (waiting.length < PROGRAM_LIMITS.messages) return { cursor, waiting: [...waiting, added] };
   const greedy = findGreedy(waiting, own);
   return greedy && { cursor, waiting: [...waiting.filter((one) => one !== greedy), added] };
@@ -81,17 +84,20 @@ const change = (state: QueueState, changed: Waiting): QueueState => ({
   waiting: state.waiting.map((one) => (isOther(changed)(one) ? one : changed)),
 });
 
-/** After a failure of the program: later again, or not any more. Pure. */
+/** After a failure that does not pass by itself: later again, or not any more. Pure. */
 export function postpone(state: QueueState, failed: Waiting, nowMs: number): QueueState {
   const failures = failed.failures + 1;
   if (failures >= PROGRAM_LIMITS.messageTries) return remove(state, failed);
   const dueAtMs = nowMs + PROGRAM_LIMITS.messageRetryMs * 2 ** (failures - 1);
-  return change(state, { ...failed, failures, dueAtMs });
+  return change(state, { ...failed, failures, dueAtMs, delays: 0 });
 }
 
-/** Where the program was not called, for what is no fault of its own. Pure. */
-export const putOff = (state: QueueState, one: Waiting, nowMs: number): QueueState =>
-  change(state, { ...one, dueAtMs: nowMs + PROGRAM_LIMITS.messageAwayMs });
+/** Where the program was not called, for what passes: later again, after longer and longer rests. Pure. */
+export function putOff(state: QueueState, one: Waiting, nowMs: number): QueueState {
+  const delays = one.delays + 1;
+  const restMs = backoffMs(delays, PROGRAM_LIMITS.messageAwayMs, PROGRAM_LIMITS.messageAwayMaxMs, 0);
+  return change(state, { ...one, delays, dueAtMs: nowMs + restMs });
+}
 
 /** Only of programs that still ask. Pure. */
 export const keepOnly = ({ cursor, waiting }: QueueState, programs: ReadonlySet<string>): QueueState => ({

@@ -112,14 +112,19 @@ describe('messages that wait', () => {
     assert.equal(remove(state, state.waiting[0]!).waiting.length, 1);
   });
 
-  test('one that a program could not be called with waits for as long as it takes, and no clock is part of what is kept', () => {
+  test('one that a program could not be called with waits longer each time, and no clock is part of what is kept', () => {
     let state = postpone(fill(1), fill(1).waiting[0]!, 0);
-    for (let tries = 0; tries < 2 * PROGRAM_LIMITS.messageTries; tries++)
+    const rests: number[] = [];
+    for (let tries = 0; tries < 2 * PROGRAM_LIMITS.messageTries; tries++) {
       state = putOff(state, state.waiting[0]!, tries);
+      rests.push(state.waiting[0]!.dueAtMs - tries);
+    }
+    assert.deepEqual(rests.slice(0, 3), [10_000, 20_000, 40_000]);
+    assert.equal(rests.at(-1), PROGRAM_LIMITS.messageAwayMaxMs);
     assert.equal(state.waiting[0]?.failures, 1);
     assert.deepEqual(listDue(state, new Set(), new CallRate(), 0), []);
     const later = parseQueueState(JSON.parse(renderQueueState(state)));
-    assert.deepEqual(later.waiting, [{ program: 'p', message: '0', failures: 1, dueAtMs: 0 }]);
+    assert.deepEqual(later.waiting, [{ program: 'p', message: '0', failures: 1, dueAtMs: 0, delays: 0 }]);
   });
 
   test('a program that was called comes after those that were not', () => {

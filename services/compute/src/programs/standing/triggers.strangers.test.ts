@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
@@ -84,5 +84,50 @@ test('a core node that is away and a clock that was ahead take no message from a
     await until('it could not be read', () => told > 0);
     ending.abort();
     await working;
-    assert.deepEqual(await read(), { cursor: '1', waiting: [last] });
+    // The release before reads it, too.
+    assert.deepEqual(await read(), { cursor: '1', waiting: [{ ...last, dueAtMs: 0 }] });
+  }));
+
+test('a program that cannot be called for what it asks for is given up; for what passes, it waits, and nothing is written', () =>
+  inDirectory(async (directory) => {
+    const path = join(directory, 'messages-to-programs.json');
+    const failures = PROGRAM_LIMITS.messageTries - 1;
+    const keptOf = (program: string) => ({ program, message: HASH, failures, dueAtMs: 0 });
+    const codes = {
+      large: 'FILE_TOO_LARGE',
+      heavy: 'NO_RUNNER',
+      broken: 'INTERNAL',
+      waits: 'OVERLOADED',
+    } as const;
+    const quiet = {
+      ...core,
+      async *events({ signal }: { signal: AbortSignal }) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      },
+    };
+    /** Calls each of these once, and gives how many still wait. */
+    const callEach = async (names: readonly (keyof typeof codes)[]) => {
+      await writeFile(path, `${JSON.stringify({ cursor: '0', waiting: names.map(keptOf) })}\n`);
+      const { ino } = await stat(path);
+      const ending = new AbortController();
+      const failed = new Set<string>();
+      const programs = {
+        isKept: async () => false,
+        async run(program: keyof typeof codes) {
+          throw new AppError(codes[program], 'on purpose');
+        },
+      };
+      const log = { debug: ({ program }: { program: string }) => void failed.add(program) };
+      const triggers = await Triggers.open({
+        ...{ core: quiet, programs, directory, log, signal: ending.signal },
+      } as unknown as TriggersOptions);
+      triggers.set(new Map(names.map((name) => [name, FILTERS] as const)), '0');
+      const working = triggers.work();
+      await until('each was called', () => failed.size === names.length);
+      ending.abort();
+      await working;
+      return { waiting: triggers.waiting, isWritten: (await stat(path)).ino !== ino };
+    };
+    assert.deepEqual(await callEach(['large', 'heavy', 'broken']), { waiting: 0, isWritten: true });
+    assert.deepEqual(await callEach(['waits']), { waiting: 1, isWritten: false });
   }));

@@ -31,8 +31,11 @@ const RETRY_BASE_MS = 500;
 const RETRY_MAX_MS = 30_000;
 /** A program that will not be there again. */
 const GONE = ['PROGRAM_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'PROGRAM_UNSUPPORTED'];
-/** What a program brings about that is called. All else keeps it from being called. */
-const FAILED = ['PROGRAM_TIMED_OUT', 'PROGRAM_CRASHED', 'PROGRAM_OUTPUT_TOO_LARGE'];
+/** What keeps any program from being called, and passes. All else may be of the program's own making, and last. */
+const PASSING = [
+  ...['OVERLOADED', 'RATE_LIMITED', 'SHUTTING_DOWN', 'ROLE_ELSEWHERE', 'UPSTREAM_UNAVAILABLE'],
+  ...['UNEXPECTED_ANSWER', 'DATABASE_UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'IPFS_UNAVAILABLE'],
+];
 
 export interface TriggersOptions {
   readonly core: Pick<CoreClient, 'events'> & Parameters<typeof findMessage>[0];
@@ -79,29 +82,32 @@ export class Triggers {
   #filters: ReadonlyMap<string, readonly MessageFilter[]> = new Map();
   #state: QueueState;
   #saved: QueueState;
+  /** What is in the file. */
+  #savedText: string;
   #saving: Promise<void> = Promise.resolve();
   #round = new AbortController();
   #changed = Promise.withResolvers<void>();
   #left = 0;
 
-  private constructor(options: TriggersOptions, state: QueueState) {
+  private constructor(options: TriggersOptions, state: QueueState, text: string) {
     this.#options = options;
     this.#path = join(options.directory, STATE_FILE);
     this.#state = state;
     this.#saved = state;
+    this.#savedText = text;
   }
 
   static async open(options: TriggersOptions): Promise<Triggers> {
     await makeDirectory(options.directory, 0o700);
-    const text = await readTextIfAny(join(options.directory, STATE_FILE));
+    const text = (await readTextIfAny(join(options.directory, STATE_FILE))) ?? '';
     try {
-      return new Triggers(options, text === undefined ? EMPTY : parseQueueState(JSON.parse(text)));
+      return new Triggers(options, text === '' ? EMPTY : parseQueueState(JSON.parse(text)), text);
     } catch (error) {
       options.log.error(
         { err: error },
         'what programs were to be called with cannot be read; going on from now',
       );
-      return new Triggers(options, EMPTY);
+      return new Triggers(options, EMPTY, text);
     }
   }
 
@@ -225,7 +231,7 @@ export class Triggers {
     const { program, message } = one;
     // Its owner sees the outcome of each run; a stranger's program writes no lines of the node's log.
     this.#options.log.debug({ err: error, program, message }, 'a program could not be called with a message');
-    const next = FAILED.includes(code) ? postpone : putOff;
+    const next = code === '' || PASSING.includes(code) ? putOff : postpone;
     return next(this.#state, one, performance.now());
   }
 
@@ -243,8 +249,10 @@ export class Triggers {
       const state = this.#state;
       if (state === this.#saved) return;
       try {
-        await writeFileAtomically(this.#path, renderQueueState(state), 0o600);
+        const text = renderQueueState(state);
+        if (text !== this.#savedText) await writeFileAtomically(this.#path, text, 0o600);
         this.#saved = state;
+        this.#savedText = text;
       } catch (error) {
         this.#options.log.warn({ err: error }, 'what programs are to be called with cannot be stored');
       }
