@@ -1,23 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { copyDiskLive } from './disk-jobs.ts';
+import { until } from '@skerry/kit/testing/until';
+import { AppError } from '@skerry/protocol';
+import { copyDiskLive, endLeftCopies } from './disk-jobs.ts';
 
-/** A QEMU as far as jobs go, whose answer to the first question after a copy began is lost. */
+/** A QEMU as far as jobs go, whose first answers to a command are lost. */
 class Qemu {
   readonly jobs = new Map<string, 'running' | 'concluded'>();
   readonly nodes = new Set<string>();
   readonly #lost: string;
+  #losses: number;
 
-  constructor(lost: string) {
+  constructor(lost = '', losses = 1) {
     this.#lost = lost;
+    this.#losses = losses;
   }
-  #isLost = false;
 
   async command(execute: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
     const answer = this.#do(execute, args);
-    if (execute !== this.#lost || this.#isLost) return answer;
-    this.#isLost = true;
-    throw new Error(`QEMU did not answer ${execute}`);
+    if (execute !== this.#lost || this.#losses === 0) return answer;
+    this.#losses--;
+    throw new AppError('TIMED_OUT', `QEMU did not answer ${execute}`);
   }
 
   #do(execute: string, args: Readonly<Record<string, unknown>>): unknown {
@@ -31,9 +34,30 @@ class Qemu {
   }
 }
 
+const NEVER = new AbortController().signal;
+
 for (const lost of ['blockdev-backup', 'query-jobs'])
   test(`a copy of which QEMU's answer to ${lost} is lost does not go on`, async () => {
     const qemu = new Qemu(lost);
-    await assert.rejects(copyDiskLive(qemu, 'copy', 'a', new AbortController().signal), /did not answer/);
+    await assert.rejects(copyDiskLive(qemu, 'copy', 'a', NEVER), /did not answer/);
     assert.deepEqual([qemu.jobs.size, qemu.nodes.size], [0, 0]);
   });
+
+test('a copy does not go on where QEMU is silent for longer', async () => {
+  const qemu = new Qemu('query-jobs', 4);
+  await assert.rejects(copyDiskLive(qemu, 'copy', 'a', NEVER), /did not answer/);
+  assert.equal(qemu.jobs.size, 1);
+  await until('it was ended', () => qemu.jobs.size === 0 && qemu.nodes.size === 0);
+});
+
+test('of the copies that are found only those end that nobody follows', async () => {
+  const qemu = new Qemu();
+  const copied = copyDiskLive(qemu, 'copy', 'own', NEVER);
+  qemu.jobs.set('left', 'running');
+  await until('its copy began', () => qemu.jobs.has('own'));
+  await endLeftCopies(qemu);
+  assert.deepEqual([...qemu.jobs], [['own', 'running']]);
+  qemu.jobs.set('own', 'concluded');
+  await copied;
+  assert.deepEqual([qemu.jobs.size, qemu.nodes.size], [0, 0]);
+});

@@ -1,9 +1,12 @@
-import { pause } from '@skerry/kit';
+import { backoffMs, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { DISK_DEVICE } from './command-line.ts';
 import type { QmpClient } from './qmp.ts';
 
 const POLL_MS = 200;
+/** Where QEMU does not answer while a copy is to be ended: the longest rest before it is asked again, and how often it is asked. */
+const SILENT_REST_MAX_MS = 30_000;
+const SILENT_TRIES = 30;
 
 /** A machine that runs. */
 type Running = Pick<QmpClient, 'command'>;
@@ -36,41 +39,80 @@ export async function copyDiskLive(
 ): Promise<void> {
   const node = targetOf(id);
   const file = { driver: 'file', filename: target };
+  const own = followedOf(vm);
   await vm.command('blockdev-add', { driver: 'qcow2', 'node-name': node, file });
+  own.add(id);
   try {
     const job = { 'job-id': id, device: DISK_DEVICE, target: node, sync: 'full', 'auto-dismiss': false };
     await vm.command('blockdev-backup', job);
     await waitForJob(vm, id, signal);
+    await removeTarget(vm, id);
   } catch (error) {
     // It may go on, whatever was heard of it, and nobody follows it any more.
-    await endJob(vm, id);
+    own.delete(id);
+    await endCopy(vm, id).catch(() => void whileSilent(() => endCopy(vm, id), signal));
     throw error;
   } finally {
-    await vm.command('blockdev-del', { 'node-name': node }).catch(() => {});
+    own.delete(id);
   }
+}
+
+/** The copies of each machine that somebody follows. */
+const followed = new WeakMap<Running, Set<string>>();
+
+function followedOf(vm: Running): Set<string> {
+  const ids = followed.get(vm) ?? new Set<string>();
+  followed.set(vm, ids);
+  return ids;
 }
 
 /** The node of QEMU's that a copy is written to. */
 const targetOf = (id: string) => `to-${id}`;
 
-/** Does nothing where there is none. */
-const endJob = (vm: Running, id: string) => waitForJob(vm, id, AbortSignal.abort()).catch(() => {});
+const removeTarget = (vm: Running, id: string) =>
+  vm.command('blockdev-del', { 'node-name': targetOf(id) }).catch(() => {});
+
+const isSilence = (error: unknown) => error instanceof AppError && error.code === 'TIMED_OUT';
+
+/** Does nothing where there is none. Throws TIMED_OUT where QEMU does not answer: then it may go on. */
+async function endCopy(vm: Running, id: string): Promise<void> {
+  await waitForJob(vm, id, AbortSignal.abort()).catch((error: unknown) => {
+    if (isSilence(error)) throw error;
+  });
+  await removeTarget(vm, id);
+}
 
 /**
- * Ends the copies that nobody follows, since their process has ended or the connection to QEMU had: QEMU would write them to their ends, into files whose names are
- * gone, and keep those for as long as the machine runs.
+ * Does it, and again while QEMU is there and does not answer: it hangs where its disk is slow. One whose connection is gone is
+ * spoken to when that is there again.
  */
-export async function endLeftCopies(vm: Running): Promise<void> {
-  for (const { id } of (await vm.command('query-jobs')) as ShownJob[]) {
-    await endJob(vm, id);
-    await vm.command('blockdev-del', { 'node-name': targetOf(id) }).catch(() => {});
+async function whileSilent(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  for (let tries = 1; tries <= SILENT_TRIES; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isSilence(error)) return;
+      if (!(await pause(backoffMs(tries, POLL_MS, SILENT_REST_MAX_MS), signal))) return;
+    }
   }
 }
 
+/**
+ * Ends the copies that nobody follows, since their process has ended or the connection to QEMU had: QEMU would write them to their
+ * ends, into files whose names are gone, and keep those for as long as the machine runs.
+ */
+export function endLeftCopies(vm: Running): Promise<void> {
+  return whileSilent(async () => {
+    const left = (await listJobs(vm)).filter(({ id }) => !followedOf(vm).has(id));
+    for (const { id } of left) await endCopy(vm, id);
+  }, NEVER);
+}
+
+const listJobs = async (vm: Running) => (await vm.command('query-jobs')) as ShownJob[];
+
 async function waitForJob(vm: Running, id: string, signal: AbortSignal): Promise<void> {
   for (;;) {
-    const jobs = (await vm.command('query-jobs')) as ShownJob[];
-    const job = jobs.find((one) => one.id === id);
+    const job = (await listJobs(vm)).find((one) => one.id === id);
     if (!job) throw new AppError('INTERNAL', 'QEMU lost the disk copy job');
     if (job.status === 'concluded') {
       await vm.command('job-dismiss', { id });

@@ -137,7 +137,7 @@ export class Vm {
   async #reconnect(): Promise<boolean> {
     const isConnected = await this.#connect();
     // Whoever began copies waits no more. It may take as long as the disk is slow.
-    if (isConnected) void endLeftCopies(this).catch(() => {});
+    if (isConnected) void endLeftCopies(this);
     return isConnected;
   }
 
