@@ -5,6 +5,7 @@ import type { GatewayConfig } from './config.ts';
 export const gatewayKeeping: Keeping<GatewayConfig> = {
   entries: [
     { path: 'routes.json', kind: 'state', what: 'the last good table' },
+    { path: 'domains.json', kind: 'state', what: 'the last good routes of custom domains, of a front' },
     { path: 'listeners.sock', kind: 'passing', what: 'where the next process takes the listeners over' },
   ],
   elsewhere: async ({ apiKeyFile }) => (apiKeyFile === undefined ? [] : [apiKeyFile]),
