@@ -35,8 +35,12 @@ export async function* withinRoom(
   }
 }
 
-/** How many bytes have to go where a disk has less than its reserve, so that it is not short again at once; 0 where it has that. */
-export async function missingRoom(directory: string): Promise<number> {
+/**
+ * How many bytes have to go where a disk has less than its reserve beside what is about to be written, so that it is not short again
+ * at once; 0 where it has that.
+ */
+export async function missingRoom(directory: string, neededBytes = 0): Promise<number> {
   const { availableBytes } = await readDiskUsage(directory);
-  return availableBytes < RESERVE_BYTES ? 2 * RESERVE_BYTES - availableBytes : 0;
+  const leftBytes = availableBytes - neededBytes;
+  return leftBytes < RESERVE_BYTES ? 2 * RESERVE_BYTES - leftBytes : 0;
 }

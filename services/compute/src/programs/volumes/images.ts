@@ -2,11 +2,13 @@ import type { Stats } from 'node:fs';
 import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { renameDurably, syncFile } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import type { CidSource } from '../../files/cid-file.ts';
 import { limited } from '../../files/limited.ts';
 import { openNetworkFile } from '../../files/network-file.ts';
+import { isDiskFull } from '../../host/disk-full.ts';
 import { runImageTool } from '../../host/image-tool.ts';
-import { checkReserve, withinRoom } from '../../host/room.ts';
+import { checkReserve, checkRoomFor, withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import { TOOLS_UID } from '../../host/users.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
@@ -81,10 +83,14 @@ async function isSquashfs(path: string): Promise<boolean> {
   }
 }
 
-/** Unpacks an archive into a file system of bounded size, by a tool that sees nothing else. */
-async function unpackTo(image: string, archive: string): Promise<void> {
+/**
+ * Unpacks an archive into a file system of bounded size, by a tool that sees nothing else. Throws STORAGE_FULL where the disk has no
+ * room for all of that, FILE_TOO_LARGE where the archive is more.
+ */
+async function unpackTo(image: string, archive: string, limitMib: number): Promise<void> {
   const directory = `${image}.unpacking`;
-  await makeImage(image, PROGRAM_LIMITS.unpackedMib, TOOLS_UID);
+  await checkRoomFor(dirname(image), limitMib * MIB, 'a volume that is unpacked');
+  await makeImage(image, limitMib, TOOLS_UID);
   await mountImage(image, directory, false);
   try {
     const files = { reads: [archive], directories: [directory] };
@@ -94,6 +100,12 @@ async function unpackTo(image: string, archive: string): Promise<void> {
     await runImageTool(['unsquashfs', ...options, '-dest', root, archive], files, limits);
     // Whoever packed it was another user.
     await runImageTool(['chmod', '-R', 'a+rX', root], files, limits);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    // The tool does not know which one is full: the disk, or the file system on it.
+    await checkReserve(dirname(image));
+    const why = `a volume of a program unpacks to more than ${limitMib} MiB`;
+    throw new AppError('FILE_TOO_LARGE', why, { cause: error });
   } finally {
     await run('umount', [directory]);
     await rm(directory, { recursive: true, force: true });
@@ -122,18 +134,22 @@ export async function findReady(directory: string, name: string): Promise<ReadyF
 }
 
 /**
- * A file of the network, made ready to be mounted: once, below a directory of its own name. Throws STORAGE_FULL, and leaves
- * nothing of one that it fails at.
+ * A file of the network, made ready to be mounted: once, below a directory of its own name. Throws STORAGE_FULL, FILE_TOO_LARGE, and
+ * leaves nothing of one that it fails at.
  */
-export async function makeReady(directory: string, core: CidSource, name: string): Promise<ReadyFile> {
+export async function makeReady(
+  directory: string,
+  core: CidSource,
+  name: string,
+  unpackedMib: number = PROGRAM_LIMITS.unpackedMib,
+): Promise<ReadyFile> {
   const draft = join(directory, `${name}.part`);
+  const image = pathOf(directory, name, 'image');
+  const unpacked = `${image}.new`;
   try {
     await fetchTo(draft, core, name);
     if (await isSquashfs(draft)) {
-      const image = pathOf(directory, name, 'image');
-      const unpacked = `${image}.new`;
-      await rm(unpacked, { force: true });
-      await unpackTo(unpacked, draft);
+      await unpackTo(unpacked, draft, unpackedMib);
       await syncFile(unpacked);
       await renameDurably(unpacked, image);
     } else {
@@ -141,7 +157,7 @@ export async function makeReady(directory: string, core: CidSource, name: string
       await renameDurably(draft, pathOf(directory, name, 'plain'));
     }
   } finally {
-    await rm(draft, { force: true });
+    for (const path of [draft, unpacked]) await rm(path, { force: true });
   }
   return (await findReady(directory, name))!;
 }

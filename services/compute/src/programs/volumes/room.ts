@@ -3,6 +3,7 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Slots } from '@skerry/kit';
 import { AppError, sha256Hex } from '@skerry/protocol';
+import { missingRoom } from '../../host/room.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { takenMib } from './images.ts';
 
@@ -51,21 +52,15 @@ const sumOf = (list: readonly { readonly mib: number }[]) => list.reduce((sum, {
 const heldBy = ({ own, files }: Found, usersOf: UsersOf, mark: string): number =>
   sumOf(own.filter((one) => one.mark === mark)) + sumOf(files.filter(({ name }) => usersOf(name)?.has(mark)));
 
-/** Files of the network that have to go for so much more: those that nobody uses, the longest unused first. Undefined: too few. Pure. */
-function findUnused(
-  { own, files }: Found,
-  usersOf: UsersOf,
-  needMib: number,
-  limitMib: number,
-): readonly Kept[] | undefined {
-  let freeMib = limitMib - needMib - sumOf(own) - sumOf(files);
+/** Files of the network that have to go for so much: those that nobody uses, the longest unused first, as far as there are. Pure. */
+function findUnused(files: readonly Kept[], usersOf: UsersOf, missingMib: number): readonly Kept[] {
+  let leftMib = missingMib;
   const unused = files.filter(({ name }) => !usersOf(name)).toSorted((a, b) => a.usedMs - b.usedMs);
-  const going = unused.filter(({ mib }) => {
-    const goes = freeMib < 0;
-    if (goes) freeMib += mib;
+  return unused.filter(({ mib }) => {
+    const goes = leftMib > 0;
+    if (goes) leftMib -= mib;
     return goes;
   });
-  return freeMib < 0 ? undefined : going;
 }
 
 interface Listed {
@@ -144,14 +139,15 @@ export class Room {
 
   /**
    * Promises room for something until it is there, or is given up.
+   * @param writtenMib what of it is written at once: unused files go for that where the disk itself is short, too
    * @throws AppError NO_RUNNER
    */
-  promise(owner: string, needMib: number): Promise<Disposable> {
+  promise(owner: string, needMib: number, writtenMib = 0): Promise<Disposable> {
     const need = { mark: markOf(owner), mib: needMib };
     return this.#turn.run(async () => {
       const found = await this.#list();
       this.#checkShare(found, need);
-      await this.#makeRoom(found, needMib);
+      await this.#makeRoom(found, needMib, writtenMib);
       this.#promised.add(need);
       return { [Symbol.dispose]: () => void this.#promised.delete(need) };
     });
@@ -186,9 +182,11 @@ export class Room {
       );
   }
 
-  async #makeRoom(found: Found, needMib: number): Promise<void> {
-    const going = findUnused(found, this.#usersOf, needMib, this.#limitMib);
-    if (!going)
+  async #makeRoom({ own, files }: Found, needMib: number, writtenMib: number): Promise<void> {
+    const overMib = sumOf(own) + sumOf(files) + needMib - this.#limitMib;
+    const missingMib = Math.ceil((await missingRoom(this.#directory, writtenMib * MIB)) / MIB);
+    const going = findUnused(files, this.#usersOf, Math.max(overMib, missingMib));
+    if (sumOf(going) < overMib)
       throw new AppError(
         'NO_RUNNER',
         `this node has ${this.#limitMib} MiB for volumes of programs, and too few are left`,

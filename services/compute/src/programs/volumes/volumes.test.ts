@@ -10,7 +10,7 @@ import { run } from '../../host/run.ts';
 import { onDiskOf } from '../../testing/directory.ts';
 import { TestPrograms } from '../testing/setup.ts';
 import { type AskedVolume, readVolumes } from './asked.ts';
-import { listMounts } from './images.ts';
+import { listMounts, makeReady } from './images.ts';
 import { Volumes } from './volumes.ts';
 
 /** Volumes of programs, in real sandboxes. */
@@ -184,6 +184,43 @@ test('volumes leave the disk its reserve, and no part of a file that did not fit
     await writeFile(join(directory, 'other'), Buffer.alloc(32 * 1024 ** 2));
     await assert.rejects(attach(own), isFull);
   }));
+
+test('on a full disk files that nobody uses make room, and nothing is unpacked that may not fit', () =>
+  onDiskOf(1_024 + 24, async (directory) => {
+    const volumes = new Volumes({ core: { getFile } as unknown as CoreClient, directory, limitMib: 8_192 });
+    await volumes.clear();
+    const prepare = async (file: string) => {
+      const asked = { kind: 'file', mount: '/given', file } as const;
+      using _prepared = await volumes.prepare({ hash: packed, owner: '0xa', volumes: [asked] });
+      return await readdir(join(directory, 'files'));
+    };
+    for (const fill of ['a', 'b', 'c']) {
+      const bytes = Buffer.alloc(16 * 1024 ** 2, fill);
+      const name = sha256Hex(bytes);
+      files.set(name, bytes);
+      assert.deepEqual(await prepare(name), [`${name}.plain`]);
+      files.delete(name);
+    }
+    await assert.rejects(prepare(packed), { code: 'NO_RUNNER', message: "this machine's disk is full" });
+    assert.deepEqual(await readdir(join(directory, 'files')), []);
+  }));
+
+test('an archive that unpacks to more than it may is too large, and fills no disk', async () => {
+  const source = join(home, 'much');
+  await mkdir(source);
+  await writeFile(join(source, 'x'), Buffer.alloc(32 * 1024 ** 2, 'x'));
+  await run('mksquashfs', [source, join(home, 'packed much'), '-quiet', '-no-progress']);
+  const bytes = await readFile(join(home, 'packed much'));
+  const name = sha256Hex(bytes);
+  files.set(name, bytes);
+  const directory = join(home, 'ready');
+  await mkdir(directory);
+  await assert.rejects(makeReady(directory, { getFile } as unknown as CoreClient, name, 16), {
+    code: 'FILE_TOO_LARGE',
+    message: 'a volume of a program unpacks to more than 16 MiB',
+  });
+  assert.deepEqual(await readdir(directory), []);
+});
 
 test('a volume without a place is left out; a place that cannot be is refused', async () => {
   const resolve = async () => packed;
