@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
 import { createWrite, type Database } from '@skerry/database';
@@ -77,7 +79,8 @@ describe('the operator changes what is followed', () => {
     const common = { ...{ db, write, files, intake, signal, log }, settings: settings!, now: Date.now };
     await forgiveEmitters(common);
     await followOnce({ ...common, chain: readerOf(anchor.contract, written, coveredTo) });
-    await new Processor({ ...common, random: () => 0 }).round();
+    const processor = new Processor({ ...common, random: () => 0 });
+    while (await processor.round());
     const events = await db.selectFrom('anchor_events').selectAll().where('network', '=', name).execute();
     const confirmed = await db
       .selectFrom('confirmations')
@@ -136,5 +139,28 @@ describe('the operator changes what is followed', () => {
     const after = await follow('contract', written, { contract: OTHER! });
     assert.deepEqual(after, { read: [11], confirmed: [moved.itemHash] });
     assert.equal((await listOpen(db, 'contract'))[0]?.transactionHash, null);
+  });
+
+  test('events that a release before refused because a stranger had named their values are read after the migration', async () => {
+    const posts = [post('no emitter'), post('another text for it'), post('no text'), post('fine')];
+    const written = posts.map(({ text }, at) => ({
+      contract: CONTRACT!,
+      block: 11 + at,
+      emitter: EMITTER,
+      text,
+    }));
+    const misread = written.map((one, at) => ({
+      ...one,
+      emitter: ['', '{"protocol":"aleph"}'][at] ?? one.emitter,
+      text: at === 2 ? 'no JSON' : one.text,
+    }));
+    const before = { read: [14], confirmed: [posts[3]!.itemHash] };
+    assert.deepEqual(await follow('names', misread, {}), before);
+    assert.deepEqual(await follow('names', written, {}), before);
+    await database.pool.query(
+      await readFile(join(MIGRATIONS, '037-events-of-anchors-by-other-names.sql'), 'utf8'),
+    );
+    const confirmed = posts.map(({ itemHash }) => itemHash).toSorted();
+    assert.deepEqual(await follow('names', written, {}), { read: [11, 12, 13, 14], confirmed });
   });
 });
