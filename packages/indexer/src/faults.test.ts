@@ -226,6 +226,38 @@ describe('one endpoint of three that has other blocks', () => {
     assert.equal(indexer.report('anvil')[0]!.failures.lie, 1);
   });
 
+  test('does not say it where no other answers, at a start or later', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { anvil, pool, liar, honest, settings } = await startThree(stack, { on_restart: 'reset' });
+    liar.choose = () => undefined;
+    const look = async () => (await pool.query('select * from indexer_networks')).rows[0];
+    {
+      await using _indexer = await startIndexer({ pool, settings, log });
+      await untilIndexed(pool, anvil);
+    }
+    const { genesis_hash: genesis, undo_seq: undone } = await look();
+    const leaveAlone = () => {
+      for (const proxy of honest) proxy.choose = () => 'unavailable';
+      liar.choose = () => 'other_hash';
+    };
+    const askedOften = () => (liar.played.other_hash ?? 0) > 2;
+    leaveAlone();
+    stack.use(await startIndexer({ pool, settings, log }));
+    await until('it is asked', askedOften);
+    for (const proxy of [liar, ...honest]) proxy.choose = () => undefined;
+    await anvil.mine();
+    await untilIndexed(pool, anvil);
+    leaveAlone();
+    await until('it halts', look, ({ halt_code: code }) => code === 'CHAIN_RESTARTED');
+    for (const proxy of [liar, ...honest]) proxy.choose = () => undefined;
+    await until('it goes on', look, ({ halt_code: code }) => code === null);
+    await anvil.mine();
+    await untilIndexed(pool, anvil);
+    const after = await look();
+    assert.deepEqual([after.genesis_hash, after.undo_seq], [genesis, undone]);
+    assert.equal(await compareWithChain(pool, anvil), 30);
+  });
+
   test('is no witness against the others: where it agrees with what is stored, the network halts', async () => {
     await using stack = new AsyncDisposableStack();
     const { anvil, pool, liar, settings } = await startThree(stack);

@@ -159,7 +159,8 @@ export class NetworkRunner {
     }
     const restarted = network.genesisHash !== null && network.genesisHash !== genesis;
     if (restarted) await this.#restart(networkId);
-    else if (network.haltCode === 'WRONG_CHAIN') await haltNetwork(pool, networkId, null, null);
+    else if (network.haltCode === 'WRONG_CHAIN' || network.haltCode === 'CHAIN_RESTARTED')
+      await haltNetwork(pool, networkId, null, null);
     if (!restarted || settings.on_restart === 'reset')
       await pool.query('update indexer_networks set genesis_hash = $2 where id = $1', [networkId, genesis]);
   }
@@ -224,13 +225,11 @@ export class NetworkRunner {
     if (feed.told === told) this.#silentHead = head;
   }
 
-  /** A chain that was started anew while we watched. */
+  /** A chain that was started anew while we watched, unless that was said by fewer than have to say it. */
   async #unhalt(networkId: number): Promise<void> {
     const { haltCode } = await loadNetwork(this.#options.pool, networkId);
-    if (haltCode === 'CHAIN_RESTARTED' && this.#options.settings.on_restart === 'reset') {
-      await this.#restart(networkId);
+    if (haltCode === 'CHAIN_RESTARTED' && this.#options.settings.on_restart === 'reset')
       await this.#recognise(networkId);
-    }
   }
 
   async #runBackfill(networkId: number, partitions: Partitions): Promise<void> {

@@ -19,12 +19,13 @@ async function askIdentity(endpoint: Endpoint): Promise<Identity> {
 }
 
 /**
- * Which chain it is by the most of those that say anything; what is stored stands against as many. It is not waited for those that cannot
- * change that any more. Throws UPSTREAM_UNAVAILABLE where nobody says.
+ * Which chain it is: one that `fits` what is stored by the most of those that say anything, another one by more than half of all
+ * endpoints, whoever is silent. It is not waited for those that cannot change that any more. Throws UPSTREAM_UNAVAILABLE where too
+ * few say.
  */
 export async function identify(
   { endpoints }: Pick<RpcPool, 'endpoints'>,
-  isStored: (identity: Identity) => boolean,
+  fits: (identity: Identity) => boolean,
 ): Promise<Identity> {
   const votes: { readonly endpoint: Endpoint; readonly identity: Identity }[] = [];
   const ask = async (endpoint: Endpoint) => {
@@ -37,11 +38,18 @@ export async function identify(
   };
   const isFor = ({ chainId, genesis }: Identity) =>
     votes.filter(({ identity }) => identity.chainId === chainId && identity.genesis === genesis);
-  const weightOf = (identity: Identity) => 2 * isFor(identity).length + (isStored(identity) ? 1 : 0);
-  const isDecided = () => votes.some(({ identity }) => weightOf(identity) > endpoints.length);
+  const weightOf = (identity: Identity) => 2 * isFor(identity).length + (fits(identity) ? 1 : 0);
+  const isMost = (identity: Identity) => weightOf(identity) > endpoints.length;
+  const isDecided = () => votes.some(({ identity }) => isMost(identity));
   await settleSome(endpoints.map(ask), 0, isDecided);
-  const [first] = votes.toSorted((a, b) => weightOf(b.identity) - weightOf(a.identity));
-  if (!first) throw new AppError('UPSTREAM_UNAVAILABLE', 'no RPC endpoint says of which chain it is');
+  const [first] = votes
+    .filter(({ identity }) => fits(identity) || isMost(identity))
+    .toSorted((a, b) => weightOf(b.identity) - weightOf(a.identity));
+  if (!first)
+    throw new AppError(
+      'UPSTREAM_UNAVAILABLE',
+      `${votes.length} of ${endpoints.length} RPC endpoints say of which chain it is, none of them what is stored`,
+    );
   const { identity } = first;
   const inFavour = new Set(isFor(identity));
   for (const vote of votes)

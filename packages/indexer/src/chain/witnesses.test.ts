@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '@skerry/kit';
 import { RpcPool } from '../rpc/pool.ts';
 import type { Call } from '../rpc/transport.ts';
+import { type Identity, identify } from './identity.ts';
 import { lookAtHead } from './look.ts';
 import { checkAnchor, fetchHeaders } from './source.ts';
 
@@ -34,7 +35,10 @@ async function startPool(stack: AsyncDisposableStack, nodes: readonly Node[]): P
       const asked = JSON.parse(await text(request)) as (Call & { id: number }) | (Call & { id: number })[];
       await delay(node.delayMs ?? 0);
       if (node.isSilent) return void response.writeHead(502).end();
-      const answers = [asked].flat().map(({ id, params }) => ({ id, result: blockOf(node, params[0]) }));
+      const answers = [asked].flat().map(({ id, method, params }) => ({
+        id,
+        result: method === 'eth_chainId' ? '0x1' : blockOf(node, params[0]),
+      }));
       response.end(JSON.stringify(Array.isArray(asked) ? answers : answers[0]));
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -69,4 +73,25 @@ test('a block becomes final as others have it, also where the first of them cann
   for (const one of [liar!, silent!]) one.head = 100;
   const [header] = await fetchHeaders(liar!, [50]);
   await assert.rejects(checkAnchor(pool, liar!, header!), /block 50 is another one/);
+});
+
+test('another chain than what is stored has to be said by more than half of all endpoints, also of those that are silent', async () => {
+  await using stack = new AsyncDisposableStack();
+  const [same, other] = [{ head: 9 }, { head: 9, digits: 'bb' }];
+  const silent = { head: 9, isSilent: true };
+  const isStored = ({ genesis }: Identity) => genesis.startsWith('0xaa');
+  const sayOf = async (nodes: readonly Node[], fits = isStored) => {
+    const pool = await startPool(stack, nodes);
+    return identify(pool, fits).then(({ genesis }) => genesis.slice(2, 4));
+  };
+  const fewSay = { code: 'UPSTREAM_UNAVAILABLE' };
+  await assert.rejects(sayOf([other, silent]), fewSay);
+  await assert.rejects(sayOf([other, silent, silent]), fewSay);
+  await assert.rejects(sayOf([silent]), fewSay);
+  assert.equal(await sayOf([other]), 'bb');
+  assert.equal(await sayOf([other, silent, other]), 'bb');
+  assert.equal(await sayOf([other, silent, same]), 'aa');
+  assert.equal(await sayOf([other, other, same]), 'bb');
+  // Where nothing is stored yet whoever answers may begin.
+  assert.equal(await sayOf([other, silent], () => true), 'bb');
 });
