@@ -19,7 +19,10 @@ function shareReading<T>(
   let next: Promise<T> | undefined;
   const begin = async () => {
     next = undefined;
-    const reading = { mark: await readMark(db), read: read(db) };
+    const mark = await readMark(db);
+    // Whoever asked while that was looked up is next, though nothing changed.
+    if (last?.mark === mark) return last.read;
+    const reading = { mark, read: read(db) };
     reading.read.catch(() => {
       if (last === reading) last = undefined;
     });
@@ -37,11 +40,11 @@ function shareReading<T>(
 /** State: what two nodes compare to see that they agree, and anybody can compute anew (docs/decisions.md 3). */
 export function stateHandlers({ db }: Pick<Rooms, 'db'>): Handlers<typeof STATE_API> {
   // They take minutes on a large node, and a connection to its database each.
-  const slots = new Slots(1);
+  const everything = new Slots(1);
   return {
-    getStateDigest: shareReading(db, slots, digestState),
+    getStateDigest: shareReading(db, everything, digestState),
     getMessagesDigest: () => digestMessages(db),
-    getDerivedDigests: shareReading(db, slots, digestDerived),
-    getInstancesDigest: shareReading(db, slots, digestInstances),
+    getDerivedDigests: shareReading(db, everything, digestDerived),
+    getInstancesDigest: shareReading(db, new Slots(1), digestInstances),
   };
 }
