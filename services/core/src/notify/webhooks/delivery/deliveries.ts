@@ -122,18 +122,12 @@ export interface Settled {
  */
 const DECIDES = sql`(r.state = 'delivered' or d.due_ms = r.lease_end_ms)`;
 
-/** An endpoint that took something fails no longer, whichever process knew that it did. */
 export async function settleDeliveries(
   db: Kysely<Schema>,
   settled: readonly Settled[],
   nowMs: number,
 ): Promise<void> {
-  const delivered = settled.filter(({ state }) => state === 'delivered').map(({ webhook }) => webhook);
   await sql`
-    with well as (
-      update webhooks set failing_since_ms = null, hold_until_ms = 0
-      where number = any(${[...new Set(delivered)]}::int[]) and status = 'active' and failing_since_ms is not null
-    )
     update webhook_deliveries d set
       state = case when ${DECIDES} then r.state else d.state end,
       attempts = d.attempts + case when ${DECIDES} then 1 else 0 end,
@@ -147,6 +141,18 @@ export async function settleDeliveries(
       ${settled.map((one) => storableJson(one.note))}::jsonb[]
     ) as r (webhook, seq, lease_end_ms, state, due_ms, note)
     where d.webhook = r.webhook and d.seq = r.seq and d.state = 'waiting'`.execute(db);
+}
+
+/**
+ * An endpoint that took something fails no longer, whichever process knew that it did. Not in one statement with its deliveries: who
+ * changes a webhook locks it before them.
+ */
+export async function endFailures(db: Kysely<Schema>, webhooks: readonly number[]): Promise<void> {
+  await sql`
+    update webhooks set failing_since_ms = null, hold_until_ms = 0
+    where number = any(${webhooks}::int[]) and status = 'active' and failing_since_ms is not null`.execute(
+    db,
+  );
 }
 
 /** What endpoints went through, for their owners and for the next start. */

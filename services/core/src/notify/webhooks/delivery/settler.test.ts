@@ -94,6 +94,29 @@ test('a success ends a failure that only another process knows of, and none fail
   await Promise.all(Object.values(processes).map(({ of: settler }) => settler.close()));
 });
 
+test('an outcome is written while its owner changes the webhook, whose endpoint fails no longer after that', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  await sql`insert into webhooks (webhook_id, owner, url, events, secret, created, failing_since_ms)
+    values ('one', 'owner', 'https://example.org/', '{}', '', 0, 1)`.execute(db);
+  await sql`insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
+    values (1, 1, 'message.new', 0, 0)`.execute(db);
+  const settler = new Settler({
+    ...{ db, now: () => 5, log: createLogger('core', 'fatal') },
+    gather: async () => {},
+  });
+  await db.transaction().execute(async (trx) => {
+    await sql`update webhooks set updated_ms = 1`.execute(trx);
+    const claimed = { webhook: 1, seq: 1, attempts: 0, plannedMs: 0, leaseEndMs: 0 };
+    settler.add(ENDPOINT, claimed, { ok: true, status: 204, durationMs: 1 }, { state: 'delivered' });
+    const read = () => db.selectFrom('webhook_deliveries').select('state').executeTakeFirstOrThrow();
+    await until('it is written', read, ({ state }) => state === 'delivered');
+  });
+  const read = () => db.selectFrom('webhooks').select('failing_since_ms').executeTakeFirstOrThrow();
+  await until('it fails no longer', read, (row) => row.failing_since_ms === null);
+  await settler.close();
+});
+
 test('a failure decides nothing about what was made due again meanwhile, by a replay or another claim; a success does', async () => {
   await using core = await createTestCore();
   const { db } = core.rooms;

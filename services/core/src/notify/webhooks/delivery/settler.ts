@@ -6,6 +6,7 @@ import { stopWebhook } from '../stop.ts';
 import {
   type Claimed,
   type EndpointNote,
+  endFailures,
   noteEndpoints,
   type Settled,
   settleDeliveries,
@@ -48,6 +49,8 @@ export class Settler {
   readonly #options: SettlerOptions;
   readonly #queue: Settled[] = [];
   readonly #endpoints = new Map<number, EndpointNote>();
+  /** Webhooks whose endpoints took something that is written, while it is not written of themselves. */
+  readonly #well = new Set<number>();
   readonly #gone = new Map<number, Endpoint>();
   /** Of each endpoint as it was read: one that was read again, as after a change by its owner, begins anew. */
   readonly #written = new WeakMap<Endpoint, Written>();
@@ -117,7 +120,7 @@ export class Settler {
   async #write(): Promise<void> {
     const { gather = (signal) => pause(GATHER_MS, signal) } = this.#options;
     try {
-      while (this.#queue.length > 0 || this.#endpoints.size > 0 || this.#gone.size > 0) {
+      while (this.#queue.length + this.#well.size + this.#endpoints.size + this.#gone.size > 0) {
         if (this.#queue.length < BATCH_MAX) await gather(this.#closed.signal);
         if (!(await this.#writeSome())) return;
       }
@@ -134,8 +137,11 @@ export class Settler {
     this.#underWay = batch.length;
     try {
       if (batch.length > 0) await settleDeliveries(db, batch, now());
+      for (const { webhook, state } of batch) if (state === 'delivered') this.#well.add(webhook);
       this.#underWay = 0;
       batch.length = 0;
+      if (this.#well.size > 0) await endFailures(db, [...this.#well]);
+      this.#well.clear();
       const notes = [...this.#endpoints.values()];
       if (notes.length > 0) await noteEndpoints(db, notes);
       for (const note of notes)
