@@ -16,7 +16,7 @@ import {
   SECRET,
   startReceiver,
 } from '../testing/setup.ts';
-import { AgeClock, tidyWebhooks } from './upkeep.ts';
+import { AgeClock, bringForward, tidyWebhooks } from './upkeep.ts';
 
 const post = (n: number | string, channel = 'notes') => ({
   type: 'POST',
@@ -227,6 +227,26 @@ describe('deliveries', () => {
     receiver.answer = answerWith(204);
     await tidyWebhooks({ db, log: createLogger('test', 'silent') }, nowMs);
     await until('it comes again', () => receiver.received.length === 2);
+    // What waits in time is not read for it.
+    await sql`insert into webhooks (webhook_id, owner, url, events, secret, created, status)
+      values ('full', 'owner', 'https://example.org/', '{}', '', 0, 'paused')`.execute(db);
+    await sql`insert into webhook_deliveries (webhook, seq, event, due_ms, planned_ms)
+      select number, seq, 'message.new', ${nowMs}, ${nowMs} from webhooks, generate_series(1, 20000) seq
+      where webhook_id = 'full'`.execute(db);
+    await sql`analyze webhooks, webhook_deliveries`.execute(db);
+    await db.transaction().execute(async (trx) => {
+      const countPages = async () => {
+        const { rows } = await sql<{
+          pages: number;
+        }>`select sum(pg_stat_get_xact_blocks_fetched(of))::int as pages
+          from unnest('{webhook_deliveries,webhook_deliveries_due}'::regclass[]) of`.execute(trx);
+        return rows[0]!.pages;
+      };
+      const before = await countPages();
+      await bringForward(trx, nowMs);
+      const pages = (await countPages()) - before;
+      assert.ok(pages < 20, `${pages} pages are read`);
+    });
   });
 
   test('what an endpoint has no time for before its lease ends comes next, in the order of events', async () => {

@@ -48,13 +48,19 @@ export class AgeClock {
   }
 }
 
-/** What was put off while the clock was ahead would wait until its date comes. */
-async function bringForward(db: Kysely<Schema>, nowMs: number): Promise<void> {
+/**
+ * What was put off while the clock was ahead would wait until its date comes. Of each webhook the upper end of the index is asked,
+ * since all that waits may be millions.
+ */
+export async function bringForward(db: Kysely<Schema>, nowMs: number): Promise<void> {
   await sql`
     update webhook_deliveries set due_ms = ${nowMs}
     where (webhook, seq) in (
-      select webhook, seq from webhook_deliveries
-      where state = 'waiting' and due_ms > ${nowMs + DUE_AHEAD_MAX_MS} limit ${ROWS_MAX})`.execute(db);
+      select late.webhook, late.seq from webhooks w cross join lateral (
+        select webhook, seq from webhook_deliveries
+        where webhook = w.number and state = 'waiting' and due_ms > ${nowMs + DUE_AHEAD_MAX_MS}
+        order by due_ms desc limit ${ROWS_MAX}) late
+      where w.status <> 'deleted' limit ${ROWS_MAX})`.execute(db);
 }
 
 /**
@@ -67,7 +73,6 @@ export async function tidyWebhooks(
   nowMs: number,
   agedMs = nowMs,
 ): Promise<void> {
-  await bringForward(db, nowMs);
   const failing = await db
     .selectFrom('webhooks')
     .select(['number', 'webhook_id'])
@@ -110,4 +115,5 @@ export async function tidyWebhooks(
     .set({ old_secret: null, old_secret_until_ms: null })
     .where('old_secret_until_ms', '<', agedMs)
     .execute();
+  await bringForward(db, nowMs);
 }
