@@ -205,6 +205,9 @@ describe('addresses, as deployed nodes answer of them', () => {
       );
     const none = await get(`/authorizations/received/${bob.address}.json?granter=${bob.address}`);
     assert.deepEqual(none.authorizations, {});
+    // What no chain has for an address, others may permit as well.
+    const named = await get(`/authorizations/received/somebody.json?granter=${bob.address}`);
+    assert.deepEqual(named.authorizations, {});
   });
 
   test('credit: histories by every filter, sums, balances of all', async () => {

@@ -83,7 +83,8 @@ export const authorizationHandlers = ({
   async listReceived({ params, query, reply }) {
     const granter = query.granter === undefined ? undefined : normaliseAddress(query.granter);
     const received = await listReceived(db, spellings(params.address), granter, answers.of(reply));
-    if (received.length === 0) await readAddress(db, params.address);
+    // What others may permit it is not looked at where one is asked for.
+    if (received.length === 0 && granter === undefined) await readAddress(db, params.address);
     const known = await spellingsOf(
       db,
       received.map(({ owner }) => owner),
