@@ -92,8 +92,7 @@ async function isEnded({ db, files }: Used, { hash, sizeBytes }: Whole, itemHash
 /** What its owner forgot, or has no credit for, is not taken: nothing of it needs to come. */
 async function checkTaken({ db }: Pick<Used, 'db'>, accepted: Accepted): Promise<void> {
   const row = await findMessage(db, accepted.message.itemHash);
-  // One that was refused for want of credit, and is kept, was so at its own date.
-  if (row && row.reason?.code !== 'CREDIT_INSUFFICIENT') checkStored(row);
+  if (row) checkStored(row);
   else await checkUpload(db, accepted);
 }
 

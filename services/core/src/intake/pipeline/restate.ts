@@ -57,23 +57,6 @@ function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known): Step 
 }
 
 /**
- * An upload has no date but that at which it came somewhere. One at which its owner had no credit for it gives way to one at which
- * there was, whichever is earlier: it may be tried again, and every node ends with the same. Undefined: this makes no difference.
- */
-async function stepByCredit(
-  { trx }: Writer<Schema>,
-  { accepted }: Candidate,
-  { fields, status }: Known,
-): Promise<Step | undefined> {
-  const { form, time, itemHash } = accepted.message;
-  if (form !== 'upload' || time === fields.time) return undefined;
-  const isShort = (await loadFacts(trx, [accepted], UNFORGOTTEN)).shortageOf(itemHash) !== undefined;
-  const wasRefused = status === 'rejected';
-  if (isShort === wasRefused) return undefined;
-  return isShort ? 'nothing' : 'restate';
-}
-
-/**
  * Of copies of one message in a batch the first one is decided; since when it is there, the earliest of them says, with the weight that
  * this one has.
  */
@@ -162,8 +145,7 @@ export async function restate(
     const kept = known.get(itemHash);
     if (!kept) continue;
     if (isOutsaid(candidate.accepted, kept)) steps.set(itemHash, 'nothing');
-    else if (kept.sender === sender)
-      steps.set(itemHash, (await stepByCredit(writer, candidate, kept)) ?? stepOf(candidate, kept));
+    else if (kept.sender === sender) steps.set(itemHash, stepOf(candidate, kept));
     else if (await isEarlierCopy(writer, candidate, kept)) steps.set(itemHash, 'restate');
   }
   const changing = [...steps].filter(([, step]) => step !== 'nothing').map(([hash]) => hash);
