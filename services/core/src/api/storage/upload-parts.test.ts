@@ -11,6 +11,7 @@ import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger, listen } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { CREDIT_CHANNEL, CREDIT_POST, parseItemHash } from '@skerry/protocol';
+import { acceptMessage } from '../../intake/accept.ts';
 import { createS3Pieces } from '../../store/files/s3/pieces.ts';
 import { createS3BlobStore } from '../../store/files/s3/store.ts';
 import { startTestS3 } from '../../store/files/testing/s3-server.ts';
@@ -251,4 +252,23 @@ test('an upload that its owner has no credit for is refused before anything of i
   nowMs += 10_000;
   assert.equal((await upload()).status, 'success');
   assert.match(String((await end()).item_hash), /^[0-9a-f]{64}$/);
+});
+
+test('a file whose message came long ago, and whose bytes never did, is taken in parts', async () => {
+  let nowMs = Date.now();
+  await using core = await createTestCore({ now: () => nowMs, pendingHorizonMs: 1_000 });
+  const url = await listen(core.api, '127.0.0.1', 0);
+  const { intake, pipeline } = core.rooms;
+  const { alice } = signers;
+  const whole = randomBytes(1_000);
+  const file = { hash: hashOf(whole), sizeBytes: whole.length, contentType: OCTETS };
+  const fields = { address: alice.address, signature: alice.sign(file.hash), channel: 'files', tags: [] };
+  const { message } = intake.client.readUpload(fields, file);
+  await intake.peer.keep([{ accepted: acceptMessage(message) }]);
+  nowMs += 1_000;
+  await pipeline.expire();
+  await pipeline.idle();
+  const { body } = await core.get(`/messages/${message.itemHash}`);
+  assert.equal(body.status, 'rejected');
+  assert.equal((await putPart(url, placeOf(whole, 0), whole)).item_hash, message.itemHash);
 });

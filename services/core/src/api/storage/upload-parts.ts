@@ -92,7 +92,8 @@ async function isEnded({ db, files }: Used, { hash, sizeBytes }: Whole, itemHash
 /** What its owner forgot, or has no credit for, is not taken: nothing of it needs to come. */
 async function checkTaken({ db }: Pick<Used, 'db'>, accepted: Accepted): Promise<void> {
   const row = await findMessage(db, accepted.message.itemHash);
-  if (row) checkStored(row);
+  // What a peer told of before its file was anywhere waits for just this.
+  if (row && row.reason?.code !== 'FILE_NOT_FOUND') checkStored(row);
   else await checkUpload(db, accepted);
 }
 
