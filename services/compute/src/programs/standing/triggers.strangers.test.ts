@@ -98,6 +98,8 @@ test('a program that cannot be called for what it asks for is given up; for what
       heavy: 'NO_RUNNER',
       broken: 'INTERNAL',
       waits: 'OVERLOADED',
+      full: 'NO_RUNNER',
+      unread: 'INTERNAL',
     } as const;
     const quiet = {
       ...core,
@@ -106,7 +108,7 @@ test('a program that cannot be called for what it asks for is given up; for what
       },
     };
     /** Calls each of these once, and gives how many still wait. */
-    const callEach = async (names: readonly (keyof typeof codes)[]) => {
+    const callEach = async (names: readonly (keyof typeof codes)[], reader: object = quiet) => {
       await writeFile(path, `${JSON.stringify({ cursor: '0', waiting: names.map(keptOf) })}\n`);
       const { ino } = await stat(path);
       const ending = new AbortController();
@@ -114,12 +116,13 @@ test('a program that cannot be called for what it asks for is given up; for what
       const programs = {
         isKept: async () => false,
         async run(program: keyof typeof codes) {
-          throw new AppError(codes[program], 'on purpose');
+          const cause = program === 'full' ? new AppError('STORAGE_FULL', 'the disk is full') : undefined;
+          throw new AppError(codes[program], 'on purpose', { cause });
         },
       };
       const log = { debug: ({ program }: { program: string }) => void failed.add(program) };
       const triggers = await Triggers.open({
-        ...{ core: quiet, programs, directory, log, signal: ending.signal },
+        ...{ core: reader, programs, directory, log, signal: ending.signal },
       } as unknown as TriggersOptions);
       triggers.set(new Map(names.map((name) => [name, FILTERS] as const)), '0');
       const working = triggers.work();
@@ -129,5 +132,12 @@ test('a program that cannot be called for what it asks for is given up; for what
       return { waiting: triggers.waiting, isWritten: (await stat(path)).ino !== ino };
     };
     assert.deepEqual(await callEach(['large', 'heavy', 'broken']), { waiting: 0, isWritten: true });
-    assert.deepEqual(await callEach(['waits']), { waiting: 1, isWritten: false });
+    assert.deepEqual(await callEach(['waits', 'full']), { waiting: 2, isWritten: false });
+    const silent = {
+      ...quiet,
+      getMessage: async () => {
+        throw new AppError('INTERNAL', 'of the core node');
+      },
+    };
+    assert.deepEqual(await callEach(['unread'], silent), { waiting: 1, isWritten: false });
   }));

@@ -4,6 +4,7 @@ import { Failures, type Logger, makeDirectory, pause, readTextIfAny, writeFileAt
 import { AppError, type MessageEventData, NETWORK_POST } from '@skerry/protocol';
 import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
 import { findMessage } from '../../files/message.ts';
+import { isDiskFull } from '../../host/disk-full.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import type { Programs } from '../programs.ts';
 import type { SandboxCall } from '../sandbox/sandbox.ts';
@@ -36,6 +37,19 @@ const PASSING = [
   ...['OVERLOADED', 'RATE_LIMITED', 'SHUTTING_DOWN', 'ROLE_ELSEWHERE', 'UPSTREAM_UNAVAILABLE'],
   ...['UNEXPECTED_ANSWER', 'DATABASE_UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'IPFS_UNAVAILABLE'],
 ];
+
+/** The core node failed before it said what a message is: that is nothing of the program's. */
+class NotReached extends Error {
+  constructor(cause: AppError) {
+    super('the core node does not say what the message is', { cause });
+  }
+}
+
+/** Whether what kept a program from being called may be gone later. */
+function passes(error: unknown): boolean {
+  if (!(error instanceof AppError) || isDiskFull(error)) return true;
+  return PASSING.includes(error.code) || (error.cause !== undefined && isDiskFull(error.cause));
+}
 
 export interface TriggersOptions {
   readonly core: Pick<CoreClient, 'events'> & Parameters<typeof findMessage>[0];
@@ -231,13 +245,15 @@ export class Triggers {
     const { program, message } = one;
     // Its owner sees the outcome of each run; a stranger's program writes no lines of the node's log.
     this.#options.log.debug({ err: error, program, message }, 'a program could not be called with a message');
-    const next = code === '' || PASSING.includes(code) ? putOff : postpone;
+    const next = passes(error) ? putOff : postpone;
     return next(this.#state, one, performance.now());
   }
 
   /** Whether nothing is left to be done. */
   async #hand({ program, message: hash }: Waiting, ending: AbortSignal): Promise<boolean> {
-    const answer = await findMessage(this.#options.core, hash);
+    const answer = await findMessage(this.#options.core, hash).catch((error: unknown) => {
+      throw error instanceof AppError && error.kind === 'internal' ? new NotReached(error) : error;
+    });
     if (!answer?.message || answer.status !== 'processed') return true;
     const { result } = await this.#options.programs.run(program, callOf(answer.message), CALLER, ending);
     return result.kind === 'answer' && result.status < 500;
