@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
+import { signMessage } from '@skerry/client';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger, listen } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
@@ -242,12 +243,18 @@ test('an upload that its owner has no credit for is refused before anything of i
   const fields = { address: alice.address, signature: alice.sign(hash), channel: 'files', tags: [] };
   const late = intake.client.readUpload(fields, { hash, sizeBytes, contentType: OCTETS });
   assert.equal((await intake.client.keep(late)).reason?.code, 'CREDIT_INSUFFICIENT');
+  // Nor is it there for whoever forgets it in the same moment.
+  const content = { hashes: [late.message.itemHash], reason: 'none' };
+  const draft = { type: 'FORGET', channel: 'files', content, timestamp: Math.floor(nowMs / 1000) } as const;
+  const forget = await intake.client.read(Buffer.from(signMessage(draft, alice).body));
+  const [, verdict] = await Promise.all([intake.client.keep(late), intake.client.keep(forget)]);
+  assert.equal(verdict.status, 'pending');
   nowMs += 10_000;
   const { address } = alice;
   const distribution = { credits: [{ address, amount: 1_000, ref: 'r' }] };
-  const content = { type: CREDIT_POST.distribution, content: { distribution } };
+  const post = { type: CREDIT_POST.distribution, content: { distribution } };
   const timestamp = Math.floor(nowMs / 1000);
-  await core.send(credit, { type: 'POST', channel: CREDIT_CHANNEL, content, timestamp });
+  await core.send(credit, { type: 'POST', channel: CREDIT_CHANNEL, content: post, timestamp });
   await pipeline.idle();
   nowMs += 10_000;
   assert.equal((await upload()).status, 'success');

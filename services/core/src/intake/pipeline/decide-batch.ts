@@ -98,7 +98,9 @@ export async function decideBatch(
     }
     const isCopy = before !== undefined && before.sender !== accepted.message.sender;
     const step = stepOf(accepted, own, before);
-    if (!isCopy || step.before !== step.verdict.status) facts.note(accepted, byFacts);
+    // Neither a copy that changes nothing nor a message that is left is there for those that come after it.
+    const isNoted = step.before !== step.verdict.status || (before !== undefined && !isCopy);
+    if (isNoted) facts.note(accepted, byFacts);
     const dependencies = dependenciesOf(accepted, facts).filter(
       // A file that was there once stays known.
       (key) => step.verdict.status !== 'processed' || !key.startsWith('file:'),
