@@ -8,6 +8,7 @@ import { requestMessage, signMessage } from './message.ts';
 import { OwnerPass } from './owner-pass.ts';
 import { request } from './request.ts';
 import { type AskedSigner, createSigner, generatePrivateKey } from './signer.ts';
+import { answering } from './testing/answering.ts';
 
 test('what the client signs, the protocol verifies, under the hash that the client foretold', () => {
   const signer = createSigner(generatePrivateKey());
@@ -53,6 +54,30 @@ test('what its owner refuses to sign is not sent', async () => {
   } finally {
     await new Promise((resolve) => server.close(resolve));
   }
+});
+
+test('whatever message a node says that it keeps, it is the one that was signed', async () => {
+  const other = 'b'.repeat(64);
+  const kept = { item_hash: other, status: 'success' };
+  const instance = '/api/v0/instances/a';
+  await using node = await answering({
+    ...{ '/api/v0/messages': [kept], '/api/v0/programs': [kept], [instance]: [kept] },
+    ...{ [`${instance}/control`]: [kept], '/api/v0/instances': [{ ...kept, instance_id: other, ipv6: '' }] },
+    '/api/v0/webhooks': [{ webhook_id: other, status: 'success' }],
+  });
+  const told: unknown[] = [];
+  const core = new CoreClient({ url: node.url, signer, onKept: (answer) => void told.push(answer) });
+  for (const [what, send] of Object.entries({
+    post: () => core.postMessage({ type: 'POST', content: { type: 'x' } }),
+    forget: () => core.forget([other]),
+    program: () => core.createProgram({}),
+    instance: () => core.createInstance({}),
+    update: () => core.updateInstance('a', {}),
+    control: () => core.controlInstance('a', 'stop'),
+    webhook: () => core.registerWebhook({}),
+  }))
+    await assert.rejects(send(), { code: 'HASH_MISMATCH' }, what);
+  assert.deepEqual(told, []);
 });
 
 test('two equal messages of one second are two messages', () => {

@@ -33,7 +33,7 @@ import { type WatchOptions, watchEvents } from './events.ts';
 import { askForFile } from './files/raw-file.ts';
 import { hashOfFile, type OpenFile } from './files/stored-file.ts';
 import { checkStored } from './files/upload-hash.ts';
-import { type MessageDraft, requestMessage } from './message.ts';
+import { checkKept, type MessageDraft, requestChange, requestMessage, type SignedBody } from './message.ts';
 import { checkPages } from './pages.ts';
 import type { InstanceList, UnreadableInstance } from './reads/instance-list.ts';
 import { readLastChange } from './reads/last-change.ts';
@@ -60,9 +60,6 @@ const FILE_TIMEOUT_MS = 3_600_000;
 const LIST_PAGE_SIZE = 100;
 /** The longest that a program may take, and some time for its start. */
 const RUN_TIMEOUT_MS = (LIMITS.programTimeoutSecondsMax + 120) * 1000;
-
-/** Of a clock that is right; nodes take more, for clocks that are not. */
-const AHEAD_SECONDS_MAX = LIMITS.futureSeconds / 2;
 
 /** What an owner asks of a webhook of its own. */
 const WEBHOOK_ACTIONS = {
@@ -114,33 +111,19 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return call(this.url, operation, input, this.options);
   }
 
-  /** For each call that sends a message. */
-  #tell<A extends SubmittedMessage>(answer: A): A {
+  /** For each call that sends a message. Throws HASH_MISMATCH. */
+  #take<A extends SubmittedMessage>(itemHash: string, answer: A): A {
+    checkKept(itemHash, answer.item_hash);
     this.#onKept?.(answer);
     return answer;
   }
 
-  async #sign(draft: MessageDraft): Promise<string> {
-    return (await requestMessage(draft, this.signer)).body;
+  #sign(draft: MessageDraft): Promise<SignedBody> {
+    return requestMessage(draft, this.signer);
   }
 
-  /**
-   * A change, dated after the last one that the caller knows of: within one second, the resolution of a timestamp, the item hash
-   * would decide which of two changes counts. Throws TIMESTAMP_IN_FUTURE.
-   * @param after Unix seconds
-   */
-  async #signChange(draft: MessageDraft, after = 0): Promise<string> {
-    const now = Math.floor(Date.now() / 1000);
-    // No node takes a change from later than that: one that tells of such wants a signature to bring out when its date has come.
-    if (!(after - now <= LIMITS.futureSeconds))
-      throw new AppError(
-        'TIMESTAMP_IN_FUTURE',
-        `${this.url} says that the last change was made ${Math.ceil(after - now)} seconds from now: either its clock is wrong, or the one here`,
-      );
-    const timestamp = Math.max(now, Math.floor(after) + 1);
-    // Whoever changes one thing many times a second runs ahead of the clock, and would be refused at some time.
-    if (timestamp - now > AHEAD_SECONDS_MAX) await new Promise((resolve) => setTimeout(resolve, 1000));
-    return this.#sign({ ...draft, timestamp });
+  #signChange(draft: MessageDraft, after: number | undefined): Promise<SignedBody> {
+    return requestChange(draft, this.signer, { url: this.url, time: after });
   }
 
   /** Whether the node answers, and what it says of itself. */
@@ -148,17 +131,20 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return this.#call(NODE_API.getInfo, {});
   }
 
-  /** What changes an aggregate or a post is dated after the last change of it that the node knows of, where it has no time of its own. */
+  /**
+   * What changes an aggregate or a post is dated after the last change of it that the node knows of, where it has no time of its own.
+   * Throws HASH_MISMATCH, as does whatever sends a message, where the node names another message than the one that was signed.
+   */
   async postMessage(draft: MessageDraft): Promise<SubmittedMessage> {
     const { timestamp } = draft;
-    const body =
+    const { body, itemHash } =
       timestamp === undefined
         ? await this.#signChange(
             draft,
             await readLastChange(this.url, draft, this.signer.address, this.options),
           )
         : await this.#sign(draft);
-    return this.#tell(await this.#call(MESSAGES_API.submitMessage, { body }));
+    return this.#take(itemHash, await this.#call(MESSAGES_API.submitMessage, { body }));
   }
 
   /** Takes messages of the signer back: instances end, programs run no more, files are not kept for it. */
@@ -219,8 +205,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
   async createProgram(
     content: Record<string, unknown>,
   ): Promise<AnswerOf<typeof PROGRAMS_API.createProgram>> {
-    const body = await this.#sign({ type: 'PROGRAM', content });
-    return this.#tell(await this.#call(PROGRAMS_API.createProgram, { body }));
+    const { body, itemHash } = await this.#sign({ type: 'PROGRAM', content });
+    return this.#take(itemHash, await this.#call(PROGRAMS_API.createProgram, { body }));
   }
 
   /** The programs that a compute node runs by itself. */
@@ -249,8 +235,11 @@ export class CoreClient<S extends AskedSigner = Signer> {
     content: Record<string, unknown>,
     channel?: string,
   ): Promise<AnswerOf<typeof INSTANCES_API.createInstance>> {
-    const body = await this.#sign({ type: 'INSTANCE', content, ...(channel ? { channel } : {}) });
-    return this.#tell(await this.#call(INSTANCES_API.createInstance, { body }));
+    const draft = { type: 'INSTANCE', content, ...(channel ? { channel } : {}) };
+    const { body, itemHash } = await this.#sign(draft);
+    const created = await this.#call(INSTANCES_API.createInstance, { body });
+    checkKept(itemHash, created.instance_id);
+    return this.#take(itemHash, created);
   }
 
   getInstance(instanceId: string): Promise<InstanceView> {
@@ -291,9 +280,9 @@ export class CoreClient<S extends AskedSigner = Signer> {
     after?: number,
   ): Promise<AnswerOf<typeof INSTANCES_API.updateInstance>> {
     const content = { instance_id: instanceId, ...changes };
-    const body = await this.#signChange({ type: 'INSTANCE_UPDATE', content }, after);
+    const { body, itemHash } = await this.#signChange({ type: 'INSTANCE_UPDATE', content }, after);
     const input = { params: { instance_id: instanceId }, body };
-    return this.#tell(await this.#call(INSTANCES_API.updateInstance, input));
+    return this.#take(itemHash, await this.#call(INSTANCES_API.updateInstance, input));
   }
 
   /** @param after the `updated_at` of the instance as the caller saw it */
@@ -303,9 +292,9 @@ export class CoreClient<S extends AskedSigner = Signer> {
     after?: number,
   ): Promise<AnswerOf<typeof INSTANCES_API.controlInstance>> {
     const content = { instance_id: instanceId, action };
-    const body = await this.#signChange({ type: 'INSTANCE_CONTROL', content }, after);
+    const { body, itemHash } = await this.#signChange({ type: 'INSTANCE_CONTROL', content }, after);
     const input = { params: { instance_id: instanceId }, body };
-    return this.#tell(await this.#call(INSTANCES_API.controlInstance, input));
+    return this.#take(itemHash, await this.#call(INSTANCES_API.controlInstance, input));
   }
 
   /**
@@ -367,11 +356,14 @@ export class CoreClient<S extends AskedSigner = Signer> {
   async registerWebhook(
     content: Record<string, unknown>,
   ): Promise<AnswerOf<typeof WEBHOOKS_API.registerWebhook>> {
-    return this.#call(WEBHOOKS_API.registerWebhook, { body: await this.#sign({ type: 'WEBHOOK', content }) });
+    const { body, itemHash } = await this.#sign({ type: 'WEBHOOK', content });
+    const registered = await this.#call(WEBHOOKS_API.registerWebhook, { body });
+    checkKept(itemHash, registered.webhook_id);
+    return registered;
   }
 
   async listWebhooks(more: Record<string, unknown> = {}): Promise<WebhookAnswers['list']> {
-    const body = await this.#sign({ type: 'WEBHOOK', content: { action: 'list', ...more } });
+    const { body } = await this.#sign({ type: 'WEBHOOK', content: { action: 'list', ...more } });
     return this.#call(WEBHOOKS_API.listWebhooks, { body });
   }
 
@@ -382,7 +374,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
     more: Record<string, unknown> = {},
   ): Promise<AnswerOf<(typeof WEBHOOK_ACTIONS)[A]>> {
     const content = { action, webhook_id: webhookId, ...more };
-    const body = await this.#sign({ type: 'WEBHOOK', content });
+    const { body } = await this.#sign({ type: 'WEBHOOK', content });
     const input = { params: { webhook_id: webhookId }, body };
     return this.#call(WEBHOOK_ACTIONS[action], input as CallInput<(typeof WEBHOOK_ACTIONS)[A]>);
   }

@@ -1,4 +1,4 @@
-import { itemHashOf } from '@skerry/protocol/forms';
+import { AppError, itemHashOf, LIMITS } from '@skerry/protocol/forms';
 import type { AskedSigner, Signer } from './signer.ts';
 
 export interface MessageDraft {
@@ -19,6 +19,8 @@ export interface SignedBody {
 }
 
 export const DEFAULT_CHANNEL = 'skerry';
+/** Of a clock that is right; nodes take more, for clocks that are not. */
+const AHEAD_SECONDS_MAX = LIMITS.futureSeconds / 2;
 
 function textOf(draft: MessageDraft, signer: AskedSigner): string {
   return JSON.stringify({
@@ -46,4 +48,44 @@ export function signMessage(draft: MessageDraft, signer: Signer): SignedBody {
 export async function requestMessage(draft: MessageDraft, signer: AskedSigner): Promise<SignedBody> {
   const text = textOf(draft, signer);
   return bodyOf(text, await signer.sign(text), signer);
+}
+
+/** The last change of something. */
+export interface LastChange {
+  /** Of the node that tells of it. */
+  readonly url: string;
+  /** Unix seconds; undefined where there is none. */
+  readonly time: number | undefined;
+}
+
+/**
+ * A change, dated after the last one that the caller knows of: within one second, the resolution of a timestamp, the item hash
+ * would decide which of two changes counts. Throws TIMESTAMP_IN_FUTURE.
+ */
+export async function requestChange(
+  draft: MessageDraft,
+  signer: AskedSigner,
+  { url, time: after = 0 }: LastChange,
+): Promise<SignedBody> {
+  const now = Math.floor(Date.now() / 1000);
+  // No node takes a change from later than that: one that tells of such wants a signature to bring out when its date has come.
+  if (!(after - now <= LIMITS.futureSeconds))
+    throw new AppError(
+      'TIMESTAMP_IN_FUTURE',
+      `${url} says that the last change was made ${Math.ceil(after - now)} seconds from now: either its clock is wrong, or the one here`,
+    );
+  const timestamp = Math.max(now, Math.floor(after) + 1);
+  // Whoever changes one thing many times a second runs ahead of the clock, and would be refused at some time.
+  if (timestamp - now > AHEAD_SECONDS_MAX) await new Promise((resolve) => setTimeout(resolve, 1000));
+  return requestMessage({ ...draft, timestamp }, signer);
+}
+
+/** Throws HASH_MISMATCH where a node names another message than the one that it was sent: that would be waited for, changed or forgotten. */
+export function checkKept(signedHash: string, named: string): void {
+  if (named === signedHash) return;
+  throw new AppError(
+    'HASH_MISMATCH',
+    `the node says that it keeps ${named}: the message that was signed is ${signedHash}`,
+    { details: { item_hash: signedHash } },
+  );
 }
