@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { isFit, makeRunDirectory } from './directory.ts';
@@ -26,4 +27,19 @@ test('what a killed run left is removed by the next one, and what a living one h
   writeFileSync(join(abandoned, 'file'), '');
   using next = await makeRunDirectory();
   assert.deepEqual([abandoned, living.path, next.path].map(existsSync), [false, true, true]);
+});
+
+test('a directory that a killed run has something mounted in keeps no other from starting', {
+  skip: process.geteuid?.() !== 0 && 'only root mounts',
+}, async () => {
+  using living = await makeRunDirectory();
+  const mounted = join(mkdtempSync(join(dirname(living.path), 'skerry-run-')), 'mounted');
+  mkdirSync(mounted);
+  execFileSync('mount', ['-t', 'tmpfs', 'none', mounted]);
+  try {
+    using next = await makeRunDirectory();
+    assert.ok(existsSync(next.path));
+  } finally {
+    execFileSync('umount', [mounted]);
+  }
 });

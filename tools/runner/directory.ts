@@ -45,10 +45,19 @@ function chooseParent(): string {
 
 const lockOf = (directory: string) => acquireLock(join(directory, 'lock'), { waitMs: 0 });
 
+/** What a killed run left mounted in its directory holds it: that is no reason for the next one not to start. */
+function removeIfFree(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch (error) {
+    console.error(`${path} is left behind by a run that was killed: ${(error as Error).message}`);
+  }
+}
+
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of readdirSync(parent).filter((one) => one.startsWith(PREFIX))) {
     const lock = await lockOf(join(parent, name)).catch(() => undefined);
-    if (lock) rmSync(join(parent, name), { recursive: true, force: true });
+    if (lock) removeIfFree(join(parent, name));
     lock?.[Symbol.dispose]();
   }
 }
