@@ -1,6 +1,7 @@
 import {
   type Act,
   AppError,
+  AUTHORIZATIONS,
   effectiveTime,
   fieldsOf,
   findRefusal,
@@ -56,8 +57,8 @@ async function readElement(
     ownerOf(sender, { address }) !== owner
   )
     throw new AppError('NOT_PERMITTED', `${itemHash} is not what ${owner} permits`);
-  if (!Object.hasOwn(fieldsOf(fields), 'authorizations')) return undefined;
-  const authorizations = parseAuthorizations(fieldsOf(fields).authorizations);
+  if (!Object.hasOwn(fieldsOf(fields), AUTHORIZATIONS)) return undefined;
+  const authorizations = parseAuthorizations(fieldsOf(fields)[AUTHORIZATIONS]);
   return { itemHash, time: message.time, since: effectiveTime(message), authorizations };
 }
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseDomainName } from '@skerry/protocol';
 import fc from 'fast-check';
-import { mayOperate } from '../owner/delegation.ts';
 import { type DomainClaim, type DomainProof, decideDomains, readClaims } from './claims.ts';
 
 const ID = 'a'.repeat(64);
@@ -111,25 +110,4 @@ describe('custom domains', () => {
       }),
     );
   });
-});
-
-test('delegates: an entry permits what every list of it fits, and one that is not understood nothing', () => {
-  const may = (entry: unknown) => mayOperate([entry], other);
-  for (const entry of [
-    { address: other },
-    { address: other, types: [] },
-    { address: other.toUpperCase().replace('0X', '0x'), types: ['INSTANCE', 'POST'] },
-  ])
-    assert.equal(may(entry), true, JSON.stringify(entry));
-  for (const entry of [
-    { address: owner },
-    { address: other, types: ['POST'] },
-    { address: other, channels: ['x'] },
-    { address: other, chain: 'SOL' },
-    { address: other, types: 'INSTANCE' },
-    null,
-    1,
-  ])
-    assert.equal(may(entry), false, JSON.stringify(entry));
-  assert.equal(mayOperate(undefined, other), false);
 });

@@ -2,15 +2,18 @@ import { readAggregate } from '@skerry/client';
 import { Slots } from '@skerry/kit';
 import {
   AppError,
+  AUTHORIZATIONS,
   fieldsOf,
+  isAuthorized,
   LIMITS,
   normaliseAddress,
   OWNER_HEADERS,
   type OwnerOperation,
+  parseAuthorizations,
+  SECURITY_KEY,
   sha256Hex,
   verifyOwnerPass,
 } from '@skerry/protocol';
-import { mayOperate } from './delegation.ts';
 import type { Replays } from './replays.ts';
 
 export interface AccessOptions {
@@ -50,6 +53,13 @@ export const OPERATED = {
   program: { name: 'program', type: 'PROGRAM' },
 } as const;
 type Operated = (typeof OPERATED)[keyof typeof OPERATED];
+
+/** What an operation is judged as: it has the chain that owners are verified on, and no channel, so that an entry that is of some permits none. */
+const OPERATING = { chain: 'ETH', channel: null, contentType: null, aggregateKey: null } as const;
+
+/** Whether an owner's `authorizations`, as anybody may have written them, let an address operate what the owner's messages of a type ask for. Pure. */
+export const mayOperate = (authorizations: unknown, sender: string, type: Operated['type']): boolean =>
+  isAuthorized(parseAuthorizations(authorizations), { ...OPERATING, sender, type });
 
 /** The parts of an HTTP request that owners sign. @param body undefined where it comes later */
 export function signedRequestOf(
@@ -137,6 +147,6 @@ export class OwnerAccess {
   async #readAuthorizations(owner: string): Promise<unknown> {
     using _slot = await this.#readings.take();
     const limit = { bytesMax: AUTHORIZATIONS_BYTES_MAX };
-    return fieldsOf(await readAggregate(this.#options.coreUrl, owner, 'security', limit)).authorizations;
+    return fieldsOf(await readAggregate(this.#options.coreUrl, owner, SECURITY_KEY, limit))[AUTHORIZATIONS];
   }
 }
