@@ -248,13 +248,40 @@ describe('one endpoint of three that has other blocks', () => {
     await anvil.mine();
     await untilIndexed(pool, anvil);
     leaveAlone();
-    await until('it halts', look, ({ halt_code: code }) => code === 'CHAIN_RESTARTED');
+    const played = liar.played.other_hash!;
+    await until('it is asked again', () => liar.played.other_hash! > played + 20);
+    assert.equal((await look()).halt_code, null);
     for (const proxy of [liar, ...honest]) proxy.choose = () => undefined;
-    await until('it goes on', look, ({ halt_code: code }) => code === null);
     await anvil.mine();
     await untilIndexed(pool, anvil);
     const after = await look();
     assert.deepEqual([after.genesis_hash, after.undo_seq], [genesis, undone]);
+    assert.equal(await compareWithChain(pool, anvil), 30);
+  });
+
+  test('halts nothing for longer than others join it', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { anvil, pool, liar, honest, settings } = await startThree(stack);
+    const [joins, stays] = honest as [FaultProxy, FaultProxy];
+    liar.choose = () => undefined;
+    stack.use(await startIndexer({ pool, settings, log }));
+    await untilIndexed(pool, anvil);
+    const code = async () => (await pool.query('select halt_code from indexer_networks')).rows[0].halt_code;
+    const lies: Readonly<Record<string, FaultProxy['choose']>> = {
+      CHAIN_RESTARTED: () => 'other_hash',
+      REORG_BELOW_FINALITY: (calls) => (asksOld(calls) ? 'other_hash' : undefined),
+    };
+    for (const [halt, lie] of Object.entries(lies)) {
+      liar.choose = joins.choose = lie;
+      // Who stays is asked for the head as well, but not first.
+      stays.delayMs = 20;
+      await until(`it halts: ${halt}`, code, (one) => one === halt);
+      liar.choose = () => 'unavailable';
+      joins.choose = () => undefined;
+      await until('it goes on', code, (one) => one === null);
+      await anvil.mine();
+      await untilIndexed(pool, anvil);
+    }
     assert.equal(await compareWithChain(pool, anvil), 30);
   });
 

@@ -2,15 +2,15 @@ import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import type pg from 'pg';
 import { Backfill } from './backfill.ts';
-import { identify } from './chain/identity.ts';
 import type { DecodePool } from './decode/pool.ts';
 import { type Freshness, findFreshness, stateOf } from './read/status.ts';
+import { Recognition } from './recognition.ts';
 import { HeadFeed } from './rpc/head-feed.ts';
 import { type EndpointReport, RpcPool } from './rpc/pool.ts';
 import type { NetworkSettings } from './settings.ts';
 import { OffChain } from './store/commit.ts';
 import { Moved } from './store/moved.ts';
-import { ensureNetwork, haltNetwork, loadNetwork, resetNetwork } from './store/networks.ts';
+import { ensureNetwork, haltNetwork, loadNetwork } from './store/networks.ts';
 import { Partitions } from './store/partitions.ts';
 import { decidePass, listScans, SETTINGS_OWNER } from './store/scans.ts';
 import { deleteSomeRemoved, mergeSpans } from './store/upkeep.ts';
@@ -59,6 +59,7 @@ export class NetworkRunner {
   readonly #options: NetworkRunnerOptions;
   readonly #rpc: RpcPool;
   readonly #feed: HeadFeed;
+  readonly #recognition: Recognition;
   #changed = new AbortController();
   /** Ends the rest of a backfill that has something to do. */
   #roused = new AbortController();
@@ -83,6 +84,7 @@ export class NetworkRunner {
     });
     const { subscriptions: urls, timeout_ms: timeoutMs, name: network } = settings;
     this.#feed = new HeadFeed({ urls, timeoutMs, network, log, signal });
+    this.#recognition = new Recognition({ ...options, rpc: this.#rpc, onReset: () => this.wake() });
   }
 
   get name(): string {
@@ -130,7 +132,7 @@ export class NetworkRunner {
     const { pool, settings } = this.#options;
     const partitions = new Partitions(pool, networkId, settings.partition_blocks);
     const follow = async () => {
-      await this.#retry('recognise', () => this.#recognise(networkId));
+      await this.#retry('recognise', () => this.#recognition.recognise(networkId));
       await Promise.all([
         this.#retry('follow the head of', () => this.#runTail(networkId, partitions)),
         this.#retry('read the past of', () => this.#runBackfill(networkId, partitions)),
@@ -141,41 +143,6 @@ export class NetworkRunner {
       this.#retry('subscribe to', () => this.#feed.run()),
       this.#retry('watch the progress of', () => this.#runWatch()),
     ]);
-  }
-
-  /** The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. */
-  async #recognise(networkId: number): Promise<void> {
-    const { settings, pool, log } = this.#options;
-    const network = await loadNetwork(pool, networkId);
-    const { chainId, genesis } = await identify(
-      this.#rpc,
-      (said) => said.chainId === network.chainId && [null, said.genesis].includes(network.genesisHash),
-    );
-    if (chainId !== settings.chain_id || chainId !== network.chainId) {
-      const message = `the endpoints are of chain ${chainId}, the settings name ${settings.chain_id}, the data is of ${network.chainId}`;
-      await haltNetwork(pool, networkId, 'WRONG_CHAIN', message);
-      log.error({ network: this.name }, message);
-      return;
-    }
-    const restarted = network.genesisHash !== null && network.genesisHash !== genesis;
-    if (restarted) await this.#restart(networkId);
-    else if (network.haltCode === 'WRONG_CHAIN' || network.haltCode === 'CHAIN_RESTARTED')
-      await haltNetwork(pool, networkId, null, null);
-    if (!restarted || settings.on_restart === 'reset')
-      await pool.query('update indexer_networks set genesis_hash = $2 where id = $1', [networkId, genesis]);
-  }
-
-  async #restart(networkId: number): Promise<void> {
-    const { settings, pool, log } = this.#options;
-    if (settings.on_restart === 'reset') {
-      log.warn({ network: this.name }, 'the chain was restarted: reading everything again');
-      await resetNetwork(pool, networkId);
-      this.wake();
-      return;
-    }
-    const message = 'the chain starts with another block than before: it was restarted';
-    await haltNetwork(pool, networkId, 'CHAIN_RESTARTED', message);
-    log.error({ network: this.name, code: 'CHAIN_RESTARTED' }, message);
   }
 
   async #runTail(networkId: number, partitions: Partitions): Promise<void> {
@@ -198,7 +165,7 @@ export class NetworkRunner {
         outcome = await tail.step();
         // The floor was made or has moved: what lies below it is the backfill's.
         if (outcome === 'behind') this.#roused.abort();
-        if (outcome === 'halted') await this.#unhalt(networkId);
+        if (outcome === 'halted') await this.#recognition.lookAgain(networkId);
         this.#worked(STEP_FAILED);
       } catch (error) {
         let waitMs = settings.poll_ms;
@@ -223,13 +190,6 @@ export class NetworkRunner {
     if (!feed.isLive || head < told) return feed.wait(pollMs);
     await feed.wait(pollMs * POLLS_SAVED);
     if (feed.told === told) this.#silentHead = head;
-  }
-
-  /** A chain that was started anew while we watched, unless that was said by fewer than have to say it. */
-  async #unhalt(networkId: number): Promise<void> {
-    const { haltCode } = await loadNetwork(this.#options.pool, networkId);
-    if (haltCode === 'CHAIN_RESTARTED' && this.#options.settings.on_restart === 'reset')
-      await this.#recognise(networkId);
   }
 
   async #runBackfill(networkId: number, partitions: Partitions): Promise<void> {

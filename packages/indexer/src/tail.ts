@@ -192,8 +192,9 @@ export class Tail {
   }
 
   /**
-   * Blocks of the floor and below are other ones: nothing is rewritten, a person has to look. A head below the floor
-   * alone is none of that: who is behind contradicts nobody. Throws RpcError `lie` where most have what is stored.
+   * Blocks of the floor and below are other ones: nothing is rewritten, the network halts. A head below the floor alone is
+   * none of that: who is behind contradicts nobody, nor do too few. Throws RpcError `lie` where most have
+   * what is stored.
    */
   async #contradict(endpoint: Endpoint, network: TippedNetwork, head: number): Promise<StepOutcome> {
     const { pool, log, rpc } = this.#options;
@@ -203,9 +204,10 @@ export class Tail {
     const [stored] = restarted
       ? [{ number: 0, hash: network.genesisHash }]
       : await listWindow(pool, network.id, network.floor, network.floor);
-    if (stored && (await judgeBlock(rpc, stored.number, stored.hash)) === 'stands')
+    const verdict = stored && (await judgeBlock(rpc, stored.number, stored.hash));
+    if (verdict === 'stands')
       throw new RpcError({ kind: 'lie', reason: 'final blocks are other ones at other endpoints' });
-    if (++this.#contradictions < CONTRADICTIONS) return 'idle';
+    if (verdict !== 'gone' || ++this.#contradictions < CONTRADICTIONS) return 'idle';
     const code = restarted ? 'CHAIN_RESTARTED' : 'REORG_BELOW_FINALITY';
     const message = restarted
       ? 'the chain begins with another block than it did: it was started anew'

@@ -222,7 +222,10 @@ export async function checkAnchor(pool: RpcPool, asked: Endpoint, header: Header
   other.note({ kind: 'lie', reason: `block ${header.number} is another one at other endpoints` }, 0);
 }
 
-/** Whether the chain still has a block that was read, by the most of those that say anything. */
+/**
+ * Whether the chain still has a block that was read. That it is `gone` more than half of all endpoints have to say, whoever is
+ * silent; it `stands` by the most of those that say anything.
+ */
 export async function judgeBlock(
   { endpoints }: Pick<RpcPool, 'endpoints'>,
   number: number,
@@ -231,15 +234,34 @@ export async function judgeBlock(
   const answers = await Promise.all(endpoints.map((one) => hashAt(one, number)));
   const said = answers.filter((one) => one !== undefined);
   const inFavour = said.filter((one) => one === hash).length;
-  if (said.length === 0) return 'unknown';
-  return inFavour * 2 >= said.length ? 'stands' : 'gone';
+  if ((said.length - inFavour) * 2 > endpoints.length) return 'gone';
+  return inFavour > 0 && inFavour * 2 >= said.length ? 'stands' : 'unknown';
+}
+
+/** Whether more than half of all endpoints have all of these blocks. */
+export async function haveMost(
+  { endpoints }: Pick<RpcPool, 'endpoints'>,
+  blocks: readonly BlockName[],
+): Promise<boolean> {
+  const numbers = blocks.map(({ number }) => number);
+  const have = await Promise.all(
+    endpoints.map(async (one) => {
+      const headers = await unlessFailed(fetchHeaders(one, numbers));
+      return headers?.every(({ hash }, index) => hash === blocks[index]!.hash) ?? false;
+    }),
+  );
+  return have.filter(Boolean).length * 2 > endpoints.length;
 }
 
 /** Undefined where the endpoint cannot say. */
 async function hashAt(endpoint: Endpoint, number: number): Promise<string | undefined> {
+  const headers = await unlessFailed(fetchHeaders(endpoint, [number]));
+  return headers?.[0]?.hash;
+}
+
+async function unlessFailed<T>(asking: Promise<T>): Promise<T | undefined> {
   try {
-    const [header] = await fetchHeaders(endpoint, [number]);
-    return header!.hash;
+    return await asking;
   } catch (error) {
     if (error instanceof RpcError) return undefined;
     throw error;

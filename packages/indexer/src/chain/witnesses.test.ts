@@ -10,7 +10,7 @@ import { RpcPool } from '../rpc/pool.ts';
 import type { Call } from '../rpc/transport.ts';
 import { type Identity, identify } from './identity.ts';
 import { lookAtHead } from './look.ts';
-import { checkAnchor, fetchHeaders } from './source.ts';
+import { checkAnchor, fetchHeaders, haveMost, judgeBlock } from './source.ts';
 
 interface Node {
   readonly head: number;
@@ -94,4 +94,21 @@ test('another chain than what is stored has to be said by more than half of all 
   assert.equal(await sayOf([other, other, same]), 'bb');
   // Where nothing is stored yet whoever answers may begin.
   assert.equal(await sayOf([other, silent], () => true), 'bb');
+});
+
+test('that a block is gone, and that it is there again, has to be said by more than half of all endpoints', async () => {
+  await using stack = new AsyncDisposableStack();
+  const [same, other] = [{ head: 9 }, { head: 9, digits: 'bb' }];
+  const silent = { head: 9, isSilent: true };
+  const [number, hash] = [5, `0x${'aa'.repeat(32)}`];
+  const judge = async (...nodes: Node[]) => {
+    const pool = await startPool(stack, nodes);
+    return [await judgeBlock(pool, number, hash), await haveMost(pool, [{ number, hash }])];
+  };
+  assert.deepEqual(await judge(other, silent, silent), ['unknown', false]);
+  assert.deepEqual(await judge(other, silent), ['unknown', false]);
+  assert.deepEqual(await judge(other, other, silent), ['gone', false]);
+  assert.deepEqual(await judge(other), ['gone', false]);
+  assert.deepEqual(await judge(same, other, silent), ['stands', false]);
+  assert.deepEqual(await judge(same, same, other), ['stands', true]);
 });

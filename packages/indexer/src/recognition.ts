@@ -1,0 +1,98 @@
+import type { Logger } from '@skerry/kit';
+import type pg from 'pg';
+import { identify } from './chain/identity.ts';
+import { haveMost } from './chain/source.ts';
+import type { RpcPool } from './rpc/pool.ts';
+import type { NetworkSettings } from './settings.ts';
+import { haltNetwork, listWindow, loadNetwork, type NetworkRow, resetNetwork } from './store/networks.ts';
+import { isWaiting, listScans } from './store/scans.ts';
+
+export interface RecognitionOptions {
+  readonly settings: Pick<NetworkSettings, 'name' | 'chain_id' | 'on_restart'>;
+  readonly pool: pg.Pool;
+  readonly rpc: RpcPool;
+  readonly log: Logger;
+  /** Everything is to be read again. */
+  readonly onReset: () => void;
+}
+
+/** Whether the endpoints' chain is the stored one, at a start and for as long as the network is halted. */
+export class Recognition {
+  readonly #options: RecognitionOptions;
+
+  constructor(options: RecognitionOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before.
+   * Throws UPSTREAM_UNAVAILABLE where too few say.
+   */
+  async recognise(networkId: number): Promise<void> {
+    await this.#identify(await loadNetwork(this.#options.pool, networkId), false);
+  }
+
+  /**
+   * Of a halted network: it goes on once more than half of all endpoints have what is stored, and halts by no word of fewer.
+   * Throws UPSTREAM_UNAVAILABLE where too few say.
+   */
+  async lookAgain(networkId: number): Promise<void> {
+    const network = await loadNetwork(this.#options.pool, networkId);
+    if (network.haltCode === 'REORG_BELOW_FINALITY') {
+      if (await this.#hasFinalBlocks(network)) await this.#goOn(network);
+    } else if (network.haltCode !== null) await this.#identify(network, true);
+  }
+
+  async #identify(network: NetworkRow, isHalted: boolean): Promise<void> {
+    const { settings, pool, rpc } = this.#options;
+    const isStored = (said: { readonly chainId: number; readonly genesis: string }) =>
+      said.chainId === network.chainId && [null, said.genesis].includes(network.genesisHash);
+    const { chainId, genesis } = await identify(rpc, (said) => !isHalted && isStored(said));
+    if (chainId !== settings.chain_id || chainId !== network.chainId) {
+      const message = `the endpoints are of chain ${chainId}, the settings name ${settings.chain_id}, the data is of ${network.chainId}`;
+      return this.#halt(network, 'WRONG_CHAIN', message, isHalted);
+    }
+    if (!isStored({ chainId, genesis })) {
+      if (settings.on_restart !== 'reset') {
+        const message = 'the chain starts with another block than before: it was restarted';
+        return this.#halt(network, 'CHAIN_RESTARTED', message, isHalted);
+      }
+      await this.#reset(network);
+    } else if (network.haltCode === 'WRONG_CHAIN' || network.haltCode === 'CHAIN_RESTARTED')
+      await this.#goOn(network);
+    await pool.query('update indexer_networks set genesis_hash = $2 where id = $1', [network.id, genesis]);
+  }
+
+  /** Below the floor nothing is rewritten: what scans have read there has to be of the chain as well. */
+  async #hasFinalBlocks({ id, floor }: NetworkRow): Promise<boolean> {
+    const { pool, rpc } = this.#options;
+    const scans = (await listScans(pool, id)).filter((one) => isWaiting(one) && one.nextBlock <= floor + 1);
+    const priors = scans.flatMap(({ nextBlock, priorHash }) =>
+      priorHash === null
+        ? []
+        : [[`${nextBlock - 1} ${priorHash}`, { number: nextBlock - 1, hash: priorHash }] as const],
+    );
+    return haveMost(rpc, [...(await listWindow(pool, id, floor, floor)), ...new Map(priors).values()]);
+  }
+
+  async #goOn({ id, haltCode }: NetworkRow): Promise<void> {
+    const { pool, log, settings } = this.#options;
+    await haltNetwork(pool, id, null, null);
+    log.info({ network: settings.name, code: haltCode }, 'the endpoints have the stored chain: going on');
+  }
+
+  async #reset({ id }: NetworkRow): Promise<void> {
+    const { pool, log, settings, onReset } = this.#options;
+    log.warn({ network: settings.name }, 'the chain was restarted: reading everything again');
+    await resetNetwork(pool, id);
+    onReset();
+  }
+
+  async #halt({ id, haltCode }: NetworkRow, code: string, message: string, isHalted: boolean): Promise<void> {
+    // Said already.
+    if (isHalted && haltCode === code) return;
+    const { pool, log, settings } = this.#options;
+    await haltNetwork(pool, id, code, message);
+    log.error({ network: settings.name, code }, message);
+  }
+}
