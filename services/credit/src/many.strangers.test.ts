@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { AppError, type CreditState } from '@skerry/protocol';
 import type { AccountView } from '@skerry/protocol/api/core/credits';
 import { quoteTransfer } from './purchase.ts';
-import type { Progress } from './purchase-store.ts';
+import { type Progress, PurchaseStore } from './purchase-store.ts';
 import { Purchases } from './purchases.ts';
-import { parseSales, type Sale } from './sales.ts';
+import { parseSales, placeOf, type Sale } from './sales.ts';
+import { Seller, type SellingNetwork } from './seller.ts';
 import { readTransfers } from './transfers.ts';
 import { type WatchedNetwork, Watcher } from './watcher.ts';
 
@@ -64,7 +68,9 @@ function pageOf({ head, perBlock, names }: Crowd, query: URLSearchParams) {
 }
 
 async function serveCrowd(crowd: Crowd) {
+  let asked = 0;
   const server = createServer((request, response) => {
+    asked++;
     const { searchParams } = new URL(request.url!, 'http://localhost');
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(pageOf(crowd, searchParams)));
@@ -72,6 +78,9 @@ async function serveCrowd(crowd: Crowd) {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get asked() {
+      return asked;
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -116,6 +125,34 @@ describe('transfers', () => {
     assert.ok((await look(1_300)) < crowd.head);
     assert.equal(status(), 'CREATED');
     assert.deepEqual([await look(1), status()], [crowd.head, 'CANCELLED']);
+  });
+
+  test('blocks in which nobody buys are passed over in one round, and no more is asked once what is final is read', async (t) => {
+    const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-many-'));
+    t.after(() => rm(dir, { recursive: true }));
+    const head = 500_000;
+    await using core = await serveCrowd({ head, perBlock: 0, names: NAMES });
+    const { store } = await PurchaseStore.open(dir, log);
+    const network: SellingNetwork = {
+      coreUrl: core.url,
+      checkChain: async () => {},
+      askForIndex: async () => 'h',
+      findIndexRefusal: async () => undefined,
+      findCredit: async () => undefined,
+      sendPurchase: async () => {},
+    };
+    const { signal } = new AbortController();
+    const purchases = new Purchases([], []);
+    const seller = new Seller({
+      ...{ sales: [SALE], network, store, purchases, scanned: {}, now: () => 1, signal, log },
+    });
+    await seller.runRound();
+    const { records } = await PurchaseStore.open(dir, log);
+    assert.deepEqual(records.progress.scanned, { [placeOf(SALE)]: head - FINAL_DEPTH });
+    const { asked } = core;
+    await seller.runRound();
+    assert.equal(core.asked, asked + 1);
+    assert.deepEqual(seller.troubles, []);
   });
 
   test('who pays whom follows from the order of the arguments and not from names that a stranger gave them', async () => {

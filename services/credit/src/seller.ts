@@ -7,9 +7,15 @@ import type { Purchases } from './purchases.ts';
 import { placeOf, type Sale } from './sales.ts';
 import { readTransfers } from './transfers.ts';
 
+/** What it asks the core node. */
+export type SellingNetwork = Pick<
+  Network,
+  'coreUrl' | 'checkChain' | 'askForIndex' | 'findIndexRefusal' | 'findCredit' | 'sendPurchase'
+>;
+
 export interface SellerOptions {
   readonly sales: readonly Sale[];
-  readonly network: Network;
+  readonly network: SellingNetwork;
   readonly store: PurchaseStore;
   readonly purchases: Purchases;
   readonly scanned: Readonly<Record<string, number>>;
@@ -111,7 +117,7 @@ export class Seller {
     if (list.finalBlock < next) return false;
     this.#scanned[place] = list.finalBlock;
     await store.writeProgress({ scanned: this.#scanned });
-    return list.fresh.length === 0 && list.final.length > 0;
+    return list.finalBlock === list.toBlock;
   }
 
   async #sendWaiting(): Promise<string | undefined> {
