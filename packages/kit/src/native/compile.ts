@@ -37,8 +37,9 @@ export async function runBriefly(
     ...(signal ? { signal } : {}),
     ...(env ? { env } : {}),
   });
+  // It has neither where it could not be started for want of descriptors, which is told as an error.
   for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk) => {
+    stream?.on('data', (chunk) => {
       said = `${said}${chunk}`.slice(0, MAX_OUTPUT_CHARS);
     });
   try {

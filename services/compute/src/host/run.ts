@@ -39,17 +39,18 @@ export async function run(
     signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     killSignal: 'SIGKILL',
   });
-  child.stdin.on('error', () => {
+  // It has no streams where it could not be started for want of descriptors, which is told as an error.
+  child.stdin?.on('error', () => {
     // A program that ends without reading everything says why by its exit code.
   });
-  child.stdin.end(input ?? '');
+  child.stdin?.end(input ?? '');
   let output = '';
   let errors = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     if (output.length < OUTPUT_LIMIT_CHARS) output += text;
   });
   const lines = splitLines((line) => onErrorLine?.(line));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-OUTPUT_LIMIT_CHARS);
     lines(text);
   });

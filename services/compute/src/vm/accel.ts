@@ -88,11 +88,12 @@ function runProbe(
       resolve(result);
     };
     const timer = setTimeout(() => finish(`a guest kernel did not boot within ${limitMs} ms`), limitMs);
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    // It has neither where it could not be started for want of descriptors, which is told as an error.
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       output = (output + text).slice(-PROBE_OUTPUT_CHARS);
       if (output.includes(PROBE_MARKER)) finish(undefined);
     });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       complaint = (complaint + text).slice(-PROBE_OUTPUT_CHARS);
     });
     child.once('error', (error) => finish(error.message));

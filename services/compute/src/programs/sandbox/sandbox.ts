@@ -81,7 +81,8 @@ function headersOf(value: unknown): Record<string, string> {
 export class Sandbox {
   readonly #options: SandboxOptions;
   readonly #child: ChildProcess;
-  readonly #channel: Duplex;
+  /** It has no streams where it could not be started for want of descriptors. */
+  readonly #channel: Duplex | undefined;
   readonly #reader = new FrameReader();
   readonly #ended = Promise.withResolvers<void>();
   #pending: Pending | undefined;
@@ -113,10 +114,10 @@ export class Sandbox {
       env: { PATH: programEnvironment().PATH },
       cwd: '/',
     });
-    this.#channel = this.#child.stdio[3] as Duplex;
-    this.#channel.on('data', (chunk: Buffer) => this.#onData(chunk)).on('error', () => {});
+    this.#channel = this.#child.stdio?.[3] as Duplex | undefined;
+    this.#channel?.on('data', (chunk: Buffer) => this.#onData(chunk)).on('error', () => {});
     for (const type of ['stdout', 'stderr'] as const)
-      this.#child[type]!.on('data', (chunk: Buffer) => this.#onOutput(type, chunk)).on('error', () => {});
+      this.#child[type]?.on('data', (chunk: Buffer) => this.#onOutput(type, chunk)).on('error', () => {});
     this.#child
       .on('error', (error) => this.#end(error.message))
       // What it wrote last is in its pipes: that is read first.
@@ -161,7 +162,9 @@ export class Sandbox {
     });
     this.#thaw();
     const { encoding, entrypoint, environment } = code;
-    this.#channel.write(renderFrame({ kind: 'load', encoding, entrypoint, environment, isKept }, code.bytes));
+    this.#channel?.write(
+      renderFrame({ kind: 'load', encoding, entrypoint, environment, isKept }, code.bytes),
+    );
   }
 
   /**
@@ -228,7 +231,7 @@ export class Sandbox {
   /** Of bytes that are there already: nothing may fail between the expectation of an answer and its being awaited. */
   #ask(frame: Buffer): Promise<Frame> {
     const next = this.#nextFrame();
-    this.#channel.write(frame);
+    this.#channel?.write(frame);
     return next;
   }
 
@@ -300,7 +303,7 @@ export class Sandbox {
     this.kill(why);
     this.#writers?.stdout.close();
     this.#writers?.stderr.close();
-    this.#channel.destroy();
+    this.#channel?.destroy();
     clearTimeout(this.#freezing);
     this.#ended.resolve();
   }

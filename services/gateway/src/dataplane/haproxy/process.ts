@@ -44,8 +44,9 @@ export class HaproxyProcess {
         end();
       });
     });
-    createInterface({ input: child.stdout! }).on('line', onLine);
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    // It has neither where it could not be started for want of descriptors.
+    if (child.stdout) createInterface({ input: child.stdout }).on('line', onLine);
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#said = (this.#said + text).slice(-SAID_CHARS);
     });
   }

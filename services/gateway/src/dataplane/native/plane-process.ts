@@ -16,9 +16,11 @@ export interface PlaneProcessOptions {
 /** The native plane as a running program, and the pipe to it. */
 export class PlaneProcess {
   readonly #child: ChildProcess;
-  readonly #input: Writable;
+  /** None where the program could not be started for want of descriptors. */
+  readonly #input: Writable | undefined;
   readonly #stats: SharedStats;
   #bytesSaid = 0;
+  #failure: Error | undefined;
   readonly ended: Promise<void>;
 
   constructor({ path, settings, stats, onFrame, onNoise }: PlaneProcessOptions) {
@@ -30,22 +32,27 @@ export class PlaneProcess {
       { stdio: ['pipe', 'pipe', 'pipe', stats.fd] },
     );
     this.#child = child;
-    this.#input = child.stdin!;
+    this.#input = child.stdin ?? undefined;
     // Its end shows as `close` of the process.
-    this.#input.on('error', () => {});
+    this.#input?.on('error', () => {});
     this.ended = new Promise((resolve) =>
-      child.once('close', () => resolve()).once('error', () => resolve()),
+      child
+        .once('close', () => resolve())
+        .once('error', (error) => {
+          this.#failure = error;
+          resolve();
+        }),
     );
     const reader = new FrameReader();
-    child.stdout!.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       for (const { type, payload } of reader.push(chunk)) onFrame(type, payload);
     });
-    child.stderr!.on('data', (chunk) => onNoise(String(chunk)));
+    child.stderr?.on('data', (chunk) => onNoise(String(chunk)));
   }
 
   get exit(): string {
     const { exitCode, signalCode } = this.#child;
-    return signalCode ?? `code ${exitCode}`;
+    return this.#failure?.message ?? signalCode ?? `code ${exitCode}`;
   }
 
   get pid(): number | undefined {
@@ -55,7 +62,7 @@ export class PlaneProcess {
   write(bytes: Buffer): void {
     this.#bytesSaid += bytes.length;
     this.#stats.announce(this.#bytesSaid);
-    this.#input.write(bytes);
+    this.#input?.write(bytes);
   }
 
   /** Tells it to stop listening, to let what is open come to its end for so long, and to end. */

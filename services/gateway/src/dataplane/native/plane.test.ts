@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -6,6 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { helloWire } from '../../tls/testing/hello.ts';
 import type { DataPlaneOptions } from '../port.ts';
 import {
@@ -91,6 +93,17 @@ describe('native data plane alone', () => {
       client.end(HELLO);
       return (await readAll(client).catch(() => Buffer.alloc(0))).length > 0;
     });
+  });
+
+  test('a program that falls while no descriptor is left is started again once there are some', async () => {
+    const script = new URL('./testing/out-of-descriptors.ts', import.meta.url).pathname;
+    const node = `--disable-warning=ExperimentalWarning --import=${import.meta.resolve('@skerry/kit/resolve')}`;
+    const command = `ulimit -n 100; exec '${process.execPath}' ${node} '${script}' '${path}'`;
+    const { stdout } = await promisify(execFile)('sh', ['-c', command]);
+    assert.equal(
+      stdout,
+      `the native data plane ended: spawn ${path} EMFILE\nspawn true EMFILE\nit runs again\n`,
+    );
   });
 
   test('a change while it is told the whole table counts', async () => {
