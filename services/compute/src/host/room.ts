@@ -1,5 +1,8 @@
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Slots } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { readDiskUsage } from './capacity.ts';
+import { readDiskUsage, STAT_BLOCK_BYTES } from './capacity.ts';
 
 /** What is left free for what runs: a guest whose write finds no room waits. Below it nothing new is begun. */
 const RESERVE_BYTES = 1024 ** 3;
@@ -12,12 +15,55 @@ export async function checkReserve(directory: string): Promise<void> {
     throw new AppError('STORAGE_FULL', "this machine's disk is full");
 }
 
+/** What is being written to a path. */
+interface Promised {
+  readonly path: string;
+  readonly bytes: number;
+  /** The disk that it goes to. */
+  readonly device: number;
+}
+
+const promised = new Set<Promised>();
+/** What is free and what is promised of it are looked at for one at a time. */
+const turn = new Slots(1);
+
+const deviceOf = async (directory: string) => (await stat(directory)).dev;
+
+async function unwrittenBytes({ path, bytes }: Promised): Promise<number> {
+  const { blocks } = await stat(path).catch(() => ({ blocks: 0 }));
+  return Math.max(0, bytes - blocks * STAT_BLOCK_BYTES);
+}
+
+/** How much of a directory's disk is free beside its reserve and what was promised and is not written yet; below 0 where it has less. */
+async function readRoom(directory: string): Promise<number> {
+  const device = await deviceOf(directory);
+  const others = [...promised].filter((one) => one.device === device);
+  const unwritten = (await Promise.all(others.map(unwrittenBytes))).reduce((sum, bytes) => sum + bytes, 0);
+  return (await readDiskUsage(directory)).availableBytes - RESERVE_BYTES - unwritten;
+}
+
+/** By how many bytes a directory's disk has too little for so many more; 0 where it has the room. */
+export const lackOfRoom = async (directory: string, bytes: number): Promise<number> =>
+  Math.max(0, bytes - (await readRoom(directory)));
+
 /** Throws STORAGE_FULL where so many bytes more would leave a directory's disk less than its reserve. @param what takes them */
 export async function checkRoomFor(directory: string, bytes: number, what: string): Promise<void> {
-  const free = Math.max(0, (await readDiskUsage(directory)).availableBytes - RESERVE_BYTES);
+  const free = Math.max(0, await readRoom(directory));
   if (bytes > free)
     throw new AppError('STORAGE_FULL', `${what} needs ${bytes} bytes, but only ${free} are available`);
 }
+
+/**
+ * Promises room for what is about to be written to a path, until it is there or is given up: two that begin at once would find the
+ * same room free. Throws as `checkRoomFor`.
+ */
+export const promiseRoom = (path: string, bytes: number, what: string): Promise<Disposable> =>
+  turn.run(async () => {
+    await checkRoomFor(dirname(path), bytes, what);
+    const one = { path, bytes, device: await deviceOf(dirname(path)) };
+    promised.add(one);
+    return { [Symbol.dispose]: () => void promised.delete(one) };
+  });
 
 /** The same bytes, for as long as the disk that they are written to, below `directory`, has more than its reserve. Throws STORAGE_FULL. */
 export async function* withinRoom(
@@ -35,12 +81,8 @@ export async function* withinRoom(
   }
 }
 
-/**
- * How many bytes have to go where a disk has less than its reserve beside what is about to be written, so that it is not short again
- * at once; 0 where it has that.
- */
-export async function missingRoom(directory: string, neededBytes = 0): Promise<number> {
+/** How many bytes have to go where a disk has less than its reserve, so that it is not short again at once; 0 where it has that. */
+export async function missingRoom(directory: string): Promise<number> {
   const { availableBytes } = await readDiskUsage(directory);
-  const leftBytes = availableBytes - neededBytes;
-  return leftBytes < RESERVE_BYTES ? 2 * RESERVE_BYTES - leftBytes : 0;
+  return availableBytes < RESERVE_BYTES ? 2 * RESERVE_BYTES - availableBytes : 0;
 }

@@ -1,9 +1,8 @@
 import { open, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { AppError } from '@skerry/protocol';
 import { isDiskFull } from '../host/disk-full.ts';
 import { runImageTool, type ToolFiles } from '../host/image-tool.ts';
-import { checkRoomFor } from '../host/room.ts';
+import { promiseRoom } from '../host/room.ts';
 import { type DiskFormat, HEAD_BYTES, hasBootSector, parseDiskFormat } from './disk-format.ts';
 
 /** What a tool may take that reads a stranger's file: a crafted image has made them eat all memory and time before. */
@@ -48,7 +47,7 @@ export async function convertDisk(
         signal,
       ),
     ) as { required: number };
-    await checkRoomFor(dirname(target), required, 'the disk');
+    using _room = await promiseRoom(target, required, 'the disk');
     const files = { reads: [source], writes: [target] };
     await runLimited(['convert', '-f', format, '-O', 'qcow2', source, target], files, signal);
   } catch (error) {

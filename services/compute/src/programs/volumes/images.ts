@@ -6,9 +6,10 @@ import { AppError } from '@skerry/protocol';
 import type { CidSource } from '../../files/cid-file.ts';
 import { limited } from '../../files/limited.ts';
 import { openNetworkFile } from '../../files/network-file.ts';
+import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { runImageTool } from '../../host/image-tool.ts';
-import { checkReserve, checkRoomFor, withinRoom } from '../../host/room.ts';
+import { checkReserve, type promiseRoom, withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import { TOOLS_UID } from '../../host/users.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
@@ -16,12 +17,14 @@ import { PROGRAM_LIMITS } from '../limits.ts';
 /** File systems in files, made by this node: a stranger's own would be read by the kernel of the machine. */
 
 const MIB = 1024 * 1024;
-/** Blocks of which the system says how many a file has. */
-const BLOCK_BYTES = 512;
 
 /** What a file takes of the disk: less than its size where nothing was written. */
-export const takenMib = ({ blocks }: Pick<Stats, 'blocks'>) => Math.ceil((blocks * BLOCK_BYTES) / MIB);
+export const takenMib = ({ blocks }: Pick<Stats, 'blocks'>) => (blocks * STAT_BLOCK_BYTES) / MIB;
 
+/** How room on the disk is had. */
+export type PromiseRoom = typeof promiseRoom;
+
+const WHAT = 'a volume of a program';
 const SQUASHFS_SIGNATURE = 'hsqs';
 const UNPACK_TIMEOUT_MS = 300_000;
 
@@ -56,12 +59,31 @@ export async function listMounts(below: string): Promise<string[]> {
     .filter((path) => path.startsWith(`${below}/`));
 }
 
-async function fetchTo(path: string, core: CidSource, name: string): Promise<void> {
-  const { bytes } = await openNetworkFile(core, name);
+/** The same bytes, from the first of them on within room that was promised: whoever sends is told at once where there is none. */
+async function* withPromise(
+  source: AsyncIterable<Uint8Array>,
+  promise: () => Promise<Disposable>,
+): AsyncGenerator<Uint8Array> {
+  let room: Disposable | undefined;
+  try {
+    for await (const chunk of source) {
+      room ??= await promise();
+      yield chunk;
+    }
+  } finally {
+    room?.[Symbol.dispose]();
+  }
+}
+
+async function fetchTo(path: string, core: CidSource, name: string, promise: PromiseRoom): Promise<void> {
+  const { sizeBytes = 0, bytes } = await openNetworkFile(core, name);
   await rm(path, { force: true });
   const file = await open(path, 'wx', 0o644);
   try {
-    const all = limited(bytes, PROGRAM_LIMITS.volumeFileBytes, 'a volume of a program');
+    const { volumeFileBytes } = PROGRAM_LIMITS;
+    const all = withPromise(limited(bytes, volumeFileBytes, WHAT), () =>
+      promise(path, Math.min(sizeBytes, volumeFileBytes), WHAT),
+    );
     for await (const chunk of withinRoom(all, dirname(path))) await file.writeFile(chunk);
   } finally {
     await file.close();
@@ -87,9 +109,14 @@ async function isSquashfs(path: string): Promise<boolean> {
  * Unpacks an archive into a file system of bounded size, by a tool that sees nothing else. Throws STORAGE_FULL where the disk has no
  * room for all of that, FILE_TOO_LARGE where the archive is more.
  */
-async function unpackTo(image: string, archive: string, limitMib: number): Promise<void> {
+async function unpackTo(
+  image: string,
+  archive: string,
+  limitMib: number,
+  promise: PromiseRoom,
+): Promise<void> {
   const directory = `${image}.unpacking`;
-  await checkRoomFor(dirname(image), limitMib * MIB, 'a volume that is unpacked');
+  using _room = await promise(image, limitMib * MIB, 'a volume that is unpacked');
   await makeImage(image, limitMib, TOOLS_UID);
   await mountImage(image, directory, false);
   try {
@@ -104,7 +131,7 @@ async function unpackTo(image: string, archive: string, limitMib: number): Promi
     if (!isDiskFull(error)) throw error;
     // The tool does not know which one is full: the disk, or the file system on it.
     await checkReserve(dirname(image));
-    const why = `a volume of a program unpacks to more than ${limitMib} MiB`;
+    const why = `${WHAT} unpacks to more than ${limitMib} MiB`;
     throw new AppError('FILE_TOO_LARGE', why, { cause: error });
   } finally {
     await run('umount', [directory]);
@@ -141,15 +168,16 @@ export async function makeReady(
   directory: string,
   core: CidSource,
   name: string,
+  promise: PromiseRoom,
   unpackedMib: number = PROGRAM_LIMITS.unpackedMib,
 ): Promise<ReadyFile> {
   const draft = join(directory, `${name}.part`);
   const image = pathOf(directory, name, 'image');
   const unpacked = `${image}.new`;
   try {
-    await fetchTo(draft, core, name);
+    await fetchTo(draft, core, name, promise);
     if (await isSquashfs(draft)) {
-      await unpackTo(unpacked, draft, unpackedMib);
+      await unpackTo(unpacked, draft, unpackedMib, promise);
       await syncFile(unpacked);
       await renameDurably(unpacked, image);
     } else {

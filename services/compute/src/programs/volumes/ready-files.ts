@@ -65,9 +65,8 @@ export class ReadyFiles {
     const directory = this.#room.place('files');
     const found = await findReady(directory, name);
     if (found) return found;
-    const { unpackedMib } = PROGRAM_LIMITS;
-    using _promised = await this.#room.promise(owner, unpackedMib, unpackedMib);
-    return await makeReady(directory, this.#core, name);
+    using _promised = await this.#room.promise(owner, PROGRAM_LIMITS.unpackedMib);
+    return await makeReady(directory, this.#core, name, (...asked) => this.#room.promiseDisk(...asked));
   }
 }
 

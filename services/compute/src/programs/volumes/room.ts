@@ -1,11 +1,11 @@
 import type { Stats } from 'node:fs';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Slots } from '@skerry/kit';
 import { AppError, sha256Hex } from '@skerry/protocol';
-import { missingRoom } from '../../host/room.ts';
+import { lackOfRoom, promiseRoom } from '../../host/room.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
-import { takenMib } from './images.ts';
+import { type PromiseRoom, takenMib } from './images.ts';
 
 /** Where things of a kind are, below the directory of all volumes. */
 export type Kind = 'own' | 'files' | 'sandboxes' | 'mounts';
@@ -52,15 +52,19 @@ const sumOf = (list: readonly { readonly mib: number }[]) => list.reduce((sum, {
 const heldBy = ({ own, files }: Found, usersOf: UsersOf, mark: string): number =>
   sumOf(own.filter((one) => one.mark === mark)) + sumOf(files.filter(({ name }) => usersOf(name)?.has(mark)));
 
-/** Files of the network that have to go for so much: those that nobody uses, the longest unused first, as far as there are. Pure. */
-function findUnused(files: readonly Kept[], usersOf: UsersOf, missingMib: number): readonly Kept[] {
+/**
+ * Files of the network that have to go for so much: those that nobody uses, the longest unused first; undefined where all of them are
+ * too few. Pure.
+ */
+function findUnused(files: readonly Kept[], usersOf: UsersOf, missingMib: number): Kept[] | undefined {
   let leftMib = missingMib;
   const unused = files.filter(({ name }) => !usersOf(name)).toSorted((a, b) => a.usedMs - b.usedMs);
-  return unused.filter(({ mib }) => {
+  const going = unused.filter(({ mib }) => {
     const goes = leftMib > 0;
     if (goes) leftMib -= mib;
     return goes;
   });
+  return leftMib > 0 ? undefined : going;
 }
 
 interface Listed {
@@ -139,17 +143,28 @@ export class Room {
 
   /**
    * Promises room for something until it is there, or is given up.
-   * @param writtenMib what of it is written at once: unused files go for that where the disk itself is short, too
    * @throws AppError NO_RUNNER
    */
-  promise(owner: string, needMib: number, writtenMib = 0): Promise<Disposable> {
+  promise(owner: string, needMib: number): Promise<Disposable> {
     const need = { mark: markOf(owner), mib: needMib };
     return this.#turn.run(async () => {
       const found = await this.#list();
       this.#checkShare(found, need);
-      await this.#makeRoom(found, needMib, writtenMib);
+      await this.#makeRoom(found, needMib);
       this.#promised.add(need);
       return { [Symbol.dispose]: () => void this.#promised.delete(need) };
+    });
+  }
+
+  /**
+   * Promises room on the disk itself, as `promiseRoom` does. Files that nobody uses go for it, where they are enough.
+   * @throws AppError STORAGE_FULL
+   */
+  promiseDisk(...[path, bytes, what]: Parameters<PromiseRoom>): Promise<Disposable> {
+    return this.#turn.run(async () => {
+      const lackMib = (await lackOfRoom(dirname(path), bytes)) / MIB;
+      if (lackMib > 0) await this.#erase((await this.#list()).files, lackMib);
+      return promiseRoom(path, bytes, what);
     });
   }
 
@@ -182,16 +197,20 @@ export class Room {
       );
   }
 
-  async #makeRoom({ own, files }: Found, needMib: number, writtenMib: number): Promise<void> {
+  async #makeRoom({ own, files }: Found, needMib: number): Promise<void> {
     const overMib = sumOf(own) + sumOf(files) + needMib - this.#limitMib;
-    const missingMib = Math.ceil((await missingRoom(this.#directory, writtenMib * MIB)) / MIB);
-    const going = findUnused(files, this.#usersOf, Math.max(overMib, missingMib));
-    if (sumOf(going) < overMib)
+    if (!(await this.#erase(files, overMib)))
       throw new AppError(
         'NO_RUNNER',
         `this node has ${this.#limitMib} MiB for volumes of programs, and too few are left`,
       );
-    for (const { path } of going) await rm(path, { force: true });
+  }
+
+  /** Erases files that nobody uses, for so much. False: too few, and all of them stay. */
+  async #erase(files: readonly Kept[], missingMib: number): Promise<boolean> {
+    const going = findUnused(files, this.#usersOf, missingMib);
+    for (const { path } of going ?? []) await rm(path, { force: true });
+    return going !== undefined;
   }
 
   #addUser(name: string, mark: string): Disposable {

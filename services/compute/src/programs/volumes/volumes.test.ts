@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import type { CoreClient } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
+import { promiseRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import { onDiskOf } from '../../testing/directory.ts';
 import { TestPrograms } from '../testing/setup.ts';
@@ -23,7 +24,7 @@ const stalled: ReadableStreamDefaultController[] = [];
 
 async function getFile(name: string): Promise<Response> {
   const bytes = files.get(name);
-  if (bytes) return new Response(new Uint8Array(bytes));
+  if (bytes) return new Response(new Uint8Array(bytes), { headers: { 'content-length': `${bytes.length}` } });
   if (isOver) throw new AppError('FILE_NOT_FOUND', 'none');
   return new Response(new ReadableStream({ start: (controller) => void stalled.push(controller) }));
 }
@@ -185,24 +186,39 @@ test('volumes leave the disk its reserve, and no part of a file that did not fit
     await assert.rejects(attach(own), isFull);
   }));
 
-test('on a full disk files that nobody uses make room, and nothing is unpacked that may not fit', () =>
-  onDiskOf(1_024 + 24, async (directory) => {
+test('on a full disk files that nobody uses make room, as many as it takes, and none where all are too few', () =>
+  onDiskOf(1_024 + 40, async (directory) => {
     const volumes = new Volumes({ core: { getFile } as unknown as CoreClient, directory, limitMib: 8_192 });
     await volumes.clear();
     const prepare = async (file: string) => {
       const asked = { kind: 'file', mount: '/given', file } as const;
       using _prepared = await volumes.prepare({ hash: packed, owner: '0xa', volumes: [asked] });
-      return await readdir(join(directory, 'files'));
+      return (await readdir(join(directory, 'files'))).toSorted();
     };
-    for (const fill of ['a', 'b', 'c']) {
+    const names: string[] = [];
+    for (const fill of ['a', 'b', 'c', 'd']) {
       const bytes = Buffer.alloc(16 * 1024 ** 2, fill);
       const name = sha256Hex(bytes);
       files.set(name, bytes);
-      assert.deepEqual(await prepare(name), [`${name}.plain`]);
+      names.push(`${name}.plain`);
+      assert.deepEqual(await prepare(name), names.slice(-2).toSorted());
       files.delete(name);
     }
     await assert.rejects(prepare(packed), { code: 'NO_RUNNER', message: "this machine's disk is full" });
-    assert.deepEqual(await readdir(join(directory, 'files')), []);
+    assert.deepEqual((await readdir(join(directory, 'files'))).toSorted(), names.slice(-2).toSorted());
+  }));
+
+test('no archive is unpacked into room that is promised to something else', () =>
+  onDiskOf(1_024 + 2_048 + 64, async (directory) => {
+    const volumes = new Volumes({ core: { getFile } as unknown as CoreClient, directory, limitMib: 8_192 });
+    await volumes.clear();
+    const asked = { kind: 'file', mount: '/given', file: packed } as const;
+    const asking = { hash: packed, owner: '0xa', volumes: [asked] };
+    const other = await promiseRoom(join(directory, 'other'), 128 * 1024 ** 2, 'another file');
+    await assert.rejects(volumes.prepare(asking), { code: 'NO_RUNNER' });
+    other[Symbol.dispose]();
+    using _prepared = await volumes.prepare(asking);
+    assert.deepEqual(await readdir(join(directory, 'files')), [`${packed}.ext4`]);
   }));
 
 test('an archive that unpacks to more than it may is too large, and fills no disk', async () => {
@@ -215,7 +231,7 @@ test('an archive that unpacks to more than it may is too large, and fills no dis
   files.set(name, bytes);
   const directory = join(home, 'ready');
   await mkdir(directory);
-  await assert.rejects(makeReady(directory, { getFile } as unknown as CoreClient, name, 16), {
+  await assert.rejects(makeReady(directory, { getFile } as unknown as CoreClient, name, promiseRoom, 16), {
     code: 'FILE_TOO_LARGE',
     message: 'a volume of a program unpacks to more than 16 MiB',
   });
