@@ -195,23 +195,41 @@ test('an instance that comes back after it could not be put aside is recorded, a
     assert.deepEqual(freed, []);
   }));
 
-/** A program that is taken for the QEMU of an instance, and answers nothing. */
-async function startSilent(dataDir: string, id: string) {
+/** Takes connections, and tells of each. */
+const SILENT = `
+const server = require('net').createServer((socket) => {
+  console.log('asked');
+  socket.on('error', () => {}).on('close', () => console.log('left'));
+});
+server.listen('qmp.sock', () => console.log('there'));
+`;
+
+/** Programs that are taken for the QEMUs of instances, and answer nothing. */
+async function startSilent(dataDir: string, ...ids: readonly string[]) {
   const path = join(dataDir, 'qemu-system-silent');
   await copyFile(process.execPath, path);
-  const directory = instanceDirectory(dataDir, id);
-  const machineId = machineIdOf(id);
-  const args = ['-e', 'setInterval(() => {}, 1e9)', '--', '-uuid', uuidOf(machineId)];
-  const child = spawn(path, args, { cwd: directory, stdio: 'ignore' });
-  const ended = once(child, 'exit');
-  await once(child, 'spawn');
-  return {
-    lives: () => isQemuOf(child.pid!, directory, machineId),
-    async [Symbol.asyncDispose]() {
+  await using started = new AsyncDisposableStack();
+  const machines: { end(): Promise<void>; lives(): Promise<boolean>; said(): string }[] = [];
+  for (const id of ids) {
+    const directory = instanceDirectory(dataDir, id);
+    const machineId = machineIdOf(id);
+    const args = ['-e', SILENT, '--', '-uuid', uuidOf(machineId)];
+    const child = spawn(path, args, { cwd: directory, stdio: ['ignore', 'pipe', 'ignore'] });
+    const end = async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGKILL');
-      await ended;
-    },
-  };
+      await once(child, 'exit');
+    };
+    started.defer(end);
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    machines.push({ end, lives: () => isQemuOf(child.pid!, directory, machineId), said: () => said });
+  }
+  await until('they are there', () => machines.every(({ said }) => said().includes('there')));
+  const held = started.move();
+  return { machines, [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
 
 test('a QEMU that does not answer is not taken for none: it has ended before its directory is put aside', () =>
@@ -219,7 +237,10 @@ test('a QEMU that does not answer is not taken for none: it has ended before its
     const view = viewOf('a');
     const { instance_id: id } = view;
     await writeRecord(dataDir, { ...newRecord(id, wantedOf(view), 1), base: 'bases/x' });
-    await using qemu = await startSilent(dataDir, id);
+    await using silent = await startSilent(dataDir, id);
+    const [qemu] = silent.machines as [(typeof silent.machines)[number]];
+    // Nothing listens: it is asked once, and found silent at once.
+    await rm(join(instanceDirectory(dataDir, id), 'qmp.sock'));
     const lived: boolean[] = [];
     await using node = openInstances(dataDir, Date.now, async () => {
       lived.push(await qemu.lives());
@@ -233,6 +254,23 @@ test('a QEMU that does not answer is not taken for none: it has ended before its
     await until('it is put aside', () => instances.find(id) === undefined);
     assert.deepEqual(lived, [false]);
     assert.deepEqual(await readdir(join(dataDir, 'instances')), []);
+  }));
+
+test('QEMUs that do not answer are waited for together when a node resumes', () =>
+  inDirectory(async (dataDir) => {
+    const views = [viewOf('a', { desired: 'stopped' }), viewOf('b', { desired: 'stopped' })];
+    for (const view of views) await writeRecord(dataDir, newRecord(view.instance_id, wantedOf(view), 1));
+    await using silent = await startSilent(dataDir, ...views.map(({ instance_id: id }) => id));
+    await using node = openInstances(dataDir);
+    const resumed = node.instances.resume();
+    await until('each of them is asked', () => silent.machines.every(({ said }) => said().includes('asked')));
+    assert.deepEqual(
+      silent.machines.map(({ said }) => said()),
+      Array(2).fill('there\nasked\n'),
+    );
+    for (const { end } of silent.machines) await end();
+    await resumed;
+    for (const { instance_id: id } of views) await node.untilTold(id, 'stopped');
   }));
 
 test('what is heard of an instance while the node resumes makes no second machine of it', () =>

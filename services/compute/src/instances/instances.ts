@@ -1,3 +1,4 @@
+import { Slots } from '@skerry/kit';
 import {
   type InstanceStatusContent,
   type InstanceView,
@@ -30,6 +31,8 @@ import { InstanceWorker } from './worker/worker.ts';
 const ROOM_RECHECK_MS = 5_000;
 /** How long a QEMU of an earlier process may take to answer before it counts as silent: it is asked again later. */
 const ADOPT_PATIENCE_MS = 5_000;
+/** How many are asked at once: each silent one takes its whole time. */
+const ADOPT_AT_ONCE = 32;
 
 export interface InstancesOptions {
   readonly deps: Omit<InstanceDeps, 'onStatus'>;
@@ -101,25 +104,32 @@ export class Instances {
         ipv4 ? [guestLinkOf(place, deps.ipv4Pool, wanted, ipv4)] : [],
       ),
     );
-    for (const worker of workers) {
-      const { record } = worker;
-      try {
-        await worker.adopt(patienceMs);
-      } catch (error) {
-        log.error({ err: error, instance: record.id }, 'a running virtual machine could not be taken over');
-      }
-      this.#workers.set(record.id, worker);
-      this.expiries.resume(worker);
-      this.#toldMs = Math.max(this.#toldMs, record.status?.observedAtMs ?? 0);
-      if (record.status && record.status.observedAtMs > record.publishedAtMs)
-        this.#report(record.id, record.status);
-      this.#run(worker);
-    }
+    const slots = new Slots(ADOPT_AT_ONCE);
+    await Promise.all(workers.map((worker) => slots.run(() => this.#takeOver(worker, patienceMs))));
     if (records.length > 0)
       log.info(
         { instances: records.length, running: workers.filter((one) => one.hasProcess).length },
         'resumed instances',
       );
+  }
+
+  /** Goes on with one instance, and with its machine if that still runs. */
+  async #takeOver(worker: InstanceWorker, patienceMs: number): Promise<void> {
+    const { record } = worker;
+    try {
+      await worker.adopt(patienceMs);
+    } catch (error) {
+      this.#deps.log.error(
+        { err: error, instance: record.id },
+        'a running virtual machine could not be taken over',
+      );
+    }
+    this.#workers.set(record.id, worker);
+    this.expiries.resume(worker);
+    this.#toldMs = Math.max(this.#toldMs, record.status?.observedAtMs ?? 0);
+    if (record.status && record.status.observedAtMs > record.publishedAtMs)
+      this.#report(record.id, record.status);
+    this.#run(worker);
   }
 
   /** Records of older versions get their part of the node's IPv4 now: their taps must be among those that are kept. */

@@ -116,16 +116,17 @@ export class Vm {
     machineId: string,
     patienceMs = START_DEADLINE_MS,
   ): Promise<Vm | undefined> {
+    const pid = await searchQemu(directory, machineId);
+    if (pid === undefined) return undefined;
     const deadline = performance.now() + patienceMs;
-    for (;;) {
-      const pid = await searchQemu(directory, machineId);
-      if (pid === undefined) return undefined;
-      const vm = new Vm(directory, machineId, pid);
-      vm.#state = 'silent';
-      await vm.reach();
-      if (vm.state !== 'silent' || performance.now() > deadline) return vm.state === 'gone' ? undefined : vm;
+    const vm = new Vm(directory, machineId, pid);
+    vm.#state = 'silent';
+    await vm.reach();
+    while (vm.state === 'silent' && performance.now() <= deadline) {
       await pause(POLL_MS, NEVER);
+      await vm.reach();
     }
+    return vm.state === 'gone' ? undefined : vm;
   }
 
   /** Tries once to speak with a QEMU that is silent. */
