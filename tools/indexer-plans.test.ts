@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type pg from 'pg';
 import { fillIndexer, listQuestions } from '../bench/indexer/queries.ts';
 import { explain, type Query } from '../bench/measure/queries.ts';
+import { parseArguments } from '../packages/indexer/src/read/arguments.ts';
 import { listEvents } from '../packages/indexer/src/read/events.ts';
 import { createIndexerDatabase, NETWORK, OTHER, TOKEN } from '../packages/indexer/src/testing/setup.ts';
 
@@ -62,7 +63,7 @@ test('what thousands of events have is counted up to a thousand, and no further'
   await fillIndexer(pool, BLOCKS);
   // One event of each block has each value; of ten values one is the other contract's.
   const list = (values: number, contract?: string, page = { limit: 20, offset: 0 }) => {
-    const args = Array.from({ length: values }, (_, value) => JSON.stringify({ value: `${value}` }));
+    const args = Array.from({ length: values }, (_, value) => parseArguments({ value })).flat();
     return listEvents(pool, NETWORK, { args, contract }, page);
   };
   const count = async (...asked: Parameters<typeof list>) => {

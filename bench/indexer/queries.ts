@@ -1,5 +1,6 @@
 import { createLogger } from '@skerry/kit';
 import { startTestServer } from '../../packages/database/src/testing/server.ts';
+import { parseArguments } from '../../packages/indexer/src/read/arguments.ts';
 import { listEvents } from '../../packages/indexer/src/read/events.ts';
 import { listTransactions } from '../../packages/indexer/src/read/transactions.ts';
 import { createNetworkTables, Partitions } from '../../packages/indexer/src/store/partitions.ts';
@@ -99,7 +100,7 @@ export function listQuestions(
   const account = (below: number) => `0x${word(pick(below)).slice(26)}`;
   const contracts = [TOKEN, OTHER];
   const contract = () => contracts[pick(2)]!;
-  const argument = (name: string, below: number) => [JSON.stringify({ [name]: account(below) })];
+  const argument = (name: string, below: number) => parseArguments({ [name]: account(below) });
   const ask =
     (make: () => Parameters<typeof listEvents>[2], page = PAGE) =>
     () =>

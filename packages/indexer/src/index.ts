@@ -4,7 +4,7 @@ export { asFields, parseQuantity } from './chain/shape.ts';
 export { fetchHead } from './chain/source.ts';
 export { type Indexer, openIndexer, startIndexer } from './indexer.ts';
 export { watchIndexer } from './metrics.ts';
-export { parseArguments } from './read/arguments.ts';
+export { type ArgumentValues, parseArguments } from './read/arguments.ts';
 export type { Bounds } from './read/bounds.ts';
 export {
   type ContractEvent,

@@ -1,6 +1,7 @@
 import type { Page } from '@skerry/database';
 import type pg from 'pg';
 import type { EventDefinition } from '../abi/types.ts';
+import type { ArgumentValues } from './arguments.ts';
 import { type Bounds, countRows } from './bounds.ts';
 import type { Cursor } from './cursor.ts';
 import { type Found, type List, type Moment, readList } from './list.ts';
@@ -12,8 +13,8 @@ export interface EventFilter extends Bounds {
   readonly contract?: string | undefined;
   /** A name, or a signature: `Transfer(address,address,uint256)`. */
   readonly eventName?: string | undefined;
-  /** JSON objects of which the arguments contain one (see parseArguments). */
-  readonly args?: readonly string[] | undefined;
+  /** Alternatives of which the arguments fit one (see parseArguments). */
+  readonly args?: readonly ArgumentValues[] | undefined;
 }
 
 export interface EventView {

@@ -2,7 +2,7 @@ import type { Page } from '@skerry/database';
 import type pg from 'pg';
 import type { BlockRange } from './bounds.ts';
 import type { Found } from './list.ts';
-import { conditionsOf, ORDER, ROW, type Row, readOrdered, type Selection } from './selection.ts';
+import { conditionOf, conditionsOf, ORDER, ROW, type Row, readOrdered, type Selection } from './selection.ts';
 
 /** Rows with given arguments are counted one by one, newest first; with so many and a full page the count ends. */
 const COUNTED_MAX = 1_000;
@@ -89,7 +89,7 @@ async function readLook(
   const { table, contractId, eventIds, args, range } = selection;
   const parameters: unknown[] = [];
   const add = (value: unknown) => `$${parameters.push(value)}`;
-  const matching = `(${args!.map((one) => `args @> ${add(one)}::jsonb`).join(' or ')})`;
+  const matching = conditionOf(args!, parameters);
   const inRange = `block_number between ${add(range.from)} and ${add(range.to)}`;
   const kind = [
     contractId === undefined ? '' : `contract_id = ${add(contractId)} and`,

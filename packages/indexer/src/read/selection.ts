@@ -1,5 +1,6 @@
 import type { Page } from '@skerry/database';
 import type pg from 'pg';
+import type { ArgumentValues } from './arguments.ts';
 import type { BlockRange, Bounds } from './bounds.ts';
 import type { Cursor } from './cursor.ts';
 
@@ -10,7 +11,7 @@ export interface Selection {
   readonly eventIds: readonly number[] | undefined;
   readonly range: BlockRange;
   readonly bounds: Bounds;
-  readonly args: readonly string[] | undefined;
+  readonly args: readonly ArgumentValues[] | undefined;
   readonly cursor: Cursor | undefined;
 }
 
@@ -31,13 +32,25 @@ const APART_MAX = 64;
 
 export const ORDER = 'order by block_number desc, log_index desc';
 
+/** That a row has the values of one of the alternatives. */
+export function conditionOf(args: readonly ArgumentValues[], parameters: unknown[]): string {
+  const add = (value: unknown) => `$${parameters.push(value)}`;
+  const alternatives = args.map(({ contained, equal }) =>
+    [
+      `args @> ${add(contained)}::jsonb`,
+      ...equal.map(([name, value]) => `args -> ${add(name)}::text = ${add(value)}::jsonb`),
+    ].join(' and '),
+  );
+  return `(${alternatives.join(' or ')})`;
+}
+
 /** Conditions of a selection but for contract and event, and their parameters. */
 export function conditionsOf({ range, bounds, args, cursor }: Selection, parameters: unknown[]): string {
   const add = (value: unknown) => `$${parameters.push(value)}`;
   const conditions = [`block_number between ${add(range.from)} and ${add(range.to)}`];
   if (bounds.fromTimestamp !== undefined) conditions.push(`"timestamp" >= ${add(bounds.fromTimestamp)}`);
   if (bounds.toTimestamp !== undefined) conditions.push(`"timestamp" <= ${add(bounds.toTimestamp)}`);
-  if (args) conditions.push(`(${args.map((one) => `args @> ${add(one)}::jsonb`).join(' or ')})`);
+  if (args) conditions.push(conditionOf(args, parameters));
   if (cursor) {
     conditions.push(`(block_number, log_index) < (${add(cursor.block)}, ${add(cursor.index)})`);
     // The same in a form by which partitions are left out.

@@ -12,12 +12,14 @@ import {
   word,
 } from '@skerry/indexer/testing';
 import { checksumAddress, type EvmAddress } from '@skerry/protocol';
+import { encodeAbiParameters } from 'viem';
 import { createTestCore, type TestCore } from '../testing/core.ts';
 
 const ALICE = `0x${'a1'.repeat(20)}`;
 const BOB = `0x${'b0'.repeat(20)}`;
 const NAMED = 'event Named(string indexed name, uint256 id)';
 const NAMED_OTHER = 'event Named(uint256 id)';
+const LISTED = 'event Listed(uint256[] ids, (string label, address who) by)';
 const GENESIS_TIME = 1_700_000_000;
 const TRANSFERS = 30;
 const HUGE = 2n ** 255n;
@@ -42,11 +44,24 @@ describe('GET /indexer', () => {
     }
     // A log that has the topic of Transfer and not its form.
     await anvil.emit(TOKEN, [TRANSFER_TOPIC], word(7));
+    for (const [ids, label] of [
+      [[5n, 7n], '0xAB'],
+      [[], '0xab'],
+    ] as const)
+      await anvil.emit(
+        OTHER,
+        [hashText('Listed(uint256[],(string,address))')],
+        encodeAbiParameters(
+          [{ type: 'uint256[]' }, { type: 'tuple', components: [{ type: 'string' }, { type: 'address' }] }],
+          [ids, [label, BOB as EvmAddress]],
+        ),
+      );
+    await anvil.emit(OTHER, [hashText('Said(string)')], encodeAbiParameters([{ type: 'string' }], ['0xAB']));
     await anvil.mine();
     const network = networkSettings([anvil.url], {
       contracts: [
         { address: TOKEN, abi: [TRANSFER], transactions: true },
-        { address: OTHER, abi: [NAMED, NAMED_OTHER] },
+        { address: OTHER, abi: [NAMED, NAMED_OTHER, LISTED, 'event Said(string text)'] },
       ],
     });
     // Several partitions for so few blocks: the settings of people do not go so low.
@@ -127,7 +142,7 @@ describe('GET /indexer', () => {
   };
 
   test('every filter, alone and together', async () => {
-    assert.equal(await total({}), 71);
+    assert.equal(await total({}), 74);
     assert.equal(await total({ contract: TOKEN }), 31);
     assert.equal(await total({ event_name: 'Named' }), 40);
     assert.equal(await total({ event_name: 'Named(uint256)' }), 10);
@@ -154,6 +169,23 @@ describe('GET /indexer', () => {
     assert.equal(await total({ contract: `0x${'99'.repeat(20)}` }), 0);
   });
 
+  test('a list or a tuple is found by all that it is, and a text that looks like bytes as it was written', async () => {
+    for (const [args, expected] of [
+      [{ ids: [5, 7] }, 1],
+      [{ ids: ['5', '7'], by: { label: '0xAB', who: BOB } }, 1],
+      [{ ids: [5] }, 0],
+      [{ ids: [7, 5] }, 0],
+      [{ ids: [] }, 1],
+      [{ by: {} }, 0],
+      [{ by: { who: BOB } }, 0],
+      [{ by: { who: BOB, label: '0xab' } }, 1],
+      [{ by: { label: '0xAB', who: BOB } }, 2],
+      [{ text: '0xAB' }, 1],
+      [{ text: '0xab' }, 0],
+    ] as const)
+      assert.equal(await total({ args: JSON.stringify(args) }), expected, JSON.stringify(args));
+  });
+
   test('a log that does not fit its ABI is shown as it came', async () => {
     const { events } = await list({ contract: TOKEN, from_block: 31 });
     assert.deepEqual(
@@ -176,7 +208,7 @@ describe('GET /indexer', () => {
         ...body.events.map((one: Record<string, unknown>) => `${one.block_number}.${one.log_index}`),
       );
     }
-    assert.equal(new Set(seen).size, 71);
+    assert.equal(new Set(seen).size, 74);
     assert.deepEqual(seen, paged);
   });
 

@@ -1,4 +1,4 @@
-import type { Bounds, List } from '@skerry/indexer';
+import type { ArgumentValues, Bounds, List } from '@skerry/indexer';
 import {
   type Coverage,
   type Freshness,
@@ -41,7 +41,7 @@ export async function gatherArgs({ query }: { query: unknown }): Promise<void> {
 }
 
 /** Throws INVALID_PARAMETERS. */
-function parseArgs(text: string | undefined): string[] | undefined {
+function parseArgs(text: string | undefined): ArgumentValues[] | undefined {
   if (text === undefined) return undefined;
   try {
     return parseArguments(JSON.parse(text));
