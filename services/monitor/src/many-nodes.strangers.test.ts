@@ -30,6 +30,12 @@ test('the node list that a monitor keeps does not grow with what strangers annou
     listContentOf(nodes, known).resource_nodes.map(({ hash }) => hash);
   assert.deepEqual(listContentOf(nodes, answered).nodes, [{ hash: idOf(1), address: 'http://core.test/' }]);
   assert.deepEqual(idsOf(answered), [idOf(7), idOf(5_000), idOf(5_001)]);
+  // Another monitor that takes this list measures the same nodes.
+  const measured = parseNodeAggregate(listContentOf(nodes, answered));
+  assert.deepEqual(
+    [measured[0], ...measured.slice(1).map(({ nodeId }) => nodeId)],
+    [core, ...idsOf(answered)],
+  );
   // The same, in whatever order they are told.
   assert.deepEqual(listContentOf(nodes.toReversed(), answered), listContentOf(nodes, answered));
   const all = new Map(strangers.map(({ nodeId }) => [keyOf('compute', nodeId), 1]));

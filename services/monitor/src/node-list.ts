@@ -36,9 +36,11 @@ const rowsOf = (value: unknown): Json[] =>
 const nodeIdOf = ({ hash }: Json) =>
   typeof hash === 'string' && NODE_ID.test(hash.toLowerCase()) ? hash.toLowerCase() : undefined;
 
-function coreUrlOf({ multiaddress }: Json): string | undefined {
+/** Lists of deployed networks say a multiaddress, those that monitors of this kind keep (listContentOf) a URL. */
+function coreUrlOf({ multiaddress, address }: Json): string | undefined {
   const ip = typeof multiaddress === 'string' ? IPV4_MULTIADDRESS.exec(multiaddress)?.[1] : undefined;
-  return ip === undefined ? undefined : parseBaseUrl(`http://${ip}:${CORE_PORT}/`);
+  if (ip !== undefined) return parseBaseUrl(`http://${ip}:${CORE_PORT}/`);
+  return typeof address === 'string' ? parseBaseUrl(address) : undefined;
 }
 
 function computeUrlOf({ address }: Json): string | undefined {
