@@ -1,14 +1,12 @@
 import type { RouteOptions } from 'fastify';
 
-/** `/a/:name/*` as an expression for paths: one part for a name, anything for a star. */
+/** A parameter, whose name ends where the router's do, or what means something else in an expression. */
+const SPECIAL = /:[^/.-]+|[.+?^${}()|[\]\\*]/g;
+
+/** `/a/:name.json/*` as an expression for paths: text without a slash for a name, anything for a star. */
 export const patternOf = (url: string) =>
   new RegExp(
-    `^${url
-      .split('/')
-      .map((part) =>
-        part.startsWith(':') ? '[^/]+' : part.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*'),
-      )
-      .join('/')}$`,
+    `^${url.replace(SPECIAL, (one) => (one.startsWith(':') ? '[^/]+' : one === '*' ? '.*' : `\\${one}`))}$`,
   );
 
 /** Which methods the paths of a server take: what a 405 has to say. */

@@ -22,6 +22,7 @@ async function createServer() {
       scope.put('/things/:id', async () => ({}));
       scope.post('/things', async () => ({}));
       scope.get('/files/*', async () => ({}));
+      scope.get('/lists/:name.json', async () => ({}));
       scope.get(
         '/list',
         {
@@ -50,6 +51,7 @@ test('S10: a path that exists answers another method with 405, Allow and what it
     ['DELETE', '/api/things/a%20b?x=1', 'GET, HEAD, PUT'],
     ['PUT', '/api/things', 'POST'],
     ['POST', '/api/files/a/b', 'GET, HEAD'],
+    ['POST', '/api/lists/a.json', 'GET, HEAD'],
   ];
   for (const [method, url, allow] of cases) {
     const { statusCode, headers, ...response } = await app.inject({ method: method as 'PUT', url });
@@ -57,7 +59,7 @@ test('S10: a path that exists answers another method with 405, Allow and what it
     assert.deepEqual([statusCode, headers.allow, code], [405, allow, 'METHOD_NOT_ALLOWED'], url);
     assert.match(error, new RegExp(`takes ${allow}, not ${method}`));
   }
-  for (const url of ['/api/nothing', '/things', '/api/things/a/b'])
+  for (const url of ['/api/nothing', '/things', '/api/things/a/b', '/api/lists/a', '/api/lists/axjson'])
     assert.equal((await app.inject({ method: 'PUT', url })).statusCode, 404, url);
 });
 
