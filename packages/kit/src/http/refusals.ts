@@ -37,6 +37,7 @@ type Mismatch = Parameters<typeof describeMismatch>[2][number] & { readonly data
 
 /** Seconds after which a caller whom we could not serve may try again. */
 const RETRY_AFTER_SECONDS: Partial<Readonly<Record<ErrorCode, number>>> = {
+  RATE_LIMITED: 1,
   OVERLOADED: 1,
   DATABASE_UNAVAILABLE: 2,
   STORAGE_UNAVAILABLE: 5,

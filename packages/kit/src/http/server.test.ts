@@ -35,6 +35,9 @@ test('every failure has our form; what was not foreseen says nothing of the insi
   app.get('/busy', async () => {
     throw new AppError('OVERLOADED', 'full');
   });
+  app.get('/limited', async () => {
+    throw new AppError('RATE_LIMITED', 'too many');
+  });
   app.post('/body', async () => ({}));
   const answer = async (url: string, payload?: string) => {
     const response = await app.inject({
@@ -62,6 +65,7 @@ test('every failure has our form; what was not foreseen says nothing of the insi
   for (const [path, seconds] of [
     ['/away', '2'],
     ['/busy', '1'],
+    ['/limited', '1'],
   ] as const)
     assert.equal((await app.inject({ url: path })).headers['retry-after'], seconds);
   const cors = await app.inject({ url: '/none', headers: { origin: 'https://page.example' } });

@@ -143,6 +143,7 @@ const refusalOf = (reason: NoShare) =>
     ? new AppError(
         'RATE_LIMITED',
         `a client may have ${UNPROVED.perClient} log streams at once that have not said who asks`,
+        { details: { retry_after: AUTH_LIMIT_MS / 1_000 } },
       )
     : new AppError('OVERLOADED', 'too many log streams are opened at once; try again shortly');
 

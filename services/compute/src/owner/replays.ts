@@ -67,11 +67,14 @@ export class Replays {
     const own = this.#forgetPast(owner, nowMs);
     if (own?.has(key))
       throw new AppError('INVALID_SIGNATURE', 'this operation was already requested; sign a new one');
-    if (own && own.size >= OWNER_SHARE_MAX)
+    if (own && own.size >= OWNER_SHARE_MAX) {
+      const [freeAtMs = nowMs] = own.values();
       throw new AppError(
         'RATE_LIMITED',
         `an owner can request ${OWNER_SHARE_MAX} changes in ${(2 * this.#options.windowMs) / 60_000} minutes`,
+        { details: { retry_after: Math.max(1, Math.ceil((freeAtMs - nowMs) / 1_000)) } },
       );
+    }
     // One signed ahead of the node's clock is good for a window after its own time.
     const untilMs = nowMs + 2 * this.#options.windowMs;
     this.#remember(owner, key, untilMs);
