@@ -112,16 +112,29 @@ export function errorBody(error: AppError): ErrorBody {
 }
 
 /** A path that cannot be read belongs to no route. */
-export function refusePath(error: FastifyError, requestId: string, response: ServerResponse): AppError {
+export function refusePath(
+  error: FastifyError,
+  requestId: string,
+  response: ServerResponse,
+  headers?: Readonly<Record<string, string>>,
+): AppError {
   const refusal = asAppError(error);
-  refuseResponse(refusal, requestId, response);
+  refuseResponse(refusal, requestId, response, headers);
   return refusal;
 }
 
-/** A refusal of what no hook and no handler of ours sees. */
-export function refuseResponse(refusal: AppError, requestId: string, response: ServerResponse): void {
+/** A refusal of what no hook and no handler of ours sees. @param headers what hooks would have added */
+export function refuseResponse(
+  refusal: AppError,
+  requestId: string,
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const body = JSON.stringify(errorBody(refusal));
+  const retryAfter = retryAfterOf(refusal);
   response.writeHead(refusal.httpStatus, {
+    ...headers,
+    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     server: `skerry/${VERSION}`,

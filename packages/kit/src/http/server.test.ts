@@ -68,8 +68,12 @@ test('every failure has our form; what was not foreseen says nothing of the insi
     ['/limited', '1'],
   ] as const)
     assert.equal((await app.inject({ url: path })).headers['retry-after'], seconds);
-  const cors = await app.inject({ url: '/none', headers: { origin: 'https://page.example' } });
-  assert.equal(cors.headers['access-control-allow-origin'], '*');
+  for (const url of ['/none', '/%zz']) {
+    const cors = await app.inject({ url, headers: { origin: 'https://page.example' } });
+    assert.equal(cors.headers['access-control-allow-origin'], '*', url);
+    assert.equal(cors.headers['access-control-expose-headers'], '*', url);
+  }
+  const cors = await app.inject({ url: '/none' });
   assert.match(String(cors.headers.server), /^skerry\//);
 });
 

@@ -13,7 +13,7 @@ import type { ShareLimits } from '../limits/shares.ts';
 import { Framing } from './framing.ts';
 import { answerOddRequests, checkHost } from './http-rules.ts';
 import { Methods } from './methods.ts';
-import { asAppError, errorBody, refusePath, refuseSocket, retryAfterOf } from './refusals.ts';
+import { asAppError, errorBody, refusePath, refuseResponse, refuseSocket, retryAfterOf } from './refusals.ts';
 import { createRequestLog } from './request-log.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
@@ -179,6 +179,9 @@ function endUnfinishedBodies(app: HttpServer): void {
 const isPreflight = ({ headers }: FastifyRequest) =>
   headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 
+/** On what is answered where no hook runs: pages that may ask may also read why they are refused. */
+const ANY_ORIGIN = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' };
+
 /** Lets pages of any origin use these methods. Any other question for OPTIONS goes the way of what has no route. */
 async function answerOrigins(app: HttpServer, methods: readonly string[]): Promise<void> {
   await app.register(import('@fastify/cors'), {
@@ -223,6 +226,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   // Loaded here, so that a command or a worker that takes something else of this package does not load it too.
   const { fastify, LogController } = await import('fastify');
   const framing = new Framing();
+  const origins = options.corsMethods ? ANY_ORIGIN : undefined;
   const app = fastify({
     loggerInstance: log as FastifyBaseLogger,
     childLoggerFactory: (_log, bindings) => createRequestLog(log, bindings),
@@ -240,7 +244,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {
-      const refusal = refusePath(error, request.id, reply.raw);
+      const refusal = refusePath(error, request.id, reply.raw, origins);
       observer?.refused(refusal.code);
     },
     clientErrorHandler: (error, socket) => {
@@ -265,7 +269,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     shareConnections(app.server, clients);
     shareBodies(app, clients, options.bodies);
   }
-  takeTurns(app.server, new Set(options.urgentPaths), clients);
+  takeTurns(app.server, {
+    ...{ urgentPaths: new Set(options.urgentPaths), clients },
+    refuse(refusal, request, response) {
+      refuseResponse(refusal, requestIdOf(request), response, origins);
+      observer?.refused(refusal.code);
+    },
+  });
   framing.watch(app.server, ({ code }) => observer?.refused(code));
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);

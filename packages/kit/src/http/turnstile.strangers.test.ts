@@ -87,7 +87,9 @@ test('F9: a client that sends thousands of requests at once leaves places for ot
     ...{ isEnabled: true, perMinute: { general: 1e6, authenticated: 1e6, heavy: 1e6 } },
     ...clients,
   };
-  const app = await createHttpServer({ log, limits });
+  let refused = 0;
+  const observer = { answered: () => {}, refused: () => void refused++ };
+  const app = await createHttpServer({ log, limits, observer, corsMethods: ['GET'] });
   app.get('/', { config: { rateClass: 'general' } }, async () => 'here');
   const port = Number(new URL(await listen(app, '127.0.0.1', 0)).port);
   const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' });
@@ -108,4 +110,13 @@ test('F9: a client that sends thousands of requests at once leaves places for ot
   assert.equal(count('503'), 0);
   assert.ok(count('429') > 0, 'all of them were let in');
   assert.ok(count('200') > 2_000);
+  // They are told as every other refusal is.
+  assert.equal(refused, count('429'));
+  for (const field of [
+    'x-request-id: ',
+    'server: skerry/',
+    'access-control-allow-origin: \\*',
+    'retry-after: 1',
+  ])
+    assert.match(text, new RegExp(`HTTP/1.1 429 [^\\r]*\\r\\n(?:[^\\r]+\\r\\n)*${field}`), field);
 });

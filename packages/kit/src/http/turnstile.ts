@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { AppError } from '@skerry/protocol/forms';
 import { type ClientOptions, createExemption } from '../limits/client.ts';
 import { type Held, Shares } from '../limits/shares.ts';
 import { clientKeyOf } from '../net/client-address.ts';
@@ -102,17 +103,22 @@ function sharePlaces(clients: ClientOptions | undefined): (socket: Socket) => He
   };
 }
 
-/** Written before anything is done for a request. */
-const refusalOf = (code: 'RATE_LIMITED' | 'OVERLOADED', error: string) =>
-  JSON.stringify({ error, status: 'error', code });
-const OF_ONE = refusalOf(
+/** Made once: who is refused costs next to nothing. */
+const OF_ONE = new AppError(
   'RATE_LIMITED',
   `${WAITING_OF_ONE} requests of this client are waiting; try again shortly`,
 );
-const OF_ALL = refusalOf('OVERLOADED', 'too many requests are waiting; try again shortly');
+const OF_ALL = new AppError('OVERLOADED', 'too many requests are waiting; try again shortly');
+
+export interface TurnOptions {
+  readonly urgentPaths: ReadonlySet<string>;
+  readonly clients?: ClientOptions | undefined;
+  /** Answers what may not wait. */
+  readonly refuse: (refusal: AppError, request: IncomingMessage, response: ServerResponse) => void;
+}
 
 /** Has the requests of a server wait for their turns, before anything is done for them. */
-export function takeTurns(server: Server, urgentPaths: ReadonlySet<string>, clients?: ClientOptions): void {
+export function takeTurns(server: Server, { urgentPaths, clients, refuse }: TurnOptions): void {
   const handlers = server.listeners('request') as ((
     request: IncomingMessage,
     response: ServerResponse,
@@ -136,10 +142,6 @@ export function takeTurns(server: Server, urgentPaths: ReadonlySet<string>, clie
       return place;
     };
     if (turnstile.pass(begin, takePlace)) return;
-    response.writeHead(isOfOne ? 429 : 503, {
-      'content-type': 'application/json; charset=utf-8',
-      'retry-after': '1',
-    });
-    response.end(isOfOne ? OF_ONE : OF_ALL);
+    refuse(isOfOne ? OF_ONE : OF_ALL, request, response);
   });
 }
