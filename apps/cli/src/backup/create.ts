@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createSigner } from '@skerry/client/signer';
@@ -25,6 +25,7 @@ import { createNoteLog } from '../output/log.ts';
 import { leaveToWriter, whenLost } from '../output/lost.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes, renderFields, renderFiles } from '../output/text.ts';
+import { type Draft, openDraft } from './draft.ts';
 import { hasDatabase, listMembers } from './members.ts';
 import { readPassphrase } from './passphrase.ts';
 import { findNode, hasFiles, type Node, type RoleOptions } from './role.ts';
@@ -81,16 +82,18 @@ interface Made {
   readonly database: BackupEnd['database'];
 }
 
-/** Writes a node's backup to a stream. */
+/** Where the bytes of a backup go. */
+type Send = (bytes: AsyncIterable<Uint8Array>) => Promise<void>;
+
 async function writeTo(
-  target: NodeJS.WritableStream,
+  send: Send,
   node: Node,
   options: {
     readonly withFiles: boolean;
     readonly passphrase: string | undefined;
     readonly progress: Progress;
     readonly log: Logger;
-    /** The file that the stream writes, where it is one. */
+    /** The file that they go to, where it is one. */
     readonly path?: string | undefined;
   },
 ): Promise<Made> {
@@ -109,8 +112,7 @@ async function writeTo(
     progress.show(`saving: ${renderFiles(state.members)}, ${renderBytes(state.bytes)}`);
   };
   const bytes = writeBackup({ head, members, database: () => state.database, passphrase, onMember });
-  const spared = path === undefined ? bytes : sparing(bytes, path, node);
-  await pipeline(spared, target, { end: target !== process.stdout });
+  await send(path === undefined ? bytes : sparing(bytes, path, node));
   return { head, ...state };
 }
 
@@ -122,38 +124,28 @@ function explain(error: unknown, path: string): unknown {
   return new AppError('STORAGE_FULL', message, { cause: error });
 }
 
-/** Opened before anything flows to it: a stream that cannot be opened says so to nobody. */
-async function openDraft(path: string): Promise<FileHandle> {
+async function makeDraft(path: string): Promise<Draft> {
   try {
-    return await open(path, 'wx', 0o600);
+    return await openDraft(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-      const why = explain(error, path);
-      throw why === error ? cannotWrite(path, error) : why;
-    }
-    throw new AppError(
-      'FILE_EXISTS',
-      `${path} is there: another backup is on its way, or one was ended; if none is made now, remove it`,
-      { cause: error },
-    );
+    if (error instanceof AppError) throw error;
+    const why = explain(error, path);
+    throw why === error ? cannotWrite(path, error) : why;
   }
 }
 
 /** Makes the file as a whole or not at all, for its owner's eyes only. Throws FILE_EXISTS, INVALID_PARAMETERS, STORAGE_FULL. */
-async function writeFile(
-  path: string,
-  write: (target: NodeJS.WritableStream) => Promise<Made>,
-): Promise<Made> {
+async function writeFile(path: string, write: (send: Send) => Promise<Made>): Promise<Made> {
   const refuseExisting = () => {
     if (existsSync(path))
       throw new AppError('FILE_EXISTS', `${path} is there already: name another file, or remove it`);
   };
   refuseExisting();
   const draft = `${path}.part`;
-  await using file = await openDraft(draft);
+  using file = await makeDraft(draft);
   using _ = removeWhenEnded(draft);
   try {
-    const made = await write(file.createWriteStream());
+    const made = await write((bytes) => file.write(bytes));
     await syncFile(draft);
     refuseExisting();
     await renameDurably(draft, path);
@@ -167,11 +159,11 @@ async function writeFile(
 /** Throws INTERNAL where its reader has gone: what it got is no backup. */
 async function writeToStdout(
   stdout: NodeJS.WriteStream,
-  write: (target: NodeJS.WritableStream) => Promise<Made>,
+  write: (send: Send) => Promise<Made>,
 ): Promise<Made> {
   using _ = whenLost(stdout, leaveToWriter);
   try {
-    return await write(stdout);
+    return await write((bytes) => pipeline(bytes, stdout, { end: stdout !== process.stdout }));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
     throw new AppError('INTERNAL', 'whoever reads the backup has gone before its end: it is incomplete', {
@@ -203,15 +195,15 @@ export async function backup(context: Context, file: string, options: BackupOpti
   const passphrase = options.encryptTo === undefined ? undefined : await readPassphrase(options.encryptTo);
   using progress = output.progress();
   const log = createNoteLog('backup', 'warn', output);
-  const write = (target: NodeJS.WritableStream, to?: string) =>
-    writeTo(target, node, { withFiles: options.withoutFiles !== true, passphrase, progress, log, path: to });
+  const write = (send: Send, to?: string) =>
+    writeTo(send, node, { withFiles: options.withoutFiles !== true, passphrase, progress, log, path: to });
   if (file === STDOUT) {
     const { head } = await writeToStdout(output.stdout, write);
     for (const sentence of head.absent) output.note(`not in it: ${sentence}`);
     return;
   }
   const path = resolve(file);
-  const made = await writeFile(path, (target) => write(target, path));
+  const made = await writeFile(path, (send) => write(send, path));
   const { size } = await stat(path);
   output.result({ file: path, size_bytes: size, ...made }, renderMade(path, size, made));
 }

@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { loadOrCreateKeyFile, writeBackup } from '@skerry/kit';
+import { acquireLock, loadOrCreateKeyFile, writeBackup } from '@skerry/kit';
 import { skerryHere } from '../testing/here.ts';
 import { run, SKERRY } from '../testing/shell.ts';
 
@@ -40,14 +40,19 @@ test('a backup from standard input is shown, verified and restored; a file that 
   assert.equal(nowhere.err, `error: there is no directory ${join(home, 'missing')} (INVALID_PARAMETERS)\n`);
   const below = await save(join(passphrase, 'scheduler.skerry'));
   assert.match(below.err, /^error: cannot write .*ENOTDIR.*\(INVALID_PARAMETERS\)$/m);
+  // As of a backup that was killed, whatever its mode; and as of one that is being written.
   const part = `${file}.part`;
-  await writeFile(part, 'of one that was killed');
-  const leftover = await save(file);
-  assert.match(leftover.err, /scheduler\.skerry\.part is there: .*remove it \(FILE_EXISTS\)/);
+  await writeFile(part, 'of one that was killed', { mode: 0o644 });
+  {
+    using _writing = await acquireLock(part, {});
+    assert.match((await save(file)).err, /another backup is being written to .*\.part.*\(FILE_EXISTS\)/);
+  }
   assert.equal(await readFile(part, 'utf8'), 'of one that was killed');
-  await rm(part);
   const made = await save(file);
   assert.equal(made.code, 0, made.err);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  await symlink(passphrase, `${file}.2.part`);
+  assert.match((await save(`${file}.2`)).err, /2\.part is there, .*not a file of yours.*\(FILE_EXISTS\)/);
 
   const bytes = await readFile(file);
   const sealed = await skerry(['backup', 'show', '-'], bytes);
@@ -219,10 +224,6 @@ test('a backup that cannot be written to its end is said to be none', async (t) 
   const place = join(home, 'data', 'scheduler');
   await mkdir(place, { recursive: true });
   await writeFile(join(place, 'large'), randomBytes(4 * 1024 ** 2));
-  const file = join(home, 'scheduler.skerry');
-  await writeFile(`${file}.part`, '');
-  const { err } = await skerryHere({ SKERRY_HOME: home }, ['backup', file, '--role', 'scheduler']);
-  assert.match(err, /\.part is there: .* remove it \(FILE_EXISTS\)/);
 
   const child = spawn(process.execPath, [SKERRY, 'backup', '-', '--role', 'scheduler'], {
     env: { ...process.env, SKERRY_HOME: home },
