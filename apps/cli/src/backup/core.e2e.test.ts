@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { copyFile, mkdtemp, open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -12,6 +24,8 @@ import { run, SKERRY, until } from '../testing/shell.ts';
 
 /** Only what hangs takes as long. */
 const TIMEOUT_MS = 300_000;
+/** Of `nobody`: PostgreSQL refuses a user without a name. */
+const SERVICE_ID = 65_534;
 const SMALL_FILE = 'kept by a message';
 
 /** Of processes of their own are those of which somebody else's process must be told apart: the first backup and the restore. */
@@ -109,16 +123,22 @@ describe('a core node with its embedded database', () => {
     }
     await rm(first, { recursive: true });
 
-    const back = await skerryAlone(
-      'restore',
-      file,
-      '--data-dir',
-      restored,
-      '--passphrase-file',
-      passphrase,
-      '--json',
-    );
+    const args = ['restore', file, '--data-dir', restored, '--passphrase-file', passphrase, '--json'];
+    // Root restores for the user of the service, to whom the directory belongs, where user namespaces are refused.
+    await chmod(home, 0o755);
+    await mkdir(restored, { mode: 0o700 });
+    if (process.geteuid?.() === 0) await chown(restored, SERVICE_ID, SERVICE_ID);
+    const bin = join(home, 'bin');
+    await mkdir(bin);
+    await writeFile(join(bin, 'unshare'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const back = await run(process.execPath, [SKERRY, ...args], {
+      ...process.env,
+      PATH: `${bin}:${process.env.PATH}`,
+    });
     assert.equal(back.code, 0, back.stderr);
+    const { uid } = await stat(restored);
+    for (const name of await readdir(restored, { recursive: true }))
+      assert.equal((await stat(join(restored, name))).uid, uid, name);
     {
       await using node = await core(restored);
       assert.equal(await addressOf(node.url), address);

@@ -166,6 +166,7 @@ async function giveToOwner(into: string, directory: string): Promise<void> {
   const { uid, gid } = await stat(directory);
   if (uid === 0) return;
   for (const name of await readdir(into, { recursive: true })) await lchown(join(into, name), uid, gid);
+  await lchown(into, uid, gid);
 }
 
 interface Restored {
@@ -195,6 +196,8 @@ async function prepare(
 ): Promise<string[]> {
   const { directory, keeping, config } = node;
   await unpack(context, file, options, into);
+  // The database runs as who its files belong to, and as root only where user namespaces are allowed.
+  await giveToOwner(into, directory);
   const done = [
     ...(end.database === null ? [] : await settleDatabase(context, into, end.database)),
     ...((await keeping.settle?.(into, config, Date.now())) ?? []),

@@ -16,9 +16,13 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** What a command printed and how it ended. */
-export async function run(command: string, args: readonly string[]): Promise<Ran> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: COMMAND_TIMEOUT_MS });
+/** What a command printed and how it ended. @param env in place of this process's variables */
+export async function run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Ran> {
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: COMMAND_TIMEOUT_MS,
+    env: env ?? process.env,
+  });
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

@@ -91,6 +91,7 @@ interface LockedOptions extends EmbeddedPostgresOptions {
 async function startLocked(options: LockedOptions): Promise<EmbeddedPostgres> {
   const { log, lock, signal } = options;
   const { layout, identity } = await findPlace(options.homes, options);
+  await checkPlace(layout, identity);
   await ensureHome(layout.home, identity);
   await removeUnfinished(layout);
   const binaries = await prepareFor(identity, layout, options.packageDir);
@@ -186,6 +187,16 @@ export async function findPlace(
 /** The home itself is made to belong to the server's user; what counts are the directories above it. */
 async function isPlaceReachable(layout: Layout, identity: Identity): Promise<boolean> {
   return isReachable(join(layout.home, '..'), ownerOf(identity));
+}
+
+/** Before an existing cluster is handed over. Throws DATABASE_NOT_RUNNABLE where whoever is to run its server cannot reach it. */
+async function checkPlace(layout: Layout, identity: Identity): Promise<void> {
+  if (identity.kind !== 'user' || (await findCluster(layout)) === undefined) return;
+  if (await isPlaceReachable(layout, identity)) return;
+  throw new AppError(
+    'DATABASE_NOT_RUNNABLE',
+    `PostgreSQL does not run as root, and user ${identity.uid} cannot reach ${layout.home}: give the data directory of the node to another user (chown) for whom the directories above it are open, or allow user namespaces`,
+  );
 }
 
 async function prepareFor(identity: Identity, layout: Layout, packageDir: string): Promise<Binaries> {

@@ -52,6 +52,11 @@ describe('root, where user namespaces are refused', () => {
 
   test('a database made in a user namespace is handed over', async () => {
     await using directory = await databaseDirectory('data');
+    await assert.rejects(startEmbeddedPostgres({ ...refused, dataDir: directory.path }), {
+      code: 'DATABASE_NOT_RUNNABLE',
+      message: /user 65534 cannot reach .*data: .*user namespaces/,
+    });
+    assert.equal((await stat(join(directory.path, 'cluster'))).uid, 0);
     await chmod(join(directory.path, '..'), 0o755);
     assert.equal((await stat(join(directory.path, 'cluster'))).uid, 0);
     await using server = await startEmbeddedPostgres({ ...refused, dataDir: directory.path });
