@@ -28,6 +28,7 @@ test('variables are JSON where they can be, else text', () => {
   assert.throws(() => parseVariables(['a']), isWrongUse);
   assert.deepEqual(parseVariables(['id="12345678901234567890"']), { id: '12345678901234567890' });
   assert.throws(() => parseVariables(['id=12345678901234567890']), isWrongUse);
+  assert.throws(() => parseVariables(['a=1', 'b=2', 'a=3']), /"a" is given more than once/);
 });
 
 test('an answer is told as what it is, also where its type is not true', () => {

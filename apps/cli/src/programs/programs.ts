@@ -126,25 +126,31 @@ async function storeCode(
   };
 }
 
-/** `name=value` pairs as an object. A value that is JSON is read as such, anything else is text. */
+function parseValue(text: string): unknown {
+  try {
+    return parseExactJson(text);
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    return text;
+  }
+}
+
+/** `name=value` pairs as an object. A value that is JSON is read as such, anything else is text. Throws INVALID_PARAMETERS. */
 export function parseVariables(pairs: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(
-    pairs.map((pair) => {
-      const at = pair.indexOf('=');
-      if (at < 1)
-        throw new AppError(
-          'INVALID_PARAMETERS',
-          `a variable must be name=value, not ${JSON.stringify(pair)}`,
-        );
-      const text = pair.slice(at + 1);
-      try {
-        return [pair.slice(0, at), parseExactJson(text)];
-      } catch (error) {
-        if (error instanceof AppError) throw error;
-        return [pair.slice(0, at), text];
-      }
-    }),
-  );
+  const variables = new Map<string, unknown>();
+  for (const pair of pairs) {
+    const at = pair.indexOf('=');
+    const name = pair.slice(0, Math.max(at, 0));
+    if (name === '')
+      throw new AppError('INVALID_PARAMETERS', `a variable must be name=value, not ${JSON.stringify(pair)}`);
+    if (variables.has(name))
+      throw new AppError(
+        'INVALID_PARAMETERS',
+        `the variable ${JSON.stringify(name)} is given more than once`,
+      );
+    variables.set(name, parseValue(pair.slice(at + 1)));
+  }
+  return Object.fromEntries(variables);
 }
 
 const tracebackOf = ({ details }: AppError) => (details as { traceback?: unknown } | undefined)?.traceback;
