@@ -12,6 +12,11 @@ import { unreadable } from './read-text.ts';
 export async function openBlob(path: string): Promise<Blob> {
   try {
     const found = await stat(path);
+    if (found.isDirectory())
+      throw new AppError(
+        'INVALID_PARAMETERS',
+        `${path} is a directory: pack it into one file, such as with tar or zip, and name that`,
+      );
     if (!found.isFile()) throw new AppError('INVALID_PARAMETERS', `${path} is not a file`);
     return found.size < PARTS_FROM_BYTES ? new Blob([await readFile(path)]) : await openAsBlob(path);
   } catch (error) {

@@ -60,7 +60,7 @@ test('a disk image that is no file, or is changed while it is sent, is told so',
   await mkdir(join(home.path, 'directory'));
   await assert.rejects(openBlob(join(home.path, 'directory')), {
     code: 'INVALID_PARAMETERS',
-    message: /is not a file/,
+    message: /is a directory: pack it into one file/,
   });
   const path = join(home.path, 'image');
   await writeFile(path, Buffer.alloc(2 * 1024 ** 2));

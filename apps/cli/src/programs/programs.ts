@@ -76,16 +76,24 @@ export function asSource(bytes: Uint8Array): string | undefined {
 
 const NAME_CHARS = LIMITS.programNameChars;
 
+const readCode = (path: string): Promise<Buffer<ArrayBuffer>> =>
+  readFile(path).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'EISDIR') throw unreadable(path, error);
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `${path} is a directory: pack what is in it into a .zip archive, and name that`,
+      { cause: error },
+    );
+  });
+
 export async function createProgram(
   context: Context,
   path: string,
   options: ProgramCreateOptions,
 ): Promise<void> {
   const { output } = context;
+  const bytes = await readCode(path);
   const runtime = chooseRuntime(path, options.runtime);
-  const bytes = await readFile(path).catch((error: unknown) => {
-    throw unreadable(path, error);
-  });
   const source = asSource(bytes);
   const { memory, timeout, description } = options;
   // All of it is checked before the file is sent: its message would be in force and cost without the program.
