@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { anything } from '../pure/read.ts';
 import { ask } from './ask.ts';
+import { failureOf, pauseAfter } from './failure.ts';
 import { runProgram } from './run.ts';
 
 // What a browser has.
@@ -68,4 +69,31 @@ test('a question that its reader gave up is no failure of the service', async ()
     runProgram(service.url, 'a'.repeat(64), {}, given),
   ])
     await assert.rejects(given_up, /the reader left/);
+});
+
+test('a service that has no time is asked again when it said, and people are told when', async () => {
+  let details: unknown = { retry_after: 41.5 };
+  await using service = await serve((response) => {
+    response.statusCode = 429;
+    response.end(JSON.stringify({ status: 'error', code: 'RATE_LIMITED', error: 'too many', details }));
+  });
+  const fail = (body?: unknown) =>
+    ask(service.url, anything, signal, { body }).then(
+      () => assert.fail('it was answered'),
+      (error: unknown) => failureOf(error),
+    );
+  const asked = await fail();
+  assert.equal(asked.remedy, 'It is asked again by itself in 42 s.');
+  assert.equal(pauseAfter(asked, 5_000), 42_000);
+  assert.equal((await fail({})).remedy, 'Try again in 42 s.');
+  details = { retry_after: 1e9 };
+  assert.equal(pauseAfter(await fail(), 5_000), 300_000);
+  for (const odd of [undefined, { retry_after: 'soon' }, { retry_after: -1 }]) {
+    details = odd;
+    const failure = await fail();
+    assert.deepEqual(
+      [failure.remedy, pauseAfter(failure, 5_000), pauseAfter(failure, 1e9)],
+      [undefined, 5_000, 30_000],
+    );
+  }
 });

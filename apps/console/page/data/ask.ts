@@ -1,4 +1,4 @@
-import { fields, maybe, type Reader, text } from '../pure/read.ts';
+import { fields, type Reader, text } from '../pure/read.ts';
 import { readUpTo } from '../pure/read-body.ts';
 import { AskFailure } from './failure.ts';
 
@@ -6,8 +6,10 @@ const TIMEOUT_MS = 20_000;
 /** Of a larger answer the rest is not read: it would freeze the page. */
 export const ANSWER_BYTES_MAX = 32 * 1024 ** 2;
 
+/** Whatever a service says, it is asked again within so long. */
+const RETRY_SECONDS_MAX = 300;
+
 const readRefusal = fields({ error: text, code: text });
-const readDetails = fields({ details: maybe(fields({ retry_after: maybe((value) => Number(value)) })) });
 
 function parse(answer: string, origin: string): unknown {
   try {
@@ -17,14 +19,34 @@ function parse(answer: string, origin: string): unknown {
   }
 }
 
-function refusalOf(body: unknown, status: number, origin: string): AskFailure {
+/** What is posted, nobody posts again but whoever did. */
+const againIn = (seconds: number, isPosted: boolean) =>
+  isPosted ? `Try again in ${seconds} s.` : `It is asked again by itself in ${seconds} s.`;
+
+/** A service that has no time now says when it has. */
+const BUSY: readonly number[] = [429, 503];
+
+function refusalOf(body: unknown, { status, isPosted }: Refused, origin: string): AskFailure {
   try {
     const { error, code } = readRefusal(body, 'the refusal');
-    const after = status === 429 ? readDetails(body, 'the refusal').details?.retry_after : null;
-    return new AskFailure(code, error, after ? `It is asked again by itself in ${after} s.` : undefined);
+    const after = BUSY.includes(status) ? retryOf(body) : undefined;
+    if (after === undefined) return new AskFailure(code, error);
+    return new AskFailure(code, error, againIn(after, isPosted), after * 1_000);
   } catch {
     return new AskFailure('UPSTREAM_UNAVAILABLE', `${origin} returned status ${status}`);
   }
+}
+
+/** Whole seconds; undefined where a refusal says none. */
+function retryOf(refusal: unknown): number | undefined {
+  const { details } = refusal as { readonly details?: { readonly retry_after?: unknown } | null };
+  const seconds = Math.ceil(Number(details?.retry_after));
+  return seconds > 0 ? Math.min(seconds, RETRY_SECONDS_MAX) : undefined;
+}
+
+interface Refused {
+  readonly status: number;
+  readonly isPosted: boolean;
 }
 
 interface Answered extends Pick<Response, 'ok' | 'status'> {
@@ -79,6 +101,10 @@ export async function ask<T>(
   const { ok, status, text: answer } = await fetchText(url, signal, body === undefined ? {} : posted);
   const { origin } = new URL(url, location.href);
   if (!ok && !accepts.includes(status))
-    throw refusalOf(answer.startsWith('{') ? parse(answer, origin) : null, status, origin);
+    throw refusalOf(
+      answer.startsWith('{') ? parse(answer, origin) : null,
+      { status, isPosted: body !== undefined },
+      origin,
+    );
   return reader(parse(answer, origin), 'the answer');
 }

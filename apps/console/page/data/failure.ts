@@ -5,21 +5,34 @@ export interface Failure {
   readonly code: string;
   readonly message: string;
   readonly remedy?: string | undefined;
+  /** When the service may be asked again, where it says so. */
+  readonly retryMs?: number | undefined;
 }
 
 export class AskFailure extends Error {
   readonly code: string;
   readonly remedy: string | undefined;
+  readonly retryMs: number | undefined;
 
-  constructor(code: string, message: string, remedy?: string) {
+  constructor(code: string, message: string, remedy?: string, retryMs?: number) {
     super(message);
     this.code = code;
     this.remedy = remedy;
+    this.retryMs = retryMs;
   }
 }
 
+const RETRY_MS_MAX = 30_000;
+
+/** How long until something is asked for again: as often as it is wanted, or when the service said. */
+export const pauseAfter = (failure: Failure | undefined, everyMs: number): number =>
+  failure?.retryMs ?? Math.min(everyMs, RETRY_MS_MAX);
+
 export function failureOf(error: unknown): Failure {
-  if (error instanceof AskFailure) return { code: error.code, message: error.message, remedy: error.remedy };
+  if (error instanceof AskFailure) {
+    const { code, message, remedy, retryMs } = error;
+    return { code, message, remedy, retryMs };
+  }
   if (error instanceof Unreadable)
     return {
       code: 'UNEXPECTED_ANSWER',

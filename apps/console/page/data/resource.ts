@@ -1,6 +1,6 @@
 import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { type Failure, failureOf } from './failure.ts';
+import { type Failure, failureOf, pauseAfter } from './failure.ts';
 
 /** Something that is asked for again and again while it is shown. */
 export interface Resource<T> {
@@ -70,7 +70,7 @@ async function keepAsking<T>(
       if (!stop.aborted) state.value = { ...state.value, failure: failureOf(error) };
     }
     if (everyMs === Number.POSITIVE_INFINITY && !state.value.failure) return;
-    await pause(key, Math.min(everyMs, 30_000), stop);
+    await pause(key, pauseAfter(state.value.failure, everyMs), stop);
     await untilShown(stop);
   }
 }

@@ -1,4 +1,4 @@
-import { grouped } from '@skerry/protocol/credit/shown';
+import { grouped, showDecimal } from '@skerry/protocol/credit/shown';
 
 /** Numbers, times and strangers' text, as people read them. */
 
@@ -44,6 +44,25 @@ export const short = (hash: string, head = 8, tail = 4) =>
 /** `12,345`. */
 export const count = (value: number | bigint) =>
   grouped(typeof value === 'bigint' ? value : String(Math.round(value)));
+
+/** How many decimals of a unit wei are, the smallest first; a chain calls its own coin what it likes. */
+const COIN_UNITS = [
+  ['wei', 0],
+  ['gwei', 9],
+  ['coins', 18],
+] as const;
+/** From a thousandth of a unit on, it is said in that unit. */
+const UNIT_DECIMALS = 3;
+
+/** Wei, exact, in a unit that people can read: `15 wei`, `1.5 gwei`, `0.25 coins`. Anything else as it is. */
+export function coins(text: string): string {
+  if (!/^[0-9]{1,78}$/.test(text)) return text;
+  const wei = BigInt(text);
+  const [unit, places] =
+    COIN_UNITS.findLast(([, decimals]) => wei >= 10n ** BigInt(Math.max(0, decimals - UNIT_DECIMALS))) ??
+    COIN_UNITS[0];
+  return `${showDecimal(wei, places)} ${unit}`;
+}
 
 /** `0.482`; what was not measured is a dash. */
 export const score = (value: number | null | undefined) =>

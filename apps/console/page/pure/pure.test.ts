@@ -3,7 +3,18 @@ import { describe, test } from 'node:test';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { addedUpState, balanceOver, lastingOf, usedOver } from './credits.ts';
 import { drawOf, shellWord } from './draw.ts';
-import { bytes, clock, count, duration, latency, mebibytes, pieces, relative, short } from './format.ts';
+import {
+  bytes,
+  clock,
+  coins,
+  count,
+  duration,
+  latency,
+  mebibytes,
+  pieces,
+  relative,
+  short,
+} from './format.ts';
 import { measuredHistory, SCORE_PARTS, scoreHistory } from './history.ts';
 import { chainQueryOf } from './queries/chain-query.ts';
 import { fields, list, maybe, number, record, rows, text, Unreadable } from './read.ts';
@@ -278,4 +289,17 @@ test('sizes of files', () => {
     ...['0 bytes', '999 bytes', '1.5 kB'],
     ...['250 kB', '3.2 GB'],
   ]);
+});
+
+test('an amount of a coin keeps its digits, in a unit that people can read', () => {
+  for (const [wei, shown] of [
+    ['0', '0 wei'],
+    ['999999', '999,999 wei'],
+    ['1500000', '0.0015 gwei'],
+    ['123456789012345', '123,456.789012345 gwei'],
+    ['250000000000000000', '0.25 coins'],
+    ['12345000000000000000001', '12,345.000000000000000001 coins'],
+    ['-1', '-1'],
+  ] as const)
+    assert.equal(coins(wei), shown);
 });

@@ -19,14 +19,15 @@ export type CostPeriod = keyof typeof PERIODS;
 /** Thousands apart: `12,345`. `Intl` loads its tables first, which was half of what the scripts of the console's first load took. */
 export const grouped = (whole: bigint | string): string => String(whole).replace(/\B(?=(\d{3})+$)/g, ',');
 
-/** @param value of `10^-places` */
-function roundedTo(decimals: number, value: bigint, places: number): string {
-  const [whole = '', ...fraction] = formatDecimal(
-    floorDivide(value, 10n ** BigInt(places - decimals)),
-    decimals,
-  ).split('.');
+/** `12,345.67`, with all its digits. @param value of `10^-places` */
+export function showDecimal(value: bigint, places: number): string {
+  const [whole = '', ...fraction] = formatDecimal(value, places).split('.');
   return [grouped(whole), ...fraction].join('.');
 }
+
+/** @param value of `10^-places` */
+const roundedTo = (decimals: number, value: bigint, places: number): string =>
+  showDecimal(floorDivide(value, 10n ** BigInt(places - decimals)), decimals);
 
 const digitsOf = (value: bigint) => String(value < 0n ? -value : value).length;
 

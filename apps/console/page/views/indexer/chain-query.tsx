@@ -12,12 +12,11 @@ import { DateTime, Hash, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Field, Form, type Typed } from '../../parts/form.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { type Column, SortTable } from '../../parts/table.tsx';
-import { count } from '../../pure/format.ts';
+import { coins, count } from '../../pure/format.ts';
 import { chainQueryOf } from '../../pure/queries/chain-query.ts';
 import { linkTo } from '../../pure/route.ts';
 
 const ARGS_CHARS = 600;
-const GWEI = 1_000_000_000n;
 
 const EVENTS: readonly Column<ChainEvent>[] = [
   { name: 'block', title: 'Block', isNumber: true, cell: (row) => count(row.block_number) },
@@ -54,19 +53,12 @@ const EVENTS: readonly Column<ChainEvent>[] = [
   { name: 'hash', title: 'Transaction', cell: (row) => <Hash value={row.transaction_hash} /> },
 ];
 
-/** Wei as they are: an amount that is too large for a number stays exact. */
-const wei = (value: string) => {
-  if (!/^[0-9]{1,78}$/.test(value)) return value;
-  const nano = BigInt(value) / GWEI;
-  return nano === 0n ? `${value} wei` : `${count(nano)} gwei`;
-};
-
 const TRANSACTIONS: readonly Column<ChainTransaction>[] = [
   { name: 'block', title: 'Block', isNumber: true, cell: (row) => count(row.block_number) },
   { name: 'when', title: 'When', cell: (row) => <DateTime ms={row.timestamp * 1_000} /> },
   { name: 'from', title: 'From', cell: (row) => <Hash value={row.from} /> },
   { name: 'to', title: 'To', cell: (row) => (row.to === null ? 'a new contract' : <Hash value={row.to} />) },
-  { name: 'value', title: 'Value', isNumber: true, cell: (row) => wei(row.value) },
+  { name: 'value', title: 'Value', isNumber: true, cell: (row) => coins(row.value) },
   { name: 'hash', title: 'Transaction', cell: (row) => <Hash value={row.hash} /> },
 ];
 
