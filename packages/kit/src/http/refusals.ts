@@ -111,18 +111,6 @@ export function errorBody(error: AppError): ErrorBody {
   return { error: message, status: 'error', code, ...(details === undefined ? {} : { details }) };
 }
 
-/** A path that cannot be read belongs to no route. */
-export function refusePath(
-  error: FastifyError,
-  requestId: string,
-  response: ServerResponse,
-  headers?: Readonly<Record<string, string>>,
-): AppError {
-  const refusal = asAppError(error);
-  refuseResponse(refusal, requestId, response, headers);
-  return refusal;
-}
-
 /** A refusal of what no hook and no handler of ours sees. @param headers what hooks would have added */
 export function refuseResponse(
   refusal: AppError,

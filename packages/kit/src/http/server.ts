@@ -13,7 +13,7 @@ import type { ShareLimits } from '../limits/shares.ts';
 import { Framing } from './framing.ts';
 import { answerOddRequests, checkHost } from './http-rules.ts';
 import { Methods } from './methods.ts';
-import { asAppError, errorBody, refusePath, refuseResponse, refuseSocket, retryAfterOf } from './refusals.ts';
+import { asAppError, errorBody, refuseResponse, refuseSocket, retryAfterOf } from './refusals.ts';
 import { createRequestLog } from './request-log.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
@@ -182,6 +182,15 @@ const isPreflight = ({ headers }: FastifyRequest) =>
 /** On what is answered where no hook runs: pages that may ask may also read why they are refused. */
 const ANY_ORIGIN = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' };
 
+/** Refuses where no hook runs. */
+function refuserOf({ corsMethods, observer }: HttpServerOptions) {
+  const headers = corsMethods ? ANY_ORIGIN : undefined;
+  return (refusal: AppError, requestId: string, response: ServerResponse) => {
+    refuseResponse(refusal, requestId, response, headers);
+    observer?.refused(refusal.code);
+  };
+}
+
 /** Lets pages of any origin use these methods. Any other question for OPTIONS goes the way of what has no route. */
 async function answerOrigins(app: HttpServer, methods: readonly string[]): Promise<void> {
   await app.register(import('@fastify/cors'), {
@@ -226,7 +235,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   // Loaded here, so that a command or a worker that takes something else of this package does not load it too.
   const { fastify, LogController } = await import('fastify');
   const framing = new Framing();
-  const origins = options.corsMethods ? ANY_ORIGIN : undefined;
+  const refuse = refuserOf(options);
   const app = fastify({
     loggerInstance: log as FastifyBaseLogger,
     childLoggerFactory: (_log, bindings) => createRequestLog(log, bindings),
@@ -243,10 +252,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     ajv: VALIDATION,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    frameworkErrors: (error, request, reply) => {
-      const refusal = refusePath(error, request.id, reply.raw, origins);
-      observer?.refused(refusal.code);
-    },
+    // A path that cannot be read belongs to no route.
+    frameworkErrors: (error, request, reply) => refuse(asAppError(error), request.id, reply.raw),
     clientErrorHandler: (error, socket) => {
       const refusal = framing.endsAnswered(socket) ? undefined : refuseSocket(error, socket);
       if (refusal) observer?.refused(refusal.code);
@@ -271,10 +278,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   }
   takeTurns(app.server, {
     ...{ urgentPaths: new Set(options.urgentPaths), clients },
-    refuse(refusal, request, response) {
-      refuseResponse(refusal, requestIdOf(request), response, origins);
-      observer?.refused(refusal.code);
-    },
+    refuse: (refusal, request, response) => refuse(refusal, requestIdOf(request), response),
   });
   framing.watch(app.server, ({ code }) => observer?.refused(code));
   if (options.socketPaths) routeUpgrades(app.server);
