@@ -1,3 +1,4 @@
+import { prepared, textsOf } from '@skerry/database';
 import {
   type Acting,
   AUTHORIZATIONS,
@@ -104,8 +105,13 @@ async function listElements(db: Kysely<Schema>, owners: readonly string[], times
       where ${OF_SECURITY} and m.subject = o.owner || E'\n' || ${sql.lit(SECURITY_KEY)}
         and m.noted_ms > ${firstMs}::bigint and m.noted_ms <= ${lastMs}::bigint)`,
   ]);
-  const { rows } = await sql<{ owner: string; time: number; notedMs: number | null; itemHash: string }>`
-    select e.* from unnest(${owners}::text[]) as o (owner) cross join lateral (
+  const { rows } = await sql<{
+    owner: string;
+    time: number;
+    notedMs: number | null;
+    itemHash: string;
+  }>`${prepared(owners)}
+    select e.* from (select distinct unnest(${textsOf(owners)}) as owner) o cross join lateral (
       ${sql.join(parts, sql` union `)}) e`.execute(db);
   return rows.map((row) => ({ ...row, since: effectiveTime(row) }));
 }

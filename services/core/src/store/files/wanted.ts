@@ -49,10 +49,14 @@ export async function listDue(
   limit: number,
   except: readonly string[],
 ): Promise<WantedFile[]> {
+  const isDue = sql`due_ms <= ${nowMs} or due_ms > ${nowMs + postponedMaxMs}`;
+  // Asked twice a second. Mostly nothing is due, and to plan the turns costs more than all else that an idle node asks.
+  const { rows: some } = await sql`select from wanted_files where ${isDue} limit 1`.execute(db);
+  if (some.length === 0) return [];
   const { rows } = await sql<WantedFile>`
     with due as (
       select hash, attempts, due_ms, hash = any(${except}::text[]) as is_begun from wanted_files
-      where due_ms <= ${nowMs} or due_ms > ${nowMs + postponedMaxMs} or hash = any(${except}::text[])),
+      where ${isDue} or hash = any(${except}::text[])),
     waiting as (
       select distinct due.hash, due.due_ms, due.is_begun, m.sender
       from due join dependencies d on d.key = 'file:' || due.hash join messages m using (item_hash)
