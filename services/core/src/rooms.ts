@@ -293,7 +293,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   });
   const { uploadLimitBytes } = config;
   const partsDir = join(config.dataDir, 'parts');
-  const files = new Files({ db, blobs, intake, pipeline, uploadLimitBytes });
+  const files = new Files({ db, blobs, intake, pipeline, uploadLimitBytes, now });
   const { claims } = files;
   const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
   await deriveCredits(db, readContentFile, trust.isCreditEnforced);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { parseItemHash } from '@skerry/protocol';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
@@ -85,6 +86,28 @@ test('add_file takes a form, a form with its message, and bare bytes', async () 
     ['file', bytes],
   ]);
   assert.deepEqual([refused.status, refused.body.code], [401, 'INVALID_SIGNATURE']);
+});
+
+test('of a file whose message is refused nothing is kept, also where the message waited for the file', async () => {
+  await using core = await createTestCore({ creditEnforcement: true });
+  const refuse = async (message: ReturnType<typeof storeMessage>, bytes: Buffer) => {
+    const { status, body } = await addFile(core, '/storage/add_file', [
+      ['metadata', JSON.stringify({ message, sync: true })],
+      ['file', bytes],
+    ]);
+    assert.equal(await core.blobs.find(parseItemHash(sha256(bytes))), undefined);
+    return [status, body.code];
+  };
+  const [unpaid, waiting, ofAnother] = ['unpaid', 'waiting', 'of another'].map((text) => Buffer.from(text));
+  const unpaidMessage = storeMessage(sha256(unpaid!));
+  for (let times = 0; times < 2; times++)
+    assert.deepEqual(await refuse(unpaidMessage, unpaid!), [402, 'CREDIT_INSUFFICIENT']);
+  const waitingMessage = storeMessage(sha256(waiting!));
+  const sent = await core.post('/messages', Buffer.from(JSON.stringify({ message: waitingMessage })));
+  assert.deepEqual([sent.status, sent.body.message_status], [202, 'pending']);
+  assert.deepEqual(await refuse(waitingMessage, waiting!), [402, 'CREDIT_INSUFFICIENT']);
+  const unpermitted = storeMessage(sha256(ofAnother!), { address: bob.address });
+  assert.deepEqual(await refuse(unpermitted, ofAnother!), [403, 'NOT_PERMITTED']);
 });
 
 test('ipfs/add_file takes the message of its file', async () => {

@@ -6,7 +6,7 @@ import { fileEffect } from '../../intake/effects/files.ts';
 import type { Intake } from '../../intake/intake.ts';
 import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
 import type { UploadFields } from '../../intake/upload.ts';
-import { checkUpload } from '../../intake/upload-check.ts';
+import { checkUpload, foresee } from '../../intake/upload-check.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
 import { Claims } from './claims.ts';
@@ -33,6 +33,8 @@ export interface FilesOptions {
   readonly intake: Pick<Intake, 'client'>;
   readonly pipeline: Pick<Pipeline, 'touch'>;
   readonly uploadLimitBytes: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 /** Files that messages asked to keep, and those that may still be asked for. */
@@ -64,15 +66,16 @@ export class Files {
     return { messageHash: accepted.message.itemHash, verdict };
   }
 
-  /** Keeps a received file together with a STORE message that names it. */
+  /** Keeps a received file together with a STORE message that names it. Of one that is refused nothing is kept. */
   async storeFor(blob: ReceivedBlob, contentType: string, accepted: Accepted): Promise<Verdict> {
+    const { db, intake, now } = this.#options;
     const file = { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType };
+    const changes = [fileEffect.change(file), ...accepted.changes];
+    const withFile = { ...accepted, changes, decide: () => PROCESSED };
+    const foreseen = await foresee(db, withFile, now());
+    if (foreseen.status !== 'processed') return foreseen;
     using _claim = await this.#keep(blob);
-    return this.#options.intake.client.keep({
-      ...accepted,
-      changes: [fileEffect.change(file), ...accepted.changes],
-      decide: () => PROCESSED,
-    });
+    return intake.client.keep(withFile);
   }
 
   /** Keeps a file that no message speaks of yet. It is readable at once, and goes after the grace period unless one does. */

@@ -187,7 +187,7 @@ test('what another process stores while it is about to go stays; what nobody sto
   t.after(() => core[Symbol.asyncDispose]());
   // Claims of one process do not hold in another one.
   const { db, intake, pipeline } = core.rooms;
-  const options = { db, blobs: core.blobs, intake, pipeline, uploadLimitBytes: 10_000 };
+  const options = { db, blobs: core.blobs, intake, pipeline, uploadLimitBytes: 10_000, now: Date.now };
   const elsewhere = new Files(options);
   let nowMs = Date.now() + 2 * GRACE_MS;
   const { claims } = core.rooms.files;
@@ -222,7 +222,10 @@ test('a file that another process has stored again in the middle of a round is s
   const core = await createTestCore();
   t.after(() => core[Symbol.asyncDispose]());
   const { db, files, intake, pipeline } = core.rooms;
-  const elsewhere = new Files({ db, blobs: core.blobs, intake, pipeline, uploadLimitBytes: 10_000 });
+  const elsewhere = new Files({
+    ...{ db, blobs: core.blobs, intake, pipeline },
+    ...{ uploadLimitBytes: 10_000, now: Date.now },
+  });
   const contents = new Map([randomBytes(1000), randomBytes(1000)].map((bytes) => [hashOf(bytes), bytes]));
   const store = async (by: Files, bytes: Buffer) =>
     by.storeUnpinned(await receive(core, bytes), 'text/plain');
