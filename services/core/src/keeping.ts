@@ -17,6 +17,7 @@ export const coreKeeping: Keeping<CoreConfig> = {
     { path: 'node.key', kind: 'secret', what: 'the key that other nodes know it by' },
     { path: 'sealing.key', kind: 'secret', what: 'opens the secrets of webhooks' },
     { path: 'vrf-keys.json', kind: 'secret', what: 'keys of random values' },
+    { path: 'vrf-keys.json.lock', kind: 'passing', what: 'which process replaces the key of random values' },
     { path: 'p2p.key', kind: 'secret', what: 'the identity in gossip' },
     { path: 'p2p.lock', kind: 'passing', what: 'which process has that identity' },
     { path: 'not-well-since-*.json', kind: 'passing', what: 'since when its parts are not well' },

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createFileAtomically, makeDirectory, writeFileAtomically } from '@skerry/kit';
+import { acquireLock, createFileAtomically, makeDirectory, writeFileAtomically } from '@skerry/kit';
 import { AppError, bytesToHex, createParser, hexToBytes, VRF_SUITES, type VrfEngine } from '@skerry/protocol';
 import { type Static, Type } from '@skerry/protocol/type';
 
 /** One key is some 200 bytes; who rotates daily fills this in a decade. */
 const FILE_BYTES_MAX = 1024 * 1024;
 const SECRET_BYTES = 32;
+/** For who replaces the key at the same time: a file is written meanwhile. */
+const LOCK_WAIT_MS = 30_000;
 const OTHERS_MASK = 0o077;
 const SUITE = VRF_SUITES.edwards25519Tai;
 
@@ -94,6 +96,24 @@ async function writeKeyFile(path: string, content: VrfKeyFile, isFirst: boolean)
   else await writeFileAtomically(path, text, 0o600);
 }
 
+/** Throws INVALID_CONFIG, also where its keys do not match. */
+async function readChecked(path: string, publicKeyOf: (secret: Uint8Array) => string) {
+  const file = await readKeyFile(path);
+  if (file && publicKeyOf(hexToBytes(file.current.secret_key)!) !== file.current.public_key)
+    throw new AppError('INVALID_CONFIG', `${path} is corrupt: its keys do not match`);
+  return file;
+}
+
+/** Of several processes that replace the key at once one does: the others would work with keys that no file has. */
+async function lockKeyFile(path: string): Promise<Disposable> {
+  const lock = await acquireLock(`${path}.lock`, { waitMs: LOCK_WAIT_MS });
+  if (lock) return lock;
+  throw new AppError(
+    'INVALID_CONFIG',
+    `another process has been replacing the key in ${path} for ${LOCK_WAIT_MS / 1_000} s; end it, then start again`,
+  );
+}
+
 /**
  * The node's keys for randomness, from their file (mode 0600). Makes the first key, and a new one where the wanted epoch is
  * above the file's.
@@ -108,19 +128,19 @@ export async function loadVrfKeys(
 ): Promise<VrfKeyFile> {
   const ecvrf = engine.find(SUITE.id)!;
   const publicKeyOf = (secret: Uint8Array) => bytesToHex(ecvrf.createProver(secret).publicKey);
-  const before = await readKeyFile(path);
-  if (before && publicKeyOf(hexToBytes(before.current.secret_key)!) !== before.current.public_key)
-    throw new AppError('INVALID_CONFIG', `${path} is corrupt: its keys do not match`);
+  const found = await readChecked(path, publicKeyOf);
+  if (found && found.current.epoch >= epoch) return found;
+  using _lock = found && (await lockKeyFile(path));
+  const before = found && (await readChecked(path, publicKeyOf));
   const secret = randomBytes(SECRET_BYTES);
   const fresh = { public_key: publicKeyOf(secret), secret_key: bytesToHex(secret) };
   const after = decideRotation(before, epoch, fresh, nowSeconds);
-  if (after !== before) {
-    try {
-      await writeKeyFile(path, after, before === undefined);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      throw new AppError('INVALID_CONFIG', `cannot create ${path} (${code})`, { cause: error });
-    }
+  if (after === before) return after;
+  try {
+    await writeKeyFile(path, after, before === undefined);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new AppError('INVALID_CONFIG', `cannot create ${path} (${code})`, { cause: error });
   }
-  return after === before ? after : ((await readKeyFile(path)) ?? after);
+  return (await readKeyFile(path)) ?? after;
 }

@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { acquireLock } from '@skerry/kit';
 import { AppError, parseVrfRequest } from '@skerry/protocol';
 import { knownFromAny, knownFromList } from './known-keys.ts';
 import { openRandomness } from './randomness.ts';
@@ -52,6 +53,27 @@ describe("the node's key", () => {
     assert.ok(!(await readFile(file, 'utf8')).includes(oldSecret));
     const lower = await open(1, 3000);
     assert.deepEqual(lower.keys, third.keys, 'a lower epoch changes nothing');
+  });
+
+  test('is replaced once by processes that start at once: each works with the key that the file has', async () => {
+    await using dir = await createDataDir();
+    const open = (epoch: number) => openRandomness({ dataDir: dir.path, epoch, nowSeconds: epoch });
+    const file = join(dir.path, 'vrf-keys.json');
+    await open(1);
+    const old = await readFile(file);
+    await open(2);
+    const byAnother = await readFile(file, 'utf8');
+    await writeFile(file, old);
+    using lock = await acquireLock(`${file}.lock`, { waitMs: 0 });
+    const opening = open(2);
+    // It has read the old key by then, and the other one writes its own.
+    await open(1);
+    await open(1);
+    await writeFile(file, byAnother);
+    lock![Symbol.dispose]();
+    const { keys } = await opening;
+    assert.equal(keys[0]!.public_key, JSON.parse(byAnother).current.public_key);
+    assert.equal(await readFile(file, 'utf8'), byAnother);
   });
 
   test('of another node is known where a source says so', async () => {
