@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createSigner } from '@skerry/client';
@@ -60,6 +60,13 @@ test('starts the core node first, joins the others to it, and stops all in rever
     'core stops: SIGTERM',
   );
   assert.match(readFileSync(join(dir.path, 'logs', 'core.log'), 'utf8'), /"msg":"serves"/);
+  // Everything that it signed is still there.
+  await rm(keyFile);
+  await assert.rejects(startDevnet(options(dir.path)), {
+    code: 'INVALID_CONFIG',
+    message: /scheduler\/key is missing.*skerry restore/,
+  });
+  await assert.rejects(stat(keyFile), { code: 'ENOENT' });
 });
 
 test('several core nodes know each other, and have each a directory of their own', async () => {

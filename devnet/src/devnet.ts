@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createSigner } from '@skerry/client';
 import { type Lock, loadOrCreateKeyFile, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
@@ -154,14 +155,29 @@ function openOwnLog(logDir: string): Disposable & { note(record: OwnRecord): voi
   };
 }
 
+/**
+ * The key that a daemon of this network is known by. Throws INVALID_CONFIG where it is gone: what it signed would be nobody's. The core
+ * node's directory is made after all keys, and a daemon that is new with this release has no directory yet.
+ */
+async function loadDaemonKey(dataDir: string, name: DaemonName): Promise<string> {
+  const file = daemonKeyFile(dataDir, name);
+  const hasRun = existsSync(daemonDataDir(dataDir, 'core')) && existsSync(dirname(file));
+  if (hasRun && !existsSync(file))
+    throw new AppError(
+      'INVALID_CONFIG',
+      `${file} is missing, and this network knows its ${name} by it. Restore the key from a backup (skerry restore), or start a new network in an empty directory`,
+      { details: { missing: file } },
+    );
+  return loadOrCreateKeyFile(file);
+}
+
 async function makePlan(
   options: DevnetOptions,
   corePorts: readonly number[],
   chain: Plan['chain'],
 ): Promise<Plan> {
   const { dataDir, ports, environment, hourSeconds } = options;
-  const addressOf = async (name: DaemonName) =>
-    createSigner(await loadOrCreateKeyFile(daemonKeyFile(dataDir, name))).address;
+  const addressOf = async (name: DaemonName) => createSigner(await loadDaemonKey(dataDir, name)).address;
   return {
     ...{ dataDir, ports, corePorts, environment, hourSeconds, chain },
     schedulerAddress: await addressOf('scheduler'),
@@ -175,7 +191,8 @@ async function makePlan(
  * Starts a whole network as child processes of this one and keeps it running: the core node first, then all others.
  * A daemon that cannot be started is left out until it can; without a core node there is nothing. Disposing stops them in reverse.
  *
- * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED and INVALID_CONFIG (the core node), SHUTTING_DOWN (the signal)
+ * @throws AppError PORT_IN_USE, DEVNET_RUNNING, DAEMON_FAILED (the core node), INVALID_CONFIG (the core node, a key that is gone),
+ *   SHUTTING_DOWN (the signal)
  */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const { dataDir, ports, cores = 1 } = options;
