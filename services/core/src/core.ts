@@ -14,6 +14,7 @@ import {
   runLoop,
 } from '@skerry/kit';
 import { createApi } from './api/api.ts';
+import { createChainAdvice } from './chains/advice.ts';
 import { type AnchorSettings, loadAnchorSettings } from './chains/anchoring/settings.ts';
 import { followIndexPosts } from './chains/index-posts.ts';
 import { type CoreConfig, peerUrlsOf } from './config.ts';
@@ -226,7 +227,8 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   const countOf = (role: Role) => known.member?.countOf(role) ?? 1;
   const adviseOnRoles = () => known.member?.adviseOn(neededRoles(ground));
   let isServing = false;
-  const rooms = await openRooms(config, { ...ground, isLeading: leads, countOf, adviseOnRoles });
+  const advice = { adviseOnRoles, adviseOnChains: createChainAdvice(ground) };
+  const rooms = await openRooms(config, { ...ground, ...advice, isLeading: leads, countOf });
   const member = await joinOthers(config, rooms, ground, life);
   known.member = member;
   stack.defer(() => rooms.pipeline.close());

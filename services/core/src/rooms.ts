@@ -95,6 +95,8 @@ export interface Ground {
   readonly isLeading?: () => boolean;
   /** Which roles no process of the node fills, in words; all are filled where left out. */
   readonly adviseOnRoles?: () => string | undefined;
+  /** What is wrong with the chains that the node reads, in words; nothing is where left out. */
+  readonly adviseOnChains?: () => Promise<string | undefined>;
 }
 
 const SEALING_PURPOSE = 'skerry webhook secrets';
@@ -306,7 +308,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const intervalMs = config.syncIntervalSeconds * 1000;
   const sync = createSync({ db, follower, intake, links, intervalMs, clock, isLeading, log });
   watchRooms(metrics, { database, pipeline, indexer, sync, now });
-  const { adviseOnRoles, healthTimeoutMs: timeoutMs } = ground;
+  const { adviseOnRoles, adviseOnChains, healthTimeoutMs: timeoutMs } = ground;
   return {
     ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
     ...{ nodeAddress, proveKey, randomness, announce, onCommitted, reserve, now, signal, settings },
@@ -321,7 +323,8 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...openRunners(db, schedulers),
     forwarding: openForwarding(config, signal),
     health: createHealth({
-      ...{ db, pipeline, sync: comparedBy(config, sync), trust, adviseOnRoles, reserve, signal, log },
+      ...{ db, pipeline, sync: comparedBy(config, sync), trust, reserve, signal, log },
+      ...{ adviseOnRoles, adviseOnChains },
       since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),

@@ -33,8 +33,11 @@ function renderClock({ state, offset_ms: offsetMs, clocks }: SyncStatusView['clo
 }
 
 /** What of the node's health nothing else here tells. */
-export const toLookAt = ({ checks: { trust, roles } }: Pick<HealthView, 'checks'>): string | undefined =>
-  [trust.reason, roles?.reason].filter((reason) => reason !== undefined).join('; ') || undefined;
+export const toLookAt = ({
+  checks: { trust, roles, chains },
+}: Pick<HealthView, 'checks'>): string | undefined =>
+  [trust.reason, roles?.reason, chains?.reason].filter((reason) => reason !== undefined).join('; ') ||
+  undefined;
 
 /** A number of the metrics, where the node knows it. */
 function metricOf(metrics: Readonly<Record<string, unknown>>, name: string): number | undefined {

@@ -87,6 +87,11 @@ const HealthView = Type.Object(
           description: 'processes of the node fill all its roles; older nodes do not say',
         }),
       ),
+      chains: Type.Optional(
+        Type.Object(check, {
+          description: 'chains are read, and the archives that the node packs; older nodes do not say',
+        }),
+      ),
       peers: Type.Object({ ...check, state: Type.Enum(['alone', 'syncing', 'synced', 'apart']) }),
       clock: Type.Object({
         ...check,

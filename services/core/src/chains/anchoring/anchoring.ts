@@ -11,6 +11,7 @@ import type { Intake } from '../../intake/intake.ts';
 import type { EventLog } from '../../notify/events/log.ts';
 import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
 import type { Schema } from '../../store/schema.ts';
+import { adviseOnEmitter } from '../advice.ts';
 import { Emitter } from './emitter.ts';
 import { followOnce, forgiveEmitters } from './follower.ts';
 import { Packer } from './packer.ts';
@@ -58,10 +59,10 @@ interface Followed extends AnchoringOptions {
 
 async function createPacker(followed: Followed, packing: PackingSettings): Promise<Packer> {
   const { log, signal, settings } = followed;
-  const { network, contract, emitters } = settings;
+  const { network, contract } = settings;
   const wallet = await loadWallet(packing);
-  if (!emitters.has(wallet.address))
-    log.warn({ address: wallet.address }, "this node's own archives are not in the list of archives to read");
+  const advice = adviseOnEmitter(settings, wallet.address);
+  if (advice !== undefined) log.warn({ address: wallet.address }, advice);
   const rpc = new RpcPool({
     urls: network.endpoints,
     timeoutMs: network.timeout_ms,

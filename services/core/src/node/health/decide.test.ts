@@ -52,6 +52,8 @@ test('the node is as well as its worst part', () => {
   assert.equal(decideHealth({ ...WELL, syncState: 'synced' }).status, 'ok');
   const vacant = decideHealth({ ...WELL, rolesProblem: 'no process has the role write' });
   assert.deepEqual([vacant.status, vacant.checks.roles.status], ['degraded', 'degraded']);
+  const unread = decideHealth({ ...WELL, chainsProblem: 'nothing new was read' });
+  assert.deepEqual([unread.status, unread.checks.chains.status], ['degraded', 'degraded']);
   assert.deepEqual(statusOf({ isStopping: true }), ['unavailable', 'ok', 'ok', 'ok']);
 });
 
@@ -66,6 +68,7 @@ test('what is not well says why', () => {
     clock: { state: 'off', offsetMs: -3_600_000, clocks: 3 },
     trustProblem: 'nobody told it yet',
     rolesProblem: 'no process has the role write',
+    chainsProblem: 'nothing new was read',
   });
   for (const check of Object.values(checks)) assert.ok(check.reason);
   assert.deepEqual([checks.disk.takes_writes, checks.disk.reserve_bytes], [false, RESERVE]);

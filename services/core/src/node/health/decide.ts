@@ -24,6 +24,8 @@ export interface HealthFacts {
   readonly trustProblem?: string | undefined;
   /** Which roles no process of the node fills; undefined where all are filled. */
   readonly rolesProblem?: string | undefined;
+  /** What is wrong with the chains that the node reads; undefined where nothing is. */
+  readonly chainsProblem?: string | undefined;
 }
 
 export interface Check {
@@ -47,6 +49,7 @@ export interface HealthVerdict {
     readonly pipeline: Check & { readonly queued: number };
     readonly trust: Check;
     readonly roles: Check;
+    readonly chains: Check;
     readonly peers: Check & { readonly state: SyncState };
     readonly clock: Check & { readonly offset_ms: number | null };
   };
@@ -98,7 +101,7 @@ const okUnless = (problem: string | undefined): Check =>
 
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, disk, hasRoom, queued, syncState, clock, trustProblem, rolesProblem } = facts;
+  const { isStopping, disk, hasRoom, queued, syncState, clock } = facts;
   const checks = {
     database: decideDatabase(facts),
     disk: {
@@ -108,8 +111,9 @@ export function decideHealth(facts: HealthFacts): HealthVerdict {
       takes_writes: hasRoom,
     },
     pipeline: { ...decidePipeline(facts), queued },
-    trust: okUnless(trustProblem),
-    roles: okUnless(rolesProblem),
+    trust: okUnless(facts.trustProblem),
+    roles: okUnless(facts.rolesProblem),
+    chains: okUnless(facts.chainsProblem),
     peers: { ...okUnless(OUT_OF_STEP[syncState]), state: syncState },
     clock: { ...okUnless(adviseOnClock(clock)), offset_ms: clock.offsetMs },
   };

@@ -19,6 +19,8 @@ export interface HealthOptions {
   readonly trust: { problem(): string | undefined };
   /** Which roles no process of the node fills, in words. */
   readonly adviseOnRoles?: (() => string | undefined) | undefined;
+  /** What is wrong with the chains that the node reads, in words. */
+  readonly adviseOnChains?: (() => Promise<string | undefined>) | undefined;
   readonly reserve: DiskReserve;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
@@ -48,7 +50,7 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
   const { db, pipeline, sync, trust, adviseOnRoles, reserve, signal, log, since } = options;
-  const { timeoutMs = CHECK_TIMEOUT_MS } = options;
+  const { timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       const { rows } = await sql<{ is: boolean }>`
@@ -61,7 +63,11 @@ export function createHealth(options: HealthOptions): Health {
   });
   return async () => {
     const late = { failure: `the database did not answer within ${timeoutMs} ms`, isReadOnly: false };
-    const database = await within(timeoutMs, askDatabase(), late);
+    const [database, chainsProblem] = await Promise.all([
+      within(timeoutMs, askDatabase(), late),
+      // Where the database does not tell, that is what is said.
+      within(timeoutMs, adviseOnChains(), undefined).catch(() => undefined),
+    ]);
     const { queued, queuedMax, writingMs } = pipeline;
     const { state: syncState, clock } = sync.view();
     const verdict = decideHealth({
@@ -77,6 +83,7 @@ export function createHealth(options: HealthOptions): Health {
       clock: { state: clock.state, offsetMs: clock.offset_ms, clocks: clock.clocks },
       trustProblem: trust.problem(),
       rolesProblem: adviseOnRoles?.(),
+      chainsProblem,
     });
     return withSince(verdict, since);
   };
