@@ -2,6 +2,7 @@ import { EVENTS_API, type EventKind, EventView } from '@skerry/protocol/api/core
 import { AppError, NETWORK_EVENTS, type NetworkEvent } from '@skerry/protocol/forms';
 import { createParser as createEventParser } from 'eventsource-parser';
 import { callRaw, createAnswerParser, parseJson } from './call.ts';
+import { pause } from './pause.ts';
 import { chunksOf } from './reads/chunks.ts';
 
 export interface WatchOptions {
@@ -26,17 +27,6 @@ const RETRY_MAX_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_600_000;
 /** Of an event that has not come to its end: several times the largest message. */
 const EVENT_CHARS_MAX = 16 * 1024 ** 2;
-
-const pause = (milliseconds: number, signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener('abort', done);
-  });
 
 const parseEvent = createAnswerParser(EventView, 'the event');
 const parsers = new Map<string, (event: unknown) => NetworkEvent>(

@@ -2,6 +2,7 @@ import { UPLOADS_API, type UploadView } from '@skerry/protocol/api/core/storage'
 import { AppError } from '@skerry/protocol/forms';
 import { call, urlOfCall } from '../call.ts';
 import type { CoreClient } from '../core-client.ts';
+import { pause } from '../pause.ts';
 import type { AskedSigner } from '../signer.ts';
 import { checkStored, uploadHashOf } from './upload-hash.ts';
 
@@ -45,21 +46,6 @@ type Place = Pick<UploadView, 'received' | 'item_hash'>;
 
 const codeOf = (error: unknown) => (error instanceof AppError ? error.code : undefined);
 
-/** Rejects with what the signal ends with. */
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      if (signal?.aborted) reject(signal.reason);
-      else resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal?.addEventListener('abort', end);
-  });
-}
-
 /** The STORE message of this upload if the node has it: all had arrived, and only the answer was lost. */
 async function findKept({ core, hash }: Pick<Going, 'core' | 'hash'>): Promise<string | undefined> {
   const itemHash = uploadHashOf(core.signer, hash);
@@ -99,6 +85,7 @@ async function sendToBusy(going: Going, offset: number): Promise<UploadView> {
     } catch (error) {
       if (codeOf(error) !== 'OVERLOADED') throw error;
       await pause(ms, going.core.options.signal);
+      going.core.options.signal?.throwIfAborted();
     }
   }
   return sendRest(going, offset);

@@ -67,6 +67,23 @@ describe('a peer over HTTP', () => {
     await assert.rejects(greeting, /the node ends/);
   });
 
+  test('a node that ends as the answer has come does not wait for what the peer wishes', async (t) => {
+    await using busy = await serve((response) =>
+      response.writeHead(503, { 'retry-after': '0.001' }).end('{"code":"OVERLOADED"}'),
+    );
+    const leaving = new AbortController();
+    const real = globalThis.fetch;
+    const late = async (...asked: Parameters<typeof fetch>) => {
+      const response = await real(...asked);
+      const { status, headers } = response;
+      const text = await response.text();
+      leaving.abort(new Error('the node ends'));
+      return new Response(text, { status, headers });
+    };
+    t.mock.method(globalThis, 'fetch', late);
+    await assert.rejects(busy.link.greet(leaving.signal), /the node ends/);
+  });
+
   for (const [name, ask] of Object.entries(QUESTIONS)) {
     test(`${name}: an answer without an end is left, and held against the peer`, async () => {
       let sent = 0;

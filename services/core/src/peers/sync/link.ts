@@ -1,3 +1,4 @@
+import { pause } from '@skerry/kit';
 import {
   AppError,
   decodeAnswer,
@@ -89,19 +90,6 @@ async function failureOf(response: Response): Promise<AppError> {
   );
 }
 
-const wait = (milliseconds: number, signal: AbortSignal) =>
-  new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(done, milliseconds);
-    const onAbort = () => done(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    function done(reason?: unknown) {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-      if (signal.aborted) reject(reason);
-      else resolve();
-    }
-  });
-
 function parseObject(bytes: Buffer, url: string): Fields {
   try {
     return fieldsOf(JSON.parse(bytes.toString()));
@@ -191,7 +179,8 @@ function createAsk(url: string, timeoutMs: number): Ask {
         const failure = await failureOf(response);
         if (attempt > RETRIES_MAX || !(retryAfterMs > 0)) throw failure;
         failed = `the peer ${url} asks to wait longer than a request takes (${failure.message})`;
-        await wait(Math.min(retryAfterMs, RETRY_AFTER_MS_MAX), ended);
+        await pause(Math.min(retryAfterMs, RETRY_AFTER_MS_MAX), ended);
+        ended.throwIfAborted();
       }
     } catch (cause) {
       // Whatever happens between two nodes is no fault of this one.
