@@ -1,5 +1,6 @@
 import { Slots } from '@skerry/kit';
 import { AppError, type ErrorCode } from '@skerry/protocol';
+import { fileKey } from '../store/dependency-keys.ts';
 import type { Accepted } from './accepted.ts';
 import { acceptErasedFrame, isErasedFrame } from './erased.ts';
 import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from './sources.ts';
@@ -152,7 +153,7 @@ export const takePassedOn = (source: Source, options: IntakeOptions): PassedOn =
       }),
     );
     const later = frames.flatMap((one) =>
-      'accepted' in one && one.isContentLeft ? [`file:${one.accepted.message.itemHash}`] : [],
+      'accepted' in one && one.isContentLeft ? [fileKey(one.accepted.message.itemHash)] : [],
     );
     if (later.length > 0) await options.pipeline.touch(later);
     return tally;

@@ -1,6 +1,7 @@
 import { prepared } from '@skerry/database';
 import { aggregateSubject, SECURITY_KEY } from '@skerry/protocol';
 import { sql } from 'kysely';
+import { securityKey } from '../../store/dependency-keys.ts';
 import { Effect, hashOf, made, type Step, undone, type Writing } from '../effect.ts';
 
 interface Element {
@@ -22,7 +23,7 @@ export const aggregateEffect = new Effect<Element>({
   },
   async write(steps, writing) {
     for (const { owner, data } of steps) {
-      if (data.key === SECURITY_KEY) writing.changedKeys.add(`security:${owner}`);
+      if (data.key === SECURITY_KEY) writing.changedKeys.add(securityKey(owner));
     }
     const gone = undone(steps);
     if (gone.length > 0) await removeElements(writing, gone);

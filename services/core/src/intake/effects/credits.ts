@@ -13,6 +13,7 @@ import {
   rewritePrices,
   type Touched,
 } from '../../state/credits/write.ts';
+import { securityKey } from '../../store/dependency-keys.ts';
 import { Effect, hashOf, made, undone, type Writing } from '../effect.ts';
 import { fileEffect } from './files.ts';
 
@@ -86,7 +87,7 @@ export const noticeEffect = new Effect<CreditNotice>({
     }));
     const now = rows.length > 0 ? await insertNotices(trx, rows) : [];
     // Who may stop an owner's instances is a permission like others.
-    for (const owner of [...before, ...now]) changedKeys.add(`security:${owner}`);
+    for (const owner of [...before, ...now]) changedKeys.add(securityKey(owner));
   },
 });
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { fileKey } from '../../store/dependency-keys.ts';
 import { Effect, hashOf, made, undone } from '../effect.ts';
 
 /** A blob that is at hand, and what it is. */
@@ -24,7 +25,7 @@ export const fileEffect = new Effect<UploadedFile>({
       )
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    for (const { hash } of files) changedKeys.add(`file:${hash}`);
+    for (const { hash } of files) changedKeys.add(fileKey(hash));
   },
 });
 

@@ -1,5 +1,6 @@
 import type { MessageStatus } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
+import { isFileKey } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { decideMessage, dependenciesOf } from './decide.ts';
@@ -103,7 +104,7 @@ export async function decideBatch(
     if (isNoted) facts.note(accepted, byFacts);
     const dependencies = dependenciesOf(accepted, facts).filter(
       // A file that was there once stays known.
-      (key) => step.verdict.status !== 'processed' || !key.startsWith('file:'),
+      (key) => step.verdict.status !== 'processed' || !isFileKey(key),
     );
     decided.set(hash, {
       accepted,

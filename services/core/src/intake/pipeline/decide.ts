@@ -7,7 +7,7 @@ import {
   SECURITY_KEY,
   type VerifiedMessage,
 } from '@skerry/protocol';
-import { creditKey } from '../../state/credits/afford.ts';
+import { creditKey, fileKey, messageKey, securityKey } from '../../store/dependency-keys.ts';
 import {
   type Accepted,
   type Facts,
@@ -84,13 +84,13 @@ export function decideMessage(accepted: Accepted, facts: Facts): Verdict {
 /** What the verdict hangs on: when one of these changes, the message is decided again. */
 export function dependenciesOf(accepted: Accepted, facts: Facts): string[] {
   const { message, owner, needs } = accepted;
-  const keys = (needs.messages ?? []).map((hash) => `message:${hash}`);
-  keys.push(...(needs.files ?? []).map((hash) => `file:${hash}`));
+  const keys = (needs.messages ?? []).map(messageKey);
+  keys.push(...(needs.files ?? []).map(fileKey));
   if (facts.isCreditEnforced && resourceEffect.dataIn(accepted.changes).length > 0)
     keys.push(creditKey(owner));
   const owners = [owner, ...(needs.messages ?? []).map((hash) => facts.message(hash)?.owner)];
   for (const other of new Set(owners)) {
-    if (other !== undefined && other !== message.sender) keys.push(`security:${other}`);
+    if (other !== undefined && other !== message.sender) keys.push(securityKey(other));
   }
   return keys;
 }

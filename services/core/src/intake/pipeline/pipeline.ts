@@ -139,7 +139,7 @@ export class Pipeline {
     });
   }
 
-  /** Something that messages hang on changed outside of the pipeline, such as `file:<hash>`. */
+  /** Something that messages hang on changed outside of the pipeline, such as a file that came (store/dependency-keys.ts). */
   async touch(keys: readonly string[]): Promise<void> {
     if (await putInLineAlone(this.#options.write, keys, [])) this.#line = true;
     this.#start();

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely';
 import type { EventDraft } from '../../notify/events/append.ts';
+import { messageKey } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import { acceptMessage } from '../accept.ts';
 import type { Accepted } from '../accepted.ts';
@@ -48,7 +49,7 @@ export async function writeEffects(
 ): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
   const writing = beginWriting(trx, schedulers, events);
   // Also of what is pending: a FORGET of it waits for nothing else.
-  for (const { accepted } of changed) writing.changedKeys.add(`message:${accepted.message.itemHash}`);
+  for (const { accepted } of changed) writing.changedKeys.add(messageKey(accepted.message.itemHash));
   await writeAll(changed.flatMap(stepsOf), writing);
   return writing;
 }

@@ -1,6 +1,7 @@
 import { creditsOf, HOLD_SECONDS } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { effectiveTimeOf } from '../../intake/effective.ts';
+import { creditKey, isCreditKeyIn } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Resource } from './write.ts';
 
@@ -136,9 +137,6 @@ export async function loadAffordance(
   };
 }
 
-/** The key that messages hang on whose verdict is a matter of credit. */
-export const creditKey = (owner: string) => `credit:${owner}`;
-
 /** Messages of owners that come after a stamp, and whose verdict is a matter of credit. */
 export async function findLater(
   db: Kysely<Schema>,
@@ -156,7 +154,7 @@ export async function findLater(
 /** Every message whose verdict is a matter of credit: after other prices. */
 export async function findAllCharged(db: Kysely<Schema>): Promise<string[]> {
   const { rows } = await sql<{ item_hash: string }>`
-    select item_hash from dependencies where key >= 'credit:' and key < 'credit;'`.execute(db);
+    select item_hash from dependencies where ${isCreditKeyIn('key')}`.execute(db);
   return rows.map((row) => row.item_hash);
 }
 

@@ -5,6 +5,7 @@ import type { Accepted } from '../../intake/accepted.ts';
 import { creditEffect, noticeEffect, resourceEffect } from '../../intake/effects/credits.ts';
 import { typesWith } from '../../intake/kinds.ts';
 import { acceptStored, type ReadContentFile, type StoredMessage } from '../../intake/stored.ts';
+import { creditKeyOf } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import {
   type EntryRow,
@@ -75,7 +76,7 @@ async function decideAgain(db: Kysely<Schema>, isEnforced: boolean): Promise<voi
   if (isEnforced)
     await sql`
       insert into dependencies (key, item_hash)
-      select 'credit:' || owner, item_hash from messages where type = any(${CHARGED}::text[])
+      select ${creditKeyOf('owner')}, item_hash from messages where type = any(${CHARGED}::text[])
       on conflict do nothing`.execute(db);
   await putCreditInLine(db);
 }

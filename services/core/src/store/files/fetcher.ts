@@ -3,6 +3,7 @@ import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { backoffMs, type Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
+import { fileKey, fileOf, isFileKeyIn } from '../dependency-keys.ts';
 import type { Schema } from '../schema.ts';
 import type { Files } from './files.ts';
 import type { LostFiles } from './lost.ts';
@@ -42,8 +43,8 @@ export interface FetchCounts {
   readonly elapsedMs: number;
 }
 
-/** `file:` and a SHA-256. What is named by a CID comes by IPFS (store/ipfs/fetcher.ts), and has another hash than its name. */
-const KEY_CHARS = 'file:'.length + 64;
+/** Of a key with a SHA-256. What is named by a CID comes by IPFS (store/ipfs/fetcher.ts), and has another hash than its name. */
+const KEY_CHARS = fileKey('').length + 64;
 
 /**
  * Names of files that pending messages lack. Senders take turns, so that however many files one of them names, only its
@@ -55,9 +56,9 @@ async function listLacking(db: Kysely<Schema>): Promise<string[]> {
       select d.key, m.decide_by_ms,
         row_number() over (partition by m.sender order by m.decide_by_ms, d.key) as turn
       from messages m join dependencies d on d.item_hash = m.item_hash
-      where m.status = 'pending' and d.key >= 'file:' and d.key < 'file;' and length(d.key) = ${KEY_CHARS}) as lacking
+      where m.status = 'pending' and ${isFileKeyIn('d.key')} and length(d.key) = ${KEY_CHARS}) as lacking
     group by key order by min(turn), min(decide_by_ms), key limit ${WANTED_MAX}`.execute(db);
-  return rows.map(({ key }) => key.slice('file:'.length));
+  return rows.map(({ key }) => fileOf(key));
 }
 
 export interface FetcherOptions {

@@ -7,6 +7,7 @@ import type { Intake } from '../../intake/intake.ts';
 import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
 import type { UploadFields } from '../../intake/upload.ts';
 import { checkUpload, foresee } from '../../intake/upload-check.ts';
+import { fileKey } from '../dependency-keys.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
 import { Claims } from './claims.ts';
@@ -86,7 +87,7 @@ export class Files {
       .values({ hash: blob.hash, size_bytes: blob.sizeBytes, content_type: contentType })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    await this.#options.pipeline.touch([`file:${blob.hash}`]);
+    await this.#options.pipeline.touch([fileKey(blob.hash)]);
   }
 
   /** Keeps the bytes; while it is held the sweep leaves them alone, and those of other processes do anyway. */

@@ -1,5 +1,6 @@
 import { storableJson } from '@skerry/database';
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { fileKey, fileKeyOf } from '../dependency-keys.ts';
 import type { Schema, VerdictReason } from '../schema.ts';
 
 /**
@@ -23,7 +24,7 @@ export async function dropWants(trx: Transaction<Schema>, hashes: readonly strin
   await sql`
     delete from wanted_files w where w.hash = any(${hashes}::text[]) and not exists (
       select from dependencies d join messages m using (item_hash)
-      where d.key = 'file:' || w.hash and m.status = 'pending')`.execute(trx);
+      where d.key = ${fileKeyOf('w.hash')} and m.status = 'pending')`.execute(trx);
 }
 
 export interface WantedFile {
@@ -59,7 +60,7 @@ export async function listDue(
       where ${isDue} or hash = any(${except}::text[])),
     waiting as (
       select distinct due.hash, due.due_ms, due.is_begun, m.sender
-      from due join dependencies d on d.key = 'file:' || due.hash join messages m using (item_hash)
+      from due join dependencies d on d.key = ${fileKeyOf('due.hash')} join messages m using (item_hash)
       where m.status = 'pending'),
     turns as (
       select hash, row_number() over (partition by sender order by is_begun desc, due_ms, hash) as turn from waiting)
@@ -75,7 +76,7 @@ export async function listUnawaited(db: Kysely<Schema>, hashes: readonly string[
   const { rows } = await sql<{ hash: string }>`
     select hash from unnest(${hashes}::text[]) as hash where not exists (
       select from dependencies d join messages m using (item_hash)
-      where d.key = 'file:' || hash and m.status = 'pending')`.execute(db);
+      where d.key = ${fileKeyOf('hash')} and m.status = 'pending')`.execute(db);
   return rows.map(({ hash }) => hash);
 }
 
@@ -83,7 +84,7 @@ export async function listUnawaited(db: Kysely<Schema>, hashes: readonly string[
 export async function isAwaited(db: Kysely<Schema>, hash: string): Promise<boolean> {
   const { rows } = await sql`
     select from dependencies d join messages m using (item_hash)
-    where d.key = ${`file:${hash}`} and m.status = 'pending' limit 1`.execute(db);
+    where d.key = ${fileKey(hash)} and m.status = 'pending' limit 1`.execute(db);
   return rows.length > 0;
 }
 

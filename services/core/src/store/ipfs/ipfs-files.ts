@@ -6,6 +6,7 @@ import { type ItemHash, LIMITS } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
 import { lockEvents } from '../../notify/events/append.ts';
+import { fileKey } from '../dependency-keys.ts';
 import type { ByteRange } from '../files/blob-store.ts';
 import { Claims } from '../files/claims.ts';
 import type { Schema } from '../schema.ts';
@@ -174,7 +175,7 @@ export class IpfsFiles {
           trx,
         );
     });
-    await pipeline.touch([`file:${id.text}`]);
+    await pipeline.touch([fileKey(id.text)]);
   }
 }
 
