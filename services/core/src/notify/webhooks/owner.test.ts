@@ -9,6 +9,7 @@ import { Webhook } from 'standardwebhooks';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { limitsExcept } from '../../testing/strangers.ts';
 import { startDeliverer } from './delivery/deliverer.ts';
+import { NOTES_MAX } from './delivery/deliveries.ts';
 import { tidyWebhooks } from './delivery/upkeep.ts';
 import { listDeliveries, type WebhookRow } from './owner-view.ts';
 import { countWebhooks } from './register.ts';
@@ -297,11 +298,13 @@ describe('what owners do with webhooks', () => {
       [shown.body.status, shown.body.reason.code, shown.body.waiting],
       ['paused', 'WEBHOOK_FAILING', 1],
     );
+    const many = Array.from({ length: NOTES_MAX }, () => ({ code: 'WEBHOOK_ANSWER_REFUSED' }));
+    await sql`update webhook_deliveries set log = ${JSON.stringify(many)}::jsonb`.execute(core.rooms.db);
     await tidyWebhooks({ db: core.rooms.db, log }, nowMs + 31 * 24 * HOUR_MS);
     const dead = await core.rooms.db.selectFrom('webhook_deliveries').selectAll().execute();
     assert.deepEqual(
-      dead.map(({ state }) => state),
-      ['dead'],
+      dead.map((one) => [one.state, one.log.length, one.log.at(-1)?.code]),
+      [['dead', NOTES_MAX, 'WEBHOOK_NOT_ACTIVE']],
     );
   });
 

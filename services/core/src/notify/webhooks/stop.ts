@@ -1,6 +1,7 @@
 import type { ErrorCode } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema, VerdictReason } from '../../store/schema.ts';
+import { killDeliveries } from './delivery/deliveries.ts';
 import { lockPlanner, raiseVersion } from './endpoints.ts';
 
 const SENTENCES: Partial<Record<ErrorCode, string>> = {
@@ -36,18 +37,6 @@ export async function stopWebhookIn(
       behind_seq = coalesce(behind_seq, ${last_seq})
     where number = ${number} and status = 'active'`.execute(trx);
   if (numAffectedRows === 0n || status === 'paused') return;
-  await killWaiting(trx, number, stopReason(code), nowMs);
-}
-
-/** Nothing waits for ever: what will not be tried is dead, with the reason. */
-async function killWaiting(
-  db: Kysely<Schema>,
-  number: number,
-  reason: VerdictReason,
-  nowMs: number,
-): Promise<void> {
-  const note = JSON.stringify({ at_ms: nowMs, duration_ms: 0, status: null, ...reason });
-  await sql`
-    update webhook_deliveries set state = 'dead', settled_ms = ${nowMs}, log = log || ${note}::jsonb
-    where webhook = ${number} and state = 'waiting'`.execute(db);
+  const waiting = sql<boolean>`webhook = ${number} and state = 'waiting'`;
+  await killDeliveries(trx, waiting, stopReason(code), nowMs);
 }

@@ -1,10 +1,14 @@
 import { storableJson } from '@skerry/database';
-import { type Kysely, sql } from 'kysely';
-import type { AttemptNote, DeliveryState, Schema } from '../../../store/schema.ts';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { AttemptNote, DeliveryState, Schema, VerdictReason } from '../../../store/schema.ts';
 import type { Body } from './bodies.ts';
 
 /** Attempts that the log of a delivery keeps: a whole schedule, and a replay's. */
-const NOTES_MAX = 20;
+export const NOTES_MAX = 20;
+
+/** The log of a delivery with one note more; where it is full, without its oldest. */
+const noted = (log: RawBuilder<unknown>, note: RawBuilder<unknown>) => sql`
+  case when jsonb_array_length(${log}) < ${NOTES_MAX} then ${log} else ${log} - 0 end || ${note}`;
 
 /** A delivery that this process may attempt until `leaseEndMs`. */
 export interface Claimed {
@@ -133,7 +137,7 @@ export async function settleDeliveries(
       attempts = d.attempts + case when ${DECIDES} then 1 else 0 end,
       due_ms = case when ${DECIDES} then r.due_ms else d.due_ms end,
       settled_ms = case when ${DECIDES} and r.state <> 'waiting' then ${nowMs}::bigint end,
-      log = case when jsonb_array_length(d.log) < ${NOTES_MAX} then d.log else d.log - 0 end || r.note
+      log = ${noted(sql`d.log`, sql`r.note`)}
     from unnest(
       ${settled.map((one) => one.webhook)}::int[], ${settled.map((one) => one.seq)}::bigint[],
       ${settled.map((one) => one.leaseEndMs)}::bigint[],
@@ -141,6 +145,22 @@ export async function settleDeliveries(
       ${settled.map((one) => storableJson(one.note))}::jsonb[]
     ) as r (webhook, seq, lease_end_ms, state, due_ms, note)
     where d.webhook = r.webhook and d.seq = r.seq and d.state = 'waiting'`.execute(db);
+}
+
+/**
+ * Nothing waits for ever: what will not be tried is dead, with the reason.
+ * @param which of the rows
+ */
+export async function killDeliveries(
+  db: Kysely<Schema>,
+  which: RawBuilder<boolean>,
+  reason: VerdictReason,
+  nowMs: number,
+): Promise<void> {
+  const note = JSON.stringify({ at_ms: nowMs, duration_ms: 0, status: null, ...reason });
+  await sql`
+    update webhook_deliveries set state = 'dead', settled_ms = ${nowMs}, log = ${noted(sql`log`, sql`${note}::jsonb`)}
+    where ${which}`.execute(db);
 }
 
 /**

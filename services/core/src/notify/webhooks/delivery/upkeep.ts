@@ -2,6 +2,7 @@ import type { Logger } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../../store/schema.ts';
 import { stopReason, stopWebhook } from '../stop.ts';
+import { killDeliveries } from './deliveries.ts';
 import { DUE_AHEAD_MAX_MS, PAUSE_AFTER_MS } from './schedule.ts';
 
 const DAY_MS = 86_400_000;
@@ -84,18 +85,12 @@ export async function tidyWebhooks(
     await stopWebhook(db, number, 'paused', 'WEBHOOK_FAILING', nowMs);
     log.warn({ webhook_id }, 'paused a webhook: its endpoint accepted nothing for days');
   }
-  const note = JSON.stringify({
-    at_ms: nowMs,
-    duration_ms: 0,
-    status: null,
-    ...stopReason('WEBHOOK_NOT_ACTIVE'),
-  });
-  await sql`
-    update webhook_deliveries set state = 'dead', settled_ms = ${nowMs}, log = log || ${note}::jsonb
-    where (webhook, seq) in (
+  const forgotten = sql<boolean>`
+    (webhook, seq) in (
       select d.webhook, d.seq from webhooks w join webhook_deliveries d on d.webhook = w.number
       where w.status <> 'active' and d.state = 'waiting' and d.planned_ms < ${agedMs - WAITING_KEPT_MS}
-      limit ${ROWS_MAX})`.execute(db);
+      limit ${ROWS_MAX})`;
+  await killDeliveries(db, forgotten, stopReason('WEBHOOK_NOT_ACTIVE'), nowMs);
   await sql`
     delete from webhook_deliveries where (webhook, seq) in (
       select webhook, seq from webhook_deliveries
