@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { itemHashOf, sha256Hex, sharedText, type VerifiedMessage, verifySubmission } from '@skerry/protocol';
+import {
+  cidOfFile,
+  itemHashOf,
+  sha256Hex,
+  sharedText,
+  type VerifiedMessage,
+  verifySubmission,
+} from '@skerry/protocol';
 import type { JudgedMessageView } from '@skerry/protocol/api/core/messages';
 import { buildNetworkMessage, buildStoredMessage } from './network-message.ts';
 import { listedOf, verifyListed } from './signed-message.ts';
@@ -78,5 +85,30 @@ test('a content that is not at hand is told as such: nobody said anything that i
   const cid = `Qm${'1'.repeat(44)}`;
   const signature = owner.sign(`ETH\n${owner.address}\nPOST\n${cid}`);
   const onIpfs = { ...row, item_type: 'ipfs', item_hash: cid, signature } as const;
-  await assert.rejects(verifyListed(nowhere, onIpfs), missing);
+  await assert.rejects(verifyListed({ coreUrl: node.url }, onIpfs), missing);
+});
+
+test('a content on IPFS is proven where its CID is the one that files have by default', async () => {
+  const stored = buildStoredMessage(draft, owner);
+  const bytes = new TextEncoder().encode(stored.content);
+  const cid = cidOfFile(bytes)!;
+  const signature = owner.sign(`ETH\n${owner.address}\nPOST\n${cid}`);
+  const { time, ...sent } = JSON.parse(stored.body).message;
+  const row = { ...sent, time, item_type: 'ipfs', item_hash: cid, item_content: null, signature };
+  const content = JSON.parse(stored.content);
+  const raw = `/api/v0/storage/raw/${cid}`;
+  for (const [told, told_content] of [
+    [content, undefined],
+    // As a node lists it that changed what it lists, or leaves it out: the bytes count.
+    [{ ...content, content: { text: 'other' } }, stored.content],
+    [null, stored.content],
+  ] as const) {
+    await using node = await answering(told_content === undefined ? {} : { [raw]: [told_content] });
+    const proven = await verifyListed({ coreUrl: node.url }, { ...row, content: told });
+    assert.deepEqual([proven.itemHash, proven.content], [cid, content]);
+  }
+  await using liar = await answering({ [raw]: [JSON.stringify({ ...content, time: 1 })] });
+  await assert.rejects(verifyListed({ coreUrl: liar.url }, { ...row, content: null }), {
+    code: 'CONTENT_NOT_FOUND',
+  });
 });

@@ -1,8 +1,11 @@
 import {
   ANY_TIME,
   AppError,
+  cidOfFile,
   envelopeText,
   fieldsOf,
+  isCid,
+  isFileCid,
   isItemHash64,
   LIMITS,
   parseContentFile,
@@ -41,6 +44,10 @@ export interface SignedMessageSource {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Whether these are the bytes that a SHA-256 names, or a CID under which a file is added to IPFS by default. */
+const isNamed = (bytes: Uint8Array, hash: string) =>
+  isCid(hash) ? cidOfFile(bytes) === hash : sha256Hex(bytes) === hash;
+
 /** The whole of a content that is a file: as it is listed, where that makes the same bytes, or as it is stored. Throws CONTENT_NOT_FOUND. */
 async function readContentOf(
   { coreUrl, signal }: SignedMessageSource,
@@ -48,7 +55,7 @@ async function readContentOf(
   hash: string,
 ): Promise<Uint8Array> {
   const listed = new TextEncoder().encode(JSON.stringify(content) ?? '');
-  if (sha256Hex(listed) === hash) return listed;
+  if (isNamed(listed, hash)) return listed;
   const response = await askForFile(coreUrl, hash, { signal }).catch((error) => {
     if (!(error instanceof AppError) || error.kind !== 'missing') throw error;
     throw new AppError('CONTENT_NOT_FOUND', `the core node does not have the content of ${hash}`, {
@@ -58,6 +65,13 @@ async function readContentOf(
   return readBytes(response, LIMITS.contentFileBytes);
 }
 
+/** A CID is that of blocks, of one size by default: of bytes that make another one, nobody can say that they are wrong. */
+const unprovable = (cid: string) =>
+  new AppError(
+    'CONTENT_NOT_FOUND',
+    `the content of ${cid} is on IPFS in blocks that are not told here, so it cannot be verified`,
+  );
+
 /** Signed in the network form: the hash covers the content, the signature the hash and the sender. */
 async function verifyNetworkRow(source: SignedMessageSource, row: ListedMessage): Promise<VerifiedMessage> {
   const { content: _, ...signed } = row;
@@ -65,12 +79,9 @@ async function verifyNetworkRow(source: SignedMessageSource, row: ListedMessage)
   if (message.content !== null) return message;
   const { itemHash, sender, signedSender, time } = message;
   const { itemType } = parseMessageHash(itemHash);
-  if (itemType === 'ipfs')
-    throw new AppError(
-      'CONTENT_NOT_FOUND',
-      `the content of ${itemHash} is on IPFS, which cannot be verified here`,
-    );
+  if (itemType === 'ipfs' && !isFileCid(itemHash)) throw unprovable(itemHash);
   const bytes = await readContentOf(source, row, itemHash);
+  if (itemType === 'ipfs' && !isNamed(bytes, itemHash)) throw unprovable(itemHash);
   const content = parseContentFile(
     bytes,
     { itemType, itemHash, signedSender: signedSender ?? sender, time },

@@ -65,7 +65,7 @@ export type { NetworkStoreContent } from './network-form/content/store.ts';
 export * from './network-form/content.ts';
 export * from './network-form/convert.ts';
 export * from './network-form/estimate.ts';
-export { cidOfFile } from './network-form/file-cid.ts';
+export { cidOfFile, isFileCid } from './network-form/file-cid.ts';
 export * from './network-form/message.ts';
 export * from './node-proof.ts';
 export {

@@ -1,4 +1,12 @@
-import { AppError, bytesToHex, cidOfFile, fieldsOf, keccak256, type VerifiedMessage } from '@skerry/protocol';
+import {
+  AppError,
+  bytesToHex,
+  cidOfFile,
+  fieldsOf,
+  isFileCid,
+  keccak256,
+  type VerifiedMessage,
+} from '@skerry/protocol';
 import { parseJson as parseAnswer } from '../call.ts';
 import { askForFile } from '../files/raw-file.ts';
 import { readBytes, readText } from '../reads/read-body.ts';
@@ -30,8 +38,6 @@ const WORD_DIGITS = 64;
 const CALLDATA_BYTES_MAX = 128 * 1024;
 const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
 const TIMEOUT_MS = 60_000;
-/** CIDs of version 0, under which nodes of networks pack: IPFS cuts a file in one way only where it gives these by default. */
-const COMPUTABLE = 'Qm';
 
 const wrong = (what: string) => new AppError('HASH_MISMATCH', what);
 const textOf = (value: unknown, what: string): string => {
@@ -137,7 +143,7 @@ export async function proveConfirmation(
   }
   const cid = textOf(content, 'archive');
   const bytes = await readArchive(coreUrl, cid);
-  const isComputable = cid.startsWith(COMPUTABLE);
+  const isComputable = isFileCid(cid);
   const computed = isComputable ? cidOfFile(bytes) : undefined;
   if (isComputable && computed !== cid)
     throw wrong(`what the core node gives as the archive is ${computed ?? 'empty'}`);

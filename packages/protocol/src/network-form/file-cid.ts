@@ -69,6 +69,9 @@ function parentOf(nodes: readonly TreeNode[]): TreeNode {
 const groupsOf = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
 
+/** Whether `cidOfFile` can compute it: IPFS cuts a file in one way only where it gives CIDs of version 0, by default. */
+export const isFileCid = (cid: string): boolean => cid.startsWith('Qm');
+
 /** The CID, version 0, that a file gets where it is added to IPFS by default; undefined of an empty one. */
 export function cidOfFile(bytes: Uint8Array): string | undefined {
   if (bytes.length === 0) return undefined;
