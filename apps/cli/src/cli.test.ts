@@ -110,6 +110,7 @@ test('wrong use ends with 2 and names the help', async () => {
     [['network', 'add', 'x', 'y'], /argument 'url'.*\nhint: see "skerry network add --help"/],
     [['backup', 'show', '/'], /\/ is a directory \(INVALID_PARAMETERS\)/],
     [['message', 'forget', 'abc'], /\(INVALID_HASH\)/],
+    [['key', 'import', '/'], /\/ is a directory \(INVALID_PARAMETERS\)/],
     [['program', 'create', '/'], /\/ is a directory: .*\.zip.*\(INVALID_PARAMETERS\)/],
     [['indexer', 'add', 'ethereum', `0x${'0'.repeat(40)}`, '--abi', '["event X("]'], /\(INVALID_ABI\)/],
     [['score', 'release', 'skerry-core', '1.2.0', '--on', 'yesterday'], /YYYY-MM-DD.*\(INVALID_PARAMETERS\)/],

@@ -25,7 +25,9 @@ export async function readTextFile(
   tooLarge: () => AppError,
 ): Promise<string> {
   try {
-    if ((await stat(path)).size > maxBytes) throw tooLarge();
+    const found = await stat(path);
+    // Of a directory the size says nothing, and reading says what it is.
+    if (!found.isDirectory() && found.size > maxBytes) throw tooLarge();
     return await readFile(path, 'utf8');
   } catch (error) {
     if (error instanceof AppError) throw error;

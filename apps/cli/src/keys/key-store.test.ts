@@ -50,6 +50,10 @@ test('no key, an open file, a damaged file, a name that is a path: each says so,
     return true;
   });
   const { path } = await createKey(dir.path, 'default', false);
+  await assert.rejects(loadKey(dir.path, 'work'), {
+    message: 'there is no key named work here',
+    details: { hint: 'known: default; "skerry key new --name work" makes it' },
+  });
   await chmod(path, 0o644);
   await assert.rejects(loadKey(dir.path, 'default'), { code: 'INVALID_CONFIG' });
   await chmod(path, 0o600);

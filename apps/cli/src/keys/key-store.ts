@@ -1,5 +1,5 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createSigner, generatePrivateKey } from '@skerry/client/signer';
 import { createKeyFile, isMissing, makeDirectory, renameDurably } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
@@ -59,10 +59,26 @@ async function readKeyFile(path: string, name: string): Promise<string> {
     return await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw new AppError('KEY_NOT_FOUND', `no key yet: there is no key named ${name} here`, {
-      details: { hint: `run "skerry key new${name === 'default' ? '' : ` --name ${name}`}"` },
-    });
+    throw notFound(name, await listNames(dirname(path)));
   }
+}
+
+function notFound(name: string, known: readonly string[]): AppError {
+  const make = `"skerry key new${name === 'default' ? '' : ` --name ${name}`}"`;
+  const isFirst = known.length === 0;
+  return new AppError('KEY_NOT_FOUND', `${isFirst ? 'no key yet: ' : ''}there is no key named ${name} here`, {
+    details: { hint: isFirst ? `run ${make}` : `known: ${known.join(', ')}; ${make} makes it` },
+  });
+}
+
+/** Of the keys in a directory, in order. */
+async function listNames(directory: string): Promise<string[]> {
+  const files = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  const names = files.filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
+  return names.filter((name) => NAME.test(name)).sort();
 }
 
 /**
@@ -146,15 +162,9 @@ export interface UnusableKey {
 
 /** By name. One that cannot be used hides no other. */
 export async function listKeys(configDir: string): Promise<{ keys: KeyInfo[]; unusable: UnusableKey[] }> {
-  const files = await readdir(keyDir(configDir)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
-  const names = files.filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
   const keys: KeyInfo[] = [];
   const unusable: UnusableKey[] = [];
-  for (const name of names.sort()) {
-    if (!NAME.test(name)) continue;
+  for (const name of await listNames(keyDir(configDir))) {
     try {
       const { address, path } = await loadKey(configDir, name);
       keys.push({ name, address, path });
