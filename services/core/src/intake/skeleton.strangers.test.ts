@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
+import { sha256Hex } from '@skerry/protocol';
 import { digestState } from '../state/digest.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
+import { acceptMessage } from './accept.ts';
+import { ERASE_AFTER_MS, eraseForgotten } from './erase.ts';
 import { erasedText } from './erased.ts';
 
 const { alice, bob } = signers;
@@ -60,6 +64,47 @@ describe('what a peer says of a forgotten message', () => {
     const { body: kept } = await core.get(`/messages/${itemHash}`);
     assert.deepEqual([kept.status, kept.sender], ['processed', alice.address]);
   });
+
+  for (const isErased of [false, true])
+    test(`settles when a forgotten upload came and what it is called, whichever was heard first${isErased ? ', also once it is erased' : ''}`, async () => {
+      const { db, intake } = core.rooms;
+      const T = Math.floor(Date.now() / 1000) - 600;
+      const said = [
+        { time: T, channel: 'early', tags: ['b'] },
+        { time: T + 60, channel: 'late', tags: ['a'] },
+      ] as const;
+      for (const [first, second] of [said, said.toReversed()]) {
+        const hash = sha256Hex(randomBytes(8));
+        const fields = { address: alice.address, signature: alice.sign(hash), channel: 'early', tags: [] };
+        const file = { hash, sizeBytes: 8, contentType: 'text/plain' };
+        const { message } = intake.client.readUpload(fields, file);
+        const tell = async ({ time, channel, tags }: (typeof said)[number]) => {
+          const content = { ...message.content, tags };
+          const told = { ...message, time, channel, content, notedMs: time * 1_000 };
+          await intake.peer.keep([{ accepted: acceptMessage(told) }]);
+        };
+        const look = async () => {
+          const row = await db
+            .selectFrom('messages')
+            .selectAll()
+            .where('item_hash', '=', message.itemHash)
+            .executeTakeFirstOrThrow();
+          const { status, time, channel, tags, noted_ms: notedMs, content } = row;
+          return { said: { time, channel, tags }, status, notedMs, content };
+        };
+        await tell(first!);
+        await core.send(alice, { type: 'FORGET', content: { hashes: [message.itemHash] } });
+        if (isErased) {
+          await eraseForgotten(db, Date.now() + ERASE_AFTER_MS);
+          const { time, channel, tags } = second!;
+          const changed = { time, channel, tags, noted_ms: time * 1_000 };
+          await intake.peer.keep(await intake.peer.read([await skeletonOf(message.itemHash, changed)]));
+        } else await tell(second!);
+        const { content, ...kept } = await look();
+        assert.deepEqual(kept, { said: said[0], status: 'forgotten', notedMs: T * 1_000 });
+        assert.deepEqual((content as { tags?: unknown } | null)?.tags, isErased ? undefined : said[0].tags);
+      }
+    });
 
   test('is believed of nobody but configured peers', async () => {
     const { body } = await core.send(alice, { type: 'POST', content: { type: 'note', content: 'a' } });

@@ -31,8 +31,8 @@ function asKept(accepted: Accepted, { fields }: Known): Accepted {
   return isAnew ? { ...dated, message: { ...dated.message, time: fields.time } } : dated;
 }
 
-/** What a candidate does to what is kept; by `keep` it is decided as it is kept. */
-type Step = 'nothing' | 'keep' | 'redate' | 'restate';
+/** What a candidate does to what is kept; by `keep` it is decided as it is kept, by `retell` with what is said of it beside its text. */
+type Step = 'nothing' | 'keep' | 'redate' | 'retell' | 'restate';
 
 function isTaken(theirs: SyncFields, weight: Weight, { fields }: Known): boolean {
   if (weight === 'yields') return false;
@@ -51,7 +51,9 @@ function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known): Step 
   const tellsLess = accepted.message.content === null && (known.isRead || known.status === 'forgotten');
   if (isTaken(theirs, weight, known)) {
     if (isSame) return 'redate';
-    if (known.status !== 'forgotten' && !tellsLess) return 'restate';
+    // No list and no effect has it. Who tells nothing else may have erased what it said.
+    if (known.status === 'forgotten' && (!tellsLess || accepted.isSkeleton)) return 'retell';
+    if (!tellsLess) return 'restate';
   }
   return tellsLess || (!isSame && known.isRead && known.status !== 'rejected') ? 'keep' : 'nothing';
 }
@@ -75,6 +77,18 @@ function datedByAll(batch: readonly Candidate[]): Candidate[] {
       first.set(itemHash, { ...before, weight, accepted: withNoted(before.accepted, theirs.notedMs) });
   }
   return [...first.values()];
+}
+
+/** A forgotten message as another node tells of it: what its hash or signature covers stays as it is kept, or erased. */
+function retold(row: StoredMessage, { message, tags }: Accepted): StoredMessage {
+  const { form, channel, time, sentTime = null, notedMs = null, content } = message;
+  // What an upload says beside its file is the word of the node that took it.
+  const isWord = form === 'upload' && row.content !== null && content !== null;
+  return {
+    ...row,
+    ...{ channel, time, sent_time: sentTime, noted_ms: notedMs, tags: [...tags] },
+    ...(isWord ? { content: content as StoredMessage['content'] } : {}),
+  };
 }
 
 async function readRows({ trx }: Writer<Schema>, hashes: readonly string[]): Promise<StoredMessage[]> {
@@ -156,14 +170,11 @@ export async function restate(
     const { itemHash, notedMs = null } = accepted.message;
     const step = steps.get(itemHash);
     if (step === 'nothing') return { ...candidate, accepted: asKept(accepted, known.get(itemHash)!) };
-    if (step !== 'redate' && step !== 'keep') return candidate;
+    if (step === undefined || step === 'restate') return candidate;
     const row = rowOf.get(itemHash)!;
     if (step === 'keep') return { ...candidate, accepted: await acceptStored(row, noFile) };
-    return {
-      ...candidate,
-      accepted: await acceptStored({ ...row, noted_ms: notedMs }, noFile),
-      isRedated: true,
-    };
+    const said = step === 'retell' ? retold(row, accepted) : { ...row, noted_ms: notedMs };
+    return { ...candidate, accepted: await acceptStored(said, noFile), isRedated: true };
   });
   const replaced = rows.filter((row) => steps.get(row.item_hash) === 'restate');
   return {
