@@ -63,11 +63,12 @@ export class NetworkRunner {
   #changed = new AbortController();
   /** Ends the rest of a backfill that has something to do. */
   #roused = new AbortController();
-  #lastUpkeepMs = 0;
+  /** By the time that passes, as are all rests: a clock that is set back makes them no longer. */
+  #lastUpkeepMs = Number.NEGATIVE_INFINITY;
   #isStalled = false;
   /** By what failed. */
   readonly #failures = new Map<string, Failures>();
-  readonly #startedMs = Date.now();
+  readonly #startedMs = performance.now();
   #freshness: Freshness | undefined;
   /** The head when a wait began in which nothing was told. */
   #silentHead: number | undefined;
@@ -256,8 +257,8 @@ export class NetworkRunner {
   async #upkeep(networkId: number): Promise<void> {
     const { pool, signal } = this.#options;
     while (!signal.aborted && (await deleteSomeRemoved(pool, networkId)));
-    if (Date.now() - this.#lastUpkeepMs < UPKEEP_MS) return;
-    this.#lastUpkeepMs = Date.now();
+    if (performance.now() - this.#lastUpkeepMs < UPKEEP_MS) return;
+    this.#lastUpkeepMs = performance.now();
     await mergeSpans(pool, networkId);
   }
 
@@ -280,7 +281,7 @@ export class NetworkRunner {
       if (!freshness) return;
       const state = stateOf(freshness, settings.stall_ms, Date.now());
       // A process that has just begun has not stood still yet.
-      const isNew = Date.now() - this.#startedMs <= settings.stall_ms;
+      const isNew = performance.now() - this.#startedMs <= settings.stall_ms;
       const stalled = state === 'halted' || (state === 'stalled' && !isNew);
       if (stalled && !this.#isStalled) {
         const silentMs = Date.now() - freshness.progressAt.getTime();

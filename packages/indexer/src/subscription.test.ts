@@ -122,12 +122,14 @@ describe('the head by subscription', () => {
     await run.indexed();
   });
 
-  test('an endpoint that never answers is a stall, and is said to be one', async () => {
+  test('an endpoint that never answers is a stall, and is said to be one, also where the clock was ahead at the start', async (t) => {
     await using database = await createIndexerDatabase();
     const settings = indexerSettings(['http://127.0.0.1:9'], { stall_ms: 1_000 });
     const lines: string[] = [];
     const told = createLogger('test', 'error', { write: (line) => void lines.push(line) });
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 3_600_000 });
     await using indexer = await startIndexer({ pool: database.pool, settings, log: told });
+    t.mock.timers.reset();
     await until('it is said', async () => indexer.health().get('anvil')?.isStalled === true);
     assert.equal(lines.filter((line) => line.includes('makes no progress')).length, 1);
   });
