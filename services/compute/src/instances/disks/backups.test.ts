@@ -44,7 +44,7 @@ test('cut off are those of a process that ended, and none that runs', () =>
     const { id } = await (await open(dataDir)).start(ID, copying);
     const backups = await open(dataDir);
     const { id: running } = await backups.start(ID, copying);
-    await backups.sweep();
+    await backups.sweep(0);
     const states = (await backups.list(ID)).map((one) => [one.id, one.state]);
     assert.deepEqual(Object.fromEntries(states), { [id]: 'failed', [running]: 'running' });
   }));
@@ -62,18 +62,21 @@ test('a backup that was cut off has failed, also where the disk has no room to n
     assert.deepEqual(await backups.list(ID), []);
   }));
 
-test('a backup lasts for a day, also where the clock was ahead when it was made', () =>
+test('a backup lasts for a day in which the node runs, also where the clock was ahead when it was made or is so later', () =>
   inDirectory(async (dataDir) => {
     const dayMs = 24 * 3_600_000;
     let nowMs = 365 * dayMs;
     const { id } = await (await open(dataDir, () => nowMs)).start(ID, copying);
     nowMs = 0;
     const backups = await open(dataDir, () => nowMs);
-    await backups.sweep();
+    await backups.sweep(dayMs - 2);
     const left = async () => (await backups.list(ID)).map((one) => [one.id, one.expiresAtMs]);
     assert.deepEqual(await left(), [[id, dayMs]]);
+    nowMs = 365 * dayMs;
+    await backups.sweep(1);
+    assert.deepEqual(await left(), [[id, dayMs]]);
     nowMs = dayMs + 1;
-    await backups.sweep();
+    await backups.sweep(1);
     assert.deepEqual(await left(), []);
   }));
 

@@ -29,6 +29,8 @@ export interface Backup {
   /** Milliseconds since 1970. */
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
+  /** How long it was there while the node ran: a clock that is ahead makes no backup old. */
+  readonly keptMs?: number;
   /** Of the file, once it is done. */
   readonly sizeBytes: number | null;
   readonly sha256: string | null;
@@ -230,13 +232,23 @@ export class Backups {
     });
   }
 
-  /** Those whose time is over are erased. One that a clock which was ahead gave more than a whole time has that from now on. */
-  async sweep(): Promise<void> {
-    const latestMs = this.#options.now() + BACKUP_LIFE_MS;
+  /**
+   * Those whose time is over are erased, by the clock and by how long the node ran with them. One that a clock which was ahead gave more
+   * than a whole time has that from now on.
+   * @param elapsedMs how long the node ran since the last time
+   */
+  async sweep(elapsedMs: number): Promise<void> {
+    const nowMs = this.#options.now();
     for await (const [instanceId, backup] of this.#all()) {
-      if (this.#options.now() > backup.expiresAtMs) await this.delete(instanceId, backup.id);
-      else if (backup.expiresAtMs > latestMs && backup.state !== 'running')
-        await this.#renote(instanceId, { ...backup, expiresAtMs: latestMs });
+      if (backup.state === 'running') continue;
+      const keptMs = (backup.keptMs ?? 0) + elapsedMs;
+      const expiresAtMs = Math.min(backup.expiresAtMs, nowMs + BACKUP_LIFE_MS);
+      if (nowMs > expiresAtMs && keptMs >= BACKUP_LIFE_MS) await this.delete(instanceId, backup.id);
+      else
+        await this.#renote(instanceId, { ...backup, expiresAtMs, keptMs }).catch((error: unknown) => {
+          // It is kept for longer then.
+          if (!isDiskFull(error)) throw error;
+        });
     }
   }
 

@@ -31,7 +31,7 @@ export function sweepDisks(
     sweptMs += elapsedMs;
     const times = { elapsedMs, nowMs: Date.now() };
     await sweepReleased(config.dataDir, graceOf(config), records, times, log);
-    await backups.sweep();
+    await backups.sweep(elapsedMs);
   });
 }
 
