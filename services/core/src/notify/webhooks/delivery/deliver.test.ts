@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
 import { Webhook } from 'standardwebhooks';
-import { createTestCore, instanceContent, signers } from '../../../testing/core.ts';
+import type { Schema } from '../../../store/schema.ts';
+import { createTestCore, instanceContent, MIGRATIONS, signers } from '../../../testing/core.ts';
 import {
   answerWith,
   ask,
@@ -16,7 +18,7 @@ import {
   SECRET,
   startReceiver,
 } from '../testing/setup.ts';
-import { AgeClock, bringForward, tidyWebhooks } from './upkeep.ts';
+import { AgeClock, bringForward, createUpkeep, tidyWebhooks } from './upkeep.ts';
 
 const post = (n: number | string, channel = 'notes') => ({
   type: 'POST',
@@ -34,7 +36,7 @@ test('a clock makes nothing old at once: it is believed when it stayed ahead for
   );
   const aheadAfter = (ms: number, nextOffMs: number) => {
     [uptimeMs, offMs] = [uptimeMs + ms, nextOffMs];
-    return clock.read() - startMs - uptimeMs;
+    return clock.look().agedMs - startMs - uptimeMs;
   };
   assert.equal(aheadAfter(HOUR_MS, 0), 0);
   assert.equal(aheadAfter(HOUR_MS, 10 * DAY_MS), 0, 'set ahead');
@@ -43,6 +45,32 @@ test('a clock makes nothing old at once: it is believed when it stayed ahead for
   assert.equal(aheadAfter(HOUR_MS, -DAY_MS), -DAY_MS, 'set back');
   assert.equal(aheadAfter(HOUR_MS, 0), -DAY_MS);
   assert.equal(aheadAfter(24 * HOUR_MS, 0), 0);
+});
+
+test('a process that starts under a clock that is ahead forgets nothing until that was so for a day', async () => {
+  const log = createLogger('test', 'silent');
+  const [startMs, dayMs] = [Date.now(), 86_400_000];
+  await using database = await createTestDatabase<Schema>({ log, migrations: MIGRATIONS });
+  const { kysely: db } = database;
+  await sql`insert into webhook_deliveries (webhook, seq, event, state, due_ms, planned_ms, settled_ms)
+    values (1, 1, 'message.new', 'delivered', ${startMs}, ${startMs}, ${startMs})`.execute(db);
+  let [uptimeMs, aheadMs] = [0, 0];
+  const start = () =>
+    createUpkeep({ db, log, now: () => startMs + uptimeMs + aheadMs, uptime: () => uptimeMs });
+  const isLogged = async (upkeep: () => Promise<void>) => {
+    await upkeep();
+    return (await db.selectFrom('webhook_deliveries').select('seq').execute()).length === 1;
+  };
+  assert.ok(await isLogged(start()));
+  aheadMs = 20 * dayMs;
+  const second = start();
+  assert.ok(await isLogged(second));
+  uptimeMs += dayMs - 1;
+  assert.ok(await isLogged(second));
+  const third = start();
+  assert.ok(await isLogged(third));
+  uptimeMs += 1;
+  assert.ok(!(await isLogged(third)));
 });
 
 describe('deliveries', () => {

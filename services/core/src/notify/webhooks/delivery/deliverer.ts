@@ -10,7 +10,7 @@ import { Dispatcher, type DispatchObserver } from './dispatcher.ts';
 import { DeliveryPlanner, type Round } from './planner.ts';
 import type { Sender } from './send.ts';
 import { Settler } from './settler.ts';
-import { AgeClock, tidyWebhooks } from './upkeep.ts';
+import { createUpkeep } from './upkeep.ts';
 
 /** Deliveries that wait for one webhook; further events stay in the log until there is room. */
 const BACKLOG_MAX = 10_000;
@@ -92,7 +92,6 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
   const settler = new Settler({ db, now, log });
   const dispatcher = new Dispatcher({ ...options, book, settler });
   const planner = new DeliveryPlanner({ db, book, capacity: dispatcher, now });
-  const ageClock = new AgeClock(now);
   const stop = new AbortController();
   const { signal } = stop;
   const failures = new Failures({ log, what: 'events could not be planned; retrying' });
@@ -119,8 +118,9 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
     runLoop({ name: 'webhook backlog', intervalMs: FULL_INTERVAL_MS, signal, log }, async () =>
       planner.putBehind(await findFullWebhooks(db, backlogMax)),
     ),
-    runLoop({ name: 'webhook upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal, log }, () =>
-      tidyWebhooks({ db, log }, now(), ageClock.read()),
+    runLoop(
+      { name: 'webhook upkeep', intervalMs: UPKEEP_INTERVAL_MS, signal, log },
+      createUpkeep({ db, log, now }),
     ),
   ];
   dispatcher.start();

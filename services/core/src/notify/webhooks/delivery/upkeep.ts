@@ -23,6 +23,14 @@ const REQUEST_KEPT_MS = 20 * 60_000;
 const DELETED_KEPT_MS = WAITING_KEPT_MS;
 const ROWS_MAX = 10_000;
 
+/** What the next process goes on from. */
+interface KeptAge {
+  /** What was read last. */
+  readonly agedMs: number;
+  /** How long the clock had been ahead of it by then; 0 where it was not. */
+  readonly aheadMs: number;
+}
+
 /** The time by which ages are told: a clock that is ahead for some hours makes nothing old that cannot be had back. */
 export class AgeClock {
   readonly #now: () => number;
@@ -30,23 +38,35 @@ export class AgeClock {
   #base: number;
   #aheadSinceMs: number | undefined;
 
-  /** @param uptime milliseconds since whenever; never set */
-  constructor(now: () => number, uptime: () => number = () => performance.now()) {
+  /**
+   * @param uptime milliseconds since whenever; never set
+   * @param kept by the process before: what the clock went on meanwhile is ahead at first
+   */
+  constructor(now: () => number, uptime: () => number = () => performance.now(), kept?: KeptAge) {
     this.#now = now;
     this.#uptime = uptime;
-    this.#base = now() - uptime();
+    const uptimeMs = uptime();
+    this.#base = (kept?.agedMs ?? now()) - uptimeMs;
+    if (kept && kept.aheadMs > 0) this.#aheadSinceMs = uptimeMs - kept.aheadMs;
   }
 
   /** Milliseconds since 1970. */
-  read(): number {
+  look(): KeptAge {
     const uptimeMs = this.#uptime();
     const base = this.#now() - uptimeMs;
     const isAhead = base > this.#base + JUMP_MS;
     if (isAhead) this.#aheadSinceMs ??= uptimeMs;
     else this.#aheadSinceMs = undefined;
-    if (!isAhead || uptimeMs - this.#aheadSinceMs! >= BELIEVED_AFTER_MS) this.#base = base;
-    return Math.round(this.#base + uptimeMs);
+    const aheadMs = uptimeMs - (this.#aheadSinceMs ?? uptimeMs);
+    if (!isAhead || aheadMs >= BELIEVED_AFTER_MS) this.#base = base;
+    return { agedMs: Math.round(this.#base + uptimeMs), aheadMs: Math.round(aheadMs) };
   }
+}
+
+/** The clock of the process before, gone on with. */
+async function openAgeClock(db: Kysely<Schema>, now: () => number, uptime?: () => number): Promise<AgeClock> {
+  const row = await db.selectFrom('webhook_clock').select(['aged_ms', 'ahead_ms']).executeTakeFirst();
+  return new AgeClock(now, uptime, row && { agedMs: row.aged_ms, aheadMs: row.ahead_ms });
 }
 
 /**
@@ -111,4 +131,29 @@ export async function tidyWebhooks(
     .where('old_secret_until_ms', '<', agedMs)
     .execute();
   await bringForward(db, nowMs);
+}
+
+interface UpkeepOptions {
+  readonly db: Kysely<Schema>;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Milliseconds since whenever, never set; the process's own where left out. */
+  readonly uptime?: () => number;
+}
+
+/** A round of upkeep, to be called again and again. */
+export function createUpkeep({ db, log, now, uptime }: UpkeepOptions): () => Promise<void> {
+  let clock: AgeClock | undefined;
+  return async () => {
+    clock ??= await openAgeClock(db, now, uptime);
+    const { agedMs, aheadMs } = clock.look();
+    const kept = { aged_ms: agedMs, ahead_ms: aheadMs };
+    await db
+      .insertInto('webhook_clock')
+      .values(kept)
+      .onConflict((conflict) => conflict.column('id').doUpdateSet(kept))
+      .execute();
+    await tidyWebhooks({ db, log }, now(), agedMs);
+  };
 }
