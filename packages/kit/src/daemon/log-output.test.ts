@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '@skerry/protocol/forms';
+import { isJournal, withPriority } from './journal.ts';
 import { createLogger } from './log.ts';
 import { createLogOutput } from './log-output.ts';
 
@@ -97,6 +98,37 @@ test('a daemon logs sentences on a terminal, JSON into a pipe, and what SKERRY_L
   for (const { text } of [await logOf(false), await logOf(true, 'json')])
     assert.equal((JSON.parse(text) as { msg: string }).msg, 'the service failed to start');
   assert.notEqual((await logOf(false, 'xml')).code, 0);
+});
+
+test("systemd's journal is told how important each line is, and nobody else is", async (t) => {
+  const home = mkdtempSync(join(tmpdir(), 'skerry-log-'));
+  t.after(() => rmSync(home, { recursive: true }));
+  const path = join(home, 'log');
+  const fd = openSync(path, 'w');
+  const { dev, ino } = fstatSync(fd, { bigint: true });
+  const stream = `${dev}:${ino}`;
+  assert.deepEqual(
+    [stream, `${stream}0`, '', undefined].map((one) => isJournal(fd, one)),
+    [true, false, false, false],
+  );
+  const child = spawn(process.execPath, [SERVICE], {
+    stdio: ['ignore', fd, 'inherit'],
+    env: { ...process.env, TEST_START: 'fails', JOURNAL_STREAM: stream },
+  });
+  await once(child, 'exit');
+  closeSync(fd);
+  assert.equal(isJournal(fd, stream), false);
+  assert.match(readFileSync(path, 'utf8'), /^<3>\{"level":50,.*\}\n$/);
+});
+
+test('a record has the priority of its level, on each of its lines', () => {
+  const records = [60, 50, 40, 30, 20, 10].map((level) => `{"level":${level},"msg":"x"}`);
+  assert.deepEqual(
+    records.map((record) => withPriority(record, 'x')),
+    ['<2>x', '<3>x', '<4>x', '<6>x', '<7>x', '<7>x'],
+  );
+  assert.equal(withPriority(records[1]!, 'failed\n  at home'), '<3>failed\n<3>  at home');
+  assert.equal(withPriority('no record', 'x'), '<6>x');
 });
 
 test('a logged error says what its causes say, once', () => {

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { isatty } from 'node:tty';
 import { AppError } from '@skerry/protocol/forms';
 import type { DestinationStream, Logger, pino } from 'pino';
+import { isJournal, withPriority } from './journal.ts';
 import { formatLogLine } from './log-line.ts';
 import { createLogOutput } from './log-output.ts';
 
@@ -19,19 +20,31 @@ export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 export const LOG_FORMATS = ['people', 'json'] as const;
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-/** Standard output as people read it at a terminal: a time, a name and a sentence. */
-function createPeoplesOutput(name: string, colours: boolean): DestinationStream {
-  const format = (record: string) => formatLogLine(name, record, Date.now(), colours);
+/** Standard output, on which each record is a line of its own form. */
+function createFormedOutput(format: (record: string) => string): DestinationStream {
   const output = createLogOutput(STDOUT, format);
   return { write: (line) => output.write(`${format(line.trimEnd())}\n`) };
 }
 
-/** Where the log of a daemon goes: for people on a terminal, for programs (a service manager, a pipe) anywhere else. */
-export function chooseLogSink(name: string, format: LogFormat | undefined): DestinationStream {
+/**
+ * Where the log of a daemon goes: for people on a terminal, for programs (a service manager, a pipe) anywhere else. To systemd's
+ * journal each line says how important it is.
+ *
+ * @param journal what systemd says of the journal (JOURNAL_STREAM)
+ */
+export function chooseLogSink(
+  name: string,
+  format: LogFormat | undefined,
+  journal: string | undefined,
+): DestinationStream {
   const isTerminal = isatty(STDOUT);
-  return (format ?? (isTerminal ? 'people' : 'json')) === 'people'
-    ? createPeoplesOutput(name, isTerminal && process.stdout.hasColors())
-    : createLogOutput(STDOUT);
+  const isForPeople = (format ?? (isTerminal ? 'people' : 'json')) === 'people';
+  const colours = isTerminal && process.stdout.hasColors();
+  const form = isForPeople
+    ? (record: string) => formatLogLine(name, record, Date.now(), colours)
+    : (record: string) => record;
+  if (isJournal(STDOUT, journal)) return createFormedOutput((record) => withPriority(record, form(record)));
+  return isForPeople ? createFormedOutput(form) : createLogOutput(STDOUT);
 }
 
 /** An error may be among its own causes. */

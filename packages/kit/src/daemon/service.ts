@@ -126,7 +126,8 @@ async function serve<C>(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const config = readConfig(service.config, environment);
-  const sink = chooseLogSink(service.name, readWord(environment, 'SKERRY_LOG_FORMAT', LOG_FORMATS));
+  const format = readWord(environment, 'SKERRY_LOG_FORMAT', LOG_FORMATS);
+  const sink = chooseLogSink(service.name, format, environment.JOURNAL_STREAM);
   const log = createLogger(service.name, readWord(environment, 'SKERRY_LOG_LEVEL', LOG_LEVELS), sink);
   using manager = await ServiceManager.find(environment);
   const stop = new AbortController();
