@@ -93,9 +93,16 @@ test('a core node without its database, and one without settings, is told as wha
   assert.doesNotMatch(back.out, /^settings:/m);
   assert.ok(!existsSync(join(into, 'settings')));
   const away = join(home, 'away.skerry');
-  assert.equal((await skerry('backup', away, '--role', 'core', '--data-dir', into)).code, 0);
+  // By the name that people know it by.
+  const server = { SKERRY_HOME: home, DATABASE_URL: 'postgresql://skerry@db.example/skerry' };
+  const apart = await skerryHere(server, ['backup', away, '--role', 'core', '--data-dir', into]);
+  assert.equal(apart.code, 0, apart.err);
   const again = await skerry('restore', away, '--data-dir', join(home, 'again'));
   assert.match(again.out, /^settings: +those of the backup are in .*\/again\/settings\//m);
+  assert.match(
+    await readFile(join(home, 'again', 'settings', 'settings.env'), 'utf8'),
+    /^DATABASE_URL=.*postgresql:\/\/skerry@db\.example\/skerry/m,
+  );
 });
 
 test('a directory of the node on another disk, by a link, is saved; one whose disk is away is told', async (t) => {

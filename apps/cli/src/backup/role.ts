@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { isMissing, type Keeping, readConfig, variableName } from '@skerry/kit';
+import { isMissing, type Keeping, readConfig, variableName, variablesOf } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import { type Environment, withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
@@ -65,8 +65,9 @@ export async function describeNode(context: Machine, role: DaemonName, options: 
   const environment =
     options.dataDir === undefined ? given : { ...given, [directory]: resolve(options.dataDir) };
   const config = readConfig(service.config, environment);
+  const known = new Set(variablesOf(service.config));
   const variables = Object.entries(environment).filter(
-    (entry): entry is [string, string] => entry[0].startsWith(`${prefix}_`) && entry[1] !== undefined,
+    (entry): entry is [string, string] => known.has(entry[0]) && entry[1] !== undefined,
   );
   return {
     role,
