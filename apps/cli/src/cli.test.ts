@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -214,6 +214,8 @@ test('with --json, up and program run tell their failures as JSON in lines, the 
 test("a daemon's settings are printed without its secrets", async () => {
   await using home = await createTestDir();
   const env = { ...bareEnvironment(), SKERRY_HOME: home.path, DATABASE_URL: 'postgres://me:hush@db/x' };
+  await mkdir(join(home.path, 'config'));
+  await writeFile(join(home.path, 'config', 'core.env'), 'SKERRY_CORE_NAME=of-the-file\n');
   const child = spawn(process.execPath, [BIN, 'core', 'config'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -222,6 +224,7 @@ test("a daemon's settings are printed without its secrets", async () => {
   assert.match(out, new RegExp(`^SKERRY_CORE_DATA_DIR=${join(home.path, 'data', 'core')}$`, 'm'));
   assert.match(out, /^SKERRY_CORE_DATABASE_URL=\(set, hidden\)$/m);
   assert.ok(!out.includes('hush'));
+  assert.match(out, /^SKERRY_CORE_NAME=of-the-file$/m);
 });
 
 test('a setting that is wrong is wrong use', async () => {

@@ -39,8 +39,11 @@ export function parseRole(text: string): DaemonName {
   throw new AppError('INVALID_PARAMETERS', `--role must be one of ${DAEMON_NAMES.join(', ')}, not ${text}`);
 }
 
-/** What makes the data directories of packages (docs/packages.md) the usual ones. */
-const PACKAGED = { XDG_DATA_HOME: '/var/lib' };
+/** What makes the directories of packages (docs/packages.md) the usual ones. */
+const packagedHomes = (role: string) => ({
+  XDG_DATA_HOME: '/var/lib',
+  SKERRY_CACHE: `/var/cache/skerry/${role}`,
+});
 
 /** The settings of the role's file, under what the environment says. */
 async function readVariables(
@@ -54,7 +57,7 @@ async function readVariables(
   if (variables === undefined && given !== undefined)
     throw new AppError('INVALID_CONFIG', `there are no settings in ${given}`);
   const isPackaged = variables !== undefined && dirname(path) === SYSTEM_SETTINGS;
-  return { ...(isPackaged ? PACKAGED : {}), ...variables, ...environment };
+  return { ...(isPackaged ? packagedHomes(role) : {}), ...variables, ...environment };
 }
 
 export async function describeNode(context: Machine, role: DaemonName, options: RoleOptions): Promise<Node> {

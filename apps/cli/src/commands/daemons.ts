@@ -114,7 +114,7 @@ function addConfigCommand(daemon: Command, name: DaemonName, bind: Bind): void {
     .addHelpText('after', examples(`skerry ${name} config`, `skerry ${name} config --json`))
     .action(
       bind<DaemonOptions>(async (context, options) =>
-        (await import('../network/daemon.ts')).showConfig(context, name, settingsOf(daemon, options)),
+        (await import('../network/show-config.ts')).showConfig(context, name, settingsOf(daemon, options)),
       ),
     );
 }

@@ -1,12 +1,4 @@
-import {
-  awaitSettings,
-  listEffective,
-  readConfig,
-  runService,
-  type Service,
-  settingText,
-  variablesOf,
-} from '@skerry/kit';
+import { awaitSettings, runService, type Service, variablesOf } from '@skerry/kit';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import type { DaemonName } from './daemon-names.ts';
@@ -46,18 +38,4 @@ export async function runDaemon(
   const exitCode = await runService(service, withoutCommandVariables(all));
   // The service is over; nothing that it left behind may hold the process.
   process.exit(exitCode);
-}
-
-export async function showConfig(
-  { environment, output }: Context,
-  name: DaemonName,
-  { settings: file }: DaemonOptions,
-): Promise<void> {
-  const { config } = await loadService(name);
-  const variables = withoutCommandVariables(await withSettings(environment, file, variablesOf(config)));
-  const settings = listEffective(config, readConfig(config, variables));
-  const lines = settings.map(({ variable, value, describe }) => {
-    return `# ${describe}\n${variable}=${settingText(value)}`;
-  });
-  output.result(settings, lines.join('\n'));
 }
