@@ -17,7 +17,7 @@ for (const daemon of DAEMONS)
     assert.deepEqual(variablesOf(text), {});
     const shown = variablesOf(text.replaceAll(/^#(?=[A-Z])/gm, ''));
     const own = describeDaemon(daemon, {}).map(({ variable }) => variable);
-    assert.deepEqual(Object.keys(shown), [...own, 'SKERRY_LOG_LEVEL', 'NODE_OPTIONS']);
+    assert.deepEqual(Object.keys(shown), [...own, 'SKERRY_LOG_LEVEL', 'SKERRY_LOG_FORMAT', 'NODE_OPTIONS']);
     const homes = homesOf(daemon.name);
     const spec = daemon.config as ConfigSpec<unknown>;
     assert.deepEqual(readConfig(spec, { ...homes, ...shown }), readConfig(spec, homes));

@@ -1,4 +1,4 @@
-import { type Daemon, type DescribedSetting, describeDaemon } from '../daemons.ts';
+import { COMMON, type Daemon, type DescribedSetting, describeDaemon, explainSetting } from '../daemons.ts';
 import { homesOf, settingsOf, unitOf } from './layout.ts';
 
 const LINE_CHARS = 100;
@@ -14,23 +14,10 @@ function comment(text: string): string {
   return lines.map((line) => `# ${line}`).join('\n');
 }
 
-const entryOf = ({ variable, value, isRequired, meaning }: DescribedSetting) =>
-  `${comment(`${meaning}${isRequired ? ' (required)' : ''}`)}\n#${variable}=${value}\n`;
-
-const COMMON: readonly DescribedSetting[] = [
-  {
-    variable: 'SKERRY_LOG_LEVEL',
-    value: 'info',
-    isRequired: false,
-    meaning: 'how much is logged: error, warn, info or debug',
-  },
-  {
-    variable: 'NODE_OPTIONS',
-    value: '--max-old-space-size=512',
-    isRequired: false,
-    meaning: 'options of Node; by default none. The one shown limits the memory for objects, in MiB',
-  },
-];
+const entryOf = (setting: DescribedSetting) => {
+  const { variable, value, isRequired } = setting;
+  return `${comment(`${explainSetting(setting)}${isRequired ? ' (required)' : ''}`)}\n#${variable}=${value}\n`;
+};
 
 /** A daemon's file of settings, each with its meaning and its default, and none in force. */
 export function renderSettings(daemon: Daemon): string {

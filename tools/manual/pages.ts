@@ -5,7 +5,7 @@ import { VERSION } from '@skerry/kit';
 import { renderCompletion, SHELLS } from '../../apps/cli/src/completion/scripts.ts';
 import { listPlaces } from '../../apps/cli/src/completion/tree.ts';
 import { createProgram } from '../../apps/cli/src/program.ts';
-import { DAEMONS, describeDaemon } from '../daemons.ts';
+import { DAEMONS, describeDaemon, explainSetting } from '../daemons.ts';
 import { HOMES } from '../settings-page.ts';
 import type { ManualSetting } from './describe.ts';
 import { type ManualPage, renderManual } from './roff.ts';
@@ -21,10 +21,10 @@ const COMMAND_OF: Readonly<Record<string, string>> = { status: 'status serve' };
 export function settingsOf(path: string): ManualSetting[] {
   const daemon = DAEMONS.find(({ name }) => path === `skerry ${COMMAND_OF[name] ?? name}`);
   if (daemon === undefined) return [];
-  return describeDaemon(daemon, HOMES).map(({ variable, value, isRequired, meaning }) => ({
-    variable,
-    describe: meaning,
-    fallback: isRequired ? 'required' : value,
+  return describeDaemon(daemon, HOMES).map((setting) => ({
+    variable: setting.variable,
+    describe: explainSetting(setting),
+    fallback: setting.isRequired ? 'required' : setting.value,
   }));
 }
 

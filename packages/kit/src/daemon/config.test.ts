@@ -73,6 +73,25 @@ test('the effective values hide secrets', () => {
   assert.equal(shown.find((one) => one.variable === 'SKERRY_X_TOKEN')?.value, '(set, hidden)');
 });
 
+test('what a setting may be is told as it is read', () => {
+  const spec = defineConfig('TRY', {
+    some: settings.integer(0, 12_000, 1, 'some'),
+    many: settings.integer(1, Number.MAX_SAFE_INTEGER, 1, 'many'),
+    few: settings.optionalInteger(1, 9, 'few'),
+    port: settings.port(0, 'port'),
+    mode: settings.choice(['a', 'b'], 'a', 'mode'),
+    loud: settings.flag(false, 'loud'),
+    name: settings.text('x', 'name'),
+  });
+  assert.deepEqual(
+    listEffective(spec, readConfig(spec, {})).map(({ describe }) => describe),
+    [
+      ...['some (0 to 12000)', 'many (from 1)', 'few (1 to 9)', 'port (0 to 65535)'],
+      ...['mode (a, b)', 'loud (yes, no)', 'name'],
+    ],
+  );
+});
+
 test('a value is told as its variable has it', () => {
   const texts = { SKERRY_X_NAMES: 'a,b', SKERRY_X_VERBOSE: 'yes', SKERRY_X_IMAGES: 'b=two,c=one' };
   const shown = new Map(

@@ -33,6 +33,8 @@ export interface Setting<T> {
   readonly required: boolean;
   readonly describe: string;
   readonly secret: boolean;
+  /** What it may be, where that is a range or a few words. */
+  readonly allowed?: string;
   /** A second name, without the service's prefix, that people know it by (`DATABASE_URL`). */
   readonly alias?: string;
   /** It is a port to listen on. */
@@ -59,9 +61,17 @@ function setting<T>(
   return { parse, fallback, required: fallback === undefined, describe, secret };
 }
 
+/** What a setting is for, and what it may be. */
+export const meaningOf = ({ describe, allowed }: Pick<Setting<unknown>, 'describe' | 'allowed'>): string =>
+  allowed === undefined ? describe : `${describe} (${allowed})`;
+
 const bad = (expected: string): never => {
   throw new Error(`expected ${expected}`);
 };
+
+/** Whole numbers; the largest that there is bounds nothing. */
+const describeRange = (minimum: number, maximum: number) =>
+  maximum === Number.MAX_SAFE_INTEGER ? `from ${minimum}` : `${minimum} to ${maximum}`;
 
 function parseInteger(text: string, minimum: number, maximum: number): number {
   const value = Number(text);
@@ -119,6 +129,8 @@ function parseTable<T extends string>(text: string, values: readonly T[]): Reado
   return Object.fromEntries(pairs);
 }
 
+const PORT_MAX = 65_535;
+
 /** The kinds of settings. Without a fallback a setting is required. `optional*` may be absent and are then undefined. */
 export const settings = {
   text: (fallback: string | undefined, describe: string) => setting((text) => text, fallback, describe),
@@ -133,6 +145,7 @@ export const settings = {
     ...settings.optionalText(describe),
     parse: (text) => parseInteger(text, minimum, maximum),
     fallback: undefined,
+    allowed: describeRange(minimum, maximum),
   }),
   optionalUrl: (describe: string): Setting<string | undefined> => ({
     ...settings.optionalText(describe),
@@ -163,20 +176,31 @@ export const settings = {
     secret: false,
   }),
   secretList: (describe: string): Setting<string[]> => setting(parseList, [], describe, true),
-  integer: (minimum: number, maximum: number, fallback: number | undefined, describe: string) =>
-    setting((text) => parseInteger(text, minimum, maximum), fallback, describe),
+  integer: (
+    minimum: number,
+    maximum: number,
+    fallback: number | undefined,
+    describe: string,
+  ): Setting<number> => ({
+    ...setting((text) => parseInteger(text, minimum, maximum), fallback, describe),
+    allowed: describeRange(minimum, maximum),
+  }),
   host: (): Setting<string> => ({
     ...setting((text) => text, 'localhost', 'address to listen on; "::" for every address'),
     isHost: true,
   }),
   /** 0 lets the system choose. */
   port: (fallback: number | undefined, describe: string): Setting<number> => ({
-    ...setting((text) => parseInteger(text, 0, 65535), fallback, describe),
+    ...setting((text) => parseInteger(text, 0, PORT_MAX), fallback, describe),
+    allowed: describeRange(0, PORT_MAX),
     isPort: true,
   }),
   url: (fallback: string | undefined, describe: string) => setting(parseUrl, fallback, describe),
   coreUrl: (describe: string) => setting(parseUrl, 'http://localhost:4024', describe),
-  flag: (fallback: boolean | undefined, describe: string) => setting(parseFlag, fallback, describe),
+  flag: (fallback: boolean | undefined, describe: string): Setting<boolean> => ({
+    ...setting(parseFlag, fallback, describe),
+    allowed: 'yes, no',
+  }),
   list: (fallback: string[] | undefined, describe: string) => setting(parseList, fallback, describe),
   listOf: <T>(parse: (part: string) => T, fallback: T[] | undefined, describe: string) =>
     setting(listOf(parse), fallback, describe),
@@ -190,12 +214,18 @@ export const settings = {
     fallback: Readonly<Record<string, T>>,
     describe: string,
   ) => setting((text) => parseTable(text, values), fallback, describe),
-  choice: <const T extends string>(choices: readonly T[], fallback: T | undefined, describe: string) =>
-    setting(
+  choice: <const T extends string>(
+    choices: readonly T[],
+    fallback: T | undefined,
+    describe: string,
+  ): Setting<T> => ({
+    ...setting(
       (text) => (choices.includes(text as T) ? (text as T) : bad(`one of ${choices.join(', ')}`)),
       fallback,
-      `${describe} (${choices.join(', ')})`,
+      describe,
     ),
+    allowed: choices.join(', '),
+  }),
 };
 
 /** `SKERRY_CORE` and `dataDir` -> `SKERRY_CORE_DATA_DIR` */
@@ -243,7 +273,7 @@ export function readConfig<C>(spec: ConfigSpec<C>, environment: Environment): C 
     known.add(variable);
     const text = environment[variable] || (one.alias && environment[one.alias]);
     if (text === undefined || text === '') {
-      if (one.required) problems.push(`${variable} is required: ${one.describe}`);
+      if (one.required) problems.push(`${variable} is required: ${meaningOf(one)}`);
       values[key] =
         typeof one.fallback === 'function'
           ? (one.fallback as (from: Environment) => unknown)(environment)
@@ -298,7 +328,7 @@ export function listEffective<C>(spec: ConfigSpec<C>, config: C): EffectiveSetti
     return {
       variable: variableName(spec.prefix, key),
       value: one.secret ? (isSet ? '(set, hidden)' : '(not set)') : (value ?? null),
-      describe: one.describe,
+      describe: meaningOf(one),
     };
   });
 }
