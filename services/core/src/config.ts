@@ -3,7 +3,7 @@ import { DEPLOYED_IMAGES, parseEvmAddress, parseNodeUrl } from '@skerry/protocol
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
 import { KEY_FILES } from './node/key-files.ts';
 import { ROLES, type Role } from './node/processes/roles.ts';
-import { isNodeMultiaddr } from './peers/p2p/multiaddr.ts';
+import { isNodeMultiaddr, parsePlace } from './peers/p2p/multiaddr.ts';
 import { parseEndpoint } from './store/files/s3/endpoint.ts';
 
 const UPLOAD_LIMIT_BYTES = 4 * 1024 ** 3;
@@ -257,7 +257,15 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     'core nodes to stay in step with: http(s)://host:port, or a multiaddr for gossip only; comma-separated',
   ),
   gossip: settings.flag(true, 'whether to pass on accepted messages at once, over libp2p'),
+  p2pHost: settings.optionalText(
+    'address at which gossip listens, where it is not that of the API; "::" for every address',
+  ),
   p2pPort: settings.port(0, 'TCP port for gossip (libp2p); 0 for any, or none without peers and node list'),
+  p2pAnnounce: settings.listOf(
+    parsePlace,
+    [],
+    'where others reach gossip, if not at the addresses that it listens at: multiaddrs such as /dns4/HOST/tcp/PORT, comma-separated',
+  ),
   p2pTopic: settings.text('skerry-messages', 'gossip topic, shared by the nodes of a network'),
   nodeListOwner: {
     ...settings.optionalText("address whose aggregate corechannel lists the network's nodes, for gossip"),

@@ -176,6 +176,19 @@ describe('what the facts mean', () => {
     }
   });
 
+  test('gossip that nobody reaches, and one that a firewall can let through', () => {
+    const announceUrl = 'https://core.example.org';
+    const at = (host: string, config: Record<string, unknown>) =>
+      notOk(decide(factsOf('core', {}, { host, announceUrl, config })));
+    const unset = { p2pHost: undefined, p2pPort: 0, gossip: true };
+    const open = { ...unset, p2pHost: '::', p2pPort: 4025 };
+    assert.deepEqual([at('localhost', unset), at('::', unset)], [['warn GOSSIP'], ['warn GOSSIP']]);
+    assert.deepEqual(at('127.0.0.1', { ...unset, p2pPort: 4025 }), ['warn GOSSIP']);
+    assert.deepEqual([at('127.0.0.1', open), at('localhost', { ...unset, gossip: false })], [[], []]);
+    const facts = factsOf('core', {}, { host: '::', announceUrl, config: unset });
+    assert.match(find(facts, 'GOSSIP').mend!, /SKERRY_CORE_P2P_HOST=:: and SKERRY_CORE_P2P_PORT=4025/);
+  });
+
   test('a prefix that is not routed', () => {
     const at = (verdict: Attempt['verdict'], isRunning = false) =>
       notOk(

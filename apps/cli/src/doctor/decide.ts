@@ -12,6 +12,7 @@ const OTHERS_MASK = 0o077;
 /** Messages are judged by their dates: peers compare clocks within a minute (docs/peers.md). */
 const CLOCK_FAIL_SECONDS = 60;
 const CLOCK_WARN_SECONDS = 5;
+const LOOPBACK = /^(localhost|127\..*|::1)$/;
 
 interface Needs {
   readonly memoryMib: number;
@@ -162,7 +163,26 @@ function decideCompute({ settings: { role, config, ipv6Prefix } }: Facts): Check
   ];
 }
 
-function decideGateway({ settings: { role, domain } }: Facts): Check[] {
+/** Others reach its API, perhaps through a proxy; gossip they reach by itself, or not at all. */
+function decideGossip({ settings: { role, announceUrl, host, config } }: Facts): Check[] {
+  if (role !== 'core' || announceUrl === undefined || config.gossip === false) return [];
+  const place = (config.p2pHost as string | undefined) ?? host;
+  const isOwn = LOOPBACK.test(place);
+  if (!isOwn && config.p2pPort !== 0)
+    return [settings.ok('GOSSIP', `gossip listens at TCP port ${config.p2pPort}`)];
+  const text = isOwn
+    ? `gossip listens at ${place}, where no other node reaches it`
+    : 'gossip listens at another port at each start, which no firewall can open';
+  return [
+    settings.warn('GOSSIP', `${text}: new messages come with the next session`, {
+      mend: 'Set SKERRY_CORE_P2P_HOST=:: and SKERRY_CORE_P2P_PORT=4025, and open that TCP port.',
+      docs: 'docs/peers.md#gossip',
+    }),
+  ];
+}
+
+function decideGateway(facts: Facts): Check[] {
+  const { role, domain } = facts.settings;
   if (role !== 'gateway') return [];
   return domain === undefined || /(^|\.)localhost$/.test(domain)
     ? [
@@ -231,6 +251,7 @@ export function decide(facts: Facts): Check[] {
     ...decideMachine(facts),
     ...facts.ports.map((port) => decidePort(port, facts.isRunning)),
     ...decideCompute(facts),
+    ...decideGossip(facts),
     ...decideGateway(facts),
     ...decideNetwork(facts),
     ...decideOutside(facts),

@@ -24,6 +24,9 @@ test('answers become the settings of the role', () => {
   assert.deepEqual(variablesOf('core', { ...NOTHING, announceUrl: 'https://me.example' }), {
     SKERRY_CORE_PEERS: 'https://core.example',
     SKERRY_CORE_URLS: 'https://me.example',
+    // Gossip passes by it.
+    SKERRY_CORE_P2P_HOST: '::',
+    SKERRY_CORE_P2P_PORT: '4025',
   });
   const given = { SKERRY_CORE_PEERS: 'https://a.example, https://core.example' };
   assert.deepEqual(variablesOf('core', NOTHING, given), {

@@ -59,6 +59,9 @@ const listensOn = (announceUrl: string | undefined) =>
 const portIn = (announceUrl: string | undefined) =>
   listensOn(announceUrl) === undefined ? undefined : new URL(announceUrl!).port || '80';
 
+/** Gossip passes by the proxy in front of the API, at a port that a firewall can open. */
+const PUBLIC_GOSSIP = { SKERRY_CORE_P2P_HOST: EVERY_ADDRESS, SKERRY_CORE_P2P_PORT: '4025' };
+
 /** Its visitors come from everywhere; its own API is asked through a proxy of this machine, which names them. */
 const PUBLIC_GATEWAY = {
   SKERRY_GATEWAY_HOST: EVERY_ADDRESS,
@@ -103,6 +106,7 @@ export function variablesOf(
       SKERRY_CORE_URLS: withOne(given.SKERRY_CORE_URLS, announceUrl),
       SKERRY_CORE_HOST: host,
       SKERRY_CORE_PORT: port,
+      ...(announceUrl === undefined ? {} : PUBLIC_GOSSIP),
     },
     monitor: { SKERRY_MONITOR_CORE_URL: coreUrl },
   };

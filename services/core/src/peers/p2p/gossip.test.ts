@@ -11,6 +11,7 @@ import { acceptMessage } from '../../intake/accept.ts';
 import { inlineVerifier } from '../../intake/verify/verifier.ts';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { pickAddresses } from './addresses.ts';
+import { placesOf } from './multiaddr.ts';
 import { startGossip } from './start.ts';
 import { connectLine, createTestGossip, type TestGossip } from './testing/setup.ts';
 
@@ -31,6 +32,33 @@ describe('gossip', () => {
     const config = { ...readConfig(coreConfig, environment), dataDir: core.filesDir };
     const host = { signal: AbortSignal.timeout(240_000), log: createLogger('core', 'silent') };
     await assert.rejects(startGossip(core.rooms, config, host), { code: 'PORT_IN_USE', details: { port } });
+  });
+
+  test('behind a proxy gossip listens for itself, over IPv4 and IPv6, and others are told where', async () => {
+    assert.deepEqual(placesOf('::', 4025), ['/ip4/0.0.0.0/tcp/4025', '/ip6/::/tcp/4025']);
+    assert.deepEqual(
+      ['localhost', '::1', '192.0.2.1', 'core.example'].flatMap((host) => placesOf(host, 1)),
+      ['/ip4/127.0.0.1/tcp/1', '/ip6/::1/tcp/1', '/ip4/192.0.2.1/tcp/1', '/dns4/core.example/tcp/1'],
+    );
+    await using core = await createTestCore();
+    const config = readConfig(coreConfig, {
+      SKERRY_CORE_HOST: '127.0.0.1',
+      SKERRY_CORE_P2P_HOST: '::',
+      SKERRY_CORE_P2P_ANNOUNCE: '/dns4/core.example/tcp/4025',
+      SKERRY_CORE_PEERS: '/ip4/127.0.0.1/tcp/9/p2p/nobody',
+    });
+    assert.throws(() => readConfig(coreConfig, { SKERRY_CORE_P2P_ANNOUNCE: 'core.example:4025' }), {
+      code: 'INVALID_CONFIG',
+      message: /expected a multiaddr such as \/dns4\/HOST\/tcp\/PORT/,
+    });
+    const host = { signal: AbortSignal.timeout(240_000), log: createLogger('core', 'silent') };
+    await using door = await startGossip(core.rooms, { ...config, dataDir: core.filesDir }, host);
+    const addresses = await until(
+      'its addresses',
+      () => door.addresses(),
+      ({ length }) => length > 0,
+    );
+    assert.match(addresses.join(), /^\/dns4\/core\.example\/tcp\/4025\/p2p\/\w+$/);
   });
 
   test('a message reaches a node two steps away; a forged one reaches nobody and costs its sender', async () => {

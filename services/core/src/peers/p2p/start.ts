@@ -1,5 +1,4 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { acquireLock, checkPort, type Host, loadOrCreateKeyFile, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
@@ -11,6 +10,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { Sync } from '../sync/sync.ts';
 import { listAddresses } from './addresses.ts';
 import { Gossip } from './gossip.ts';
+import { placesOf } from './multiaddr.ts';
 
 const KEY_FILE = 'p2p.key';
 const LOCK_FILE = 'p2p.lock';
@@ -33,18 +33,13 @@ interface GossipRooms {
 interface GossipConfig {
   readonly gossip: boolean;
   readonly host: string;
+  readonly p2pHost: string | undefined;
   readonly p2pPort: number;
+  readonly p2pAnnounce: readonly string[];
   readonly p2pTopic: string;
   readonly nodeListOwner: string | undefined;
   readonly dataDir: string;
   readonly peers: readonly string[];
-}
-
-/** Gossip listens where the API does. */
-function listenAddressOf({ host, p2pPort }: Pick<GossipConfig, 'host' | 'p2pPort'>): string {
-  const address = host === 'localhost' ? '127.0.0.1' : host;
-  if (isIPv6(address)) return `/ip6/${address}/tcp/${p2pPort}`;
-  return /^[0-9.]+$/.test(address) ? `/ip4/${address}/tcp/${p2pPort}` : `/dns4/${address}/tcp/${p2pPort}`;
 }
 
 export interface GossipDoor extends AsyncDisposable {
@@ -80,13 +75,15 @@ export async function startGossip(
   const isAlone = peers.length === 0 && p2pPort === 0 && nodeListOwner === undefined;
   if (!config.gossip || isAlone) return NO_GOSSIP;
   // The thread would try again for ever, and nobody would be told which setting moves the port.
-  await checkPort(config.host, p2pPort);
+  const host = config.p2pHost ?? config.host;
+  await checkPort(host, p2pPort);
   await using stack = new AsyncDisposableStack();
   const gossip = stack.use(
     new Gossip({
       settings: {
         seed: await loadSeed(dataDir),
-        listen: [listenAddressOf(config)],
+        listen: placesOf(host, p2pPort),
+        announce: config.p2pAnnounce,
         topic: p2pTopic,
       },
       source: intake.gossip,

@@ -20,7 +20,7 @@ import {
 
 /** Gossip has a thread of its own: encryption and the mesh cost the thread that answers requests nothing. */
 
-const { seed, listen, topic } = workerData as GossipSettings;
+const { seed, listen, announce, topic } = workerData as GossipSettings;
 const RESULTS: Readonly<Record<GossipValidation, TopicValidatorResult>> = {
   accept: TopicValidatorResult.Accept,
   ignore: TopicValidatorResult.Ignore,
@@ -42,7 +42,7 @@ let lastId = 0;
 
 const node = await createLibp2p({
   privateKey: await generateKeyPairFromSeed('Ed25519', seed),
-  addresses: { listen: [...listen] },
+  addresses: { listen: [...listen], announce: [...announce] },
   transports: [tcp()],
   connectionEncrypters: [noise()],
   streamMuxers: [yamux()],

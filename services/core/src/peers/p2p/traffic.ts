@@ -5,6 +5,8 @@ export interface GossipSettings {
   readonly seed: Uint8Array;
   /** Multiaddrs to listen at. */
   readonly listen: readonly string[];
+  /** Multiaddrs that others are told in place of those; none where they are told those. */
+  readonly announce: readonly string[];
   readonly topic: string;
 }
 

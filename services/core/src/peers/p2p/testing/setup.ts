@@ -35,6 +35,7 @@ export async function createTestGossip(
       settings: {
         seed: new Uint8Array(32).fill(seed),
         listen: ['/ip4/127.0.0.1/tcp/0'],
+        announce: [],
         topic: 'test',
       },
       source: core.rooms.intake.gossip,
