@@ -75,7 +75,8 @@ describe('what the facts mean', () => {
     assert.deepEqual(notOk(decide(facts)), []);
     for (const role of ['gateway', 'core', 'monitor'] as const) {
       const domain = role === 'gateway' ? 'apps.example.org' : undefined;
-      assert.deepEqual(notOk(decide(factsOf(role, {}, { domain }))), [], role);
+      const ownAddresses = ['203.0.113.9', '2a00:1:2:3::1'];
+      assert.deepEqual(notOk(decide(factsOf(role, { ownAddresses }, { domain }))), [], role);
     }
   });
 
@@ -187,6 +188,14 @@ describe('what the facts mean', () => {
     assert.deepEqual([at('127.0.0.1', open), at('localhost', { ...unset, gossip: false })], [[], []]);
     const facts = factsOf('core', {}, { host: '::', announceUrl, config: unset });
     assert.match(find(facts, 'GOSSIP').mend!, /SKERRY_CORE_P2P_HOST=:: and SKERRY_CORE_P2P_PORT=4025/);
+  });
+
+  test('a gateway without IPv6 reaches no instance, unless they are in its own network', () => {
+    const at = (ownAddresses: string[], config = {}) =>
+      notOk(decide(factsOf('gateway', { ownAddresses }, { domain: 'apps.example.org', config })));
+    assert.deepEqual(at(['203.0.113.9', '::1', 'fe80::1', 'fd00::1']), ['warn IPV6']);
+    assert.deepEqual(at(['203.0.113.9', '2a00:1:2:3::1']), []);
+    assert.deepEqual(at(['10.0.0.1'], { allowPrivate: true }), []);
   });
 
   test('a prefix that is not routed', () => {

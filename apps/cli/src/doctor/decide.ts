@@ -1,4 +1,5 @@
 import { findAnnouncedUrlFault } from '@skerry/compute';
+import { isPublicAddress } from '@skerry/kit';
 import type { Role } from '../joining/roles.ts';
 import { type Check, checksOf } from './check.ts';
 import { decideOutside } from './decide-outside.ts';
@@ -181,6 +182,19 @@ function decideGossip({ settings: { role, announceUrl, host, config } }: Facts):
   ];
 }
 
+/** Instances have addresses of IPv6 alone; those of private networks are not judged. */
+function decideWayToInstances({ ownAddresses, settings: { config } }: Facts): Check[] {
+  if (config.allowPrivate === true) return [];
+  return ownAddresses.some((address) => address.includes(':') && isPublicAddress(address))
+    ? [machine.ok('IPV6', 'this machine has a public IPv6 address, over which it reaches instances')]
+    : [
+        machine.warn('IPV6', 'this machine has no public IPv6 address: it reaches no instance elsewhere', {
+          mend: 'Have your provider give it one; instances have addresses of IPv6 alone.',
+          docs: 'docs/guides/gateway.md',
+        }),
+      ];
+}
+
 function decideGateway(facts: Facts): Check[] {
   const { role, domain } = facts.settings;
   if (role !== 'gateway') return [];
@@ -195,7 +209,7 @@ function decideGateway(facts: Facts): Check[] {
           },
         ),
       ]
-    : [settings.ok('DOMAIN', `host names end in ${domain}`)];
+    : [settings.ok('DOMAIN', `host names end in ${domain}`), ...decideWayToInstances(facts)];
 }
 
 function decideClock({ clockSeconds }: NetworkFacts): Check[] {
