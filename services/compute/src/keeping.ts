@@ -28,6 +28,6 @@ export const computeKeeping: Keeping<ComputeConfig> = {
     { path: 'upload-*', kind: 'passing', what: 'disks that are being uploaded' },
   ],
   absent: () => [
-    'disks of machines: their owners save them (skerry instance backup NAME -o FILE); after a restore machines start with new disks',
+    'disks of instances: their owners save them (skerry instance backup NAME -o FILE); after a restore instances start with new disks. Do not remove this directory while there are any',
   ],
 };
