@@ -99,12 +99,12 @@ export const WAYS = ['hosts', 'HAProxy'] as const;
 export type Way = (typeof WAYS)[number];
 
 const URLS: Readonly<Record<Way, string>> = {
-  hosts: 'DATABASE_URL=postgresql://skerry:PASSWORD4@192.0.2.1,192.0.2.2,192.0.2.3/skerry',
-  HAProxy: 'DATABASE_URL=postgresql://skerry:PASSWORD4@127.0.0.1:5000/skerry',
+  hosts: 'SKERRY_CORE_DATABASE_URL=postgresql://skerry:PASSWORD4@192.0.2.1,192.0.2.2,192.0.2.3/skerry',
+  HAProxy: 'SKERRY_CORE_DATABASE_URL=postgresql://skerry:PASSWORD4@127.0.0.1:5000/skerry',
 };
 
 export const databaseUrl = (way: Way = 'hosts'): string =>
-  blockWith(URLS[way]).trim().slice('DATABASE_URL='.length);
+  blockWith(URLS[way]).trim().slice('SKERRY_CORE_DATABASE_URL='.length);
 
 /** What the page gives the core processes to do; those that answer first. */
 export function coreRoles(): { readonly answer: string; readonly write: string } {
