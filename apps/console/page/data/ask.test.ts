@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { anything } from '../pure/read.ts';
+import { serving } from '../testing/serving.ts';
 import { ask } from './ask.ts';
 import { failureOf, pauseAfter } from './failure.ts';
 import { runProgram } from './run.ts';
@@ -15,19 +14,11 @@ Object.defineProperty(navigator, 'onLine', { value: true });
 const { signal } = new AbortController();
 
 /** A service that answers as a test says. */
-async function serve(answer: (response: ServerResponse) => void) {
-  const server = createServer((request, response) => {
+function serve(answer: (response: ServerResponse) => void) {
+  return serving((request, response) => {
     request.resume();
     answer(response);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  });
 }
 
 test('an answer that breaks off is told as a service that cannot be reached', async () => {

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
 import { createNodeProof, nodeIdOf } from '@skerry/protocol';
 import type { InfoView } from '@skerry/protocol/api/core/node';
+import { serving } from '../testing/serving.ts';
 import { judgeCores } from './core-keys.ts';
 
 const [node, liar] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
@@ -25,8 +23,8 @@ const infoOf = (address: string): InfoView => ({
 });
 
 /** A server that proves a key, or answers in another way. @param place it says that it is; where it is asked if left out */
-async function serve(signer: typeof node | undefined, place?: string) {
-  const server = createServer((request, response) => {
+function serve(signer: typeof node | undefined, place?: string) {
+  return serving((request, response) => {
     const { pathname, searchParams } = new URL(request.url!, 'http://node');
     if (pathname === '/api/v0/info/public.json' && signer)
       return void response.end(JSON.stringify(infoOf(signer.address)));
@@ -37,15 +35,7 @@ async function serve(signer: typeof node | undefined, place?: string) {
       challenge: searchParams.get('challenge')!,
     };
     response.end(JSON.stringify(createNodeProof(claim, (text) => signer.sign(text))));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  });
 }
 
 test('a key that signs its URL is proven; another key contradicts it, and a key at two URLs is one node', async () => {

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey, signMessage } from '@skerry/client';
 import { AppError, sha256Hex } from '@skerry/protocol';
+import { serving } from '../testing/serving.ts';
 import { upload } from './upload.ts';
 
 const own = createSigner(generatePrivateKey());
@@ -23,7 +21,7 @@ const kept = keeping(hash);
 /** A core node that has the bytes, and a message that keeps them, as it says, for some owner. */
 async function openCore(owner: string, message = kept) {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const core = await serving((request, response) => {
     const { pathname, searchParams } = new URL(request.url!, 'http://core');
     asked.push(`${request.method} ${pathname}`);
     response.setHeader('content-type', 'application/json');
@@ -44,15 +42,8 @@ async function openCore(owner: string, message = kept) {
     const answer = answers[pathname];
     if (!answer) response.statusCode = 404;
     response.end(JSON.stringify(answer ?? { status: 'error', code: 'ROUTE_NOT_FOUND', error: 'none' }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    ...{ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  });
+  return { ...core, asked };
 }
 
 const refusing = {

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { ERRORS, type ErrorCode } from '@skerry/protocol';
+import { serving } from '../../testing/serving.ts';
 
 interface Row {
   readonly item_hash: string;
@@ -12,8 +10,8 @@ interface Row {
  * A core node that lists these messages, of those who are asked for where any are, a page at a time. @param refusal what it answers
  * instead @param info what it says of itself
  */
-export async function listingNode(rows: readonly Row[], refusal?: ErrorCode, info?: object) {
-  const server = createServer((request, response) => {
+export function listingNode(rows: readonly Row[], refusal?: ErrorCode, info?: object) {
+  return serving((request, response) => {
     const { pathname, searchParams } = new URL(request.url!, 'http://core');
     response.setHeader('content-type', 'application/json');
     if (refusal) {
@@ -31,13 +29,5 @@ export async function listingNode(rows: readonly Row[], refusal?: ErrorCode, inf
         pagination_item: 'messages',
       }),
     );
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  });
 }
