@@ -51,6 +51,17 @@ test('a verified message keeps the text that was signed, and is named by chain, 
   assert.deepEqual(verified.content, message.content);
 });
 
+test('without a signature or an address it is not signed, however that is said', () => {
+  const signed = JSON.parse(envelope(JSON.stringify(message)));
+  for (const name of ['signature', 'address'])
+    for (const none of [undefined, null, ''])
+      assert.throws(
+        () => verifyEnvelope(JSON.stringify({ ...signed, [name]: none }), NOW),
+        { code: 'SIGNATURE_REQUIRED' },
+        `${name}: ${none}`,
+      );
+});
+
 test('the clock: ten minutes ahead is the limit, the past has none', () => {
   const at = (timestamp: number) => verifyEnvelope(envelope(JSON.stringify({ ...message, timestamp })), NOW);
   assert.equal(at(NOW + LIMITS.futureSeconds).time, NOW + LIMITS.futureSeconds);

@@ -66,13 +66,15 @@ function* signedTexts(raw: string, message: object): Generator<string> {
   if (compact !== raw) yield compact;
 }
 
+const isMissing = (member: unknown) => member === undefined || member === null || member === '';
+
 /** The same for a body that was scanned already. */
 export function verifyScannedEnvelope(
   { value, rawMembers }: ScannedObject,
   nowSeconds: number,
   checkPersonal?: PersonalCheck,
 ): VerifiedMessage {
-  if (value.signature === undefined || value.signature === '' || value.address === undefined) {
+  if (isMissing(value.signature) || isMissing(value.address)) {
     throw new AppError(
       'SIGNATURE_REQUIRED',
       'the body must be {message, signature, address}, signed by the address',
