@@ -28,6 +28,12 @@ const API = {
     body: { kind: 'json', schema: Type.Object({ n: Type.Integer() }), limitBytes: 20 },
     answers: { 200: Type.Unknown() },
   },
+  perhaps: {
+    ...operation,
+    path: '/perhaps',
+    body: { kind: 'json', schema: Type.Union([Type.Null(), Type.Object({})]), isOptional: true },
+    answers: { 200: Type.Unknown() },
+  },
   bytes: {
     ...operation,
     path: '/bytes',
@@ -74,6 +80,7 @@ const handlers: Handlers<typeof API> = {
   plain: () => ({ fine: true }),
   strict: ({ body }) => body,
   lax: ({ body }) => body,
+  perhaps: ({ body }) => body ?? {},
   bytes: ({ body }) =>
     body.length > 2
       ? answer(202, { size: body.length }, { 'x-size': String(body.length) })
@@ -137,6 +144,17 @@ describe('operations are served as their contract says', async () => {
     assert.deepEqual(await codeOf('/lax', '{"n":"x"}'), [400, 'INVALID_PARAMETERS']);
     assert.deepEqual(await codeOf('/lax', '{"n":1,"more":"than this"}'), [413, 'BODY_TOO_LARGE']);
     assert.deepEqual(await codeOf('/lax', '{"n":1}', 'application/xml'), [415, 'UNSUPPORTED_MEDIA_TYPE']);
+  });
+
+  test('where a body may be left out, none has any type', async () => {
+    for (const url of ['/perhaps', '/strict'])
+      for (const type of ['application/json', 'application/x-www-form-urlencoded'])
+        assert.deepEqual(await post(url, '', type), [200, {}], `${url} ${type}`);
+    assert.deepEqual(await codeOf('/perhaps', 'a=1', 'application/x-www-form-urlencoded'), [
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+    ]);
+    assert.deepEqual(await codeOf('/lax', ''), [400, 'INVALID_JSON']);
   });
 
   test('bytes come whole, and an answer has its status and header fields', async () => {

@@ -130,12 +130,18 @@ const refuseCoded: preParsingHookHandler = (request, reply, payload, done) => {
   done(refusal, payload);
 };
 
+/** Nothing has no type, whatever its sender says: some clients name one with every POST. */
+async function dropTypeOfNothing({ headers }: FastifyRequest): Promise<void> {
+  const isNothing = headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0';
+  if (isNothing) delete headers['content-type'];
+}
+
 /** A route of an operation: its path, checks and rate class. What it answers is checked by the compiler. */
 function routeOf(
   operation: Operation,
   handler: Handler<Operation>,
   reader: BodyReader | undefined,
-  { config, preParsing, ...hooks }: ServeOptions,
+  { config, onRequest, preParsing, ...hooks }: ServeOptions,
 ): RouteOptions {
   const { method, also = [], path, params, query, body, rateClass = 'unlimited' } = operation;
   return {
@@ -149,6 +155,10 @@ function routeOf(
     },
     ...(body?.limitBytes === undefined ? {} : { bodyLimit: body.limitBytes }),
     config: { ...config, rateClass, operation },
+    onRequest: [
+      ...(body?.kind === 'json' && body.isOptional ? [dropTypeOfNothing] : []),
+      ...(onRequest ? [onRequest] : []),
+    ],
     preParsing: [
       ...(body && !isPassedOn(body) ? [refuseCoded] : []),
       ...(preParsing ? [preParsing as preParsingHookHandler] : []),
