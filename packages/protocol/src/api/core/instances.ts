@@ -45,6 +45,7 @@ export const INSTANCES_API = {
       { type: 'INSTANCE', content: InstanceContent },
       'INVALID_SSH_KEY',
       'UNKNOWN_IMAGE',
+      'CREDIT_INSUFFICIENT',
       'MESSAGE_FORGOTTEN',
     ),
     answers: submissionAnswers('CreatedInstance', {
@@ -94,7 +95,11 @@ export const INSTANCES_API = {
     method: 'POST',
     path: '/api/v0/instances/:instance_id/control',
     summary: 'Start, stop or restart an instance (signed INSTANCE_CONTROL)',
-    ...takesSigned({ type: 'INSTANCE_CONTROL', content: InstanceControlContent }, ...CHANGE_ERRORS),
+    ...takesSigned(
+      { type: 'INSTANCE_CONTROL', content: InstanceControlContent },
+      ...CHANGE_ERRORS,
+      'CREDIT_INSUFFICIENT',
+    ),
     params: IdParams,
     answers: SUBMISSION_ANSWERS,
   },

@@ -218,7 +218,12 @@ export const IPFS_API = {
     method: 'POST',
     path: '/api/v0/ipfs/pin',
     summary: 'Pin an IPFS item; pending until all of it has been fetched',
-    ...takesSigned({ type: 'IPFS_PIN', content: IpfsPinContent }, 'FILE_NOT_FOUND', 'MESSAGE_FORGOTTEN'),
+    ...takesSigned(
+      { type: 'IPFS_PIN', content: IpfsPinContent },
+      'FILE_NOT_FOUND',
+      'CREDIT_INSUFFICIENT',
+      'MESSAGE_FORGOTTEN',
+    ),
     answers: SUBMISSION_ANSWERS,
   },
   addIpfsJson: {

@@ -133,6 +133,7 @@ const strict = { additionalProperties: false } as const;
 
 /** What a content may be refused with, beside what every signed body may be. */
 const CONTENT_ERRORS = [
+  'CREDIT_INSUFFICIENT',
   'INVALID_SSH_KEY',
   'UNKNOWN_IMAGE',
   'INVALID_HASH',

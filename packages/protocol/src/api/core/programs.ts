@@ -36,7 +36,7 @@ export const PROGRAMS_API = {
     method: 'POST',
     path: '/api/v0/programs',
     summary: 'Create a program (signed PROGRAM)',
-    ...takesSigned({ type: 'PROGRAM', content: ProgramContent }, 'MESSAGE_FORGOTTEN'),
+    ...takesSigned({ type: 'PROGRAM', content: ProgramContent }, 'CREDIT_INSUFFICIENT', 'MESSAGE_FORGOTTEN'),
     answers: SUBMISSION_ANSWERS,
   },
   listProgramsOnMessage: {

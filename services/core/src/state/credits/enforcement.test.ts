@@ -17,6 +17,13 @@ import {
   type StampedEntry,
   verifySubmission,
 } from '@skerry/protocol';
+import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
+import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
+import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
+import { NETWORK_STORAGE_API } from '@skerry/protocol/api/core/network-storage';
+import { PROGRAMS_API } from '@skerry/protocol/api/core/programs';
+import { STORAGE_API } from '@skerry/protocol/api/core/storage';
+import { errorsOf } from '@skerry/protocol/api/operation';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { acceptMessage } from '../../intake/accept.ts';
@@ -88,6 +95,13 @@ describe('without credit', () => {
     };
     const refused = await send(10);
     assert.deepEqual([refused.status, refused.body.code], [402, 'CREDIT_INSUFFICIENT']);
+    // As every contract says by which a message is sent that costs credit.
+    for (const operation of [
+      ...[INSTANCES_API.createInstance, INSTANCES_API.controlInstance, PROGRAMS_API.createProgram],
+      ...[MESSAGES_API.submitMessage, IPFS_API.pinToIpfs, IPFS_API.addIpfsFile],
+      ...[NETWORK_STORAGE_API.addFile, STORAGE_API.storeFile],
+    ])
+      assert.ok(errorsOf(operation).includes('CREDIT_INSUFFICIENT'), operation.path);
     assert.match(
       refused.body.error,
       /has 0 credits, but a day of this and of everything before it costs 342000/,

@@ -20,6 +20,9 @@ const STORE = '/api/v0/storage/store';
 
 const UPLOAD = `/api/v0/storage/uploads/${sha256Hex(FILE_BYTES)}`;
 
+/** Longer than one may be. */
+const LONG_TAG = 'x'.repeat(4_000);
+
 /** The file of the tests as one part. */
 const partCall = (change: Readonly<Record<string, string>> = {}, body = FILE_BYTES) => {
   const signature = signers.alice.sign(sha256Hex(FILE_BYTES));
@@ -39,6 +42,9 @@ export const storageCases: Cases = {
   'PUT /api/v0/storage/uploads/{hash}': [
     succeeds(() => partCall()),
     refuses('INVALID_SIGNATURE', () => partCall({ signature: `0x${'11'.repeat(65)}` })),
+    refuses('SIGNATURE_REQUIRED', () => partCall({ signature: '' })),
+    refuses('INVALID_ENVELOPE', () => partCall({ channel: 'a\u0001' })),
+    refuses('INVALID_CONTENT', () => partCall({ tags: LONG_TAG })),
     refuses('INVALID_PARAMETERS', () => partCall({ offset: '-1' })),
     refuses('HASH_MISMATCH', () => partCall({ size: '5' }, Buffer.alloc(5))),
     refuses('FILE_TOO_LARGE', () => partCall({ size: String(1024 ** 4) })),
@@ -48,6 +54,8 @@ export const storageCases: Cases = {
     succeeds(() => uploadCall()),
     refuses('SIGNATURE_REQUIRED', () => formCall(STORE, { address: signers.alice.address }, FILE_BYTES)),
     refuses('INVALID_SIGNATURE', () => uploadCall(FILE_BYTES, { signature: `0x${'11'.repeat(65)}` })),
+    refuses('INVALID_ENVELOPE', () => uploadCall(FILE_BYTES, { channel: 'a\u0001' })),
+    refuses('INVALID_CONTENT', () => uploadCall(FILE_BYTES, { tags: LONG_TAG })),
     refuses('INVALID_PARAMETERS', () => formCall(STORE, { address: signers.alice.address })),
     refuses('UNKNOWN_FIELD', () => uploadCall(FILE_BYTES, { colour: 'red' })),
     refuses('FILE_TOO_LARGE', () => uploadCall(Buffer.alloc(1024 * 1024 + 1))),
