@@ -276,7 +276,7 @@ describe('routes', () => {
   test('wrong requests are refused with a code', async () => {
     const named = { blockchain: 'ethereum', token: 'USDC' };
     const path = '/estimation/token-to-credit';
-    for (const query of ['page=0', 'limit=101', 'pagination=x'])
+    for (const query of ['page=0', 'limit=101', 'pagination=x', 'limit=1&pagination=1'])
       assert.deepEqual([(await get(`/payment?${query}`)).body.code], ['INVALID_PARAMETERS'], query);
     assert.equal((await get('/payment?address=abc')).body.code, 'INVALID_ADDRESS');
     const refused: [object, number, string][] = [

@@ -9,12 +9,15 @@ import { FRONT_API, REFERENCE_API } from './reference.ts';
 const Limit = Type.Integer({ minimum: 1, maximum: LIMITS.pageSizeMax, description: 'how many on a page' });
 
 /** Two clients ask for the size of a page in two ways. */
-const PurchasesQuery = Type.Object({
-  address: Type.Optional(Type.String({ maxLength: LIMITS.addressChars, description: 'who paid' })),
-  page: defaulted(Type.Integer({ minimum: 1, maximum: LIMITS.pageMax }), 1),
-  pagination: Type.Optional(Limit),
-  limit: Type.Optional(Limit),
-});
+const PurchasesQuery = Type.Object(
+  {
+    address: Type.Optional(Type.String({ maxLength: LIMITS.addressChars, description: 'who paid' })),
+    page: defaulted(Type.Integer({ minimum: 1, maximum: LIMITS.pageMax }), 1),
+    pagination: Type.Optional(Limit),
+    limit: Type.Optional(Limit),
+  },
+  { additionalProperties: false },
+);
 
 const named = {
   blockchain: Type.String({ minLength: 1, maxLength: 64, description: 'ethereum, or ETH' }),
@@ -29,9 +32,12 @@ const CreditBody = Type.Object({
   ...named,
   creditAmount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
 });
-const PricesQuery = Type.Object({
-  blockchain: Type.Optional(Type.String({ maxLength: 64, description: 'on this chain only' })),
-});
+const PricesQuery = Type.Object(
+  {
+    blockchain: Type.Optional(Type.String({ maxLength: 64, description: 'on this chain only' })),
+  },
+  { additionalProperties: false },
+);
 
 export const PurchaseView = Type.Object(
   {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { createParser } from '../schema.ts';
@@ -15,8 +16,10 @@ describe('examples fit the contract that they stand in', () => {
       );
       for (const [name, api] of tables) {
         for (const [id, { example, answers, params, query, body }] of Object.entries(api)) {
-          if (!example) continue;
           const where = `${name}.${id}`;
+          // Who asks for something that is not there would take everything for what it asked for.
+          assert.ok(!query || Object(query).additionalProperties === false, `${where} takes any parameter`);
+          if (!example) continue;
           if (params) createParser(params, `${where}: params`)(example.params);
           if (query) createParser(query, `${where}: query`)({ ...defaultsOf(query), ...example.query });
           if (body && (body.kind === 'json' || body.kind === 'signed'))

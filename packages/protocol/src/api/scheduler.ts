@@ -1,6 +1,6 @@
 import { LIMITS } from '../limits.ts';
 import { type Static, Type } from '../type.ts';
-import { type Api, defaulted, orNull } from './operation.ts';
+import { type Api, defaulted, NO_PARAMETERS, orNull } from './operation.ts';
 import { FRONT_API, REFERENCE_API } from './reference.ts';
 
 /** The shapes of answers. Those of the deployed scheduler's v0 interface keep its fields; our own stand beside them. */
@@ -211,23 +211,29 @@ const VmHashParams = Type.Object({
   vm_hash: Type.String({ description: 'item hash of the INSTANCE message' }),
 });
 
-const SimulateQuery = Type.Object({
-  vcpus: Type.Integer({ minimum: 1, maximum: LIMITS.instanceCpuMax, description: 'virtual cores' }),
-  memory: Type.Integer({ minimum: 1, maximum: LIMITS.instanceMemoryMibMax, description: 'MiB' }),
-  disk: Type.Integer({ minimum: 1, maximum: LIMITS.instanceDiskGibMax, description: 'GiB' }),
-});
+const SimulateQuery = Type.Object(
+  {
+    vcpus: Type.Integer({ minimum: 1, maximum: LIMITS.instanceCpuMax, description: 'virtual cores' }),
+    memory: Type.Integer({ minimum: 1, maximum: LIMITS.instanceMemoryMibMax, description: 'MiB' }),
+    disk: Type.Integer({ minimum: 1, maximum: LIMITS.instanceDiskGibMax, description: 'GiB' }),
+  },
+  { additionalProperties: false },
+);
 
 const CANDIDATES_MAX = 100;
-const ExplainQuery = Type.Object({
-  candidates: defaulted(
-    Type.Integer({
-      minimum: 0,
-      maximum: CANDIDATES_MAX,
-      description: 'how many nodes are shown as candidates',
-    }),
-    10,
-  ),
-});
+const ExplainQuery = Type.Object(
+  {
+    candidates: defaulted(
+      Type.Integer({
+        minimum: 0,
+        maximum: CANDIDATES_MAX,
+        description: 'how many nodes are shown as candidates',
+      }),
+      10,
+    ),
+  },
+  { additionalProperties: false },
+);
 
 const INSTANCE = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
 const WAITING = '9d2c9ae7ae1e22e5f4f2f1f2b8a46e5d1d1c37f2a5a1d2f6f7f0f3c1b0a9e8d7';
@@ -254,6 +260,7 @@ export const SCHEDULER_API = {
     path: '/api/v0/plan',
     rateClass: 'general',
     summary: 'List every node with the instances it should run',
+    query: NO_PARAMETERS,
     answers: { 200: PlanView },
     errors: ['UPSTREAM_UNAVAILABLE'],
     example: {
@@ -269,6 +276,7 @@ export const SCHEDULER_API = {
     path: '/api/v0/nodes',
     rateClass: 'general',
     summary: 'List compute nodes with their capacity, and why they receive no new instances',
+    query: NO_PARAMETERS,
     answers: { 200: NodesView },
     errors: ['UPSTREAM_UNAVAILABLE'],
     example: {

@@ -77,8 +77,13 @@ const statusOf =
 function handlersOf(source: RouteSource): CreditHandlers {
   const { sales, purchases, now } = source;
   const listPurchases: CreditHandlers['listPurchases'] = ({ query }) => {
-    const { page } = query;
-    const perPage = query.pagination ?? query.limit ?? LIMITS.pageSizeDefault;
+    const { page, pagination: size, limit } = query;
+    if (size !== undefined && limit !== undefined)
+      throw new AppError(
+        'INVALID_PARAMETERS',
+        'query.limit and query.pagination mean the same; send one of them',
+      );
+    const perPage = size ?? limit ?? LIMITS.pageSizeDefault;
     const address = query.address === undefined ? undefined : parseAccountAddress(query.address);
     const { records, total } = purchases.list(address, page, perPage);
     const pagination = { total, page, per_page: perPage, total_pages: Math.ceil(total / perPage) };

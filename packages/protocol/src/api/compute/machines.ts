@@ -18,15 +18,21 @@ const SnapshotParams = Type.Object({
   ref,
   name: Type.String({ maxLength: 64, description: 'the snapshot' }),
 });
-const LogsQuery = Type.Object({
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 10_000, description: 'how many lines; 1000 by default' }),
-  ),
-});
-const LinkQuery = Type.Object({
-  expires: Type.Optional(Type.Number({ description: 'Unix seconds' })),
-  signature: Type.Optional(Type.String({ description: 'of the link, by the node' })),
-});
+const LogsQuery = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 10_000, description: 'how many lines; 1000 by default' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+const LinkQuery = Type.Object(
+  {
+    expires: Type.Optional(Type.Number({ description: 'Unix seconds' })),
+    signature: Type.Optional(Type.String({ description: 'of the link, by the node' })),
+  },
+  { additionalProperties: false },
+);
 
 export const LogLineView = Type.Object(
   {
@@ -194,13 +200,16 @@ export const MACHINES_API = {
   rebootMachine: act('reboot', 'Restart the machine', 'rebooting'),
   reinstallMachine: {
     ...act('reinstall', 'Reinstall the disk from its image', 'reinstalling'),
-    query: Type.Object({
-      erase_volumes: Type.Optional(
-        Type.Enum(['true', 'false', 'True', 'False', '1', '0'], {
-          description: 'whether volumes that were made empty begin empty again',
-        }),
-      ),
-    }),
+    query: Type.Object(
+      {
+        erase_volumes: Type.Optional(
+          Type.Enum(['true', 'false', 'True', 'False', '1', '0'], {
+            description: 'whether volumes that were made empty begin empty again',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
   },
   eraseMachine: {
     ...owned,

@@ -143,13 +143,16 @@ const DomainRouteView = Type.Object(
 );
 
 const Anything = Type.Record(Type.String(), Type.Unknown());
-const VersionQuery = Type.Object({
-  reference: Type.String({
-    pattern: '^v?[0-9]+(\\.[0-9]+){0,3}',
-    maxLength: 64,
-    description: 'the version that is asked for',
-  }),
-});
+const VersionQuery = Type.Object(
+  {
+    reference: Type.String({
+      pattern: '^v?[0-9]+(\\.[0-9]+){0,3}',
+      maxLength: 64,
+      description: 'the version that is asked for',
+    }),
+  },
+  { additionalProperties: false },
+);
 
 const node = { method: 'GET', rateClass: 'general', errors: [] } as const;
 
@@ -253,9 +256,12 @@ export const PROOF_API = {
     ...node,
     path: NODE_PROOF_PATH,
     summary: "A signature by the node's key over the challenge and this place",
-    query: Type.Object({
-      challenge: Type.String({ maxLength: 64, description: '64 lower-case hexadecimal digits' }),
-    }),
+    query: Type.Object(
+      {
+        challenge: Type.String({ maxLength: 64, description: '64 lower-case hexadecimal digits' }),
+      },
+      { additionalProperties: false },
+    ),
     answers: { 200: NodeProofView },
   },
 } as const satisfies Api;

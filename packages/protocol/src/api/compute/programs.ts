@@ -81,11 +81,14 @@ export const PROGRAMS_API = {
     path: '/status/check/fastapi',
     summary: 'Whether programs work here: calls the diagnostic program; 503 where not',
     rateClass: 'general',
-    query: Type.Object({
-      'retro-compatibility': Type.Optional(
-        Type.String({ description: '`true`: without the checks that deployed monitors do not know' }),
-      ),
-    }),
+    query: Type.Object(
+      {
+        'retro-compatibility': Type.Optional(
+          Type.String({ description: '`true`: without the checks that deployed monitors do not know' }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     answers: { 200: ChecksView, 503: ChecksView },
     errors: CALL_ERRORS,
     example: {
