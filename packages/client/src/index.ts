@@ -39,6 +39,7 @@ export {
   buildStoredMessage,
   type NetworkBody,
   type NetworkDraft,
+  type Publication,
   publishMessage,
   type StoredNetworkBody,
 } from './network-message.ts';
@@ -79,7 +80,7 @@ export {
   type ScoresContent,
   type ScoringTerms,
 } from './scoring/compute.ts';
-export { publishScores } from './scoring/publish.ts';
+export { publishScores, type ScoresPublication } from './scoring/publish.ts';
 export {
   type RefusedMessage,
   readMetricsMessages,

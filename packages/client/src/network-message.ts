@@ -1,4 +1,5 @@
 import { PUBLISH_MESSAGE } from '@skerry/protocol/api/core/messages';
+import type { AnswerOf } from '@skerry/protocol/api/operation';
 import { AppError, LIMITS, sha256Hex } from '@skerry/protocol/forms';
 import { type CallOptions, call } from './call.ts';
 import { DEFAULT_CHANNEL } from './message.ts';
@@ -80,11 +81,14 @@ export function buildStoredMessage(draft: NetworkDraft, signer: Signer): StoredN
   return { body: bodyOf(draft, signer, time, { item_type: 'storage' }, itemHash), itemHash, content };
 }
 
+/** What any node of the network says of a message that it keeps; what it rejects is an error. */
+export type Publication = AnswerOf<typeof PUBLISH_MESSAGE>;
+
 /** Sends a message in the network form, to any node of the network. Sent again, it is the same message. */
 export async function publishMessage(
   coreUrl: string,
   body: string,
   options: CallOptions = {},
-): Promise<void> {
-  await call(coreUrl, PUBLISH_MESSAGE, { body }, options);
+): Promise<Publication> {
+  return call(coreUrl, PUBLISH_MESSAGE, { body }, options);
 }

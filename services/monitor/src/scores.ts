@@ -91,7 +91,7 @@ export function createScoresPublisher(options: ScoresOptions): (startMs: number)
       tags,
     });
     if (computed.newest === null || computed.newest < to - MAX_AGE_HOURS * hourSeconds) return;
-    const itemHash = await publishScores(core, computed);
-    log.info({ item_hash: itemHash, scores_hash: computed.content.scores_hash }, 'published scores');
+    const published = await publishScores(core, computed);
+    log.info({ ...published, scores_hash: computed.content.scores_hash }, 'published scores');
   };
 }

@@ -7,6 +7,7 @@ import {
   readRegistrations,
   readTerms,
   readVersionTable,
+  type ScoresPublication,
   type ScoringTerms,
   type Verification,
   verifyScores,
@@ -26,7 +27,7 @@ import {
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readContent } from '../messages/content.ts';
-import { verdictFields } from '../messages/verdict.ts';
+import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { parseList } from '../options.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { findNodeId } from './node-id.ts';
@@ -129,7 +130,7 @@ export async function computeAndShow(context: Context, options: ComputeOptions):
   const terms = await readTermsOf(context, options);
   const { computed, refused } = await computeHere(context, terms);
   const { content, newest } = computed;
-  let itemHash: string | null = null;
+  let published: ScoresPublication | undefined;
   if (options.publish) {
     if (refused.length > 0)
       throw new AppError(
@@ -141,17 +142,21 @@ export async function computeAndShow(context: Context, options: ComputeOptions):
         'METRICS_TOO_OLD',
         `the newest measurements are from ${content.measured_at ?? 'never'}`,
       );
-    itemHash = await publishScores(await context.openWriter(), computed);
+    published = await publishScores(await context.openWriter(), computed);
+    noteVerdict(output, published.message_status, published.reason);
   }
   const table = renderScores(content.scores);
   const facts = renderFields([
     ['period', `${content.period.from_date} to ${content.period.to_date}`],
     ['messages', content.inputs.metrics.count],
     ['scores_hash', content.scores_hash],
-    ['item_hash', itemHash ?? undefined],
+    ['item_hash', published?.item_hash],
     ...refusedFields(refused),
   ]);
-  output.result({ ...content, item_hash: itemHash, refused }, table === '' ? facts : `${table}\n\n${facts}`);
+  output.result(
+    { ...content, ...(published ?? { item_hash: null }), refused },
+    table === '' ? facts : `${table}\n\n${facts}`,
+  );
   return refused.length === 0 ? EXIT.ok : EXIT.failed;
 }
 

@@ -34,8 +34,8 @@ test('the latest scores are those of publishers that the core node trusts; whoev
   const [monitor, stranger] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
   await using home = await createTestDir();
   await using core = await startCore(home.path, { SKERRY_CORE_SCORING_PUBLISHERS: monitor.address });
-  const publish = (signer: typeof monitor) =>
-    publishScores(new CoreClient({ url: core.url, signer }), NO_SCORES);
+  const publish = async (signer: typeof monitor) =>
+    (await publishScores(new CoreClient({ url: core.url, signer }), NO_SCORES)).item_hash;
   const latest = async (...more: string[]) => {
     const { code, out, err } = await skerryHere(process.env, [
       '--core',

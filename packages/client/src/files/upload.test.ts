@@ -48,6 +48,17 @@ test('whoever ends a client ends its uploads and what it publishes, also where i
   assert.equal(node.asked.length, asked);
 });
 
+test('of scores that are not in force yet it is told why', async () => {
+  const reason = { code: 'CONTENT_NOT_FOUND', message: 'the content is not here yet' };
+  const publication_status = { status: 'success', failed: [] };
+  const verdict = { message_status: 'pending', reason };
+  await using node = await answering({ '/api/v0/messages': [{ publication_status, ...verdict }] }, unknown);
+  const core = new CoreClient({ url: node.url, signer });
+  const { item_hash, ...told } = await publishScores(core, { content: {}, files: new Map() } as never);
+  assert.match(item_hash, /^[0-9a-f]{64}$/);
+  assert.deepEqual(told, verdict);
+});
+
 test('what a client reads after it sent a part, or scores, knows of them', async () => {
   const published = { publication_status: { status: 'success', failed: [] }, message_status: 'pending' };
   const answers = { [UPLOAD]: [at(0, null), at(19, itemHash)], '/api/v0/messages': [published] };

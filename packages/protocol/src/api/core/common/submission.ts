@@ -1,7 +1,9 @@
 import { type TProperties, Type } from '../../../type.ts';
 import { MessageStatus } from '../../../views.ts';
 
-/** How deployed nodes answer the network form. */
+const Reason = Type.Object({ code: Type.String(), message: Type.String() });
+
+/** How deployed nodes answer the network form; they say no reason. */
 export const PublicationView = Type.Object(
   {
     publication_status: Type.Object(
@@ -9,6 +11,7 @@ export const PublicationView = Type.Object(
       { description: 'network form only' },
     ),
     message_status: MessageStatus,
+    reason: Type.Optional(Reason),
   },
   { title: 'Publication' },
 );
@@ -27,7 +30,7 @@ const applied = {
 const pending = {
   item_hash: Type.String(),
   status: Type.Literal('pending'),
-  reason: Type.Object({ code: Type.String(), message: Type.String() }),
+  reason: Reason,
   ...publication,
 };
 
