@@ -17,6 +17,7 @@ import { asAppError, errorBody, refuseResponse, refuseSocket, retryAfterOf } fro
 import { createRequestLog } from './request-log.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
+import { endUntaken } from './untaken.ts';
 import { asksForOneOf, routeUpgrades } from './upgrade.ts';
 import { VALIDATION } from './validators.ts';
 
@@ -51,6 +52,8 @@ export interface HttpServerOptions {
   readonly urgentPaths?: readonly string[] | undefined;
   /** How long requests that run may go on after `close`. */
   readonly drainMs?: number;
+  /** How long the reader of an answer may take nothing of it. */
+  readonly takingMs?: number;
   /** Paths of routes that are WebSockets (upgrade.ts). */
   readonly socketPaths?: readonly string[];
 }
@@ -283,6 +286,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   framing.watch(app.server, ({ code }) => observer?.refused(code));
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);
+  app.addHook('onSend', endUntaken(options.takingMs));
   traceAnswers(app, log, observer);
   answerErrors(app, options);
   finishOnClose(app, log, options.drainMs ?? DRAIN_MS);

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { createLogger } from '../daemon/log.ts';
+import { until } from '../testing/until.ts';
+import { listen } from './listen.ts';
+import { createHttpServer } from './server.ts';
+
+/** More than the buffers of two sockets hold. */
+const MUCH_BYTES = 32 * 1024 * 1024;
+/** How long a connection waits for its next request; Node gives it one second more. */
+const KEPT_MS = 66_000;
+/** More than a test may take: only what the test does itself brings its end about. */
+const NEVER_MS = 10 * 60_000;
+
+interface Line {
+  readonly msg: string;
+}
+
+async function open(takingMs: number) {
+  const lines: Line[] = [];
+  const log = createLogger('test', 'debug', { write: (text: string) => void lines.push(JSON.parse(text)) });
+  const app = await createHttpServer({ log, takingMs });
+  const answers: ServerResponse[] = [];
+  const sources: Readable[] = [];
+  const release = Promise.withResolvers<void>();
+  app.addHook('onRequest', async (_request, reply) => void answers.push(reply.raw));
+  app.get('/whole', async () => Buffer.alloc(MUCH_BYTES));
+  app.get('/stream', async (_request, reply) => {
+    const source = new Readable({ read() {} });
+    sources.push(source);
+    return reply.type('application/octet-stream').send(source);
+  });
+  app.get('/late', async () => {
+    await release.promise;
+    return {};
+  });
+  const port = Number(new URL(await listen(app, '127.0.0.1', 0)).port);
+  return {
+    ...{ lines, answers, sources, release, port },
+    async [Symbol.asyncDispose]() {
+      app.server.closeAllConnections();
+      await app.close();
+    },
+  };
+}
+
+async function get(port: number, path: string): Promise<IncomingMessage> {
+  const asked = ask({ port, path, agent: false })
+    .on('error', () => {})
+    .end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  return answer.on('error', () => {});
+}
+
+test('an answer of which nothing is taken is ended, whole or a stream, and told once', async () => {
+  await using world = await open(50);
+  const { port, answers, sources, lines } = world;
+  const whole = await get(port, '/whole');
+  const asked = get(port, '/stream');
+  await until('the stream is asked for', () => sources.length === 1);
+  sources[0]!.push(Buffer.alloc(MUCH_BYTES));
+  const stream = await asked;
+  await until('both are ended', () => answers.length === 2 && answers.every(({ destroyed }) => destroyed));
+  await until('what the stream reads from is let go of', () => sources[0]!.destroyed);
+  assert.equal(lines.filter(({ msg }) => /nothing was taken/.test(msg)).length, 2);
+  for (const answer of [whole, stream]) answer.destroy();
+});
+
+test('what comes slowly is waited for, and no answer behind another is held to its time', async () => {
+  await using world = await open(NEVER_MS);
+  const { port, answers, sources, release } = world;
+  const socket: Socket = connect(port, '127.0.0.1');
+  for (const path of ['/stream', '/late']) socket.write(`GET ${path} HTTP/1.1\r\nhost: here\r\n\r\n`);
+  await until('both are asked for', () => answers.length === 2 && sources.length === 1);
+  const server = answers[0]!.socket!;
+  await until('it is watched', () => server.timeout === NEVER_MS);
+  // As it does when nothing went either way for so long.
+  server.emit('timeout');
+  assert.equal(server.destroyed, false);
+  sources[0]!.push(null);
+  await until('the next one is sent', () => answers[1]!.socket !== null);
+  assert.equal(server.timeout, 0);
+  release.resolve();
+  await once(answers[1]!, 'finish');
+  socket.write('GET /stream HTTP/1.1\r\nhost: here\r\n\r\n');
+  await until('a third is asked for', () => sources.length === 2);
+  const sent = once(answers[2]!, 'finish');
+  sources[1]!.push(null);
+  await sent;
+  assert.equal(server.timeout, KEPT_MS, 'the connection is kept for another');
+  socket.end();
+  const text = `${await buffer(socket)}`;
+  assert.equal(text.match(/HTTP\/1\.1 200 OK/g)?.length, 3);
+});
