@@ -1,14 +1,6 @@
 import { AskError, type Asker, type AskFailure, pause } from '@skerry/kit';
-import {
-  AppError,
-  fieldsOf,
-  isErrorCode,
-  LIMITS,
-  type Program,
-  type Runner,
-  sha256Hex,
-} from '@skerry/protocol';
-import type { StoredProgram } from '../../state/programs/programs.ts';
+import { AppError, fieldsOf, isErrorCode, LIMITS, type Runner, sha256Hex } from '@skerry/protocol';
+import type { RunnableProgram, StoredProgram } from '../../state/programs/programs.ts';
 
 /** What a program answered, for the caller. */
 export interface ProgramOutput {
@@ -34,14 +26,17 @@ const LIMITED = 'RATE_LIMITED';
 /** A connection was never made, so nothing was run. */
 const NOTHING_SENT: readonly AskFailure[] = ['refused', 'unconnected'];
 
-const runs = (runner: Runner, { runtime }: Program) =>
+const runs = (runner: Runner, { runtime }: RunnableProgram['program']) =>
   runner.runtimes.includes(runtime.kind === 'named' ? runtime.runtime : 'python3');
 
 /**
  * The nodes that can run a program, the one that should first: the same one for the same program as long as it is there,
  * since the program is warm there (rendezvous hashing). Pure.
  */
-export function orderRunners(runners: readonly Runner[], { programHash, program }: StoredProgram): Runner[] {
+export function orderRunners(
+  runners: readonly Runner[],
+  { programHash, program }: RunnableProgram,
+): Runner[] {
   const rank = (runner: Runner) => sha256Hex(`${programHash}\n${runner.node_id}`);
   return runners
     .filter((runner) => runs(runner, program))

@@ -4,8 +4,13 @@ import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
 import { type Hold, readWeighed } from '../lists/weight.ts';
 
-export interface StoredProgram {
+/** What says which nodes can run a program. */
+export interface RunnableProgram {
   readonly programHash: string;
+  readonly program: Pick<Program, 'runtime'>;
+}
+
+export interface StoredProgram extends RunnableProgram {
   readonly owner: string;
   readonly program: Program;
 }
@@ -51,32 +56,31 @@ export const listTriggered = (db: Kysely<Schema>, oldestFirst: boolean, hold: Ho
 
 /** Programs that run without being called; those beyond it wait until others are forgotten. */
 const STANDING_MAX = 1_000;
+/** Text of the filters of one of them. Of one with more there are none: a thousand are read again and again. */
+const FILTERS_BYTES_MAX = 16 * 1024;
 
 /** A program in force that runs without being called: it is persistent, or asks to be run when messages come. */
-export interface StandingProgram extends StoredProgram {
+export interface StandingProgram extends RunnableProgram {
   readonly isPersistent: boolean;
   /** As its message has them. */
   readonly filters: readonly unknown[];
 }
 
-interface StandingRow {
-  readonly programHash: string;
-  readonly owner: string;
-  readonly program: Program;
-  readonly isPersistent: boolean;
-  readonly filters: unknown;
-}
-
-/** The first ones, oldest first. */
+/** The first ones, oldest first, without what only their runs need: their code is part of many. */
 export const listStanding = (db: Kysely<Schema>): Promise<StandingProgram[]> =>
   withTimeLimit(db, async (on) => {
-    const { rows } = await sql<StandingRow>`
-      select p.program_hash as "programHash", p.owner, p.content as program,
-        m.content -> 'on' -> 'persistent' is not distinct from 'true'::jsonb as "isPersistent",
-        m.content -> 'on' -> 'message' as filters
-      from programs p join messages m on m.item_hash = p.program_hash
-      where m.content -> 'on' -> 'persistent' = 'true'::jsonb
-        or jsonb_typeof(m.content -> 'on' -> 'message') = 'array'
-      order by p.created, m.item_hash limit ${STANDING_MAX}`.execute(on);
-    return rows.map((row) => ({ ...row, filters: Array.isArray(row.filters) ? row.filters : [] }));
+    const { rows } = await sql<StandingProgram>`
+      select "programHash", jsonb_build_object('runtime', runtime) as program, "isPersistent",
+        case when jsonb_typeof(filters) = 'array' and octet_length(filters::text) <= ${FILTERS_BYTES_MAX}
+          then filters else '[]' end as filters
+      from (
+        select p.created, p.program_hash as "programHash", p.content -> 'runtime' as runtime,
+          m.content -> 'on' -> 'persistent' is not distinct from 'true'::jsonb as "isPersistent",
+          m.content -> 'on' -> 'message' as filters
+        from programs p join messages m on m.item_hash = p.program_hash
+        where m.content -> 'on' -> 'persistent' = 'true'::jsonb
+          or jsonb_typeof(m.content -> 'on' -> 'message') = 'array'
+        order by p.created, m.item_hash limit ${STANDING_MAX}) t
+      order by created, "programHash"`.execute(on);
+    return rows;
   });
