@@ -20,10 +20,27 @@ export function programDirectories(): string[] {
   return [...new Set([...given, ...ADMIN_DIRECTORIES])];
 }
 
-/** What programs that a service runs inherit. They speak plain English, because some of their words are read. */
-export function programEnvironment(): NodeJS.ProcessEnv {
-  return { ...process.env, PATH: programDirectories().join(':'), LC_ALL: 'C.UTF-8' };
-}
+/** What programs are told of where their own files and the time are. */
+const INHERITED = ['HOME', 'TMPDIR', 'TZ'];
+/** Of those that fetch: how they get out of this network. With a password, where the proxy has one. */
+const PROXIES = ['http_proxy', 'https_proxy', 'ftp_proxy', 'all_proxy', 'no_proxy'];
+
+const inherited = (names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+
+/**
+ * What programs that a service runs inherit. No setting: it may hold a secret, and whoever breaks into a program, as a guest into its
+ * QEMU, reads what that was started with. They speak plain English, because some of their words are read.
+ */
+export const programEnvironment = (): Record<string, string> => ({
+  ...inherited(INHERITED),
+  PATH: programDirectories().join(':'),
+  LC_ALL: 'C.UTF-8',
+});
+
+/** Goes to programs that fetch packages, besides. */
+export const proxyVariables = (): Record<string, string> =>
+  inherited(PROXIES.flatMap((name) => [name, name.toUpperCase()]));
 
 /** One setting: how its text is read, what it is when absent, what it is for. */
 export interface Setting<T> {

@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
-import { programDirectories, programEnvironment } from '../daemon/config.ts';
+import { programDirectories, programEnvironment, proxyVariables } from '../daemon/config.ts';
 import { backoffMs } from '../daemon/failures.ts';
 import type { Logger } from '../daemon/log.ts';
 import { pause } from '../daemon/loop.ts';
@@ -42,7 +42,7 @@ export async function installPackages(
 ): Promise<void> {
   // Scripts of packages are told that no init system runs, or only for one user, so that no daemon starts.
   const quiet = { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1', RUNLEVEL: '1' };
-  const env = { ...programEnvironment(), ...quiet };
+  const env = { ...programEnvironment(), ...proxyVariables(), ...quiet };
   const apt = (...args: string[]) =>
     runBriefly('apt-get', [...APT_OPTIONS, ...args], { signal, timeoutMs: INSTALL_TIMEOUT_MS, env });
   for (let attempt = 1; ; attempt++) {

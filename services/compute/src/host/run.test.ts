@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { proxyVariables } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { run } from './run.ts';
 
@@ -25,6 +26,26 @@ describe('run', () => {
     const running = run('sleep', ['60'], { signal: ending.signal });
     ending.abort(new Error('stopped'));
     await assert.rejects(running, /stopped/);
+  });
+
+  test('a program is told nothing that this process was started with but where its files are', async (t) => {
+    const { HOME = '' } = process.env;
+    const secrets = {
+      SKERRY_COMPUTE_TEST_KEY: 'a',
+      DATABASE_URL: 'b',
+      https_proxy: 'http://user:password@proxy',
+    };
+    Object.assign(process.env, secrets, { HOME: '/of-this-one' });
+    t.after(() => {
+      for (const name of Object.keys(secrets)) delete process.env[name];
+      process.env.HOME = HOME;
+    });
+    const names = async (env?: Record<string, string>) =>
+      (await run('env', [], env ? { env } : {})).split('\n').map((line) => line.split('=')[0]!);
+    const told = await names();
+    assert.ok(told.includes('PATH') && told.includes('HOME') && told.includes('LC_ALL'));
+    for (const name of Object.keys(secrets)) assert.ok(!told.includes(name), name);
+    assert.ok((await names(proxyVariables())).includes('https_proxy'));
   });
 
   test('lines of standard error are told whole', async () => {

@@ -8,7 +8,7 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   readonly cwd?: string | undefined;
   readonly timeoutMs?: number;
-  /** Added to this process's own environment. */
+  /** Added to kit's `programEnvironment`. */
   readonly env?: Readonly<Record<string, string>>;
   /** Told of every line that the program writes on standard error. */
   readonly onErrorLine?: (line: string) => void;

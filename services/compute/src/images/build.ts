@@ -1,6 +1,7 @@
 import { copyFile, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
+import { proxyVariables } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import { guestFiles } from './guest-files.ts';
@@ -106,7 +107,7 @@ async function bootstrap(
     input: aptSources(recipe),
     signal,
     timeoutMs: BOOTSTRAP_TIMEOUT_MS,
-    env: { DEBIAN_FRONTEND: 'noninteractive' },
+    env: { ...proxyVariables(), DEBIAN_FRONTEND: 'noninteractive' },
     onErrorLine: (line) => {
       const progress = parseBootstrapLine(line);
       if (progress) report(progress);

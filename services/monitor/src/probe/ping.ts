@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { programEnvironment } from '@skerry/kit';
 
 /** Seconds that the answer may take. */
 const TIMEOUT_SECONDS = 2;
@@ -26,7 +27,7 @@ export function ping(address: string, signal: AbortSignal): Promise<number | und
         timeout: KILL_AFTER_MS,
         maxBuffer: OUTPUT_BYTES_MAX,
         signal,
-        env: { LC_ALL: 'C', PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
+        env: programEnvironment(),
       },
       (error, stdout) => resolve(error ? undefined : parsePing(stdout)),
     );
