@@ -124,17 +124,24 @@ describe('house rules', () => {
     none(findCycles(new Map(sources.map((file) => [file.path, relativeImports(file)]))));
   });
 
-  test('what a file exports, another one imports', () => {
+  test('what a file exports, another one of the product imports; or it uses it itself, and a test does', () => {
     const isEntry = (path: string) => path.endsWith('/index.ts');
+    /** What makes tests is not made for the product. */
+    const isTool = (path: string) => path.startsWith('tools/');
     /** Found by name at run time: engines and the compiler by the package's map of imports, a reporter by the command line, bundles by its launcher. */
     const byName =
       /^packages\/protocol\/src\/(evm\/secp256k1-\w+|compiler\/(late|now))\.ts$|^tools\/runner\/reporter\.ts$|^packages\/kit\/src\/modules\/resolve\.ts$/;
     const taken = sources.flatMap((file) =>
       file.taken
         .filter(({ specifier }) => isRelative(specifier))
-        .map(({ specifier, name }) => ({ target: resolveRelative(file, specifier), name })),
+        .map(({ specifier, name }) => ({ by: file, target: resolveRelative(file, specifier), name })),
     );
-    const names = new Set(taken.map(({ target, name }) => `${target} ${name}`));
+    const namesOf = (all: typeof taken) => new Set(all.map(({ target, name }) => `${target} ${name}`));
+    const inProduct = namesOf(taken.filter(({ by }) => !by.isTest));
+    const inTests = namesOf(taken.filter(({ by }) => by.isTest));
+    const usesItself = (text: string, name: string) => text.split(new RegExp(`\\b${name}\\b`)).length > 2;
+    const isUsed = ({ path, text }: SourceFile, name: string) =>
+      inProduct.has(`${path} ${name}`) || (inTests.has(`${path} ${name}`) && usesItself(text, name));
     // Of a package, by one of its further doors: `@skerry/client/upload`.
     const byDoor = new Set(
       sources.flatMap((file) =>
@@ -150,11 +157,11 @@ describe('house rules', () => {
       whole.some((one) => one === path || path.startsWith(one.split('${')[0]!));
     none(
       product
-        .filter(({ path }) => !isEntry(path) && !byName.test(path) && !isWhole(path))
-        .flatMap(({ path, exports, package: { name: owner } }) =>
-          exports
-            .filter((name) => !names.has(`${path} ${name}`) && !byDoor.has(`${owner} ${name}`))
-            .map((name) => `${path} exports ${name}`),
+        .filter(({ path }) => !isTool(path) && !isEntry(path) && !byName.test(path) && !isWhole(path))
+        .flatMap((file) =>
+          file.exports
+            .filter((name) => !isUsed(file, name) && !byDoor.has(`${file.package.name} ${name}`))
+            .map((name) => `${file.path} exports ${name}`),
         ),
     );
   });

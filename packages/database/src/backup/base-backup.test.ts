@@ -7,8 +7,9 @@ import { createLogger } from '@skerry/kit';
 import { startEmbeddedPostgres } from '../embedded/postgres.ts';
 import { databaseDirectory, QUICK, query, temporaryDirectory } from '../embedded/testing/processes.ts';
 import { withClient } from '../reach.ts';
+import { clusterDirectoryOf } from '../testing/standby.ts';
 import { readCluster } from './base-backup.ts';
-import { clusterDirectoryOf, openCluster } from './running.ts';
+import { openCluster } from './running.ts';
 
 const log = createLogger('test', 'silent');
 

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import type { Logger } from '@skerry/kit';
 import { findCluster, SUPERUSER } from '../embedded/cluster.ts';
 import { fitsSocket, type Layout, SOCKET_PORT, shortSocketDirOf } from '../embedded/layout.ts';
-import { findPlace, homesOf, MAINTENANCE_DATABASE, startEmbeddedPostgres } from '../embedded/postgres.ts';
+import { homesOf, MAINTENANCE_DATABASE, startEmbeddedPostgres } from '../embedded/postgres.ts';
 import type { Connection } from '../embedded/server.ts';
 import { withClient } from '../reach.ts';
 
@@ -25,12 +25,6 @@ interface ClusterOptions {
  */
 export async function openCluster(options: ClusterOptions): Promise<OpenCluster> {
   return (await findRunning(options.dataDir)) ?? (await startEmbeddedPostgres(options));
-}
-
-/** Where the cluster of a directory is, or where it would be made. */
-export async function clusterDirectoryOf(dataDir: string): Promise<string> {
-  const { layout } = await findPlace(await homesOf(dataDir), {});
-  return layout.cluster;
 }
 
 /** Whether a directory has a cluster: that of a disk which is not mounted is there, and empty. */

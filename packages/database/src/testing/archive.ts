@@ -2,12 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
-import { clusterDirectoryOf } from '../backup/running.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded/postgres.ts';
 import { findTestIdentity } from '../embedded/testing/processes.ts';
 import { giveTo } from '../embedded/unfinished.ts';
 import { urlOf } from './server.ts';
-import { copyCluster, LOGGED } from './standby.ts';
+import { clusterDirectoryOf, copyCluster, LOGGED } from './standby.ts';
 
 /** A server whose log is kept, and which is restored to any moment of it. */
 export interface ArchivedServer extends AsyncDisposable {

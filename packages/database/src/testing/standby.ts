@@ -3,10 +3,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import { readCluster } from '../backup/base-backup.ts';
-import { clusterDirectoryOf } from '../backup/running.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded/postgres.ts';
+import { type EmbeddedPostgres, findPlace, homesOf, startEmbeddedPostgres } from '../embedded/postgres.ts';
 import type { ServerSettings } from '../embedded/settings.ts';
 import { urlOf } from './server.ts';
+
+/** Where the cluster of a directory is, or where it would be made. */
+export async function clusterDirectoryOf(dataDir: string): Promise<string> {
+  const { layout } = await findPlace(await homesOf(dataDir), {});
+  return layout.cluster;
+}
 
 /** No test cuts the power. The log has all that another server needs. */
 export const LOGGED = { fsync: 'off', wal_level: 'replica', max_wal_senders: '4', shared_buffers: '32MB' };

@@ -8,7 +8,7 @@ export interface Progress {
 export type Report = (progress: Progress) => void;
 
 /** Marks in the words of mmdebstrap(1), and how far the whole build is when they appear (measured on one machine). */
-const BOOTSTRAP_MARKS: readonly {
+export const BOOTSTRAP_MARKS: readonly {
   readonly starts: string;
   readonly percent: number;
   readonly message: string;
@@ -21,9 +21,6 @@ const BOOTSTRAP_MARKS: readonly {
   { starts: 'running --customize-hook', percent: 76, message: 'downloading the kernel' },
   { starts: 'cleaning package lists', percent: 80, message: 'cleaning up' },
 ];
-
-/** What a build says that it does, in order. */
-export const BOOTSTRAP_STEPS = BOOTSTRAP_MARKS.map(({ message }) => message);
 
 /** What a line of mmdebstrap's standard error says about how far it is, if anything. */
 export function parseBootstrapLine(line: string): Progress | undefined {

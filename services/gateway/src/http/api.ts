@@ -21,7 +21,7 @@ import { gatewayConfig } from '../config.ts';
 import type { DataPlane, ListenPorts } from '../dataplane/port.ts';
 import type { Routing } from '../sync/routing.ts';
 import type { SyncReport } from '../sync/synchroniser.ts';
-import { fullHostname } from '../table/compile.ts';
+import { fullHostname } from '../table/named-route.ts';
 import { explainHttp3, explainWhy, isWorthProbing, NOT_PROBED, parseWhySubject } from '../table/why.ts';
 import type { ApiKeys } from './keys.ts';
 import { createGatewayMetrics } from './metrics.ts';

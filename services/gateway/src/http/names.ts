@@ -3,8 +3,8 @@ import type { Handlers } from '@skerry/kit';
 import { AppError, normaliseAddress, OWNER_HEADERS, parseItemHash, verifyOwnerPass } from '@skerry/protocol';
 import { type NAMES_API, POSITION_MAX } from '@skerry/protocol/api/gateway-names';
 import type { DataPlane } from '../dataplane/port.ts';
-import { fullHostname } from '../table/compile.ts';
 import { isRoutable, whyHolder } from '../table/instance.ts';
+import { fullHostname } from '../table/named-route.ts';
 import type { InstanceTable } from '../table/table.ts';
 import { recordOfHash } from './records.ts';
 

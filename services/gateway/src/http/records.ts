@@ -1,7 +1,7 @@
 import { AppError, hostnameOf, type ItemHash, prefixOfHostname } from '@skerry/protocol';
 import type { DomainRecord } from '@skerry/protocol/api/gateway';
-import { fullHostname } from '../table/compile.ts';
 import { isRoutable } from '../table/instance.ts';
+import { fullHostname } from '../table/named-route.ts';
 import type { InstanceTable } from '../table/table.ts';
 
 /** For any hash, known or not: its name is a pure function of it (docs/decisions.md 16). */

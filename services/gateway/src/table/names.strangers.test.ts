@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { compile } from './compile.ts';
 import { type Instance, parseInstance } from './instance.ts';
 import { InstanceTable } from './table.ts';
+import { compile } from './testing/compile.ts';
 import { collidingInstance, hashOf } from './testing/setup.ts';
 import { explainWhy, parseWhySubject } from './why.ts';
 

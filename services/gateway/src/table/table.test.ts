@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { RouteChange } from '../dataplane/port.ts';
-import { compile } from './compile.ts';
 import { explainFailure } from './explain.ts';
 import { type Instance, isReachableAddress, parseInstance } from './instance.ts';
 import { InstanceTable } from './table.ts';
+import { compile } from './testing/compile.ts';
 import { collidingInstance, hashOf, instance } from './testing/setup.ts';
 
 const DOMAIN = 'skerry.localhost';

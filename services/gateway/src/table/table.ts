@@ -1,7 +1,7 @@
 import { hostnameOf, type ItemHash } from '@skerry/protocol';
 import type { Route, RouteChange } from '../dataplane/port.ts';
-import { fullHostname, type NamedRoute, routeOf } from './compile.ts';
 import { type Instance, isRoutable, precedes } from './instance.ts';
+import { fullHostname, type NamedRoute, routeOf } from './named-route.ts';
 
 /** Those that share a name, in the order in which they may have it. */
 function insertInOrder(named: readonly Instance[], instance: Instance): Instance[] {

@@ -1,8 +1,8 @@
 import { type ErrorCode, hostnameOf, type ItemHash, parseItemHash, prefixOfHostname } from '@skerry/protocol';
 import { WHY_STEPS, type WhyRecord } from '@skerry/protocol/api/gateway';
 import type { Attempts, QuicAttempts, RouteFailure } from '../dataplane/port.ts';
-import { fullHostname } from './compile.ts';
 import { explainNoAddress, type Instance, isBarred, isRoutable, sinceOf, whyHolder } from './instance.ts';
+import { fullHostname } from './named-route.ts';
 import type { InstanceTable } from './table.ts';
 
 /** One link of the chain from a message to a served connection. */

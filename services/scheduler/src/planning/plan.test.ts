@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { nodeIdOf, sha256Hex } from '@skerry/protocol';
 import type { Instance, Node, Resources } from '../view.ts';
 import { listCandidates } from './explain.ts';
-import type { Plan } from './plan.ts';
 import { Planner } from './planner.ts';
 import type { NodeFacts } from './standing.ts';
+import type { Plan } from './testing/plan.ts';
 import {
   addressOf,
   instanceAt,

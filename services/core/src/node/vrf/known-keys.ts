@@ -14,16 +14,3 @@ export function knownFromList(keys: readonly VrfKeyView[]): KnownVrfKeys {
     find: async (suite, publicKey) => keys.find((one) => one.suite === suite && one.public_key === publicKey),
   };
 }
-
-/** Known is what any of several sources knows. */
-export function knownFromAny(...sources: readonly KnownVrfKeys[]): KnownVrfKeys {
-  return {
-    async find(suite, publicKey) {
-      for (const source of sources) {
-        const key = await source.find(suite, publicKey);
-        if (key) return key;
-      }
-      return undefined;
-    },
-  };
-}

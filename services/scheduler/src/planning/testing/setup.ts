@@ -1,9 +1,9 @@
 import { nodeIdOf, sha256Hex } from '@skerry/protocol';
 import fc from 'fast-check';
 import type { Instance, Node, Resources } from '../../view.ts';
-import { type Plan, type PlanInput, plan } from '../plan.ts';
 import { decideStanding, type NodeFacts, type StandingRules } from '../standing.ts';
 import type { Trust } from '../trust.ts';
+import { type Plan, type PlanInput, plan } from './plan.ts';
 
 /** Networks for the tests of planning. */
 

@@ -8,7 +8,6 @@ import { fits, indexSubscribers } from '../subscriptions.ts';
 import { deliverFor, LOCAL, register, startReceiver } from '../testing/setup.ts';
 import { DeliveryPlanner } from './planner.ts';
 import {
-  ATTEMPTS_MAX,
   type AttemptFailure,
   cooldownMs,
   decideNext,
@@ -23,6 +22,8 @@ const failure = (more: Partial<AttemptFailure> = {}): AttemptFailure => ({
   retryAfterMs: null,
   ...more,
 });
+
+const ATTEMPTS_MAX = RETRY_PAUSES_MS.length + 1;
 
 describe('the schedule of retries', () => {
   test('ten attempts over about three days, each pause with some jitter, then dead', () => {

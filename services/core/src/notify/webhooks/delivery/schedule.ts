@@ -20,7 +20,6 @@ export const RETRY_PAUSES_MS: readonly number[] = [
   20 * HOUR_MS,
   24 * HOUR_MS,
 ];
-export const ATTEMPTS_MAX = RETRY_PAUSES_MS.length + 1;
 
 /** Up to this part is added to each pause, so that what failed together does not come back together. */
 const JITTER = 0.2;

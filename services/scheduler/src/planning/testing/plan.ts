@@ -1,7 +1,7 @@
-import type { Instance, Node, Placement } from '../view.ts';
-import type { NodeLoad } from './load.ts';
-import { Planner, type PlannerOptions } from './planner.ts';
-import type { Standing } from './standing.ts';
+import type { Instance, Node, Placement } from '../../view.ts';
+import type { NodeLoad } from '../load.ts';
+import { Planner, type PlannerOptions } from '../planner.ts';
+import type { Standing } from '../standing.ts';
 
 export interface PlanInput extends PlannerOptions {
   readonly nodes: Iterable<Node>;
