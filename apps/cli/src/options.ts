@@ -1,4 +1,4 @@
-import type { Firewall } from '@skerry/protocol/forms';
+import { type Firewall, MIB_PER_GIB } from '@skerry/protocol/forms';
 import { InvalidArgumentError } from 'commander';
 import { isServiceUrl } from './networks/service-url.ts';
 
@@ -11,7 +11,6 @@ export interface GlobalOptions {
   readonly json?: boolean;
 }
 
-const MIB_PER_GIB = 1024;
 const PORT_MAX = 65535;
 
 /** Readers of option values: each throws commander's own error, so that a wrong value is wrong use (exit code 2). */

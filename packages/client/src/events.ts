@@ -1,4 +1,4 @@
-import { EVENTS_API, type EventKind, EventView } from '@skerry/protocol/api/core/events';
+import { EVENTS_API, type EventKind, EventView, HEARTBEAT_MS } from '@skerry/protocol/api/core/events';
 import { AppError, NETWORK_EVENTS, type NetworkEvent } from '@skerry/protocol/forms';
 import { createParser as createEventParser } from 'eventsource-parser';
 import { callRaw, createAnswerParser, parseJson } from './call.ts';
@@ -19,8 +19,7 @@ export interface WatchOptions {
   readonly onUnreadable?: ((kind: string, error: AppError) => void) | undefined;
 }
 
-/** The server sends a comment at least this often; silence for twice as long is a dead connection. */
-export const HEARTBEAT_MS = 15_000;
+/** Silence for twice as long is a dead connection. */
 const SILENCE_LIMIT_MS = 2 * HEARTBEAT_MS + 5_000;
 const RETRY_BASE_MS = 100;
 const RETRY_MAX_MS = 5_000;

@@ -22,7 +22,7 @@ export {
   type CoreClientOptions,
   type SubmittedMessage,
 } from './core-client.ts';
-export { HEARTBEAT_MS, type WatchOptions, watchEvents } from './events.ts';
+export { type WatchOptions, watchEvents } from './events.ts';
 export type { OpenFile } from './files/stored-file.ts';
 export { PARTS_FROM_BYTES, type SendRest, storeInParts } from './files/upload.ts';
 export { checkStored } from './files/upload-hash.ts';

@@ -4,7 +4,7 @@
  */
 
 export { AggregateContent, parseAggregateContent, whyTooLarge } from './content/aggregate.ts';
-export { parseDomainName } from './content/domain-name.ts';
+export { DOMAINS_KEY, parseDomainName } from './content/domain-name.ts';
 export { EnvelopeShape, MessageShape } from './content/envelope-shape.ts';
 export { ForgetContent, parseForgetContent } from './content/forget.ts';
 export * from './content/instance.ts';

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type CoreClient, publishMessage, readAggregate, readAnnouncedNodes } from '@skerry/client';
+import { NODE_LIST_KEY } from '@skerry/protocol';
 import { type Answered, keyOf } from './choice.ts';
 import type { SignedReport } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode, parseBaseUrl, parseNodeAggregate } from './node-list.ts';
-
-const NODE_LIST_KEY = 'corechannel';
 
 export interface NetworkOptions {
   readonly core: CoreClient;

@@ -3,7 +3,7 @@ import { call, findNodeUrl, readAggregate } from '@skerry/client';
 import type { SubmittedMessage } from '@skerry/client/core-client';
 import { domainRules, zoneOfTarget } from '@skerry/protocol/api/compute/domain-rules';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
-import { AppError, parseDomainName } from '@skerry/protocol/forms';
+import { AppError, DOMAINS_KEY, parseDomainName } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
@@ -13,8 +13,6 @@ import { renderTable } from '../output/text.ts';
 /** The node hears of the aggregate at once and then asks the name servers, which may take some seconds. */
 const HEARD_WITHIN_MS = 30_000;
 const POLL_MS = 500;
-/** Where owners claim names: `{NAME: {message_id, type: 'instance'}}`, null where a claim was taken back. */
-const CLAIMS_KEY = 'domains';
 
 const NOT_SERVED = 'its operator must set SKERRY_COMPUTE_DOMAIN_ZONE to serve custom domains';
 
@@ -29,7 +27,7 @@ function parseName(text: string): string {
 
 async function writeClaim(context: Context, name: string, claim: object | null): Promise<SubmittedMessage> {
   const core = await context.openWriter();
-  const content = { key: CLAIMS_KEY, content: { [name]: claim } };
+  const content = { key: DOMAINS_KEY, content: { [name]: claim } };
   return core.postMessage({ type: 'AGGREGATE', content });
 }
 
@@ -67,7 +65,7 @@ async function servesNone(nodeUrl: string): Promise<boolean> {
 
 /** The names that an owner claims, each with the instance that it is to lead to. */
 async function readClaims(context: Context, owner: string): Promise<ReadonlyMap<string, string>> {
-  const claims = await readAggregate(context.coreUrl, owner, CLAIMS_KEY);
+  const claims = await readAggregate(context.coreUrl, owner, DOMAINS_KEY);
   const entries = typeof claims === 'object' && claims !== null ? Object.entries(claims) : [];
   return new Map(
     entries.flatMap(([name, claim]: [string, unknown]) => {

@@ -1,6 +1,7 @@
 import { type AskedSigner, CoreClient } from '@skerry/client';
 import {
   AppError,
+  DOMAINS_KEY,
   parseDomainName,
   parseInstanceContent,
   parseInstanceUpdateContent,
@@ -48,7 +49,7 @@ function claimOf(text: string, instanceId: string | null): object {
       `${JSON.stringify(text)} is not a domain name such as www.example.org`,
     );
   const claim = instanceId === null ? null : { message_id: instanceId, type: 'instance' };
-  return { key: 'domains', content: { [name]: claim } };
+  return { key: DOMAINS_KEY, content: { [name]: claim } };
 }
 
 /** Throws INVALID_CONTENT for what a core node refuses whoever signs it: nobody is asked to sign that. */

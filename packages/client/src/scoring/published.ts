@@ -4,6 +4,7 @@ import {
   fieldsOf,
   METRICS_POST_TYPES,
   type MetricsMessage,
+  NODE_LIST_KEY,
   type Period,
   parseMetricsReport,
   parseVersionTable,
@@ -36,7 +37,6 @@ export interface ScoringSource extends SignedMessageSource {
 /** Messages may be megabytes; a page of them is held at once. */
 const MESSAGES_PER_PAGE = 10;
 const TIMEOUT_MS = 120_000;
-const NODE_LIST_KEY = 'corechannel';
 
 const TYPES: readonly unknown[] = METRICS_POST_TYPES;
 

@@ -1,3 +1,6 @@
+/** The aggregate in which owners claim names: `{NAME: {message_id, type: 'instance'}}`, null where a claim was taken back. */
+export const DOMAINS_KEY = 'domains';
+
 const LABEL = '(?!-)[a-z0-9-]{1,63}(?<!-)';
 const NAME = new RegExp(`^(?:${LABEL}\\.)+${LABEL}$`);
 const NAME_CHARS_MAX = 253;

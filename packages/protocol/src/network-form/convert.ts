@@ -3,6 +3,7 @@ import type { ForgetContent } from '../content/forget.ts';
 import { type InstanceContent, isSshKey, parseInstanceContent } from '../content/instance.ts';
 import { innerTagsOf, type PostContent } from '../content/post.ts';
 import type { Program } from '../content/program.ts';
+import { MIB_PER_GIB } from '../content/sizes.ts';
 import type { StoreContent } from '../content/store.ts';
 import { readTags } from '../content/tags.ts';
 import { AppError } from '../errors.ts';
@@ -126,7 +127,6 @@ function firewallOf(content: NetworkInstanceContent): InstanceContent['firewall'
   };
 }
 
-const MIB_PER_GIB = 1024;
 /** Disks that a machine can have beside its own. */
 const VOLUMES_MAX = 16;
 

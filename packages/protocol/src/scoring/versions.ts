@@ -1,6 +1,9 @@
 import { createParser } from '../schema.ts';
 import { type Static, Type } from '../type.ts';
 
+/** The aggregate that lists the nodes of a network, as deployed ones have it. */
+export const NODE_LIST_KEY = 'corechannel';
+
 /** The aggregate that says which versions there were and when: one field for each software. */
 export const VERSIONS_KEY = 'net-software-versions';
 

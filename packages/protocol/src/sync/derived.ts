@@ -1,6 +1,6 @@
 import { parseAggregateContent } from '../content/aggregate.ts';
 import { ownerOf } from '../content/on-behalf.ts';
-import { parsePostContent } from '../content/post.ts';
+import { AMEND, parsePostContent } from '../content/post.ts';
 import { parseStoreContent } from '../content/store.ts';
 import { CREDIT_POST, parseDistribution, parseExpense } from '../credit/content.ts';
 import {
@@ -40,8 +40,6 @@ type DerivedFact =
   | ({ readonly kind: 'amend'; readonly original: string } & Stamp)
   | ({ readonly kind: 'field'; readonly place: readonly [owner: string, key: string, field: string] } & Stamp)
   | { readonly kind: 'entry'; readonly entry: StampedEntry };
-
-const AMEND = 'amend';
 
 function entriesOf(type: string, content: unknown): readonly LedgerEntry[] {
   if (type === CREDIT_POST.distribution) return purchasesOf(parseDistribution(content));

@@ -1,6 +1,6 @@
 import { readAggregate } from '@skerry/client';
 import { Failures, type Logger, Slots } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, DOMAINS_KEY } from '@skerry/protocol';
 import { type DomainClaim, type ProvenClaim, readClaims } from './claims.ts';
 import { type DomainRules, readProof } from './dns.ts';
 
@@ -14,7 +14,6 @@ export interface LooksOptions {
   readonly onLooked: () => Promise<void>;
 }
 
-const CLAIMS_KEY = 'domains';
 /** Of every owner, unless something wakes it. */
 const REFRESH_MS = 600_000;
 const JITTER = 0.15;
@@ -175,7 +174,7 @@ export class OwnerLooks {
     const begunMs = performance.now();
     let claims: readonly DomainClaim[] = state.claims;
     try {
-      claims = readClaims(owner, await readAggregate(coreUrl, owner, CLAIMS_KEY, { signal }));
+      claims = readClaims(owner, await readAggregate(coreUrl, owner, DOMAINS_KEY, { signal }));
       state.failures.clear();
     } catch (error) {
       if (!signal.aborted) this.#postpone(state, error);

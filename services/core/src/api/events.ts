@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type Handlers, type NoShare, Shares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { EVENT_KINDS, type EVENTS_API, LATEST_CURSOR } from '@skerry/protocol/api/core/events';
+import { EVENT_KINDS, type EVENTS_API, HEARTBEAT_MS, LATEST_CURSOR } from '@skerry/protocol/api/core/events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { withBodies } from '../notify/events/bodies.ts';
 import { EventFeed, type WantedKinds } from '../notify/events/feed.ts';
@@ -11,7 +11,6 @@ import { oneOf, parseListFilter } from '../state/lists/parameters.ts';
 import type { Rooms, RouteSettings } from './rooms.ts';
 import { closing } from './storage/file-reads.ts';
 
-const HEARTBEAT_MS = 15_000;
 /** Pieces that are sent in one turn of the event loop: what others ask for comes between them. */
 const PIECES_A_TURN = 2;
 /** What was forgotten is not told from memory for longer. */

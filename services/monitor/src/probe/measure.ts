@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { type Family, findAddresses, type MayReach } from '@skerry/kit';
-import { NODE_PROOF_PATH, parseIpv6Prefix, parseNodeUrl, programAddress, provesNode } from '@skerry/protocol';
+import {
+  NODE_LIST_KEY,
+  NODE_PROOF_PATH,
+  parseIpv6Prefix,
+  parseNodeUrl,
+  programAddress,
+  provesNode,
+} from '@skerry/protocol';
 import type { FindSystem } from '../asn.ts';
 import type { MeasuredNode } from '../node-list.ts';
 import { type Answer, type GetOptions, pick, readJson, Session } from './session.ts';
@@ -95,7 +102,7 @@ async function measureCore(node: MeasuredNode, options: ProbeOptions): Promise<P
   await session.get(info, usual());
   const metrics = await session.get('metrics.json', usual());
   const aggregate = await session.get(
-    `api/v0/aggregates/${options.aggregateOwner}.json?keys=corechannel&limit=50`,
+    `api/v0/aggregates/${options.aggregateOwner}.json?keys=${NODE_LIST_KEY}&limit=50`,
     usual(),
   );
   const file = await session.get(`api/v0/storage/raw/${options.referenceFile}`, usual());

@@ -1,3 +1,4 @@
+import { DOMAINS_KEY } from '@skerry/protocol/forms';
 import { cores } from '../format.ts';
 
 /** What somebody is about to sign, in words. */
@@ -66,7 +67,7 @@ const hashesOf = ({ hashes }: Fields) => (Array.isArray(hashes) ? hashes.map(sho
 
 /** Names that lead to machines: the only list of its owner's that the console changes. */
 function domains({ key, content }: Fields): Told | undefined {
-  if (key !== 'domains' || !isFields(content)) return undefined;
+  if (key !== DOMAINS_KEY || !isFields(content)) return undefined;
   const [first, ...others] = Object.entries(content);
   if (!first || others.length > 0) return undefined;
   const [name, claim] = first;

@@ -8,6 +8,9 @@ import { reads } from './common/declare.ts';
 /** Stands for the cursor of the newest event. */
 export const LATEST_CURSOR = 'latest';
 
+/** A stream that has nothing to tell sends a comment at least this often. */
+export const HEARTBEAT_MS = 15_000;
+
 export type EventKind = NetworkEvent['kind'];
 export const EVENT_KINDS = Object.keys(NETWORK_EVENTS) as readonly EventKind[];
 

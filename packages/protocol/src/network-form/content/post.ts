@@ -1,3 +1,4 @@
+import { AMEND } from '../../content/post.ts';
 import { AppError } from '../../errors.ts';
 import { LIMITS } from '../../limits.ts';
 import { createParser } from '../../schema.ts';
@@ -35,7 +36,7 @@ const parseShape = createParser(NetworkPostContent, 'content');
 
 export function parseNetworkPostContent(value: unknown): NetworkPostContent {
   const content = parseShape(value);
-  if (content.type === 'amend' && !content.ref) {
+  if (content.type === AMEND && !content.ref) {
     throw new AppError('INVALID_CONTENT', 'a post of type amend needs content.ref, the post that it amends');
   }
   return content;

@@ -1,8 +1,6 @@
-import { ownerOf, type PostContent, type VerifiedMessage } from '@skerry/protocol';
+import { AMEND, ownerOf, type PostContent, type VerifiedMessage } from '@skerry/protocol';
 import { type Facts, forgotten, type Own, PROCESSED, pending, rejected, type Verdict } from '../accepted.ts';
 import { whyNotPermitted } from '../pipeline/decide.ts';
-
-export const AMEND = 'amend';
 
 function decideAmend(facts: Facts, message: VerifiedMessage, owner: string, ref: string): Verdict {
   const original = facts.message(ref);

@@ -1,4 +1,5 @@
 import {
+  AMEND,
   METRICS_POST_TYPES,
   type PostContent,
   parseMetricsReport,
@@ -10,7 +11,7 @@ import {
 import { defineKind, type Own } from '../accepted.ts';
 import { metricsEffect } from '../effects/metrics.ts';
 import { amendEffect } from '../effects/posts.ts';
-import { AMEND, amendOf } from './amend.ts';
+import { amendOf } from './amend.ts';
 import { findNetworkPost, NETWORK_EFFECTS } from './network-posts.ts';
 
 const EFFECTS = [amendEffect, metricsEffect, ...NETWORK_EFFECTS] as const;

@@ -1,11 +1,11 @@
+import { NODE_LIST_KEY } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import { findField } from '../../state/aggregates/aggregates.ts';
 import type { Schema } from '../../store/schema.ts';
 import { askGreeting } from '../sync/greeting.ts';
 import { isNodeMultiaddr } from './multiaddr.ts';
 
-/** The aggregate in which the network's nodes are listed (facts of deployed nodes: `nodes[].multiaddress`). */
-const NODE_LIST_KEY = 'corechannel';
+/** Of the node list, with `multiaddress` for each (facts of deployed nodes). */
 const NODE_LIST_FIELD = 'nodes';
 const ADDRESSES_MAX = 1_000;
 
