@@ -56,7 +56,11 @@ export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers
       return {
         start_date: period.start,
         end_date: period.end,
-        credits: charges.map(({ owner: address, ref, nano: nanocredits }) => ({ address, ref, nanocredits })),
+        credits: charges.map(({ owner: address, ref, nano }) => ({
+          address,
+          ref,
+          nanocredits: String(nano),
+        })),
       };
     },
     async listAccounts({ query }) {

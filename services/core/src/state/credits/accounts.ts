@@ -1,6 +1,14 @@
-import { type CreditState, creditsOf, HOLD_SECONDS, type ResourceKind } from '@skerry/protocol';
+import {
+  type CreditState,
+  chargedFrom,
+  chargeOf,
+  creditsOf,
+  holdOf as holdOfRate,
+  type ResourceKind,
+} from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { chargeKeyOf, IS_PRICE, PRICED, RATE, rateBy } from './sql.ts';
 
 type Db = Kysely<Schema>;
 
@@ -26,11 +34,10 @@ interface AccountRow {
 
 /** The units are added up first: few numbers are left that need more than 64 bits. */
 const rateOf = (owner: RawBuilder<unknown>, at: number) => sql`
-  select coalesce(sum(s.units * p.compute_unit + s.mib * p.storage_mib), 0) as rate
+  select coalesce(sum(${rateBy(sql`s.units`, sql`s.mib`)}), 0) as rate
   from credit_price_steps p cross join lateral (
     select coalesce(sum(r.units), 0) as units, coalesce(sum(r.mib), 0) as mib from credit_resources r
-    where r.owner = ${owner} and r.kind = p.kind and r.created >= p.from_time and r.created < p.until_time
-      and r.created <= ${at}::float8
+    where r.owner = ${owner} and ${IS_PRICE} and r.created <= ${at}::float8
   ) s`;
 
 const accountOf = (owner: RawBuilder<unknown>, at: number) => sql`
@@ -59,7 +66,7 @@ export async function getAccount(db: Db, owner: string, at: number): Promise<Acc
 }
 
 /** Whole credits that a day of everything costs: kept back before anything new is taken. */
-export const holdOf = ({ rate }: Account): bigint => creditsOf(rate * HOLD_SECONDS);
+export const holdOf = ({ rate }: Account): bigint => creditsOf(holdOfRate(rate));
 
 /** When the balance is used up at the present rate, Unix seconds; null where nothing costs anything. */
 export function runsOutAt({ balance, rate }: Account, at: number): number | null {
@@ -87,7 +94,7 @@ export interface Charge {
   readonly owner: string;
   readonly ref: string;
   /** Billionths of a credit. */
-  readonly nano: string;
+  readonly nano: bigint;
 }
 
 /**
@@ -100,13 +107,16 @@ export async function listCharges(
   period: { readonly start: number; readonly end: number },
   limit: number,
 ): Promise<Charge[]> {
-  const { rows } = await sql<Charge>`
-    select r.owner, r.item_hash as ref, ((r.units * p.compute_unit + r.mib * p.storage_mib)
-      * (${period.end}::bigint - greatest(floor(r.created)::bigint, ${period.start}::bigint)))::text as nano
-    from credit_resources r
-    join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time
-    where r.kind = ${kind} and r.created < ${period.end} and r.units * p.compute_unit + r.mib * p.storage_mib > 0
-      and not exists (select from credit_entries e where e.key = r.item_hash || '@' || ${String(period.start)}::text)
+  const { start, end } = period;
+  const { rows } = await sql<{ owner: string; ref: string; created: number; rate: string }>`
+    select r.owner, r.item_hash as ref, r.created, (${RATE})::text as rate
+    from ${PRICED}
+    where r.kind = ${kind} and r.created < ${end} and ${RATE} > 0
+      and not exists (select from credit_entries e where e.key = ${chargeKeyOf(sql`r.item_hash`, start)})
     order by r.created, r.item_hash limit ${limit}`.execute(db);
-  return rows;
+  return rows.map(({ owner, ref, created, rate }) => ({
+    owner,
+    ref,
+    nano: chargeOf(BigInt(rate), chargedFrom(created, start), end),
+  }));
 }

@@ -1,8 +1,9 @@
-import { creditsOf, HOLD_SECONDS } from '@skerry/protocol';
+import { creditsOf, holdOf } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { effectiveTimeOf } from '../../intake/effective.ts';
 import { creditKey, isCreditKeyIn } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
+import { mibOf, PRICED, RATE, rateOfNew } from './sql.ts';
 import type { Resource } from './write.ts';
 
 /** A message that would make something that costs. */
@@ -38,8 +39,6 @@ const FREE: Affordance = { isEnforced: false, findShortage: () => undefined, not
 
 const isBefore = (a: Wish, b: Wish) => (a.time !== b.time ? a.time < b.time : a.itemHash < b.itemHash);
 
-const MIB_BYTES = 1024 * 1024;
-
 /**
  * Each wish adds up what came since the one before it of the same owner: all that an owner ever had is read once, however many
  * messages of theirs a batch has.
@@ -53,6 +52,7 @@ async function loadPrices(
 ): Promise<Map<string, PricedWish>> {
   const needs = wishes.map(({ resource }) => (resource.from === 'needs' ? resource.needs : undefined));
   const files = wishes.map(({ resource }) => (resource.from === 'file' ? resource.fileHash : null));
+  const mib = sql`coalesce(w.mib, ${mibOf(sql`coalesce(w.size, f.size_bytes)`)}, 1)`;
   const { rows } = await sql<{
     item_hash: string;
     balance: string;
@@ -74,15 +74,11 @@ async function loadPrices(
       (sum((select coalesce(sum(nano), 0) from credit_entries e
         where e.owner = w.owner and e.counts and e."time" > w.since and e."time" <= w."time"))
         over earlier)::text as balance,
-      (sum((select coalesce(sum(r.units * p.compute_unit + r.mib * p.storage_mib), 0) from credit_resources r
-        join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time
+      (sum((select coalesce(sum(${RATE}), 0) from ${PRICED}
         where r.owner = w.owner and (r.created, r.item_hash) >= (w.since, w.since_hash)
           and (r.created, r.item_hash) < (w."time", w.item_hash)))
         over earlier)::text as earlier,
-      (select w.units * p.compute_unit
-         + coalesce(w.mib, greatest(1, ceil(coalesce(w.size, f.size_bytes)::numeric / ${MIB_BYTES}::numeric)), 1) * p.storage_mib
-       from credit_price_steps p
-       where p.kind = w.kind and w."time" >= p.from_time and w."time" < p.until_time)::text as rate,
+      (${rateOfNew(sql`w.kind`, sql`w."time"`, sql`w.units`, mib)})::text as rate,
       exists (select from credit_resources r where r.item_hash = w.item_hash) as is_counted
     from wishes w left join files f on f.hash = w.file
     window earlier as (partition by w.owner order by w."time", w.item_hash)`.execute(db);
@@ -125,7 +121,7 @@ export async function loadAffordance(
       const inBatch = steps
         .filter((step) => step.wish.owner === wish.owner && isBefore(step.wish, wish))
         .reduce((sum, step) => sum + step.rate, 0n);
-      const needed = (earlierRate + inBatch + rate) * HOLD_SECONDS;
+      const needed = holdOf(earlierRate + inBatch + rate);
       if (balance >= needed) return undefined;
       return `${wish.owner} has ${creditsOf(balance)} credits, but a day of this and of everything before it costs ${-creditsOf(-needed)}`;
     },

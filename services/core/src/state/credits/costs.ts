@@ -4,6 +4,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
 import { spelledOwner } from '../messages/spelling.ts';
+import { PRICED, RATE } from './sql.ts';
 
 type Db = Kysely<Schema>;
 
@@ -48,10 +49,6 @@ const costOf = (row: CostRow): Cost => ({
 
 const usedBy = (ref: RawBuilder<unknown>) => sql`
   (select -coalesce(sum(nano), 0) from credit_entries e where e.ref = ${ref} and e.counts)`;
-
-/** With the price that holds for each. */
-const PRICED = sql`
-  credit_resources r join credit_price_steps p on p.kind = r.kind and r.created >= p.from_time and r.created < p.until_time`;
 
 /** @param chosen which of PRICED; the rest is read for those alone */
 const costsOf = (chosen: RawBuilder<unknown>) => sql<CostRow>`
@@ -106,7 +103,7 @@ export interface CostTotals {
 export async function sumCosts(db: Db, filter: CostFilter): Promise<CostTotals> {
   const { rows } = await withTimeLimit(db, (trx) =>
     sql<{ count: number; rate: string; used: string }>`
-      select count(*) as count, coalesce(sum(r.units * p.compute_unit + r.mib * p.storage_mib), 0)::text as rate,
+      select count(*) as count, coalesce(sum(${RATE}), 0)::text as rate,
         (select coalesce(-sum(e.nano), 0) from credit_entries e
           where e.counts and e.ref in (select r.item_hash from credit_resources r where ${chosenBy(filter)}))::text as used
       from ${PRICED} where ${chosenBy(filter)}`.execute(trx),

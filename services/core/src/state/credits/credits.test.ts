@@ -5,21 +5,29 @@ import {
   balancesAt,
   CREDIT_CHANNEL,
   CREDIT_POST,
+  chargeKey,
   DEFAULT_PRICES,
   expensesOf,
+  MIB_BYTES,
   parseDistribution,
   parseExpense,
   purchasesOf,
+  type ResourceKind,
+  rateOf,
   type StampedEntry,
+  storageNeeds,
   verifySubmission,
 } from '@skerry/protocol';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { acceptMessage } from '../../intake/accept.ts';
 import { deriveFor } from '../../peers/trust/testing/setup.ts';
 import { clearMessages } from '../../testing/clear.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 import { digestState } from '../digest.ts';
 import { getAccount } from './accounts.ts';
+import { sumCosts } from './costs.ts';
+import { chargeKeyOf, mibOf, rateOfNew } from './sql.ts';
 
 const { alice, bob, credit, monitor } = signers;
 const T0 = 1_700_000_000;
@@ -235,6 +243,52 @@ describe('costs', () => {
       ] as const)
         await core.rooms.db.deleteFrom(table as 'messages').execute();
     }
+    await put([signed(credit, 'AGGREGATE', { key: 'net-credit-pricing', content: {} }, 1)]);
+  });
+
+  test('the database reckons as the rules do', async () => {
+    const { db } = core.rooms;
+    const changed = { instance: { compute_unit: 7 } };
+    await put([signed(credit, 'AGGREGATE', { key: 'net-credit-pricing', content: changed }, 15)]);
+    const priceOf = (kind: ResourceKind, created: number) =>
+      kind === 'instance' && created >= T0 + 15
+        ? { ...DEFAULT_PRICES.instance, computeUnit: 7n }
+        : DEFAULT_PRICES[kind];
+    const resource = fc.record({
+      kind: fc.constantFrom<ResourceKind>('instance', 'program', 'storage'),
+      created: fc.double({ min: T0, max: T0 + 30, noNaN: true }),
+      units: fc.nat(64),
+      mib: fc.nat(100_000),
+    });
+    const sizeBytes = fc.oneof(fc.nat(3 * MIB_BYTES), fc.maxSafeNat());
+    await fc.assert(
+      fc.asyncProperty(fc.array(resource, { minLength: 1, maxLength: 8 }), sizeBytes, async (all, size) => {
+        const rates = all.map((one) => rateOf(one, priceOf(one.kind, one.created)));
+        const sum = rates.reduce((before, rate) => before + rate, 0n);
+        const rows = all.map((one, at) => ({ ...one, item_hash: `${at}`, owner: alice.address }));
+        await db.insertInto('credit_resources').values(rows).execute();
+        assert.equal((await getAccount(db, alice.address, T0 + 100)).rate, sum);
+        assert.equal((await sumCosts(db, {})).rate, sum);
+        await db.deleteFrom('credit_resources').execute();
+        const [{ kind, created, units, mib }] = all as [(typeof all)[number]];
+        const rate = rateOfNew(
+          sql`${kind}`,
+          sql`${created}::float8`,
+          sql`${units}::bigint`,
+          sql`${mib}::bigint`,
+        );
+        const counted = mibOf(sql`${size}::bigint`);
+        const { rows: told } = await sql`
+          select (${rate})::text as rate, (${counted})::text as mib, ${chargeKeyOf(sql`${kind}::text`, T0)} as key`.execute(
+          db,
+        );
+        assert.deepEqual(told, [
+          { rate: String(rates[0]), mib: String(storageNeeds(size).mib), key: chargeKey(kind, T0) },
+        ]);
+      }),
+      { numRuns: 25 },
+    );
+    await clearMessages(core);
     await put([signed(credit, 'AGGREGATE', { key: 'net-credit-pricing', content: {} }, 1)]);
   });
 

@@ -2,13 +2,13 @@ import {
   type CreditNotice,
   type LedgerEntry,
   listPriceSteps,
-  MIB_BYTES,
   PRICING_KEY,
   RESOURCE_KINDS,
   type ResourceNeeds,
 } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { mibOf } from './sql.ts';
 
 type Db = Kysely<Schema>;
 
@@ -33,7 +33,7 @@ export async function insertResources(db: Db, rows: readonly ResourceRow[]): Pro
   await sql`
     insert into credit_resources (item_hash, owner, kind, created, units, mib)
     select given.item_hash, given.owner, given.kind, given.created, given.units,
-      coalesce(given.mib, greatest(1, ceil(f.size_bytes::numeric / ${MIB_BYTES}::numeric)), 1)
+      coalesce(given.mib, ${mibOf(sql`f.size_bytes`)}, 1)
     from unnest(
       ${rows.map((row) => row.itemHash)}::text[], ${rows.map((row) => row.owner)}::text[],
       ${needs.map((one) => one?.kind ?? 'storage')}::text[], ${rows.map((row) => row.time)}::float8[],
