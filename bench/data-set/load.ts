@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { SetSum } from '@skerry/protocol';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { MESSAGES } from '../../services/core/src/state/message-set.ts';
+import { MESSAGES } from '../../services/core/src/store/message-set.ts';
 import { MESSAGE_TABLES } from '../../services/core/src/store/schema.ts';
 import type { DataSet } from './data-set.ts';
 import { deriveStatements } from './derive.ts';

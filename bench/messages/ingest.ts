@@ -9,7 +9,7 @@ import { type Database, openDatabase } from '../../packages/database/src/connect
 import { migrate } from '../../packages/database/src/migrate.ts';
 import { buildBatchAddon } from '../../services/core/src/intake/verify/batch/build-addon.ts';
 import { VerifierPool } from '../../services/core/src/intake/verify/pool.ts';
-import { NO_MESSAGES } from '../../services/core/src/state/message-set.ts';
+import { NO_MESSAGES } from '../../services/core/src/store/message-set.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
 import { type Figures, tell } from '../measure/figures.ts';

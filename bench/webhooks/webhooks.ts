@@ -11,7 +11,7 @@ import { createLogger, VERSION } from '@skerry/kit';
 import { type Database, openDatabase } from '../../packages/database/src/connect.ts';
 import { migrate } from '../../packages/database/src/migrate.ts';
 import { createWrite } from '../../packages/database/src/write.ts';
-import { appendEvents, lockEvents } from '../../services/core/src/notify/events/append.ts';
+import { appendEvents } from '../../services/core/src/notify/events/append.ts';
 import { createEventLog, type EventLog } from '../../services/core/src/notify/events/log.ts';
 import { startDeliverer } from '../../services/core/src/notify/webhooks/delivery/deliverer.ts';
 import { createSender } from '../../services/core/src/notify/webhooks/delivery/send.ts';
@@ -23,6 +23,7 @@ import {
   type SealedBox,
 } from '../../services/core/src/notify/webhooks/sealed-box.ts';
 import type { Schema } from '../../services/core/src/store/schema.ts';
+import { lockWrites } from '../../services/core/src/store/write-lock.ts';
 import { type Figures, tell } from '../measure/figures.ts';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
 import type { Wanted } from './receiver.ts';
@@ -72,7 +73,7 @@ const eventOf = (channel: string) => ({
 
 async function writeEvents({ pool }: Database<Schema>, channels: readonly string[]): Promise<void> {
   await createWrite<Schema>(pool)(async (writer) => {
-    const { lastSeq } = await lockEvents(writer.trx);
+    const { lastSeq } = await lockWrites(writer.trx);
     await appendEvents(writer, lastSeq, channels.map(eventOf), Date.now());
   });
 }

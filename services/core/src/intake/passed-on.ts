@@ -1,10 +1,10 @@
 import { Slots } from '@skerry/kit';
 import { AppError, type ErrorCode } from '@skerry/protocol';
+import type { ReadContentFile } from '../store/content-reader.ts';
 import { fileKey } from '../store/dependency-keys.ts';
 import type { Accepted } from './accepted.ts';
 import { acceptErasedFrame, isErasedFrame } from './erased.ts';
 import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from './sources.ts';
-import type { ReadContentFile } from './stored.ts';
 import { readVerified } from './verify/verifier.ts';
 
 /** What no honest node passes on: it verified the message before it kept it. */

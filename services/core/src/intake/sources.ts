@@ -1,9 +1,10 @@
 import type { Client } from '@skerry/kit';
 import { isLate, type VerifiedMessage } from '@skerry/protocol';
+import type { ReadContentFile } from '../store/content-reader.ts';
 import { acceptMessage } from './accept.ts';
 import type { Accepted, Verdict } from './accepted.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
-import { type ReadContentFile, withContentOf } from './stored.ts';
+import { withContentOf } from './stored.ts';
 import type { Verifier } from './verify/verifier.ts';
 
 /** Whoever brings messages, and what holds for them. */

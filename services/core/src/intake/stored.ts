@@ -6,15 +6,13 @@ import {
   type VerifiedMessage,
 } from '@skerry/protocol';
 import type { Selectable } from 'kysely';
+import type { ReadContentFile } from '../store/content-reader.ts';
 import type { Schema } from '../store/schema.ts';
 import { acceptMessage } from './accept.ts';
 import { type Accepted, acceptAs, forgotten, rejected } from './accepted.ts';
 
 /** A message as the database has it. */
 export type StoredMessage = Selectable<Schema['messages']>;
-
-/** The bytes of a message's content file; undefined while it is not at hand. What it throws is no fault of the message. */
-export type ReadContentFile = (hash: string) => Promise<Uint8Array | undefined>;
 
 /** What a row says of the message itself. */
 type SaidByRow = Pick<

@@ -6,8 +6,9 @@ import { createWrite, migrate, openDatabase, openPool, withClient } from '@skerr
 import { startTcpStandby, startTcpTestServer, type TcpTestServer } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { appendEvents, type EventDraft, lockEvents } from '../notify/events/append.ts';
+import { appendEvents, type EventDraft } from '../notify/events/append.ts';
 import type { Schema } from '../store/schema.ts';
+import { lockWrites } from '../store/write-lock.ts';
 import { MIGRATIONS } from '../testing/core.ts';
 import { Member } from './processes/member.ts';
 import { ROLES } from './processes/roles.ts';
@@ -29,7 +30,7 @@ const lastOf = async (server: Server) =>
 async function writeTo({ url }: Server, count: number): Promise<number> {
   await using database = await openPool<Schema>({ connectionString: url }, { log });
   return createWrite<Schema>(database.pool)(async (writer) => {
-    const { lastSeq } = await lockEvents(writer.trx);
+    const { lastSeq } = await lockWrites(writer.trx);
     await appendEvents(
       writer,
       lastSeq,

@@ -9,10 +9,10 @@ import {
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { EFFECTS } from '../intake/kinds.ts';
 import { TRUST_MARK } from '../peers/trust/store.ts';
+import { MESSAGES } from '../store/message-set.ts';
 import type { Schema } from '../store/schema.ts';
 import { ELEMENTS } from './derived-elements.ts';
 import { stateOf } from './instances/rows.ts';
-import { MESSAGES } from './message-set.ts';
 
 export interface StateDigest {
   /** Events up to here are in it. */

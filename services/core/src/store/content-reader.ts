@@ -2,10 +2,12 @@ import { buffer } from 'node:stream/consumers';
 import { Slots } from '@skerry/kit';
 import { AppError, type ItemHash, isItemHash64, LIMITS } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
-import type { ReadContentFile } from '../intake/stored.ts';
 import type { BlobStore } from './files/blob-store.ts';
 import { isCidText } from './ipfs/cid.ts';
 import type { Schema } from './schema.ts';
+
+/** The bytes of a message's content file; undefined while it is not at hand. What it throws is no fault of the message. */
+export type ReadContentFile = (hash: string) => Promise<Uint8Array | undefined>;
 
 /** The content file of a message; larger ones are no contents. Throws STORAGE_UNAVAILABLE. */
 async function readBlob(blobs: BlobStore, hash: ItemHash): Promise<Uint8Array | undefined> {

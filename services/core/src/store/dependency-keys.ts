@@ -29,3 +29,8 @@ const beginsWith = (column: string, prefix: string): RawBuilder<boolean> =>
 
 export const isFileKeyIn = (column: string) => beginsWith(column, FILE);
 export const isCreditKeyIn = (column: string) => beginsWith(column, CREDIT);
+
+/** Port: who decides again what hangs on keys. */
+export interface Touch {
+  touch(keys: readonly string[]): Promise<void>;
+}

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { keepDigest, NO_MESSAGES } from '../state/message-set.ts';
+import { keepDigest, NO_MESSAGES } from '../store/message-set.ts';
 import { MESSAGE_TABLES } from '../store/schema.ts';
 import type { TestCore } from './core.ts';
 

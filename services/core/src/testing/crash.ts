@@ -9,7 +9,7 @@ import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { type Kysely, sql } from 'kysely';
 import { digestState } from '../state/digest.ts';
-import { addSteps, NO_MESSAGES } from '../state/message-set.ts';
+import { addSteps, NO_MESSAGES } from '../store/message-set.ts';
 import type { Schema } from '../store/schema.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers } from './core.ts';
 import { type NodeProcess, startNode } from './node.ts';

@@ -9,7 +9,6 @@ import {
 } from '@skerry/protocol';
 import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { COSTS_API } from '@skerry/protocol/api/core/costs';
-import { lockEvents } from '../../notify/events/append.ts';
 import {
   type Cost,
   type CostTotals,
@@ -24,6 +23,7 @@ import { decideCreditAgain } from '../../state/credits/derive.ts';
 import { rewritePrices } from '../../state/credits/write.ts';
 import { findMessage } from '../../state/messages/find.ts';
 import { findSizeOfFile } from '../../store/files/references.ts';
+import { lockWrites } from '../../store/write-lock.ts';
 import { readAddress } from '../address.ts';
 import type { Rooms } from '../rooms.ts';
 import { costView, decimals, priceView, ZERO } from './cost-views.ts';
@@ -124,7 +124,7 @@ function recalculation({
   async function recalculate(count: () => Promise<number>) {
     await db.transaction().execute(async (trx) => {
       // As whatever changes what verdicts follow from: after the batch that is being decided.
-      await lockEvents(trx);
+      await lockWrites(trx);
       if (await rewritePrices(trx)) await decideCreditAgain(trx);
     });
     resumeLine();

@@ -1,10 +1,10 @@
 import { storableJson } from '@skerry/database';
 import type { ErrorCode } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { lockEvents } from '../../notify/events/append.ts';
 import { type AnchorPlace, isAnyNotedAfter } from '../../state/messages/confirmations.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
 import type { Schema, VerdictReason } from '../../store/schema.ts';
+import { lockWrites } from '../../store/write-lock.ts';
 import type { KeptEvent } from './decide.ts';
 
 /** An event of an anchoring contract (table `anchor_events`). */
@@ -172,7 +172,7 @@ export async function noteDated(
   looked: readonly string[],
 ): Promise<void> {
   // Whoever keeps a message holds it, and tells of what is dated already (dateAgain).
-  await lockEvents(trx);
+  await lockWrites(trx);
   if (await isAnyNotedAfter(trx, event, event.blockTime, looked)) return;
   await sql`
     update anchor_events set dated = true where ${isAt(event)} and tx_hash = ${event.transactionHash}`.execute(

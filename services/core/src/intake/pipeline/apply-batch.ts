@@ -1,16 +1,11 @@
 import type { Writer } from '@skerry/database';
 import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
-import {
-  appendEvents,
-  type EventDraft,
-  lockEvents,
-  type Standing,
-  writeEvents,
-} from '../../notify/events/append.ts';
+import { appendEvents, type EventDraft, writeEvents } from '../../notify/events/append.ts';
 import { dateAgain } from '../../state/messages/confirmations.ts';
 import { dropWants, wantFiles } from '../../store/files/wanted.ts';
 import type { Schema } from '../../store/schema.ts';
+import { lockWrites, type Standing } from '../../store/write-lock.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import type { Writing } from '../effect.ts';
 import { closeBatch } from './close-batch.ts';
@@ -76,7 +71,7 @@ export async function applyBatch(
   fromLine: readonly string[] = [],
 ): Promise<Applied> {
   const { trx } = writer;
-  const standing = await lockEvents(trx, batch.length > 1 ? SHARED_STATEMENT_MS : undefined);
+  const standing = await lockWrites(trx, batch.length > 1 ? SHARED_STATEMENT_MS : undefined);
   if (fromLine.length > 0) await takeFromLine(trx, fromLine);
   const kept = await loadKept(trx, batch);
   const { candidates, restated, steps } = await restate(writer, batch, kept);
@@ -160,7 +155,7 @@ export async function applyAgain(
   nowMs: number,
 ): Promise<boolean> {
   const { trx } = writer;
-  const { lastSeq } = await lockEvents(trx);
+  const { lastSeq } = await lockWrites(trx);
   const events: EventDraft[] = [];
   const { changedKeys, reconsider } = await rewriteEffects(trx, await read(trx), schedulers, events);
   await appendEvents(writer, lastSeq, events, nowMs);

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { prepared } from '@skerry/database';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
-import { numberEvents, type Standing } from '../../notify/events/append.ts';
-import { addSteps, keepDigest } from '../../state/message-set.ts';
+import { numberEvents } from '../../notify/events/append.ts';
+import { addSteps, keepDigest } from '../../store/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
+import type { Standing } from '../../store/write-lock.ts';
 import type { Decided } from './decided.ts';
 import { lineUp } from './reconsider-queue.ts';
 import { addChange } from './set-changes.ts';

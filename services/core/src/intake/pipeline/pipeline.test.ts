@@ -7,9 +7,9 @@ import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sha256Hex, verifySubmission } from '@skerry/protocol';
 import type { KyselyPlugin } from 'kysely';
-import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../../store/schema.ts';
 import { SCHEMA_VERSION } from '../../store/schema-version.ts';
+import { lockWrites } from '../../store/write-lock.ts';
 import { createTestCore, MIGRATIONS, signers } from '../../testing/core.ts';
 import { isAnyWaiting } from '../../testing/waiting.ts';
 import { acceptMessage } from '../accept.ts';
@@ -117,7 +117,7 @@ describe('pipeline', () => {
     let touched: Promise<void> | undefined;
     let isOver = false;
     await db.transaction().execute(async (batch) => {
-      await lockEvents(batch);
+      await lockWrites(batch);
       touched = pipeline.touch([key]).finally(() => {
         isOver = true;
       });
@@ -136,7 +136,7 @@ describe('pipeline', () => {
     await pipeline.submit(one);
     await db.insertInto('reconsider').values({ item_hash: one.message.itemHash }).execute();
     await db.transaction().execute(async (writer) => {
-      await lockEvents(writer);
+      await lockWrites(writer);
       pipeline.resume();
       await until('it waits', () => isAnyWaiting(db));
       // Refused where the line holds the row already: the two would wait for each other.

@@ -4,10 +4,11 @@ import { asDatabaseError, BOUNDLESS, type DiskReserve, databaseAway, isTooLong }
 import { Failures, type Logger, Rests } from '@skerry/kit';
 import type { Kysely, Transaction } from 'kysely';
 import type { EventLog } from '../../notify/events/log.ts';
+import type { ReadContentFile } from '../../store/content-reader.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { findKind } from '../kinds.ts';
-import { acceptStored, ContentUnreadable, type ReadContentFile, type StoredMessage } from '../stored.ts';
+import { acceptStored, ContentUnreadable, type StoredMessage } from '../stored.ts';
 import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply-batch.ts';
 import type { Candidate, Weight } from './decided.ts';
 import type { PipelineObserver } from './observer.ts';
@@ -146,8 +147,7 @@ export class Pipeline {
   }
 
   /**
-   * Derives again what follows from messages in force.
-   * @param read reads them, once nobody else writes
+   * Derives again what follows from messages in force, which are read once nobody else writes.
    * @param within is written in the same transaction
    */
   async derive(read: ReadInForce, within: (trx: Transaction<Schema>) => Promise<void>): Promise<void> {

@@ -1,7 +1,7 @@
 import { textsOf, type Write } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../../store/schema.ts';
+import { lockWrites } from '../../store/write-lock.ts';
 import { rowsOf } from '../effect.ts';
 import type { StoredMessage } from '../stored.ts';
 import type { Candidate } from './decided.ts';
@@ -63,7 +63,7 @@ export const putInLineAlone = (
   hashes: readonly string[],
 ): Promise<boolean> =>
   write(async ({ trx }) => {
-    await lockEvents(trx);
+    await lockWrites(trx);
     return putInLine(trx, changedKeys, hashes);
   });
 
@@ -76,7 +76,7 @@ export async function putRestInLine(db: Kysely<Schema>, write: Write<Schema>): P
   const { rows } = await sql`select from reconsider_rest limit 1`.execute(db);
   if (rows.length === 0) return false;
   await write(async ({ trx }) => {
-    await lockEvents(trx);
+    await lockWrites(trx);
     await sql`
       with next as materialized (select key, after, again from reconsider_rest order by turn limit 1),
       page as materialized (

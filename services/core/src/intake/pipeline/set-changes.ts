@@ -67,7 +67,7 @@ export function decodeMoves(bytes: Buffer): Move[] {
 }
 
 /**
- * Writes the row of a batch. The caller holds the lock of all who write (`lockEvents`), so numbers have no gaps.
+ * Writes the row of a batch. The caller holds the lock of all who write (`lockWrites`), so numbers have no gaps.
  * @param mark at random
  */
 export const addChange = (

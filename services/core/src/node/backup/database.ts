@@ -1,7 +1,7 @@
 import { withClient } from '@skerry/database';
 import type { DatabaseFacts } from '@skerry/kit';
 import type pg from 'pg';
-import { MESSAGES } from '../../state/message-set.ts';
+import { MESSAGES } from '../../store/message-set.ts';
 
 /** What a backup says of the database in it: asked when its end is fixed, so that all of it is in the copy. */
 export function describeDatabase(connection: pg.ClientConfig): Promise<DatabaseFacts> {

@@ -1,72 +1,10 @@
-import { HOLD_IDLE_MS, prepared, rowsFrom, TIMELINE, type Writer } from '@skerry/database';
-import type { NetworkEvent, SetDigest } from '@skerry/protocol';
-import { type RawBuilder, sql, type Transaction } from 'kysely';
-import { MESSAGES } from '../../state/message-set.ts';
+import { rowsFrom, type Writer } from '@skerry/database';
+import type { NetworkEvent } from '@skerry/protocol';
+import { type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
-import { outgrownBy } from '../../store/schema-version.ts';
 
 type Draft<E> = E extends NetworkEvent ? Pick<E, Extract<keyof E, 'kind' | 'data' | 'cause'>> : never;
 export type EventDraft = Readonly<Draft<NetworkEvent>>;
-
-/** All who write wait for whoever holds the lock: the server takes it by itself from a process that is frozen between two statements. */
-const HOLD = sql`set_config('idle_in_transaction_session_timeout', ${sql.lit(String(HOLD_IDLE_MS))}, true)`;
-
-/** Set by whoever has the lock already: what others take before it is not their statements' time. */
-const limit = (statementMs: number | undefined) => sql`set_config('statement_timeout',
-  coalesce(${statementMs === undefined ? null : String(statementMs)}::text, current_setting('statement_timeout')), true)`;
-
-/** Where all that is written stands, as of whoever holds the lock. */
-export interface Standing {
-  /** The number of the last event; 0 before the first. */
-  readonly lastSeq: number;
-  /** Of all messages. */
-  readonly digest: SetDigest;
-  /** Of the database. What was read on another one may be lost, or stand for something else. */
-  readonly timeline: string;
-}
-
-/** More events than a failover loses, where the clock of the new server is behind that of the one before. */
-const LOST_MAX = 1_000_000;
-
-/**
- * The database runs on another timeline than when the last number was given: what was promoted, or restored, may lack events whose
- * numbers readers remember, and who has read so far would miss those that got the same ones. So the next ones are above all that were
- * given: milliseconds since 1970 are more than any log that began before has.
- * @returns the number after which the next event comes
- */
-async function enterTimeline(trx: Transaction<Schema>, timeline: string): Promise<number> {
-  const { rows } = await sql<{ last_seq: number }>`
-    update event_counter set timeline = ${timeline},
-      last_seq = greatest(last_seq + ${sql.lit(LOST_MAX)}, (extract(epoch from clock_timestamp()) * 1000)::bigint)
-    returning last_seq`.execute(trx);
-  return rows[0]!.last_seq;
-}
-
-/**
- * Takes the one row that numbers events, until the transaction ends. A plain sequence would let a reader see number 8 while
- * the transaction of number 7 is still open, and miss 7 for ever. Rows that are locked are read as the one before left
- * them; another table in the same statement would be read as of before the wait.
- * Throws DATABASE_INCOMPATIBLE where a newer release has migrated the database.
- * @param statementMs what each later statement of the transaction may take, where it is not what the session says
- */
-export async function lockEvents(trx: Transaction<Schema>, statementMs?: number): Promise<Standing> {
-  const { rows } = await sql<{
-    last_seq: number;
-    schema_version: number;
-    known: string;
-    timeline: string;
-    count: number;
-    sum: string;
-  }>`${prepared()}
-    select last_seq, schema_version, timeline as known, ${sql.raw(TIMELINE)} as timeline, d.count, d.sum, ${HOLD}, ${limit(statementMs)}
-    from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
-    for update`.execute(trx);
-  const { last_seq, schema_version: version, known, timeline, count, sum } = rows[0]!;
-  const outgrown = outgrownBy(version);
-  if (outgrown) throw outgrown;
-  const lastSeq = known === timeline ? last_seq : await enterTimeline(trx, timeline);
-  return { lastSeq, digest: { count, digest: sum }, timeline };
-}
 
 const causeOf = (event: EventDraft) => (event.kind === 'instance' ? (event.cause ?? null) : null);
 

@@ -1,7 +1,7 @@
 import { AppError, bytesToHex, isItemHash64, type ShortKey, type SyncKey, syncKeyOf } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { fieldsOfRow, type KeyColumns, type Move } from '../../intake/pipeline/statement.ts';
-import { MESSAGES } from '../../state/message-set.ts';
+import { MESSAGES } from '../../store/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
 import { SetIndex } from './set-index.ts';
 

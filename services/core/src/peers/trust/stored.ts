@@ -1,7 +1,8 @@
 import { CREDIT_POST, METRICS_POST_TYPES, NETWORK_POST } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { ReadInForce } from '../../intake/pipeline/apply-batch.ts';
-import { acceptStored, type ReadContentFile, type StoredMessage } from '../../intake/stored.ts';
+import { acceptStored, type StoredMessage } from '../../intake/stored.ts';
+import type { ReadContentFile } from '../../store/content-reader.ts';
 import type { Place, Schema } from '../../store/schema.ts';
 import type { TrustName, TrustValue } from './decide.ts';
 

@@ -14,10 +14,10 @@ import {
 } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { acceptMessage } from '../../intake/accept.ts';
-import { lockEvents } from '../../notify/events/append.ts';
 import { getAccount } from '../../state/credits/accounts.ts';
 import { digestState } from '../../state/digest.ts';
 import type { Schema } from '../../store/schema.ts';
+import { lockWrites } from '../../store/write-lock.ts';
 import {
   createTestCore,
   instanceContent,
@@ -338,7 +338,7 @@ describe('a list that peers tell', () => {
     let isOver = false;
     let hearing: Promise<void> | undefined;
     await db.transaction().execute(async (batch) => {
-      await lockEvents(batch);
+      await lockWrites(batch);
       hearing = trust.hear([{ credit_enforcement: told('x', ['yes']) }]).finally(() => {
         isOver = true;
       });

@@ -1,10 +1,10 @@
 import type { Logger } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
-import type { ReadContentFile } from '../../intake/stored.ts';
-import { lockEvents } from '../../notify/events/append.ts';
 import { decideCreditAgain, enforceCredit } from '../../state/credits/derive.ts';
+import type { ReadContentFile } from '../../store/content-reader.ts';
 import type { Schema } from '../../store/schema.ts';
+import { lockWrites } from '../../store/write-lock.ts';
 import type { PeerTrust } from './ask.ts';
 import {
   decideTrust,
@@ -215,7 +215,7 @@ export class Trust {
     const row: TrustRow = { ...held, derived, place: isSame ? before.place : null };
     await db.transaction().execute(async (trx) => {
       // A batch that is being decided by the rules before is seen whole, and no two wait for each other's rows of the line.
-      if (CREDIT_RULES.includes(name)) await lockEvents(trx);
+      if (CREDIT_RULES.includes(name)) await lockWrites(trx);
       await writeTrust(trx, name, row);
       if (isSame) await writePlace(trx, name, row.place, held.value);
       if (name === 'credit_enforcement') await enforceCredit(trx, held.value.length > 0);

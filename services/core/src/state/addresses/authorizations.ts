@@ -12,7 +12,7 @@ import {
   type SecurityElement,
 } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { effectiveTimeOf } from '../../intake/effective.ts';
+import { effectiveTimeOf } from '../../store/messages/effective.ts';
 import type { Schema } from '../../store/schema.ts';
 import { findField } from '../aggregates/aggregates.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';

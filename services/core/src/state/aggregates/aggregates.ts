@@ -1,9 +1,9 @@
 import { type Page, prepared } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { spelledOwner } from '../../store/messages/spelling.ts';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
 import { ANSWER_BYTES_MAX, checkWeight, HOLDS_NOTHING, type Hold, LIGHT_BYTES } from '../lists/weight.ts';
-import { spelledOwner } from '../messages/spelling.ts';
 
 export interface Aggregate {
   readonly owner: string;

@@ -1,7 +1,7 @@
 import { creditsOf, holdOf } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { effectiveTimeOf } from '../../intake/effective.ts';
 import { creditKey, isCreditKeyIn } from '../../store/dependency-keys.ts';
+import { effectiveTimeOf } from '../../store/messages/effective.ts';
 import type { Schema } from '../../store/schema.ts';
 import { mibOf, PRICED, RATE, rateOfNew } from './sql.ts';
 import type { Resource } from './write.ts';

@@ -1,9 +1,9 @@
 import type { Page } from '@skerry/database';
 import type { Price, PriceTable, ResourceKind, ResourceNeeds } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { spelledOwner } from '../../store/messages/spelling.ts';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
-import { spelledOwner } from '../messages/spelling.ts';
 import { PRICED, RATE } from './sql.ts';
 
 type Db = Kysely<Schema>;

@@ -4,7 +4,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Accepted } from '../../intake/accepted.ts';
 import { creditEffect, noticeEffect, resourceEffect } from '../../intake/effects/credits.ts';
 import { typesWith } from '../../intake/kinds.ts';
-import { acceptStored, type ReadContentFile, type StoredMessage } from '../../intake/stored.ts';
+import { acceptStored, type StoredMessage } from '../../intake/stored.ts';
+import type { ReadContentFile } from '../../store/content-reader.ts';
 import { creditKeyOf } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import {

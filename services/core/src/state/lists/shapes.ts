@@ -39,7 +39,7 @@ function recall(trx: Transaction<Schema>, timeline: string): Map<string, number>
 /**
  * The number of each shape (`shapeKeyOf`). Shapes are never changed or removed, so one that was read may be remembered; one
  * that this transaction wrote may not, since it may still be undone.
- * @param timeline of the database (`lockEvents`): on another one a number that is remembered may be nobody's, or another shape's
+ * @param timeline of the database (`lockWrites`): on another one a number that is remembered may be nobody's, or another shape's
  */
 export async function numberShapes(
   trx: Transaction<Schema>,

@@ -1,9 +1,10 @@
 import type { Writer } from '@skerry/database';
 import { type Kysely, sql, type Transaction } from 'kysely';
-import { isLateRow } from '../../intake/effective.ts';
 import type { StoredMessage } from '../../intake/stored.ts';
-import { appendEvents, type EventDraft, lockEvents } from '../../notify/events/append.ts';
+import { appendEvents, type EventDraft } from '../../notify/events/append.ts';
+import { isLateRow } from '../../store/messages/effective.ts';
 import type { Schema } from '../../store/schema.ts';
+import { lockWrites } from '../../store/write-lock.ts';
 
 /** That a chain has a message: in an archive that a transaction named. */
 export interface Confirmation {
@@ -95,7 +96,7 @@ export async function confirmMessages(
   { isCurrent, nowMs }: { isCurrent: (trx: Transaction<Schema>) => Promise<boolean>; nowMs: number },
 ): Promise<boolean> {
   const { trx } = writer;
-  const { lastSeq } = await lockEvents(trx);
+  const { lastSeq } = await lockWrites(trx);
   if (!(await isCurrent(trx))) return false;
   const { rows: written } = await sql<{ item_hash: string }>`
     insert into confirmations (item_hash, chain, network, block_number, log_index, tx_hash, sender)
@@ -121,7 +122,7 @@ export async function unconfirmMessages(
   nowMs: number,
 ): Promise<void> {
   const { trx } = writer;
-  const { lastSeq } = await lockEvents(trx);
+  const { lastSeq } = await lockWrites(trx);
   const lost = await listOnlyHere(trx, place);
   await trx
     .deleteFrom('confirmations')

@@ -4,10 +4,9 @@ import type { Kysely } from 'kysely';
 import { type Accepted, PROCESSED, type Verdict } from '../../intake/accepted.ts';
 import { fileEffect } from '../../intake/effects/files.ts';
 import type { Intake } from '../../intake/intake.ts';
-import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
 import type { UploadFields } from '../../intake/upload.ts';
 import { checkUpload, foresee } from '../../intake/upload-check.ts';
-import { fileKey } from '../dependency-keys.ts';
+import { fileKey, type Touch } from '../dependency-keys.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
 import { Claims } from './claims.ts';
@@ -32,7 +31,7 @@ export interface FilesOptions {
   readonly db: Kysely<Schema>;
   readonly blobs: BlobStore;
   readonly intake: Pick<Intake, 'client'>;
-  readonly pipeline: Pick<Pipeline, 'touch'>;
+  readonly pipeline: Touch;
   readonly uploadLimitBytes: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;

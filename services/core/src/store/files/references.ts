@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { spelledOwner } from '../../state/messages/spelling.ts';
+import { spelledOwner } from '../messages/spelling.ts';
 import type { Schema } from '../schema.ts';
 
 /** The file that a STORE message, or a name, stands for now. */

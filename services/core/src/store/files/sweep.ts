@@ -2,8 +2,8 @@ import { mayHoldLong } from '@skerry/database';
 import { type Logger, runLoop } from '@skerry/kit';
 import type { ItemHash } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { lockEvents } from '../../notify/events/append.ts';
 import type { Schema } from '../schema.ts';
+import { lockWrites } from '../write-lock.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import type { Claims } from './claims.ts';
 import { doom, holdDoomed, listDoomed, spare, takeDoomed } from './doomed.ts';
@@ -133,7 +133,7 @@ export class Sweep {
   #forget(hash: ItemHash): Promise<boolean> {
     return this.#options.db.transaction().execute(async (trx) => {
       if (!(await holdDoomed(trx, hash))) return false;
-      await lockEvents(trx);
+      await lockWrites(trx);
       const pin = await trx
         .selectFrom('file_pins')
         .select('file_hash')

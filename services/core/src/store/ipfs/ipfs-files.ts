@@ -4,12 +4,11 @@ import { type Logger, runLoop } from '@skerry/kit';
 import type { BlockId } from '@skerry/kit/unixfs';
 import { type ItemHash, LIMITS } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import type { Pipeline } from '../../intake/pipeline/pipeline.ts';
-import { lockEvents } from '../../notify/events/append.ts';
-import { fileKey } from '../dependency-keys.ts';
+import { fileKey, type Touch } from '../dependency-keys.ts';
 import type { ByteRange } from '../files/blob-store.ts';
 import { Claims } from '../files/claims.ts';
 import type { Schema } from '../schema.ts';
+import { lockWrites } from '../write-lock.ts';
 import { parseCid } from './cid.ts';
 import { timedOut, toTheEnd } from './idle.ts';
 import type { Ipfs, IpfsEntry, IpfsNode, PinOptions } from './ipfs.ts';
@@ -41,7 +40,7 @@ export interface IpfsDirectory {
 export interface IpfsFilesOptions {
   readonly db: Kysely<Schema>;
   readonly ipfs: Ipfs;
-  readonly pipeline: Pick<Pipeline, 'touch'>;
+  readonly pipeline: Touch;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** How long what nothing keeps stays. */
@@ -143,7 +142,7 @@ export class IpfsFiles {
   /** Under the lock of those who write messages: none can keep it meanwhile. What another process is taking in again stays. */
   #forget(hash: string, beforeMs: number): Promise<boolean> {
     return this.#options.db.transaction().execute(async (trx) => {
-      await lockEvents(trx);
+      await lockWrites(trx);
       const { numAffectedRows } = await sql`
         delete from files f where hash = ${hash} and stored_at < to_timestamp(${beforeMs}::float8 / 1000)
           and ${unkept}
