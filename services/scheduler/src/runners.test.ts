@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { AppError, type RunnersContent, type SubmitView } from '@skerry/protocol';
+import { createDating } from './dating.ts';
 import { decideGatherMs, listRunners, RunnersPublisher } from './runners.ts';
 import type { Node } from './view.ts';
 
@@ -56,7 +57,10 @@ test('a change is told until a core node takes it, dated when it does, and what 
   const { signal } = new AbortController();
   const publisher = new RunnersPublisher({
     core,
-    now: () => nowMs,
+    dating: createDating(
+      () => nowMs,
+      async () => 0,
+    ),
     signal,
     log: createLogger('test', 'silent'),
   });

@@ -1,7 +1,7 @@
 import type { CoreClient } from '@skerry/client';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import { NETWORK_CHANNEL, NETWORK_POST, type Runner, type RunnersContent } from '@skerry/protocol';
-import { createDating } from './dating.ts';
+import type { Dating } from './dating.ts';
 import type { Node } from './view.ts';
 
 /** How a node announces a runtime. */
@@ -43,7 +43,7 @@ export function listRunners(nodes: Iterable<Node>): Runner[] {
 
 export interface RunnersPublisherOptions {
   readonly core: Pick<CoreClient, 'postMessage'>;
-  readonly now: () => number;
+  readonly dating: Dating;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -51,7 +51,6 @@ export interface RunnersPublisherOptions {
 /** Publishes which nodes run programs, each time that changes. */
 export class RunnersPublisher {
   readonly #options: RunnersPublisherOptions;
-  readonly #dating: ReturnType<typeof createDating>;
   #wanted: readonly Runner[] = [];
   /** What a core node has taken. An empty list needs no publishing at the start: nobody knows of any. */
   #published = '[]';
@@ -62,7 +61,6 @@ export class RunnersPublisher {
 
   constructor(options: RunnersPublisherOptions) {
     this.#options = options;
-    this.#dating = createDating(options.now);
   }
 
   offer(runners: readonly Runner[]): void {
@@ -76,7 +74,7 @@ export class RunnersPublisher {
   }
 
   async #publish(): Promise<void> {
-    const { core, signal, log } = this.#options;
+    const { core, dating, signal, log } = this.#options;
     this.#isPublishing = true;
     const failures = new Failures({
       log,
@@ -90,7 +88,7 @@ export class RunnersPublisher {
       const text = JSON.stringify(this.#wanted);
       const runners = [...this.#wanted];
       try {
-        await this.#dating(async (decidedAtMs) => {
+        await dating(async (decidedAtMs) => {
           const content: RunnersContent = { runners, decided_at_ms: decidedAtMs };
           const post = { type: NETWORK_POST.runners, content };
           await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post });

@@ -18,7 +18,7 @@ import {
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import type { SchedulerConfig } from './config.ts';
 import { Controller, type ControllerOptions } from './controller.ts';
-import { createDating } from './dating.ts';
+import { createDating, type Dating, readLatestMs } from './dating.ts';
 import { Health } from './health.ts';
 import { createApi } from './http/api.ts';
 import type { RouteSource } from './http/routes.ts';
@@ -33,9 +33,9 @@ import type { Node, Placement } from './view.ts';
 import { watchNetwork } from './watch.ts';
 
 /** Publishes decisions. */
-function createPublisher(core: CoreClient, now: () => number) {
-  const dating = createDating(now);
-  return (instanceId: string, placement: Placement): Promise<void> =>
+const createPublisher =
+  (core: CoreClient, dating: Dating) =>
+  (instanceId: string, placement: Placement): Promise<void> =>
     dating(async (decidedAtMs) => {
       const content: AllocationContent = {
         instance_id: instanceId,
@@ -51,7 +51,6 @@ function createPublisher(core: CoreClient, now: () => number) {
         content: { type: NETWORK_POST.allocation, content },
       });
     });
-}
 
 /** How often the others are asked, and how often scores are read. */
 const PEERS_PERIOD_MS = 1_000;
@@ -168,7 +167,9 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const outbox = new Outbox({ publish: createPublisher(core, Date.now), log });
+  const datingOf = (type: string) =>
+    createDating(Date.now, () => readLatestMs(core.url, signer.address, type, signal));
+  const outbox = new Outbox({ publish: createPublisher(core, datingOf(NETWORK_POST.allocation)), log });
   const listed: ReadonlySet<string> = new Set(config.nodes);
   const isListed = (address: string) => listed.has(address);
   const askers = createAskers(config);
@@ -189,7 +190,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   });
   const keep = (name: string) => openSince(join(config.dataDir, name), { now: Date.now, log });
   const [problems, wrongNodes] = [await keep('problems-since.json'), await keep('nodes-wrong-since.json')];
-  const runners = new RunnersPublisher({ core, now: Date.now, signal, log });
+  const runners = new RunnersPublisher({ core, dating: datingOf(NETWORK_POST.runners), signal, log });
   const controller: Controller = createController(config, {
     ...{ health, outbox, runners, isListed, signal, log },
     wrongSince: wrongNodes.since,
