@@ -9,6 +9,24 @@ export interface ConfirmTexts {
   readonly refused: string;
 }
 
+/** Options of every command that deletes or replaces what nobody can bring back. */
+export interface LossOptions {
+  readonly yes?: boolean;
+}
+
+/** Before something is lost, unless `--yes` agrees. Throws what `confirm` does. */
+export async function confirmLoss(
+  context: Pick<Context, 'stdin' | 'output'>,
+  { yes }: LossOptions,
+  question: string,
+): Promise<void> {
+  if (yes) return;
+  await confirm(context, question, {
+    unattended: 'use --yes to go on without confirmation',
+    refused: 'not confirmed; nothing was changed',
+  });
+}
+
 /** Throws CONFIRMATION_REQUIRED where nobody can be asked, or the answer is no. */
 export async function confirm(
   context: Pick<Context, 'stdin' | 'output'>,

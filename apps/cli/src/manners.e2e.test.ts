@@ -207,7 +207,7 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
       };
       const amend = JSON.stringify({ type: 'amend', ref: nowhere, content: {} });
       const waiting = await send('AMEND_TARGET_NOT_FOUND', 'message', 'post', '--content', amend);
-      const forgets = await send('FORGET_TARGET_NOT_FOUND', 'message', 'forget', nowhere);
+      const forgets = await send('FORGET_TARGET_NOT_FOUND', 'message', 'forget', nowhere, '--yes');
       const undo = JSON.stringify({ hashes: [forgets] });
       const refused = await skerry('message', 'post', '--type', 'FORGET', '--content', undo, '--json');
       const { item_hash: rejected } = (JSON.parse(refused.err) as { details: { item_hash: string } }).details;
@@ -236,7 +236,20 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
       const shown = await skerry('program', 'show', hash);
       assert.match(shown.out, /^status {2,}processed$/m);
       assert.equal(shown.err, '');
-      assert.deepEqual(await skerry('program', 'delete', hash), {
+      for (const args of [
+        ['program', 'delete', hash],
+        ['message', 'forget', hash],
+        ['webhook', 'delete', 'any'],
+        ['instance', 'delete', 'web'],
+        ['instance', 'reinstall', 'web'],
+        ['instance', 'restore', 'web', '--snapshot', 'first'],
+        ['instance', 'snapshot', 'delete', 'web', 'first'],
+      ]) {
+        const { code, err } = await skerry(...args);
+        assert.equal(code, 1, args.join(' '));
+        assert.match(err, /use --yes.*\(CONFIRMATION_REQUIRED\)|\(CONFIRMATION_REQUIRED\).*use --yes/s);
+      }
+      assert.deepEqual(await skerry('program', 'delete', hash, '--yes'), {
         out: `deleted ${hash}\n`,
         err: '',
         code: 0,

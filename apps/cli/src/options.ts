@@ -11,6 +11,9 @@ export interface GlobalOptions {
   readonly json?: boolean;
 }
 
+/** Of every command that asks first. */
+export const YES_OPTION = ['-y, --yes', 'do not ask for confirmation'] as const;
+
 const PORT_MAX = 65535;
 
 /** Readers of option values: each throws commander's own error, so that a wrong value is wrong use (exit code 2). */

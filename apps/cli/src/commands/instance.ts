@@ -1,12 +1,20 @@
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
+import type { LossOptions } from '../confirm.ts';
 import type { InstanceUpdateOptions } from '../instances/control.ts';
 import type { InstanceCreateOptions } from '../instances/create.ts';
 import type { InstanceDeleteOptions } from '../instances/delete.ts';
 import type { InstanceListOptions } from '../instances/list.ts';
 import type { InstanceSshOptions } from '../instances/ssh.ts';
 import type { WaitOptions } from '../instances/wait.ts';
-import { parseDiskGib, parseMemoryMib, parsePorts, parsePositive, parseWaitMs } from '../options.ts';
+import {
+  parseDiskGib,
+  parseMemoryMib,
+  parsePorts,
+  parsePositive,
+  parseWaitMs,
+  YES_OPTION,
+} from '../options.ts';
 import { addMachineCommands } from './machine.ts';
 
 const REFERENCE = 'name, id, start of the id, or host name';
@@ -160,7 +168,7 @@ function addDeletion(instance: Command, bind: Bind): void {
     .command('delete')
     .description('delete it permanently, including its address and host name')
     .argument('<instance>', REFERENCE)
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option(...YES_OPTION)
     .option('--erase', "erase its disk at once, instead of after the node's grace period")
     .option('--reason <text>', 'a note to publish with the deletion')
     .addHelpText('after', examples('skerry instance delete web', 'skerry instance delete web --yes --erase'))
@@ -173,10 +181,11 @@ function addDeletion(instance: Command, bind: Bind): void {
     .command('erase')
     .description('erase at once what the node kept of a deleted virtual machine')
     .argument('<instance>', 'instance id')
+    .option(...YES_OPTION)
     .addHelpText('after', examples('skerry instance erase 1f2e…'))
     .action(
-      bind(async (context, _options, [reference]) =>
-        (await import('../instances/delete.ts')).eraseInstance(context, reference!),
+      bind<LossOptions>(async (context, options, [reference]) =>
+        (await import('../instances/delete.ts')).eraseInstance(context, reference!, options),
       ),
     );
 }

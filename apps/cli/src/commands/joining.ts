@@ -4,7 +4,7 @@ import type { DoctorOptions } from '../doctor/doctor.ts';
 import type { LeaveOptions } from '../joining/drains.ts';
 import type { JoinOptions } from '../joining/join.ts';
 import type { Role } from '../joining/roles.ts';
-import { parseHttpUrl, parseWaitMs } from '../options.ts';
+import { parseHttpUrl, parseWaitMs, YES_OPTION } from '../options.ts';
 
 const ROLES: readonly Role[] = ['compute', 'gateway', 'core', 'monitor'];
 
@@ -84,7 +84,7 @@ function addJoin(program: Command, bind: Bind): void {
     .option('--foreground', 'run the daemon here, until Ctrl-C, and not as a systemd unit')
     .option('--dry-run', 'say what would be done, and change nothing')
     .option('--force', 'join although something is missing')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option(...YES_OPTION)
     .addHelpText(
       'after',
       examples(
@@ -114,7 +114,7 @@ function addLeave(program: Command, bind: Bind): void {
     )
     .option('--dry-run', 'say what would be done, and change nothing')
     .option('--force', 'leave although something is still there; say what stays')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option(...YES_OPTION)
     .addHelpText(
       'after',
       examples(

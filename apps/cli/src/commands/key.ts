@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { KeyExportOptions, KeyNewOptions } from '../keys/keys.ts';
+import { YES_OPTION } from '../options.ts';
 
 /** Private keys leave their files only by `export`, which asks first; no other command prints one. */
 export function addKeyCommands(program: Command, bind: Bind): void {
@@ -54,7 +55,7 @@ function addExport(key: Command, bind: Bind): void {
     .command('export')
     .description('write the private key to a file of your own, for another machine or as a backup')
     .requiredOption('-o, --output <file>', 'new file (mode 0600), or - for standard output')
-    .option('-y, --yes', 'do not ask for confirmation')
+    .option(...YES_OPTION)
     .addHelpText(
       'after',
       examples(

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
+import type { LossOptions } from '../confirm.ts';
 import type { RestoreOptions } from '../instances/machine.ts';
+import { YES_OPTION } from '../options.ts';
 
 const REFERENCE = 'name, id, start of the id, or host name';
 
@@ -28,19 +30,19 @@ function addLogs(instance: Command, bind: Bind): void {
 
 const POWER = {
   reboot: 'shut it down and boot it again on its node',
-  reinstall: 'replace its disk with a new one from its image; the old one is kept for some days',
+  reinstall:
+    'replace its disk with a new one from its image; the node keeps the old one for some days, for its operator only',
 } as const;
 
 function addPower(instance: Command, bind: Bind): void {
   for (const action of ['reboot', 'reinstall'] as const) {
-    instance
-      .command(action)
-      .description(POWER[action])
-      .argument('<instance>', REFERENCE)
+    const command = instance.command(action).description(POWER[action]).argument('<instance>', REFERENCE);
+    if (action === 'reinstall') command.option(...YES_OPTION);
+    command
       .addHelpText('after', examples(`skerry instance ${action} web`))
       .action(
-        bind(async (context, _options, [reference]) =>
-          (await import('../instances/machine.ts')).actOnMachine(context, reference!, action),
+        bind<LossOptions>(async (context, options, [reference]) =>
+          (await import('../instances/machine.ts')).actOnMachine(context, reference!, action, options),
         ),
       );
   }
@@ -59,14 +61,21 @@ function addSnapshots(instance: Command, bind: Bind): void {
   for (const action of ['list', 'create', 'delete'] as const) {
     const command = snapshot.command(action).description(ABOUT[action]).argument('<instance>', REFERENCE);
     if (action !== 'list') command.argument('<name>', 'a letter, then letters, digits, ".", "_" and "-"');
+    if (action === 'delete') command.option(...YES_OPTION);
     command
       .addHelpText(
         'after',
         examples(`skerry instance snapshot ${action} web${action === 'list' ? '' : ' before-upgrade'}`),
       )
       .action(
-        bind<object, [string, string | undefined]>(async (context, _options, [reference, name]) =>
-          (await import('../instances/machine.ts')).workOnSnapshots(context, reference, action, name),
+        bind<LossOptions, [string, string | undefined]>(async (context, options, [reference, name]) =>
+          (await import('../instances/machine.ts')).workOnSnapshots(
+            context,
+            reference,
+            action,
+            options,
+            name,
+          ),
         ),
       );
   }
@@ -91,6 +100,7 @@ function addCopies(instance: Command, bind: Bind): void {
     .option('--snapshot <name>', 'name of a snapshot')
     .option('--file <file>', 'local qcow2 or raw disk, for example a backup')
     .option('--stored <hash>', 'hash of a qcow2 or raw disk stored on the network')
+    .option(...YES_OPTION)
     .addHelpText(
       'after',
       examples(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { MessageForgetOptions, MessageListOptions, MessagePostOptions } from '../messages/messages.ts';
-import { parsePositive } from '../options.ts';
+import { parsePositive, YES_OPTION } from '../options.ts';
 
 export function addMessageCommands(program: Command, bind: Bind): void {
   const message = program
@@ -68,6 +68,7 @@ function addForget(message: Command, bind: Bind): void {
     .description('forget your messages: they lose their content and effect')
     .argument('<hash...>', 'item hashes of messages of yours')
     .option('--reason <text>', 'a note to publish')
+    .option(...YES_OPTION)
     .addHelpText(
       'after',
       examples('skerry message forget HASH', 'skerry message forget HASH HASH --reason old'),

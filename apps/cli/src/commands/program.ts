@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import { parseDurationMs, parseMemoryMib, parsePositive } from '../options.ts';
+import type { LossOptions } from '../confirm.ts';
+import { parseDurationMs, parseMemoryMib, parsePositive, YES_OPTION } from '../options.ts';
 import type { ProgramCreateOptions, ProgramListOptions, ProgramRunOptions } from '../programs/programs.ts';
 
 const actions = () => import('../programs/programs.ts');
@@ -99,6 +100,11 @@ function addUse(program: Command, bind: Bind): void {
     .command('delete')
     .description('delete a program: it can no longer be called')
     .argument('<hash>', HASH)
+    .option(...YES_OPTION)
     .addHelpText('after', examples('skerry program delete HASH'))
-    .action(bind(async (context, _options, [hash]) => (await actions()).deleteProgram(context, hash!)));
+    .action(
+      bind<LossOptions>(async (context, options, [hash]) =>
+        (await actions()).deleteProgram(context, options, hash!),
+      ),
+    );
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import { parseDurationMs, parseList, parsePositive } from '../options.ts';
+import type { LossOptions } from '../confirm.ts';
+import { parseDurationMs, parseList, parsePositive, YES_OPTION } from '../options.ts';
 import type {
   DeliveriesOptions,
   ReplayOptions,
@@ -59,12 +60,15 @@ function addPlainCommands(webhook: Command, bind: Bind): void {
     ['test', 'deliver a webhook.test event now'],
     ['delete', 'delete a webhook'],
   ] as const) {
-    webhook
-      .command(name)
-      .description(description)
-      .argument('<id>', ID)
+    const command = webhook.command(name).description(description).argument('<id>', ID);
+    if (name === 'delete') command.option(...YES_OPTION);
+    command
       .addHelpText('after', examples(`skerry webhook ${name} ID`))
-      .action(bind(async (context, _options, [id]) => (await actions()).askWebhook(context, id!, name)));
+      .action(
+        bind<LossOptions>(async (context, options, [id]) =>
+          (await actions()).askWebhook(context, options, id!, name),
+        ),
+      );
   }
 }
 

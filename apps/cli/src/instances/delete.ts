@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNode, MachineClient } from '@skerry/client';
 import { AppError, type InstanceView } from '@skerry/protocol/forms';
-import { confirm } from '../confirm.ts';
+import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { afterAccepted } from '../messages/accepted.ts';
 import { verdictFields } from '../messages/verdict.ts';
@@ -9,8 +9,7 @@ import { plainText } from '../output/text.ts';
 import { findInstance, isFullId } from './find.ts';
 import { findRecord, rememberNode } from './records.ts';
 
-export interface InstanceDeleteOptions {
-  readonly yes?: boolean;
+export interface InstanceDeleteOptions extends LossOptions {
   readonly erase?: boolean;
   readonly reason?: string;
 }
@@ -29,11 +28,7 @@ export async function deleteInstance(
   const core = await context.openWriter();
   const instance = await findInstance(context, reference);
   const { instance_id: id, name, node_address: node } = instance;
-  if (!options.yes)
-    await confirm(context, `Delete ${name} (${id}) and its disk?`, {
-      unattended: 'use --yes to delete without confirmation',
-      refused: 'nothing was deleted',
-    });
+  await confirmLoss(context, options, `Delete ${name} (${id}) and its disk?`);
   if (node) await rememberNode(paths.config, id, node);
   const answer = await core.forget([id], options.reason);
   const ids = { instance_id: id, item_hash: answer.item_hash };
@@ -49,9 +44,14 @@ export async function deleteInstance(
     output.note(`its disk is kept for some days; to erase it now, run "skerry instance erase ${id}"`);
 }
 
-export async function eraseInstance(context: Context, reference: string): Promise<void> {
+export async function eraseInstance(
+  context: Context,
+  reference: string,
+  options: LossOptions,
+): Promise<void> {
   context.tellNetwork();
   const { id, node } = await findErasable(context, reference);
+  await confirmLoss(context, options, `Erase the disk of ${id} for good?`);
   const erased = await eraseAt(context, id, node);
   context.output.result(erased, `erased ${id}`);
 }

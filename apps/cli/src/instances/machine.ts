@@ -1,6 +1,7 @@
 import { findNode, MachineClient } from '@skerry/client';
 import type { SnapshotView } from '@skerry/protocol/api/compute/machines';
 import { AppError } from '@skerry/protocol/forms';
+import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { checkReadable, openBlob } from '../files/blob.ts';
 import { writeVerified } from '../files/get.ts';
@@ -17,11 +18,22 @@ interface Opened {
   readonly machine: MachineClient;
 }
 
+interface Asked {
+  readonly isChange?: boolean;
+  /** What the owner is asked before something of a disk is lost. */
+  readonly loss?: { readonly options: LossOptions; readonly question: (name: string) => string } | undefined;
+}
+
 /** The node that runs an instance, spoken to as its owner. Throws INSTANCE_NOT_READY where no node was chosen. */
-async function openMachine(context: Context, reference: string, isChange = false): Promise<Opened> {
+async function openMachine(
+  context: Context,
+  reference: string,
+  { isChange = false, loss }: Asked = {},
+): Promise<Opened> {
   const signer = await context.loadSigner();
   if (isChange) context.tellNetwork();
-  const { instance_id: instanceId, node_address: address } = await findInstance(context, reference);
+  const { instance_id: instanceId, name, node_address: address } = await findInstance(context, reference);
+  if (loss) await confirmLoss(context, loss.options, loss.question(`${name} (${instanceId})`));
   if (!address)
     throw new AppError('INSTANCE_NOT_READY', `no node has been chosen for ${reference} yet`, {
       details: { hint: `"skerry instance show ${reference}" says why` },
@@ -49,8 +61,11 @@ export async function actOnMachine(
   context: Context,
   reference: string,
   action: 'reboot' | 'reinstall',
+  options: LossOptions,
 ): Promise<void> {
-  const { machine } = await openMachine(context, reference, true);
+  const question = (name: string) => `Replace the disk of ${name} with a new one from its image?`;
+  const loss = action === 'reinstall' ? { options, question } : undefined;
+  const { machine } = await openMachine(context, reference, { isChange: true, loss });
   const result = await machine.act(action);
   context.output.result(result, `${reference}: ${String(result.status)}`);
 }
@@ -62,9 +77,12 @@ export async function workOnSnapshots(
   context: Context,
   reference: string,
   action: 'list' | 'create' | 'delete',
+  options: LossOptions,
   name = '',
 ): Promise<void> {
-  const { machine } = await openMachine(context, reference, action !== 'list');
+  const question = (instance: string) => `Delete the snapshot ${name} of ${instance}?`;
+  const loss = action === 'delete' ? { options, question } : undefined;
+  const { machine } = await openMachine(context, reference, { isChange: action !== 'list', loss });
   const list = await (action === 'list'
     ? machine.listSnapshots()
     : action === 'create'
@@ -121,7 +139,7 @@ export async function backUpInstance(
   context.output.result(made, `${made.path}: ${renderBytes(made.size ?? 0)}`);
 }
 
-export interface RestoreOptions {
+export interface RestoreOptions extends LossOptions {
   readonly snapshot?: string;
   readonly file?: string;
   readonly stored?: string;
@@ -138,7 +156,8 @@ export async function restoreInstance(
       details: { hint: 'use one of --snapshot, --file and --stored' },
     });
   const image = file === undefined ? undefined : await openBlob(file);
-  const { machine } = await openMachine(context, reference, true);
+  const loss = { options, question: (name: string) => `Replace the disk of ${name}?` };
+  const { machine } = await openMachine(context, reference, { isChange: true, loss });
   using progress = context.output.progress();
   progress.show('the node is replacing the disk');
   const result =

@@ -6,6 +6,7 @@ import {
   parsePostContent,
 } from '@skerry/protocol/forms';
 import { readAddresses } from '../address.ts';
+import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { readContent } from './content.ts';
@@ -17,7 +18,7 @@ export interface MessagePostOptions {
   readonly channel?: string;
 }
 
-export interface MessageForgetOptions {
+export interface MessageForgetOptions extends LossOptions {
   readonly reason?: string;
 }
 
@@ -60,11 +61,14 @@ export async function getMessage({ reader, output }: Context, hash: string): Pro
 export async function forgetMessages(
   context: Context,
   texts: readonly string[],
-  { reason }: MessageForgetOptions,
+  options: MessageForgetOptions,
 ): Promise<void> {
+  const { reason } = options;
   for (const text of texts) parseMessageHash(text);
   const { hashes } = parseForgetContent({ hashes: texts, ...(reason === undefined ? {} : { reason }) });
   const core = await context.openWriter();
+  const what = hashes.length === 1 ? 'this message' : `these ${hashes.length} messages`;
+  await confirmLoss(context, options, `Forget ${what}, which no node keeps then?`);
   const answer = await core.forget(hashes, reason);
   context.output.result({ ...answer, ...verdictFields(answer) }, answer.item_hash);
 }

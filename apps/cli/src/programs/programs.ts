@@ -14,6 +14,7 @@ import {
   sha256Hex,
 } from '@skerry/protocol/forms';
 import { ownerOf } from '../address.ts';
+import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
@@ -221,9 +222,10 @@ async function findProgram({ reader }: Context, text: string): Promise<JudgedMes
   return message;
 }
 
-export async function deleteProgram(context: Context, text: string): Promise<void> {
+export async function deleteProgram(context: Context, options: LossOptions, text: string): Promise<void> {
   const core = await context.openWriter();
   const { item_hash: hash } = await findProgram(context, text);
+  await confirmLoss(context, options, `Delete the program ${hash}?`);
   const answer = await core.forget([hash]);
   const { item_hash: forget } = answer;
   context.output.result(

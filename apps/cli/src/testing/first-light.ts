@@ -198,7 +198,7 @@ async function checkProgram(home: string): Promise<void> {
   assert.deepEqual(JSON.parse(await skerry('program', 'run', hash, '--var', 'name=Ada')), { hello: 'Ada' });
   assert.equal(await skerry('program', 'logs', hash), '');
   assert.match(await skerry('program', 'list'), new RegExp(`python3 +hello\\.py +${hash}`));
-  await skerry('program', 'delete', hash);
+  await skerry('program', 'delete', hash, '--yes');
   const { code, err } = await skerryHere(process.env, ['program', 'run', hash]);
   assert.notEqual(code, 0, err);
   say(`a program ran, and was deleted: ${err.split('\n')[0]}`);

@@ -112,7 +112,7 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
     assert.match(both.err, /either --event, or --since and perhaps --until/);
   }
 
-  await webhook('delete', id);
+  await webhook('delete', id, '--yes');
   const gone = await run('webhook', 'show', id);
   assert.notEqual(gone.code, 0);
   assert.match(gone.err, /WEBHOOK_NOT_FOUND/);

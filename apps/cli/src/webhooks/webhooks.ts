@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { WebhookAnswers, WebhookView } from '@skerry/protocol/api/core/webhooks';
 import { AppError } from '@skerry/protocol/forms';
 import { readAddress } from '../address.ts';
+import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
@@ -108,7 +109,13 @@ export async function listWebhooks(context: Context): Promise<void> {
 /** What is asked of a webhook without more than its id. */
 export type PlainAction = 'show' | 'pause' | 'test' | 'delete';
 
-export async function askWebhook(context: Context, id: string, action: PlainAction): Promise<void> {
+export async function askWebhook(
+  context: Context,
+  options: LossOptions,
+  id: string,
+  action: PlainAction,
+): Promise<void> {
+  if (action === 'delete') await confirmLoss(context, options, `Delete the webhook ${id}?`);
   const core = await (action === 'show' ? context.openSigned() : context.openWriter());
   const answer = await core.askWebhook(id, action);
   const text = 'event_id' in answer ? `event: ${answer.event_id}` : undefined;

@@ -54,17 +54,17 @@ async function scenario(world: VmWorld): Promise<void> {
       ['first'],
     );
     await write('two');
-    await skerry('instance', 'restore', 'mine', '--snapshot', 'first');
+    await skerry('instance', 'restore', 'mine', '--snapshot', 'first', '--yes');
     await isMark('one');
-    assert.deepEqual(await snapshot('delete', 'mine', 'first'), []);
+    assert.deepEqual(await snapshot('delete', 'mine', 'first', '--yes'), []);
 
     step('backup, reinstall, and back from the file');
     const file = join(home, 'mine.qcow2');
     await skerry('instance', 'backup', 'mine', '-o', file);
     assert.ok((await stat(file)).size > 0);
-    await skerry('instance', 'reinstall', 'mine');
+    await skerry('instance', 'reinstall', 'mine', '--yes');
     await isMark('none');
-    await skerry('instance', 'restore', 'mine', '--file', file);
+    await skerry('instance', 'restore', 'mine', '--file', file, '--yes');
     await isMark('one');
 
     step('reboot, stop, start');
@@ -82,9 +82,12 @@ async function scenario(world: VmWorld): Promise<void> {
     await core.until(id, isPhase('running'), READY_MS);
 
     step('what is refused says why');
-    await assert.rejects(snapshot('delete', 'mine', 'first'), /SNAPSHOT_NOT_FOUND/);
-    await assert.rejects(skerry('instance', 'restore', 'mine', '--snapshot', '1'), /INVALID_PARAMETERS/);
-    await assert.rejects(skerry('instance', 'erase', 'mine'), /INSTANCE_BUSY/);
+    await assert.rejects(snapshot('delete', 'mine', 'first', '--yes'), /SNAPSHOT_NOT_FOUND/);
+    await assert.rejects(
+      skerry('instance', 'restore', 'mine', '--snapshot', '1', '--yes'),
+      /INVALID_PARAMETERS/,
+    );
+    await assert.rejects(skerry('instance', 'erase', 'mine', '--yes'), /INSTANCE_BUSY/);
   } finally {
     await rm(home, { recursive: true, force: true });
   }
