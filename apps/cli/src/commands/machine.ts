@@ -84,7 +84,9 @@ function addSnapshots(instance: Command, bind: Bind): void {
 function addCopies(instance: Command, bind: Bind): void {
   instance
     .command('backup')
-    .description('download a copy of its disk; if it is running, the copy is as after a power cut')
+    .description(
+      'download a copy of its disk, which only you can read; if it is running, it is as after a power cut',
+    )
     .argument('<instance>', REFERENCE)
     .requiredOption('-o, --output <file>', 'output file, a qcow2 disk')
     .addHelpText('after', examples('skerry instance backup web -o web.qcow2'))

@@ -54,7 +54,7 @@ const endOf = ({ body }: Response): AsyncDisposable => ({
   [Symbol.asyncDispose]: async () => body?.cancel().catch(() => {}),
 });
 
-/** Writes a response to a new file and checks it. Throws what copyVerified does. */
+/** Writes a response to a new file that only this person can read, and checks it. Throws what copyVerified does. */
 export async function writeVerified(
   response: Response,
   hash: string,
@@ -62,7 +62,7 @@ export async function writeVerified(
   onBytes: (bytes: number) => void,
 ): Promise<number> {
   await using _ = endOf(response);
-  return await writeWhole(path, (write) => copyVerified(bodyOf(response), hash, write, onBytes));
+  return await writeWhole(path, (write) => copyVerified(bodyOf(response), hash, write, onBytes), 0o600);
 }
 
 export async function getFile(context: Context, text: string, options: FileGetOptions): Promise<void> {

@@ -63,8 +63,8 @@ export const cannotWrite = (path: string, error: unknown) =>
     { cause: error },
   );
 
-const openToWrite = (path: string, flags: string): Promise<FileHandle> =>
-  open(path, flags).catch((error: unknown) => {
+const openToWrite = (path: string, flags: string, mode?: number): Promise<FileHandle> =>
+  open(path, flags, mode).catch((error: unknown) => {
     throw cannotWrite(path, error);
   });
 
@@ -78,14 +78,19 @@ async function writeThrough(path: string, copy: (write: Write) => Promise<number
 /**
  * Writes a file that a person named, under its name when all of it is there and right, and nothing otherwise.
  * @param copy passes on what is to be written; rejects where that is not right
+ * @param mode of the file, before the umask; by default everybody may read it
  * @throws AppError INVALID_PARAMETERS, STORAGE_FULL, and what `copy` throws
  */
-export async function writeWhole(given: string, copy: (write: Write) => Promise<number>): Promise<number> {
+export async function writeWhole(
+  given: string,
+  copy: (write: Write) => Promise<number>,
+  mode?: number,
+): Promise<number> {
   const { path, isReplaced } = await checkTarget(given);
   if (!isReplaced) return writeThrough(path, copy);
   const draft = `${path}.${randomUUID()}.part`;
   using _ = removeWhenEnded(draft);
-  const file = await openToWrite(draft, 'wx');
+  const file = await openToWrite(draft, 'wx', mode);
   const noteWritten = keepRoom(dirname(path));
   try {
     const bytes = await copy(async (chunk) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sha256Hex } from '@skerry/protocol';
@@ -34,12 +34,13 @@ function nodeWith(text: string, checksum: string) {
   };
 }
 
-test('the copy at the node is released whatever becomes of the backup', async () => {
+test('only its owner can read a backup, and the copy at the node is released whatever becomes of it', async () => {
   await using home = await createTestDir();
   const path = join(home.path, 'disk');
   const good = nodeWith('disk', `sha256:${sha256Hex('disk')}`);
   assert.deepEqual(await fetchCopy(good, output(), path), { path, size: 4, sha256: sha256Hex('disk') });
   assert.equal(await readFile(path, 'utf8'), 'disk');
+  assert.equal((await stat(path)).mode & 0o777, 0o600, 'a disk has private keys in it');
   assert.equal(good.kept.size, 0);
 
   const wrong = nodeWith('dusk', `sha256:${sha256Hex('disk')}`);
