@@ -108,7 +108,7 @@ export class Instances {
     await Promise.all(workers.map((worker) => slots.run(() => this.#takeOver(worker, patienceMs))));
     if (records.length > 0)
       log.info(
-        { instances: records.length, running: workers.filter((one) => one.hasProcess).length },
+        { instances: records.length, running: workers.filter((one) => one.isRunning).length },
         'resumed instances',
       );
   }

@@ -14,12 +14,17 @@ export interface Status {
   readonly restartId: string | null;
 }
 
+/** Why an instance is not wanted on this node any more: another one has it, or its owner forgot it. */
+export type LeavingReason = 'moved' | 'forgotten';
+
 /** All that this node knows of an instance, kept in `vm.json` beside its disk: enough to go on after being killed at any line. */
 export interface InstanceRecord {
   readonly version: 1;
   readonly id: string;
   /** The last wish that was heard: an instance goes on while no core node answers. */
   readonly wanted: Wanted;
+  /** Why the instance is to leave this node, where it is: what was begun goes on after a restart. */
+  readonly leaving?: LeavingReason | undefined;
   /** Directory, below the data directory, of the backing disk; null until the disk is made. */
   readonly base: string | null;
   /** Directory of the kernel and initrd; null where the disk boots by itself; absent where it is the base's. */

@@ -15,12 +15,13 @@ const wanted: Wanted = {
   allowedPorts: [22],
 };
 const fresh: Actual = {
-  record: { base: null, restartId: null, isPoweredOff: false, failure: null },
+  record: { base: null, restartId: null, isPoweredOff: false, failure: null, status: null },
   vm: 'none',
   open: { allowedPorts: [] },
   isSilentButThere: false,
 };
 const made: Actual = { ...fresh, record: { ...fresh.record, base: 'bases/x' }, open: { allowedPorts: [22] } };
+const stopping = { phase: 'stopping', reason: null, observedAtMs: 1, restartId: null } as const;
 const failure = { code: 'VM_START_FAILED', message: 'no' };
 const withRecord = (actual: Actual, change: Partial<Actual['record']>): Actual => ({
   ...actual,
@@ -99,6 +100,13 @@ describe('decideStep', () => {
       [],
       'running',
     ],
+    [
+      'a stop was cut off, and the guest is down',
+      { ...wanted, isRunning: false },
+      { ...withRecord(made, { status: stopping }), vm: 'off' },
+      ['stop'],
+      'stopped',
+    ],
     ['the guest powered itself off', wanted, { ...made, vm: 'off' }, ['collect'], 'stopped'],
     ['it stays off', wanted, withRecord(made, { isPoweredOff: true }), [], 'stopped'],
     [
@@ -166,6 +174,7 @@ describe('decideStep', () => {
       restartId: fc.constantFrom(null, 'r1'),
       isPoweredOff: fc.boolean(),
       failure: fc.constantFrom(null, failure),
+      status: fc.constantFrom(null, stopping),
       open: fc.record({ allowedPorts: fc.subarray([22, 80]), allowedUdpPorts: fc.subarray([53, 443]) }),
       isSilentButThere: fc.boolean(),
     });

@@ -6,7 +6,10 @@ import type { Wanted } from '../wanted.ts';
 
 /** What is, as far as the decision needs it. */
 export interface Actual {
-  readonly record: Pick<InstanceRecord, 'base' | 'restartId' | 'isPoweredOff' | 'isOwnerStopped' | 'failure'>;
+  readonly record: Pick<
+    InstanceRecord,
+    'base' | 'restartId' | 'isPoweredOff' | 'isOwnerStopped' | 'failure' | 'status'
+  >;
   /** `none`: there is no QEMU. */
   readonly vm: Exclude<VmState, 'gone'> | 'none';
   /** What the firewall lets through now. */
@@ -59,7 +62,8 @@ export const REASONS = {
 /** What to do next with an instance. Pure: everything it depends on is an argument. `wanted` is null when it is not ours any more. */
 export function decideStep(wanted: Wanted | null, actual: Actual): Step {
   const { record, vm } = actual;
-  if (vm === 'off') return { do: 'collect' };
+  // A stop that the end of an earlier process cut off did what it was for: it was not the guest's own doing.
+  if (vm === 'off') return { do: record.status?.phase === 'stopping' ? 'stop' : 'collect' };
   if (wanted === null) return vm === 'none' ? { do: 'release' } : { do: 'stop' };
   const isHeldBack = record.isPoweredOff || record.failure !== null;
   if (!wanted.isRunning) {

@@ -9,10 +9,11 @@ import type { ImageStore } from '../../images/store.ts';
 import { inDirectory } from '../../testing/directory.ts';
 import type { InstanceDeps } from '../deps.ts';
 import type { Place } from '../place.ts';
-import { instanceDirectory, newRecord, writeRecord } from '../record/record.ts';
+import { instanceDirectory, newRecord, readRecord, writeRecord } from '../record/record.ts';
 import { createStarts } from '../starts.ts';
 import { InstanceWorker } from './worker.ts';
 
+const LOG = createLogger('test', 'silent');
 const ID = 'a'.repeat(64);
 const WANTED = {
   ...{ isRunning: true, owner: '0x1', restartId: null, cpu: 1, memoryMib: 512, diskGib: 1 },
@@ -30,12 +31,23 @@ async function openWorker(
   remove: () => Promise<void>,
   { base = null, ...more }: Partial<InstanceDeps> & { readonly base?: string | null } = {},
 ) {
-  const record = { ...newRecord(ID, WANTED, 1), base };
-  await writeRecord(dataDir, record);
+  await writeRecord(dataDir, { ...newRecord(ID, WANTED, 1), base });
+  return openAgain(dataDir, signal, remove, more);
+}
+
+/** The instance, as its record has it. */
+async function openAgain(
+  dataDir: string,
+  signal = new AbortController().signal,
+  remove = async () => {},
+  more: Partial<InstanceDeps> = {},
+) {
+  const record = await readRecord(dataDir, ID, LOG);
+  assert.ok(record);
   const link = { link: 0, hostPorts: [] };
   const deps = {
     ...{ dataDir, signal, network: { remove }, addresses: { claim: async () => link, free() {} } },
-    ...{ log: createLogger('test', 'silent'), now: Date.now, onStatus() {}, ipv4Pool: '172.16.0.0/16' },
+    ...{ log: LOG, now: Date.now, onStatus() {}, ipv4Pool: '172.16.0.0/16' },
     ...more,
   };
   return new InstanceWorker(deps as unknown as InstanceDeps, { id: ID, tap: 't' } as Place, record);
@@ -77,6 +89,10 @@ test('an instance that cannot be taken away is tried again later, and not all th
     assert.ok((await readdir(instanceDirectory(dataDir, ID))).includes('vm.json'));
     ending.abort();
     await working;
+    // The next process goes on with it, before it has heard anything.
+    const again = await openAgain(dataDir);
+    await again.work();
+    assert.equal(again.isDone, true);
   }));
 
 const phaseOf = (worker: InstanceWorker) => worker.record.status?.phase;

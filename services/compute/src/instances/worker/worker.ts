@@ -8,11 +8,10 @@ import { MACHINE_FILES } from '../../vm/machine.ts';
 import { Vm } from '../../vm/vm.ts';
 import { ConsoleLog } from '../console/console-log.ts';
 import type { InstanceDeps } from '../deps.ts';
-import type { ReleaseReason } from '../disks/released.ts';
 import { findRestored, removeDiscarded } from '../disks/replace.ts';
 import { dropFetched } from '../disks/volumes.ts';
 import { guestLinkOf, type Place } from '../place.ts';
-import { type InstanceRecord, instanceDirectory } from '../record/record.ts';
+import { type InstanceRecord, instanceDirectory, type LeavingReason } from '../record/record.ts';
 import { StoredRecord } from '../record/stored-record.ts';
 import type { Wanted } from '../wanted.ts';
 import { decideStep, isUrgent, REASONS, type Step } from './diff.ts';
@@ -50,14 +49,15 @@ export class InstanceWorker {
   /** Ends the waiting of the step that is being done: for a turn to boot, for an image. */
   #change = new AbortController();
   readonly #turn: Turn;
-  #releaseReason: ReleaseReason = 'moved';
+  #releaseReason: LeavingReason;
   #isReleasing = false;
   #isDone = false;
 
   constructor(deps: InstanceDeps, place: Place, record: InstanceRecord) {
     this.#deps = deps;
     this.#place = place;
-    this.#wanted = record.wanted;
+    this.#wanted = record.leaving ? null : record.wanted;
+    this.#releaseReason = record.leaving ?? 'moved';
     this.#log = deps.log.child({ instance: place.id });
     this.#turn = new Turn(deps.starts);
     this.#stored = new StoredRecord(record, { ...deps, log: this.#log });
@@ -86,12 +86,12 @@ export class InstanceWorker {
     return this.#isReleasing;
   }
 
-  get hasProcess(): boolean {
-    return this.#machine.vm !== undefined;
+  get isRunning(): boolean {
+    return this.#machine.state !== 'none' && this.#machine.state !== 'off';
   }
 
   /** A new wish; or why there is none any more. */
-  want(asked: Wanted | 'moved' | 'forgotten'): void {
+  want(asked: Wanted | LeavingReason): void {
     const wanted = typeof asked === 'string' ? null : asked;
     if (typeof asked === 'string') this.#releaseReason = asked;
     if (JSON.stringify(wanted) === JSON.stringify(this.#wanted)) return;
@@ -133,7 +133,7 @@ export class InstanceWorker {
     const vm = await this.#machine.find(patienceMs);
     if (!vm) return;
     this.#open = this.#stored.record.wanted;
-    this.#log.info({ pid: vm.pid, state: vm.state }, 'took over a running virtual machine');
+    this.#log.info({ pid: vm.pid, state: vm.state }, 'found a virtual machine');
   }
 
   /** Runs until the signal ends or the instance is released. The virtual machine goes on without this process. */
@@ -185,11 +185,12 @@ export class InstanceWorker {
     return instanceDirectory(this.#deps.dataDir, this.#place.id);
   }
 
-  /** Keeps the wish, so that it is known while no core node answers. */
+  /** Keeps the wish, or why there is none any more, so that it is known while no core node answers. */
   async #saveWanted(): Promise<void> {
-    const wanted = this.#wanted;
-    if (wanted && JSON.stringify(wanted) !== JSON.stringify(this.#stored.record.wanted))
-      await this.#stored.tryUpdate({ wanted });
+    const { wanted, leaving } = this.#stored.record;
+    const wish = this.#wanted ? { wanted: this.#wanted } : { wanted, leaving: this.#releaseReason };
+    if (JSON.stringify(wish) !== JSON.stringify({ wanted, leaving }))
+      await this.#stored.tryUpdate({ leaving: undefined, ...wish });
   }
 
   /** Notes what became of a restore that was cut off. */
@@ -263,7 +264,7 @@ export class InstanceWorker {
   async #start(): Promise<void> {
     const { now, signal } = this.#deps;
     const ended = AbortSignal.any([signal, this.#change.signal]);
-    const { wanted } = this.#stored.record;
+    const { wanted, volumes = [] } = this.#stored.record;
     await checkMemory(wanted.memoryMib);
     await checkRoom(this.#deps.dataDir);
     const owner = { key: wanted.owner ?? this.#place.id, isExempt: false };
@@ -275,7 +276,6 @@ export class InstanceWorker {
     await this.#stored.update({ isStarted: true, bootedAtMs: now() });
     const { id, tap, mac, machineId } = this.#place;
     const { disk, seed } = MACHINE_FILES;
-    const { volumes = [] } = this.#stored.record;
     const { cpu, memoryMib } = wanted;
     const machine = { id, machineId, cpu, memoryMib, boot, disk, seed, volumes, tap, mac };
     const vm = await Vm.start(this.#directory, machine, how);
