@@ -1,10 +1,11 @@
 import type { DiskReserve } from '@skerry/database';
 import type { Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import type pg from 'pg';
 import { DecodePool } from './decode/pool.ts';
 import { type NetworkHealth, NetworkRunner } from './network.ts';
 import type { EndpointReport } from './rpc/pool.ts';
-import { DEFAULT_STALL_MS, type IndexerSettings } from './settings.ts';
+import type { IndexerSettings } from './settings.ts';
 import { unwatchContract, type WatchRequest, watchContract } from './watch.ts';
 
 export interface IndexerOptions {
@@ -23,7 +24,10 @@ export interface Indexer extends AsyncDisposable {
    * when the networks are known; the chains are read meanwhile.
    */
   begin(): Promise<AsyncDisposable>;
-  /** Asks for a contract on behalf of an owner, within the limit of one owner. Throws what `watchContract` throws. */
+  /**
+   * Asks for a contract on behalf of an owner, within the limit of one owner. Throws what `watchContract` throws, NETWORK_NOT_FOUND
+   * also for a network that was read once and is in the settings no more.
+   */
   watch(request: WatchRequest): Promise<void>;
   /** Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
   unwatch(request: Pick<WatchRequest, 'network' | 'contract' | 'owner'>): Promise<void>;
@@ -31,8 +35,8 @@ export interface Indexer extends AsyncDisposable {
   report(network: string): EndpointReport[];
   /** Every network that this process indexes. */
   health(): ReadonlyMap<string, NetworkHealth>;
-  /** Without progress for so long a network that has something to read is stalled. */
-  stallMs(network: string): number;
+  /** Without progress for so long a network that has something to read is stalled; undefined where the settings lack it. */
+  stallMs(network: string): number | undefined;
 }
 
 /** The indexed chains on this database. Nothing is read of them before `begin`. */
@@ -64,6 +68,7 @@ export function openIndexer({ pool, settings, reserve, log }: IndexerOptions): I
       return { [Symbol.asyncDispose]: end };
     },
     async watch(request) {
+      checkIsRead(settings, request.network);
       await watchContract(pool, request, settings);
       wake(request.network);
     },
@@ -73,10 +78,18 @@ export function openIndexer({ pool, settings, reserve, log }: IndexerOptions): I
     },
     report: (network) => runners.find(({ name }) => name === network)?.report() ?? [],
     health: () => new Map(runners.map((runner) => [runner.name, runner.health])),
-    stallMs: (network) =>
-      settings.networks.find(({ name }) => name === network)?.stall_ms ?? DEFAULT_STALL_MS,
+    stallMs: (network) => settings.networks.find(({ name }) => name === network)?.stall_ms,
     [Symbol.asyncDispose]: () => decode[Symbol.asyncDispose](),
   };
+}
+
+function checkIsRead({ networks: read }: IndexerSettings, network: string): void {
+  const networks = read.map(({ name }) => name);
+  if (networks.includes(network)) return;
+  const list = networks.length === 0 ? 'it reads none' : `it reads ${networks.join(', ')}`;
+  throw new AppError('NETWORK_NOT_FOUND', `this node does not read ${JSON.stringify(network)}: ${list}`, {
+    details: { networks },
+  });
 }
 
 /** Opens an indexer, and begins. */

@@ -73,7 +73,7 @@ export interface IndexerSettings {
   readonly decodeThreads: number;
 }
 
-export const DEFAULT_STALL_MS = 300_000;
+const DEFAULT_STALL_MS = 300_000;
 
 const DEFAULTS = {
   contracts: [] as ContractSettings[],

@@ -73,6 +73,18 @@ async function postWish(
   context.output.result({ ...answer, ...verdictFields(answer) }, answer.item_hash);
 }
 
+/** A core node that reads no network at all acts on no request either. Throws NETWORK_NOT_FOUND. */
+async function checkIsRead({ reader }: Context, network: string): Promise<void> {
+  if ((await reader.getNetwork(network)).state !== 'not_read') return;
+  const read = (await reader.listNetworks()).filter(({ state }) => state !== 'not_read');
+  const networks = read.map((one) => plainText(one.network));
+  throw new AppError(
+    'NETWORK_NOT_FOUND',
+    `the core node does not read ${JSON.stringify(network)} any more: it reads ${networks.join(', ') || 'none'}`,
+    { details: { networks } },
+  );
+}
+
 export async function addToIndexer(
   context: Context,
   network: string,
@@ -84,6 +96,7 @@ export async function addToIndexer(
     throw new AppError('INVALID_PARAMETERS', 'the start block must be a whole number from 0');
   const abi = await readJson(options.abi, context.stdin);
   parseAbi(abi);
+  await checkIsRead(context, network);
   await postWish(context, {
     action: 'add',
     network,

@@ -6,6 +6,7 @@ const STATES: Readonly<Record<string, readonly [Tone, string]>> = {
   catching_up: ['warn', 'catching up'],
   stalled: ['bad', 'stalled'],
   halted: ['bad', 'halted'],
+  not_read: ['bad', 'not read'],
 };
 
 export function ChainState({ state }: { readonly state: string }) {

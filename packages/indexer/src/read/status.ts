@@ -85,10 +85,20 @@ export function progressOf(
   return progressAt > backfilledAt ? progressAt : backfilledAt;
 }
 
-export type NetworkState = 'live' | 'catching_up' | 'stalled' | 'halted';
+export type NetworkState = 'live' | 'catching_up' | 'stalled' | 'halted' | 'not_read';
 
-/** Pure. @param stallMs without progress for so long, while there is something to read, is a stall */
-export function stateOf({ halt, lag, progressAt }: Freshness, stallMs: number, nowMs: number): NetworkState {
+/**
+ * Pure.
+ *
+ * @param stallMs without progress for so long, while there is something to read, is a stall; undefined where nobody reads the network
+ */
+export function stateOf(
+  { halt, lag, progressAt }: Freshness,
+  stallMs: number | undefined,
+  nowMs: number,
+): NetworkState {
+  // What it was when it was last read says nothing of now.
+  if (stallMs === undefined) return 'not_read';
   if (halt) return 'halted';
   if (lag === 0) return 'live';
   return nowMs - progressAt.getTime() > stallMs ? 'stalled' : 'catching_up';

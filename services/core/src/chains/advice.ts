@@ -40,6 +40,7 @@ async function adviseOnNetwork(
   const freshness = await findFreshness(indexer.pool, network);
   if (!freshness) return undefined;
   const stallMs = indexer.stallMs(network);
+  if (stallMs === undefined) return undefined;
   const state = stateOf(freshness, stallMs, now());
   if (state === 'halted')
     return `the chain ${network} is not read on (${freshness.halt?.code}): ${freshness.halt?.message}; see docs/indexer.md`;

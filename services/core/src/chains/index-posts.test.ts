@@ -88,6 +88,16 @@ test('contracts come and go by signed messages; only what was not read is read',
     await wish(signers.node, { action: 'add', abi: [PING], network: 'none' }),
     'NETWORK_NOT_FOUND',
   );
+  // One that was read before the node's settings were changed.
+  await pool.query("insert into indexer_networks (name, chain_id) values ('left', 5)");
+  assert.equal(
+    await wish(signers.node, { action: 'add', abi: [PING], network: 'left' }),
+    'NETWORK_NOT_FOUND',
+  );
+  assert.deepEqual(
+    (await core.get('/indexer')).body.networks.map((one: { state: string }) => one.state),
+    ['live', 'not_read'],
+  );
   assert.equal(await wish(signers.node, { action: 'remove' }), 'WATCH_NOT_FOUND');
   assert.equal((await pool.query('select from indexer_watches')).rowCount, 2);
 

@@ -73,7 +73,10 @@ const freshnessView = {
   finalized: orNull(Type.Integer({ description: 'newest block that is final' })),
   indexed: orNull(Type.Integer({ description: 'everything requested up to this block has been read' })),
   lag: orNull(Type.Integer({ description: 'blocks between indexed and head' })),
-  state: Type.String({ description: 'live, catching_up, stalled or halted' }),
+  state: Type.String({
+    description:
+      'live, catching_up, stalled, halted, or not_read: the node does not read the network any more',
+  }),
 };
 
 const CoverageView = Type.Object(
