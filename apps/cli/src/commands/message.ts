@@ -37,7 +37,7 @@ function addPost(message: Command, bind: Bind): void {
 function addReading(message: Command, bind: Bind): void {
   message
     .command('get')
-    .description('show one message as it was signed')
+    .description('show one message; fails where it was not signed as the core node tells it')
     .argument('<hash>', "the message's item hash")
     .addHelpText('after', examples('skerry message get HASH', 'skerry message get HASH --json'))
     .action(

@@ -10,6 +10,7 @@ import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { readContent } from './content.ts';
+import { proveShown } from './proof.ts';
 import { verdictFields, whyOf } from './verdict.ts';
 
 export interface MessagePostOptions {
@@ -39,11 +40,12 @@ export async function postMessage(context: Context, options: MessagePostOptions)
   context.output.result({ ...answer, ...verdictFields(answer) }, answer.item_hash);
 }
 
-function renderMessage(message: JudgedMessageView): string {
+function renderMessage(message: JudgedMessageView, signature: string): string {
   return renderFields([
     ['item_hash', message.item_hash],
     ['status', message.status],
     ['reason', whyOf(message.reason)],
+    ['signature', signature],
     ['forgotten_by', message.forgotten_by?.map(plainText).join(' ')],
     ['type', plainText(message.type)],
     ['channel', plainText(message.channel ?? '')],
@@ -53,9 +55,11 @@ function renderMessage(message: JudgedMessageView): string {
   ]);
 }
 
-export async function getMessage({ reader, output }: Context, hash: string): Promise<void> {
-  const message = await reader.getMessage(parseItemHash(hash));
-  output.result(message, renderMessage(message));
+export async function getMessage({ reader, output, coreUrl }: Context, text: string): Promise<void> {
+  const hash = parseItemHash(text);
+  const message = await reader.getMessage(hash);
+  const { isVerified, words } = await proveShown(coreUrl, hash, message);
+  output.result({ ...message, signature_verified: isVerified }, renderMessage(message, words));
 }
 
 export async function forgetMessages(

@@ -18,6 +18,7 @@ import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
+import { proveShown } from '../messages/proof.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
 
@@ -248,17 +249,19 @@ export async function listPrograms(context: Context, options: ProgramListOptions
 }
 
 export async function showProgram(context: Context, text: string): Promise<void> {
-  const { item_hash: hash, sender, timestamp, content, status, reason } = await findProgram(context, text);
+  const message = await findProgram(context, text);
+  const { item_hash: hash, sender, timestamp, content, status, reason } = message;
+  const { isVerified, words } = await proveShown(context.coreUrl, parseMessageHash(text).hash, message);
   const { code: source, ...rest } = (content ?? {}) as Record<string, unknown>;
   const created = new Date(timestamp * 1000).toISOString();
   const shown = { program_hash: hash, sender, created, ...rest, status };
-  const lines = Object.entries(shown).map(
+  const lines = Object.entries({ ...shown, signature: words }).map(
     ([name, value]) => `${name.padEnd(14)}${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   // Nothing is left of what was forgotten.
   const code = typeof source === 'string' ? source : (JSON.stringify(source) ?? '');
   context.output.result(
-    { ...shown, ...(reason ? { reason } : {}), code: source },
+    { ...shown, signature_verified: isVerified, ...(reason ? { reason } : {}), code: source },
     [...lines, '', code].join('\n'),
   );
   noteVerdict(context.output, status, reason);
