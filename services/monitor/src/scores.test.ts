@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseVersionTable } from '@skerry/protocol';
-import { addReleases, parseRelease } from './scores.ts';
+import { addReleases, isPublished, parseRelease } from './scores.ts';
 
 test('releases are SOFTWARE@VERSION, and nothing else', () => {
   assert.deepEqual(parseRelease('skerry-core@1.2.0-rc.1+x'), {
@@ -25,4 +25,15 @@ test('a table gets what it lacks of each software, and keeps what it has', () =>
     'skerry-compute': { '1.1.0': { released_on: '2026-02-03' } },
   });
   assert.equal(addReleases(parseVersionTable(content), releases, '2026-02-04'), undefined);
+});
+
+test('scores are published once for an hour, however often the monitor is started in it', () => {
+  const at = (hour: string, scores_hash = 'a') => ({
+    period: { from_date: '2026-01-01T00:00:00.000Z', to_date: `2026-01-02T${hour}:00:00.000Z` },
+    scores_hash,
+  });
+  assert.equal(isPublished(undefined, at('01')), false);
+  assert.equal(isPublished(at('01'), at('01')), true);
+  assert.equal(isPublished(at('01'), at('02')), false, 'the next hour, in which nothing changed');
+  assert.equal(isPublished(at('01'), at('01', 'b')), false, 'a report came late');
 });

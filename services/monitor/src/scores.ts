@@ -1,7 +1,9 @@
 import {
+  type ComputedScores,
   type CoreClient,
   computeScoresOf,
   publishScores,
+  readLatestScores,
   readRegistrations,
   readVersionTable,
 } from '@skerry/client';
@@ -69,6 +71,14 @@ export interface ScoresOptions {
 /** What is older tells nothing of now (as `skerry score compute --publish`). */
 const MAX_AGE_HOURS = 3;
 
+type ScoresContent = ComputedScores['content'];
+
+/** Whether the newest published scores say what was computed, of the same period. Pure. */
+export const isPublished = (
+  latest: Pick<ScoresContent, 'period' | 'scores_hash'> | undefined,
+  { period, scores_hash: hash }: Pick<ScoresContent, 'period' | 'scores_hash'>,
+): boolean => latest?.scores_hash === hash && latest.period?.to_date === period.to_date;
+
 /**
  * Publishes scores from this monitor's own measurements when an hour begins. A network with many nodes has them computed
  * elsewhere (`skerry score compute --publish`): it takes minutes then, in which this process should measure.
@@ -91,6 +101,12 @@ export function createScoresPublisher(options: ScoresOptions): (startMs: number)
       tags,
     });
     if (computed.newest === null || computed.newest < to - MAX_AGE_HOURS * hourSeconds) return;
+    // A monitor that is started again within an hour comes here again.
+    const latest = await readLatestScores(source, [publisher]).catch((error: unknown) => {
+      log.debug({ err: error }, 'what was published last could not be read');
+      return undefined;
+    });
+    if (isPublished(latest?.content, computed.content)) return;
     const published = await publishScores(core, computed);
     log.info({ ...published, scores_hash: computed.content.scores_hash }, 'published scores');
   };
