@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { until } from '@skerry/kit/testing/until';
 import { startChain } from './chain.ts';
 import { createTestDir } from './testing/network.ts';
 
@@ -71,6 +72,8 @@ test('the chain keeps its contract and its blocks from one start to the next, an
   const limit = AbortSignal.timeout(60_000);
   while ((await ask(third!.url, 'eth_getCode', third!.contract, 'latest').catch(() => '0x')) === '0x')
     limit.throwIfAborted();
+  await until('it is told', () => told.includes('the chain runs again'));
+  assert.ok(told.includes('the chain ended; starting it again'), told.join());
 });
 
 test('a core node that has nothing to do is told of blocks, and does not ask for them all the time', async () => {

@@ -159,11 +159,26 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(deadline);
 }
 
+/** Tells of an end once, however many starts fail, and of the start that does not. */
+function tellOnce(tell: (line: string) => void) {
+  let isDown = false;
+  return {
+    ended() {
+      if (!isDown) tell('the chain ended; starting it again');
+      isDown = true;
+    },
+    runs() {
+      isDown = false;
+      tell('the chain runs again');
+    },
+  };
+}
+
 /**
  * Starts the chain with what it had before, the contract on it, and a funded key; it is started again where it ends.
  *
  * @param directory for its state and the settings of core nodes
- * @param tell of what was lost of an earlier start
+ * @param tell of what was lost of an earlier start, and of an end and the start after it
  * @returns undefined where anvil is not installed
  * @throws AppError DAEMON_FAILED, UPSTREAM_UNAVAILABLE
  */
@@ -184,11 +199,13 @@ export async function startChain(
   const stopping = new AbortController();
   const keyFile = join(directory, 'archive.key');
   const prepare = () => fundAndDeploy(url, keyFile, join(directory, 'contract'));
+  const news = tellOnce(tell);
   const keepRunning = async (): Promise<void> => {
     for (let failures = 1, sinceMs = Date.now(); ; failures++) {
       const { child } = running;
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
       if (Date.now() - sinceMs >= STEADY_MS) failures = 1;
+      if (!stopping.signal.aborted) news.ended();
       if (!(await pause(backoffMs(failures, RESTART_MS.base, RESTART_MS.max), stopping.signal))) return;
       sinceMs = Date.now();
       // One that does not come up has ended, and is tried again later.
@@ -197,7 +214,7 @@ export async function startChain(
       running = again;
       // A state that it had not written yet, or that a kill tore, is gone. The contract comes back where it was: a key's first one.
       // Without it, the chain is no use: it is ended, and started once more.
-      if (!stopping.signal.aborted) await prepare().catch(() => end(again.child));
+      if (!stopping.signal.aborted) await prepare().then(news.runs, () => end(again.child));
       if (stopping.signal.aborted) return;
     }
   };

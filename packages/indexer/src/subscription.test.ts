@@ -49,7 +49,7 @@ const start = async (
   const proxy = stack.use(await FaultProxy.start(anvil.url));
   const settings = indexerSettings([proxy.url], { subscriptions: [subscription], poll_ms: pollMs });
   const lines: string[] = [];
-  const log = createLogger('test', 'warn', { write: (line) => void lines.push(line) });
+  const log = createLogger('test', 'info', { write: (line) => void lines.push(line) });
   const indexer = stack.use(await startIndexer({ pool: database.pool, settings, reserve, log }));
   return {
     ...{ proxy, lines },
@@ -110,6 +110,11 @@ describe('the head by subscription', () => {
       return wire.opened > opened;
     });
     await run.indexed();
+    wire.isDumb = false;
+    await until('it is said to stand again', async () => {
+      await anvil.mine();
+      return run.lines.some((line) => line.includes('a subscription stands again'));
+    });
   });
 
   test('without a server of subscriptions the head is polled', async () => {

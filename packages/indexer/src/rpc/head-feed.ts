@@ -86,18 +86,20 @@ export class HeadFeed {
 
   async #keep(url: string): Promise<void> {
     const { signal, log, network } = this.#options;
+    const endpoint = new URL(url).host;
     for (let failures = 0; !signal.aborted; ) {
-      const stood = await this.#subscribe(url);
+      const stood = await this.#subscribe(url, () => {
+        if (failures > 0) log.info({ network, endpoint }, 'a subscription stands again');
+      });
       if (signal.aborted) return;
       failures = stood ? 1 : failures + 1;
-      if (failures === 1)
-        log.warn({ network, endpoint: new URL(url).host }, 'a subscription ended; polling the head');
+      if (failures === 1) log.warn({ network, endpoint }, 'a subscription ended; polling the head');
       await pause(backoffMs(failures, RECONNECT_BASE_MS, RECONNECT_MAX_MS), signal);
     }
   }
 
   /** One connection until it ends; whether it brought a subscription. */
-  async #subscribe(url: string): Promise<boolean> {
+  async #subscribe(url: string, onStands: () => void): Promise<boolean> {
     const { signal, timeoutMs } = this.#options;
     const socket = new WebSocket(url);
     const ended = Promise.withResolvers<void>();
@@ -117,6 +119,7 @@ export class HeadFeed {
       if ('subscribed' in message) {
         clearTimeout(deadline);
         state.subscription = message.subscribed;
+        onStands();
         // What came before is not told any more.
         this.ring();
       } else if (message.subscription === state.subscription) this.#tell(message.number);

@@ -47,6 +47,7 @@ async function createHaproxyPlane(options: DataPlaneOptions, choice: PlaneChoice
     ...options,
     program,
     onTrouble: (details, message) => choice.log.error(details, message),
+    onRecovery: (message) => choice.log.info(message),
   });
 }
 
@@ -96,6 +97,7 @@ export async function createDataPlane(
     path: built.path,
     ...(isShort ? { handover } : {}),
     onTrouble: (details, message) => log.error(details, message),
+    onRecovery: (message) => log.info(message),
   });
   return { plane, name: 'native' };
 }

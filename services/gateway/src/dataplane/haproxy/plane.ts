@@ -30,6 +30,8 @@ export interface HaproxyPlaneOptions extends DataPlaneOptions {
   /** Path of the program. */
   readonly program: string;
   readonly onTrouble: (details: object, message: string) => void;
+  /** Told when the program runs again after it fell. */
+  readonly onRecovery?: (message: string) => void;
 }
 
 const COUNTERS = ['show stat -1 3 -1', `show table ${TABLES.outcomes}`] as const;
@@ -175,7 +177,10 @@ export class HaproxyDataPlane implements DataPlane {
     if (this.#stopped.signal.aborted) return;
     this.#options.onTrouble({ exit: run.process.exit }, 'HAProxy exited; restarting it');
     this.#restarting = startAgain(
-      () => this.#start(port),
+      async () => {
+        await this.#start(port);
+        this.#options.onRecovery?.('HAProxy runs again');
+      },
       this.#stopped.signal,
       (error) => this.#options.onTrouble({ err: error }, 'HAProxy did not start; trying again'),
     );

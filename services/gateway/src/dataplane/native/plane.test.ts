@@ -32,12 +32,14 @@ const path = await builtForTests();
 const HELLO = helloWire({ serverName: NAME_A });
 const echo = (socket: Socket) => void socket.pipe(socket);
 const troubles: string[] = [];
+const recoveries: string[] = [];
 
 function create(options: DataPlaneOptions, more: Partial<NativePlaneOptions> = {}): NativeDataPlane {
   return new NativeDataPlane({
     ...options,
     path,
     onTrouble: (_, message) => troubles.push(message),
+    onRecovery: (message) => recoveries.push(message),
     ...more,
   });
 }
@@ -61,6 +63,7 @@ describe('native data plane alone', () => {
     process.kill(plane!.pid!, 'SIGKILL');
     plane!.applyChanges([{ hostname: 'new.example', ipv6: ADDRESS_A }]);
     await until(() => troubles.some((message) => message.includes('restarting it')));
+    await until(() => recoveries.includes('the native data plane runs again'));
     await until(async () => {
       const client = connect(world.ports.https, '127.0.0.1').on('error', () => {});
       client.end(helloWire({ serverName: 'new.example' }));

@@ -36,6 +36,8 @@ export interface NativePlaneOptions extends DataPlaneOptions {
     readonly onReplaced: () => void;
   };
   readonly onTrouble: (details: object, message: string) => void;
+  /** Told when the program runs again after it fell. */
+  readonly onRecovery?: (message: string) => void;
 }
 
 /** How long a plane whose gateway was killed serves on, for a new gateway to take its place. */
@@ -192,12 +194,15 @@ export class NativeDataPlane implements DataPlane {
 
   /** It ended after it had listened. */
   #fell({ exit }: PlaneProcess, port: number): void {
-    const { onTrouble } = this.#options;
+    const { onTrouble, onRecovery } = this.#options;
     const { signal } = this.#stopped;
     if (signal.aborted) return;
     onTrouble({ exit }, 'the native data plane exited; restarting it');
     this.#restarting = startAgain(
-      () => this.#start(port),
+      async () => {
+        await this.#start(port);
+        onRecovery?.('the native data plane runs again');
+      },
       signal,
       (error) => onTrouble({ err: error }, 'the native data plane did not start; trying again'),
     );
