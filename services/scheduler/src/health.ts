@@ -37,6 +37,8 @@ const PREFIX_HELD_MAX_MS = 3_600_000;
 /** A stranger that never proved anything is asked ever less often: its URL may be that of somebody who has nothing to do with it. */
 const UNPROVED_BASE_MS = 10_000;
 const UNPROVED_MAX_MS = 600_000;
+/** Where everything is started at once, nodes come up after the scheduler: so long it waits before it warns of one that it has not reached yet. */
+const FIRST_MS = 60_000;
 
 /** A node that does not prove its key: since when (milliseconds since 1970), and what came of the last probe. */
 export interface Outage {
@@ -57,6 +59,9 @@ export interface Proof {
   readonly prefixFault: string | null;
 }
 
+/** At which an outage is told: a stranger's never is news, a node's of the first minute is none yet. */
+type Level = 'debug' | 'info' | 'warn';
+
 interface Known {
   /** What the proofs were about. */
   place: string;
@@ -68,7 +73,7 @@ interface Known {
   prefixHeldMs: number;
   prefixFault: string | null;
   /** With when it began, by the time that passes. */
-  outage: (Omit<Outage, 'lastedMs'> & { readonly beganMs: number }) | undefined;
+  outage: (Omit<Outage, 'lastedMs'> & { readonly beganMs: number; readonly level: Level }) | undefined;
   failures: number;
   /** By the time that passes, as what is said of the prefix. */
   retryMs: number;
@@ -120,6 +125,7 @@ const isSameKnown = (a: Known, b: Known) =>
 export class Health {
   readonly #options: HealthOptions;
   readonly #uptime: () => number;
+  readonly #startedMs: number;
   readonly #slots = new Slots(PROBES_IN_FLIGHT_MAX);
   readonly #known = new Map<string, Known>();
   /** Who proved a prefix last. An address answers with one key at a time, so it has the prefix. */
@@ -129,12 +135,13 @@ export class Health {
   constructor(options: HealthOptions) {
     this.#options = options;
     this.#uptime = options.uptime ?? (() => performance.now());
+    this.#startedMs = this.#uptime();
   }
 
   outageOf(nodeId: string): Outage | undefined {
     const outage = this.#known.get(nodeId)?.outage;
     if (!outage) return undefined;
-    const { beganMs, ...told } = outage;
+    const { beganMs, level: _, ...told } = outage;
     return { ...told, lastedMs: this.#uptime() - beganMs };
   }
 
@@ -236,6 +243,12 @@ export class Health {
     return true;
   }
 
+  #levelOf(node: Node, { isKeyProved }: Known): Level {
+    // A stranger that never proved anything is no news: whoever announces writes no lines of this log.
+    if (!this.#isKnownToBe(node)) return 'debug';
+    return isKeyProved || this.#uptime() - this.#startedMs >= FIRST_MS ? 'warn' : 'info';
+  }
+
   #learnKey(next: Known, key: Fault | null, node: Node): void {
     const { now, log } = this.#options;
     const { nodeId, url } = node;
@@ -250,16 +263,15 @@ export class Health {
       });
       return;
     }
-    // A stranger that never proved anything is no news: whoever announces writes no lines of this log.
-    const level = this.#isKnownToBe(node) ? 'warn' : 'debug';
-    if (!before)
+    const level = this.#levelOf(node, next);
+    if (!before || (level === 'warn' && before.level !== 'warn'))
       log[level](
         { node_id: nodeId, url, failure: key.message },
         'the node is unreachable and gets nothing new',
       );
     const uptimeMs = this.#uptime();
     const { sinceMs, beganMs } = before ?? { sinceMs: now(), beganMs: uptimeMs };
-    next.outage = { sinceMs, beganMs, failure: key.message, isSilent: key.isSilent };
+    next.outage = { sinceMs, beganMs, level, failure: key.message, isSilent: key.isSilent };
     next.failures++;
     if (!this.#isKnownToBe(node))
       next.retryMs = uptimeMs + backoffMs(next.failures, UNPROVED_BASE_MS, UNPROVED_MAX_MS);
