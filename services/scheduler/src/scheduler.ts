@@ -52,6 +52,20 @@ const createPublisher =
       });
     });
 
+interface PublishersOptions extends Pick<ControllerOptions, 'signal' | 'log'> {
+  readonly address: string;
+}
+
+/** Publish what is decided, each kind with dates of its own. */
+function createPublishers(core: CoreClient, { address, signal, log }: PublishersOptions) {
+  const datingOf = (type: string) =>
+    createDating(Date.now, () => readLatestMs(core.url, address, type, signal));
+  return {
+    outbox: new Outbox({ publish: createPublisher(core, datingOf(NETWORK_POST.allocation)), log }),
+    runners: new RunnersPublisher({ core, dating: datingOf(NETWORK_POST.runners), signal, log }),
+  };
+}
+
 /** How often the others are asked, and how often scores are read. */
 const PEERS_PERIOD_MS = 1_000;
 const SCORES_PERIOD_MS = 30_000;
@@ -167,9 +181,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const datingOf = (type: string) =>
-    createDating(Date.now, () => readLatestMs(core.url, signer.address, type, signal));
-  const outbox = new Outbox({ publish: createPublisher(core, datingOf(NETWORK_POST.allocation)), log });
+  const { outbox, runners } = createPublishers(core, { address: signer.address, signal, log });
   const listed: ReadonlySet<string> = new Set(config.nodes);
   const isListed = (address: string) => listed.has(address);
   const askers = createAskers(config);
@@ -190,7 +202,6 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   });
   const keep = (name: string) => openSince(join(config.dataDir, name), { now: Date.now, log });
   const [problems, wrongNodes] = [await keep('problems-since.json'), await keep('nodes-wrong-since.json')];
-  const runners = new RunnersPublisher({ core, dating: datingOf(NETWORK_POST.runners), signal, log });
   const controller: Controller = createController(config, {
     ...{ health, outbox, runners, isListed, signal, log },
     wrongSince: wrongNodes.since,
