@@ -196,9 +196,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     takeoverMs: config.takeoverSeconds * 1000,
     canLead: () => controller.hasPlan && controller.coreFailure === null,
     onRole: (role) => (role === 'leader' ? controller.planSoon() : controller.onDeposed()),
-    now: Date.now,
-    signal,
-    log,
+    ...{ now: Date.now, signal, log },
   });
   const keep = (name: string) => openSince(join(config.dataDir, name), { now: Date.now, log });
   const [problems, wrongNodes] = [await keep('problems-since.json'), await keep('nodes-wrong-since.json')];
