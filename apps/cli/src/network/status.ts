@@ -138,7 +138,7 @@ async function listRestarts({ paths, coreUrl }: Context): Promise<RestartsView[]
 }
 
 export const renderRestarts = ({ daemon, count: times, last_at: lastAt }: RestartsView): string =>
-  `${daemon} was restarted ${times === 1 ? 'once' : `${times} times`} since the network started, last at ${renderTime(Date.parse(lastAt) / 1000)}; its log says why`;
+  `${daemon} was restarted ${times === 1 ? 'once' : `${times} times`} since the network started, last at ${renderTime(Date.parse(lastAt) / 1000)}; logs/skerry.log says how it ended, its own log what came before`;
 
 const COLOURS = {
   up: 'green',

@@ -50,7 +50,8 @@ test('one network at a time: added, used, shown, named, removed', async () => {
   {
     await using local = await noteLocal(skerryPaths({ SKERRY_HOME: home.path }).data, url);
     await local.noteRestart('monitor', Date.now());
-    const told = /^monitor was restarted once since the network started, last at .*; its log says why$/m;
+    const told =
+      /^monitor was restarted once since the network started, last at .*; logs\/skerry\.log says how it ended, /m;
     assert.match((await skerry('status')).err, told);
     assert.doesNotMatch((await skerry('status', '--core', 'http://127.0.0.1:9')).err, told);
   }
