@@ -23,3 +23,21 @@ test('the only node with data is meant, unless the settings of another one canno
   });
   assert.equal((await findNode(machine, { role: 'scheduler' })).role, 'scheduler');
 });
+
+test('what a daemon left that could not start is not taken for the network of "skerry up"', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-role-'));
+  t.after(() => rm(home, { recursive: true }));
+  const environment = { SKERRY_HOME: home };
+  const machine = { environment, paths: skerryPaths(environment) };
+  const core = join(machine.paths.data, 'devnet', 'core');
+  await mkdir(core, { recursive: true });
+  await writeFile(join(core, 'key'), '');
+  const named = new RegExp(`--role core --data-dir ${core} for the core node of "skerry up"$`);
+  await assert.rejects(findNode(machine, {}), { code: 'INVALID_PARAMETERS', message: named });
+  await mkdir(join(machine.paths.data, 'credit'));
+  await writeFile(join(machine.paths.data, 'credit', 'key'), '');
+  await assert.rejects(findNode(machine, {}), {
+    message: /several nodes: choose with --role credit, or --role core --data-dir /,
+  });
+  assert.equal((await findNode(machine, { role: 'credit' })).role, 'credit');
+});

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { isMissing, type Keeping, readConfig, variableName, variablesOf } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import { type Environment, withoutCommandVariables } from '../config.ts';
@@ -8,6 +8,7 @@ import { findSettingsFile, SYSTEM_SETTINGS } from '../joining/roles.ts';
 import { loadService } from '../network/daemon.ts';
 import { DAEMON_NAMES, type DaemonName } from '../network/daemon-names.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
+import { devnetIn } from '../networks/local.ts';
 
 /** Of the embedded database, in the core node's data directory. */
 export const DATABASE_DIRECTORY = 'postgres';
@@ -91,6 +92,21 @@ export async function hasFiles(directory: string): Promise<boolean> {
   }
 }
 
+/** A daemon that could not start leaves a directory, too: it must not stand in for the network of "skerry up". Throws INVALID_PARAMETERS. */
+function onlyOf(found: readonly Node[], devnetCore: string | undefined): Node {
+  const [only] = found;
+  if (only !== undefined && found.length === 1 && devnetCore === undefined) return only;
+  const roles = found.map(({ role }) => role).join(', ');
+  const devnet = devnetCore && `--role core --data-dir ${devnetCore} for the core node of "skerry up"`;
+  const choices = [...(only ? [`--role ${roles}`] : []), ...(devnet ? [devnet] : [])].join(', or ');
+  throw new AppError(
+    'INVALID_PARAMETERS',
+    only === undefined
+      ? `no node keeps data in the usual places: name it with ${devnet ?? '--role and --data-dir'}`
+      : `this machine has several nodes: choose with ${choices}`,
+  );
+}
+
 /**
  * The node that is meant; where no role is given, the only one that has data here. Throws INVALID_PARAMETERS, and INVALID_CONFIG
  * where settings cannot be read: the node whose they are may be the one that is meant.
@@ -113,12 +129,6 @@ export async function findNode(context: Machine, options: RoleOptions): Promise<
       'INVALID_CONFIG',
       `it is not known which node is meant: choose with --role, or mend what cannot be read: ${unread.join('; ')}`,
     );
-  const [only, ...others] = found;
-  if (only !== undefined && others.length === 0) return only;
-  throw new AppError(
-    'INVALID_PARAMETERS',
-    only === undefined
-      ? `no node keeps data in the usual places: name it with --role and --data-dir`
-      : `this machine has several nodes: choose with --role ${found.map(({ role }) => role).join(', ')}`,
-  );
+  const devnetCore = join(devnetIn(context.paths.data), 'core');
+  return onlyOf(found, (await hasFiles(devnetCore)) ? devnetCore : undefined);
 }

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import type { PoweredOff } from '@skerry/compute';
 import { type DevnetState, daemonDataDir, stopDevnet } from '@skerry/devnet';
 import type { Context } from '../context.ts';
+import { devnetIn } from '../networks/local.ts';
 
 export interface DownOptions {
   readonly machines?: boolean;
@@ -40,7 +41,7 @@ export function renderDown(
 /** Ends the network that `skerry up` started, also where that was killed; with `--machines` its virtual machines, too. */
 export async function down(context: Context, options: DownOptions): Promise<void> {
   const { output, paths } = context;
-  const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
+  const dataDir = options.dataDir === undefined ? devnetIn(paths.data) : resolve(options.dataDir);
   const was = await stopDevnet(dataDir, (state) => output.note(WAITING[state]));
   const computeDir = daemonDataDir(dataDir, 'compute');
   if (existsSync(join(computeDir, 'programs')))

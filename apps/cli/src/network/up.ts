@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CORES_MAX, choosePorts, type Devnet, type DevnetPorts, startDevnet } from '@skerry/devnet';
 import { AppError } from '@skerry/protocol/forms';
@@ -6,7 +6,7 @@ import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { describeFailure } from '../failure.ts';
-import { type LocalNetwork, noteLocal } from '../networks/local.ts';
+import { devnetIn, type LocalNetwork, noteLocal } from '../networks/local.ts';
 import { LOCAL } from '../networks/store.ts';
 import { outliveFullDisk, whenLost } from '../output/lost.ts';
 import { confirmPrograms, countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
@@ -94,7 +94,7 @@ const coreUrlOf = ({ coreUrls }: Devnet): string => coreUrls[0]!;
 
 export async function up(context: Context, options: UpOptions): Promise<number> {
   const { output, paths, environment } = context;
-  const dataDir = options.dataDir === undefined ? join(paths.data, 'devnet') : resolve(options.dataDir);
+  const dataDir = options.dataDir === undefined ? devnetIn(paths.data) : resolve(options.dataDir);
   const ports = portsOf(options, context);
   const terminal = createTerminal(output, options.quiet ? 'quiet' : options.verbose ? 'verbose' : 'usual');
   let devnet: Devnet | undefined;

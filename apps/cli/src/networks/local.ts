@@ -5,6 +5,9 @@ import { isServiceUrl } from './service-url.ts';
 
 /** Where the network of "skerry up" is: it says so for as long as it runs, since it may have other ports than the usual ones. */
 
+/** Where "skerry up" keeps its network unless it is told another place. */
+export const devnetIn = (dataDir: string) => join(dataDir, 'devnet');
+
 /** How often a daemon of that network was started again since the network runs. */
 export interface Restarts {
   readonly count: number;
