@@ -24,7 +24,8 @@ export const takenMib = ({ blocks }: Pick<Stats, 'blocks'>) => (blocks * STAT_BL
 /** How room on the disk is had. */
 export type PromiseRoom = typeof promiseRoom;
 
-const WHAT = 'a volume of a program';
+/** What takes the room, for people. */
+export const A_VOLUME = 'a volume of a program';
 const SQUASHFS_SIGNATURE = 'hsqs';
 const UNPACK_TIMEOUT_MS = 300_000;
 
@@ -81,8 +82,8 @@ async function fetchTo(path: string, core: CidSource, name: string, promise: Pro
   const file = await open(path, 'wx', 0o644);
   try {
     const { volumeFileBytes } = PROGRAM_LIMITS;
-    const all = withPromise(limited(bytes, volumeFileBytes, WHAT), () =>
-      promise(path, Math.min(sizeBytes, volumeFileBytes), WHAT),
+    const all = withPromise(limited(bytes, volumeFileBytes, A_VOLUME), () =>
+      promise(path, Math.min(sizeBytes, volumeFileBytes), A_VOLUME),
     );
     for await (const chunk of withinRoom(all, dirname(path))) await file.writeFile(chunk);
   } finally {
@@ -131,7 +132,7 @@ async function unpackTo(
     if (!isDiskFull(error)) throw error;
     // The tool does not know which one is full: the disk, or the file system on it.
     await checkReserve(dirname(image));
-    const why = `${WHAT} unpacks to more than ${limitMib} MiB`;
+    const why = `${A_VOLUME} unpacks to more than ${limitMib} MiB`;
     throw new AppError('FILE_TOO_LARGE', why, { cause: error });
   } finally {
     await run('umount', [directory]);

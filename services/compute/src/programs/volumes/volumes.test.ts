@@ -206,6 +206,12 @@ test('on a full disk files that nobody uses make room, as many as it takes, and 
     }
     await assert.rejects(prepare(packed), { code: 'NO_RUNNER', message: "this machine's disk is full" });
     assert.deepEqual((await readdir(join(directory, 'files'))).toSorted(), names.slice(-2).toSorted());
+    // An own volume takes nothing yet, but is made beside the reserve only.
+    await writeFile(join(directory, 'other'), Buffer.alloc(16 * 1024 ** 2));
+    const own = { kind: 'own', mount: '/own', sizeMib: 16, name: null } as const;
+    using prepared = await volumes.prepare({ hash: packed, owner: '0xa', volumes: [own] });
+    await (await prepared.attach()).detach();
+    assert.deepEqual(await readdir(join(directory, 'files')), names.slice(-1));
   }));
 
 test('no archive is unpacked into room that is promised to something else', () =>

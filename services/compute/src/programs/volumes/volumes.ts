@@ -6,7 +6,7 @@ import type { CidSource } from '../../files/cid-file.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import type { Mount } from '../sandbox/command-line.ts';
 import type { AskedVolume } from './asked.ts';
-import { listMounts, makeImage, mountImage, unmount } from './images.ts';
+import { A_VOLUME, listMounts, makeImage, mountImage, unmount } from './images.ts';
 import { ReadyFiles, type UsedFile } from './ready-files.ts';
 import { KINDS, Room } from './room.ts';
 
@@ -153,6 +153,8 @@ export class Volumes {
     if (name === null) used.defer(() => rm(path, { force: true }));
     if (await stat(path).catch(() => undefined)) return path;
     using _promised = await this.#room.promise(owner, sizeMib);
+    // An empty image takes nothing: it is the reserve alone that files which nobody uses go for.
+    using _disk = await this.#room.promiseDisk(path, 0, A_VOLUME);
     await makeImage(path, sizeMib, uidOf(hash));
     return path;
   }
