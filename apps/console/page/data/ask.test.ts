@@ -64,8 +64,10 @@ test('a question that its reader gave up is no failure of the service', async ()
 
 test('a service that has no time is asked again when it said, and people are told when', async () => {
   let details: unknown = { retry_after: 41.5 };
+  let header: string | undefined;
   await using service = await serve((response) => {
     response.statusCode = 429;
+    if (header !== undefined) response.setHeader('retry-after', header);
     response.end(JSON.stringify({ status: 'error', code: 'RATE_LIMITED', error: 'too many', details }));
   });
   const fail = (body?: unknown) =>
@@ -74,11 +76,16 @@ test('a service that has no time is asked again when it said, and people are tol
       (error: unknown) => failureOf(error),
     );
   const asked = await fail();
-  assert.equal(asked.remedy, 'It is asked again by itself in 42 s.');
+  assert.equal(asked.remedy, 'It is asked again by itself after 42 s.');
   assert.equal(pauseAfter(asked, 5_000), 42_000);
   assert.equal((await fail({})).remedy, 'Try again in 42 s.');
   details = { retry_after: 1e9 };
   assert.equal(pauseAfter(await fail(), 5_000), 300_000);
+  details = { retry_after: 1 };
+  assert.equal(pauseAfter(await fail(), 5_000), 5_000);
+  [details, header] = [undefined, '9'];
+  assert.equal(pauseAfter(await fail(), 5_000), 9_000, 'the header says it where the body does not');
+  header = 'Sat, 28 Nov 2026 00:00:00 GMT';
   for (const odd of [undefined, { retry_after: 'soon' }, { retry_after: -1 }]) {
     details = odd;
     const failure = await fail();

@@ -21,15 +21,15 @@ function parse(answer: string, origin: string): unknown {
 
 /** What is posted, nobody posts again but whoever did. */
 const againIn = (seconds: number, isPosted: boolean) =>
-  isPosted ? `Try again in ${seconds} s.` : `It is asked again by itself in ${seconds} s.`;
+  isPosted ? `Try again in ${seconds} s.` : `It is asked again by itself after ${seconds} s.`;
 
 /** A service that has no time now says when it has. */
 const BUSY: readonly number[] = [429, 503];
 
-function refusalOf(body: unknown, { status, isPosted }: Refused, origin: string): AskFailure {
+function refusalOf(body: unknown, { status, retryAfter, isPosted }: Refused, origin: string): AskFailure {
   try {
     const { error, code } = readRefusal(body, 'the refusal');
-    const after = BUSY.includes(status) ? retryOf(body) : undefined;
+    const after = BUSY.includes(status) ? retryOf(body, retryAfter) : undefined;
     if (after === undefined) return new AskFailure(code, error);
     return new AskFailure(code, error, againIn(after, isPosted), after * 1_000);
   } catch {
@@ -37,20 +37,21 @@ function refusalOf(body: unknown, { status, isPosted }: Refused, origin: string)
   }
 }
 
-/** Whole seconds; undefined where a refusal says none. */
-function retryOf(refusal: unknown): number | undefined {
+/** Whole seconds; undefined where a refusal says none. Not every one repeats in its details what its header says. */
+function retryOf(refusal: unknown, retryAfter: string | null): number | undefined {
   const { details } = refusal as { readonly details?: { readonly retry_after?: unknown } | null };
-  const seconds = Math.ceil(Number(details?.retry_after));
+  const seconds = Math.ceil(Number(details?.retry_after ?? retryAfter));
   return seconds > 0 ? Math.min(seconds, RETRY_SECONDS_MAX) : undefined;
-}
-
-interface Refused {
-  readonly status: number;
-  readonly isPosted: boolean;
 }
 
 interface Answered extends Pick<Response, 'ok' | 'status'> {
   readonly text: string;
+  /** A header. */
+  readonly retryAfter: string | null;
+}
+
+interface Refused extends Pick<Answered, 'status' | 'retryAfter'> {
+  readonly isPosted: boolean;
 }
 
 /** A whole answer: it is a stranger's to its last byte. Throws AskFailure. */
@@ -63,7 +64,8 @@ async function fetchText(url: string, signal: AbortSignal, more: RequestInit): P
     const bytes = await readUpTo(begun, ANSWER_BYTES_MAX);
     if (bytes.length > ANSWER_BYTES_MAX)
       throw new AskFailure('UNEXPECTED_ANSWER', `${origin} returned more than can be shown`);
-    return { ok: begun.ok, status: begun.status, text: new TextDecoder().decode(bytes) };
+    const { ok, status, headers } = begun;
+    return { ok, status, text: new TextDecoder().decode(bytes), retryAfter: headers.get('retry-after') };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AskFailure) throw error;
@@ -98,12 +100,13 @@ export async function ask<T>(
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   };
-  const { ok, status, text: answer } = await fetchText(url, signal, body === undefined ? {} : posted);
+  const answered = await fetchText(url, signal, body === undefined ? {} : posted);
+  const { ok, status, text: answer } = answered;
   const { origin } = new URL(url, location.href);
   if (!ok && !accepts.includes(status))
     throw refusalOf(
       answer.startsWith('{') ? parse(answer, origin) : null,
-      { status, isPosted: body !== undefined },
+      { ...answered, isPosted: body !== undefined },
       origin,
     );
   return reader(parse(answer, origin), 'the answer');

@@ -24,9 +24,9 @@ export class AskFailure extends Error {
 
 const RETRY_MS_MAX = 30_000;
 
-/** How long until something is asked for again: as often as it is wanted, or when the service said. */
+/** How long until something is asked for again: as often as it is wanted, and no sooner than the service said. */
 export const pauseAfter = (failure: Failure | undefined, everyMs: number): number =>
-  failure?.retryMs ?? Math.min(everyMs, RETRY_MS_MAX);
+  Math.max(failure?.retryMs ?? 0, Math.min(everyMs, RETRY_MS_MAX));
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof AskFailure) {
