@@ -11,13 +11,17 @@ export const LAUNCHER = `#!/bin/sh
 exec ${NODE} --disable-warning=ExperimentalWarning ${COMMAND} "$@"
 `;
 export const UNITS = '/usr/lib/systemd/system';
-const SETTINGS = '/etc/skerry';
+export const SETTINGS = '/etc/skerry';
 
 export const unitOf = (role: string) => `skerry-${role}.service`;
 export const userOf = (role: string) => `skerry-${role}`;
 export const settingsOf = (role: string) => `${SETTINGS}/${role}.env`;
-export const dataOf = (role: string) => `/var/lib/skerry/${role}`;
-export const cacheOf = (role: string) => `/var/cache/skerry/${role}`;
+const DATA = '/var/lib/skerry';
+const CACHE = '/var/cache/skerry';
+export const dataOf = (role: string) => `${DATA}/${role}`;
+export const cacheOf = (role: string) => `${CACHE}/${role}`;
+/** Above the directories of all roles: each user passes through them to its own. */
+export const SHARED = [DATA, CACHE] as const;
 
 /** What makes kit's paths (paths.ts) those of an installed daemon. */
 export const homesOf = (role: string) => ({

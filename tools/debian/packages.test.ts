@@ -48,6 +48,14 @@ describe('Debian packages', () => {
       }
   });
 
+  test('every daemon passes through what is above its directories, whatever root did before its first start', () => {
+    for (const { scripts } of PACKAGES)
+      assert.match(
+        scripts.postinst,
+        /= configure \]; then\n(?: +#.*\n)? +install --directory --mode 0755 \/var\/lib\/skerry \/var\/cache\/skerry\n/,
+      );
+  });
+
   test('the control file is one paragraph, with every line of the description set in', () => {
     for (const one of PACKAGES) {
       const text = renderControl(one, { version: VERSION, architecture: 'amd64', sizeKib: 10 });

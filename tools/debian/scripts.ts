@@ -1,4 +1,4 @@
-import { cacheOf, dataOf, unitOf } from './layout.ts';
+import { cacheOf, dataOf, SETTINGS, SHARED, unitOf } from './layout.ts';
 
 /** Shell scripts that dpkg runs (deb-postinst(5) and its neighbours). They ask nothing, and start nothing that did not run. */
 export interface Scripts {
@@ -32,6 +32,8 @@ export function renderScripts({ roles, users, guests }: Parts): Scripts {
     postinst: `#!/bin/sh
 set -e
 if [ "$1" = configure ]; then
+  # A command of root's that comes before the first daemon would make them for root alone.
+  install --directory --mode 0755 ${SHARED.join(' ')}
 ${users === undefined ? '' : `  systemd-sysusers ${users}\n`}  ${IF_SYSTEMD}
     systemctl daemon-reload
     # An upgrade: what runs goes on as the new version.
@@ -56,7 +58,7 @@ ${IF_SYSTEMD}
 fi
 if [ "$1" = purge ]; then
   rm -rf ${directories}
-  rmdir --ignore-fail-on-non-empty /var/lib/skerry /var/cache/skerry /etc/skerry 2>/dev/null || true
+  rmdir --ignore-fail-on-non-empty ${SHARED.join(' ')} ${SETTINGS} 2>/dev/null || true
 fi
 `,
   };
