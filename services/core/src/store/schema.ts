@@ -165,7 +165,7 @@ export interface Schema {
   };
   webhook_replays: { id: Generated<number>; webhook: number; next_seq: number; last_seq: number };
   webhook_requests: { item_hash: string; time_ms: number };
-  webhook_clock: { id: Generated<boolean>; aged_ms: number; ahead_ms: number };
+  webhook_clock: { id: Generated<boolean>; aged_ms: number; ahead_ms: number; lead_ms: number };
   sync_transfers: { peer: string; place: string };
   digests: { name: string; sum: string; count: number };
   trust: {

@@ -45,6 +45,12 @@ test('a clock makes nothing old at once: it is believed when it stayed ahead for
   assert.equal(aheadAfter(HOUR_MS, -DAY_MS), -DAY_MS, 'set back');
   assert.equal(aheadAfter(HOUR_MS, 0), -DAY_MS);
   assert.equal(aheadAfter(24 * HOUR_MS, 0), 0);
+  assert.equal(aheadAfter(HOUR_MS, HOUR_MS), 0, 'a little ahead');
+  assert.equal(aheadAfter(23 * HOUR_MS, 20 * DAY_MS), 0, 'then far ahead');
+  assert.equal(aheadAfter(HOUR_MS, 20 * DAY_MS), HOUR_MS, 'the least of a day');
+  assert.equal(aheadAfter(23 * HOUR_MS, 20 * DAY_MS), HOUR_MS);
+  assert.equal(aheadAfter(HOUR_MS, 20 * DAY_MS), 20 * DAY_MS);
+  assert.equal(aheadAfter(0, 20 * DAY_MS + HOUR_MS), 20 * DAY_MS, 'what was believed counts for nothing new');
 });
 
 test('a process that starts under a clock that is ahead forgets nothing until that was so for a day', async () => {
@@ -62,15 +68,20 @@ test('a process that starts under a clock that is ahead forgets nothing until th
     return (await db.selectFrom('webhook_deliveries').select('seq').execute()).length === 1;
   };
   assert.ok(await isLogged(start()));
-  aheadMs = 20 * dayMs;
+  uptimeMs += 60_000;
   const second = start();
-  assert.ok(await isLogged(second));
-  uptimeMs += dayMs - 1;
-  assert.ok(await isLogged(second));
+  assert.ok(await isLogged(second), 'what a start takes is ahead, too');
+  uptimeMs += dayMs - 60_000;
+  aheadMs = 20 * dayMs;
   const third = start();
-  assert.ok(await isLogged(third));
+  for (const upkeep of [second, third]) assert.ok(await isLogged(upkeep));
+  uptimeMs += 60_000;
+  assert.ok(await isLogged(third), 'what the start took is believed, and no more');
+  uptimeMs += dayMs - 1;
+  const fourth = start();
+  for (const upkeep of [third, fourth]) assert.ok(await isLogged(upkeep));
   uptimeMs += 1;
-  assert.ok(!(await isLogged(third)));
+  assert.ok(!(await isLogged(fourth)));
 });
 
 describe('deliveries', () => {

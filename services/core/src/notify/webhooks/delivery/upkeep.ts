@@ -8,7 +8,7 @@ import { DUE_AHEAD_MAX_MS, PAUSE_AFTER_MS } from './schedule.ts';
 const DAY_MS = 86_400_000;
 /** A clock that is so much further at once was set, or the machine slept. */
 const JUMP_MS = 5_000;
-/** It is believed when it stayed so for as long, by the machine's uptime. */
+/** The least that it was ahead in as long, by the machine's uptime, is believed. */
 const BELIEVED_AFTER_MS = DAY_MS;
 /** How long the log keeps a delivery that ended. */
 const LOG_KEPT_MS = 14 * DAY_MS;
@@ -29,6 +29,8 @@ interface KeptAge {
   readonly agedMs: number;
   /** How long the clock had been ahead of it by then; 0 where it was not. */
   readonly aheadMs: number;
+  /** The least that it was ahead in that time; 0 where it was not. */
+  readonly leadMs: number;
 }
 
 /** The time by which ages are told: a clock that is ahead for some hours makes nothing old that cannot be had back. */
@@ -36,7 +38,7 @@ export class AgeClock {
   readonly #now: () => number;
   readonly #uptime: () => number;
   #base: number;
-  #aheadSinceMs: number | undefined;
+  #ahead: { readonly sinceMs: number; readonly base: number } | undefined;
 
   /**
    * @param uptime milliseconds since whenever; never set
@@ -47,26 +49,41 @@ export class AgeClock {
     this.#uptime = uptime;
     const uptimeMs = uptime();
     this.#base = (kept?.agedMs ?? now()) - uptimeMs;
-    if (kept && kept.aheadMs > 0) this.#aheadSinceMs = uptimeMs - kept.aheadMs;
+    if (kept && kept.leadMs > 0)
+      this.#ahead = { sinceMs: uptimeMs - kept.aheadMs, base: this.#base + kept.leadMs };
   }
 
   /** Milliseconds since 1970. */
   look(): KeptAge {
     const uptimeMs = this.#uptime();
     const base = this.#now() - uptimeMs;
-    const isAhead = base > this.#base + JUMP_MS;
-    if (isAhead) this.#aheadSinceMs ??= uptimeMs;
-    else this.#aheadSinceMs = undefined;
-    const aheadMs = uptimeMs - (this.#aheadSinceMs ?? uptimeMs);
-    if (!isAhead || aheadMs >= BELIEVED_AFTER_MS) this.#base = base;
-    return { agedMs: Math.round(this.#base + uptimeMs), aheadMs: Math.round(aheadMs) };
+    if (this.#ahead) {
+      const { sinceMs, base: least } = this.#ahead;
+      this.#ahead = { sinceMs, base: Math.min(least, base) };
+      if (uptimeMs - sinceMs >= BELIEVED_AFTER_MS) {
+        this.#base = this.#ahead.base;
+        this.#ahead = undefined;
+      }
+    }
+    if (base > this.#base + JUMP_MS) this.#ahead ??= { sinceMs: uptimeMs, base };
+    else {
+      this.#base = base;
+      this.#ahead = undefined;
+    }
+    const { sinceMs, base: least } = this.#ahead ?? { sinceMs: uptimeMs, base: this.#base };
+    return {
+      agedMs: Math.round(this.#base + uptimeMs),
+      aheadMs: Math.round(uptimeMs - sinceMs),
+      leadMs: Math.round(least - this.#base),
+    };
   }
 }
 
 /** The clock of the process before, gone on with. */
 async function openAgeClock(db: Kysely<Schema>, now: () => number, uptime?: () => number): Promise<AgeClock> {
-  const row = await db.selectFrom('webhook_clock').select(['aged_ms', 'ahead_ms']).executeTakeFirst();
-  return new AgeClock(now, uptime, row && { agedMs: row.aged_ms, aheadMs: row.ahead_ms });
+  const row = await db.selectFrom('webhook_clock').selectAll().executeTakeFirst();
+  const kept = row && { agedMs: row.aged_ms, aheadMs: row.ahead_ms, leadMs: row.lead_ms };
+  return new AgeClock(now, uptime, kept);
 }
 
 /**
@@ -147,8 +164,8 @@ export function createUpkeep({ db, log, now, uptime }: UpkeepOptions): () => Pro
   let clock: AgeClock | undefined;
   return async () => {
     clock ??= await openAgeClock(db, now, uptime);
-    const { agedMs, aheadMs } = clock.look();
-    const kept = { aged_ms: agedMs, ahead_ms: aheadMs };
+    const { agedMs, aheadMs, leadMs } = clock.look();
+    const kept = { aged_ms: agedMs, ahead_ms: aheadMs, lead_ms: leadMs };
     await db
       .insertInto('webhook_clock')
       .values(kept)
