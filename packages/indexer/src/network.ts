@@ -166,8 +166,8 @@ export class NetworkRunner {
         outcome = await tail.step();
         // The floor was made or has moved: what lies below it is the backfill's.
         if (outcome === 'behind') this.#roused.abort();
-        if (outcome === 'halted') await this.#recognition.lookAgain(networkId);
-        this.#worked(STEP_FAILED);
+        // A look that failed is over when the next one has not.
+        if (outcome !== 'halted' || (await this.#recognition.lookAgain(networkId))) this.#worked(STEP_FAILED);
       } catch (error) {
         let waitMs = settings.poll_ms;
         if (error instanceof OffChain) await this.#haltOffChain(networkId, error);

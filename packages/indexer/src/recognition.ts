@@ -7,18 +7,25 @@ import type { NetworkSettings } from './settings.ts';
 import { haltNetwork, listWindow, loadNetwork, type NetworkRow, resetNetwork } from './store/networks.ts';
 import { isWaiting, listScans } from './store/scans.ts';
 
+/** How long a halted network is left alone between two looks at whether it may go on: at most so long, and less where it is polled often. */
+const LOOK_EVERY_MAX_MS = 60_000;
+const POLLS_PER_LOOK = 30;
+
 export interface RecognitionOptions {
-  readonly settings: Pick<NetworkSettings, 'name' | 'chain_id' | 'on_restart'>;
+  readonly settings: Pick<NetworkSettings, 'name' | 'chain_id' | 'on_restart' | 'poll_ms'>;
   readonly pool: pg.Pool;
   readonly rpc: RpcPool;
   readonly log: Logger;
   /** Everything is to be read again. */
   readonly onReset: () => void;
+  /** Milliseconds that only pass. */
+  readonly uptime?: () => number;
 }
 
 /** Whether the endpoints' chain is the stored one, at a start and for as long as the network is halted. */
 export class Recognition {
   readonly #options: RecognitionOptions;
+  #lookedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: RecognitionOptions) {
     this.#options = options;
@@ -34,13 +41,19 @@ export class Recognition {
 
   /**
    * Of a halted network: it goes on once more than half of all endpoints have what is stored, and halts by no word of fewer.
-   * Throws UPSTREAM_UNAVAILABLE where too few say.
+   * False: it is too early to ask them again. Throws UPSTREAM_UNAVAILABLE where too few say.
    */
-  async lookAgain(networkId: number): Promise<void> {
+  async lookAgain(networkId: number): Promise<boolean> {
+    const { settings, uptime = () => performance.now() } = this.#options;
+    const nowMs = uptime();
+    const everyMs = Math.min(LOOK_EVERY_MAX_MS, settings.poll_ms * POLLS_PER_LOOK);
+    if (nowMs - this.#lookedMs < everyMs) return false;
+    this.#lookedMs = nowMs;
     const network = await loadNetwork(this.#options.pool, networkId);
     if (network.haltCode === 'REORG_BELOW_FINALITY') {
       if (await this.#hasFinalBlocks(network)) await this.#goOn(network);
     } else if (network.haltCode !== null) await this.#identify(network, true);
+    return true;
   }
 
   async #identify(network: NetworkRow, isHalted: boolean): Promise<void> {

@@ -6,8 +6,11 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '@skerry/kit';
+import { Recognition } from '../recognition.ts';
 import { RpcPool } from '../rpc/pool.ts';
 import type { Call } from '../rpc/transport.ts';
+import { ensureNetwork, haltNetwork } from '../store/networks.ts';
+import { createIndexerDatabase } from '../testing/setup.ts';
 import { type Identity, identify } from './identity.ts';
 import { lookAtHead } from './look.ts';
 import { checkAnchor, fetchHeaders, haveMost, judgeBlock } from './source.ts';
@@ -111,4 +114,32 @@ test('that a block is gone, and that it is there again, has to be said by more t
   assert.deepEqual(await judge(other), ['gone', false]);
   assert.deepEqual(await judge(same, other, silent), ['stands', false]);
   assert.deepEqual(await judge(same, same, other), ['stands', true]);
+});
+
+test('of many blocks no more are asked for of an endpoint that does not have the first of them', async () => {
+  await using stack = new AsyncDisposableStack();
+  const pool = await startPool(stack, [{ head: 99, digits: 'bb' }]);
+  const blocks = Array.from({ length: 90 }, (_, number) => ({ number, hash: `0x${'aa'.repeat(32)}` }));
+  assert.equal(await haveMost(pool, blocks), false);
+  assert.equal(pool.calls, 32);
+  const has = await startPool(stack, [{ head: 99 }]);
+  assert.equal(await haveMost(has, blocks), true);
+  assert.equal(has.calls, 90);
+});
+
+test('of a halted network the endpoints are asked at once, then once a minute, however often it is looked at', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { pool } = stack.use(await createIndexerDatabase());
+  const rpc = await startPool(stack, [{ head: 9 }]);
+  const { id } = await ensureNetwork(pool, 'halted', 7);
+  await haltNetwork(pool, id, 'WRONG_CHAIN', 'another chain');
+  let uptimeMs = 0;
+  const recognition = new Recognition({
+    settings: { name: 'halted', chain_id: 7, on_restart: 'halt', poll_ms: 2_000 },
+    ...{ pool, rpc, log: createLogger('test', 'silent'), onReset: () => {}, uptime: () => uptimeMs },
+  });
+  const looks: boolean[] = [];
+  for (uptimeMs of [0, 2_000, 59_999, 60_000, 62_000]) looks.push(await recognition.lookAgain(id));
+  assert.deepEqual(looks, [true, false, false, true, false]);
+  assert.equal(rpc.calls, 4, 'its chain and its first block');
 });
