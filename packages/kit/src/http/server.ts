@@ -52,7 +52,7 @@ export interface HttpServerOptions {
   readonly urgentPaths?: readonly string[] | undefined;
   /** How long requests that run may go on after `close`. */
   readonly drainMs?: number;
-  /** How long the reader of an answer may take nothing of it. */
+  /** How long the reader of an answer may take nothing of it; our own have longer. */
   readonly takingMs?: number;
   /** Paths of routes that are WebSockets (upgrade.ts). */
   readonly socketPaths?: readonly string[];
@@ -286,7 +286,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   framing.watch(app.server, ({ code }) => observer?.refused(code));
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);
-  app.addHook('onSend', endUntaken(options.takingMs));
+  app.addHook('onSend', endUntaken(limits ?? LOOPBACK, options.takingMs));
   traceAnswers(app, log, observer);
   answerErrors(app, options);
   finishOnClose(app, log, options.drainMs ?? DRAIN_MS);

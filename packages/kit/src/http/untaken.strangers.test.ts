@@ -21,21 +21,28 @@ interface Line {
   readonly msg: string;
 }
 
-async function open(takingMs: number) {
+const ROUTE = { config: { rateClass: 'unlimited' } } as const;
+/** Nobody asks too often, and no address is one of our own but these. */
+const limitsOf = (trustedProxies: readonly string[]) => ({
+  ...{ isEnabled: false, perMinute: { general: 1, authenticated: 1, heavy: 1 } },
+  ...{ exempt: [], trustedProxies },
+});
+
+async function open(takingMs: number, trustedProxies: readonly string[] = []) {
   const lines: Line[] = [];
   const log = createLogger('test', 'debug', { write: (text: string) => void lines.push(JSON.parse(text)) });
-  const app = await createHttpServer({ log, takingMs });
+  const app = await createHttpServer({ log, takingMs, limits: limitsOf(trustedProxies) });
   const answers: ServerResponse[] = [];
   const sources: Readable[] = [];
   const release = Promise.withResolvers<void>();
   app.addHook('onRequest', async (_request, reply) => void answers.push(reply.raw));
-  app.get('/whole', async () => Buffer.alloc(MUCH_BYTES));
-  app.get('/stream', async (_request, reply) => {
+  app.get('/whole', ROUTE, async () => Buffer.alloc(MUCH_BYTES));
+  app.get('/stream', ROUTE, async (_request, reply) => {
     const source = new Readable({ read() {} });
     sources.push(source);
     return reply.type('application/octet-stream').send(source);
   });
-  app.get('/late', async () => {
+  app.get('/late', ROUTE, async () => {
     await release.promise;
     return {};
   });
@@ -96,4 +103,15 @@ test('what comes slowly is waited for, and no answer behind another is held to i
   socket.end();
   const text = `${await buffer(socket)}`;
   assert.equal(text.match(/HTTP\/1\.1 200 OK/g)?.length, 3);
+});
+
+test('a proxy that has read ahead of its client is given thirty times as long', async () => {
+  await using world = await open(NEVER_MS, ['127.0.0.1']);
+  const { port, answers, sources } = world;
+  const asked = get(port, '/stream');
+  await until('it is asked for', () => sources.length === 1);
+  sources[0]!.push(Buffer.alloc(MUCH_BYTES));
+  const answer = await asked;
+  assert.equal(answers[0]!.socket!.timeout, 30 * NEVER_MS);
+  answer.destroy();
 });

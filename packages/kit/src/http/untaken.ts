@@ -1,7 +1,13 @@
 import type { onSendHookHandler } from 'fastify';
+import { type ClientOptions, createExemption } from '../limits/client.ts';
 
 /** How long the reader of an answer may take nothing of what waits for it: at most twice as long goes by until it is ended. */
 const TAKING_MS = 60_000;
+/**
+ * Our own have so many times as long: a proxy that reads ahead, nginx a gigabyte, takes nothing more until its client has taken that, and
+ * ends a client that takes nothing by itself.
+ */
+const OURS_TIMES = 30;
 /** Smaller answers wait in the kernel, and hold nothing here. */
 const WATCHED_BYTES = 64 * 1024;
 
@@ -15,13 +21,14 @@ const isWatched = (payload: unknown): boolean =>
  * A hook that ends the connection of an answer of which nothing is taken any more: what it holds would be held for as long as its reader
  * likes. What a route writes by itself is the route's own.
  */
-export const endUntaken =
-  (takingMs = TAKING_MS): onSendHookHandler =>
-  (request, { raw }, payload, done) => {
+export function endUntaken(clients: ClientOptions, takingMs = TAKING_MS): onSendHookHandler {
+  const isOurs = createExemption(clients, clients.trustedProxies);
+  return (request, { raw }, payload, done) => {
     if (isWatched(payload)) {
       const { socket } = request.raw;
+      const times = isOurs(socket.remoteAddress ?? '') ? OURS_TIMES : 1;
       // A socket counts as idle when nothing of what is written to it leaves, however large it is.
-      raw.setTimeout(takingMs, () => {
+      raw.setTimeout(takingMs * times, () => {
         // What comes slowly is no fault of whoever reads it.
         if (raw.writableLength === 0) return;
         request.log.debug('an answer of which nothing was taken is ended');
@@ -32,3 +39,4 @@ export const endUntaken =
     }
     done();
   };
+}
