@@ -48,7 +48,7 @@ async function open(takingMs: number, trustedProxies: readonly string[] = []) {
   });
   const port = Number(new URL(await listen(app, '127.0.0.1', 0)).port);
   return {
-    ...{ lines, answers, sources, release, port },
+    ...{ app, lines, answers, sources, release, port },
     async [Symbol.asyncDispose]() {
       app.server.closeAllConnections();
       await app.close();
@@ -114,4 +114,10 @@ test('a proxy that has read ahead of its client is given thirty times as long', 
   const answer = await asked;
   assert.equal(answers[0]!.socket!.timeout, 30 * NEVER_MS);
   answer.destroy();
+});
+
+test('what is asked from within the process, which has no connection, is answered whole', async () => {
+  await using opened = await open(1);
+  const { statusCode, rawPayload } = await opened.app.inject('/whole');
+  assert.deepEqual([statusCode, rawPayload.length], [200, MUCH_BYTES]);
 });

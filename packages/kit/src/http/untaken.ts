@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { onSendHookHandler } from 'fastify';
 import { type ClientOptions, createExemption } from '../limits/client.ts';
 
@@ -24,8 +25,9 @@ const isWatched = (payload: unknown): boolean =>
 export function endUntaken(clients: ClientOptions, takingMs = TAKING_MS): onSendHookHandler {
   const isOurs = createExemption(clients, clients.trustedProxies);
   return (request, { raw }, payload, done) => {
-    if (isWatched(payload)) {
-      const { socket } = request.raw;
+    const { socket } = request.raw;
+    // What is asked from within the process has no connection.
+    if (isWatched(payload) && socket instanceof Socket) {
       const times = isOurs(socket.remoteAddress ?? '') ? OURS_TIMES : 1;
       // A socket counts as idle when nothing of what is written to it leaves, however large it is.
       raw.setTimeout(takingMs * times, () => {
