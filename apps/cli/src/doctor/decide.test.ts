@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { takeDataDir } from '@skerry/kit';
-import type { Role, RoleSettings } from '../joining/roles.ts';
+import { type Role, type RoleSettings, readRole } from '../joining/roles.ts';
 import type { Check } from './check.ts';
 import { decide } from './decide.ts';
 import type { Attempt, Facts, MachineFacts, NetworkFacts } from './facts.ts';
@@ -39,7 +39,7 @@ const HOST = { obstacles: [], kvmObstacle: undefined, programObstacles: [] };
 
 const settingsOf = (role: Role, more: Partial<RoleSettings> = {}): RoleSettings => ({
   ...{ role, host: '::', dataDir: '/data', coreUrl: NETWORK.url, announceUrl: undefined },
-  ...{ ports: [{ variable: 'SKERRY_COMPUTE_PORT', port: 4020, describe: 'HTTP port' }] },
+  ...{ ports: [{ variable: 'SKERRY_COMPUTE_PORT', host: '::', port: 4020, describe: 'HTTP port' }] },
   ...{ ipv6Prefix: undefined, domain: undefined },
   config: { announceUrl: 'http://203.0.113.9:4020', host: '::', port: 4020, coreUrl: NETWORK.url },
   ...more,
@@ -48,7 +48,7 @@ const settingsOf = (role: Role, more: Partial<RoleSettings> = {}): RoleSettings 
 const factsOf = (role: Role, more: Partial<Facts> = {}, settings: Partial<RoleSettings> = {}): Facts => ({
   settings: settingsOf(role, settings),
   machine: { ...MACHINE, host: role === 'compute' ? HOST : undefined },
-  ports: [{ variable: 'SKERRY_COMPUTE_PORT', port: 4020, describe: 'HTTP port', state: 'free' }],
+  ports: [{ variable: 'SKERRY_COMPUTE_PORT', host: '::', port: 4020, describe: 'HTTP port', state: 'free' }],
   ...{
     isRunning: false,
     network: NETWORK,
@@ -115,7 +115,7 @@ describe('what the facts mean', () => {
 
   test('ports', () => {
     const at = (state: Facts['ports'][number]['state'], isRunning = false) => {
-      const ports = [{ variable: 'SKERRY_CORE_PORT', port: 4024, describe: 'HTTP port', state }];
+      const ports = [{ variable: 'SKERRY_CORE_PORT', host: '::', port: 4024, describe: 'HTTP port', state }];
       return notOk(decide(factsOf('core', { ports, isRunning })));
     };
     assert.deepEqual(at('free'), []);
@@ -190,6 +190,23 @@ describe('what the facts mean', () => {
     assert.match(find(facts, 'GOSSIP').mend!, /SKERRY_CORE_P2P_HOST=:: and SKERRY_CORE_P2P_PORT=4025/);
   });
 
+  test('the URL and the gossip of a core node are those of its settings', async () => {
+    const urls = { SKERRY_CORE_URLS: 'https://core.example.org,https://other.example.org' };
+    const closed = await readRole('core', urls);
+    assert.equal(closed.announceUrl, 'https://core.example.org');
+    assert.equal(find(factsOf('core', {}, closed), 'GOSSIP').outcome, 'warn');
+    const set = { SKERRY_CORE_P2P_HOST: '::', SKERRY_CORE_P2P_PORT: '4025' };
+    const open = await readRole('core', { ...urls, ...set });
+    assert.equal(find(factsOf('core', {}, open), 'GOSSIP').outcome, 'ok');
+    assert.deepEqual(
+      open.ports.map(({ host, port }) => [host, port]),
+      [
+        ['localhost', 4024],
+        ['::', 4025],
+      ],
+    );
+  });
+
   test('a gateway without IPv6 reaches no instance, unless they are in its own network', () => {
     const at = (ownAddresses: string[], config = {}) =>
       notOk(decide(factsOf('gateway', { ownAddresses }, { domain: 'apps.example.org', config })));
@@ -261,8 +278,9 @@ test('a daemon on the port is the one of these settings only where it has their 
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const ports = [{ variable: 'SKERRY_CORE_PORT', describe: 'API', port, state: 'taken' as const }];
-  const at = (dataDir: string) => isDaemonThere({ host: '127.0.0.1', dataDir }, ports);
+  const [variable, host] = ['SKERRY_CORE_PORT', '127.0.0.1'];
+  const ports = [{ variable, host, describe: 'API', port, state: 'taken' as const }];
+  const at = (dataDir: string) => isDaemonThere({ dataDir }, ports);
   {
     using _working = await takeDataDir(own);
     assert.equal(await at(own), true);

@@ -1,7 +1,7 @@
 import type { Environment } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { checkAnswers, variablesOf } from '../joining/answers.ts';
+import { checkAnswers, variablesOf, withoutGossip } from '../joining/answers.ts';
 import { findSettingsFile, ROLES, type Role, readRole } from '../joining/roles.ts';
 import { hasUnit, readUnitEnvironment } from '../joining/units.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
@@ -50,11 +50,13 @@ async function examineRole(context: Context, role: Role, options: DoctorOptions)
   });
   const file = options.settings ?? (await findSettingsFile(context, role));
   const given = await gatherEnvironment(context, role, file);
-  const environment = { ...given, ...variablesOf(role, answers, given) };
+  const said = variablesOf(role, answers, given);
+  // A join would set it; the doctor says whether it is set.
+  const environment = { ...given, ...withoutGossip(said) };
   const settings = await readRole(role, environment);
   using progress = context.output.progress();
   return await examine({
-    settings: { ...settings, announceUrl: settings.announceUrl ?? answers.announceUrl },
+    settings: { ...settings, announceUrl: answers.announceUrl ?? settings.announceUrl },
     coreUrl: isChosen ? context.coreUrl : settings.coreUrl,
     environment,
     another: 'with --core',

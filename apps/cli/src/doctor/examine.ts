@@ -35,7 +35,7 @@ export async function examine({
   const { role, host, config, ipv6Prefix } = settings;
   say('looking at this machine');
   const machine = await readMachineFacts(settings, environment);
-  const ports = await Promise.all(settings.ports.map((port) => readPort(host, port)));
+  const ports = await Promise.all(settings.ports.map((port) => readPort(port)));
   const isRunning = await isDaemonThere(settings, ports);
   say('asking the network');
   const network = coreUrl === undefined ? undefined : await readNetwork(coreUrl);

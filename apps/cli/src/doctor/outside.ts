@@ -29,8 +29,8 @@ const STATES: Readonly<Record<string, PortFacts['state']>> = {
   EADDRNOTAVAIL: 'absent',
 };
 
-export async function readPort(host: string, port: ListenPort): Promise<PortFacts> {
-  const failure = await findListenFailure(port.port, host);
+export async function readPort(port: ListenPort): Promise<PortFacts> {
+  const failure = await findListenFailure(port.port, port.host);
   if (failure === undefined) return { ...port, state: 'free' };
   const state = STATES[failure.code ?? ''];
   if (state === undefined) throw failure;
@@ -39,11 +39,11 @@ export async function readPort(host: string, port: ListenPort): Promise<PortFact
 
 /** Whether the daemon of these settings answers at one of these ports: one of another network may, too, and has another data directory. */
 export async function isDaemonThere(
-  { host, dataDir }: Pick<RoleSettings, 'host' | 'dataDir'>,
+  { dataDir }: Pick<RoleSettings, 'dataDir'>,
   ports: readonly PortFacts[],
 ): Promise<boolean> {
   if ((await isDataDirTaken(dataDir)) === false) return false;
-  for (const { port, state } of ports) {
+  for (const { host, port, state } of ports) {
     if (state !== 'taken') continue;
     const answer = await fetch(urlOfListener('http', host, port), {
       redirect: 'manual',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkAnswers, variablesOf } from './answers.ts';
+import { checkAnswers, variablesOf, withoutGossip } from './answers.ts';
 
 const NOTHING = {
   coreUrl: 'https://core.example',
@@ -27,6 +27,10 @@ test('answers become the settings of the role', () => {
     // Gossip passes by it.
     SKERRY_CORE_P2P_HOST: '::',
     SKERRY_CORE_P2P_PORT: '4025',
+  });
+  assert.deepEqual(withoutGossip(variablesOf('core', { ...NOTHING, announceUrl: 'https://me.example' })), {
+    SKERRY_CORE_PEERS: 'https://core.example',
+    SKERRY_CORE_URLS: 'https://me.example',
   });
   const given = { SKERRY_CORE_PEERS: 'https://a.example, https://core.example' };
   assert.deepEqual(variablesOf('core', NOTHING, given), {

@@ -62,6 +62,10 @@ const portIn = (announceUrl: string | undefined) =>
 /** Gossip passes by the proxy in front of the API, at a port that a firewall can open. */
 const PUBLIC_GOSSIP = { SKERRY_CORE_P2P_HOST: EVERY_ADDRESS, SKERRY_CORE_P2P_PORT: '4025' };
 
+/** Variables without those of gossip that only follow from a URL: a daemon that was set up before may lack them. */
+export const withoutGossip = (variables: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(variables).filter(([name]) => !(name in PUBLIC_GOSSIP)));
+
 /** Its visitors come from everywhere; its own API is asked through a proxy of this machine, which names them. */
 const PUBLIC_GATEWAY = {
   SKERRY_GATEWAY_HOST: EVERY_ADDRESS,

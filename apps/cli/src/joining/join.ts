@@ -61,7 +61,7 @@ async function makePlan(context: Context, coreUrl: string, options: JoinOptions)
   const variables = variablesOf(role, answers, given);
   const environment = { ...given, ...variables };
   const read = await readRole(role, environment);
-  const settings = { ...read, announceUrl: read.announceUrl ?? answers.announceUrl };
+  const settings = { ...read, announceUrl: answers.announceUrl ?? read.announceUrl };
   using progress = context.output.progress();
   const examined = await examine({
     ...{ settings, coreUrl, environment },

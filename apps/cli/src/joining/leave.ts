@@ -29,10 +29,10 @@ async function findRole(context: Context, { role }: LeaveOptions): Promise<Role>
 
 /** A monitor has no port: of it, only its data directory tells. */
 async function findPresence(settings: RoleSettings): Promise<Presence> {
-  const { host, ports, dataDir } = settings;
+  const { ports, dataDir } = settings;
   const isTaken = await isDataDirTaken(dataDir);
   if (isTaken === false) return 'none';
-  const found = await Promise.all(ports.map((port) => readPort(host, port)));
+  const found = await Promise.all(ports.map((port) => readPort(port)));
   if (await isDaemonThere(settings, found)) return 'answers';
   return isTaken ? 'works' : 'unknown';
 }

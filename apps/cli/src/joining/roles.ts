@@ -11,6 +11,7 @@ export type Role = (typeof ROLES)[number];
 
 export interface ListenPort {
   readonly variable: string;
+  readonly host: string;
   readonly port: number;
   readonly describe: string;
 }
@@ -51,20 +52,24 @@ const textOf = (value: unknown): string | undefined =>
 export async function readRole(role: Role, environment: Environment): Promise<RoleSettings> {
   const { config: spec } = await loadService(role);
   const config = readConfig(spec, withoutCommandVariables(environment));
+  const host = textOf(config.host) ?? 'localhost';
   const ports = Object.entries<Setting<unknown>>(spec.settings)
     .filter(([key, { isPort }]) => isPort && config[key] !== 0)
     .map(([key, { describe }]) => ({
       variable: variableName(spec.prefix, key),
+      // Some doors have an address of their own: p2pPort and p2pHost.
+      host: textOf(config[key.replace(/Port$/, 'Host')]) ?? host,
       port: config[key] as number,
       describe,
     }));
   const [firstPeer] = (config.peers ?? []) as string[];
+  // A core node names several.
+  const [firstUrl] = (config.urls ?? []) as string[];
   return {
-    ...{ role, ports, config },
-    host: textOf(config.host) ?? 'localhost',
+    ...{ role, host, ports, config },
     dataDir: String(config.dataDir),
     coreUrl: textOf(config.coreUrl) ?? firstPeer,
-    announceUrl: textOf(config.announceUrl),
+    announceUrl: textOf(config.announceUrl) ?? firstUrl,
     ipv6Prefix: textOf(config.ipv6Prefix),
     domain: textOf(config.domain),
   };
