@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { Server } from 'node:net';
 import { test } from 'node:test';
 import type { AppError } from '@skerry/protocol';
 import { defineConfig, settings } from '../daemon/config.ts';
 import { createLogger } from '../daemon/log.ts';
 import { nameListenSetting } from '../daemon/service.ts';
-import { explainListenFailure, listen } from './listen.ts';
+import { checkPort, explainListenFailure, listen } from './listen.ts';
 import { createHttpServer } from './server.ts';
 
 const log = createLogger('test', 'fatal');
@@ -55,4 +56,20 @@ test('an address that this machine does not have is said', async (t) => {
     code: 'PORT_IN_USE',
     message: /cannot listen on 192\.0\.2\.1: this machine does not have the address/,
   });
+});
+
+test('every address of a machine whose kernel has no IPv6 is every one of IPv4', async (t) => {
+  const app = await createHttpServer({ log });
+  t.after(() => app.close());
+  const { listen: real } = Server.prototype;
+  t.mock.method(Server.prototype, 'listen', function (this: Server, ...args: [{ host?: string }]) {
+    if (args[0].host !== '::') return real.apply(this, args);
+    const failure = Object.assign(new Error('listen EAFNOSUPPORT ::'), { code: 'EAFNOSUPPORT' });
+    process.nextTick(() => this.emit('error', failure));
+    return this;
+  });
+  await checkPort('::', 0);
+  await listen(app, '::', 0);
+  const { address } = app.server.address() as { address: string };
+  assert.equal(address, '0.0.0.0');
 });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type ListenOptions } from 'node:net';
 import { AppError, type ErrorCode } from '@skerry/protocol/forms';
 import type { HttpServer } from './server.ts';
 
@@ -65,13 +65,19 @@ export function explainListenFailure(error: unknown, host?: string): unknown {
 /** Connections that the kernel holds until they are accepted: a crowd that comes at once is not turned away for seconds. */
 const BACKLOG = 4_096;
 
+/** "::" is every address of a machine; where the kernel has no IPv6 (ipv6.disable=1), it has those of IPv4 alone. */
+async function everyAddress<T extends string | undefined>(host: T): Promise<T | '0.0.0.0'> {
+  if (host !== '::') return host;
+  return (await tryToListen({ host, port: 0 }))?.code === 'EAFNOSUPPORT' ? '0.0.0.0' : host;
+}
+
 /**
  * Listens, and says where: port 0 becomes the one the system chose.
  * @param isShared others of the same user may listen there, too (SO_REUSEPORT). Throws as `explainListenFailure` says.
  */
 export async function listen(app: HttpServer, host: string, port: number, isShared = false): Promise<string> {
   try {
-    const options = { host, port, backlog: BACKLOG, reusePort: isShared };
+    const options = { host: await everyAddress(host), port, backlog: BACKLOG, reusePort: isShared };
     await app.listen(options);
   } catch (error) {
     throw explainListenFailure(error, host);
@@ -79,6 +85,19 @@ export async function listen(app: HttpServer, host: string, port: number, isShar
   const address = app.server.address();
   const actualPort = typeof address === 'object' && address ? address.port : port;
   return urlOfListener('http', host, actualPort);
+}
+
+async function tryToListen(options: ListenOptions): Promise<NodeJS.ErrnoException | undefined> {
+  const server = createServer();
+  try {
+    server.listen(options);
+    await once(server, 'listening');
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  }
+  server.close();
+  await once(server, 'close');
+  return undefined;
 }
 
 /**
@@ -90,16 +109,8 @@ export async function findListenFailure(
   host?: string,
   isShared = false,
 ): Promise<NodeJS.ErrnoException | undefined> {
-  const server = createServer();
-  try {
-    server.listen({ port, reusePort: isShared, ...(host === undefined ? {} : { host }) });
-    await once(server, 'listening');
-  } catch (error) {
-    return error as NodeJS.ErrnoException;
-  }
-  server.close();
-  await once(server, 'close');
-  return undefined;
+  const at = await everyAddress(host);
+  return await tryToListen({ port, reusePort: isShared, ...(at === undefined ? {} : { host: at }) });
 }
 
 /**
