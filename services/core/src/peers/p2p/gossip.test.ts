@@ -34,13 +34,14 @@ describe('gossip', () => {
     await assert.rejects(startGossip(core.rooms, config, host), { code: 'PORT_IN_USE', details: { port } });
   });
 
-  test('behind a proxy gossip listens for itself, over IPv4 and IPv6, and others are told where', async () => {
+  test('behind a proxy gossip listens for itself, over IPv4 and IPv6, and others are told where', async (t) => {
     assert.deepEqual(placesOf('::', 4025), ['/ip4/0.0.0.0/tcp/4025', '/ip6/::/tcp/4025']);
     assert.deepEqual(
       ['localhost', '::1', '192.0.2.1', 'core.example'].flatMap((host) => placesOf(host, 1)),
       ['/ip4/127.0.0.1/tcp/1', '/ip6/::1/tcp/1', '/ip4/192.0.2.1/tcp/1', '/dns4/core.example/tcp/1'],
     );
     await using core = await createTestCore();
+    await using other = await createTestCore();
     const config = readConfig(coreConfig, {
       SKERRY_CORE_HOST: '127.0.0.1',
       SKERRY_CORE_P2P_HOST: '::',
@@ -51,7 +52,8 @@ describe('gossip', () => {
       code: 'INVALID_CONFIG',
       message: /expected a multiaddr such as \/dns4\/HOST\/tcp\/PORT/,
     });
-    const host = { signal: AbortSignal.timeout(240_000), log: createLogger('core', 'silent') };
+    const stop = new AbortController();
+    const host = { signal: stop.signal, log: createLogger('core', 'silent') };
     await using door = await startGossip(core.rooms, { ...config, dataDir: core.filesDir }, host);
     const addresses = await until(
       'its addresses',
@@ -59,6 +61,23 @@ describe('gossip', () => {
       ({ length }) => length > 0,
     );
     assert.match(addresses.join(), /^\/dns4\/core\.example\/tcp\/4025\/p2p\/\w+$/);
+
+    // A second process of the node has the same settings, and finds the port taken.
+    const taken = createServer().listen(0, '127.0.0.1');
+    t.after(() => taken.close());
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const more = { ...config, p2pHost: '127.0.0.1', p2pPort: port, dataDir: core.filesDir };
+    await using second = await startGossip(other.rooms, more, host);
+    // Before the doors close: they wait for what the signal ends.
+    using _stopping = { [Symbol.dispose]: () => stop.abort() };
+    const others = await until(
+      'the addresses of the second process',
+      () => second.addresses(),
+      ({ length }) => length > 0,
+    );
+    assert.match(others.join(), /^\/ip4\/127\.0\.0\.1\/tcp\/\d+\/p2p\/\w+$/);
+    assert.doesNotMatch(others.join(), new RegExp(`/tcp/${port}/`));
   });
 
   test('a message reaches a node two steps away; a forged one reaches nobody and costs its sender', async () => {

@@ -49,17 +49,22 @@ export interface GossipDoor extends AsyncDisposable {
 
 export const NO_GOSSIP: GossipDoor = { addresses: () => [], async [Symbol.asyncDispose]() {} };
 
-/**
- * By which other nodes tell connections apart. Each process has its own: the first of several in one directory has the one
- * that is kept there, the others have one for as long as they live.
- */
-async function loadSeed(dataDir: string): Promise<Uint8Array> {
+/** Whether this process is the first of those in one directory: the one that has its place in gossip. */
+async function takePlace(dataDir: string): Promise<boolean> {
   // Held until the process ends. Where there are no locks, there is one process.
   const held = await acquireLock(join(dataDir, LOCK_FILE), { waitMs: 0 }).catch((error: unknown) => {
     if (error instanceof AppError) return 'unknown';
     throw error;
   });
-  if (!held) return randomBytes(SEED_BYTES);
+  return held !== undefined;
+}
+
+/**
+ * By which other nodes tell connections apart. Each process has its own: the first has the one that is kept in its directory,
+ * the others have one for as long as they live.
+ */
+async function loadSeed(dataDir: string, isFirst: boolean): Promise<Uint8Array> {
+  if (!isFirst) return randomBytes(SEED_BYTES);
   const key = await loadOrCreateKeyFile(join(dataDir, KEY_FILE));
   return new Uint8Array(hkdfSync('sha256', key, '', SEED_PURPOSE, SEED_BYTES));
 }
@@ -76,14 +81,17 @@ export async function startGossip(
   if (!config.gossip || isAlone) return NO_GOSSIP;
   // The thread would try again for ever, and nobody would be told which setting moves the port.
   const host = config.p2pHost ?? config.host;
-  await checkPort(host, p2pPort);
+  const isFirst = await takePlace(dataDir);
+  // The others have the same settings: the port that these name, and what is announced of it, are the first one's.
+  const port = isFirst ? p2pPort : 0;
+  await checkPort(host, port);
   await using stack = new AsyncDisposableStack();
   const gossip = stack.use(
     new Gossip({
       settings: {
-        seed: await loadSeed(dataDir),
-        listen: placesOf(host, p2pPort),
-        announce: config.p2pAnnounce,
+        seed: await loadSeed(dataDir, isFirst),
+        listen: placesOf(host, port),
+        announce: isFirst ? config.p2pAnnounce : [],
         topic: p2pTopic,
       },
       source: intake.gossip,
