@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { signMessage } from '@skerry/client';
+import { buildNetworkMessage, signMessage } from '@skerry/client';
 import { sha256Hex } from '@skerry/protocol';
 import { digestState } from '../state/digest.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
@@ -63,6 +63,24 @@ describe('what a peer says of a forgotten message', () => {
     await peer.keep(await peer.read([frame]));
     const { body: kept } = await core.get(`/messages/${itemHash}`);
     assert.deepEqual([kept.status, kept.sender], ['processed', alice.address]);
+  });
+
+  test('gives way to what its sender signed, also where that tells of an earlier date and another channel', async () => {
+    const { peer } = core.rooms.intake;
+    const nowMs = Date.now();
+    const { body: other } = await core.send(alice, { type: 'POST', content: { type: 'note', content: 'c' } });
+    for (const [at, changed] of [{}, { channel: 'lied' }].entries()) {
+      const content = { type: 'note', content: `signed ${at}` };
+      const draft = { type: 'POST', channel: 'notes', content, time: Math.floor(nowMs / 1_000) - 3_600 };
+      const { body, itemHash } = buildNetworkMessage(draft, alice);
+      const { message } = JSON.parse(body);
+      const said = { item_hash: itemHash, time: message.time, channel: 'notes', noted_ms: nowMs, ...changed };
+      await peer.keep(await peer.read([await skeletonOf(other.item_hash, said)]));
+      const signed = JSON.stringify({ message, noted_ms: nowMs - 1_800_000 });
+      await peer.keep(await peer.read([Buffer.from(signed)]));
+      const { body: kept } = await core.get(`/messages/${itemHash}`);
+      assert.deepEqual([kept.status, kept.channel, kept.content?.content], ['processed', 'notes', content.content]);
+    }
   });
 
   for (const isErased of [false, true])

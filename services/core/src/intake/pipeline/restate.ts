@@ -44,12 +44,16 @@ function isTaken(theirs: SyncFields, weight: Weight, { fields }: Known): boolean
  * What brings a content that is a file without that file, as anybody can, tells less than what was read or forgotten. What
  * is said otherwise by whoever passes it on, such as its channel, by which a permission may be judged, is not believed either
  * where the node has its own word, but where that word is refused.
+ * @param isForgotten whether a FORGET in force names it
  */
-function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known): Step {
+function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known, isForgotten: boolean): Step {
   const theirs = fieldsOfAccepted(accepted);
   const isSame = isSameButDate(theirs, known.fields);
   const tellsLess = accepted.message.content === null && (known.isRead || known.status === 'forgotten');
   if (isTaken(theirs, weight, known)) {
+    // Of a skeleton alone only a peer says that it was forgotten: what was signed takes its place whole.
+    const isHearsay = known.status === 'forgotten' && !known.isRead && !isForgotten;
+    if (isHearsay && !tellsLess && !accepted.isSkeleton) return 'restate';
     if (isSame) return 'redate';
     // No list and no effect has it. Who tells nothing else may have erased what it said.
     if (known.status === 'forgotten' && (!tellsLess || accepted.isSkeleton)) return 'retell';
@@ -150,7 +154,7 @@ export interface Restated {
 export async function restate(
   writer: Writer<Schema>,
   batch: readonly Candidate[],
-  { known }: Kept,
+  { known, forgottenBy }: Kept,
 ): Promise<Restated> {
   const candidates = datedByAll(batch);
   const steps = new Map<string, Step>();
@@ -159,7 +163,10 @@ export async function restate(
     const kept = known.get(itemHash);
     if (!kept) continue;
     if (isOutsaid(candidate.accepted, kept)) steps.set(itemHash, 'nothing');
-    else if (kept.sender === sender) steps.set(itemHash, stepOf(candidate, kept));
+    else if (kept.sender === sender) {
+      const isForgotten = (forgottenBy.get(itemHash) ?? []).length > 0;
+      steps.set(itemHash, stepOf(candidate, kept, isForgotten));
+    }
     else if (await isEarlierCopy(writer, candidate, kept)) steps.set(itemHash, 'restate');
   }
   const changing = [...steps].filter(([, step]) => step !== 'nothing').map(([hash]) => hash);
