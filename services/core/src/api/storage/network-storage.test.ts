@@ -106,6 +106,10 @@ test('of a file whose message is refused nothing is kept, also where the message
   const sent = await core.post('/messages', Buffer.from(JSON.stringify({ message: waitingMessage })));
   assert.deepEqual([sent.status, sent.body.message_status], [202, 'pending']);
   assert.deepEqual(await refuse(waitingMessage, waiting!), [402, 'CREDIT_INSUFFICIENT']);
+  const statusOf = async ({ item_hash: hash }: typeof waitingMessage) =>
+    (await core.get(`/messages/${hash}/status`)).body.status;
+  assert.equal(await statusOf(waitingMessage), 'rejected', 'it waits for nothing any more');
+  assert.equal(await statusOf(unpaidMessage), 'error', 'nor is the message kept that came with its file');
   const unpermitted = storeMessage(sha256(ofAnother!), { address: bob.address });
   assert.deepEqual(await refuse(unpermitted, ofAnother!), [403, 'NOT_PERMITTED']);
 });

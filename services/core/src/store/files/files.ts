@@ -73,6 +73,9 @@ export class Files {
     const changes = [fileEffect.change(file), ...accepted.changes];
     const withFile = { ...accepted, changes, decide: () => PROCESSED };
     const foreseen = await foresee(db, withFile, now());
+    // A message that waited for its file is told so; one that is not known is not kept either.
+    if (foreseen.status === 'rejected')
+      return intake.client.keep({ ...accepted, isLeftIfRefused: true, decide: () => foreseen });
     if (foreseen.status !== 'processed') return foreseen;
     using _claim = await this.#keep(blob);
     return intake.client.keep(withFile);
