@@ -52,14 +52,9 @@ const createPublisher =
       });
     });
 
-interface PublishersOptions extends Pick<ControllerOptions, 'signal' | 'log'> {
-  readonly address: string;
-}
-
 /** Publish what is decided, each kind with dates of its own. */
-function createPublishers(core: CoreClient, { address, signal, log }: PublishersOptions) {
-  const datingOf = (type: string) =>
-    createDating(Date.now, () => readLatestMs(core.url, address, type, signal));
+function createPublishers(core: CoreClient, { signal, log }: Pick<ControllerOptions, 'signal' | 'log'>) {
+  const datingOf = (type: string) => createDating(Date.now, () => readLatestMs(core, type, signal));
   return {
     outbox: new Outbox({ publish: createPublisher(core, datingOf(NETWORK_POST.allocation)), log }),
     runners: new RunnersPublisher({ core, dating: datingOf(NETWORK_POST.runners), signal, log }),
@@ -181,7 +176,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const { outbox, runners } = createPublishers(core, { address: signer.address, signal, log });
+  const { outbox, runners } = createPublishers(core, { signal, log });
   const listed: ReadonlySet<string> = new Set(config.nodes);
   const isListed = (address: string) => listed.has(address);
   const askers = createAskers(config);
@@ -196,7 +191,9 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     takeoverMs: config.takeoverSeconds * 1000,
     canLead: () => controller.hasPlan && controller.coreFailure === null,
     onRole: (role) => (role === 'leader' ? controller.planSoon() : controller.onDeposed()),
-    ...{ now: Date.now, signal, log },
+    now: Date.now,
+    signal,
+    log,
   });
   const keep = (name: string) => openSince(join(config.dataDir, name), { now: Date.now, log });
   const [problems, wrongNodes] = [await keep('problems-since.json'), await keep('nodes-wrong-since.json')];
