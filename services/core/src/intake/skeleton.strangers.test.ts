@@ -79,7 +79,10 @@ describe('what a peer says of a forgotten message', () => {
       const signed = JSON.stringify({ message, noted_ms: nowMs - 1_800_000 });
       await peer.keep(await peer.read([Buffer.from(signed)]));
       const { body: kept } = await core.get(`/messages/${itemHash}`);
-      assert.deepEqual([kept.status, kept.channel, kept.content?.content], ['processed', 'notes', content.content]);
+      assert.deepEqual(
+        [kept.status, kept.channel, kept.content?.content],
+        ['processed', 'notes', content.content],
+      );
     }
   });
 

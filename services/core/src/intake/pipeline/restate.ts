@@ -166,8 +166,7 @@ export async function restate(
     else if (kept.sender === sender) {
       const isForgotten = (forgottenBy.get(itemHash) ?? []).length > 0;
       steps.set(itemHash, stepOf(candidate, kept, isForgotten));
-    }
-    else if (await isEarlierCopy(writer, candidate, kept)) steps.set(itemHash, 'restate');
+    } else if (await isEarlierCopy(writer, candidate, kept)) steps.set(itemHash, 'restate');
   }
   const changing = [...steps].filter(([, step]) => step !== 'nothing').map(([hash]) => hash);
   const rows = await readRows(writer, changing);
