@@ -13,14 +13,18 @@ interface Options {
 }
 
 /**
- * Runs a bench and gives what is to be kept of it.
+ * Runs a bench and gives what is to be kept of it, and what it could not measure.
  * @throws BenchError
  */
-export async function runForRecord(name: string, { busy, ...options }: Options): Promise<Run> {
+export async function runForRecord(
+  name: string,
+  { busy, ...options }: Options,
+): Promise<{ readonly run: Run; readonly lacking: readonly string[] }> {
   const about = describeRun(busy);
   const startMs = performance.now();
-  const figures = await runBench(name, options);
-  return { ...about, seconds: Math.round((performance.now() - startMs) / 1000), figures };
+  const { figures, lacking } = await runBench(name, options);
+  const seconds = Math.round((performance.now() - startMs) / 1000);
+  return { run: { ...about, seconds, figures }, lacking };
 }
 
 /** The part of the processors in use once a bench may begin; undefined where it may not. */
@@ -52,8 +56,9 @@ export async function runAll({ names, output, goesOnBusy }: AllOptions) {
     const busy = await waitForTurn(goesOnBusy);
     try {
       if (busy === undefined) throw new BenchError(`${key}: the machine was busy`);
-      runs[key] = await runForRecord(name, { args, output, limitMinutes, busy });
-      writeRun(key, runs[key]);
+      const { run, lacking } = await runForRecord(name, { args, output, limitMinutes, busy });
+      runs[key] = run;
+      writeRun(key, run, lacking);
     } catch (error) {
       if (!(error instanceof BenchError)) throw error;
       tell(error.message);

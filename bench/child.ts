@@ -9,4 +9,4 @@ const send = process.send?.bind(process);
 if (!bench || !send) throw new Error('this is started by bench/run.ts');
 const figures = new Figures(console.log);
 await (await bench.load())(figures, args);
-send(figures.rows, undefined, undefined, () => process.disconnect?.());
+send({ figures: figures.rows, lacking: figures.lacking }, undefined, undefined, () => process.disconnect?.());

@@ -57,7 +57,7 @@ async function runEach({ args: names, json, busy }: Command): Promise<void> {
   writePage();
   if (json) printJson(runs);
   if (failed.length === 0) return;
-  tell(`without figures: ${failed.join(', ')}`);
+  tell(`nothing kept of: ${failed.join(', ')}`);
   process.exitCode = 1;
 }
 
@@ -73,12 +73,11 @@ async function compare(name: string, { args, against = '', pairs, json }: Comman
 async function runOne(name: string, { args, json, write }: Command): Promise<void> {
   const options = { args, output: json ? 2 : 1, limitMinutes: ALONE_LIMIT_MINUTES } as const;
   if (!json && !write) return void (await runBench(name, options));
-  const run = await runForRecord(name, { ...options, busy: await measureBusy() });
-  if (write) {
-    writeRun(keyOf(name, args), run);
-    writePage();
-  }
+  const { run, lacking } = await runForRecord(name, { ...options, busy: await measureBusy() });
   if (json) printJson(run);
+  if (!write) return;
+  writeRun(keyOf(name, args), run, lacking);
+  writePage();
 }
 
 async function main(): Promise<void> {

@@ -33,6 +33,12 @@ async function waitForEnd(child: ChildProcess, limitMinutes: number): Promise<st
   return code === 0 ? undefined : `it ended with ${signal ?? code}`;
 }
 
+/** What a bench found, and what it could not measure on this machine. */
+export interface Found {
+  readonly figures: readonly Figure[];
+  readonly lacking: readonly string[];
+}
+
 interface Options {
   readonly args: readonly string[];
   /** Where lines for people go: 1 or 2. */
@@ -44,18 +50,18 @@ interface Options {
  * Runs a bench of this checkout.
  * @throws BenchError
  */
-export async function runBench(name: string, { args, output, limitMinutes }: Options): Promise<Figure[]> {
+export async function runBench(name: string, { args, output, limitMinutes }: Options): Promise<Found> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'child.ts'), name, ...args], {
     stdio: ['ignore', output, 2, 'ipc'],
   });
-  let figures: Figure[] | undefined;
-  child.once('message', (rows) => {
-    figures = rows as unknown as Figure[];
+  let found: Found | undefined;
+  child.once('message', (told) => {
+    found = told as unknown as Found;
   });
   const trouble = await waitForEnd(child, limitMinutes);
   if (trouble !== undefined) throw new BenchError(`${name}: ${trouble}`);
-  if (!figures) throw new BenchError(`${name}: it gave no figures`);
-  return figures;
+  if (!found) throw new BenchError(`${name}: it gave no figures`);
+  return found;
 }
 
 /**

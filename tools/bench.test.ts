@@ -10,7 +10,7 @@ import { Figures } from '../bench/measure/figures.ts';
 import { reaches } from '../bench/measure/text.ts';
 import { waitForQuiet } from '../bench/quiet.ts';
 import { fillTables } from '../bench/report/page.ts';
-import { keyOf, PAGE_FILE, type Run, readRuns } from '../bench/report/record.ts';
+import { keyOf, PAGE_FILE, type Run, readRuns, writeRun } from '../bench/report/record.ts';
 import { ROOT } from './source.ts';
 
 /** What makes figures of benches comparable and tables of figures. Takes 1 CPU s, most of it for one run of the command. */
@@ -111,6 +111,12 @@ describe('the page of figures', () => {
     assert.match(filled, /<!-- \/figures -->\n\nAfter\.\n$/);
     assert.doesNotMatch(filled, /old/);
     assert.equal(fillTables(filled, runs), filled);
+  });
+
+  test('a run that lacks a peer does not take the place of one that has it', () => {
+    const before = readRuns();
+    assert.throws(() => writeRun('score', runs.score, ['nginx']), /score: not kept, .*: nginx/);
+    assert.deepEqual(readRuns(), before);
   });
 
   test('what stands between marks stays while there is no run', () => {

@@ -113,13 +113,14 @@ async function startBare(world: VmWorld, subject: Subject, record: InstanceRecor
     const seed = {
       instanceId: `iid-${process.uptime()}`,
       hostname: 'bare',
-      sshKey: world.sshKey,
+      sshKeys: [world.sshKey],
       mac,
       address: `${BARE_ADDRESS}/124`,
-      ipv4: { guest: '172.31.99.2', gateway: '172.31.99.1' },
+      ipv4: { network: '172.31.99.0/30', gateway: '172.31.99.1', guest: '172.31.99.2' },
       nameServers: [],
+      volumes: [],
     };
-    await writeSeed(seed as never, join(directory, MACHINE_FILES.seed));
+    await writeSeed(seed, join(directory, MACHINE_FILES.seed));
     const machine = {
       id: 'b'.repeat(64),
       machineId: 'b'.repeat(32),

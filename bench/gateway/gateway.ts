@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { helloWire } from '../../services/gateway/src/tls/testing/hello.ts';
 import type { Goal } from '../measure/figure.ts';
-import { type Figures, median, tell } from '../measure/figures.ts';
+import { type Figures, median } from '../measure/figures.ts';
 import { cpuSeconds } from '../measure/processor-time.ts';
 import { benchQuic } from './quic.ts';
 import {
@@ -243,7 +243,7 @@ export async function benchGateway(figures: Figures, [wanted = '']: readonly str
   const instance = spawnPinned(1, path, ['serve', String(INSTANCE_PORT)]);
   stack.defer(() => void instance.kill('SIGKILL'));
   await once(instance.stdout!, 'data');
-  const peers = (await openPeers(dir)).map((one) => stack.use(one));
+  const peers = (await openPeers(dir, figures)).map((one) => stack.use(one));
   const native = stack.use(await openNative(dir));
   const large = stack.use(await openNative(dir, { routes: 1_000_000, name: 'native-1M' }));
   const typescript = stack.use(await openTypeScript());
@@ -258,7 +258,7 @@ export async function benchGateway(figures: Figures, [wanted = '']: readonly str
   if (IDLE_TITLE.includes(wanted)) await measureIdle(figures, all);
   if (!TLS_TITLE.includes(wanted)) return;
   if (!canServeTls()) {
-    tell(`${TLS_TITLE}: not measured, since it needs nginx as the instance`);
+    figures.lack(`nginx as the instance of "${TLS_TITLE}"`);
     return;
   }
   instance.kill('SIGKILL');

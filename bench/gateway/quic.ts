@@ -9,7 +9,7 @@ import { FLIGHT_SOURCES } from '../../services/gateway/src/quic/testing/native-r
 import { REAL_FLIGHTS } from '../../services/gateway/src/quic/testing/real-flights.ts';
 import { helloMessage } from '../../services/gateway/src/tls/testing/hello.ts';
 import type { Goal } from '../measure/figure.ts';
-import { type Figures, quantile, tell } from '../measure/figures.ts';
+import { type Figures, quantile } from '../measure/figures.ts';
 import { cpuSeconds } from '../measure/processor-time.ts';
 import {
   compile,
@@ -218,8 +218,7 @@ export async function benchQuic(figures: Figures, dir: string): Promise<void> {
     relay: stack.use(await openRelay(dir, 'quic-relay.c', RELAY_PORT)),
   });
   const hasNginx = isThere(NGINX);
-  if (!hasNginx)
-    tell('QUIC downloads and uploads: without nginx and its module stream there is nothing to compare with');
+  if (!hasNginx) figures.lack('nginx with its module stream, the peer of QUIC downloads and uploads');
   const subjects = hasNginx ? [native, stack.use(await openNginx(dir))] : [native];
   await compareTransfers(figures, load, subjects);
 }

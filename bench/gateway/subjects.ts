@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { buildNativePlane } from '../../services/gateway/src/dataplane/native/build.ts';
 import { NativeDataPlane } from '../../services/gateway/src/dataplane/native/plane.ts';
 import type { DataPlane, QuicWish } from '../../services/gateway/src/dataplane/port.ts';
+import type { Figures } from '../measure/figures.ts';
 
 export const NAMES = 5000;
 export const INSTANCE_PORT = 19_001;
@@ -145,13 +146,15 @@ table t {
 }
 `;
 
-export async function openPeers(dir: string): Promise<Subject[]> {
+/** Those that are here; of the others the figures say so. */
+export async function openPeers(dir: string, figures: Figures): Promise<Subject[]> {
   const names = Array.from({ length: NAMES }, (_, index) => `h${index}.raw.test`);
   const map = join(dir, 'haproxy.map');
   const nginxMap = join(dir, 'nginx.map');
   await writeFile(map, names.map((name) => `${name} bk_raw\n`).join(''));
   await writeFile(nginxMap, names.map((name) => `${name} bk_raw;\n`).join(''));
   const subjects: Subject[] = [];
+  for (const name of ['haproxy', 'nginx', 'sniproxy']) if (!isThere(`/usr/sbin/${name}`)) figures.lack(name);
   for (const name of ['haproxy', 'haproxy-tuned'] as const) {
     const path = join(dir, `${name}.cfg`);
     await writeFile(path, haproxyConfig(name === 'haproxy-tuned', map, LISTEN_PORTS[name]));

@@ -38,6 +38,8 @@ export function spreadOf(values: readonly number[]): Spread {
 /** What a bench found. It says each figure at once, in one line, and keeps it. */
 export class Figures {
   readonly rows: Figure[] = [];
+  /** What it could not measure on this machine. */
+  readonly lacking: string[] = [];
   readonly #say: (line: string) => void;
   #group = '';
 
@@ -50,6 +52,12 @@ export class Figures {
   group(title: string): void {
     this.#group = title;
     this.#say(`\n${title}`);
+  }
+
+  /** Says what is not measured. @param what a program or package that is not here */
+  lack(what: string): void {
+    this.lacking.push(what);
+    this.#say(`not measured: ${what} is not here`);
   }
 
   /**

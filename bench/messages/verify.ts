@@ -56,6 +56,7 @@ function expectHeld(verdict: number): void {
 export async function benchVerify(figures: Figures): Promise<void> {
   const native = loadNativeEngine();
   const system = loadSystemEngine();
+  if (!system) figures.lack('libsecp256k1 of the system (libsecp256k1-1, or a newer one)');
   if (!native) throw new Error('this platform has no native secp256k1 build; there is nothing to compare');
   const signer = createSigner(generatePrivateKey());
   const content = { type: 'note', content: { text: 'x'.repeat(120) } };

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { layOut } from '../../tools/lay-out.ts';
 import { ROOT } from '../../tools/source.ts';
 import type { Figure } from '../measure/figure.ts';
+import { BenchError } from '../run.ts';
 
 /** A run of a bench: when, of which code, on what, and what it found. */
 export interface Run {
@@ -59,8 +60,14 @@ export function readRuns(): Runs {
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Runs) : {};
 }
 
-/** Keeps a run in the place of the one before; the others stay. */
-export function writeRun(key: string, run: Run): void {
+/**
+ * Keeps a run in the place of the one before; the others stay.
+ * @param lacking what it could not measure: figures of a machine that has less would take the place of more
+ * @throws BenchError where anything lacks
+ */
+export function writeRun(key: string, run: Run, lacking: readonly string[]): void {
+  if (lacking.length > 0)
+    throw new BenchError(`${key}: not kept, since these are not here: ${lacking.join(', ')}`);
   const runs = Object.entries({ ...readRuns(), [key]: run }).sort(([one], [other]) => (one < other ? -1 : 1));
   writeFileSync(join(ROOT, FIGURES_FILE), `${layOut(Object.fromEntries(runs))}\n`);
 }

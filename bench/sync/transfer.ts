@@ -16,7 +16,7 @@ import { MIGRATIONS } from '../../services/core/src/testing/core.ts';
 import { startNode } from '../../services/core/src/testing/node.ts';
 import { createBodies } from '../data-set/signed-bodies.ts';
 import type { Goal } from '../measure/figure.ts';
-import { type Figures, tell } from '../measure/figures.ts';
+import type { Figures } from '../measure/figures.ts';
 import { readProcessorSeconds } from '../measure/processor-time.ts';
 import { type BareSource, readRows, runBare, startBareWorker } from '../messages/bare.ts';
 import { ingest } from '../messages/intake.ts';
@@ -276,7 +276,7 @@ export async function benchTransfer(figures: Figures, count: number): Promise<vo
       'pg_dump | psql, tables with their indexes',
       await meter.measure(() => dumpInto(full.url, indexed.url, ['--data-only', ...tables])),
     );
-  } else tell('pg_dump and psql of the version of the server are not here (postgresql-client)');
+  } else figures.lack('postgresql-client of the version of the server (pg_dump, psql)');
   compare(
     'COPY by the server, tables with their indexes',
     await meter.measure(() => copyRows(full, indexed, directory)),
