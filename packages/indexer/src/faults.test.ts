@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { startIndexer } from './indexer.ts';
+import { findFreshness, stateOf } from './read/status.ts';
 import type { NetworkSettings } from './settings.ts';
 import { Anvil } from './testing/anvil.ts';
 import { MASS_EMITTER_CODE, massInput } from './testing/contracts.ts';
@@ -11,6 +12,7 @@ import {
   compareWithChain,
   createIndexerDatabase,
   indexerSettings,
+  NETWORK,
   OTHER,
   TOKEN,
   TRANSFER_TOPIC,
@@ -114,6 +116,27 @@ describe('requests that fail', () => {
     assert.ok(failed >= 10, `${failed} requests failed`);
     assert.equal(await compareWithChain(pool, anvil), 22);
   });
+});
+
+test('endpoints that all go silent are a stall also where everything was read; a chain without new blocks is none', async () => {
+  await using anvil = await Anvil.start();
+  await using database = await createIndexerDatabase();
+  const { pool } = database;
+  await using proxy = await FaultProxy.start(anvil.url);
+  const settings = indexerSettings([proxy.url], { stall_ms: 1_000 });
+  await using indexer = await startIndexer({ pool, settings, log });
+  await untilIndexed(pool, anvil);
+  const progressMs = async () => (await findFreshness(pool, NETWORK))!.progressAt.getTime();
+  const before = await progressMs();
+  await until('it is seen again that all is read', progressMs, (ms) => ms > before);
+  const state = async () =>
+    stateOf((await findFreshness(pool, NETWORK))!, indexer.stallMs(NETWORK), Date.now());
+  proxy.choose = () => 'unavailable';
+  await until('it stalls', state, (one) => one === 'stalled');
+  assert.equal((await findFreshness(pool, NETWORK))!.lag, 0);
+  await until('it is said', () => indexer.health().get(NETWORK)?.isStalled === true);
+  proxy.choose = () => undefined;
+  await until('it goes on', state, (one) => one === 'live');
 });
 
 describe('a chain that is replaced where it was final', () => {

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { DecodePool } from './decode/pool.ts';
 import { type NetworkHealth, NetworkRunner } from './network.ts';
 import type { EndpointReport } from './rpc/pool.ts';
-import type { IndexerSettings } from './settings.ts';
+import { type IndexerSettings, stallMsOf } from './settings.ts';
 import { unwatchContract, type WatchRequest, watchContract } from './watch.ts';
 
 export interface IndexerOptions {
@@ -35,7 +35,7 @@ export interface Indexer extends AsyncDisposable {
   report(network: string): EndpointReport[];
   /** Every network that this process indexes. */
   health(): ReadonlyMap<string, NetworkHealth>;
-  /** Without progress for so long a network that has something to read is stalled; undefined where the settings lack it. */
+  /** Milliseconds without progress after which a network is stalled; undefined where the settings lack it. */
   stallMs(network: string): number | undefined;
 }
 
@@ -78,7 +78,10 @@ export function openIndexer({ pool, settings, reserve, log }: IndexerOptions): I
     },
     report: (network) => runners.find(({ name }) => name === network)?.report() ?? [],
     health: () => new Map(runners.map((runner) => [runner.name, runner.health])),
-    stallMs: (network) => settings.networks.find(({ name }) => name === network)?.stall_ms,
+    stallMs(network) {
+      const found = settings.networks.find(({ name }) => name === network);
+      return found && stallMsOf(found);
+    },
     [Symbol.asyncDispose]: () => decode[Symbol.asyncDispose](),
   };
 }

@@ -25,10 +25,12 @@ export function watchIndexer(
   watch('head_age_seconds', 'since the time that the newest block says', ({ freshness }) =>
     freshness?.headTimestamp ? secondsSince(freshness.headTimestamp * 1000, now()) : undefined,
   );
-  watch('progress_age_seconds', 'since what there is to read last moved', ({ freshness }) =>
-    freshness ? secondsSince(freshness.progressAt.getTime(), now()) : undefined,
+  watch(
+    'progress_age_seconds',
+    'since what there is to read last moved, or was seen to be read',
+    ({ freshness }) => (freshness ? secondsSince(freshness.progressAt.getTime(), now()) : undefined),
   );
-  watch('stalled', '1: there is something to read and no progress, or the network is halted', (one) =>
+  watch('stalled', '1: no progress, or no endpoint that shows the head, or the network is halted', (one) =>
     Number(one.isStalled),
   );
   watch('subscribed', '1: a server tells of new blocks; 0: the head is polled', (one) =>

@@ -7,7 +7,7 @@ import { type Freshness, findFreshness, stateOf } from './read/status.ts';
 import { Recognition } from './recognition.ts';
 import { HeadFeed } from './rpc/head-feed.ts';
 import { type EndpointReport, RpcPool } from './rpc/pool.ts';
-import type { NetworkSettings } from './settings.ts';
+import { type NetworkSettings, POLLS_SAVED, stallMsOf } from './settings.ts';
 import { OffChain } from './store/commit.ts';
 import { Moved } from './store/moved.ts';
 import { ensureNetwork, haltNetwork, loadNetwork } from './store/networks.ts';
@@ -29,8 +29,6 @@ const REST_MAX_MS = 10_000;
 /** How often it is looked whether there is progress: often, against the time after which its absence is a stall. */
 const WATCHES_PER_STALL = 8;
 const WATCH_MAX_MS = 5_000;
-/** While a subscription stands, the head is looked at unasked so many times less often. */
-const POLLS_SAVED = 15;
 
 const STEP_FAILED = 'a step at the head failed';
 const BACKFILL_FAILED = 'a backfill was interrupted';
@@ -276,12 +274,13 @@ export class NetworkRunner {
   async #watchProgress(): Promise<void> {
     const { settings, pool, log } = this.#options;
     const network = this.name;
+    const stallMs = stallMsOf(settings);
     try {
       const freshness = await findFreshness(pool, network);
       if (!freshness) return;
-      const state = stateOf(freshness, settings.stall_ms, Date.now());
+      const state = stateOf(freshness, stallMs, Date.now());
       // A process that has just begun has not stood still yet.
-      const isNew = performance.now() - this.#startedMs <= settings.stall_ms;
+      const isNew = performance.now() - this.#startedMs <= stallMs;
       const stalled = state === 'halted' || (state === 'stalled' && !isNew);
       if (stalled && !this.#isStalled) {
         const silentMs = Date.now() - freshness.progressAt.getTime();

@@ -75,6 +75,21 @@ export interface IndexerSettings {
 
 const DEFAULT_STALL_MS = 300_000;
 
+/** While a subscription stands, the head is looked at unasked so many times less often. */
+export const POLLS_SAVED = 15;
+/** The least number of looks at the head that a stall takes, however far apart they are. */
+const LOOKS_PER_STALL = 2;
+
+/** Milliseconds without progress after which a network is stalled. */
+export function stallMsOf({
+  stall_ms,
+  poll_ms,
+  subscriptions,
+}: Pick<NetworkSettings, 'stall_ms' | 'poll_ms' | 'subscriptions'>): number {
+  const lookMs = poll_ms * (subscriptions.length > 0 ? POLLS_SAVED : 1);
+  return Math.max(stall_ms, LOOKS_PER_STALL * lookMs);
+}
+
 const DEFAULTS = {
   contracts: [] as ContractSettings[],
   subscriptions: [] as string[],

@@ -83,8 +83,7 @@ export class Tail {
     const view = await lookAtHead(rpc, finalityTag && this.#looks++ % LOOKS_PER_FINALIZED === 0);
     const { calls } = rpc;
     await noteHead(pool, networkId, {
-      head: view.head.number,
-      headTimestamp: view.head.timestamp,
+      head: view.head,
       finalized: (finalityTag ? view.finalized : null) ?? Math.max(0, view.agreed - finalityDepth),
       requests: calls - this.#countedCalls,
     });

@@ -7,7 +7,8 @@ import { secondHighest } from './chain/look.ts';
 import type { Header } from './chain/shape.ts';
 import { decideJoin } from './join.ts';
 import { decideLooks } from './read/matches.ts';
-import { progressOf } from './read/status.ts';
+import { progressOf, stateOf } from './read/status.ts';
+import { stallMsOf } from './settings.ts';
 import { decidePass, type Scan } from './store/scans.ts';
 
 const scan = (more: Partial<Scan>): Scan => ({
@@ -102,6 +103,23 @@ test('a tip that moves does not hide a backfill that stands still, nor the other
   const behind = { ...network, head: 12, progressAt: old, backfilledAt: fresh };
   assert.equal(progressOf(behind, [scan({ live: true })]), old);
   assert.equal(progressOf(network, [scan({ nextBlock: 5, toBlock: 4 })]), fresh);
+});
+
+test('a network is live while it is seen that all is read, and never before it has begun', () => {
+  const said = { halt: null, lag: 0, hasBegun: true, progressAt: new Date(10_000) };
+  assert.equal(stateOf(said, 1_000, 11_000), 'live');
+  assert.equal(stateOf(said, 1_000, 11_001), 'stalled');
+  assert.equal(stateOf({ ...said, lag: 3 }, 1_000, 11_000), 'catching_up');
+  assert.equal(stateOf({ ...said, hasBegun: false }, 1_000, 11_000), 'catching_up');
+  assert.equal(stateOf({ ...said, halt: { code: 'WRONG_CHAIN', message: '' } }, 1_000, 11_001), 'halted');
+  assert.equal(stateOf(said, undefined, 11_000), 'not_read');
+});
+
+test('a stall takes longer than the head is left alone', () => {
+  const polled = { stall_ms: 300_000, poll_ms: 2_000, subscriptions: [] };
+  assert.equal(stallMsOf(polled), 300_000);
+  assert.equal(stallMsOf({ ...polled, poll_ms: 600_000 }), 1_200_000);
+  assert.equal(stallMsOf({ ...polled, poll_ms: 20_000, subscriptions: ['wss://one.example'] }), 600_000);
 });
 
 test('a bloom of few bits is nearly a proof, a full one is none', () => {

@@ -19,7 +19,12 @@ export interface Freshness {
   readonly lag: number | null;
   readonly undoSeq: number;
   readonly halt: { readonly code: string; readonly message: string } | null;
-  /** When what there is to read last moved: of the tip and what lies behind it, the one that has stood for longer. */
+  /** Whether it is known where the window begins: before it nothing is read. */
+  readonly hasBegun: boolean;
+  /**
+   * When what there is to read last moved: of the tip and what lies behind it, the one that has stood for longer. Where all is read,
+   * when an endpoint last showed that.
+   */
   readonly progressAt: Date;
   readonly requests: number;
 }
@@ -62,6 +67,7 @@ export async function findFreshness(db: Queryable, networkName: string): Promise
     lag: head === null ? null : Math.max(0, head - (indexed ?? -1)),
     undoSeq: network.undoSeq,
     halt: network.haltCode === null ? null : { code: network.haltCode, message: network.haltMessage ?? '' },
+    hasBegun: tipNumber !== null,
     progressAt: progressOf(network, scans),
     requests: network.requests,
   };
@@ -90,18 +96,19 @@ export type NetworkState = 'live' | 'catching_up' | 'stalled' | 'halted' | 'not_
 /**
  * Pure.
  *
- * @param stallMs without progress for so long, while there is something to read, is a stall; undefined where nobody reads the network
+ * @param stallMs without progress for so long is a stall, also where all was read: no endpoint says any more that it still is all.
+ * Undefined where nobody reads the network
  */
 export function stateOf(
-  { halt, lag, progressAt }: Freshness,
+  { halt, lag, hasBegun, progressAt }: Pick<Freshness, 'halt' | 'lag' | 'hasBegun' | 'progressAt'>,
   stallMs: number | undefined,
   nowMs: number,
 ): NetworkState {
   // What it was when it was last read says nothing of now.
   if (stallMs === undefined) return 'not_read';
   if (halt) return 'halted';
-  if (lag === 0) return 'live';
-  return nowMs - progressAt.getTime() > stallMs ? 'stalled' : 'catching_up';
+  if (nowMs - progressAt.getTime() > stallMs) return 'stalled';
+  return lag === 0 && hasBegun ? 'live' : 'catching_up';
 }
 
 export async function listNetworkNames(db: Queryable): Promise<string[]> {

@@ -18,7 +18,7 @@ export interface NetworkRow {
   readonly undoSeq: number;
   readonly haltCode: string | null;
   readonly haltMessage: string | null;
-  /** When the tip moved last. */
+  /** When the tip moved last, or was last seen to be the head. */
   readonly progressAt: Date;
   /** When a scan that does not follow the tip moved last, or there began to be one. */
   readonly backfilledAt: Date;
@@ -79,15 +79,25 @@ export async function listWindow(
   return rows;
 }
 
+/** What a look at the head has shown. Where the tip is the head, or nothing is asked for, that this was seen is the progress that there can be. */
 export async function noteHead(
   pool: pg.Pool,
   networkId: number,
-  seen: { head: number; headTimestamp: number; finalized: number; requests: number },
+  seen: {
+    readonly head: Pick<Header, 'number' | 'hash' | 'timestamp'>;
+    readonly finalized: number;
+    readonly requests: number;
+  },
 ): Promise<void> {
+  const { head, finalized, requests } = seen;
   await pool.query(
-    `update indexer_networks set head_number = $2, head_timestamp = $3,
-       finalized_number = greatest(coalesce(finalized_number, -1), $4), requests = requests + $5 where id = $1`,
-    [networkId, seen.head, seen.headTimestamp, seen.finalized, seen.requests],
+    `update indexer_networks n set head_number = $2, head_timestamp = $3,
+       finalized_number = greatest(coalesce(finalized_number, -1), $4),
+       requests = requests + $5,
+       progress_at = case when tip_hash = $6 or (tip_number is not null
+         and not exists (select from indexer_scans where network_id = n.id)) then now() else progress_at end
+     where id = $1`,
+    [networkId, head.number, head.timestamp, finalized, requests, head.hash],
   );
 }
 
