@@ -230,6 +230,38 @@ describe('one endpoint of three that has other blocks', () => {
     assert.ok(lies[0]! > 0 && lies[1] === 0 && lies[2] === 0, `lies: ${lies}`);
   });
 
+  test('says neither how the chain begins nor where reading does while no other answers', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { anvil, pool, liar, honest, settings } = await startThree(stack);
+    const look = async () => (await pool.query('select * from indexer_networks')).rows[0];
+    const lies = () => liar.played.other_hash ?? 0;
+    for (const proxy of honest) proxy.choose = () => 'unavailable';
+    liar.choose = () => 'other_hash';
+    stack.use(await startIndexer({ pool, settings, log }));
+    await until('it is asked again', () => lies() > 3);
+    assert.equal((await look()).genesis_hash, null);
+
+    // From now on the others say which chain it is, and nothing of any later block.
+    const asksHead = (calls: readonly Call[]) => calls.some(({ params }) => params[0] === 'latest');
+    for (const proxy of honest)
+      proxy.choose = (calls) => (asksOld(calls) || asksHead(calls) ? 'unavailable' : undefined);
+    liar.choose = (calls) => (asksOld(calls) || asksHead(calls) ? 'other_hash' : undefined);
+    const genesis = async () => (await look()).genesis_hash;
+    assert.notEqual(await until('it is known which chain it is', genesis), OTHER_HASH);
+    const said = lies();
+    await until('it is asked where reading begins', () => lies() > said + 10);
+    const { tip_number, finalized_number } = await look();
+    assert.deepEqual([tip_number, finalized_number], [null, null]);
+    const freshness = (await findFreshness(pool, NETWORK))!;
+    const stallMs = 60_000;
+    assert.equal(stateOf(freshness, stallMs, freshness.progressAt.getTime() + stallMs), 'catching_up');
+    assert.equal(stateOf(freshness, stallMs, freshness.progressAt.getTime() + stallMs + 1), 'stalled');
+
+    for (const proxy of honest) proxy.choose = () => undefined;
+    await untilIndexed(pool, anvil);
+    assert.equal(await compareWithChain(pool, anvil), 30);
+  });
+
   test('does not say which chain it is: nothing is read anew', async () => {
     await using stack = new AsyncDisposableStack();
     const { anvil, pool, liar, settings } = await startThree(stack, { on_restart: 'reset' });

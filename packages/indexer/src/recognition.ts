@@ -1,6 +1,6 @@
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
-import { identify } from './chain/identity.ts';
+import { type Identity, identify } from './chain/identity.ts';
 import { haveMost } from './chain/source.ts';
 import type { RpcPool } from './rpc/pool.ts';
 import type { NetworkSettings } from './settings.ts';
@@ -32,7 +32,8 @@ export class Recognition {
   }
 
   /**
-   * The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before.
+   * The endpoints have to be of the chain that the settings name; its first block says whether it is the same as before. Where
+   * nothing is stored yet more than half of all endpoints have to say which it is: one that is alone would say it for good.
    * Throws UPSTREAM_UNAVAILABLE where too few say.
    */
   async recognise(networkId: number): Promise<void> {
@@ -58,14 +59,14 @@ export class Recognition {
 
   async #identify(network: NetworkRow, isHalted: boolean): Promise<void> {
     const { settings, pool, rpc } = this.#options;
-    const isStored = (said: { readonly chainId: number; readonly genesis: string }) =>
-      said.chainId === network.chainId && [null, said.genesis].includes(network.genesisHash);
+    const isStored = (said: Identity) =>
+      said.chainId === network.chainId && said.genesis === network.genesisHash;
     const { chainId, genesis } = await identify(rpc, (said) => !isHalted && isStored(said));
     if (chainId !== settings.chain_id || chainId !== network.chainId) {
       const message = `the endpoints are of chain ${chainId}, the settings name ${settings.chain_id}, the data is of ${network.chainId}`;
       return this.#halt(network, 'WRONG_CHAIN', message, isHalted);
     }
-    if (!isStored({ chainId, genesis })) {
+    if (network.genesisHash !== null && !isStored({ chainId, genesis })) {
       if (settings.on_restart !== 'reset') {
         const message = 'the chain starts with another block than before: it was restarted';
         return this.#halt(network, 'CHAIN_RESTARTED', message, isHalted);

@@ -26,12 +26,19 @@ describe('the tables equal a read of the final chain', () => {
 describe('what cannot be made right is said', () => {
   const start = async (anvil: Anvil, urls: string[], more: Parameters<typeof indexerSettings>[1] = {}) => {
     const database = await createIndexerDatabase();
-    const settings = indexerSettings(urls, { contracts: CONTRACTS, ...more });
-    const indexer = await startIndexer({ pool: database.pool, settings, log });
     const { pool } = database;
+    const open = (endpoints: string[]) =>
+      startIndexer({ pool, settings: indexerSettings(endpoints, { contracts: CONTRACTS, ...more }), log });
+    let indexer = await open(urls);
     return {
       pool,
-      indexer,
+      get indexer() {
+        return indexer;
+      },
+      async restart(endpoints: string[]) {
+        await indexer[Symbol.asyncDispose]();
+        indexer = await open(endpoints);
+      },
       haltCode: async () => (await pool.query('select halt_code from indexer_networks')).rows[0].halt_code,
       indexed: () => untilIndexed(pool, anvil),
       async [Symbol.asyncDispose]() {
@@ -129,7 +136,11 @@ describe('what cannot be made right is said', () => {
       calls.some(({ params }) => params[0] === 'latest') ? 'rate_limit' : undefined;
     mute.choose = asksHead;
     herald.choose = (calls) => (asksHead(calls) ? undefined : 'rate_limit');
-    await using run = await start(anvil, [mute.url, herald.url]);
+    // Where reading begins both would have to say.
+    await using run = await start(anvil, [anvil.url]);
+    await run.indexed();
+    await run.restart([mute.url, herald.url]);
+    await grow(anvil, random, 3);
     const refusals = () => mute.played.rate_limit ?? 0;
     await until('it is asked again and again', refusals, (count) => count > 20);
     assert.equal(await run.haltCode(), null);

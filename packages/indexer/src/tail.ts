@@ -1,9 +1,17 @@
 import type { Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import type pg from 'pg';
 import { findAncestor } from './chain/ancestor.ts';
 import { lookAtHead, type View } from './chain/look.ts';
 import type { Header } from './chain/shape.ts';
-import { checkAnchor, fetchFullBlocks, fetchHead, fetchHeaders, judgeBlock } from './chain/source.ts';
+import {
+  checkAnchor,
+  fetchFullBlocks,
+  fetchHead,
+  fetchHeaders,
+  haveMost,
+  judgeBlock,
+} from './chain/source.ts';
 import { decideFloor, isChain } from './chain/window.ts';
 import { joinSome } from './join.ts';
 import { RpcError } from './rpc/failures.ts';
@@ -84,23 +92,38 @@ export class Tail {
     const { calls } = rpc;
     await noteHead(pool, networkId, {
       head: view.head,
-      finalized: (finalityTag ? view.finalized : null) ?? Math.max(0, view.agreed - finalityDepth),
+      finalized: finalOf(view, finalityTag, finalityDepth),
       requests: calls - this.#countedCalls,
     });
     this.#countedCalls = calls;
     return view;
   }
 
-  #floorOf(network: NetworkRow, view: View): number {
+  /** Undefined while it has to stay where it is. */
+  #floorOf(network: NetworkRow, { agreed: head, finalized: final }: View): number | undefined {
     const { finalityTag, finalityDepth: depth, reorgDepthMax: depthMax } = this.#options;
-    const finalized = finalityTag ? (view.finalized ?? network.finalized) : null;
-    return Math.max(0, decideFloor(network.floor, { head: view.agreed, finalized, depth, depthMax }));
+    if (head === undefined) return undefined;
+    const finalized = finalityTag ? (final ?? network.finalized) : null;
+    return Math.max(0, decideFloor(network.floor, { head, finalized, depth, depthMax }));
   }
 
-  /** The first look at a chain: the window begins at the floor. */
-  async #start(network: NetworkRow, floor: number): Promise<StepOutcome> {
+  /**
+   * The first look at a chain: the window begins at the floor. What it begins with is never rewritten, so that those who are silent
+   * now could not correct it: more than half of all endpoints have to have it. Throws UPSTREAM_UNAVAILABLE where too few do.
+   */
+  async #start(network: NetworkRow, floor: number | undefined): Promise<StepOutcome> {
     const { pool, rpc } = this.#options;
+    if (floor === undefined)
+      throw new AppError(
+        'UPSTREAM_UNAVAILABLE',
+        `one of ${rpc.endpoints.length} RPC endpoints alone has shown where the chain ends`,
+      );
     const start = await rpc.run((endpoint) => this.#fetchAnchor(endpoint, floor), { head: floor });
+    if (!(await haveMost(rpc, [start])))
+      throw new AppError(
+        'UPSTREAM_UNAVAILABLE',
+        `reading begins at block ${floor} once more than half of the ${rpc.endpoints.length} RPC endpoints have the same one`,
+      );
     const step = { fromHash: null, ancestor: floor - 1, blocks: [start], floor, rows: NO_ROWS };
     await commitTail(pool, network.id, step);
     return 'behind';
@@ -117,7 +140,7 @@ export class Tail {
     endpoint: Endpoint,
     network: TippedNetwork,
     view: View,
-    floor: number,
+    floor: number | undefined,
     scans: readonly Scan[],
   ): Promise<StepOutcome> {
     // One whose looks have all failed so far has said nothing yet.
@@ -134,9 +157,10 @@ export class Tail {
     this.#shorter = 0;
     if (ancestor === tip && head === tip) return this.#rest(network, floor);
     if (ancestor < tip) await this.#checkDispute(endpoint, ancestor, network);
-    if (ancestor === tip && floor - tip > CATCH_UP_BLOCKS) return this.#demote(endpoint, network, floor);
+    if (ancestor === tip && floor !== undefined && floor - tip > CATCH_UP_BLOCKS)
+      return this.#demote(endpoint, network, floor);
     const to = Math.min(head, Math.max(ancestor + STEP_BLOCKS, tip));
-    await this.#extend(endpoint, network, { ancestor, to, floor: this.#floorAt(to, floor) }, scans);
+    await this.#extend(endpoint, network, { ancestor, to, floor: this.#floorAt(network, to, floor) }, scans);
     if (ancestor < tip)
       this.#options.log.info(
         { network: network.name, ancestor, depth: tip - ancestor },
@@ -146,14 +170,15 @@ export class Tail {
   }
 
   /** The floor never passes the tip; blocks that were followed that far are final, whoever is behind. */
-  #floorAt(tip: number, floor: number): number {
+  #floorAt(network: TippedNetwork, tip: number, floor: number | undefined): number {
+    if (floor === undefined) return network.floor;
     return Math.min(tip, Math.max(floor, tip - this.#options.reorgDepthMax));
   }
 
   /** At the tip: nothing is new but perhaps the floor. */
-  async #rest(network: TippedNetwork, floor: number): Promise<StepOutcome> {
+  async #rest(network: TippedNetwork, floor: number | undefined): Promise<StepOutcome> {
     const { tipNumber, tipHash } = network;
-    const raised = this.#floorAt(tipNumber, floor);
+    const raised = this.#floorAt(network, tipNumber, floor);
     if (raised > network.floor)
       await commitTail(this.#options.pool, network.id, {
         fromHash: tipHash,
@@ -257,6 +282,12 @@ export class Tail {
       rows: { events, transactions },
     });
   }
+}
+
+/** What the endpoints call final: of blocks that two of them have reached. Null where nothing is yet. */
+function finalOf({ agreed, finalized }: View, isTagged: boolean, depth: number): number | null {
+  if (agreed === undefined) return null;
+  return Math.max(0, isTagged && finalized !== null ? Math.min(finalized, agreed) : agreed - depth);
 }
 
 type TippedNetwork = NetworkRow & { readonly tipNumber: number; readonly tipHash: string };

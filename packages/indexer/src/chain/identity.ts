@@ -1,7 +1,7 @@
 import { AppError } from '@skerry/protocol';
 import { RpcError } from '../rpc/failures.ts';
 import type { Endpoint, RpcPool } from '../rpc/pool.ts';
-import { settleSome } from './look.ts';
+import { settleSome } from './settle.ts';
 import { parseQuantity } from './shape.ts';
 import { fetchHeaders } from './source.ts';
 
@@ -48,7 +48,7 @@ export async function identify(
   if (!first)
     throw new AppError(
       'UPSTREAM_UNAVAILABLE',
-      `${votes.length} of ${endpoints.length} RPC endpoints say of which chain it is, none of them what is stored`,
+      `${votes.length} of ${endpoints.length} RPC endpoints say of which chain it is, none of them what is stored: more than half of all have to say the same`,
     );
   const { identity } = first;
   const inFavour = new Set(isFor(identity));

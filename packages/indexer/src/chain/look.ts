@@ -1,10 +1,10 @@
-import { pause } from '@skerry/kit';
 import { RpcError } from '../rpc/failures.ts';
 import type { Endpoint, RpcPool } from '../rpc/pool.ts';
+import { settleSome } from './settle.ts';
 import type { Header } from './shape.ts';
 import { fetchHead } from './source.ts';
 
-/** Who has not answered so many times in a row has no say in what is final. */
+/** Who has not answered so many times in a row, or has not shown its head at so many looks, has no say in what is final. */
 const SILENT_FAILURES = 4;
 /** Once one endpoint has said where the chain ends, how long to wait for the others. */
 const GRACE_MIN_MS = 100;
@@ -14,8 +14,11 @@ const GRACE_LATENCIES = 4;
 export interface View {
   /** The newest block that any of them shows. */
   readonly head: Header;
-  /** Finality is counted from here: a block that at least two of them have reached, where there are two. */
-  readonly agreed: number;
+  /**
+   * Finality is counted from here: a block that at least two of them have reached, where there are two. Undefined while one alone has
+   * shown a block and others still may: nothing becomes final by its word.
+   */
+  readonly agreed: number | undefined;
   /** The last block that at least two of them, where there are two, call final; null where none knows. */
   readonly finalized: number | null;
 }
@@ -35,6 +38,7 @@ export async function lookAtHead(rpc: RpcPool, withFinalized: boolean): Promise<
       heads.push((await fetchHead(endpoint, withFinalized)).head);
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
+      endpoint.silentLooks++;
       endpoint.note(error.failure, 0);
     }
   });
@@ -45,32 +49,22 @@ export async function lookAtHead(rpc: RpcPool, withFinalized: boolean): Promise<
   const head =
     heads.toSorted((a, b) => b.number - a.number)[0] ??
     (await rpc.run((endpoint) => fetchHead(endpoint, withFinalized))).head;
-  const heard = rpc.endpoints.filter((one) => one.head >= 0 && one.learned.failures < SILENT_FAILURES);
-  const finals = heard.map((one) => one.finalized).filter((number) => number >= 0);
+  const counted = rpc.endpoints.filter(hasSay);
+  const finals = counted.map((one) => one.finalized).filter((number) => number >= 0);
+  const agreed = secondHighest(counted.map((one) => one.head)) ?? head.number;
   return {
     head,
-    agreed: secondHighest(heard.map((one) => one.head)) ?? head.number,
+    agreed: agreed < 0 ? undefined : agreed,
     finalized: secondHighest(finals) ?? null,
   };
 }
+
+/** One that has shown no block yet counts as well, as the lowest: what it will show may be another chain. */
+const hasSay = ({ head, learned, silentLooks }: Endpoint): boolean =>
+  learned.failures < SILENT_FAILURES && (head >= 0 || silentLooks < SILENT_FAILURES);
 
 /** It has neither shown a block nor failed yet. */
 const isUnheard = ({ head, learned }: Endpoint): boolean => head < 0 && learned.failures === 0;
 
 const graceOf = (endpoints: readonly Endpoint[]): number =>
   Math.max(GRACE_MIN_MS, GRACE_LATENCIES * Math.max(0, ...endpoints.map(({ latencyMs }) => latencyMs)));
-
-/** Until all have settled, or for a while after the first of them `isEnough`: one that hangs must not hold up the others. */
-export async function settleSome(
-  looks: readonly Promise<void>[],
-  graceMs: number,
-  isEnough: () => boolean,
-): Promise<void> {
-  const all = Promise.all(looks);
-  const enough = Promise.withResolvers<void>();
-  for (const look of looks) look.then(() => isEnough() && enough.resolve()).catch(() => {});
-  await Promise.race([all, enough.promise]);
-  const stop = new AbortController();
-  await Promise.race([all, pause(graceMs, stop.signal)]);
-  stop.abort();
-}

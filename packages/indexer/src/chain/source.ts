@@ -5,6 +5,7 @@ import type { Endpoint, RpcPool } from '../rpc/pool.ts';
 import type { Call } from '../rpc/transport.ts';
 import { isTelling } from './bloom.ts';
 import type { Claims } from './claims.ts';
+import { settleSome } from './settle.ts';
 import {
   asFields,
   type Header,
@@ -251,13 +252,18 @@ async function hasAll(endpoint: Endpoint, blocks: readonly BlockName[]): Promise
   return true;
 }
 
-/** Whether more than half of all endpoints have all of these blocks. */
+/** Whether more than half of all endpoints have all of these blocks. It is not waited for those that cannot change that any more. */
 export async function haveMost(
   { endpoints }: Pick<RpcPool, 'endpoints'>,
   blocks: readonly BlockName[],
 ): Promise<boolean> {
-  const have = await Promise.all(endpoints.map((one) => hasAll(one, blocks)));
-  return have.filter(Boolean).length * 2 > endpoints.length;
+  let have = 0;
+  const isMost = () => have * 2 > endpoints.length;
+  const ask = async (one: Endpoint) => {
+    if (await hasAll(one, blocks)) have++;
+  };
+  await settleSome(endpoints.map(ask), 0, isMost);
+  return isMost();
 }
 
 /** Undefined where the endpoint cannot say. */

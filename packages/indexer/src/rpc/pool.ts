@@ -55,6 +55,8 @@ export class Endpoint {
   head = -1;
   /** The highest block that it said is final; -1 before it said so. */
   finalized = -1;
+  /** Looks at its head that failed, since the start. */
+  silentLooks = 0;
   inFlight = 0;
   requests = 0;
   calls = 0;

@@ -79,20 +79,24 @@ export async function listWindow(
   return rows;
 }
 
-/** What a look at the head has shown. Where the tip is the head, or nothing is asked for, that this was seen is the progress that there can be. */
+/**
+ * What a look at the head has shown. What is final counts once reading has begun: before it, a single endpoint may have said it. Where
+ * the tip is the head, or nothing is asked for, that this was seen is the progress that there can be.
+ */
 export async function noteHead(
   pool: pg.Pool,
   networkId: number,
   seen: {
     readonly head: Pick<Header, 'number' | 'hash' | 'timestamp'>;
-    readonly finalized: number;
+    /** Null where nobody has said it. */
+    readonly finalized: number | null;
     readonly requests: number;
   },
 ): Promise<void> {
   const { head, finalized, requests } = seen;
   await pool.query(
     `update indexer_networks n set head_number = $2, head_timestamp = $3,
-       finalized_number = greatest(coalesce(finalized_number, -1), $4),
+       finalized_number = case when tip_number is not null then greatest(finalized_number, $4) end,
        requests = requests + $5,
        progress_at = case when tip_hash = $6 or (tip_number is not null
          and not exists (select from indexer_scans where network_id = n.id)) then now() else progress_at end

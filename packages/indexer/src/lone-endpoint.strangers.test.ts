@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import { startIndexer } from './indexer.ts';
+import { RpcPool } from './rpc/pool.ts';
+import { Partitions } from './store/partitions.ts';
+import { Tail } from './tail.ts';
+import { Anvil } from './testing/anvil.ts';
+import { FaultProxy } from './testing/fault-proxy.ts';
+import { createIndexerDatabase, indexerSettings, untilIndexed } from './testing/setup.ts';
+
+const log = createLogger('test', 'silent');
+const DEPTH_MAX = 10;
+
+test('an endpoint that is alone at a start moves the tip, and makes blocks final only when others have been silent for long', async () => {
+  await using anvil = await Anvil.start();
+  await using database = await createIndexerDatabase();
+  const { pool } = database;
+  await anvil.mine(30);
+  {
+    await using _indexer = await startIndexer({ pool, settings: indexerSettings([anvil.url]), log });
+    await untilIndexed(pool, anvil);
+  }
+  const look = async () => {
+    const { rows } = await pool.query<{ id: number; tip: number; floor: number; finalized: number }>(
+      'select id, tip_number as tip, floor_number as floor, finalized_number as finalized from indexer_networks',
+    );
+    return rows[0]!;
+  };
+  const before = await look();
+  await anvil.mine(40);
+  await using silent = await FaultProxy.start(anvil.url);
+  silent.choose = () => 'unavailable';
+  const { signal } = new AbortController();
+  const urls = [anvil.url, silent.url];
+  const tail = new Tail({
+    pool,
+    rpc: new RpcPool({ urls, timeoutMs: 60_000, restAfterLieMs: 0, log, signal }),
+    partitions: new Partitions(pool, before.id, 1_000),
+    networkId: before.id,
+    ...{ blooms: true, finalityTag: false, finalityDepth: 1_000, reorgDepthMax: DEPTH_MAX, log },
+  });
+  await tail.step();
+  assert.deepEqual(await look(), { ...before, tip: 70 });
+  const step = async () => {
+    await tail.step();
+    return (await look()).floor;
+  };
+  await until('the other one has no say', step, (floor) => floor === 70 - DEPTH_MAX);
+});
