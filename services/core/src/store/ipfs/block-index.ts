@@ -7,6 +7,9 @@ const ROWS = 5_000;
 /** Roots that one round of tidying looks at: unfinished ones, and complete ones. A million of these are gone through in seventeen hours. */
 const TIDIED = { unfinished: 100, complete: 1_000 } as const;
 
+/** How a root begins that is no CID: a file that comes in. */
+export const IMPORT_PREFIX = 'import:';
+
 /** Which blocks each root needs: what the sweep goes by. A root is a CID, or a name of its own while a file comes in. */
 export interface BlockIndex {
   /** A root whose blocks are on their way; its time is renewed. */
@@ -23,7 +26,8 @@ export interface BlockIndex {
 
 const bytesOf = (digests: readonly string[]) => digests.map((digest) => Buffer.from(digest, 'hex'));
 
-const isNoFile = sql`not exists (select from files where hash = ipfs_dags.root)`;
+/** Of a row of ipfs_dags. */
+export const isNoFile = sql<boolean>`not exists (select from files where hash = ipfs_dags.root)`;
 
 /** Of a root of before this time, unless it is a file. */
 const isLeft = (beforeMs: number) => sql`touched_ms < ${beforeMs} and (not complete or ${isNoFile})`;

@@ -7,6 +7,7 @@ import { createEmbeddedIpfs } from './embedded.ts';
 import { type BlockSource, createGatewaySource } from './gateways.ts';
 import type { Ipfs } from './ipfs.ts';
 import { createKuboIpfs } from './kubo.ts';
+import { createPinBook } from './pin-book.ts';
 
 interface IpfsSettings {
   /** A kubo daemon's RPC address; blocks are kept in the node's own store without one. */
@@ -31,8 +32,8 @@ export function chooseIpfs(
   },
 ): Ipfs {
   const { ipfsRpcUrl: url, ipfsRpcAuthorization: authorization, ipfsTimeoutMs: timeoutMs } = settings;
-  if (url !== undefined) return createKuboIpfs({ url, authorization, timeoutMs });
   const { db, blobs, claims, now, peers } = parts;
+  if (url !== undefined) return createKuboIpfs({ url, authorization, timeoutMs }, createPinBook(db, now));
   const urls = [...settings.ipfsGateways, ...peers];
   const source = parts.source ?? createGatewaySource({ urls: () => urls, timeoutMs });
   return createEmbeddedIpfs({ blobs, claims, index: createBlockIndex(db, now), source });

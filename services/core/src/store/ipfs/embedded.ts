@@ -5,7 +5,7 @@ import { AppError } from '@skerry/protocol';
 import { type ImporterOptions, importFile } from 'ipfs-unixfs-importer';
 import type { BlobStore } from '../files/blob-store.ts';
 import type { Claims } from '../files/claims.ts';
-import type { BlockIndex } from './block-index.ts';
+import { type BlockIndex, IMPORT_PREFIX } from './block-index.ts';
 import { Blocks } from './blocks.ts';
 import { openCar } from './car/read.ts';
 import type { BlockSource } from './gateways.ts';
@@ -14,8 +14,6 @@ import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { createUnixfs } from './unixfs.ts';
 import { walkDag } from './walk.ts';
-
-const IMPORT_PREFIX = 'import:';
 
 /** Files as kubo makes them: version 0 as by `ipfs add`, version 1 as by `ipfs add --cid-version=1`. */
 export const PROFILES: Readonly<Record<0 | 1, ImporterOptions>> = {

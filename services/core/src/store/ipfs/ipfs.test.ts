@@ -18,6 +18,7 @@ import { createEmbeddedIpfs } from './embedded.ts';
 import { createGatewaySource } from './gateways.ts';
 import type { Ipfs } from './ipfs.ts';
 import { createKuboIpfs } from './kubo.ts';
+import { createPinBook } from './pin-book.ts';
 import { readTestKuboUrl } from './testing/config.ts';
 import { type Illness, TestDaemon } from './testing/daemon.ts';
 import { Dag } from './testing/dags.ts';
@@ -49,6 +50,9 @@ async function openEmbedded(daemon: TestDaemon, db: Database<Schema>['kysely'], 
   return { ipfs, index, remove: () => rm(directory, { recursive: true, force: true }) };
 }
 
+const openKubo = (url: string, timeoutMs: number): Ipfs =>
+  createKuboIpfs({ url, authorization: undefined, timeoutMs }, createPinBook(database.kysely, Date.now));
+
 describeIpfs('the node itself', async (): Promise<IpfsUnderTest> => {
   const daemon = await TestDaemon.start();
   const { ipfs, index, remove } = await openEmbedded(daemon, database.kysely);
@@ -77,7 +81,7 @@ describeIpfs(realUrl === undefined ? 'a daemon' : 'a real kubo daemon', async ()
   const daemon = await TestDaemon.start();
   const url = realUrl ?? daemon.url;
   return {
-    ipfs: createKuboIpfs({ url, authorization: undefined, timeoutMs: realUrl ? 5_000 : PATIENCE_MS }),
+    ipfs: openKubo(url, realUrl ? 5_000 : PATIENCE_MS),
     async offer(blocks) {
       for (const block of blocks) realUrl ? await putBlock(realUrl, block) : daemon.put(block);
     },
@@ -112,10 +116,7 @@ for (const name of ['embedded', 'kubo'] as const)
       daemon.illness = illness;
       const timeoutMs = code === 'IPFS_TIMEOUT' ? TIMEOUT_MS : PATIENCE_MS;
       const embedded = await openEmbedded(daemon, database.kysely, timeoutMs);
-      const ipfs =
-        name === 'embedded'
-          ? embedded.ipfs
-          : createKuboIpfs({ url: daemon.url, authorization: undefined, timeoutMs });
+      const ipfs = name === 'embedded' ? embedded.ipfs : openKubo(daemon.url, timeoutMs);
       await assert.rejects(ipfs.pin(id, { limitBytes: 1 << 30, signal }), { code }, `${name} ${illness}`);
       await assert.rejects(ipfs.stat(id, [], signal), { code: /IPFS_(TIMEOUT|UNAVAILABLE)/ }, illness);
       if (name === 'kubo' && illness !== 'lying')
@@ -129,7 +130,7 @@ test('a slow daemon is waited for as long as something comes; a full one says so
   // One block, which takes longer than the daemon may be silent.
   const content = Buffer.alloc(250_000, 'slow');
   const timeoutMs = 2_000;
-  const ipfs = createKuboIpfs({ url: daemon.url, authorization: undefined, timeoutMs });
+  const ipfs = openKubo(daemon.url, timeoutMs);
   const { id } = await addTo(ipfs, content);
   daemon.illness = 'slow';
   const startMs = performance.now();

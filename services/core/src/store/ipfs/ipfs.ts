@@ -47,7 +47,7 @@ export interface Ipfs {
   pin(id: BlockId, options: PinOptions): Promise<IpfsNode>;
   /**
    * Harmless where nothing is kept.
-   * @param beforeMs milliseconds since 1970: what somebody has begun to pin since is kept, where that is known
+   * @param beforeMs milliseconds since 1970: what is a file, and what somebody has begun to pin since, in whichever process, is kept
    */
   unpin(id: BlockId, beforeMs: number): Promise<void>;
   /** What lies at a path below a CID. Throws FILE_NOT_FOUND where nothing does. */

@@ -10,7 +10,11 @@ import { toTheEnd } from './idle.ts';
 import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { type KuboCall, KuboRpc, type KuboSettings } from './kubo-rpc.ts';
 import { IPFS_LIMITS } from './limits.ts';
+import type { PinBook } from './pin-book.ts';
 import { createUnixfs } from './unixfs.ts';
+
+/** Who begins to pin waits as long for one that is let go of: less than the database has them wait. */
+const UNPIN_MAX_MS = 20_000;
 
 const wrongAnswer = (what: string) => new AppError('IPFS_UNAVAILABLE', `the IPFS daemon sent ${what}`);
 
@@ -88,28 +92,33 @@ async function findDagBytes(rpc: KuboRpc, id: BlockId, signal: AbortSignal): Pro
   return sizes ? Number(sizes[1]) : undefined;
 }
 
+async function removePin(rpc: KuboRpc, cid: string, timeoutMs: number): Promise<void> {
+  const signal = AbortSignal.timeout(Math.min(timeoutMs, UNPIN_MAX_MS));
+  try {
+    await rpc.lines({ command: 'pin/rm', query: { arg: cid }, signal });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'CID_NOT_FOUND') throw error;
+  }
+}
+
 /** IPFS by a kubo daemon: it fetches, keeps and pins; blocks that it hands out are checked. */
-export function createKuboIpfs(settings: KuboSettings): Ipfs {
+export function createKuboIpfs(settings: KuboSettings, pins: PinBook): Ipfs {
   const rpc = new KuboRpc(settings);
   const unixfs = createUnixfs((id, signal) => fetchBlock(rpc, id, signal, false));
-  const unpin = async (id: BlockId) => {
-    const signal = AbortSignal.timeout(settings.timeoutMs);
-    try {
-      await rpc.lines({ command: 'pin/rm', query: { arg: id.text }, signal });
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'CID_NOT_FOUND') throw error;
-    }
-  };
+  const letGo = (cid: string, beforeMs: number) =>
+    pins.letGo(cid, beforeMs, () => removePin(rpc, cid, settings.timeoutMs));
   const pin: Ipfs['pin'] = async (id, { limitBytes, signal }) => {
     const tooLarge = () => new AppError('FILE_TOO_LARGE', `${id.text} has more than ${limitBytes} bytes`);
     const node = await unixfs.stat(id, [], signal);
     if (node.sizeBytes > limitBytes) throw tooLarge();
+    const begunMs = await pins.begin(id.text);
     const query = { arg: id.text, recursive: 'true', progress: 'true' };
     const lines = await rpc.lines({ command: 'pin/add', query, signal });
     if (!lines.some(({ Pins }) => Array.isArray(Pins))) throw wrongAnswer('no word of the pin');
     // A root may say that it is small.
     if (((await findDagBytes(rpc, id, signal)) ?? 0) <= limitBytes) return node;
-    await unpin(id);
+    // Unless it is a file already, which was taken in under another limit, or somebody else has begun with it. What fails is tidied up.
+    await letGo(id.text, begunMs + 1).catch(() => {});
     throw tooLarge();
   };
   return {
@@ -119,13 +128,17 @@ export function createKuboIpfs(settings: KuboSettings): Ipfs {
       const lines = await rpc.lines(addCall(file, options));
       const hash = lines.at(-1)?.Hash;
       if (typeof hash !== 'string') throw wrongAnswer('no hash of the file');
-      return unixfs.stat(parseCid(hash), [], toTheEnd());
+      const id = parseCid(hash);
+      await pins.begin(id.text);
+      return unixfs.stat(id, [], toTheEnd());
     },
     pin,
     addCar: async (car, options) => pin(await importCar(rpc, car, options), options),
-    unpin,
+    unpin: (id, beforeMs) => letGo(id.text, beforeMs),
     block: (id, signal) => fetchBlock(rpc, id, signal, true),
-    // The daemon collects its own garbage.
-    tidy: async () => {},
+    // Pins alone: the daemon collects its own garbage.
+    async tidy(beforeMs) {
+      for (const cid of await pins.listLeft(beforeMs)) await letGo(cid, beforeMs);
+    },
   };
 }

@@ -16,6 +16,8 @@ export const IPFS_LIMITS = {
   slots: 64,
   waiting: 256,
   slotWaitMs: 2_000,
+  /** CIDs that a daemon is asked to let go of at the same time: each holds a connection of the database meanwhile. */
+  unpins: 2,
   /** Entries of a directory in one answer. */
   entries: DIRECTORY_ENTRIES_MAX,
   pathSegments: 64,

@@ -23,7 +23,11 @@ export class TestDaemon implements AsyncDisposable {
   readonly url: string;
   readonly blocks = new Map<string, Uint8Array>();
   readonly pins = new Set<string>();
+  /** Bytes of all blocks below a CID, as it says where it is asked; it does not know them by itself. */
+  readonly dagBytes = new Map<string, number>();
   illness: Illness | undefined;
+  /** Awaited before a pin is removed. */
+  beforeUnpin: () => Promise<void> = async () => {};
   requests = 0;
   readonly #server: ReturnType<typeof createServer>;
 
@@ -77,7 +81,14 @@ export class TestDaemon implements AsyncDisposable {
         this.pins.add(arg);
         return void response.end(`${JSON.stringify({ Pins: [arg] })}\n`);
       }
+      case 'dag/stat': {
+        const bytes = this.dagBytes.get(arg);
+        return bytes === undefined
+          ? refuse(response, 'blocks were not found')
+          : void response.end(JSON.stringify({ TotalSize: bytes }));
+      }
       case 'pin/rm':
+        await this.beforeUnpin();
         return this.pins.delete(arg)
           ? void response.end(JSON.stringify({ Pins: [arg] }))
           : refuse(response, 'not pinned or pinned indirectly');
