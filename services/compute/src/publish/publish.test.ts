@@ -224,3 +224,47 @@ test('a status that was observed while the clock was ahead is dated as it is sen
   ending.abort();
   await work;
 });
+
+/** Tells what `post` takes, by the first character of the instance, until all is told. */
+async function tellAll(ids: string, post: (id: string, publisher: Publisher) => void): Promise<void> {
+  const ending = new AbortController();
+  const publisher = new Publisher({
+    core: {
+      async postMessage({ content }) {
+        const { instance_id: id } = (content as { content: InstanceStatusContent }).content;
+        post(id[0]!, publisher);
+        return {} as never;
+      },
+    },
+    ...{ log: createLogger('test', 'silent'), signal: ending.signal, now: Date.now },
+    lastAnnouncedMs: async () => 0,
+  });
+  for (const id of ids) publisher.tellStatus(running(id, 1));
+  const work = publisher.work(async () => {});
+  await until('all are told', SOON_MS, () => publisher.waiting === 0);
+  ending.abort();
+  await work;
+}
+
+const running = (id: string, atMs: number): InstanceStatusContent => ({
+  ...{ instance_id: id.repeat(64), phase: 'running', reason: null, restart_id: null },
+  observed_at_ms: atMs,
+});
+
+test('an instance that changes whenever it is told of does not hold up what is said of others', async () => {
+  const told: string[] = [];
+  await tellAll('abc', (id, publisher) => {
+    told.push(id);
+    if (id === 'a' && told.length < 6) publisher.tellStatus(running('a', told.length + 1));
+  });
+  assert.deepEqual(told.slice(0, 4), ['a', 'b', 'c', 'a']);
+});
+
+test('nor does one of which the core node takes no word', async () => {
+  const told: string[] = [];
+  await tellAll('abc', (id) => {
+    if (id === 'a' && told.length < 2) throw new AppError('INTERNAL', 'the core node fails at this one');
+    told.push(id);
+  });
+  assert.deepEqual(told, ['b', 'c', 'a']);
+});

@@ -92,15 +92,31 @@ export class Publisher {
     }
     const [status] = this.#statuses.values();
     if (status === undefined) return false;
-    await this.#post(NETWORK_POST.instanceStatus, {
-      ...status,
-      observed_at_ms: this.#dateOf(status),
-    });
-    if (this.#statuses.get(status.instance_id) === status) this.#statuses.delete(status.instance_id);
+    let isTold = false;
+    try {
+      await this.#post(NETWORK_POST.instanceStatus, {
+        ...status,
+        observed_at_ms: this.#dateOf(status),
+      });
+      isTold = true;
+    } finally {
+      this.#moveOn(status, isTold);
+    }
     await onAccepted(status).catch((error) =>
       this.#options.log.warn({ err: error }, 'a record could not be written'),
     );
     return true;
+  }
+
+  /**
+   * What is left to say of an instance waits at the end: one that changes faster than it can be told, or cannot be told at all, must not
+   * keep the words about others waiting.
+   */
+  #moveOn(tried: InstanceStatusContent, isTold: boolean): void {
+    const { instance_id: id } = tried;
+    const newest = this.#statuses.get(id) ?? tried;
+    this.#statuses.delete(id);
+    if (!isTold || newest !== tried) this.#statuses.set(id, newest);
   }
 
   /** What is kept may be from a time when the clock was ahead: each attempt has its date, after the last one that was taken. */
