@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { CoreClient, createSigner, generatePrivateKey, readPublishedScores } from '@skerry/client';
+import { serving } from '@skerry/console/testing/serving';
 import { startBrowser } from '../testing/browser.ts';
 import { actInConsole } from '../testing/console/deeds.ts';
 import { compareNodes } from '../testing/console/trust.ts';
@@ -22,8 +20,8 @@ const TIMEOUT_MS = 600_000;
 const ASK_AGAIN_MS = 500;
 
 /** Stands before a core node, and changes what it says of measurements. */
-async function startLiar(target: string, lie: (row: Record<string, unknown>) => unknown) {
-  const server = createServer(async (request, response) => {
+const startLiar = (target: string, lie: (row: Record<string, unknown>) => unknown) =>
+  serving(async (request, response) => {
     const inner = await fetch(`${target}${request.url}`).catch(() => undefined);
     if (!inner) return void response.destroy();
     let body = Buffer.from(await inner.arrayBuffer());
@@ -37,16 +35,7 @@ async function startLiar(target: string, lie: (row: Record<string, unknown>) => 
       'access-control-allow-origin': '*',
     });
     response.end(body);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
+  });
 
 test('S2, S3, S17, M13: scores out of the box, a second core node that answers like the first, and one that lies', async (t) => {
   await using stack = new AsyncDisposableStack();

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { serving } from '@skerry/console/testing/serving';
 
 type Reply = (url: URL, response: ServerResponse) => unknown;
 
@@ -9,22 +8,17 @@ type Reply = (url: URL, response: ServerResponse) => unknown;
  */
 export async function replying(reply: Reply) {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const served = await serving((request, response) => {
     asked.push(`${request.method} ${request.url}`);
     const body = reply(new URL(request.url!, `http://${request.headers.host}`), response);
     if (body === response) return;
     if (body === undefined) response.statusCode = 404;
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(body ?? null));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...served,
     /** `GET /path?query`, in turn. */
     asked,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
 }
