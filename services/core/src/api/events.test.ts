@@ -252,3 +252,18 @@ describe('the event stream', () => {
     stop.abort();
   });
 });
+
+test('a stream whose first events cannot be read is refused with a code, and takes no place', async () => {
+  await using core = await createTestCore();
+  const url = `${await core.listen()}/api/v0/events`;
+  await core.send(signers.alice, { type: 'POST', content: { type: 'note', content: 1 } });
+  // That there is such a number is known without the database from now on.
+  assert.equal((await core.get('/events')).body.next_cursor, '1');
+  await core.loseDatabase();
+  const answer = await fetch(`${url}?cursor=1`, { headers: { accept: 'text/event-stream' } });
+  assert.deepEqual(
+    [answer.status, ((await answer.json()) as { code: string }).code],
+    [503, 'DATABASE_UNAVAILABLE'],
+  );
+  assert.match(await core.rooms.metrics.text(), /^skerry_event_streams_open 0$/m);
+});

@@ -4,7 +4,7 @@ import { AppError } from '@skerry/protocol';
 import { EVENT_KINDS, type EVENTS_API, HEARTBEAT_MS, LATEST_CURSOR } from '@skerry/protocol/api/core/events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { withBodies } from '../notify/events/bodies.ts';
-import { EventFeed, type WantedKinds } from '../notify/events/feed.ts';
+import { EventFeed, type Piece, type WantedKinds } from '../notify/events/feed.ts';
 import { type EventLog, type EventPage, parseCursor } from '../notify/events/log.ts';
 import { Turns } from '../notify/events/turns.ts';
 import { oneOf, parseListFilter } from '../state/lists/parameters.ts';
@@ -51,13 +51,33 @@ interface Stream {
   readonly signal: AbortSignal;
 }
 
+/** What was found after a cursor. */
+interface Found {
+  readonly piece: Piece;
+  /** As they were before it was looked: nothing that was written since is slept through. */
+  readonly wakes: number;
+}
+
+const NOTHING_FOUND: Found = { piece: { text: '', cursor: 0 }, wakes: 0 };
+
+async function findNext(
+  cursor: number,
+  { log, feed, kinds, turns }: Pick<Stream, 'log' | 'feed' | 'kinds' | 'turns'>,
+): Promise<Found> {
+  const { wakes } = log;
+  await turns.next();
+  return { piece: await feed.next(cursor, kinds), wakes };
+}
+
 /**
  * Sends events after the cursor for as long as the reader listens: one piece at a time, so that no more than that waits
- * here for a slow reader. @returns whether the reader still reads; one that does not is to be let go
+ * here for a slow reader. @param first what was found after the cursor
+ * @returns whether the reader still reads; one that does not is to be let go
  */
-async function streamEvents(from: number, stream: Stream): Promise<boolean> {
-  const { log, feed, kinds, turns, response, stallMs, signal } = stream;
+async function streamEvents(from: number, first: Found, stream: Stream): Promise<boolean> {
+  const { log, response, stallMs, signal } = stream;
   let cursor = from;
+  let found = first;
   let lastWriteMs = performance.now();
   const send = (text: string) => {
     lastWriteMs = performance.now();
@@ -67,9 +87,7 @@ async function streamEvents(from: number, stream: Stream): Promise<boolean> {
   // An id alone is no event: it says from where to go on, also to whoever asked for what is new.
   response.write(`: skerry events\nid: ${from}\n\n`);
   while (!signal.aborted) {
-    const { wakes } = log;
-    await turns.next();
-    const piece = await feed.next(cursor, kinds);
+    const { piece, wakes } = found;
     let isRead = true;
     if (piece.text !== '') isRead = await send(piece.text);
     // However many events of other kinds there were.
@@ -78,7 +96,9 @@ async function streamEvents(from: number, stream: Stream): Promise<boolean> {
     if (piece.text === '' && piece.cursor === cursor)
       await log.waitForMore(wakes, signal, Math.ceil(lastWriteMs + HEARTBEAT_MS - performance.now()));
     cursor = piece.cursor;
-    if (!isRead && !signal.aborted) return false;
+    if (signal.aborted) break;
+    if (!isRead) return false;
+    found = await findNext(cursor, stream);
   }
   return true;
 }
@@ -142,7 +162,7 @@ class Streams {
     this.#feedWithBodies = new EventFeed(withBodies(used), { keptMs: BODIES_KEPT_MS });
   }
 
-  /** Answers with a stream. Throws RATE_LIMITED, OVERLOADED before it begins. */
+  /** Answers with a stream. Throws RATE_LIMITED, OVERLOADED, and what reading the first events throws, before it begins. */
   async serve(asked: Asked, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { clientOf, metrics, settings } = this.#used;
     const place = this.#shares.take(clientOf(request));
@@ -153,7 +173,6 @@ class Streams {
     } finally {
       place.release();
       metrics.streams.closed();
-      reply.raw.end();
     }
   }
 
@@ -166,17 +185,21 @@ class Streams {
     const { streamStallMs: stallMs } = settings;
     const response = reply.raw;
     const signal = AbortSignal.any([closing(reply), stopping]);
-    reply.hijack();
-    response.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM_HEADERS });
     const feed = isProvable ? this.#feedWithBodies : this.#feed;
     const stream = { log, feed, kinds, turns: this.#turns, response, stallMs, signal };
+    // Once the answer has begun, nobody can be told why there is nothing in it. Who has left waits for none.
+    const first = signal.aborted ? NOTHING_FOUND : await findNext(from, stream);
+    reply.hijack();
+    response.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM_HEADERS });
     try {
-      if (await streamEvents(from, stream)) return;
+      if (await streamEvents(from, first, stream)) return;
       metrics.streams.letGo();
       letGo(response, stallMs);
     } catch (error) {
       // The reader takes the stream up again at its cursor.
       if (!signal.aborted) request.log.warn({ err: error }, 'an event stream broke off');
+    } finally {
+      response.end();
     }
   }
 }
