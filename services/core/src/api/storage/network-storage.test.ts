@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { parseItemHash } from '@skerry/protocol';
+import { CREDIT_CHANNEL, CREDIT_POST, parseItemHash } from '@skerry/protocol';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
-const { alice, bob } = signers;
+const { alice, bob, credit } = signers;
 
 /** A STORE message as the SDKs of deployed nodes make it. */
 function storeMessage(fileHash: string, more: Record<string, unknown> = {}, time = 1_700_000_000) {
@@ -112,6 +112,43 @@ test('of a file whose message is refused nothing is kept, also where the message
   assert.equal(await statusOf(unpaidMessage), 'error', 'nor is the message kept that came with its file');
   const unpermitted = storeMessage(sha256(ofAnother!), { address: bob.address });
   assert.deepEqual(await refuse(unpermitted, ofAnother!), [403, 'NOT_PERMITTED']);
+});
+
+test('of files that come at once none is kept but those that there is credit for, beside each other and whatever their dates', async () => {
+  const nowMs = Date.now();
+  const seconds = Math.floor(nowMs / 1000);
+  await using core = await createTestCore({ creditEnforcement: true, now: () => nowMs });
+  // For a day of one file.
+  const distribution = { credits: [{ address: alice.address, amount: 1, ref: 'r' }] };
+  const content = { type: CREDIT_POST.distribution, content: { distribution } };
+  const draft = { type: 'POST', channel: CREDIT_CHANNEL, content, timestamp: seconds - 500 } as const;
+  assert.equal((await core.send(credit, draft)).status, 200);
+  const [uploads, files] = [0, 1].map(() => Array.from({ length: 4 }, () => randomBytes(1_000)));
+  const sendAt = (bytes: Buffer, time: number) => {
+    const message = storeMessage(sha256(bytes), {}, time);
+    return addFile(core, '/storage/add_file', [
+      ['metadata', JSON.stringify({ message, sync: true })],
+      ['file', bytes],
+    ]);
+  };
+  const answers = await Promise.all([
+    ...files!.map((bytes, at) => sendAt(bytes, seconds - at)),
+    ...uploads!.map((bytes) =>
+      addFile(core, '/storage/store', [
+        ['address', alice.address],
+        ['signature', alice.sign(sha256(bytes))],
+        ['file', bytes],
+      ]),
+    ),
+  ]);
+  const count = async () => (await core.blobs.list(undefined, 10)).length;
+  const codes = answers.map(({ status, body }) => (status === 200 ? status : body.code));
+  assert.deepEqual(codes.toSorted(), [200, ...Array.from({ length: 7 }, () => 'CREDIT_INSUFFICIENT')]);
+  assert.equal(await count(), 1);
+  // It would be in force in the place of the one that is kept.
+  const before = await sendAt(randomBytes(1_000), seconds - 300);
+  assert.deepEqual([before.status, before.body.code], [402, 'CREDIT_INSUFFICIENT']);
+  assert.equal(await count(), 1);
 });
 
 test('ipfs/add_file takes the message of its file', async () => {

@@ -16,7 +16,7 @@ import { findFileOfMessage } from '../../store/files/references.ts';
 import type { Rooms } from '../rooms.ts';
 import { asContentType, checkStored, fieldsOf, withPlace } from './storage-form.ts';
 
-type Used = Pick<Rooms, 'db' | 'intake' | 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings'>;
+type Used = Pick<Rooms, 'db' | 'intake' | 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings' | 'now'>;
 
 const viewOf = ({ hash, sizeBytes }: Whole, received: number, itemHash: string | null): UploadView => ({
   file_hash: hash,
@@ -90,11 +90,11 @@ async function isEnded({ db, files }: Used, { hash, sizeBytes }: Whole, itemHash
 }
 
 /** What its owner forgot, or has no credit for, is not taken: nothing of it needs to come. */
-async function checkTaken({ db }: Pick<Used, 'db'>, accepted: Accepted): Promise<void> {
+async function checkTaken({ db, now }: Pick<Used, 'db' | 'now'>, accepted: Accepted): Promise<void> {
   const row = await findMessage(db, accepted.message.itemHash);
   // What a peer told of before its file was anywhere waits for just this.
   if (row && row.reason?.code !== 'FILE_NOT_FOUND') checkStored(row);
-  else await checkUpload(db, accepted);
+  else await checkUpload(db, accepted, now());
 }
 
 /** Files in parts (docs/storage.md). */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { createLogger, listen } from '@skerry/kit';
-import { sha256Hex } from '@skerry/protocol';
+import { parseItemHash, sha256Hex } from '@skerry/protocol';
 import { createPeerFileSource } from '../../peers/sync/file-source.ts';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { FileFetcher, type FileSource } from './fetcher.ts';
@@ -55,6 +55,25 @@ describe('files that messages lack', () => {
     const file = await core.get(`/storage/${hash}`);
     assert.deepEqual([String(file.body), file.headers['content-type']], [text, 'text/x-own']);
     assert.deepEqual([fetcher.counts.fetched, fetcher.counts.failed], [1, 0]);
+  });
+
+  test('of a file nothing is kept where all that wait for it are refused', async () => {
+    await using core = await createTestCore({ creditEnforcement: true });
+    const [text, hash] = ['unpaid', sha256Hex('unpaid')];
+    const source = sourceOf('peer', () => text);
+    const fetcher = new FileFetcher({ ...core.rooms, sources: [source], random: () => 0, log });
+    const sent = [await core.send(signers.alice, store(hash)), await core.send(signers.bob, store(hash))];
+    for (let look = 0; look < 2; look++) {
+      await fetcher.look(signal);
+      await fetcher.idle();
+      await core.rooms.pipeline.idle();
+    }
+    for (const { status, body } of sent) {
+      const { body: now } = await core.get(`/messages/${body.item_hash}/status`);
+      assert.deepEqual([status, now.status, now.reason.code], [202, 'rejected', 'CREDIT_INSUFFICIENT']);
+    }
+    assert.equal(source.asked, 1);
+    assert.equal(await core.blobs.find(parseItemHash(hash)), undefined);
   });
 
   test('wrong bytes are kept by nobody; another source is asked, and later the same ones again', async () => {

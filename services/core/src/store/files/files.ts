@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
-import { type Accepted, PROCESSED, type Verdict } from '../../intake/accepted.ts';
-import { fileEffect } from '../../intake/effects/files.ts';
+import type { Accepted, Verdict } from '../../intake/accepted.ts';
+import { findRefusals } from '../../intake/awaited.ts';
 import type { Intake } from '../../intake/intake.ts';
+import { UnderWay } from '../../intake/under-way.ts';
 import type { UploadFields } from '../../intake/upload.ts';
-import { checkUpload, foresee } from '../../intake/upload-check.ts';
+import { foresee, withFile } from '../../intake/upload-check.ts';
 import { fileKey, type Touch } from '../dependency-keys.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
@@ -42,6 +43,7 @@ export class Files {
   /** Held while a blob is being stored: the sweep leaves it alone. */
   readonly claims = new Claims();
   readonly #options: FilesOptions;
+  readonly #underWay = new UnderWay();
 
   constructor(options: FilesOptions) {
     this.#options = options;
@@ -52,7 +54,7 @@ export class Files {
     return this.#options.blobs.receive(source, limitBytes);
   }
 
-  /** Keeps a received file for its uploader. The blob is durable before the database speaks of it. */
+  /** Keeps a received file for its uploader. Of one that is refused nothing is kept. */
   async store(
     blob: ReceivedBlob,
     contentType: string,
@@ -60,25 +62,36 @@ export class Files {
   ): Promise<{ messageHash: string; verdict: Verdict }> {
     const { client } = this.#options.intake;
     const accepted = client.readUpload(fields, { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType });
-    await checkUpload(this.#options.db, accepted);
-    using _claim = await this.#keep(blob);
-    const verdict = await client.keep(accepted);
-    return { messageHash: accepted.message.itemHash, verdict };
+    return { messageHash: accepted.message.itemHash, verdict: await this.#keepFor(blob, accepted) };
   }
 
   /** Keeps a received file together with a STORE message that names it. Of one that is refused nothing is kept. */
-  async storeFor(blob: ReceivedBlob, contentType: string, accepted: Accepted): Promise<Verdict> {
-    const { db, intake, now } = this.#options;
+  storeFor(blob: ReceivedBlob, contentType: string, accepted: Accepted): Promise<Verdict> {
     const file = { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType };
-    const changes = [fileEffect.change(file), ...accepted.changes];
-    const withFile = { ...accepted, changes, decide: () => PROCESSED };
-    const foreseen = await foresee(db, withFile, now());
+    return this.#keepFor(blob, withFile(accepted, file));
+  }
+
+  /** The blob is durable before the database speaks of it. @param accepted brings the file */
+  async #keepFor(blob: ReceivedBlob, accepted: Accepted): Promise<Verdict> {
+    const { db, intake, now } = this.#options;
+    using turn = this.#underWay.begin(accepted);
+    const foreseen = await foresee(db, accepted, turn, now);
     // A message that waited for its file is told so; one that is not known is not kept either.
     if (foreseen.status === 'rejected')
       return intake.client.keep({ ...accepted, isLeftIfRefused: true, decide: () => foreseen });
     if (foreseen.status !== 'processed') return foreseen;
     using _claim = await this.#keep(blob);
-    return intake.client.keep(withFile);
+    return await intake.client.keep(accepted);
+  }
+
+  /** Keeps a file that was fetched since messages wait for it. Where each of them is refused, they are told so and nothing is kept. */
+  async storeAwaited(blob: ReceivedBlob, contentType: string): Promise<void> {
+    const { db, intake, now } = this.#options;
+    const file = { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType };
+    const refusals = await findRefusals(db, file, now);
+    if (!refusals) return this.storeUnpinned(blob, contentType);
+    for (const { accepted, verdict } of refusals)
+      await intake.client.keep({ ...accepted, decide: () => verdict });
   }
 
   /** Keeps a file that no message speaks of yet. It is readable at once, and goes after the grace period unless one does. */
