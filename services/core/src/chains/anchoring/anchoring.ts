@@ -12,6 +12,7 @@ import type { EventLog } from '../../notify/events/log.ts';
 import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
 import type { Schema } from '../../store/schema.ts';
 import { adviseOnEmitter } from '../advice.ts';
+import { CatchUp } from './catch-up.ts';
 import { Emitter } from './emitter.ts';
 import { followOnce, forgiveEmitters } from './follower.ts';
 import { Packer } from './packer.ts';
@@ -53,12 +54,13 @@ async function loadWallet({ keyFile }: PackingSettings) {
 interface Followed extends AnchoringOptions {
   readonly settings: AnchorSettings;
   readonly chain: ChainReader;
+  readonly catchUp: CatchUp;
   readonly random: () => number;
   readonly signal: AbortSignal;
 }
 
 async function createPacker(followed: Followed, packing: PackingSettings): Promise<Packer> {
-  const { log, signal, settings } = followed;
+  const { log, signal, settings, catchUp } = followed;
   const { network, contract } = settings;
   const wallet = await loadWallet(packing);
   const advice = adviseOnEmitter(settings, wallet.address);
@@ -72,7 +74,8 @@ async function createPacker(followed: Followed, packing: PackingSettings): Promi
   });
   const { maxFeeGwei } = packing;
   const emitter = new Emitter({ rpc, wallet, chainId: network.chain_id, contract, maxFeeGwei });
-  return new Packer({ ...followed, emitter, network: network.name, settings: packing });
+  const isCaughtUp = () => catchUp.isDone;
+  return new Packer({ ...followed, emitter, network: network.name, settings: packing, isCaughtUp });
 }
 
 /** What a loop does each time. @returns whether there is more to do at once */
@@ -80,12 +83,13 @@ type Step = () => Promise<boolean>;
 
 /** The loops of one contract, by their names. */
 function stepsOf(followed: Followed, processor: Processor, packer: Packer | undefined) {
-  const { events } = followed;
+  const { events, catchUp } = followed;
   let isForgiven = false;
   const follow: Step = async () => {
     if (!isForgiven) await forgiveEmitters(followed);
     isForgiven = true;
-    const { gone, isCut } = await followOnce(followed);
+    const { gone, isCut, look } = await followOnce(followed);
+    if (look) catchUp.note(look);
     if (gone > 0) events.wake();
     return isCut;
   };
@@ -116,7 +120,7 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
   const processors: Processor[] = [];
   for (const settings of anchors) {
     const chain = createIndexedChain(options.pool, settings.network.name, settings.contract);
-    const followed = { ...options, chain, settings, signal, random };
+    const followed = { ...options, chain, catchUp: new CatchUp(), settings, signal, random };
     const processor = new Processor(followed);
     processors.push(processor);
     const packer = settings.packing && (await createPacker(followed, settings.packing));

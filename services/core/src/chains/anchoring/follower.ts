@@ -6,6 +6,7 @@ import type { Kysely } from 'kysely';
 import { unconfirmMessages } from '../../state/messages/confirmations.ts';
 import type { Schema, VerdictReason } from '../../store/schema.ts';
 import { parseSyncContent } from './archive.ts';
+import type { Look } from './catch-up.ts';
 import { decideChanges } from './decide.ts';
 import { ARCHIVE_LIMITS } from './limits.ts';
 import { reopenPacked } from './packed.ts';
@@ -38,6 +39,8 @@ export interface StepResult {
   readonly fresh: number;
   /** There is more to read at once. */
   readonly isCut: boolean;
+  /** Undefined where the chain could not be looked at, or another process was faster. */
+  readonly look?: Look;
 }
 
 const refusalOf = (error: unknown): VerdictReason => {
@@ -153,6 +156,7 @@ export async function followOnce({
         { network, gone: gone.length },
         start.isOther ? 'another chain or contract is followed' : 'a reorg removed archives from the chain',
       );
-    return { gone: gone.length, fresh: fresh.length, isCut };
+    const look = { isOther: start.isOther, isCut, readTo, head: seen.head };
+    return { gone: gone.length, fresh: fresh.length, isCut, look };
   });
 }

@@ -33,6 +33,8 @@ export interface PackerOptions {
   readonly emitter: Pick<Emitter, 'look' | 'prepare' | 'send'>;
   readonly network: string;
   readonly settings: PackingSettings;
+  /** Whether the contract is read as far as there may be archives of this node on it (catch-up.ts). */
+  readonly isCaughtUp: () => boolean;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -50,9 +52,10 @@ export class Packer {
     this.#options = options;
   }
 
-  /** Looks at archives under way; makes one where none is. Throws UPSTREAM_UNAVAILABLE. */
+  /** Looks at archives under way; makes one where none is. Does nothing before it is caught up. Throws UPSTREAM_UNAVAILABLE. */
   async round(): Promise<void> {
-    const { db, network, settings, now } = this.#options;
+    const { db, network, settings, isCaughtUp, now } = this.#options;
+    if (!isCaughtUp()) return;
     const { settledBlock } = await loadFollowed(db, network);
     await settlePacked(db, network, settledBlock);
     const open = await listOpen(db, network);

@@ -10,9 +10,11 @@ import { createLogger } from '@skerry/kit';
 import { EMITTER, STRANGER } from '../../sim/testing/chain.ts';
 import type { Schema } from '../../store/schema.ts';
 import { createTestCore, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
-import { archiveOf } from './archive.ts';
+import { archiveOf, syncContentOf } from './archive.ts';
+import { CatchUp } from './catch-up.ts';
 import { followOnce, forgiveEmitters } from './follower.ts';
 import { listOpen, notePacked, noteSent } from './packed.ts';
+import { Packer } from './packer.ts';
 import { Processor } from './processor.ts';
 import type { ChainReader } from './reader.ts';
 import { parseAnchorSettings } from './settings.ts';
@@ -32,6 +34,8 @@ interface Written {
   readonly block: number;
   readonly emitter: string;
   readonly text: string;
+  /** What stands there is this, in the place of an archive of the text. */
+  readonly content?: string;
 }
 
 /** A chain whose blocks are all settled. @param coveredTo as far as it is read again from an earlier start */
@@ -41,9 +45,9 @@ function readerOf(contract: string, written: readonly Written[], coveredTo = HEA
     readEvents: async (fromBlock) => {
       const events = written
         .filter((one) => one.contract === contract && one.block >= fromBlock && one.block <= coveredTo)
-        .map(({ block, emitter, text }) => ({
+        .map(({ block, emitter, text, content = archiveOf([text]).toString() }) => ({
           ...{ blockNumber: block, logIndex: 0, transactionHash: `0x${block}`, timestamp: 1_700_000_000 },
-          ...{ name: 'SyncEvent', args: { addr: emitter, message: archiveOf([text]).toString() } },
+          ...{ name: 'SyncEvent', args: { addr: emitter, message: content } },
         }));
       const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, head: HEAD };
       return { ...read, events, isCut: false, genesisHash: 'genesis' };
@@ -68,8 +72,8 @@ describe('the operator changes what is followed', () => {
     readonly start_block?: number;
     readonly emitters?: readonly string[];
   }
-  /** As a node that was started with these settings. @returns the blocks of events that are read, and what they confirm */
-  async function follow(name: string, written: readonly Written[], said: Said, coveredTo?: number) {
+  /** One look as of a node that was started with these settings. */
+  async function lookWith(name: string, written: readonly Written[], said: Said, coveredTo?: number) {
     const { db, ipfs: files, intake } = core.rooms;
     const anchor = { contract: CONTRACT, start_block: 10, emitters: [EMITTER], chain: 'ETH', ...said };
     const network = { name, chain_id: 1, endpoints: ['http://127.0.0.1:1'] };
@@ -78,7 +82,14 @@ describe('the operator changes what is followed', () => {
     const signal = new AbortController().signal;
     const common = { ...{ db, write, files, intake, signal, log }, settings: settings!, now: Date.now };
     await forgiveEmitters(common);
-    await followOnce({ ...common, chain: readerOf(anchor.contract, written, coveredTo) });
+    const { look } = await followOnce({ ...common, chain: readerOf(anchor.contract, written, coveredTo) });
+    return { common, look };
+  }
+
+  /** The same, with what is read of archives then. @returns the blocks of events that are read, and what they confirm */
+  async function follow(name: string, written: readonly Written[], said: Said, coveredTo?: number) {
+    const { common } = await lookWith(name, written, said, coveredTo);
+    const { db } = common;
     const processor = new Processor({ ...common, random: () => 0 });
     while (await processor.round());
     const events = await db.selectFrom('anchor_events').selectAll().where('network', '=', name).execute();
@@ -139,6 +150,43 @@ describe('the operator changes what is followed', () => {
     const after = await follow('contract', written, { contract: OTHER! });
     assert.deepEqual(after, { read: [11], confirmed: [moved.itemHash] });
     assert.equal((await listOpen(db, 'contract'))[0]?.transactionHash, null);
+  });
+
+  test('with the contract of before an archive that is on it is not paid again, however far the chain is read at first', async () => {
+    const { db, ipfs: files } = core.rooms;
+    const cid = 'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o';
+    const network = 'back';
+    const sent = { contract: CONTRACT!, block: 15, emitter: EMITTER, text: '', content: syncContentOf(cid) };
+    await lookWith(network, [sent], {});
+    await notePacked(db, network, { after: 0, seq: 1 }, { cid, messages: 1 }, 1);
+    const catchUp = new CatchUp();
+    const paid: string[] = [];
+    let contract = '';
+    const packer = new Packer({
+      ...{ db, files, network, log, isCaughtUp: () => catchUp.isDone, now: () => 1_000_000 },
+      settings: { keyFile: '', intervalMs: 1e9, messagesMax: 1, maxFeeGwei: 1, resendMs: 1 },
+      signal: new AbortController().signal,
+      emitter: {
+        look: async () => ({ receipt: 'none', count: 0 }),
+        prepare: async (_content, { nonce }) => ({ raw: contract, hash: `0x${nonce}`, nonce, maxFee: 1n }),
+        send: async (raw) => void paid.push(raw),
+      },
+    });
+    /** As far as the chain is read of the contract. */
+    const lookAt = async (where: string, coveredTo: number) => {
+      contract = where;
+      const { look } = await lookWith(network, [sent], { contract }, coveredTo);
+      catchUp.note(look!);
+      await packer.round();
+    };
+    await lookAt(OTHER!, HEAD);
+    assert.deepEqual(paid, [OTHER]);
+    await lookAt(CONTRACT!, 12);
+    await lookAt(CONTRACT!, HEAD - 1);
+    await lookAt(CONTRACT!, HEAD);
+    await lookAt(CONTRACT!, HEAD);
+    assert.deepEqual(paid, [OTHER]);
+    await db.deleteFrom('packed_archives').where('network', '=', network).execute();
   });
 
   test('events that a release before refused because a stranger had named their values are read after the migration', async () => {

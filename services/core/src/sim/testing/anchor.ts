@@ -62,7 +62,9 @@ export class NodeAnchor {
     const common = { db, write, files, intake, now, signal, settings: SETTINGS!, log };
     this.#follow = () => followOnce({ ...common, chain: view });
     this.#processor = new Processor({ ...common, random });
-    this.#packer = emitter && new Packer({ ...common, emitter, network: NETWORK, settings: PACKING });
+    this.#packer =
+      emitter &&
+      new Packer({ ...common, emitter, network: NETWORK, settings: PACKING, isCaughtUp: () => true });
   }
 
   /** Notes what changed on the chain, and reads the archives that are due. */

@@ -1,0 +1,34 @@
+/** What a look at the chain came to. */
+export interface Look {
+  /** It is another chain or another contract than it was. */
+  readonly isOther: boolean;
+  /** There is more to read at once. */
+  readonly isCut: boolean;
+  /** Up to this block the contract is read. */
+  readonly readTo: number;
+  /** The newest block that an endpoint has shown. */
+  readonly head: number | null;
+}
+
+/**
+ * Whether a contract is read as far as the chain went when this process began, or when another contract or chain did: an archive that is
+ * not found before may be on it all the same, and would be paid again.
+ */
+export class CatchUp {
+  #goal: number | undefined;
+  #isDone = false;
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  note({ isOther, isCut, readTo, head }: Look): void {
+    if (isOther) {
+      this.#goal = undefined;
+      this.#isDone = false;
+    }
+    // One that an endpoint made up is not waited for once it is found out.
+    if (head !== null) this.#goal = Math.min(head, this.#goal ?? head);
+    if (!isCut && this.#goal !== undefined && readTo >= this.#goal) this.#isDone = true;
+  }
+}
