@@ -42,7 +42,7 @@ export interface LeadingOptions {
 
 /** The parts that count something, of the last time that this process led. */
 interface Counting {
-  anchoring?: Pick<Anchoring, 'invalid'>;
+  anchoring?: Pick<Anchoring, 'invalid' | 'restarts'>;
   files?: Pick<FileFetcher, 'counts'>;
   ipfs?: Pick<IpfsFetcher, 'counts'>;
 }
@@ -87,7 +87,11 @@ export class Leading {
     const counting = this.#counting;
     watchFetcher(metrics, () => counting.ipfs?.counts);
     watchFileFetcher(metrics, () => counting.files?.counts);
-    watchAnchoring(metrics, { db, pool, anchors, invalid: () => counting.anchoring?.invalid ?? 0 });
+    watchAnchoring(metrics, {
+      ...{ db, pool, anchors },
+      invalid: () => counting.anchoring?.invalid ?? 0,
+      restarts: () => counting.anchoring?.restarts,
+    });
   }
 
   /** Resolves when what has to be so before anybody asks is so. */

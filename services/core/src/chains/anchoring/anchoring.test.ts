@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { messageArchive } from '@skerry/contracts';
+import { BOUNDLESS, createWrite } from '@skerry/database';
 import { loadIndexerSettings } from '@skerry/indexer';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { keccak256 } from '@skerry/protocol';
+import { AppError, keccak256 } from '@skerry/protocol';
+import { createTestCore } from '../../testing/core.ts';
+import { startAnchoring } from './anchoring.ts';
+import { watchAnchoring } from './metrics.ts';
 import { parseAnchorSettings } from './settings.ts';
 import { areRight, confirmationsOf, createAnchoredCore, sendPosts, TestChain } from './testing/setup.ts';
 
@@ -34,6 +39,34 @@ test('a network that only the anchor file names takes requests for contracts wit
     ['anvil'],
   );
   assert.deepEqual(limits, { watchesPerOwner: 20, watchesMax: 1_000, decodeThreads: 1 });
+});
+
+test('a loop that fails and begins anew is counted', async () => {
+  const address = `0x${'a1'.repeat(20)}`;
+  const network = { name: 'anvil', chain_id: 31337, endpoints: ['http://127.0.0.1:9'] };
+  const anchor = { network, chain: 'ETH', contract: address, emitters: [address], poll_ms: 20 };
+  const { anchors } = parseAnchorSettings({ anchors: [anchor] }, await loadIndexerSettings(undefined));
+  await using core = await createTestCore();
+  const { rooms } = core;
+  const { pool } = rooms.indexer;
+  const take = () => {
+    throw new AppError('STORAGE_FULL', 'the disk is full');
+  };
+  await using anchoring = await startAnchoring({
+    ...{ ...rooms, pool, write: createWrite(pool), files: rooms.ipfs, anchors },
+    reserve: { ...BOUNDLESS, take },
+    log: createLogger('core', 'silent'),
+  });
+  const { metrics, db } = rooms;
+  watchAnchoring(metrics, { db, pool, anchors, invalid: () => 0, restarts: () => anchoring.restarts });
+  await until(
+    'both have failed',
+    () => metrics.text(),
+    (text) =>
+      ['follow', 'archives'].every((loop) =>
+        new RegExp(`skerry_anchor_restarts_total\\{loop="${loop}"\\} [1-9]`).test(text),
+      ),
+  );
 });
 
 test('messages are packed, confirmed on every node, and confirmed right again after reorganisations', async (t) => {

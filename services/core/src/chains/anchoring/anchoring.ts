@@ -37,6 +37,8 @@ export interface AnchoringOptions {
 export interface Anchoring extends AsyncDisposable {
   /** Messages of archives that did not verify, since the start. */
   readonly invalid: number;
+  /** How often each loop failed and began anew, by its name, of all contracts. */
+  readonly restarts: ReadonlyMap<string, number>;
 }
 
 /** The key must be there: one that is made now has no funds. Throws INVALID_CONFIG. */
@@ -118,6 +120,16 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
     await Promise.all(running);
   });
   const processors: Processor[] = [];
+  const restarts = new Map<string, number>();
+  const counted = async (name: string, step: Step): Promise<boolean> => {
+    try {
+      reserve.take();
+      return await step();
+    } catch (error) {
+      if (!signal.aborted) restarts.set(name, restarts.get(name)! + 1);
+      throw error;
+    }
+  };
   for (const settings of anchors) {
     const chain = createIndexedChain(options.pool, settings.network.name, settings.contract);
     const followed = { ...options, chain, catchUp: new CatchUp(), settings, signal, random };
@@ -126,12 +138,8 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
     const packer = settings.packing && (await createPacker(followed, settings.packing));
     for (const [name, step] of stepsOf(followed, processor, packer)) {
       const loop = { name: `anchoring: ${name}`, intervalMs: settings.pollMs, signal, log };
-      running.push(
-        runLoop(loop, async () => {
-          reserve.take();
-          return step();
-        }),
-      );
+      restarts.set(name, restarts.get(name) ?? 0);
+      running.push(runLoop(loop, () => counted(name, step)));
     }
   }
   const owned = stack.move();
@@ -139,6 +147,7 @@ export async function startAnchoring(options: AnchoringOptions): Promise<Anchori
     get invalid() {
       return processors.reduce((sum, one) => sum + one.invalid, 0);
     },
+    restarts,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

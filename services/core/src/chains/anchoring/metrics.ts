@@ -16,6 +16,8 @@ export interface AnchoringSources {
   readonly anchors: readonly AnchorSettings[];
   /** Messages of archives that did not verify, since the start. */
   readonly invalid: () => number;
+  /** How often each loop began anew; undefined where this process follows nothing. */
+  readonly restarts: () => ReadonlyMap<string, number> | undefined;
 }
 
 async function readHeights(
@@ -28,7 +30,7 @@ async function readHeights(
 
 /** Tells how far the chain is read and what became of archives, also under the names of deployed nodes. */
 export function watchAnchoring(metrics: CoreMetrics, sources: AnchoringSources): void {
-  const { db, anchors, invalid } = sources;
+  const { db, anchors, invalid, restarts } = sources;
   if (anchors.length === 0) return;
   let counted: Awaited<ReturnType<typeof countEvents>> = [];
   metrics.tell(async (): Promise<DeployedReadings> => {
@@ -47,6 +49,12 @@ export function watchAnchoring(metrics: CoreMetrics, sources: AnchoringSources):
     'skerry_anchor_messages_invalid_total',
     'messages of archives that did not verify, since the start',
     invalid,
+  );
+  metrics.own.watchCounter(
+    'skerry_anchor_restarts_total',
+    'how often following chains, reading archives or packing failed and began anew',
+    () => [...(restarts() ?? [])].map(([loop, value]) => ({ labels: { loop }, value })),
+    ['loop'],
   );
   metrics.own.watch(
     'skerry_anchor_events',
