@@ -2,26 +2,45 @@ import { type CoreClient, call } from '@skerry/client';
 import { fieldsOf } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 
-export type Dating = (send: (decidedAtMs: number) => Promise<void>) => Promise<void>;
-
 /**
  * Dates decisions, each later than all that were taken before it, also where the clock stands still or is set back. A date that
  * nobody took is forgotten: where the clock was ahead, it binds nothing that is decided after the clock was set right.
- * @param findLatestMs of what another process had taken: nobody heeds a decision that is dated before another one. Asked until it
- *   answers; no decision is sent before
  */
-export function createDating(now: () => number, findLatestMs: () => Promise<number>): Dating {
-  let takenMs: number | undefined;
+export class Dating {
+  readonly #now: () => number;
+  readonly #findLatestMs: () => Promise<number>;
+  #takenMs = 0;
+  /** How often this scheduler came to speak, and up to which time of these it knows what others had dated. */
+  #turn = 1;
+  #knownTurn = 0;
+
+  /**
+   * @param now Unix milliseconds
+   * @param findLatestMs of what another process had taken: nobody heeds a decision that is dated before another one. Asked until it
+   *   answers; no decision is sent before
+   */
+  constructor(now: () => number, findLatestMs: () => Promise<number>) {
+    this.#now = now;
+    this.#findLatestMs = findLatestMs;
+  }
+
+  /** This scheduler speaks again: others may have dated decisions meanwhile. */
+  takeOver(): void {
+    this.#turn++;
+  }
+
   /** @param send rejects where the decision was not taken */
-  return async (send) => {
-    if (takenMs === undefined) {
-      const foundMs = await findLatestMs();
-      takenMs = Math.max(takenMs ?? 0, foundMs);
+  async date(send: (decidedAtMs: number) => Promise<void>): Promise<void> {
+    while (this.#knownTurn < this.#turn) {
+      const turn = this.#turn;
+      const foundMs = await this.#findLatestMs();
+      this.#takenMs = Math.max(this.#takenMs, foundMs);
+      this.#knownTurn = Math.max(this.#knownTurn, turn);
     }
-    const decidedAtMs = Math.max(now(), takenMs + 1);
+    const decidedAtMs = Math.max(this.#now(), this.#takenMs + 1);
     await send(decidedAtMs);
-    takenMs = Math.max(takenMs, decidedAtMs);
-  };
+    this.#takenMs = Math.max(this.#takenMs, decidedAtMs);
+  }
 }
 
 /** The messages of a clock that was ahead may have come in another order than they are dated. */

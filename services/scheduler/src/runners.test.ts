@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { AppError, type RunnersContent, type SubmitView } from '@skerry/protocol';
-import { createDating } from './dating.ts';
+import { Dating } from './dating.ts';
 import { decideGatherMs, listRunners, RunnersPublisher } from './runners.ts';
 import type { Node } from './view.ts';
 
@@ -57,7 +57,7 @@ test('a change is told until a core node takes it, dated when it does, and what 
   const { signal } = new AbortController();
   const publisher = new RunnersPublisher({
     core,
-    dating: createDating(
+    dating: new Dating(
       () => nowMs,
       async () => 0,
     ),
@@ -78,6 +78,38 @@ test('a change is told until a core node takes it, dated when it does, and what 
       [0, 6],
     ],
   );
+});
+
+test('who speaks again tells its list again: another scheduler may have told another one meanwhile', async () => {
+  const told: number[] = [];
+  const posts = new EventTarget();
+  const core = {
+    async postMessage({ content }: { content: unknown }): Promise<SubmitView> {
+      told.push((content as { content: RunnersContent }).content.runners.length);
+      posts.dispatchEvent(new Event('told'));
+      return { item_hash: '0'.repeat(64), status: 'success' };
+    },
+  };
+  const publisher = new RunnersPublisher({
+    core,
+    dating: new Dating(
+      () => 5,
+      async () => 0,
+    ),
+    signal: new AbortController().signal,
+    log: createLogger('test', 'silent'),
+  });
+  const offer = async (nodes: Node[]) => {
+    const isTold = once(posts as never, 'told');
+    publisher.offer(listRunners(nodes));
+    await isTold;
+  };
+  await offer([node('a', ['program:wasm'])]);
+  publisher.takeOver();
+  await offer([node('a', ['program:wasm'])]);
+  publisher.takeOver();
+  await offer([]);
+  assert.deepEqual(told, [1, 1, 0]);
 });
 
 test('a node that comes and goes as often as it likes has few lists published', () => {

@@ -52,15 +52,23 @@ export interface RunnersPublisherOptions {
 export class RunnersPublisher {
   readonly #options: RunnersPublisherOptions;
   #wanted: readonly Runner[] = [];
-  /** What a core node has taken. An empty list needs no publishing at the start: nobody knows of any. */
-  #published = '[]';
+  /** What a core node has taken. An empty list needs no publishing at the start: nobody knows of any. Undefined: nobody knows. */
+  #published: string | undefined = '[]';
   /** For the last list; 0 before the first. */
   #gatheredMs = 0;
   #publishedMs = 0;
   #isPublishing = false;
+  /** How often this scheduler came to speak. */
+  #turn = 0;
 
   constructor(options: RunnersPublisherOptions) {
     this.#options = options;
+  }
+
+  /** This scheduler speaks again: others may have published another list meanwhile. */
+  takeOver(): void {
+    this.#turn++;
+    this.#published = undefined;
   }
 
   offer(runners: readonly Runner[]): void {
@@ -87,13 +95,14 @@ export class RunnersPublisher {
       if (!(await pause(retryMs ?? this.#gather(), signal))) break;
       const text = JSON.stringify(this.#wanted);
       const runners = [...this.#wanted];
+      const turn = this.#turn;
       try {
-        await dating(async (decidedAtMs) => {
+        await dating.date(async (decidedAtMs) => {
           const content: RunnersContent = { runners, decided_at_ms: decidedAtMs };
           const post = { type: NETWORK_POST.runners, content };
           await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post });
         });
-        this.#published = text;
+        if (turn === this.#turn) this.#published = text;
         this.#publishedMs = performance.now();
         failures.clear();
         retryMs = undefined;

@@ -18,7 +18,7 @@ import {
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import type { SchedulerConfig } from './config.ts';
 import { Controller, type ControllerOptions } from './controller.ts';
-import { createDating, type Dating, readLatestMs } from './dating.ts';
+import { Dating, readLatestMs } from './dating.ts';
 import { Health } from './health.ts';
 import { createApi } from './http/api.ts';
 import type { RouteSource } from './http/routes.ts';
@@ -36,7 +36,7 @@ import { watchNetwork } from './watch.ts';
 const createPublisher =
   (core: CoreClient, dating: Dating) =>
   (instanceId: string, placement: Placement): Promise<void> =>
-    dating(async (decidedAtMs) => {
+    dating.date(async (decidedAtMs) => {
       const content: AllocationContent = {
         instance_id: instanceId,
         node_id: placement.nodeId,
@@ -54,10 +54,17 @@ const createPublisher =
 
 /** Publish what is decided, each kind with dates of its own. */
 function createPublishers(core: CoreClient, { signal, log }: Pick<ControllerOptions, 'signal' | 'log'>) {
-  const datingOf = (type: string) => createDating(Date.now, () => readLatestMs(core, type, signal));
+  const datingOf = (type: string) => new Dating(Date.now, () => readLatestMs(core, type, signal));
+  const [allocations, lists] = [datingOf(NETWORK_POST.allocation), datingOf(NETWORK_POST.runners)];
+  const runners = new RunnersPublisher({ core, dating: lists, signal, log });
   return {
-    outbox: new Outbox({ publish: createPublisher(core, datingOf(NETWORK_POST.allocation)), log }),
-    runners: new RunnersPublisher({ core, dating: datingOf(NETWORK_POST.runners), signal, log }),
+    outbox: new Outbox({ publish: createPublisher(core, allocations), log }),
+    runners,
+    /** This scheduler speaks from now on. */
+    takeOver(controller: Pick<Controller, 'planSoon'>) {
+      for (const one of [allocations, lists, runners]) one.takeOver();
+      controller.planSoon();
+    },
   };
 }
 
@@ -176,7 +183,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const { outbox, runners } = createPublishers(core, { signal, log });
+  const { outbox, runners, takeOver } = createPublishers(core, { signal, log });
   const listed: ReadonlySet<string> = new Set(config.nodes);
   const isListed = (address: string) => listed.has(address);
   const askers = createAskers(config);
@@ -190,7 +197,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     peerUrls: config.peers,
     takeoverMs: config.takeoverSeconds * 1000,
     canLead: () => controller.hasPlan && controller.coreFailure === null,
-    onRole: (role) => (role === 'leader' ? controller.planSoon() : controller.onDeposed()),
+    onRole: (role) => (role === 'leader' ? takeOver(controller) : controller.onDeposed()),
     now: Date.now,
     signal,
     log,
