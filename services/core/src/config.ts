@@ -243,7 +243,7 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
   ),
   allowPrivate: settings.flag(
     false,
-    'whether to send programs to compute nodes at private addresses; for devnets and private networks',
+    'whether to send programs to compute nodes, and ask core nodes of the node list, at private addresses; for devnets and private networks',
   ),
   webhookTimeoutMs: settings.integer(100, 30_000, 15_000, 'time limit of one webhook delivery, in ms'),
   webhookAllowHttp: settings.flag(false, 'whether to allow http for webhooks; for development'),

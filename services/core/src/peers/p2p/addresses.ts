@@ -5,9 +5,14 @@ import type { Schema } from '../../store/schema.ts';
 import { askGreeting } from '../sync/greeting.ts';
 import { isNodeMultiaddr } from './multiaddr.ts';
 
-/** Of the node list, with `multiaddress` for each (facts of deployed nodes). */
+/** Of the node list. Deployed networks say the `multiaddress` of each, monitors of Skerry the `address` where it answers over HTTP. */
 const NODE_LIST_FIELD = 'nodes';
 const ADDRESSES_MAX = 1_000;
+const URL_CHARS_MAX = 2_048;
+/** Listed nodes that are asked at once. */
+const ASKED = 8;
+/** How long the word of a listed node counts, and how soon one is asked again that said nothing, in milliseconds. */
+const SAID_MS = { kept: 600_000, silent: 60_000 } as const;
 
 /** Addresses of a form that can be called; anything may stand in what strangers say. */
 export function pickAddresses(values: readonly unknown[]): string[] {
@@ -15,15 +20,69 @@ export function pickAddresses(values: readonly unknown[]): string[] {
 }
 
 /** What a core node says of itself over HTTP. */
-async function askAddresses(url: string, signal: AbortSignal): Promise<string[]> {
-  const { node_multi_addresses: addresses } = await askGreeting(url, signal);
+async function askAddresses(url: string, signal: AbortSignal, mayBePrivate?: boolean): Promise<string[]> {
+  const { node_multi_addresses: addresses } = await askGreeting(url, signal, mayBePrivate);
   return Array.isArray(addresses) ? pickAddresses(addresses) : [];
 }
 
-async function readNodeList(db: Kysely<Schema>, owner: string): Promise<string[]> {
+/** Where a node answers, without credentials, query and fragment. */
+function urlOf(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.length > URL_CHARS_MAX || !URL.canParse(value)) return undefined;
+  const { protocol, host, pathname } = new URL(value);
+  return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}` : undefined;
+}
+
+interface Row {
+  readonly multiaddress?: unknown;
+  readonly address?: unknown;
+}
+
+/** Addresses of the list, and where those answer of which it says none. */
+async function readNodeList(db: Kysely<Schema>, owner: string) {
   const nodes = await findField(db, { owner, key: NODE_LIST_KEY, field: NODE_LIST_FIELD });
-  if (!Array.isArray(nodes)) return [];
-  return pickAddresses((nodes as { multiaddress?: unknown }[]).map((node) => node?.multiaddress));
+  const rows: readonly (Row | null)[] = Array.isArray(nodes) ? nodes : [];
+  const urls = rows.flatMap((row) => (isNodeMultiaddr(row?.multiaddress) ? [] : (urlOf(row?.address) ?? [])));
+  return {
+    addresses: pickAddresses(rows.map((row) => row?.multiaddress)),
+    urls: [...new Set(urls)].slice(0, ADDRESSES_MAX),
+  };
+}
+
+/**
+ * Core nodes of a list that says where they answer over HTTP, and what each said last of where it gossips. A few are asked at a time,
+ * those first that were never asked.
+ */
+export class ListedNodes {
+  readonly #said = new Map<string, { readonly addresses: readonly string[]; readonly dueMs: number }>();
+  readonly #mayBePrivate: boolean;
+  readonly #uptime: () => number;
+
+  /**
+   * @param mayBePrivate whether they are asked at private addresses: anybody may have announced one
+   * @param uptime milliseconds since whenever; never set
+   */
+  constructor(mayBePrivate: boolean, uptime: () => number = () => performance.now()) {
+    this.#mayBePrivate = mayBePrivate;
+    this.#uptime = uptime;
+  }
+
+  /** What those at these places said. Who is not listed any more is forgotten. */
+  async addressesOf(urls: readonly string[], signal: AbortSignal): Promise<string[]> {
+    const listed = new Set(urls);
+    for (const url of this.#said.keys()) if (!listed.has(url)) this.#said.delete(url);
+    const dueOf = (url: string) => this.#said.get(url)?.dueMs ?? Number.NEGATIVE_INFINITY;
+    const due = urls
+      .filter((url) => dueOf(url) <= this.#uptime())
+      .toSorted((a, b) => dueOf(a) - dueOf(b) || 0);
+    await Promise.all(due.slice(0, ASKED).map((url) => this.#ask(url, signal)));
+    return urls.flatMap((url) => this.#said.get(url)?.addresses ?? []);
+  }
+
+  async #ask(url: string, signal: AbortSignal): Promise<void> {
+    const told = await askAddresses(url, signal, this.#mayBePrivate).catch(() => undefined);
+    const addresses = told ?? this.#said.get(url)?.addresses ?? [];
+    this.#said.set(url, { addresses, dueMs: this.#uptime() + (told ? SAID_MS.kept : SAID_MS.silent) });
+  }
 }
 
 export interface AddressSources {
@@ -32,17 +91,24 @@ export interface AddressSources {
   readonly peers: readonly string[];
   /** Whose node list counts. */
   readonly nodeListOwner: string | undefined;
+  readonly listed: ListedNodes;
+}
+
+async function listListed(
+  { db, nodeListOwner, listed }: AddressSources,
+  signal: AbortSignal,
+): Promise<string[]> {
+  if (nodeListOwner === undefined) return [];
+  const { addresses, urls } = await readNodeList(db, nodeListOwner);
+  return [...addresses, ...(await listed.addressesOf(urls, signal))];
 }
 
 /** Every node that this one knows of: configured ones, and those of the network's list. */
 export async function listAddresses(sources: AddressSources, signal: AbortSignal): Promise<string[]> {
-  const { db, peers, nodeListOwner } = sources;
+  const { peers } = sources;
   const asked = peers
     .filter((peer) => !peer.startsWith('/'))
     .map((url) => askAddresses(url, signal).catch(() => []));
-  const found = await Promise.all([
-    ...asked,
-    nodeListOwner === undefined ? [] : readNodeList(db, nodeListOwner),
-  ]);
+  const found = await Promise.all([...asked, listListed(sources, signal)]);
   return pickAddresses([...peers, ...found.flat()]);
 }

@@ -8,7 +8,7 @@ import type { Committed } from '../../intake/pipeline/statement.ts';
 import type { CoreMetrics } from '../../node/metrics/metrics.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Sync } from '../sync/sync.ts';
-import { listAddresses } from './addresses.ts';
+import { ListedNodes, listAddresses } from './addresses.ts';
 import { Gossip } from './gossip.ts';
 import { placesOf } from './multiaddr.ts';
 
@@ -38,6 +38,7 @@ interface GossipConfig {
   readonly p2pAnnounce: readonly string[];
   readonly p2pTopic: string;
   readonly nodeListOwner: string | undefined;
+  readonly allowPrivate: boolean;
   readonly dataDir: string;
   readonly peers: readonly string[];
 }
@@ -76,7 +77,7 @@ export async function startGossip(
   { signal, log }: Host,
 ): Promise<GossipDoor> {
   const { db, sync, intake, metrics } = rooms;
-  const { peers, p2pPort, p2pTopic, dataDir, nodeListOwner } = config;
+  const { peers, p2pPort, p2pTopic, dataDir, nodeListOwner, allowPrivate } = config;
   const isAlone = peers.length === 0 && p2pPort === 0 && nodeListOwner === undefined;
   if (!config.gossip || isAlone) return NO_GOSSIP;
   // The thread would try again for ever, and nobody would be told which setting moves the port.
@@ -103,10 +104,11 @@ export async function startGossip(
   rooms.onCommitted(({ toPassOn }) => gossip.publish(toPassOn));
   for (const [name, help] of COUNTED)
     metrics.own.watch(`skerry_gossip_${name}`, help, () => gossip.counts[name]);
+  const listed = new ListedNodes(allowPrivate);
   const meeting = runLoop(
     { name: 'nodes to gossip with', intervalMs: FIRST_MEET_INTERVAL_MS, signal, log },
     createMeeting(async () => {
-      const addresses = await listAddresses({ db, peers, nodeListOwner }, signal);
+      const addresses = await listAddresses({ db, peers, nodeListOwner, listed }, signal);
       gossip.meet(addresses);
       return addresses.length >= Math.max(1, peers.length);
     }),

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { createTestCore, signers } from '../../testing/core.ts';
+import { ListedNodes, listAddresses } from './addresses.ts';
+
+const { alice } = signers;
+const MULTIADDRESS = '/ip4/192.0.2.1/tcp/4025/p2p/12D3KooWGRUtestabc';
+const signal = new AbortController().signal;
+
+/** A core node that says of itself where it gossips; `undefined`: it says nothing. */
+async function createTeller(t: { after(end: () => void): void }) {
+  const teller: { told: string | undefined; asked: number; url: string } = { told: '', asked: 0, url: '' };
+  const server = createServer((_request, response) => {
+    teller.asked++;
+    if (teller.told === undefined) response.destroy();
+    else response.end(JSON.stringify({ node_multi_addresses: [teller.told] }));
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
+  await once(server, 'listening');
+  teller.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return teller;
+}
+
+test('a list of nodes that says where they answer over HTTP, as monitors write it, has them asked where they gossip', async (t) => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  const teller = await createTeller(t);
+  teller.told = '/ip4/192.0.2.2/tcp/4025/p2p/12D3KooWGRUtestdef';
+  const nodes = [
+    { hash: '1'.repeat(64), address: teller.url },
+    { hash: '2'.repeat(64), multiaddress: MULTIADDRESS, address: 'http://127.0.0.1:1/' },
+    { hash: '3'.repeat(64), address: 'no URL' },
+    null,
+    7,
+  ];
+  const content = { key: 'corechannel', content: { nodes } };
+  assert.equal((await core.send(alice, { type: 'AGGREGATE', content })).status, 200);
+  let uptime = 0;
+  const find = (listed: ListedNodes) =>
+    listAddresses({ db, peers: [], nodeListOwner: alice.address, listed }, signal);
+  const listed = new ListedNodes(true, () => uptime);
+  assert.deepEqual(await find(listed), [MULTIADDRESS, teller.told]);
+  // Its word counts for a while, also where it says nothing then.
+  const { told } = teller;
+  teller.told = undefined;
+  await find(listed);
+  assert.equal(teller.asked, 1);
+  uptime += 600_000;
+  assert.deepEqual(await find(listed), [MULTIADDRESS, told]);
+  assert.equal(teller.asked, 2);
+  // Anybody may have announced a place within somebody's network.
+  assert.deepEqual(await find(new ListedNodes(false)), [MULTIADDRESS]);
+  assert.equal(teller.asked, 2);
+});
+
+test('of a long list a few nodes are asked at a time, and each has its turn', async (t) => {
+  const teller = await createTeller(t);
+  const urls = Array.from({ length: 20 }, (_, at) => `${teller.url}${at}`);
+  const listed = new ListedNodes(true, () => 0);
+  const counts: number[] = [];
+  for (let look = 0; look < 4; look++) {
+    await listed.addressesOf(urls, signal);
+    counts.push(teller.asked);
+  }
+  assert.deepEqual(counts, [8, 16, 20, 20]);
+});
