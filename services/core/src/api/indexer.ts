@@ -119,6 +119,16 @@ async function unknownNetwork({ indexer }: Used, network: string): Promise<AppEr
   });
 }
 
+/** Who reads no network acts on no request: whoever waits for an answer waits in vain. Throws NETWORK_NOT_FOUND. */
+function checkActs({ indexer }: Used): void {
+  if (indexer.settings.networks.length > 0) return;
+  throw new AppError(
+    'NETWORK_NOT_FOUND',
+    'this node reads no network, so it acts on no request to index a contract: send it to a node that does',
+    { details: { networks: [] } },
+  );
+}
+
 const cursorOf = ({ cursor }: RangeQuery) => (cursor === undefined ? undefined : parseCursor(cursor));
 
 /** Indexed chains (specification, "Indexer"). */
@@ -146,7 +156,9 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
       };
     },
     async listIndexRequests({ params: { address } }) {
-      const requests = await listIndexRequests(indexer.pool, await readAddress(used.db, address));
+      const owner = await readAddress(used.db, address);
+      checkActs(used);
+      const requests = await listIndexRequests(indexer.pool, owner);
       return {
         requests: requests.map(({ itemHash, refusal, settledMs }) => ({
           item_hash: itemHash,

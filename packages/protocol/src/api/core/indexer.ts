@@ -216,8 +216,9 @@ export const INDEXER_API = {
     path: '/api/v0/addresses/:address/index_requests',
     tag: 'indexer',
     summary: 'List what became of signed requests to index contracts, newest first',
-    ...reads('INVALID_ADDRESS'),
+    ...reads('INVALID_ADDRESS', 'NETWORK_NOT_FOUND'),
     params: Type.Object({ address: Address }),
+    query: NO_PARAMETERS,
     answers: {
       200: Type.Object({
         requests: Type.Array(IndexRequestView, {

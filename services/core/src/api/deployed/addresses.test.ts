@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildNetworkMessage, type NetworkDraft, type Signer } from '@skerry/client';
 import { CREDIT_CHANNEL, CREDIT_POST, checksumAddress } from '@skerry/protocol';
+import { QUIET_CHAIN } from '../../testing/contract/indexer.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
 /** What deployed clients ask of addresses, on messages as their SDKs sign them: with a checksum in the address. */
@@ -14,7 +15,7 @@ const T0 = 1_700_000_000;
 describe('addresses, as deployed nodes answer of them', () => {
   let core: TestCore;
   before(async () => {
-    core = await createTestCore();
+    core = await createTestCore({ indexer: QUIET_CHAIN });
   });
   after(() => core[Symbol.asyncDispose]());
 

@@ -1,5 +1,5 @@
 import { parseIndexerSettings } from '@skerry/indexer';
-import { type Cases, refuses, refusesTooMany, succeeds } from './case.ts';
+import { alone, type Cases, refuses, refusesTooMany, succeeds } from './case.ts';
 
 /** A chain that no endpoint answers for: its lists are empty, and say so. What a real one gives is in api/indexer.test.ts. */
 export const QUIET_CHAIN = parseIndexerSettings({
@@ -15,6 +15,8 @@ export const indexerCases: Cases = {
   'GET /api/v0/addresses/{address}/index_requests': [
     succeeds(`/api/v0/addresses/0x${'0'.repeat(40)}/index_requests`),
     refuses('INVALID_ADDRESS', '/api/v0/addresses/nobody/index_requests'),
+    // One that reads no network.
+    alone(refuses('NETWORK_NOT_FOUND', `/api/v0/addresses/0x${'0'.repeat(40)}/index_requests`)),
     refusesTooMany(`/api/v0/addresses/0x${'0'.repeat(40)}/index_requests`),
   ],
   'GET /api/v0/indexer/{network}/events': [
