@@ -8,6 +8,13 @@ const files = readdirSync(import.meta.dirname, { recursive: true })
   .map(String)
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
 
+/** What a service says of itself, files, a WebSocket, and what is passed on. */
+const OF_ITSELF =
+  /^\/($|vm\/|status\b|metrics\b|health$|version$|about\/(login|usage|capability)|api\/(status$|docs|ws0))/;
+const OF_ITSELF_V0 =
+  /^\/api\/v0\/(info|health$|version|sync\/status|openapi|docs|storage\/(raw\/)?:hash$|storage\/limits)/;
+const isOfItself = (path: string) => OF_ITSELF.test(path) || OF_ITSELF_V0.test(path);
+
 describe('examples fit the contract that they stand in', () => {
   for (const file of files)
     test(file, async () => {
@@ -15,8 +22,10 @@ describe('examples fit the contract that they stand in', () => {
         name.endsWith('_API'),
       );
       for (const [name, api] of tables) {
-        for (const [id, { example, answers, params, query, body }] of Object.entries(api)) {
+        for (const [id, { example, answers, params, query, body, ...route }] of Object.entries(api)) {
           const where = `${name}.${id}`;
+          const isRead = route.method === 'GET' && 200 in answers && !isOfItself(route.path);
+          assert.ok(query || !isRead, `${where} ignores parameters that it does not have`);
           // Who asks for something that is not there would take everything for what it asked for.
           assert.ok(!query || Object(query).additionalProperties === false, `${where} takes any parameter`);
           if (!example) continue;

@@ -1,5 +1,5 @@
 import { type Static, Type } from '../type.ts';
-import { type Api, defaulted, orNull } from './operation.ts';
+import { type Api, defaulted, NO_PARAMETERS, orNull } from './operation.ts';
 
 const LIST_MAX = 500;
 const LIST_USUAL = 100;
@@ -139,6 +139,7 @@ export const NAMES_API = {
       'Count what passed through this gateway to an instance; for its owner, who signs the request as those to a compute node, for the domain of the gateway',
     tag: 'domains',
     params: Type.Object({ hash: Type.String({ description: 'item hash of the INSTANCE message' }) }),
+    query: NO_PARAMETERS,
     answers: { 200: TrafficView },
     errors: [
       'INVALID_HASH',

@@ -1,6 +1,6 @@
 import { type Static, Type } from '../type.ts';
 import { NAMES_API } from './gateway-names.ts';
-import { type Api, orNull, text } from './operation.ts';
+import { type Api, NO_PARAMETERS, orNull, text } from './operation.ts';
 import { FRONT_API, REFERENCE_API } from './reference.ts';
 
 /** Instance domain record (specification of the gateway, "Resources and their fields"). */
@@ -133,6 +133,7 @@ export const GATEWAY_API = {
     summary: 'Compute the host name of an instance hash, even of an unknown one',
     tag: 'domains',
     params: Type.Object({ hash: name('item hash of the INSTANCE message') }),
+    query: NO_PARAMETERS,
     answers: { 200: DomainRecord },
     errors: ['INVALID_HASH'],
     example: { params: { hash: INSTANCE }, answer: RECORD },
@@ -144,6 +145,7 @@ export const GATEWAY_API = {
     summary: 'Find the instance behind a host name',
     tag: 'domains',
     params: Type.Object({ subdomain: name('four words joined by hyphens') }),
+    query: NO_PARAMETERS,
     answers: { 200: DomainRecord },
     errors: ['INVALID_HOSTNAME', 'HOSTNAME_NOT_FOUND'],
     example: { params: { subdomain: NAME }, answer: RECORD },
@@ -155,6 +157,7 @@ export const GATEWAY_API = {
     summary: 'Explain step by step why a host name answers or not',
     tag: 'domains',
     params: Type.Object({ subject: name('a host name, with or without its domain, or an item hash') }),
+    query: NO_PARAMETERS,
     answers: { 200: WhyRecord },
     errors: ['INVALID_HOSTNAME'],
     example: {

@@ -127,7 +127,10 @@ export const text = (description: string, type = 'text/plain') => ({
   content: { [type]: Type.String() },
 });
 
-/** Of a GET that has none: a filter that is not there is refused, since its caller would take everything for what it asked for. */
+/**
+ * Of a GET that has none: a filter that is not there is refused, since its caller would take everything for what it asked for. What a
+ * service says of itself (status, version, metrics, documents) does without: probes ask for it with whatever they like.
+ */
 export const NO_PARAMETERS = Type.Object({}, { additionalProperties: false });
 
 /** No keyword of JSON Schema is called `content`. */

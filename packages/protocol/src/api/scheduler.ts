@@ -310,6 +310,7 @@ export const SCHEDULER_API = {
     rateClass: 'general',
     summary: 'Find the node of an instance',
     params: VmHashParams,
+    query: NO_PARAMETERS,
     answers: { 200: AllocationView },
     errors: ['UPSTREAM_UNAVAILABLE', 'INVALID_HASH', 'ALLOCATION_NOT_FOUND'],
     example: {

@@ -1,5 +1,5 @@
 import { type Static, Type } from '../type.ts';
-import { type Api, orNull, text } from './operation.ts';
+import { type Api, NO_PARAMETERS, orNull, text } from './operation.ts';
 import { REFERENCE_API } from './reference.ts';
 
 const Time = Type.String({ format: 'date-time' });
@@ -118,6 +118,7 @@ export const STATUS_API = {
     rateClass: 'general',
     summary: 'List every service with its uptime',
     tag: 'services',
+    query: NO_PARAMETERS,
     answers: { 200: ServicesView },
     errors: [],
     example: { answer: [SERVICE] },
@@ -129,6 +130,7 @@ export const STATUS_API = {
     summary: 'Get a service',
     tag: 'services',
     params: ServiceParams,
+    query: NO_PARAMETERS,
     answers: { 200: ServiceView },
     errors: ['SERVICE_NOT_FOUND'],
     example: { params: { id: 1 }, answer: SERVICE },
@@ -140,6 +142,7 @@ export const STATUS_API = {
     summary: 'List the last failures of a service, newest first',
     tag: 'services',
     params: ServiceParams,
+    query: NO_PARAMETERS,
     answers: { 200: Type.Array(FailureView) },
     errors: ['SERVICE_NOT_FOUND'],
     example: {
@@ -154,6 +157,7 @@ export const STATUS_API = {
     summary: 'Get the last week of a service in quarters of an hour, oldest first',
     tag: 'services',
     params: ServiceParams,
+    query: NO_PARAMETERS,
     answers: { 200: Type.Array(UptimeView) },
     errors: ['SERVICE_NOT_FOUND'],
     example: {
@@ -168,6 +172,7 @@ export const STATUS_API = {
     summary: 'Get the last year of a service day by day, oldest first; days without a check are left out',
     tag: 'services',
     params: ServiceParams,
+    query: NO_PARAMETERS,
     answers: { 200: Type.Array(UptimeDayView) },
     errors: ['SERVICE_NOT_FOUND'],
     example: {

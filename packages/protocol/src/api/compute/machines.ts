@@ -1,6 +1,6 @@
 import { ANY_HASH_PATTERN } from '../../network-form/item-hash.ts';
 import { type Static, Type } from '../../type.ts';
-import { type Api, Bytes, content, type Operation, orNull } from '../operation.ts';
+import { type Api, Bytes, content, NO_PARAMETERS, type Operation, orNull } from '../operation.ts';
 
 const ref = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'item hash of the INSTANCE message' });
 const RefParams = Type.Object({ ref });
@@ -290,6 +290,7 @@ export const MACHINES_API = {
     method: 'GET',
     path: '/control/machine/:ref/snapshots',
     summary: 'List snapshots of the disk',
+    query: NO_PARAMETERS,
     answers: { 200: SnapshotsView },
     errors: TASK_ERRORS,
     example: { params: { ref: REF }, answer: SNAPSHOTS },
@@ -319,6 +320,7 @@ export const MACHINES_API = {
     method: 'GET',
     path: '/control/machine/:ref/backup',
     summary: 'List backups on this node',
+    query: NO_PARAMETERS,
     answers: { 200: Type.Object({ backups: Type.Array(BackupView) }) },
     errors: ACCESS_ERRORS,
     example: { params: { ref: REF }, answer: { backups: [BACKUP] } },

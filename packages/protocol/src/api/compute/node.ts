@@ -1,7 +1,7 @@
 import { Reason } from '../../content/network.ts';
 import { type Static, Type } from '../../type.ts';
 import { NODE_PROOF_PATH, NodeProofView } from '../../views.ts';
-import { type Api, orNull, text } from '../operation.ts';
+import { type Api, NO_PARAMETERS, orNull, text } from '../operation.ts';
 
 /** The shapes that deployed tools read. What deployed nodes do not say is optional. */
 
@@ -191,6 +191,7 @@ export const NODE_API = {
     ...node,
     path: '/about/executions/list',
     summary: 'List running instances by id',
+    query: NO_PARAMETERS,
     answers: { 200: Type.Record(Type.String(), RunningExecutionView) },
     deployed: {},
   },
@@ -199,6 +200,7 @@ export const NODE_API = {
     path: '/v2/about/executions/list',
     summary: 'List all instances on this node by id',
     tag: 'about',
+    query: NO_PARAMETERS,
     answers: { 200: Type.Record(Type.String(), ExecutionView) },
     deployed: {},
   },
@@ -234,18 +236,21 @@ export const NODE_API = {
     ...node,
     path: '/domains/list',
     summary: 'List routed custom domains, for the gateway beside the node',
+    query: NO_PARAMETERS,
     answers: { 200: Type.Array(DomainRouteView) },
   },
   listDomains: {
     ...node,
     path: '/domains/status',
     summary: 'List custom domains with the DNS records that were found',
+    query: NO_PARAMETERS,
     answers: { 200: Type.Array(DomainView) },
   },
   getZone: {
     ...node,
     path: '/domains/zone',
     summary: 'Get the records of custom domains as zone file lines (RFC 1035, section 5)',
+    query: NO_PARAMETERS,
     answers: { 200: text('resource records') },
   },
 } as const satisfies Api;

@@ -81,6 +81,7 @@ export const NETWORK_STORAGE_API = {
     summary: 'Find the file of a STORE message',
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND'),
     params: Type.Object({ hash: Type.String({ description: 'item hash' }) }),
+    query: NO_PARAMETERS,
     answers: { 200: FileReferenceView },
     deployed: {},
   },
@@ -90,6 +91,7 @@ export const NETWORK_STORAGE_API = {
     summary: 'Find the newest version of a file by its first STORE message',
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND'),
     params: Type.Object({ ref: Type.String({ description: 'item hash of the first STORE message' }) }),
+    query: NO_PARAMETERS,
     answers: { 200: FileReferenceView },
     deployed: {},
   },
@@ -102,6 +104,7 @@ export const NETWORK_STORAGE_API = {
       address: Type.String({ description: 'the owner, in any spelling of its chain' }),
       ref: Type.String({ description: 'the `ref` of its STORE messages' }),
     }),
+    query: NO_PARAMETERS,
     answers: { 200: FileReferenceView },
     example: {
       params: { address: OWNER, ref: 'logo' },
