@@ -82,6 +82,22 @@ test('a full disk below standard output is told in a sentence, or in JSON', asyn
   assert.equal((JSON.parse(programs!.err) as { code: string }).code, 'INTERNAL');
 });
 
+test('why a daemon does not start is an error to whoever reads the journal by priority', async () => {
+  await using home = await createTestDir();
+  const path = join(home.path, 'journal');
+  await using journal = await open(path, 'w');
+  const { dev, ino } = await journal.stat({ bigint: true });
+  const env = {
+    ...{ ...bareEnvironment(), SKERRY_HOME: home.path, HOME: home.path },
+    ...{ SKERRY_MONITOR_HOUR_SECONDS: 'soon', JOURNAL_STREAM: `${dev}:${ino}` },
+  };
+  const child = spawn(process.execPath, [BIN, 'monitor'], { env, stdio: ['ignore', 'ignore', journal.fd] });
+  assert.deepEqual(await once(child, 'exit'), [2, null]);
+  const said = await readFile(path, 'utf8');
+  assert.match(said, /^(<3>.*\n)+$/);
+  assert.match(said, /SKERRY_MONITOR_HOUR_SECONDS.*\(INVALID_CONFIG\)/s);
+});
+
 test('the four words of a host name need nobody else', async () => {
   await using home = await createTestDir();
   const hash = 'f'.repeat(64);

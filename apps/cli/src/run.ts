@@ -1,3 +1,4 @@
+import { failureFor } from '@skerry/kit/journal';
 import { CommanderError } from 'commander';
 import { EXIT } from './exit-codes.ts';
 import { describeFailure, type Failure, renderFailure } from './failure.ts';
@@ -5,12 +6,16 @@ import type { CommandHost } from './host.ts';
 import { watchForLoss } from './output/lost.ts';
 import { createProgram } from './program.ts';
 
+const STDERR = 2;
 const SHOWN_CODES = new Set(['commander.help', 'commander.helpDisplayed', 'commander.version']);
 
 /** Runs one command line; resolves with its exit code. */
 export async function runCommandLine(args: readonly string[], host: CommandHost): Promise<number> {
   const isJson = isJsonAsked(args);
-  const tell = (failure: Failure) => void host.stderr.write(renderFailure(failure, isJson));
+  // Of a daemon that does not come to its log, the journal's reader finds why by its priority.
+  const { JOURNAL_STREAM: journal } = host.environment;
+  const tell = (failure: Failure) =>
+    void host.stderr.write(failureFor(STDERR, journal, renderFailure(failure, isJson)));
   watchForLoss(host, (error) => tell(describeFailure(error)));
   const outcome: { exitCode: number } = { exitCode: EXIT.ok };
   try {

@@ -10,6 +10,7 @@ const PRIORITIES = [
   [30, 6],
 ] as const;
 const DEBUG = 7;
+const ERROR = 3;
 /** Of a line that is no record. */
 const INFO_LEVEL = 30;
 
@@ -25,12 +26,18 @@ export function isJournal(fd: number, stream: string | undefined): boolean {
   }
 }
 
+const withNumber = (priority: number, text: string) =>
+  `<${priority}>${text.replaceAll('\n', `\n<${priority}>`)}`;
+
 /**
  * Lines by which a record is told, each with its priority in front: the journal takes it off, and finds lines by it
  * (`journalctl --priority`).
  */
 export function withPriority(record: string, text: string): string {
   const level = Number(LEVEL.exec(record)?.[1] ?? INFO_LEVEL);
-  const priority = PRIORITIES.find(([from]) => level >= from)?.[1] ?? DEBUG;
-  return `<${priority}>${text.replaceAll('\n', `\n<${priority}>`)}`;
+  return withNumber(PRIORITIES.find(([from]) => level >= from)?.[1] ?? DEBUG, text);
 }
+
+/** A failure that is told beside the log, as before there is one: to the journal, each of its lines as an error. */
+export const failureFor = (fd: number, stream: string | undefined, text: string): string =>
+  isJournal(fd, stream) ? `${withNumber(ERROR, text.trimEnd())}\n` : text;

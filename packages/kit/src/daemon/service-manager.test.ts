@@ -90,6 +90,23 @@ test('a long step of the start asks for time; one that fails says why', async (t
   assert.ok(textsOf(notices).includes('STATUS=opening\nEXTEND_TIMEOUT_USEC=120000000'));
 });
 
+test('settings that cannot be read are the reason, too', async (t) => {
+  const socket = join(await directory(t), 'notify');
+  const notices = await listen(t, socket);
+  const child = spawn(process.execPath, [SERVICE], {
+    env: { ...process.env, TEST_START: 'serves', NOTIFY_SOCKET: socket, SKERRY_LOG_LEVEL: 'loud' },
+    stdio: 'ignore',
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const [code] = await once(child, 'exit');
+  assert.notEqual(code, 0);
+  await until('the reason', () =>
+    textsOf(notices).some((text) =>
+      /^STATUS=failed to start: SKERRY_LOG_LEVEL must be one of .*, not "loud"$/.test(text),
+    ),
+  );
+});
+
 test('programs that the service runs do not have the variables', async (t) => {
   const socket = join(await directory(t), 'notify');
   await listen(t, socket);

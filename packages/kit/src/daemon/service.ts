@@ -121,15 +121,29 @@ async function enter<C>(
   await keepOwnKey(keeping, dataDir);
 }
 
+/** Rejects with INVALID_CONFIG. */
+async function readSettings<C>(
+  { name, config: spec }: Service<C>,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<{ readonly config: C; readonly log: Logger }> {
+  const config = readConfig(spec, environment);
+  const format = readWord(environment, 'SKERRY_LOG_FORMAT', LOG_FORMATS);
+  const level = readWord(environment, 'SKERRY_LOG_LEVEL', LOG_LEVELS);
+  const sink = chooseLogSink(name, format, environment.JOURNAL_STREAM);
+  return { config, log: createLogger(name, level, sink) };
+}
+
+const failedStart = (error: unknown) => `failed to start: ${error instanceof Error ? error.message : error}`;
+
 async function serve<C>(
   service: Service<C>,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  const config = readConfig(service.config, environment);
-  const format = readWord(environment, 'SKERRY_LOG_FORMAT', LOG_FORMATS);
-  const sink = chooseLogSink(service.name, format, environment.JOURNAL_STREAM);
-  const log = createLogger(service.name, readWord(environment, 'SKERRY_LOG_LEVEL', LOG_LEVELS), sink);
   using manager = await ServiceManager.find(environment);
+  const { config, log } = await readSettings(service, environment).catch(async (error: unknown) => {
+    await manager?.status(failedStart(error));
+    throw error;
+  });
   const stop = new AbortController();
   const stopped = new Promise<void>((resolve) =>
     stop.signal.addEventListener('abort', () => resolve(), { once: true }),
@@ -163,7 +177,7 @@ async function serve<C>(
     if (stop.signal.aborted) return 0;
     const named = nameListenSetting(error, service.config, config);
     log.error({ err: named }, 'the service failed to start');
-    await manager?.status(`failed to start: ${named instanceof Error ? named.message : named}`);
+    await manager?.status(failedStart(named));
     return exitCodeOf(error);
   }
   log.info({ urls: running.urls }, `${service.name} is ready`);
