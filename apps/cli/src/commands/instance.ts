@@ -21,16 +21,15 @@ const REFERENCE = 'name, id, start of the id, or host name';
 const PROXY_PROTOCOL =
   'start TLS connections through the gateway with a PROXY protocol v2 header that names the client';
 const ALLOW = 'ports open to everyone: TCP, or UDP as udp:443; or "none"';
-const WAIT_TIMEOUT_MS = 900_000;
 const CONNECT_TIMEOUT_MS = 120_000;
 
 const withWait = (command: Command) =>
   command
     .option('--wait', 'wait until it is done, showing progress')
-    .addOption(
-      new Option('--wait-timeout <time>', 'how long to wait')
-        .argParser(parseWaitMs)
-        .default(WAIT_TIMEOUT_MS, '15m'),
+    .option(
+      '--wait-timeout <time>',
+      'how long to wait in all (default: until nothing has changed for 15m, and at most 6h)',
+      parseWaitMs,
     );
 
 export function addInstanceCommands(program: Command, bind: Bind): void {

@@ -6,7 +6,7 @@ import { findInstance } from './find.ts';
 import { decideGoal, type Goal } from './goal.ts';
 import { checkNewName } from './names.ts';
 import { messageFields, renderCreated, reportOf, shortId } from './render.ts';
-import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
+import { readCursor, type WaitOptions, waitForInstance, waitLimits } from './wait.ts';
 
 export interface InstanceUpdateOptions {
   readonly name?: string;
@@ -46,9 +46,9 @@ export async function controlInstance(
     const done = goal.kind !== 'restarted' && decideGoal(goal, instance, false) === 'reached';
     if (options.wait && !done) {
       using progress = context.output.progress(0);
-      const { waitTimeout: timeoutMs } = options;
+      const limits = waitLimits(options);
       const phaseBefore = before.phase;
-      instance = await waitForInstance({ core, instanceId, goal, cursor, phaseBefore, timeoutMs, progress });
+      instance = await waitForInstance({ core, instanceId, goal, cursor, phaseBefore, limits, progress });
     }
     return reportOf(context, instance);
   });

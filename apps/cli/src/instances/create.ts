@@ -11,7 +11,7 @@ import { checkNewName } from './names.ts';
 import { rememberInstance } from './records.ts';
 import { messageFields, renderCreated, reportOf, shortId } from './render.ts';
 import { readSshKey } from './ssh-key.ts';
-import { readCursor, type WaitOptions, waitForInstance } from './wait.ts';
+import { readCursor, type WaitLimits, type WaitOptions, waitForInstance, waitLimits } from './wait.ts';
 
 export interface InstanceCreateOptions extends WaitOptions {
   readonly name: string;
@@ -47,7 +47,7 @@ export async function createInstance(context: Context, options: InstanceCreateOp
   await tellPrice(context, content);
   const cursor = options.wait ? await readCursor(core) : undefined;
   const sent = await core.createInstance(content);
-  await afterCreation(context, { core, sent, cursor, identityFile, waitMs: options.waitTimeout });
+  await afterCreation(context, { core, sent, cursor, identityFile, limits: waitLimits(options) });
 }
 
 interface Created {
@@ -56,7 +56,7 @@ interface Created {
   /** Of before it was created, where it is waited for. */
   readonly cursor: string | undefined;
   readonly identityFile: string | undefined;
-  readonly waitMs: number;
+  readonly limits: WaitLimits;
 }
 
 /** Tells of an instance that exists, and may cost something already, whatever fails here. */
@@ -90,13 +90,13 @@ async function afterCreation(context: Context, created: Created): Promise<void> 
 
 async function waitForCreated(
   { output }: Context,
-  { core, sent, cursor, waitMs: timeoutMs }: Created & { readonly cursor: string },
+  { core, sent, cursor, limits }: Created & { readonly cursor: string },
 ): Promise<InstanceView> {
   const { instance_id: instanceId, ipv6 } = sent;
   output.note(`instance ${instanceId}`);
   using progress = output.progress(0);
   return await waitForInstance({
-    ...{ core, instanceId, cursor, timeoutMs, progress },
+    ...{ core, instanceId, cursor, limits, progress },
     goal: { kind: 'created' },
     isPlaced: ipv6 !== '',
     phaseBefore: undefined,

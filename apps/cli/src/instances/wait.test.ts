@@ -6,10 +6,12 @@ import { CoreClient } from '@skerry/client';
 import type { AppError, InstanceView } from '@skerry/protocol';
 import { RUNNING } from '../testing/run.ts';
 import type { Goal } from './goal.ts';
-import { waitForInstance } from './wait.ts';
+import { type WaitLimits, waitForInstance, waitLimits } from './wait.ts';
 
 /** The event stream of a core node, as far as it is needed here: says these views and keeps the connection. */
-async function serveEvents(views: readonly Partial<InstanceView>[], options: { breakAfter?: number } = {}) {
+async function serveEvents(begun: readonly Partial<InstanceView>[], options: { breakAfter?: number } = {}) {
+  const views = [...begun];
+  const kept: ServerResponse[] = [];
   let connections = 0;
   const send = (response: ServerResponse, index: number) => {
     const data = { ...RUNNING, ...views[index] };
@@ -23,13 +25,20 @@ async function serveEvents(views: readonly Partial<InstanceView>[], options: { b
     const until = connections === 1 ? (options.breakAfter ?? views.length) : views.length;
     for (let index = from; index < until; index++) send(response, index);
     if (until < views.length) response.end();
-    else response.flushHeaders();
+    else {
+      response.flushHeaders();
+      kept.push(response);
+    }
   }).listen(0, 'localhost');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
   return {
     core: new CoreClient({ url: `http://localhost:${port}` }),
     connections: () => connections,
+    say(view: Partial<InstanceView>) {
+      views.push(view);
+      for (const response of kept) send(response, views.length - 1);
+    },
     [Symbol.dispose]() {
       server.closeAllConnections();
       server.close();
@@ -46,11 +55,11 @@ const building = (percent: number) => ({
 function waitOn(
   core: CoreClient,
   goal: Goal,
-  limits: { timeoutMs?: number; graceMs?: number; isPlaced?: boolean } = {},
+  limits: Partial<WaitLimits> & { graceMs?: number; isPlaced?: boolean } = {},
 ) {
   const shown: string[] = [];
   const progress = { show: (text: string) => void shown.push(text), [Symbol.dispose]: () => {} };
-  const { timeoutMs = 30_000, graceMs = 30_000, isPlaced = false } = limits;
+  const { wholeMs = 30_000, stillMs = 30_000, graceMs = 30_000, isPlaced = false } = limits;
   const { instance_id: instanceId } = RUNNING;
   const phaseBefore = goal.kind === 'created' ? undefined : ('running' as const);
   const done = waitForInstance({
@@ -59,12 +68,19 @@ function waitOn(
     goal,
     cursor: '0',
     phaseBefore,
-    timeoutMs,
+    limits: { wholeMs, stillMs },
     graceMs,
     isPlaced,
     progress,
   });
-  return { done, shown };
+  let isOver = false;
+  done.catch(() => {
+    isOver = true;
+  });
+  const hasShown = async (many: number) => {
+    while (shown.length < many && !isOver) await new Promise(setImmediate);
+  };
+  return { done, shown, hasShown };
 }
 
 test('follows each phase with its reason until it runs; other instances do not count', async () => {
@@ -128,14 +144,51 @@ test('without a node for longer than the grace it says why', async () => {
 test('the grace ends with a node, the wait does not', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   using events = await serveEvents([{ ...NO_NODE, reason: null }, building(5)]);
-  const { done, shown } = waitOn(events.core, { kind: 'created' }, { graceMs: 20, timeoutMs: 300 });
-  while (shown.length < 2) await new Promise(setImmediate);
+  const { done, hasShown } = waitOn(events.core, { kind: 'created' }, { graceMs: 20, wholeMs: 300 });
+  await hasShown(2);
   context.mock.timers.tick(300);
   await assert.rejects(done, (error: AppError) => {
     assert.equal(error.code, 'TIMED_OUT');
-    assert.match(error.message, /it is preparing: building debian:12, 5%$/);
+    assert.match(error.message, /^stopped waiting after 0 s: it is preparing: building debian:12, 5%$/);
     return true;
   });
+});
+
+test('what goes on is waited for, up to a limit of its own; what does not is not', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const limits = { stillMs: 2_000, wholeMs: 6_000 };
+  using going = await serveEvents([building(0)]);
+  const { done, hasShown } = waitOn(going.core, { kind: 'created' }, limits);
+  for (const percent of [1, 2, 3]) {
+    await hasShown(percent);
+    context.mock.timers.tick(1_500);
+    going.say(building(percent));
+  }
+  await hasShown(4);
+  context.mock.timers.tick(1_500);
+  await assert.rejects(done, {
+    code: 'TIMED_OUT',
+    message: 'stopped waiting after 6 s: it is preparing: building debian:12, 3%',
+  });
+
+  using stuck = await serveEvents([building(0)]);
+  const waiting = waitOn(stuck.core, { kind: 'created' }, limits);
+  await waiting.hasShown(1);
+  context.mock.timers.tick(2_000);
+  await assert.rejects(waiting.done, (error: AppError) => {
+    assert.equal(error.message, 'nothing has changed for 2 s: it is preparing: building debian:12, 0%');
+    assert.match(
+      (error.details as { hint: string }).hint,
+      /^it goes on without this command: "skerry instance show/,
+    );
+    return true;
+  });
+});
+
+test('a time that is said is the time in all, and without one what changes is waited for', () => {
+  assert.deepEqual(waitLimits({ waitTimeout: 5_000 }), { wholeMs: 5_000, stillMs: 5_000 });
+  const { wholeMs, stillMs } = waitLimits({});
+  assert.ok(stillMs < wholeMs && wholeMs < 2 ** 31);
 });
 
 test('a restart is over when it runs again, not while it still runs', async () => {

@@ -3,13 +3,26 @@ import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import type { Progress } from '../output/progress.ts';
 import { renderDuration } from '../output/text.ts';
 import { decideGoal, type Goal } from './goal.ts';
-import { renderPhase } from './render.ts';
+import { renderPhase, shortId } from './render.ts';
 
 export interface WaitOptions {
   readonly wait?: boolean;
-  /** Milliseconds. */
-  readonly waitTimeout: number;
+  /** Milliseconds, in all; the usual limits where nobody says it. */
+  readonly waitTimeout?: number;
 }
+
+/** How long something is waited for, in milliseconds. */
+export interface WaitLimits {
+  readonly wholeMs: number;
+  /** Without news of it. */
+  readonly stillMs: number;
+}
+
+/** An image is built or fetched for as long as that takes on a slow machine: what still changes is on its way. */
+const USUAL_LIMITS: WaitLimits = { wholeMs: 6 * 3_600_000, stillMs: 900_000 };
+
+export const waitLimits = ({ waitTimeout: ms }: Pick<WaitOptions, 'waitTimeout'>): WaitLimits =>
+  ms === undefined ? USUAL_LIMITS : { wholeMs: ms, stillMs: ms };
 
 /** How long an instance may be without a node, for one and the same reason. A node that has just come may need a moment. */
 const PLACEMENT_GRACE_MS = 60_000;
@@ -26,13 +39,13 @@ export interface WaitRequest {
   readonly phaseBefore: InstanceView['phase'] | undefined;
   /** The scheduler has chosen a node before the wait began: that it is waited for is no news any more. */
   readonly isPlaced?: boolean;
-  readonly timeoutMs: number;
+  readonly limits: WaitLimits;
   readonly graceMs?: number;
   readonly progress: Progress;
 }
 
 /**
- * Follows the core node's events until the goal is reached. Never asks twice.
+ * Follows the core node's events until the goal is reached, for as long as something changes. Never asks twice.
  * @throws AppError VM_START_FAILED, NO_CAPACITY (no node within the grace), TIMED_OUT
  */
 export async function waitForInstance(request: WaitRequest): Promise<InstanceView> {
@@ -59,42 +72,55 @@ export async function waitForInstance(request: WaitRequest): Promise<InstanceVie
   } finally {
     limits.end();
   }
-  throw limits.unplaced && last !== undefined ? unplaced(last, request) : timedOut(last, request);
+  throw limits.reached === 'graceMs' && last !== undefined
+    ? unplaced(last, request)
+    : timedOut(last, request, limits.reached);
 }
+
+type Limit = keyof WaitLimits | 'graceMs';
 
 interface Limits {
   readonly signal: AbortSignal;
-  readonly unplaced: boolean;
+  /** Which of them ended the wait. */
+  readonly reached: Limit;
   look(instance: InstanceView): void;
   end(): void;
 }
 
-/** Two clocks: one for the whole wait, one for being without a node. */
-function startLimits({ timeoutMs, graceMs = PLACEMENT_GRACE_MS }: WaitRequest): Limits {
+/** Three clocks: for the whole wait, for being without news, and for being without a node. */
+function startLimits({ limits: { wholeMs, stillMs }, graceMs = PLACEMENT_GRACE_MS }: WaitRequest): Limits {
   const stop = new AbortController();
-  const timeout = setTimeout(() => stop.abort(), timeoutMs);
+  let reached: Limit = 'wholeMs';
+  const startClock = (limit: Limit, ms: number) =>
+    setTimeout(() => {
+      reached = limit;
+      stop.abort();
+    }, ms);
+  const whole = startClock('wholeMs', wholeMs);
+  let still = startClock('stillMs', stillMs);
   let grace: NodeJS.Timeout | undefined;
+  let news: string | undefined;
   let told: string | undefined;
-  let unplaced = false;
   return {
     signal: stop.signal,
-    get unplaced() {
-      return unplaced;
+    get reached() {
+      return reached;
     },
     look(instance) {
+      const now = `${instance.node_id} ${renderPhase(instance)}`;
+      if (now !== news) {
+        clearTimeout(still);
+        still = startClock('stillMs', stillMs);
+      }
+      news = now;
       const why = instance.node_id === null ? (instance.reason?.message ?? '') : undefined;
       if (why === told) return;
       told = why;
       clearTimeout(grace);
-      if (why === undefined) return;
-      grace = setTimeout(() => {
-        unplaced = true;
-        stop.abort();
-      }, graceMs);
+      if (why !== undefined) grace = startClock('graceMs', graceMs);
     },
     end() {
-      clearTimeout(timeout);
-      clearTimeout(grace);
+      for (const clock of [whole, still, grace]) clearTimeout(clock);
     },
   };
 }
@@ -119,10 +145,18 @@ function unplaced(instance: InstanceView, { graceMs = PLACEMENT_GRACE_MS }: Wait
   });
 }
 
-function timedOut(instance: InstanceView | undefined, { instanceId, timeoutMs }: WaitRequest): AppError {
+function timedOut(
+  instance: InstanceView | undefined,
+  { instanceId, limits: { wholeMs, stillMs } }: WaitRequest,
+  reached: Limit,
+): AppError {
   const where = instance === undefined ? 'no news of it' : `it is ${renderPhase(instance)}`;
-  const hint = 'it continues in the background';
-  return new AppError('TIMED_OUT', `stopped waiting after ${renderDuration(timeoutMs)}: ${where}`, {
+  const over =
+    reached === 'stillMs' && stillMs < wholeMs
+      ? `nothing has changed for ${renderDuration(stillMs)}`
+      : `stopped waiting after ${renderDuration(wholeMs)}`;
+  const hint = `it goes on without this command: "skerry instance show ${shortId(instanceId)}" tells how far it is`;
+  return new AppError('TIMED_OUT', `${over}: ${where}`, {
     details: instance === undefined ? { hint, instance_id: instanceId } : detailsOf(instance, hint),
   });
 }
