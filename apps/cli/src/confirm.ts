@@ -7,6 +7,8 @@ export interface ConfirmTexts {
   readonly unattended: string;
   /** What is said of a no. */
   readonly refused: string;
+  /** What is said where nobody can be asked. */
+  readonly unasked?: string;
 }
 
 /** Options of every command that deletes or replaces what nobody can bring back. */
@@ -31,11 +33,10 @@ export async function confirmLoss(
 export async function confirm(
   context: Pick<Context, 'stdin' | 'output'>,
   question: string,
-  { unattended, refused }: ConfirmTexts,
+  { unattended, refused, unasked = 'there is no terminal to ask for confirmation' }: ConfirmTexts,
 ): Promise<void> {
   const refuse = (message: string) =>
     new AppError('CONFIRMATION_REQUIRED', message, { details: { hint: unattended } });
-  if (!context.stdin.isTTY || !context.output.stderr.isTTY)
-    throw refuse('there is no terminal to ask for confirmation');
+  if (!context.stdin.isTTY || !context.output.stderr.isTTY) throw refuse(unasked);
   if (!/^y(es)?$/i.test(await ask(context, `${question} [y/N] `))) throw refuse(refused);
 }

@@ -57,7 +57,8 @@ function addCreate(instance: Command, bind: Bind): void {
       new Option('--allow <ports>', ALLOW).argParser(parsePorts).default({ allowedPorts: [22] }, '22'),
     )
     .option('--description <text>', 'a note')
-    .option('--proxy-protocol', PROXY_PROTOCOL);
+    .option('--proxy-protocol', PROXY_PROTOCOL)
+    .option('-y, --yes', 'create it also where no compute node is large enough');
   withWait(create)
     .addHelpText(
       'after',

@@ -10,10 +10,11 @@ import type { Ports } from '../options.ts';
 import { checkNewName } from './names.ts';
 import { rememberInstance } from './records.ts';
 import { messageFields, renderCreated, reportOf, shortId } from './render.ts';
+import { confirmRoom, type RoomOptions } from './room.ts';
 import { readSshKey } from './ssh-key.ts';
 import { readCursor, type WaitLimits, type WaitOptions, waitForInstance, waitLimits } from './wait.ts';
 
-export interface InstanceCreateOptions extends WaitOptions {
+export interface InstanceCreateOptions extends WaitOptions, RoomOptions {
   readonly name: string;
   readonly image: string;
   readonly cpu: number;
@@ -45,6 +46,7 @@ export async function createInstance(context: Context, options: InstanceCreateOp
     firewall: { ...allow, ...(options.proxyProtocol ? { proxyProtocol: true } : {}) },
   });
   await tellPrice(context, content);
+  await confirmRoom(context, content, options);
   const cursor = options.wait ? await readCursor(core) : undefined;
   const sent = await core.createInstance(content);
   await afterCreation(context, { core, sent, cursor, identityFile, limits: waitLimits(options) });
