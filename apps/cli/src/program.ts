@@ -95,8 +95,13 @@ function createBind(host: CommandHost, setExitCode: (exitCode: number) => void):
       const colours = stdout.isTTY === true && stdout.hasColors();
       const output = createOutput(stdout, stderr, { json: options.json === true, colours });
       const context = await createContext({ environment, stdin, output }, options);
-      const exitCode = await body(context, command.opts() as never, command.processedArgs as never);
-      if (typeof exitCode === 'number') setExitCode(exitCode);
+      try {
+        const exitCode = await body(context, command.opts() as never, command.processedArgs as never);
+        if (typeof exitCode === 'number') setExitCode(exitCode);
+      } catch (error) {
+        const { blameVariable } = await import('./networks/choose.ts');
+        throw blameVariable(error, context.network);
+      }
     };
 }
 

@@ -5,6 +5,7 @@ import { STATUS_API } from '@skerry/protocol/api/status';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { tellBeats } from '../networks/choose.ts';
 import { readRestarts } from '../networks/local.ts';
 import { isUsable, usualUrl } from '../networks/services.ts';
 import { plainText, renderTime } from '../output/text.ts';
@@ -172,6 +173,7 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     output.table(['SERVICE', 'STATE', 'URL', 'ANSWER', 'DETAIL'], rows, 'no services'),
   );
   for (const one of restarts) output.note(renderRestarts(one));
+  tellBeats(context.network, output);
   return services.some(({ state }) => state === 'down' || state === 'unavailable')
     ? EXIT.unavailable
     : EXIT.ok;

@@ -2,6 +2,7 @@ import type { NetworkService } from '@skerry/protocol/api/core/node';
 import { AppError } from '@skerry/protocol/forms';
 import { COMMAND_VARIABLES, DEFAULT_KEY_NAME, type Environment } from '../config.ts';
 import type { GlobalOptions } from '../options.ts';
+import type { Output } from '../output/output.ts';
 import { isServiceUrl } from './service-url.ts';
 import { getNetwork, LOCAL, type Network, type Networks } from './store.ts';
 
@@ -18,6 +19,8 @@ export interface ChosenNetwork {
   /** Services that a variable names. */
   readonly given: Partial<Record<NetworkService | 'compute', string>>;
   /** Variables that beat the network that would be used without them. */
+  readonly beats: string | undefined;
+  /** The same where somebody chose that network, so that every command says it. */
   readonly warning: string | undefined;
 }
 
@@ -87,14 +90,14 @@ function find({ options, environment, networks }: Sources, usual: { name: string
   return { ...usual, isNamed: coreUrl !== undefined || Boolean(environment[COMMAND_VARIABLES.network]) };
 }
 
-/** What a person might not expect: a variable of this shell beats the network that they chose. */
-function warningOf(
+/** What a person might not expect of this shell. */
+function beatsOf(
   { options, environment }: Sources,
   usual: { name: string },
   { name }: Found,
   given: ChosenNetwork['given'],
 ): string | undefined {
-  if (usual.name === LOCAL || options.core !== undefined || options.network !== undefined) return undefined;
+  if (options.core !== undefined || options.network !== undefined) return undefined;
   const services = Object.keys(given).filter(
     (service) => service !== 'gateway' || options.gateway === undefined,
   );
@@ -116,10 +119,30 @@ export function chooseNetwork(sources: Sources): ChosenNetwork {
   const found = find(sources, usual);
   const given = readGiven(options, environment);
   const { network } = found;
+  const beats = beatsOf(sources, usual, found, given);
   return {
     ...found,
     keyName: options.key ?? (environment[COMMAND_VARIABLES.keyName] || network.key || DEFAULT_KEY_NAME),
     given,
-    warning: warningOf(sources, usual, found, given),
+    beats,
+    warning: usual.name === LOCAL ? undefined : beats,
   };
+}
+
+/** Said beside what tells where commands work, unless the command has said it already. */
+export function tellBeats({ beats, warning }: ChosenNetwork, { note }: Pick<Output, 'note'>): void {
+  if (beats !== undefined && warning === undefined) note(beats);
+}
+
+/** A core node that does not answer may be one that nobody thinks of any more: its hint is the variable that names it. */
+export function blameVariable(error: unknown, { beats, network: { core } }: ChosenNetwork): unknown {
+  if (!(error instanceof AppError) || error.code !== 'UPSTREAM_UNAVAILABLE' || beats === undefined)
+    return error;
+  const { code, message } = error;
+  const details = error.details as { readonly hint?: unknown } | undefined;
+  if (details?.hint !== undefined || !message.includes(new URL(core).origin)) return error;
+  return new AppError(code, message, {
+    cause: error,
+    details: { ...details, hint: `${beats}; without the variable, or with --network, another is asked` },
+  });
 }

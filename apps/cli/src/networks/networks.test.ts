@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { AppError } from '@skerry/protocol/forms';
 import type { Environment } from '../config.ts';
 import type { GlobalOptions } from '../options.ts';
+import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
 import { chooseNetwork } from './choose.ts';
 import { noteLocal, readRestarts } from './local.ts';
@@ -72,6 +73,26 @@ test('a variable that beats the current network is said', () => {
     choose({}, { SKERRY_CORE_URL: OTHER }, { networks: {} }),
   ])
     assert.equal(quiet.warning, undefined);
+});
+
+test('a variable that beats the local network is said where it matters, and not with every command', async () => {
+  await using home = await createTestDir();
+  const core = 'http://127.0.0.1:9';
+  const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: core };
+  const skerry = (...args: string[]) => skerryHere(environment, args);
+  const said = `SKERRY_CORE_URL (${core}) is used instead of the network local`;
+  assert.equal((await skerry('network', 'list')).err, `${said}\n`);
+  assert.equal((await skerry('network', 'list', '--json')).err, '');
+  assert.ok((await skerry('status')).err.endsWith(`${said}\n`));
+  assert.equal(
+    (await skerry('network', 'use', 'local')).err,
+    `but not those of this shell, which work on ${core}: unset SKERRY_CORE_URL to change that\n`,
+  );
+  assert.equal((await skerry('key', 'list')).err.includes(said), false);
+  const { hint } = JSON.parse((await skerry('message', 'list', '--json')).err) as { hint: string };
+  assert.ok(hint.startsWith(said), hint);
+  // Who names it now knows it.
+  assert.match((await skerry('message', 'list', '--core', core)).err, /\nhint: is the network running\?/);
 });
 
 test("a service is never one of another network's", () => {

@@ -1,6 +1,8 @@
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
+import { COMMAND_VARIABLES } from '../config.ts';
 import type { Context } from '../context.ts';
 import { renderFields } from '../output/text.ts';
+import { chooseNetwork, tellBeats } from './choose.ts';
 import { askServices, findService, type Told } from './services.ts';
 import {
   checkNetworkName,
@@ -88,11 +90,18 @@ export async function addNetwork(
   if (!record.current) output.note(`"skerry network use ${name}" makes it the one that commands work on`);
 }
 
-export async function useNetwork({ paths, output }: Context, name: string): Promise<void> {
-  const { current: _, ...networks } = await loadNetworks(paths);
-  const { core } = getNetwork(networks, name);
-  await saveNetworks(paths, name === LOCAL ? networks : { ...networks, current: name });
+export async function useNetwork({ paths, output, environment }: Context, name: string): Promise<void> {
+  const { current: _, ...others } = await loadNetworks(paths);
+  const { core } = getNetwork(others, name);
+  const networks = name === LOCAL ? others : { ...others, current: name };
+  await saveNetworks(paths, networks);
   output.result({ name, core }, `commands work on ${name} (${core})`);
+  const { name: used, network } = chooseNetwork({ options: {}, environment, networks });
+  if (used === name) return;
+  const set = [COMMAND_VARIABLES.coreUrl, COMMAND_VARIABLES.network].filter((one) => environment[one]);
+  output.note(
+    `but not those of this shell, which work on ${used ?? network.core}: unset ${set.join(' ')} to change that`,
+  );
 }
 
 export async function removeNetwork({ paths, output }: Context, name: string): Promise<void> {
@@ -107,7 +116,7 @@ export async function removeNetwork({ paths, output }: Context, name: string): P
   if (isGone) output.note(`commands work on ${LOCAL} again`);
 }
 
-export async function listNetworks({ paths, output }: Context): Promise<void> {
+export async function listNetworks({ paths, output, network: used }: Context): Promise<void> {
   const networks = await loadNetworks(paths);
   const all = [LOCAL, ...Object.keys(networks.networks).sort()].map((name) => {
     const network = getNetwork(networks, name);
@@ -115,6 +124,7 @@ export async function listNetworks({ paths, output }: Context): Promise<void> {
   });
   const rows = all.map(({ name, current, core, key }) => [current ? '*' : '', name, core, key ?? '']);
   output.result(all, output.table(['', 'NAME', 'CORE', 'KEY'], rows, 'no networks'));
+  tellBeats(used, output);
 }
 
 /** @param name the one that commands work on where it is left out, with what options and variables say */
@@ -131,4 +141,5 @@ export async function showNetwork(context: Context, name: string | undefined): P
   };
   const services = describeServices(network, name === undefined ? given : {}, told);
   tellServices(context, record, services, told !== undefined);
+  if (name === undefined) tellBeats(context.network, context.output);
 }
