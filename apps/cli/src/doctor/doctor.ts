@@ -2,6 +2,7 @@ import type { Environment } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkAnswers, variablesOf, withoutGossip } from '../joining/answers.ts';
+import { listDevnetRoles, readDevnetSettings } from '../joining/devnet.ts';
 import { findSettingsFile, ROLES, type Role, readRole } from '../joining/roles.ts';
 import { hasUnit, readUnitEnvironment } from '../joining/units.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
@@ -17,12 +18,37 @@ export interface DoctorOptions {
   readonly domain?: string;
 }
 
-/** The roles that have settings on this machine; a compute node where none has. */
+/** The roles that have settings on this machine. */
 export async function findRoles(context: Context): Promise<Role[]> {
   const found: Role[] = [];
   for (const role of ROLES)
     if (await readSettingsFile(await findSettingsFile(context, role)).catch(() => ({}))) found.push(role);
+  return found;
+}
+
+/** Whether somebody says how a node is to join: then none of "skerry up" is meant. */
+const isJoining = ({ network }: Context, { settings, announceUrl, prefix, domain }: DoctorOptions) =>
+  network.isNamed ||
+  network.name !== LOCAL ||
+  [settings, announceUrl, prefix, domain].some((said) => said !== undefined);
+
+/** The roles that are looked at where nobody says which. */
+async function findLookedAt(context: Context, options: DoctorOptions): Promise<readonly Role[]> {
+  const settled = await findRoles(context);
+  const found = settled.length > 0 || isJoining(context, options) ? settled : await listDevnetRoles(context);
   return found.length > 0 ? found : ['compute'];
+}
+
+/** The settings of the daemon that "skerry up" runs, where no other is set up here. */
+async function readOwnDevnet(
+  context: Context,
+  role: Role,
+  options: DoctorOptions,
+): Promise<Environment | undefined> {
+  const isNamed = context.environment[`SKERRY_${role.toUpperCase()}_DATA_DIR`];
+  if (isJoining(context, options) || isNamed || (await hasUnit(role))) return undefined;
+  const given = await readSettingsFile(await findSettingsFile(context, role));
+  return given === undefined ? readDevnetSettings(context, role) : undefined;
 }
 
 /**
@@ -49,7 +75,9 @@ async function examineRole(context: Context, role: Role, options: DoctorOptions)
     domain: options.domain,
   });
   const file = options.settings ?? (await findSettingsFile(context, role));
-  const given = await gatherEnvironment(context, role, file);
+  const devnet = await readOwnDevnet(context, role, options);
+  if (devnet) context.output.note(`no ${role} node is set up here: that of "skerry up" is looked at`);
+  const given = devnet ? { ...context.environment, ...devnet } : await gatherEnvironment(context, role, file);
   const said = variablesOf(role, answers, given);
   // A join would set it; the doctor says whether it is set.
   const environment = { ...given, ...withoutGossip(said) };
@@ -68,7 +96,7 @@ async function examineRole(context: Context, role: Role, options: DoctorOptions)
 export async function runDoctor(context: Context, options: DoctorOptions): Promise<number> {
   const { output } = context;
   const results: { role: Role; ready: boolean; checks: Examined['checks'] }[] = [];
-  for (const role of options.role ?? (await findRoles(context))) {
+  for (const role of options.role ?? (await findLookedAt(context, options))) {
     const { checks, isReady } = await examineRole(context, role, options);
     results.push({ role, ready: isReady, checks });
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { takeDataDir } from '@skerry/kit';
 import { EXIT } from '../exit-codes.ts';
+import { devnetIn, noteLocal } from '../networks/local.ts';
 import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
 
@@ -20,6 +21,27 @@ test('where no node is, none is said to have left', async () => {
     assert.deepEqual([code, out], [EXIT.notFound, ''], role);
     assert.match(err, new RegExp(`no ${role} node is on this machine.*NODE_NOT_FOUND`, 's'));
     assert.match(err, /--settings FILE/);
+  }
+});
+
+test('the network of "skerry up" is ended, and no node leaves it', async () => {
+  await using home = await createTestDir();
+  const data = join(home.path, 'data');
+  const elsewhere = join(home.path, 'elsewhere');
+  for (const [dataDir, command] of [
+    [devnetIn(data), 'skerry down'],
+    [elsewhere, `skerry down --data-dir ${elsewhere}`],
+  ] as const) {
+    await mkdir(join(dataDir, 'compute'), { recursive: true });
+    await using _network = await noteLocal(data, 'http://127.0.0.1:4024', { dataDir, urls: {} });
+    using _working = await takeDataDir(join(dataDir, 'compute'));
+    for (const role of [[], ['--role', 'compute']]) {
+      const environment = { SKERRY_HOME: home.path, SKERRY_COMPUTE_PORT: '1' };
+      const { code, out, err } = await skerryHere(environment, ['leave', ...role, '--yes', '--json']);
+      assert.deepEqual([code, out], [EXIT.notFound, ''], err);
+      const { hint } = JSON.parse(err) as { hint: string };
+      assert.ok(hint.startsWith(`"${command}" ends that network`), hint);
+    }
   }
 });
 

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { findRoles, gatherEnvironment } from '../doctor/doctor.ts';
 import { isDaemonThere, readPort } from '../doctor/outside.ts';
 import { EXIT } from '../exit-codes.ts';
+import { listDevnetRoles, notToLeave, readDevnetSettings } from './devnet.ts';
 import {
   DRAINS,
   findObstacle,
@@ -23,6 +24,10 @@ import { withdrawNode } from './withdraw.ts';
 async function findRole(context: Context, { role }: LeaveOptions): Promise<Role> {
   if (role !== undefined) return role;
   const found = await findRoles(context);
+  if (found.length === 0) {
+    if ((await listDevnetRoles(context)).length > 0) throw await notToLeave(context);
+    return 'compute';
+  }
   if (found.length === 1) return found[0]!;
   throw new AppError('INVALID_PARAMETERS', `say which of them leaves: --role ${found.join(', ')}`);
 }
@@ -85,7 +90,8 @@ async function begin(context: Context, options: LeaveOptions) {
   const leaving: Leaving = { ...{ context, settings, file, options }, isUnit: await hasUnit(role) };
   const presence = await findPresence(settings);
   const remains = await listRemains(leaving);
-  if (!isThere(presence) && !leaving.isUnit && remains.length === 0) throw nothingHere(leaving);
+  if (!isThere(presence) && !leaving.isUnit && remains.length === 0)
+    throw (await readDevnetSettings(context, role)) ? await notToLeave(context) : nothingHere(leaving);
   const isSilent = presence === 'works' && role !== 'monitor';
   const against = presence === 'answers' ? await findObstacle(settings) : undefined;
   return { leaving, presence, remains, obstacle: isSilent ? silentObstacle(settings) : against };

@@ -129,7 +129,8 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     return EXIT.ok;
   }
   await using running = devnet;
-  await using noted = await noteLocal(paths.data, coreUrlOf(devnet)).catch((error: unknown) => {
+  const place = { dataDir, urls: devnet.urls };
+  await using noted = await noteLocal(paths.data, coreUrlOf(devnet), place).catch((error: unknown) => {
     terminal.say(`commands will not find this network by themselves: ${describeFailure(error).body.error}`);
     return undefined;
   });

@@ -26,6 +26,26 @@ const restartsIn = (dataDir: string) => join(dataDir, 'local-restarts.json');
 
 const fileIn = (dataDir: string) => join(dataDir, 'local-core-url');
 
+const placeIn = (dataDir: string) => join(dataDir, 'local-network.json');
+
+/** Where that network is on this machine. */
+export interface LocalPlace {
+  /** Of the whole network. */
+  readonly dataDir: string;
+  /** Where its daemons listen, by the names of its ports. */
+  readonly urls: Readonly<Record<string, string | undefined>>;
+}
+
+/** Of the network that runs, or ran when it was killed; at the usual place where nothing says another. */
+export async function readLocalPlace(dataDir: string): Promise<LocalPlace> {
+  try {
+    const { data_dir, urls } = JSON.parse(await readFile(placeIn(dataDir), 'utf8')) as Record<string, unknown>;
+    return { dataDir: String(data_dir), urls: urls as LocalPlace['urls'] };
+  } catch {
+    return { dataDir: devnetIn(dataDir), urls: {} };
+  }
+}
+
 /** What is no address is left aside: the usual one holds. */
 export async function readLocal(dataDir: string): Promise<string | undefined> {
   const url = (await readTextIfAny(fileIn(dataDir)))?.trim();
@@ -45,9 +65,15 @@ export async function readRestarts(dataDir: string, coreUrl: string): Promise<Re
 }
 
 /** Until it is disposed; of several networks the last that came is meant. */
-export async function noteLocal(dataDir: string, coreUrl: string): Promise<LocalNetwork> {
+export async function noteLocal(
+  dataDir: string,
+  coreUrl: string,
+  place: LocalPlace = { dataDir: devnetIn(dataDir), urls: {} },
+): Promise<LocalNetwork> {
   await makeDirectory(dataDir);
   await writeFileAtomically(fileIn(dataDir), `${coreUrl}\n`, 0o600);
+  const text = JSON.stringify({ data_dir: place.dataDir, urls: place.urls });
+  await writeFileAtomically(placeIn(dataDir), text, 0o600);
   await rm(restartsIn(dataDir), { force: true });
   let restarts: RestartsByName = {};
   let writing = Promise.resolve();
@@ -67,7 +93,8 @@ export async function noteLocal(dataDir: string, coreUrl: string): Promise<Local
     async [Symbol.asyncDispose]() {
       await writing;
       if ((await readLocal(dataDir)) !== coreUrl) return;
-      for (const file of [fileIn(dataDir), restartsIn(dataDir)]) await rm(file, { force: true });
+      for (const file of [fileIn(dataDir), restartsIn(dataDir), placeIn(dataDir)])
+        await rm(file, { force: true });
     },
   };
 }

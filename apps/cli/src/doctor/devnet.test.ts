@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { takeDataDir } from '@skerry/kit';
+import { noteLocal } from '../networks/local.ts';
+import { skerryHere } from '../testing/here.ts';
+import { replying } from '../testing/replying.ts';
+import { createTestDir } from '../testing/run.ts';
+
+interface Result {
+  readonly role: string;
+  readonly checks: readonly { readonly code: string; readonly text: string }[];
+}
+
+test('where no node is set up, the doctor looks at those of "skerry up", unless one is to join', async () => {
+  await using home = await createTestDir();
+  const dataDir = join(home.path, 'network');
+  const own = join(dataDir, 'compute');
+  await mkdir(own, { recursive: true });
+  await using node = await replying((_url, response) => {
+    response.setHeader('server', 'skerry/test');
+    return {};
+  });
+  const place = { dataDir, urls: { compute: node.url, gatewayApi: node.url } };
+  await using _network = await noteLocal(join(home.path, 'data'), 'http://127.0.0.1:9', place);
+  using _working = await takeDataDir(own);
+  const environment = { PATH: process.env.PATH, SKERRY_HOME: home.path, HOME: home.path };
+  const ask = async (...args: string[]) => {
+    const { out } = await skerryHere(environment, ['doctor', '--json', ...args]);
+    return JSON.parse(out) as Result[];
+  };
+  const textsOf = ({ checks }: Result, code: string) =>
+    checks.filter((check) => check.code === code).map(({ text }) => text);
+
+  for (const args of [[], ['--role', 'compute']]) {
+    const results = await ask(...args);
+    assert.deepEqual(
+      results.map(({ role }) => role),
+      ['compute'],
+    );
+    const [found] = results as [Result];
+    assert.deepEqual(textsOf(found, 'DATA'), [`data in ${own}`]);
+    assert.deepEqual(textsOf(found, 'PORT_IN_USE'), []);
+    const { port } = new URL(node.url);
+    assert.ok(
+      textsOf(found, 'PORT').some(
+        (text) => text.startsWith(`port ${port} `) && text.endsWith('the daemon listens already'),
+      ),
+    );
+    assert.match(textsOf(found, 'CORE_NODE')[0]!, /127\.0\.0\.1:9 does not answer/);
+  }
+  const [joining] = await ask('--role', 'compute', '--announce-url', 'http://203.0.113.9:4020');
+  assert.doesNotMatch(textsOf(joining!, 'DATA')[0]!, /network/);
+});
