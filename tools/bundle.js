@@ -19,9 +19,9 @@ const NAMES = [
   'typebox/schema',
 ];
 
-/** Modules of these folders of the command line run services, or make networks of them. */
+/** Modules of these folders of the command line run services, or make networks of them; one reads files of IPFS. */
 const SERVICES =
-  /^\.\.\/(?:network|joining|backup|doctor|images)\/|\/nodes\/address\.ts$|^@skerry\/(?!client\/|client$|protocol$)/;
+  /^\.\.\/(?:network|joining|backup|doctor|images)\/|\/nodes\/address\.ts$|\/ipfs-file\.ts$|^@skerry\/(?!client\/|client$|protocol$)/;
 const isOfClients = (path) => !SERVICES.test(path);
 
 const COMMAND = fileURLToPath(new URL('../apps/cli/src/main.ts', import.meta.url));

@@ -5,7 +5,7 @@ import type { FilePutOptions } from '../files/put.ts';
 import { parseList } from '../options.ts';
 
 export function addFileCommands(program: Command, bind: Bind): void {
-  const file = program.command('file').description('files, named by the SHA-256 of their bytes');
+  const file = program.command('file').description('files, named by the SHA-256 of their bytes or by a CID');
 
   file
     .command('put')
@@ -30,7 +30,7 @@ another channel, one more message keeps it, at the price of another file.`,
   file
     .command('get')
     .description('download a file and verify its hash')
-    .argument('<hash>', 'the SHA-256 of the file, or the hash of the message that keeps it')
+    .argument('<hash>', 'the SHA-256 or CID of the file, or the hash of the message that keeps it')
     .option('-o, --output <file>', 'output file (default: standard output)')
     .addHelpText('after', examples('skerry file get HASH -o photo.jpg', 'skerry file get HASH | tar x'))
     .action(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { lstat, mkdir, open, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
@@ -75,6 +76,49 @@ test('a file is found by the message that keeps it, also where its bytes come fr
       assert.deepEqual([out, err], [ASKED, '']);
     }
   }
+});
+
+/** "hello world\n" as `ipfs add` makes it: its block, and the CID of that. */
+const CID = 'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o';
+const BLOCK = Buffer.from('0a120802120c68656c6c6f20776f726c640a180c', 'hex');
+
+test('a file of IPFS is checked by its CID, whether that is asked for or the message that keeps it', async () => {
+  await using home = await createTestDir();
+  const signed = JSON.stringify({ type: 'STORE', content: { item_hash: CID } });
+  const message = itemHashOf('ETH', SENDER, signed);
+  let block = BLOCK;
+  await using node = await replying(({ pathname, searchParams }, response) => {
+    if (pathname === `/api/v0/messages/${message}`) return { ...messageWith(signed), item_hash: message };
+    const isBlock = pathname === `/api/v0/ipfs/${CID}` && searchParams.get('format') === 'raw';
+    return isBlock || pathname === `${RAW}${message}`
+      ? response.end(isBlock ? block : 'hello world\n')
+      : undefined;
+  });
+  for (const asked of [CID, message]) {
+    const { out, err } = await get(home.path, node.url, asked);
+    assert.deepEqual([out, err], ['hello world\n', '']);
+  }
+  block = Buffer.concat([BLOCK.subarray(0, -2), Buffer.from([0x18, 0x0d])]);
+  const { code, out, err } = await get(home.path, node.url, CID);
+  assert.deepEqual([code, out], [1, ''], err);
+  assert.match(err, /\(FILE_CORRUPT\)/);
+  assert.match(
+    (await get(home.path, node.url, 'Qm')).err,
+    /64 hexadecimal digits, or a CID.*\(INVALID_HASH\)/,
+  );
+});
+
+test('what a command left of a file when it was killed is named, and stays', async () => {
+  await using home = await createTestDir();
+  await using node = await sending(tagged(ASKED));
+  const left = join(home.path, `file.${randomUUID()}.part`);
+  for (const path of [left, join(home.path, 'file.part'), join(home.path, `other.${randomUUID()}.part`)])
+    await writeFile(path, 'half');
+  const { code, err } = await get(home.path, node.url, HASH, '-o', join(home.path, 'file'));
+  assert.equal(code, 0, err);
+  assert.match(err, /^\S+\.part \(4 B\) is of an earlier command that was to write file: .*\n$/);
+  assert.ok(err.startsWith(left), err);
+  assert.equal(await readFile(left, 'utf8'), 'half');
 });
 
 test('a link goes on leading to its file, a pipe stays one, and a directory is refused before anything is asked', async () => {

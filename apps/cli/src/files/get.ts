@@ -1,13 +1,43 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import type { CoreClient } from '@skerry/client/core-client';
 import { AppError, isCid, parseItemHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import type { Progress } from '../output/progress.ts';
 import { renderBytes } from '../output/text.ts';
-import { checkTarget, type Write, writeWhole } from './write-file.ts';
+import { tellDrafts, type Write, writeWhole } from './write-file.ts';
 
 export interface FileGetOptions {
   readonly output?: string;
+}
+
+type OnBytes = (bytes: number) => void;
+
+/**
+ * Passes the bytes on.
+ * @returns their number
+ * @throws AppError UPSTREAM_UNAVAILABLE (the connection broke), and what checks them says
+ */
+async function copyBytes(body: AsyncIterable<Uint8Array>, write: Write, onBytes: OnBytes): Promise<number> {
+  let bytes = 0;
+  const source = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await source.next().catch((error: unknown) => {
+        if (error instanceof AppError) throw error;
+        throw new AppError('UPSTREAM_UNAVAILABLE', `the connection was lost after ${renderBytes(bytes)}`, {
+          cause: error,
+        });
+      });
+      if (next.done) return bytes;
+      bytes += next.value.length;
+      await write(next.value);
+      onBytes(bytes);
+    }
+  } finally {
+    // What nobody takes any more is not to keep its connection open, nor the command waiting for it.
+    await source.return?.().catch(() => {});
+  }
 }
 
 /**
@@ -19,28 +49,14 @@ export async function copyVerified(
   body: AsyncIterable<Uint8Array>,
   hash: string,
   write: Write,
-  onBytes: (bytes: number) => void = () => {},
+  onBytes: OnBytes = () => {},
 ): Promise<number> {
   const digest = createHash('sha256');
-  let bytes = 0;
-  const source = body[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await source.next().catch((error: unknown) => {
-        throw new AppError('UPSTREAM_UNAVAILABLE', `the connection was lost after ${renderBytes(bytes)}`, {
-          cause: error,
-        });
-      });
-      if (next.done) break;
-      digest.update(next.value);
-      bytes += next.value.length;
-      await write(next.value);
-      onBytes(bytes);
-    }
-  } finally {
-    // What nobody takes any more is not to keep its connection open, nor the command waiting for it.
-    await source.return?.().catch(() => {});
-  }
+  const take: Write = (chunk) => {
+    digest.update(chunk);
+    return write(chunk);
+  };
+  const bytes = await copyBytes(body, take, onBytes);
   const actual = digest.digest('hex');
   if (actual !== hash)
     throw new AppError('FILE_CORRUPT', `the node sent the wrong bytes for ${hash}: their hash is ${actual}`);
@@ -65,25 +81,66 @@ export async function writeVerified(
   return await writeWhole(path, (write) => copyVerified(bodyOf(response), hash, write, onBytes), 0o600);
 }
 
+/** A file on its way. */
+interface Download extends AsyncDisposable {
+  /** SHA-256 or CID of what is written once `copy` resolves. */
+  readonly hash: string;
+  /** 0 where nobody says. */
+  readonly sizeBytes: number;
+  copy(write: Write, onBytes?: OnBytes): Promise<number>;
+}
+
+/** Of IPFS: each piece is checked by the CID before it is written. */
+async function openOfIpfs(reader: CoreClient, cid: string): Promise<Download> {
+  const { openCidFile } = await import('./ipfs-file.ts');
+  const { sizeBytes, bytes } = await openCidFile(reader, cid);
+  return {
+    ...{ hash: cid, sizeBytes },
+    copy: (write, onBytes = () => {}) => copyBytes(bytes, write, onBytes),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+function parseName(text: string): string {
+  try {
+    return isCid(text) ? text : parseItemHash(text);
+  } catch (error) {
+    const { details } = error as AppError;
+    throw new AppError('INVALID_HASH', 'a file has 64 hexadecimal digits, or a CID (Qm… or bafy…)', {
+      details,
+    });
+  }
+}
+
+async function openDownload(reader: CoreClient, asked: string): Promise<Download> {
+  if (isCid(asked)) return openOfIpfs(reader, asked);
+  const { hash, response } = await reader.openFile(asked);
+  const end = endOf(response);
+  if (isCid(hash)) {
+    await end[Symbol.asyncDispose]();
+    return openOfIpfs(reader, hash);
+  }
+  return {
+    hash,
+    sizeBytes: Number(response.headers.get('content-length') ?? 0),
+    copy: (write, onBytes) => copyVerified(bodyOf(response), hash, write, onBytes),
+    [Symbol.asyncDispose]: () => end[Symbol.asyncDispose](),
+  };
+}
+
 export async function getFile(context: Context, text: string, options: FileGetOptions): Promise<void> {
   const { reader, output } = context;
-  const asked = parseItemHash(text);
-  if (options.output !== undefined) await checkTarget(options.output);
+  const asked = parseName(text);
+  if (options.output !== undefined) await tellDrafts(options.output, output);
   using progress: Progress = output.progress();
-  const { hash, response } = await reader.openFile(asked);
-  await using _ = endOf(response);
-  if (isCid(hash))
-    throw new AppError(
-      'INVALID_PARAMETERS',
-      `${asked} keeps ${hash}, a file of IPFS, which cannot be verified here: an IPFS client can fetch it`,
-    );
-  const total = Number(response.headers.get('content-length') ?? 0);
+  await using file = await openDownload(reader, asked);
+  const { hash, sizeBytes } = file;
   const show = (bytes: number) => {
-    const of = total > 0 ? ` of ${renderBytes(total)}` : '';
+    const of = sizeBytes > 0 ? ` of ${renderBytes(sizeBytes)}` : '';
     progress.show(`${renderBytes(bytes)}${of}`);
   };
   const isTerminal = output.stderr.isTTY === true;
-  const copy = (write: Write) => copyVerified(bodyOf(response), hash, write, isTerminal ? show : undefined);
+  const copy = (write: Write) => file.copy(write, isTerminal ? show : undefined);
   if (options.output === undefined) {
     await copy((chunk) => output.bytes(chunk));
     return;

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, realpath, stat, statfs, unlink } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { type FileHandle, open, readdir, realpath, stat, statfs, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { isMissing, renameDurably } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
 import { removeWhenEnded } from '../interrupt.ts';
+import type { Output } from '../output/output.ts';
 import { renderBytes } from '../output/text.ts';
 
 export type Write = (chunk: Uint8Array) => Promise<void>;
@@ -40,7 +41,7 @@ interface Target {
 }
 
 /** Where a file goes. A link goes on leading to what it leads to. Throws INVALID_PARAMETERS where no file can be. */
-export async function checkTarget(path: string): Promise<Target> {
+async function checkTarget(path: string): Promise<Target> {
   try {
     const found = await stat(path);
     if (found.isDirectory())
@@ -75,6 +76,25 @@ async function writeThrough(path: string, copy: (write: Write) => Promise<number
   });
 }
 
+const draftOf = (path: string) => `${path}.${randomUUID()}.part`;
+/** What a draft has behind the name of its file. */
+const DRAFT = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.part$/;
+
+/** Tells of drafts of a file: a command that was killed outright could not remove its own. */
+export async function tellDrafts(given: string, { note }: Pick<Output, 'note'>): Promise<void> {
+  const { path } = await checkTarget(given);
+  const [directory, name] = [dirname(path), basename(path)];
+  const names = await readdir(directory).catch(() => []);
+  for (const one of names.filter((other) => other.startsWith(name) && DRAFT.test(other.slice(name.length)))) {
+    const draft = join(directory, one);
+    const found = await stat(draft).catch(() => undefined);
+    if (found === undefined) continue;
+    note(
+      `${draft} (${renderBytes(found.size)}) is of an earlier command that was to write ${name}: remove it, unless that still runs`,
+    );
+  }
+}
+
 /**
  * Writes a file that a person named, under its name when all of it is there and right, and nothing otherwise.
  * @param copy passes on what is to be written; rejects where that is not right
@@ -88,7 +108,7 @@ export async function writeWhole(
 ): Promise<number> {
   const { path, isReplaced } = await checkTarget(given);
   if (!isReplaced) return writeThrough(path, copy);
-  const draft = `${path}.${randomUUID()}.part`;
+  const draft = draftOf(path);
   using _ = removeWhenEnded(draft);
   const file = await openToWrite(draft, 'wx', mode);
   const noteWritten = keepRoom(dirname(path));

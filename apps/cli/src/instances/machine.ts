@@ -5,7 +5,7 @@ import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { checkReadable, openBlob } from '../files/blob.ts';
 import { writeVerified } from '../files/get.ts';
-import { checkTarget } from '../files/write-file.ts';
+import { tellDrafts } from '../files/write-file.ts';
 import { whenEnded } from '../interrupt.ts';
 import { renderBytes } from '../output/text.ts';
 import { findInstance } from './find.ts';
@@ -133,7 +133,7 @@ export async function backUpInstance(
   reference: string,
   options: { output: string },
 ): Promise<void> {
-  await checkTarget(options.output);
+  await tellDrafts(options.output, context.output);
   const { machine } = await openMachine(context, reference);
   const made = await fetchCopy(machine, context.output, options.output);
   context.output.result(made, `${made.path}: ${renderBytes(made.size ?? 0)}`);
