@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { skerryPaths } from '@skerry/kit';
-import { findNode } from './role.ts';
+import { describeNode, findNode } from './role.ts';
 
 test('the only node with data is meant, unless the settings of another one cannot be read: these are named', async (t) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-role-'));
@@ -40,4 +40,17 @@ test('what a daemon left that could not start is not taken for the network of "s
     message: /several nodes: choose with --role credit, or --role core --data-dir /,
   });
   assert.equal((await findNode(machine, { role: 'credit' })).role, 'credit');
+});
+
+test('what a unit sets holds where neither the settings file nor the environment says it', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-role-'));
+  t.after(() => rm(home, { recursive: true }));
+  const environment = { SKERRY_HOME: home, SKERRY_GATEWAY_API_PORT: '5003' };
+  const machine = { environment, paths: skerryPaths(environment) };
+  await mkdir(machine.paths.config, { recursive: true });
+  await writeFile(join(machine.paths.config, 'gateway.env'), 'SKERRY_GATEWAY_HTTPS_PORT=5002\n');
+  const ports = ['SKERRY_GATEWAY_HTTP_PORT', 'SKERRY_GATEWAY_HTTPS_PORT', 'SKERRY_GATEWAY_API_PORT'];
+  const beneath = Object.fromEntries(ports.map((variable) => [variable, '5001']));
+  const { config } = await describeNode(machine, 'gateway', { beneath });
+  assert.deepEqual([config.httpPort, config.httpsPort, config.apiPort], [5001, 5002, 5003]);
 });

@@ -17,6 +17,8 @@ export interface RoleOptions {
   readonly role?: string;
   readonly dataDir?: string;
   readonly settings?: string;
+  /** What its settings file stands above, such as what its unit sets. */
+  readonly beneath?: Environment;
 }
 
 /** A node of this machine: its role, its settings, and where it keeps its data. */
@@ -50,7 +52,7 @@ const packagedHomes = (role: string) => ({
 async function readVariables(
   context: Machine,
   role: string,
-  given: string | undefined,
+  { settings: given, beneath = {} }: Pick<RoleOptions, 'settings' | 'beneath'>,
 ): Promise<Environment> {
   const environment = withoutCommandVariables(context.environment);
   const path = given ?? (await findSettingsFile(context, role));
@@ -58,13 +60,13 @@ async function readVariables(
   if (variables === undefined && given !== undefined)
     throw new AppError('INVALID_CONFIG', `there are no settings in ${given}`);
   const isPackaged = variables !== undefined && dirname(path) === SYSTEM_SETTINGS;
-  return { ...(isPackaged ? packagedHomes(role) : {}), ...variables, ...environment };
+  return { ...(isPackaged ? packagedHomes(role) : {}), ...beneath, ...variables, ...environment };
 }
 
 export async function describeNode(context: Machine, role: DaemonName, options: RoleOptions): Promise<Node> {
   const service = await loadService(role);
   const { prefix } = service.config;
-  const given = await readVariables(context, role, options.settings);
+  const given = await readVariables(context, role, options);
   const directory = variableName(prefix, 'dataDir');
   const environment =
     options.dataDir === undefined ? given : { ...given, [directory]: resolve(options.dataDir) };

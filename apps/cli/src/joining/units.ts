@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { isMissing, makeDirectory, writeFileAtomically } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
 import type { Environment } from '../config.ts';
+import type { DaemonName } from '../network/daemon-names.ts';
 import type { Output } from '../output/output.ts';
 import type { Role } from './roles.ts';
 import { mergeSettings } from './settings-text.ts';
@@ -20,7 +21,7 @@ const SYSTEMCTL_MS = 330_000;
 /** Secrets may stand in it. */
 const SETTINGS_MODE = 0o640;
 
-export const unitOf = (role: Role) => `skerry-${role}`;
+export const unitOf = (role: DaemonName) => `skerry-${role}`;
 
 async function systemctl(...args: string[]): Promise<string> {
   try {
@@ -33,8 +34,8 @@ async function systemctl(...args: string[]): Promise<string> {
   }
 }
 
-/** Whether systemd manages this machine and knows the role's unit. */
-export async function hasUnit(role: Role): Promise<boolean> {
+/** Whether systemd manages this machine and knows the daemon's unit. */
+export async function hasUnit(role: DaemonName): Promise<boolean> {
   if (!(await stat(SYSTEMD).catch(() => undefined))) return false;
   return systemctl('cat', unitOf(role)).then(
     () => true,
@@ -43,7 +44,7 @@ export async function hasUnit(role: Role): Promise<boolean> {
 }
 
 /** Variables that a unit sets itself, such as where its data is. */
-export async function readUnitEnvironment(role: Role): Promise<Environment> {
+export async function readUnitEnvironment(role: DaemonName): Promise<Environment> {
   if (!(await hasUnit(role))) return {};
   const text = await systemctl('show', '--property=Environment', '--value', unitOf(role));
   return Object.fromEntries(
