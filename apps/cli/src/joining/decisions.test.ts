@@ -8,7 +8,7 @@ import { nextSteps } from './next-steps.ts';
 import type { RoleSettings } from './roles.ts';
 import { mergeSettings } from './settings-text.ts';
 import { describeTrust, servicesVariables, trustVariables } from './trust.ts';
-import { judgeStart, parseUnitState } from './units.ts';
+import { judgeStart, parseUnitEnvironment, parseUnitState } from './units.ts';
 
 describe('a settings file', () => {
   const file = '# where to listen\n#SKERRY_CORE_HOST=localhost\n\nSKERRY_CORE_NAME=mine\n# last\n';
@@ -168,4 +168,15 @@ describe('a unit that is started', () => {
     assert.equal(judgeStart(stateOf('active', 'a', 3), stateOf('active', 'a', 3)), 'starting');
     assert.deepEqual(parseUnitState(''), { active: '', invocation: '', restarts: 0, status: '' });
   });
+});
+
+test('what a unit sets is read with its quotes, and what is no variable is left out', () => {
+  const text = String.raw`XDG_DATA_HOME=/var/lib "SKERRY_CORE_NAME=the \"first\" node" lower=1 SKERRY_CORE_PORT=4024
+`;
+  assert.deepEqual(parseUnitEnvironment(text), {
+    XDG_DATA_HOME: '/var/lib',
+    SKERRY_CORE_NAME: 'the "first" node',
+    SKERRY_CORE_PORT: '4024',
+  });
+  assert.deepEqual(parseUnitEnvironment('\n'), {});
 });

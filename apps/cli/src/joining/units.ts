@@ -43,19 +43,24 @@ export async function hasUnit(role: DaemonName): Promise<boolean> {
   );
 }
 
+/** What systemctl puts in quotes is one variable, whose value has spaces or the like. */
+const WORD = /"((?:[^"\\]|\\.)*)"|\S+/g;
+
+/** Reads what `systemctl show` says of `Environment`. Pure. */
+export function parseUnitEnvironment(text: string): Environment {
+  const words = [...text.matchAll(WORD)].map(([word, quoted]) => quoted?.replace(/\\(.)/g, '$1') ?? word);
+  return Object.fromEntries(
+    words.flatMap((pair) => {
+      const [, name, value] = /^([A-Z][A-Z0-9_]*)=(.*)$/s.exec(pair) ?? [];
+      return name === undefined ? [] : [[name, value!]];
+    }),
+  );
+}
+
 /** Variables that a unit sets itself, such as where its data is. */
 export async function readUnitEnvironment(role: DaemonName): Promise<Environment> {
   if (!(await hasUnit(role))) return {};
-  const text = await systemctl('show', '--property=Environment', '--value', unitOf(role));
-  return Object.fromEntries(
-    text
-      .trim()
-      .split(/\s+/)
-      .flatMap((pair) => {
-        const [, name, value] = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(pair) ?? [];
-        return name === undefined ? [] : [[name, value!]];
-      }),
-  );
+  return parseUnitEnvironment(await systemctl('show', '--property=Environment', '--value', unitOf(role)));
 }
 
 /** How a unit is. */
