@@ -327,18 +327,20 @@ export class CoreClient<S extends AskedSigner = Signer> {
   /**
    * A file by its hash, or by that of the STORE message that keeps it. Which bytes it has to have is never the node's word: it
    * follows from what was asked for, and from what the sender of the message signed.
+   * @param timeoutMs until all of it is there
    */
-  async openFile(asked: string): Promise<OpenFile> {
-    const response = await this.getFile(asked);
+  async openFile(asked: string, timeoutMs?: number): Promise<OpenFile> {
+    const response = await this.getFile(asked, timeoutMs);
     return { hash: await hashOfFile(this, asked, response), response };
   }
 
   /**
    * The file's bytes as a stream. The caller checks the hash (`openFile` says which one, where a message is asked for).
    * @param hash of the file, or of the STORE message that keeps it
+   * @param timeoutMs until all of it is there
    */
-  getFile(hash: string): Promise<Response> {
-    return askForFile(this.url, hash, this.#fileOptions);
+  getFile(hash: string, timeoutMs = FILE_TIMEOUT_MS): Promise<Response> {
+    return askForFile(this.url, hash, { ...this.options, timeoutMs });
   }
 
   /** What the node says of a file without its bytes. Throws FILE_NOT_FOUND. */

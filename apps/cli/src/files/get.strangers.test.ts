@@ -108,6 +108,15 @@ test('a file of IPFS is checked by its CID, whether that is asked for or the mes
   );
 });
 
+test('a download that goes on is not cut after an hour', async (t) => {
+  await using home = await createTestDir();
+  const limit = t.mock.method(AbortSignal, 'timeout');
+  await using node = await sending(tagged(ASKED));
+  assert.equal((await get(home.path, node.url, HASH)).out, ASKED);
+  const longest = Math.max(...limit.mock.calls.map(({ arguments: [ms] }) => ms));
+  assert.equal(longest, 24 * 3_600_000);
+});
+
 test('what a command left of a file when it was killed is named, and stays', async () => {
   await using home = await createTestDir();
   await using node = await sending(tagged(ASKED));

@@ -11,6 +11,9 @@ export interface FileGetOptions {
   readonly output?: string;
 }
 
+/** Of a whole download. One that brings nothing more is ended after five minutes, by fetch. */
+const DOWNLOAD_MS = 24 * 3_600_000;
+
 type OnBytes = (bytes: number) => void;
 
 /**
@@ -93,7 +96,13 @@ interface Download extends AsyncDisposable {
 /** Of IPFS: each piece is checked by the CID before it is written. */
 async function openOfIpfs(reader: CoreClient, cid: string): Promise<Download> {
   const { openCidFile } = await import('./ipfs-file.ts');
-  const { sizeBytes, bytes } = await openCidFile(reader, cid);
+  const { sizeBytes, bytes } = await openCidFile(
+    {
+      getFile: (hash) => reader.getFile(hash, DOWNLOAD_MS),
+      getIpfsBlock: (hash) => reader.getIpfsBlock(hash),
+    },
+    cid,
+  );
   return {
     ...{ hash: cid, sizeBytes },
     copy: (write, onBytes = () => {}) => copyBytes(bytes, write, onBytes),
@@ -114,7 +123,7 @@ function parseName(text: string): string {
 
 async function openDownload(reader: CoreClient, asked: string): Promise<Download> {
   if (isCid(asked)) return openOfIpfs(reader, asked);
-  const { hash, response } = await reader.openFile(asked);
+  const { hash, response } = await reader.openFile(asked, DOWNLOAD_MS);
   const end = endOf(response);
   if (isCid(hash)) {
     await end[Symbol.asyncDispose]();

@@ -16,6 +16,8 @@ import type { AskedSigner } from '../signer.ts';
 import type { ComputeNode } from './compute-node.ts';
 
 const LONG_TIMEOUT_MS = 3_600_000;
+/** A whole disk comes or goes, hundreds of gigabytes over a line of an owner's own. */
+const DISK_TIMEOUT_MS = 24 * 3_600_000;
 const OCTETS = 'application/octet-stream';
 
 const parseLogFrame = createAnswerParser(LogFrame, 'a frame of the log stream');
@@ -133,7 +135,7 @@ export class MachineClient {
     const url = `${this.url}${link}`;
     if (!link?.startsWith('/') || URL.parse(url)?.origin !== origin)
       throw new AppError('UNEXPECTED_ANSWER', `${this.url} gives no path of its own for the backup`);
-    return request(url, { timeoutMs: LONG_TIMEOUT_MS });
+    return request(url, { timeoutMs: DISK_TIMEOUT_MS });
   }
 
   /** From a snapshot, a backup of the node's, or a file that is stored on the network. */
@@ -150,6 +152,6 @@ export class MachineClient {
 
   #restore(body: object): Promise<Record<string, unknown>> {
     const input = { params: this.#params, body };
-    return this.#ask(MACHINES_API.restoreMachine, input, { timeoutMs: LONG_TIMEOUT_MS });
+    return this.#ask(MACHINES_API.restoreMachine, input, { timeoutMs: DISK_TIMEOUT_MS });
   }
 }
