@@ -9,6 +9,7 @@ import { createLogger } from '../daemon/log.ts';
 import { until } from '../testing/until.ts';
 import { listen } from './listen.ts';
 import { createHttpServer } from './server.ts';
+import { timesOf } from './untaken.ts';
 
 /** More than the buffers of two sockets hold. */
 const MUCH_BYTES = 32 * 1024 * 1024;
@@ -113,6 +114,38 @@ test('a proxy that has read ahead of its client is given thirty times as long', 
   sources[0]!.push(Buffer.alloc(MUCH_BYTES));
   const answer = await asked;
   assert.equal(answers[0]!.socket!.timeout, 30 * NEVER_MS);
+  answer.destroy();
+});
+
+test('who has taken much of an answer is given time for it, and who has taken little is not', async () => {
+  const MIB = 1024 ** 2;
+  const MINUTE_MS = 60_000;
+  assert.deepEqual(
+    [0, 59, 61, 1_000, 1_000_000].map((mib) => timesOf(mib * MIB, MINUTE_MS)),
+    [1, 1, 2, 17, 30],
+  );
+  const takingMs = 20_000;
+  await using world = await open(takingMs);
+  const { port, answers, sources } = world;
+  const asked = get(port, '/stream');
+  await until('it is asked for', () => sources.length === 1);
+  // Beside what is taken, more than the buffers of two sockets hold.
+  for (let mib = 0; mib < 24 + MUCH_BYTES / MIB; mib++) sources[0]!.push(Buffer.alloc(MIB));
+  const answer = await asked;
+  let taken = 0;
+  for await (const chunk of answer.iterator({ destroyOnReturn: false })) {
+    taken += (chunk as Buffer).length;
+    if (taken >= 24 * MIB) break;
+  }
+  answer.pause();
+  const [sent] = answers as [ServerResponse];
+  const { socket } = sent;
+  await until('something waits to be taken', () => sent.writableLength > 0);
+  // As it does when nothing went either way for so long.
+  socket!.emit('timeout');
+  assert.deepEqual([sent.destroyed, socket!.timeout], [false, takingMs]);
+  for (let times = 1; times < 4 && !sent.destroyed; times++) socket!.emit('timeout');
+  assert.ok(sent.destroyed);
   answer.destroy();
 });
 
