@@ -1,17 +1,23 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { openAsBlob } from 'node:fs';
+import { appendFile, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Sent } from '@skerry/client/request';
 import { askOverHttp } from './ask.ts';
+import { createTestDir } from './testing/run.ts';
 
 let asked: { line: string; length: string | undefined; body: string };
+let askedType: string | undefined;
 let answer: (response: ServerResponse) => void;
 const server = createServer(async (request, response) => {
   let body = '';
   for await (const chunk of request) body += chunk;
+  askedType = request.headers['content-type'];
   asked = { line: `${request.method} ${request.url}`, length: request.headers['content-length'], body };
   answer(response);
 });
@@ -53,6 +59,43 @@ test('a body is sent with its length, whatever the method', async () => {
   form.set('name', 'value');
   await ask({ method: 'POST', body: form });
   assert.match(asked.body, /name="name"\r\n\r\nvalue/);
+});
+
+test('a file is sent as fetch sends it, and not by fetch, which waits five minutes for an answer', async (t) => {
+  const file = new Blob(['ab', 'c'], { type: 'text/x-test' });
+  answer = (response) => response.end('{}');
+  await fetch(`${url}/a?b=c`, { method: 'POST', body: file });
+  const [byFetch, typeByFetch] = [asked, askedType];
+  const fetched = t.mock.method(globalThis, 'fetch');
+  await ask({ method: 'POST', body: file });
+  assert.deepEqual([asked, askedType], [byFetch, typeByFetch]);
+  assert.deepEqual(asked, { line: 'POST /a?b=c', length: '3', body: 'abc' });
+  await ask({ method: 'POST', body: file, headers: { 'content-type': 'text/y' } });
+  assert.equal(askedType, 'text/y');
+
+  const hasty = createServer((_request, response) => void response.writeHead(413).end('no')).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(hasty, 'listening');
+  const { port } = hasty.address() as AddressInfo;
+  const large = new Blob([Buffer.alloc(32 * 1024 ** 2)]);
+  const sent = { method: 'POST', redirect: 'manual' as const, headers: {}, body: large };
+  const refused = await askOverHttp(`http://127.0.0.1:${port}/`, {
+    ...sent,
+    signal: AbortSignal.timeout(60_000),
+  });
+  assert.deepEqual([refused.status, await refused.text()], [413, 'no']);
+  hasty.closeAllConnections();
+  hasty.close();
+
+  await using dir = await createTestDir();
+  const path = join(dir.path, 'file');
+  await writeFile(path, 'a');
+  const changed = await openAsBlob(path);
+  await appendFile(path, 'b');
+  await assert.rejects(ask({ method: 'POST', body: changed }), { name: 'NotReadableError' });
+  assert.equal(fetched.mock.callCount(), 0);
 });
 
 test('a packed answer is unpacked; a redirect is the answer', async () => {
