@@ -45,7 +45,7 @@ function addDown(program: Command, bind: Bind): void {
     .command('down')
     .description('end the network of this machine, also one whose "skerry up" was killed; data stay')
     .option('--machines', 'shut its virtual machines down, too; their disks stay')
-    .option('--data-dir <dir>', "the network's directory (default: devnet in your data directory)")
+    .option('--data-dir <dir>', "the network's directory (default: of the one that runs)")
     .addHelpText('after', examples('skerry down', 'skerry down --machines'))
     .action(
       bind<DownOptions>(async (context, options) =>

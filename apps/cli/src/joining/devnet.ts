@@ -3,7 +3,7 @@ import { isDataDirTaken } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import type { Environment } from '../config.ts';
 import type { Context } from '../context.ts';
-import { devnetIn, readLocalPlace } from '../networks/local.ts';
+import { readLocalPlace } from '../networks/local.ts';
 import { getNetwork, LOCAL, loadNetworks } from '../networks/store.ts';
 import { ROLES, type Role } from './roles.ts';
 
@@ -52,10 +52,9 @@ export async function listDevnetRoles(machine: Machine): Promise<Role[]> {
 /** What whoever wants to leave that network is told. */
 export async function notToLeave({ paths }: Machine): Promise<AppError> {
   const { dataDir } = await readLocalPlace(paths.data);
-  const more = dataDir === devnetIn(paths.data) ? '' : ` --data-dir ${dataDir}`;
   return new AppError(
     'NODE_NOT_FOUND',
     'no node of this machine is a member of a network but those of "skerry up", which end with it',
-    { details: { hint: `"skerry down${more}" ends that network; its data stay in ${dataDir}` } },
+    { details: { hint: `"skerry down" ends that network; its data stay in ${dataDir}` } },
   );
 }

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { PoweredOff } from '@skerry/compute';
 import { type DevnetState, daemonDataDir, stopDevnet } from '@skerry/devnet';
 import type { Context } from '../context.ts';
-import { devnetIn } from '../networks/local.ts';
+import { readLocalPlace } from '../networks/local.ts';
 
 export interface DownOptions {
   readonly machines?: boolean;
@@ -41,24 +41,25 @@ export function renderDown(
 /** Ends the network that `skerry up` started, also where that was killed; with `--machines` its virtual machines, too. */
 export async function down(context: Context, options: DownOptions): Promise<void> {
   const { output, paths } = context;
-  const dataDir = options.dataDir === undefined ? devnetIn(paths.data) : resolve(options.dataDir);
+  const { dataDir: running } = await readLocalPlace(paths.data);
+  const dataDir = options.dataDir === undefined ? running : resolve(options.dataDir);
   const was = await stopDevnet(dataDir, (state) => output.note(WAITING[state]));
   const computeDir = daemonDataDir(dataDir, 'compute');
   if (existsSync(join(computeDir, 'programs')))
     await (await import('./left-machines.ts')).clearGroups(computeDir);
   let ended: PoweredOff[] = [];
-  let running: string[] = [];
+  let left: string[] = [];
   if (existsSync(join(computeDir, 'instances'))) {
     const { endMachines, findMachines } = await import('./left-machines.ts');
-    running = await findMachines(context, computeDir);
+    left = await findMachines(context, computeDir);
     if (options.machines === true) {
-      if (running.length > 0) output.note(`shutting down ${count(running)}; up to 90 s are given to each`);
+      if (left.length > 0) output.note(`shutting down ${count(left)}; up to 90 s are given to each`);
       ended = await endMachines(context, computeDir);
-      running = [];
+      left = [];
     }
   }
   output.result(
-    { status: 'down', was, data_dir: dataDir, machines_ended: ended, machines_running: running },
-    `${renderDown(was, ended, running)}\ndata and logs are kept in ${dataDir}`,
+    { status: 'down', was, data_dir: dataDir, machines_ended: ended, machines_running: left },
+    `${renderDown(was, ended, left)}\ndata and logs are kept in ${dataDir}`,
   );
 }

@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit/files';
+import { fieldsOf } from '@skerry/protocol/forms';
 import { isServiceUrl } from './service-url.ts';
 
 /** Where the network of "skerry up" is: it says so for as long as it runs, since it may have other ports than the usual ones. */
@@ -38,11 +39,16 @@ export interface LocalPlace {
 
 /** Of the network that runs, or ran when it was killed; at the usual place where nothing says another. */
 export async function readLocalPlace(dataDir: string): Promise<LocalPlace> {
+  const usual = { dataDir: devnetIn(dataDir), urls: {} };
   try {
-    const { data_dir, urls } = JSON.parse(await readFile(placeIn(dataDir), 'utf8')) as Record<string, unknown>;
-    return { dataDir: String(data_dir), urls: urls as LocalPlace['urls'] };
+    const said = fieldsOf(JSON.parse(await readFile(placeIn(dataDir), 'utf8')));
+    const { data_dir: place } = said;
+    return typeof place === 'string'
+      ? { dataDir: place, urls: fieldsOf(said.urls) as LocalPlace['urls'] }
+      : usual;
   } catch {
-    return { dataDir: devnetIn(dataDir), urls: {} };
+    // There is none, or none that can be read.
+    return usual;
   }
 }
 

@@ -8,7 +8,7 @@ import type { GlobalOptions } from '../options.ts';
 import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
 import { chooseNetwork } from './choose.ts';
-import { noteLocal, readRestarts } from './local.ts';
+import { devnetIn, noteLocal, readLocalPlace, readRestarts } from './local.ts';
 import { findService, isUsable } from './services.ts';
 import { getNetwork, loadNetworks, type Networks, saveNetworks } from './store.ts';
 
@@ -164,6 +164,24 @@ test('the local network is where the last that started says, for as long as it r
   assert.equal(await coreOf(), 'http://127.0.0.1:4024');
   await noteLocal(places.data, 'nonsense');
   assert.equal(await coreOf(), 'http://127.0.0.1:4024');
+});
+
+test('down means the network that runs, wherever its data are', async () => {
+  await using home = await createTestDir();
+  const data = join(home.path, 'data');
+  const down = async () => {
+    const { out, err } = await skerryHere({ SKERRY_HOME: home.path }, ['down', '--json']);
+    assert.equal(err, '');
+    return (JSON.parse(out) as { data_dir: string }).data_dir;
+  };
+  const elsewhere = join(home.path, 'elsewhere');
+  {
+    const place = { dataDir: elsewhere, urls: { core: 'http://127.0.0.1:5024' } };
+    await using _running = await noteLocal(data, 'http://127.0.0.1:5024', place);
+    assert.deepEqual(await readLocalPlace(data), place);
+    assert.equal(await down(), elsewhere);
+  }
+  assert.equal(await down(), devnetIn(data));
 });
 
 test('who asks for the local network learns which of its daemons were started again', async () => {
