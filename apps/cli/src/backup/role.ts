@@ -8,7 +8,7 @@ import { findSettingsFile, SYSTEM_SETTINGS } from '../joining/roles.ts';
 import { loadService } from '../network/daemon.ts';
 import { DAEMON_NAMES, type DaemonName } from '../network/daemon-names.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
-import { devnetIn } from '../networks/local.ts';
+import { readLocalPlace } from '../networks/local.ts';
 
 /** Of the embedded database, in the core node's data directory. */
 export const DATABASE_DIRECTORY = 'postgres';
@@ -131,6 +131,6 @@ export async function findNode(context: Machine, options: RoleOptions): Promise<
       'INVALID_CONFIG',
       `it is not known which node is meant: choose with --role, or mend what cannot be read: ${unread.join('; ')}`,
     );
-  const devnetCore = join(devnetIn(context.paths.data), 'core');
+  const devnetCore = join((await readLocalPlace(context.paths.data)).dataDir, 'core');
   return onlyOf(found, (await hasFiles(devnetCore)) ? devnetCore : undefined);
 }
