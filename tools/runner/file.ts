@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ROOT } from '../source.ts';
 import type { CpuAccounts } from './cpu.ts';
@@ -62,6 +62,8 @@ class Record {
   /** What failed tests said; a file that ends by itself prints it. */
   readonly errors: string[] = [];
   readonly open = new Map<string, number>();
+  /** The process has told of all its tests. */
+  isWhole = false;
   /** Since when no test is open, once there was one. */
   idleSinceMs: number | undefined;
   #output: string[] = [];
@@ -84,6 +86,9 @@ class Record {
       case 'failed':
         this.failed.push(report.name);
         this.errors.push(`${report.name}: ${report.error}`);
+        break;
+      case 'end':
+        this.isWhole = true;
     }
     this.idleSinceMs = this.open.size === 0 ? performance.now() : undefined;
   }
@@ -92,6 +97,21 @@ class Record {
     const count = (this.open.get(test) ?? 1) - 1;
     if (count > 0) this.open.set(test, count);
     else this.open.delete(test);
+  }
+
+  /** Which tests are open, to be added to a line of `failed`. */
+  get whatIsOpen(): string {
+    return this.open.size > 0 ? `; open: ${[...this.open.keys()].join('; ')}` : '';
+  }
+
+  /** What else is wrong with a file that ended by itself than what it said. */
+  faultOf({ exitCode, signalCode }: ChildProcess): string | undefined {
+    const isNew = !this.isWhole || this.failed.length === 0;
+    if (exitCode !== 0 && isNew) return `ended with ${exitCode ?? signalCode}${this.whatIsOpen}`;
+    const hasNone = this.passed + this.failed.length + this.skipped.length === 0;
+    if (this.isWhole) return hasNone ? 'has no test' : undefined;
+    // Whatever called `process.exit` in a test took the tests behind it along. Without any `test` nothing reports.
+    return `ended before its tests had${hasNone ? ', or has none' : ''}${this.whatIsOpen}`;
   }
 
   print(text: string): void {
@@ -199,11 +219,10 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
       record.print(`\nThe file ended and left these behind:\n${describeProcesses(left)}\n`);
     }
   } else {
-    const open = [...record.open.keys()];
-    record.failed.push(`${path} ${why}${open.length > 0 ? `; open: ${open.join('; ')}` : ''}`);
+    record.failed.push(`${path} ${why}${record.whatIsOpen}`);
     record.print(`\n${path} ${why}.\n`);
     for (const error of record.errors) record.print(`  failed: ${error}\n`);
-    for (const test of open) record.print(`  still open: ${test}\n`);
+    for (const test of record.open.keys()) record.print(`  still open: ${test}\n`);
     record.print(`What ran:\n${describeProcesses(tree.listLiving())}\n`);
     await endEarly(child, ended, tree);
   }
@@ -215,14 +234,13 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
     );
     record.print(`\nThese cannot be ended:\n${describeProcesses(stuck)}\n`);
   }
-  // Another's process may have been given the pipes.
-  await Promise.race([closed, delay(DRAIN_MS)]);
+  // Another's process may have been given the pipes. What is in them is read after timers.
+  await Promise.race([closed, delay(DRAIN_MS).then(() => setImmediate())]);
   for (const stream of child.stdio) stream?.destroy();
   const cpuSeconds = cpu.read();
   cpu.close();
-  const isFailed = child.exitCode !== 0;
-  if (why === undefined && isFailed && record.failed.length === 0)
-    record.failed.push(`${path} ended with ${child.exitCode ?? child.signalCode}`);
+  const fault = why === undefined ? record.faultOf(child) : undefined;
+  if (fault !== undefined) record.failed.push(`${path} ${fault}`);
   return {
     passed: record.passed,
     failed: record.failed.map((what) =>

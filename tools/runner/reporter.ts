@@ -2,18 +2,22 @@ import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { spec } from 'node:test/reporters';
+import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 
 /** How the process of one test file reports: to people on its output, to the runner by a line of JSON each. */
 export type Report =
   | { readonly kind: 'open' | 'closed'; readonly test: string }
   | { readonly kind: 'failed'; readonly name: string; readonly error: string }
-  | { readonly kind: 'passed' | 'skipped'; readonly name: string };
+  | { readonly kind: 'passed' | 'skipped'; readonly name: string }
+  /** All tests have been told of. A process that ends before it, with whatever code, has lost some. */
+  | { readonly kind: 'end' };
 
 /** The runner's ends of these are pipes: reports go into one; the other closes when the runner is gone, also by SIGKILL. */
 const REPORT_FD = 3;
 const LIFE_FD = 4;
 const STRAY = 'an error that belongs to no test';
+const TOGETHER = fileURLToPath(new URL('./together.ts', import.meta.url));
 
 // What a test starts with the arguments of this process is no test file of the runner's, and has the memory that it always has.
 process.execArgv = process.execArgv.filter(
@@ -35,6 +39,7 @@ interface Event {
   readonly data: {
     readonly name: string;
     readonly nesting: number;
+    readonly file?: string;
     readonly line?: number;
     readonly message?: string;
     readonly skip?: string | boolean;
@@ -53,23 +58,39 @@ function reportOf({ type, data }: Event): Report | undefined {
   const test = `${name} (line ${data.line ?? '?'})`;
   if (type === 'test:dequeue') return { kind: 'open', test };
   if (type === 'test:complete') return { kind: 'closed', test };
-  if (data.details?.type === 'suite') return undefined;
+  const isLeftOut = skip !== undefined || todo !== undefined;
+  // A suite is told of by its tests; one that is skipped has none.
+  if (data.details?.type === 'suite' && !(type === 'test:pass' && isLeftOut)) return undefined;
   if (type === 'test:fail')
     return { kind: 'failed', name, error: inspect(data.details?.error?.cause ?? data.details?.error) };
   if (type !== 'test:pass') return undefined;
-  if (skip === undefined && todo === undefined) return { kind: 'passed', name };
+  if (!isLeftOut) return { kind: 'passed', name };
   return { kind: 'skipped', name: `${name}${typeof skip === 'string' ? `: ${skip}` : ''}` };
 }
 
 /** The counts of one file are the runner's to add up. */
 const isForPeople = (event: Event) => event.type !== 'test:summary' && !isOfFile(event);
 
+/** A file that shares this process with others has passed. They are told of one after another. */
+const isFileDone = ({ type, data }: Event) =>
+  type === 'test:pass' && data.details?.type === 'suite' && data.nesting === 0 && data.file === TOGETHER;
+
+const send = (report: Report) => writeSync(REPORT_FD, `${JSON.stringify(report)}\n`);
+
 async function* tell(source: AsyncIterable<Event>): AsyncGenerator<Event> {
+  let tests = 0;
   for await (const event of source) {
     const report = reportOf(event);
-    if (report) writeSync(REPORT_FD, `${JSON.stringify(report)}\n`);
+    if (report) send(report);
+    if (report && /^(?:passed|failed|skipped)$/.test(report.kind)) tests++;
+    if (isFileDone(event)) {
+      if (tests === 0)
+        send({ kind: 'failed', name: `${event.data.name} has no test`, error: 'none was told of' });
+      tests = 0;
+    }
     if (isForPeople(event)) yield event;
   }
+  send({ kind: 'end' });
 }
 
 export default async function* report(source: AsyncIterable<Event>): AsyncGenerator<string> {

@@ -98,6 +98,7 @@ test('F10: what a killed run left is ended by the next one', async (t) => {
   const env = { TEST_PIDS: join(dir, 'pids') };
   // As of a run of its own: the one that this test is part of lives.
   const killed = startRunner(['hangs.ts'], [], { ...env, SKERRY_TEST_TREE: undefined });
+  t.after(() => killed.kill('SIGKILL'));
   const said = await until(
     'it hangs',
     () => (existsSync(env.TEST_PIDS) ? readFileSync(env.TEST_PIDS, 'utf8') : ''),
@@ -129,13 +130,40 @@ test('F10: a file that passes and leaves a process behind fails, and the process
 });
 
 test('F10: a failure that leaves a server open is told with its words and ends', async () => {
-  const summary = /^1 passed, 2 failed, 1 skipped$/m;
+  const summary = /^1 passed, 2 failed, 2 skipped$/m;
   const { output, code } = await runIdling(['fails.ts'], summary);
   assert.equal(code, 1);
   assert.match(output, /one is not two/);
   assert.match(output, /NOT RUN HERE: is skipped: for a reason/);
+  assert.match(output, /NOT RUN HERE: are skipped: for another reason/);
   assert.match(output, /something that it opened is still open/);
   assert.match(output, summary);
+});
+
+test('a file fails whose process ends before its tests have, with whatever code, and those that share it lose nothing', async () => {
+  const told = /FAILED: tools\/runner\/testing\/exits\.ts ended before its tests had/;
+  const alone = await runFixtures(['exits.ts']);
+  assert.match(alone.output, told);
+  assert.match(alone.output, /^0 passed, 1 failed, 0 skipped$/m);
+  assert.equal(alone.code, 1);
+  const beside = await runFixtures(['exits.ts', 'passes.ts']);
+  assert.match(
+    beside.output,
+    /failed in one process; each runs again in its own: .* ended before its tests had/,
+  );
+  assert.match(beside.output, told);
+  assert.match(beside.output, /^1 passed, 1 failed, 0 skipped$/m);
+  assert.equal(beside.code, 1);
+});
+
+test('a file without a test fails, by itself and beside others', async () => {
+  const told = /FAILED: tools\/runner\/testing\/(?:empty\.ts has no test|shared\.ts .*, or has none)/;
+  for (const fixtures of [['empty.ts'], ['empty.ts', 'passes.ts'], ['shared.ts']]) {
+    const { output, code } = await runFixtures(fixtures);
+    assert.match(output, told);
+    assert.ok(output.includes(`\n${fixtures.length - 1} passed, 1 failed, 0 skipped\n`), output);
+    assert.equal(code, 1);
+  }
 });
 
 test('limits are longer on a machine that others keep busy, up to a bound, and never shorter', () => {
