@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { createTestDatabase } from '../packages/database/src/testing/database.ts';
 import { compareShape, findUnmarked, readExamples } from './examples.ts';
 import { ROOT } from './source.ts';
@@ -23,7 +24,8 @@ const PAGE_TIMEOUT_MS = 200_000;
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8');
 
 async function startCore(home: string) {
-  const database = await createTestDatabase({ log: createLogger('test', 'silent') });
+  await using stack = new AsyncDisposableStack();
+  const database = stack.use(await createTestDatabase({ log: createLogger('test', 'silent') }));
   const child = fork(CORE, [], {
     env: {
       ...process.env,
@@ -35,16 +37,10 @@ async function startCore(home: string) {
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  const exited = once(child, 'exit');
-  const [ready] = (await once(child, 'message')) as [{ urls: string[] }];
-  return {
-    url: ready.urls[0]!,
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGTERM');
-      await exited;
-      await database[Symbol.asyncDispose]();
-    },
-  };
+  stack.defer(() => endProcess(child, 'SIGTERM'));
+  const { urls } = await awaitReady<{ urls: string[] }>(child, 'the core node');
+  const started = stack.move();
+  return { url: urls[0]!, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
 async function runPage(scripts: readonly string[], home: string, coreUrl: string) {

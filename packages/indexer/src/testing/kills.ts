@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { until } from '@skerry/kit/testing/until';
 import type { NetworkSettings } from '../settings.ts';
 import { Anvil } from './anvil.ts';
@@ -22,15 +22,11 @@ export async function startChild(databaseUrl: string, network: NetworkSettings):
   const child = spawn(process.execPath, [...process.execArgv, script, databaseUrl, settings], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  await once(child.stdout!, 'data');
+  await awaitOutput(child, 'the indexer');
   return child;
 }
 
-export async function kill(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
-}
+export const kill = (child: ChildProcess): Promise<void> => endProcess(child, 'SIGKILL');
 
 export async function growMass(anvil: Anvil, blocks: number, seed: number): Promise<void> {
   for (let block = 0; block < blocks; block++) {
@@ -57,25 +53,28 @@ export async function killAgainAndAgain(kills: number): Promise<void> {
     ).rows[0]?.at ?? '';
   for (let round = 0; round < kills; round++) {
     const child = await startChild(database.url, network);
-    const isLate = round >= kills / 2;
-    // What the reorganisation replaces has been read: else there would be nothing to undo.
-    if (isLate) await untilIndexed(pool, anvil);
-    const before = await progress();
-    if (isLate) {
-      await anvil.reorg(1 + Math.floor(random() * 12));
-      await growMass(anvil, 3, round);
-    } else await growMass(anvil, 2, round);
-    // Killed at a chosen moment after it was seen to move.
-    await until('it moves', progress, (now) => now !== before);
-    await delay(random() * 40);
-    await kill(child);
+    try {
+      const isLate = round >= kills / 2;
+      // What the reorganisation replaces has been read: else there would be nothing to undo.
+      if (isLate) await untilIndexed(pool, anvil);
+      const before = await progress();
+      if (isLate) {
+        await anvil.reorg(1 + Math.floor(random() * 12));
+        await growMass(anvil, 3, round);
+      } else await growMass(anvil, 2, round);
+      // Killed at a chosen moment after it was seen to move.
+      await until('it moves', progress, (now) => now !== before);
+      await delay(random() * 40);
+    } finally {
+      // Also where it failed: a process that goes on would keep the test from ending.
+      await kill(child);
+    }
   }
   const child = await startChild(database.url, network);
   try {
     await anvil.mine();
     await untilIndexed(pool, anvil);
   } finally {
-    // Also where it failed: a process that goes on would keep the test from ending.
     await kill(child);
   }
   assert.ok((await compareWithChain(pool, anvil)) > 4_000);

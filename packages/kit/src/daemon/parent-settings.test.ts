@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { awaitReady } from '../testing/processes.ts';
 
 const MODULE = new URL('./parent-settings.ts', import.meta.url).href;
 const PROGRAM = `
@@ -19,8 +20,9 @@ test('settings arrive that were said before anyone waited for them', async () =>
   const child = start();
   child.send('another word');
   child.send({ settings: { SKERRY_X: 'y' } });
-  const [[settings]] = await Promise.all([once(child, 'message'), once(child, 'exit')]);
-  assert.deepEqual(settings, { SKERRY_X: 'y' });
+  const ended = once(child, 'exit');
+  assert.deepEqual(await awaitReady(child, 'the child'), { SKERRY_X: 'y' });
+  await ended;
 });
 
 test('a parent that goes before it says them ends the wait', async () => {

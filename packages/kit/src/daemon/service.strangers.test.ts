@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { awaitReady } from '../testing/processes.ts';
 
 /** A service's process, whose parent's channel stays open for as long as the test wants. */
 
@@ -27,7 +28,7 @@ test('F10: a start that is stopped ends its process, and so does a service that 
   const codes = await Promise.all(
     ['lasts', 'serves'].map(async (how) => {
       const { child, exited } = start(t, how);
-      await once(child, 'message');
+      await awaitReady(child, 'the service');
       child.kill('SIGTERM');
       return exited;
     }),

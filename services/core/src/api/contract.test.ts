@@ -34,20 +34,16 @@ let shared: TestCore;
 /** It has lost its database after the calls to it were made. */
 let dark: TestCore;
 const madeBefore = new Map<Case, Call>();
-let runner: TestRunner | undefined;
+const stack = new AsyncDisposableStack();
 before(async () => {
-  shared = await createTestCore({ indexer: QUIET_CHAIN });
-  if (canRunPrograms) runner = await TestRunner.start(shared);
-  dark = await createTestCore();
+  shared = stack.use(await createTestCore({ indexer: QUIET_CHAIN }));
+  if (canRunPrograms) stack.use(await TestRunner.start(shared));
+  dark = stack.use(await createTestCore());
   for (const one of Object.values(CASES).flat())
     if (one.on === 'dark') madeBefore.set(one, await one.makeCall(dark));
   await dark.loseDatabase();
 });
-after(async () => {
-  await runner?.[Symbol.asyncDispose]();
-  await dark[Symbol.asyncDispose]();
-  await shared[Symbol.asyncDispose]();
-});
+after(() => stack.disposeAsync());
 
 async function run(operation: string, one: Case, core: TestCore): Promise<void> {
   const [method = '', path = ''] = operation.split(' ');

@@ -1,12 +1,11 @@
-import assert from 'node:assert/strict';
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 
 const PROCESS = fileURLToPath(new URL('./process.ts', import.meta.url));
 
-/** A core node as a process of its own. */
-export interface NodeProcess {
+/** A core node as a process of its own; killed at its disposal, unless it has ended. */
+export interface NodeProcess extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly url: string;
   /** Sends the signal, and resolves when the process is gone. */
@@ -37,18 +36,7 @@ export async function startNode(
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     ...options,
   });
-  const [message] = (await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(([code]) => assert.fail(`the core node ended with ${code} before it was ready`)),
-  ])) as [{ urls: string[] }];
-  return {
-    child,
-    url: message.urls[0]!,
-    async end(signal) {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill(signal);
-      await ended;
-    },
-  };
+  const { urls } = await awaitReady<{ urls: string[] }>(child, 'the core node');
+  const end = (signal: NodeJS.Signals) => endProcess(child, signal);
+  return { child, url: urls[0]!, end, [Symbol.asyncDispose]: () => end('SIGKILL') };
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import {
   NETWORK_CHANNEL,
   NETWORK_POST,
@@ -46,8 +46,9 @@ export class TestRunner implements AsyncDisposable {
       },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    const runner = new TestRunner(child, home);
-    await once(child, 'message');
+    await using stack = new AsyncDisposableStack();
+    const runner = stack.use(new TestRunner(child, home));
+    await awaitReady(child, 'the compute node');
     const { address, content } = await announcementTo(core);
     const runtimes = content.features.flatMap((one) => (one.startsWith('program:') ? [one.slice(8)] : []));
     const list: RunnersContent = {
@@ -59,13 +60,12 @@ export class TestRunner implements AsyncDisposable {
       channel: NETWORK_CHANNEL.scheduling,
       content: { type: NETWORK_POST.runners, content: list },
     });
+    stack.move();
     return runner;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const ended = once(this.#child, 'exit');
-    this.#child.kill('SIGTERM');
-    await ended;
+    await endProcess(this.#child, 'SIGTERM');
     await rm(this.#home, { recursive: true, force: true });
   }
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 
 export interface Ask {
   readonly id: number;
@@ -30,8 +30,8 @@ export class ForeignPeer implements AsyncDisposable {
 
   static async start(dhtProtocol: string, listen = '/ip4/127.0.0.1/tcp/0'): Promise<ForeignPeer> {
     const child = fork(SCRIPT, [listen, dhtProtocol], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-    const [ready] = (await once(child, 'message')) as [Answer];
-    return new ForeignPeer(child, ready.value!);
+    const { value } = await awaitReady<Answer>(child, 'the foreign peer');
+    return new ForeignPeer(child, value!);
   }
 
   async ask(act: Ask['act'], text: string): Promise<string> {
@@ -49,8 +49,6 @@ export class ForeignPeer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const gone = once(this.#child, 'exit');
-    this.#child.kill('SIGKILL');
-    await gone;
+    await endProcess(this.#child, 'SIGKILL');
   }
 }

@@ -1,10 +1,9 @@
-import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import type { S3Settings } from '../s3/request.ts';
 
 const CHILD = fileURLToPath(new URL('./s3-child.ts', import.meta.url));
@@ -21,22 +20,17 @@ export async function startTestS3(): Promise<TestS3> {
   const bucket = 'skerry';
   // It makes the tokens of its listings with DES, which OpenSSL 3 only has on demand.
   const child = fork(CHILD, [directory, bucket], { execArgv: ['--openssl-legacy-provider'] });
-  const exited = once(child, 'exit');
-  const [message] = (await Promise.race([
-    once(child, 'message'),
-    exited.then(([code]) => assert.fail(`the S3 server ended with ${code} before it was ready`)),
-  ])) as [{ port: number }];
+  const { port } = await awaitReady<{ port: number }>(child, 'the S3 server');
   return {
     settings: {
-      endpoint: `http://127.0.0.1:${message.port}`,
+      endpoint: `http://127.0.0.1:${port}`,
       bucket,
       region: 'us-east-1',
       accessKeyId: ACCOUNT,
       secretAccessKey: ACCOUNT,
     },
     async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL');
-      await exited;
+      await endProcess(child, 'SIGKILL');
       await rm(directory, { recursive: true, force: true });
     },
   };
