@@ -27,15 +27,17 @@ async function measure(
   });
   const exited = once(child, 'exit');
   const meter = meterOf(child.pid!, new ProcessTree(child.pid!, mark));
-  child.stdin.write('begin');
-  const lines = createInterface({ input: child.stdout });
-  for await (const line of lines) if (line.includes('burnt')) break;
-  const seconds = await until('it is counted', () => meter.read(), isEnough);
-  child.stdin.end();
-  child.stdout.resume();
-  await exited;
-  meter.close();
-  return seconds;
+  try {
+    child.stdin.write('begin');
+    const lines = createInterface({ input: child.stdout });
+    for await (const line of lines) if (line.includes('burnt')) break;
+    return await until('it is counted', () => meter.read(), isEnough);
+  } finally {
+    child.stdin.end();
+    child.stdout.resume();
+    await exited;
+    meter.close();
+  }
 }
 
 test('what a daemon takes whose parent has ended is counted by groups', async (t) => {

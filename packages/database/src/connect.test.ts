@@ -35,12 +35,14 @@ describe('the embedded database', () => {
     await using directory = await temporaryDirectory();
     await using database = await openDatabase<Schema>({ dataDir: directory.path, log });
     const inUse = await database.pool.connect();
-    await inUse.query('begin');
-    const running = inUse.query('select pg_sleep(60)');
-    const failed = assert.rejects(running);
-    killServer(join(directory.path, 'cluster'));
-    await failed;
-    inUse.release(true);
+    try {
+      await inUse.query('begin');
+      const failed = assert.rejects(inUse.query('select pg_sleep(60)'));
+      killServer(join(directory.path, 'cluster'));
+      await failed;
+    } finally {
+      inUse.release(true);
+    }
     await untilAnswered(database.pool);
   });
 });
@@ -63,14 +65,17 @@ describe('a server by DATABASE_URL', () => {
     await using database = await open(server.url);
     const idle = await database.pool.connect();
     const busy = await database.pool.connect();
-    await busy.query('begin');
     idle.release();
-    await using administrator = await open(server.url);
-    await administrator.pool.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'skerry-core' and pid <> pg_backend_pid()`,
-    );
-    await assert.rejects(busy.query('select 1'));
-    busy.release(true);
+    try {
+      await busy.query('begin');
+      await using administrator = await open(server.url);
+      await administrator.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'skerry-core' and pid <> pg_backend_pid()`,
+      );
+      await assert.rejects(busy.query('select 1'));
+    } finally {
+      busy.release(true);
+    }
     await untilAnswered(database.pool);
   });
 
@@ -147,10 +152,14 @@ test('what is asked over a connection of its own waits for nobody, and a lost on
   const first = await ask();
   const taken = await Promise.all(Array.from({ length: pool.options.max - 1 }, () => pool.connect()));
   const waiting = pool.connect();
-  assert.equal(pool.waitingCount, 1);
-  assert.equal(await ask(), first);
-  await taken[0]!.query('select pg_terminate_backend($1)', [first]);
-  await assert.rejects(ask());
-  for (const client of [...taken, await waiting]) client.release();
+  try {
+    assert.equal(pool.waitingCount, 1);
+    assert.equal(await ask(), first);
+    await taken[0]!.query('select pg_terminate_backend($1)', [first]);
+    await assert.rejects(ask());
+  } finally {
+    for (const client of taken) client.release();
+    (await waiting).release();
+  }
   assert.notEqual(await ask(), first);
 });

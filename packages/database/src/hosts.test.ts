@@ -105,10 +105,13 @@ test('a connection whose server takes no writes any more is left, and another on
     log,
   });
   const client = await database.pool.connect();
-  await administrator.pool.query('select pg_promote()');
-  await client.query('set session characteristics as transaction read only');
-  await assert.rejects(client.query('create table written (n int)'), { code: '25006' });
-  client.release();
+  try {
+    await administrator.pool.query('select pg_promote()');
+    await client.query('set session characteristics as transaction read only');
+    await assert.rejects(client.query('create table written (n int)'), { code: '25006' });
+  } finally {
+    client.release();
+  }
   await until('another connection', () =>
     database.pool.query('create table written (n int)').then(
       () => true,

@@ -113,14 +113,17 @@ test('a server that goes on after another one was promoted is left', async () =>
   await using pair = await startPair();
   const { second, database, administrator } = pair;
   const inUse = await database.pool.connect();
-  await inUse.query('create table written (n int)');
-  await administrator.pool.query('select pg_promote()');
-  await until(
-    'it is left also where it is in use',
-    () => codeOf(inUse.query('insert into written values (1)')),
-    (code) => code !== 'answered',
-  );
-  inUse.release();
+  try {
+    await inUse.query('create table written (n int)');
+    await administrator.pool.query('select pg_promote()');
+    await until(
+      'it is left also where it is in use',
+      () => codeOf(inUse.query('insert into written values (1)')),
+      (code) => code !== 'answered',
+    );
+  } finally {
+    inUse.release();
+  }
   const { rows } = await database.pool.query("select current_setting('port') as port");
   assert.equal(rows[0].port, new URL(second.url).port);
 });

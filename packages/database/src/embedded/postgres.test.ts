@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -112,9 +111,10 @@ describe('embedded PostgreSQL', () => {
     assert.ok(!readdirSync(directory.path).some((name) => name.startsWith('new-')));
   });
 
-  test('a stale postmaster.pid with the pid of a stranger is no obstacle and no harm to the stranger', async () => {
+  test('a stale postmaster.pid with the pid of a stranger is no obstacle and no harm to the stranger', async (t) => {
     await using directory = await databaseDirectory();
     const stranger = spawn('sleep', ['600']);
+    t.after(() => stranger.kill('SIGKILL'));
     const file = join(directory.path, 'cluster', 'postmaster.pid');
     await writeFile(file, `${stranger.pid}\n${join(directory.path, 'cluster')}\n1795260855\n5432\n\n\n`);
     {
@@ -122,8 +122,6 @@ describe('embedded PostgreSQL', () => {
       assert.notEqual(server.pid, stranger.pid);
     }
     assert.equal(stranger.exitCode ?? stranger.signalCode, null);
-    stranger.kill();
-    await once(stranger, 'exit');
   });
 
   test('a cluster of another major version is refused with its number', async () => {

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, chown, cp, mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
@@ -15,6 +12,7 @@ import {
   listServerProcesses,
   QUICK,
   query,
+  startChild,
   temporaryDirectory,
 } from './testing/processes.ts';
 
@@ -70,17 +68,9 @@ test('an ordinary user runs the server as itself; root can use that database lat
   await chmod(join(directory.path, '..'), 0o755);
   await mkdir(directory.path);
   await chown(directory.path, NOBODY_ID, NOBODY_ID);
-  const script = join(import.meta.dirname, 'testing/child.ts');
-  const child = spawn(process.execPath, [script, directory.path], {
-    uid: NOBODY_ID,
-    gid: NOBODY_ID,
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'exit');
-  const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  await query(JSON.parse(line as string).connection, `create table island as select 'Iona' as name`);
-  child.kill('SIGKILL');
-  await exited;
+  using child = startChild(directory.path, { uid: NOBODY_ID, gid: NOBODY_ID });
+  await query((await child.ready).connection, `create table island as select 'Iona' as name`);
+  await child.kill();
   const cluster = join(directory.path, 'cluster');
   await until(
     'no process is left',

@@ -54,13 +54,14 @@ describe('databases of tests', () => {
 
 describe('a test process that ends leaves no server', () => {
   for (const way of ['return', 'exit', 'hang']) {
-    test(way === 'hang' ? 'by kill -9' : `by ${way}`, async () => {
+    test(way === 'hang' ? 'by kill -9' : `by ${way}`, async (t) => {
       const script = join(import.meta.dirname, 'leak-child.ts');
       const stdio: ['pipe', 'pipe', 'inherit'] = ['pipe', 'pipe', 'inherit'];
       const child = spawn(process.execPath, [script, way], {
         stdio,
         env: { ...bareEnvironment(), TMPDIR: tmpdir() },
       });
+      t.after(() => child.kill('SIGKILL'));
       const exited = once(child, 'exit');
       const [line] = await once(createInterface({ input: child.stdout }), 'line');
       const dataDir = dirname(decodeURIComponent(new URL(JSON.parse(line as string).url).hostname));

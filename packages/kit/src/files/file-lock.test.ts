@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
+import { awaitOutput } from '../testing/processes.ts';
 import { acquireLock } from './file-lock.ts';
 
 let directory: string;
@@ -16,20 +17,21 @@ before(async () => {
 after(() => rm(directory, { recursive: true, force: true }));
 
 /** A process that holds the lock and has said so. */
-async function startHolder(path: string) {
+async function startHolder(t: TestContext, path: string) {
   const code = `const { acquireLock } = await import(${JSON.stringify(join(import.meta.dirname, 'file-lock.ts'))});
     const lock = await acquireLock(${JSON.stringify(path)}, { waitMs: 0 });
     lock.write('first text'); lock.write('held'); console.log('held'); setInterval(() => {}, 1000);`;
   const holder = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(holder.stdout, 'data');
+  t.after(() => holder.kill('SIGKILL'));
+  await awaitOutput(holder, 'the holder');
   return holder;
 }
 
-test('one holds a lock at a time, and it is free again when its holder is killed', async () => {
+test('one holds a lock at a time, and it is free again when its holder is killed', async (t) => {
   const path = freshPath();
-  const holder = await startHolder(path);
+  const holder = await startHolder(t, path);
   assert.equal(await acquireLock(path, { waitMs: 0 }), undefined);
   assert.equal(await acquireLock(path, { waitMs: 50 }), undefined);
   assert.equal(await readFile(path, 'utf8'), 'held', 'who waits leaves what the file says');
@@ -40,11 +42,12 @@ test('one holds a lock at a time, and it is free again when its holder is killed
   assert.equal(await acquireLock(path, { waitMs: 0 }), undefined);
 });
 
-test('it is given back once, and held by whoever inherits it', async () => {
+test('it is given back once, and held by whoever inherits it', async (t) => {
   const path = freshPath();
   const lock = await acquireLock(path, { waitMs: 0 });
   assert.ok(lock);
   const heir = spawn('sleep', ['60'], { stdio: ['ignore', 'ignore', 'ignore', lock.fd] });
+  t.after(() => heir.kill('SIGKILL'));
   await once(heir, 'spawn');
   lock[Symbol.dispose]();
   lock[Symbol.dispose]();
@@ -54,9 +57,9 @@ test('it is given back once, and held by whoever inherits it', async () => {
   assert.ok(again);
 });
 
-test('who waits can leave, and takes nothing along', async () => {
+test('who waits can leave, and takes nothing along', async (t) => {
   const path = freshPath();
-  const holder = await startHolder(path);
+  const holder = await startHolder(t, path);
   const leaving = new AbortController();
   const left = acquireLock(path, { signal: leaving.signal });
   leaving.abort(new Error('left'));

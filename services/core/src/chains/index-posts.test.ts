@@ -172,13 +172,17 @@ test('a request at which the node fails, or whose declaration is too long, holds
     return body.item_hash as string;
   };
   const holder = await pool.connect();
-  // Both are read together.
-  await holder.query('begin; lock table indexer_posts');
-  const taken = await wish(signers.alice, { action: 'remove' });
-  await wish(signers.bob, { action: 'add', abi: ['event Second()'] });
-  await core.rooms.pipeline.idle();
-  await holder.query('commit');
-  holder.release();
+  let taken: string;
+  try {
+    // Both are read together.
+    await holder.query('begin; lock table indexer_posts');
+    taken = await wish(signers.alice, { action: 'remove' });
+    await wish(signers.bob, { action: 'add', abi: ['event Second()'] });
+    await core.rooms.pipeline.idle();
+  } finally {
+    await holder.query('commit');
+    holder.release();
+  }
   await until(
     'the second one was refused',
     async () => (await pool.query('select is_called from refused')).rows[0].is_called,

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
@@ -57,11 +57,12 @@ export interface ChildSupervisor extends Disposable {
   kill(): Promise<void>;
 }
 
-/** A supervisor in a process of its own. */
-export function startChild(dataDir: string): ChildSupervisor {
+/** A supervisor in a process of its own; as another user, where one is given. */
+export function startChild(dataDir: string, owner: Pick<SpawnOptions, 'uid' | 'gid'> = {}): ChildSupervisor {
   const script = join(import.meta.dirname, 'child.ts');
   const child = spawn(process.execPath, [...process.execArgv, script, dataDir], {
     stdio: ['pipe', 'pipe', 'inherit'],
+    ...owner,
   });
   const exited = once(child, 'exit');
   const line = once(createInterface({ input: child.stdout }), 'line');

@@ -1,53 +1,26 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { CoreClient, request, signMessage } from '@skerry/client';
 import { signers } from '../../../testing/core.ts';
+import { startNode } from '../../../testing/node.ts';
 import { answerWith, SECRET, startReceiver } from './setup.ts';
 
-const PROCESS = fileURLToPath(new URL('../../../testing/process.ts', import.meta.url));
 const WRITERS = 4;
 /** For what has to come in the end. */
 const LIMIT_MS = 240_000;
 /** Deliveries that are seen before each kill, at least. */
 const BETWEEN_KILLS = 40;
 
-interface RunningCore {
-  readonly child: ChildProcess;
-  readonly url: string;
-}
+const SETTINGS = {
+  SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
+  SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: '127.0.0.0/8',
+  SKERRY_CORE_WEBHOOK_TIMEOUT_MS: '10000',
+};
 
-async function startCore(home: string): Promise<RunningCore> {
-  const child = fork(PROCESS, [], {
-    env: {
-      ...process.env,
-      SKERRY_HOME: home,
-      SKERRY_CORE_PORT: '0',
-      SKERRY_CORE_HOST: '127.0.0.1',
-      SKERRY_CORE_WEBHOOK_ALLOW_HTTP: 'yes',
-      SKERRY_CORE_WEBHOOK_ALLOW_ADDRESSES: '127.0.0.0/8',
-      SKERRY_CORE_WEBHOOK_TIMEOUT_MS: '10000',
-      SKERRY_LOG_LEVEL: 'fatal',
-    },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
-  const [ready] = (await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(([code]) => assert.fail(`the core node ended with ${code} before it was ready`)),
-  ])) as [{ urls: string[] }];
-  return { child, url: ready.urls[0]! };
-}
-
-async function end({ child }: RunningCore, signal: NodeJS.Signals): Promise<void> {
-  const ended = once(child, 'exit');
-  child.kill(signal);
-  await ended;
-}
+const startCore = (home: string) => startNode(home, undefined, SETTINGS);
 
 async function writeUntilGone(url: string): Promise<void> {
   for (let n = 0; ; n++) {
@@ -86,7 +59,7 @@ async function crashWhileDelivering(kills: number): Promise<CrashReport> {
   let since = '0';
   try {
     for (let kill = 0; kill < kills; kill++) {
-      const core = await startCore(home);
+      await using core = await startCore(home);
       if (kill === 0) {
         const content = { url: receiver.url, events: ['message.new'], secret: SECRET };
         const { body } = signMessage({ type: 'WEBHOOK', content }, signers.alice);
@@ -97,10 +70,10 @@ async function crashWhileDelivering(kills: number): Promise<CrashReport> {
       const before = receiver.received.length;
       // At a moment nobody chose: the process may be planning, claiming, sending or writing.
       await receiver.waitFor((all) => all.length >= before + BETWEEN_KILLS + 13 * (kill % 7));
-      await end(core, 'SIGKILL');
+      await core.end('SIGKILL');
       await Promise.all(writers);
     }
-    const core = await startCore(home);
+    await using core = await startCore(home);
     const client = new CoreClient({ url: core.url });
     const last = Number((await client.listInstances()).cursor);
     const cursors: string[] = [];
@@ -122,7 +95,7 @@ async function crashWhileDelivering(kills: number): Promise<CrashReport> {
     });
     await Promise.race([late, receiver.waitFor(() => idsOf().size >= cursors.length)]);
     clearTimeout(deadline);
-    await end(core, 'SIGTERM');
+    await core.end('SIGTERM');
     const byCursor = idsOf();
     const ids = new Set(receiver.received.map(({ id }) => id));
     const confused = [...byCursor].filter(([, own]) => own.size > 1).map(([cursor]) => cursor);
