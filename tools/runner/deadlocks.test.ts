@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
 import pg from 'pg';
 import { startTestServer } from '../../packages/database/src/testing/server.ts';
 import { Deadlocks } from './deadlocks.ts';
@@ -26,6 +27,11 @@ test('two transactions that wait for each other are told with their statements, 
   }
   const ends = await Promise.allSettled([lock(one, 2), lock(other, 1)]);
   assert.equal(ends.filter(({ status }) => status === 'rejected').length, 1);
+  // The log comes by a way of its own, line by line.
+  await until(
+    'it is told',
+    () => deadlocks.found,
+    ([first = '']) => /waits for ShareLock.+update rows set n = n where n = 2/s.test(first),
+  );
   assert.equal(deadlocks.found.length, 1);
-  assert.match(deadlocks.found[0]!, /waits for ShareLock.+update rows set n = n where n = 2/s);
 });
