@@ -49,3 +49,32 @@ test('an endpoint that is alone at a start moves the tip, and makes blocks final
   };
   await until('the other one has no say', step, (floor) => floor === 70 - DEPTH_MAX);
 });
+
+test('an endpoint that has other blocks for a moment takes none back', async () => {
+  await using anvil = await Anvil.start();
+  await using database = await createIndexerDatabase();
+  const { pool } = database;
+  await anvil.mine(30);
+  {
+    await using _indexer = await startIndexer({ pool, settings: indexerSettings([anvil.url]), log });
+    await untilIndexed(pool, anvil);
+  }
+  await using proxy = await FaultProxy.start(anvil.url);
+  const lies = () => proxy.played.other_hash ?? 0;
+  // The tip, and the newest blocks below it.
+  proxy.choose = (calls) =>
+    lies() < 2 && calls.some(({ params }) => Number(params[0]) > 0) ? 'other_hash' : undefined;
+  const { rows } = await pool.query<{ id: number }>('select id from indexer_networks');
+  const { id } = rows[0]!;
+  const { signal } = new AbortController();
+  const tail = new Tail({
+    pool,
+    rpc: new RpcPool({ urls: [proxy.url], timeoutMs: 60_000, restAfterLieMs: 0, log, signal }),
+    partitions: new Partitions(pool, id, 1_000),
+    networkId: id,
+    ...{ blooms: true, finalityTag: false, finalityDepth: 1_000, reorgDepthMax: 1_000, log },
+  });
+  assert.equal(await tail.step(), 'idle');
+  assert.equal(lies(), 2);
+  assert.equal((await pool.query('select from indexer_undos')).rowCount, 0);
+});

@@ -267,6 +267,8 @@ export class Tail {
     if (!isChain([parent, ...headers]))
       // Reorganised between two answers, or several nodes behind one address: not worth the word lie.
       throw new RpcError({ kind: 'stale' });
+    // It said before that it has another tip: nothing was taken back.
+    if (headers.some(({ hash }) => hash === network.tipHash)) throw new RpcError({ kind: 'stale' });
     const events = await readWindowEvents(this.#options, endpoint, headers, live);
     const transactions = windowTransactions(full, live);
     for (const [kind, batch] of [
