@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { VERSION } from '@skerry/kit';
+import { findFreePort, VERSION } from '@skerry/kit';
 import type { DevnetChain } from './chain.ts';
-import { type DevnetPorts, findFreePort, PORTS, type PortName } from './ports.ts';
+import { type DevnetPorts, PORTS, type PortName } from './ports.ts';
 
 export type DaemonKind = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'status' | 'credit';
 /** `core-2` and so on: further core nodes, each with a database of its own. */

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { test } from 'node:test';
+import { findFreePort } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { checkPorts, choosePorts, findFreePort } from './ports.ts';
+import { checkPorts, choosePorts } from './ports.ts';
 import { ANY_PORTS } from './testing/network.ts';
 
 test('an option wins over the variable, the variable over the usual port', () => {
@@ -75,12 +76,4 @@ test('the ports of further core nodes are tried before anything starts, too', as
   });
   server.close();
   await once(server, 'close');
-});
-
-test('no free port is given twice while whoever asked lives', {
-  skip: process.platform === 'linux' ? false : 'chance has to do',
-}, async () => {
-  // By chance alone some of so many would be the same.
-  const ports = await Promise.all(Array.from({ length: 400 }, findFreePort));
-  assert.equal(new Set(ports).size, ports.length);
 });

@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto';
-import { createServer } from 'node:net';
 import { findListenFailure } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 
@@ -103,28 +101,6 @@ const PROBLEMS: Readonly<Record<string, PortProblem>> = {
 };
 
 const PORT_MAX = 65_535;
-
-/** Below the range that systems give out by themselves: nobody gets such a port between now and when it is used. */
-const CHOSEN = { first: 20_000, count: 10_000 } as const;
-const CHOICES_MAX = 100;
-
-/** A port that nobody listens on. No other process that asks is given it while this one lives. */
-export async function findFreePort(): Promise<number> {
-  for (let choice = 0; choice < CHOICES_MAX; choice++) {
-    const port = CHOSEN.first + randomInt(CHOSEN.count);
-    if ((await reserve(port)) && (await findPortProblem(port)) === undefined) return port;
-  }
-  throw new AppError('PORT_IN_USE', `ports from ${CHOSEN.first} are in use`);
-}
-
-/** By a name of Linux's that ends with the process (unix(7), abstract sockets). Elsewhere chance has to do. */
-async function reserve(port: number): Promise<boolean> {
-  if (process.platform !== 'linux') return true;
-  const name = createServer().unref();
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  name.once('error', () => resolve(false)).listen(`\0skerry-port-${port}`, () => resolve(true));
-  return promise;
-}
 
 /** Undefined where it can be listened on. */
 async function findPortProblem(port: number): Promise<PortProblem | undefined> {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
-import { readConfig } from '@skerry/kit';
+import { findFreePort, readConfig } from '@skerry/kit';
 import { Datagrams } from './dataplane/native/testing/datagrams.ts';
 import { until } from './dataplane/testing/suite/world.ts';
 import { gatewayService } from './index.ts';
@@ -13,24 +13,6 @@ import { helloMessage } from './tls/testing/hello.ts';
 
 const hello = (serverName: string) => initialDatagram([cryptoFrame(0, helloMessage({ serverName }))]);
 const portOf = (url: string | undefined) => Number(new URL(url!).port);
-
-/** A UDP socket whose port has no TCP on any address: the ports that the system chooses for both are the same ones. */
-async function openWhereTcpIsFree(): Promise<Datagrams> {
-  for (;;) {
-    const datagrams = await Datagrams.open('127.0.0.1');
-    const server = createServer().listen(datagrams.port, '::');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (isFree) {
-      server.close();
-      await once(server, 'close');
-      return datagrams;
-    }
-    await datagrams[Symbol.asyncDispose]();
-  }
-}
 
 describe('a gateway and QUIC', () => {
   test('forwards by the four words of an instance, and counts', async () => {
@@ -79,7 +61,8 @@ describe('a gateway and QUIC', () => {
   });
 
   test('goes on without it where it cannot be had, and says why; who insists on it hears so', async () => {
-    await using taken = await openWhereTcpIsFree();
+    // Its TCP stays free: nobody else is given such a port.
+    await using taken = await Datagrams.open('127.0.0.1', await findFreePort());
     const settings = { SKERRY_GATEWAY_HTTPS_PORT: String(taken.port) };
     await using scene = await Scene.open(settings);
     await scene.start();

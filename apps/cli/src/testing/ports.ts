@@ -1,4 +1,4 @@
-import { findFreePort } from '@skerry/devnet';
+import { findFreePort } from '@skerry/kit';
 
 /** Ports for daemons that must know of each other before they start. */
 export async function findFreePorts(count: number): Promise<number[]> {
