@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { awaitOutput } from '@skerry/kit/testing/processes';
 import { skerryHere } from './testing/here.ts';
 import { startDaemon } from './testing/parts.ts';
 import { createTestDir } from './testing/run.ts';
@@ -279,13 +280,14 @@ test('a second daemon in the directory of another does not start, and says whose
   );
 });
 
-test('the launcher passes on arguments, exit codes and signals', async () => {
+test('the launcher passes on arguments, exit codes and signals', async (t) => {
   const code = spawn(process.execPath, [RUNNER, '-e', 'process.exit(7)'], { stdio: 'ignore' });
   assert.deepEqual(await once(code, 'exit'), [7, null]);
   const program =
     'process.on("SIGTERM", () => process.exit(9)); console.log("up"); setInterval(() => {}, 1000)';
   const child = spawn(process.execPath, [RUNNER, '-e', program], { stdio: ['ignore', 'pipe', 'ignore'] });
-  await once(child.stdout, 'data');
+  t.after(() => child.kill('SIGKILL'));
+  await awaitOutput(child, 'the launcher');
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [9, null]);
 });

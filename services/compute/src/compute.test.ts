@@ -10,6 +10,7 @@ import { test } from 'node:test';
 import { OwnerPass } from '@skerry/client';
 import { checkOperation, overHttp } from '@skerry/kit/testing';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { LIMITS } from '@skerry/protocol';
 import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
 import { CONSOLE_API, MACHINES_API } from '@skerry/protocol/api/compute/machines';
@@ -57,7 +58,7 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     SKERRY_LOG_LEVEL: 'error',
   });
   try {
-    const [{ urls }] = (await once(node, 'message')) as [{ urls: string[] }];
+    const { urls } = await awaitReady<{ urls: string[] }>(node, 'the compute node');
     const url = urls[0]!;
 
     const login = await fetch(`${url}/about/login`);
@@ -155,8 +156,7 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     const view = await core.until(id, ({ phase }) => phase === 'failed', SOON_MS);
     assert.equal(view.reason?.code, 'HOST_NOT_READY');
   } finally {
-    node.kill('SIGTERM');
-    if (node.exitCode === null && node.signalCode === null) await once(node, 'exit');
+    await endProcess(node, 'SIGTERM');
     await rm(directory, { recursive: true, force: true });
   }
 });

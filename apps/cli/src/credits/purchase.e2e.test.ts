@@ -49,7 +49,6 @@ async function openNetwork(dir: string, chain: TokenChain, receiver: string, pub
   const core = (name: string, more: Record<string, string> = {}) =>
     new TestDaemon('core', {
       SKERRY_CORE_DATA_DIR: join(dir, name),
-      SKERRY_CORE_PORT: '0',
       SKERRY_CORE_HOST: '127.0.0.1',
       SKERRY_CORE_CREDIT_PUBLISHERS: publisher,
       ...more,
@@ -59,7 +58,6 @@ async function openNetwork(dir: string, chain: TokenChain, receiver: string, pub
   await Promise.all([first.start(), second.start()]);
   const credit = new TestDaemon('credit', {
     SKERRY_CREDIT_DATA_DIR: join(dir, 'credit'),
-    SKERRY_CREDIT_PORT: '0',
     SKERRY_CREDIT_HOST: '127.0.0.1',
     SKERRY_CREDIT_CORE_URL: first.url,
     SKERRY_CREDIT_SALES_FILE: join(dir, 'sales.json'),

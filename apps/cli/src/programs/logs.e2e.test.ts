@@ -37,7 +37,7 @@ async function startNode(home: string, coreUrl: string) {
   return { url, nodeId: config.node_hash, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };
 }
 
-test('skerry program logs and run: what a program printed, by node, for its owner alone, and what it answers', async () => {
+test('skerry program logs and run: what a program printed, by node, for its owner alone, and what it answers', async (t) => {
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
   await using home = await createTestDir();
   await using core = await startCore(home.path, {
@@ -99,6 +99,7 @@ test('skerry program logs and run: what a program printed, by node, for its owne
     env: { ...bareEnvironment(), SKERRY_HOME: home.path, SKERRY_CORE_URL: coreUrl },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  t.after(() => follow.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface(follow.stdout).on('line', (line) => lines.push(line));
   await until('a line of each node', HANG_MS, async () => lines.length === 2);

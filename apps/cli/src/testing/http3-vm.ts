@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { skerryPaths } from '@skerry/kit';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { hostnameOf } from '@skerry/protocol';
 import { readEnvironment } from '../config.ts';
 import { type Browsing, startBrowser } from './browser.ts';
@@ -164,12 +164,7 @@ async function startNameServer({ rules }: Attached): Promise<AsyncDisposable> {
       `remote-control:\n  control-enable: no\nzone:\n  name: ${CUSTOM_ZONE}\n  zonefile: ${zoneFile}\n`,
   );
   const server = spawn('nsd', ['-d', '-c', configFile], { stdio: ['ignore', 'ignore', 'inherit'] });
-  return {
-    async [Symbol.asyncDispose]() {
-      server.kill('SIGTERM');
-      if (server.exitCode === null) await once(server, 'exit');
-    },
-  };
+  return { [Symbol.asyncDispose]: () => endProcess(server, 'SIGTERM') };
 }
 
 /** The front beside the compute node, as an operator starts it. */
@@ -185,16 +180,8 @@ async function startFront(): Promise<AsyncDisposable> {
     },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
-  await Promise.race([
-    once(front, 'message'),
-    once(front, 'exit').then(([code]) => assert.fail(`the front ended with ${code}`)),
-  ]);
-  return {
-    async [Symbol.asyncDispose]() {
-      front.kill('SIGTERM');
-      if (front.exitCode === null) await once(front, 'exit');
-    },
-  };
+  await awaitReady(front, 'the front');
+  return { [Symbol.asyncDispose]: () => endProcess(front, 'SIGTERM') };
 }
 
 async function checkCustomDomain(site: Site): Promise<void> {

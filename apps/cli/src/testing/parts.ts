@@ -5,22 +5,16 @@ import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { PORTS } from '@skerry/devnet';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { SKERRY } from './shell.ts';
 
 /** Parts of a network as processes of their own, for end-to-end tests that need more than one of each. */
 
 type Environment = Readonly<Record<string, string>>;
 
-function stopper(child: ChildProcess): AsyncDisposable {
-  return {
-    async [Symbol.asyncDispose]() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
-}
+const stopper = (child: ChildProcess): AsyncDisposable => ({
+  [Symbol.asyncDispose]: () => endProcess(child, 'SIGTERM'),
+});
 
 const failed = (child: ChildProcess, what: string) =>
   once(child, 'exit').then(([code]): never => {
@@ -61,10 +55,8 @@ export async function startDaemon(
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { ...process.env, SKERRY_LOG_LEVEL: 'warn', ...environment },
   });
-  const [message] = (await Promise.race([once(child, 'message'), failed(child, `skerry ${name}`)])) as [
-    { urls: string[] },
-  ];
-  return { url: message.urls[0] ?? '', pid: child.pid!, ...stopper(child) };
+  const { urls } = await awaitReady<{ urls: string[] }>(child, `skerry ${name}`);
+  return { url: urls[0] ?? '', pid: child.pid!, ...stopper(child) };
 }
 
 /** What the diagnostic program of a compute node answers; a node that runs no programs says 503. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { run } from '../host/run.ts';
 import { clearLeftGroups } from '../programs/sandbox/left-groups.ts';
 import { Machine } from './namespaces.ts';
@@ -73,12 +73,11 @@ export class ComputeHost {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       },
     );
-    await once(this.#node, 'message');
+    await awaitReady(this.#node, `the compute node of host ${this.#plan.number}`);
   }
 
   async killNode(): Promise<void> {
-    this.#node?.kill('SIGKILL');
-    if (this.#node) await once(this.#node, 'exit');
+    await endProcess(this.#node, 'SIGKILL');
     this.#node = undefined;
   }
 

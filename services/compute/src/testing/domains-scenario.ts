@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Resolver } from 'node:dns/promises';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +12,7 @@ import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@sker
 import { createHttpServer, createLogger, createReach, listen, serve } from '@skerry/kit';
 import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { awaitOutput, awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { DomainRegistry, type NamedInstance } from '../domains/registry.ts';
 import { run } from '../host/run.ts';
@@ -83,9 +83,7 @@ class NameServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    if (!server || server.exitCode !== null) return;
-    server.kill('SIGTERM');
-    await once(server, 'exit');
+    await endProcess(server, 'SIGTERM');
   }
 }
 
@@ -103,7 +101,7 @@ async function startGuest(directory: string): Promise<{ guest: Machine; server: 
   const server = spawn('nsenter', [`--net=/proc/${guest.pid}/ns/net`, '--', process.execPath, '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(server.stdout!, 'data');
+  await awaitOutput(server, 'the guest');
   return { guest, server };
 }
 
@@ -193,7 +191,7 @@ async function scenario(directory: string): Promise<void> {
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  await once(front, 'message');
+  await awaitReady(front, 'the front');
   await using dns = new NameServer(directory);
 
   /** What a visitor far away gets, who asks the DNS as everybody does. */
@@ -298,8 +296,7 @@ async function scenario(directory: string): Promise<void> {
     await domains.refresh();
     await until('it is served again', SOON_MS, async () => (await curl()) === `http ${NAME}`);
   } finally {
-    front.kill('SIGTERM');
-    await once(front, 'exit');
+    await endProcess(front, 'SIGTERM');
     server.kill('SIGKILL');
     await app.close();
     await network.clear();

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { awaitOutput } from '@skerry/kit/testing/processes';
 import { run } from '../host/run.ts';
 import type { GuestLink } from '../network/ruleset.ts';
 
@@ -27,7 +28,7 @@ export class Machine implements AsyncDisposable {
     const holder = spawn('unshare', ['--net', '--', 'sh', '-c', 'ip link set lo up; echo up; exec cat'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
-    await once(holder.stdout!, 'data');
+    await awaitOutput(holder, 'the holder of a network namespace');
     return new Machine(holder);
   }
 
@@ -75,7 +76,7 @@ export class Machine implements AsyncDisposable {
     this.#servers.push(child);
     const lines: string[] = [];
     createInterface(child.stdout!).on('line', (line) => lines.push(line));
-    await once(child.stdout!, 'data');
+    await awaitOutput(child, program);
     return lines;
   }
 
@@ -86,7 +87,7 @@ export class Machine implements AsyncDisposable {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#servers.push(server);
-    await once(server.stdout!, 'data');
+    await awaitOutput(server, 'a server');
   }
 
   /** Answers every datagram that comes to these UDP ports with `hello` and its sender. */

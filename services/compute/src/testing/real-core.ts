@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +10,9 @@ import {
   generatePrivateKey,
   type Signer,
 } from '@skerry/client';
+import { findFreePort } from '@skerry/kit';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import {
   type InstanceStatusContent,
   type InstanceView,
@@ -51,6 +52,7 @@ export class RealCore implements AsyncDisposable {
   readonly #scheduler = createSigner(generatePrivateKey());
   readonly #owner = createSigner(generatePrivateKey());
   #home: string | undefined;
+  #port: number | undefined;
   #child: ChildProcess | undefined;
   #url = '';
 
@@ -74,6 +76,7 @@ export class RealCore implements AsyncDisposable {
   /** @param host the address that others reach it at */
   async start(host = '127.0.0.1'): Promise<this> {
     this.#home ??= await mkdtemp(join(tmpdir(), 'skerry-core-'));
+    this.#port ??= await findFreePort();
     this.#child = spawn(process.execPath, [SKERRY, 'core'], {
       env: {
         ...bareEnvironment(),
@@ -81,26 +84,21 @@ export class RealCore implements AsyncDisposable {
         SKERRY_CORE_HOST: host,
         // A test asks more often than a person.
         SKERRY_CORE_RATE_LIMITS: 'no',
-        // Where it was before, once it was somewhere: the others look for it there.
-        SKERRY_CORE_PORT: this.#url === '' ? '0' : new URL(this.#url).port,
+        // The same each time: the others look for it there.
+        SKERRY_CORE_PORT: String(this.#port),
         SKERRY_CORE_SCHEDULERS: this.#scheduler.address,
         SKERRY_LOG_LEVEL: 'error',
       },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    const [{ urls }] = (await once(this.#child, 'message')) as [{ urls: string[] }];
+    const { urls } = await awaitReady<{ urls: string[] }>(this.#child, 'the core node');
     this.#url = urls[0]!;
     return this;
   }
 
   /** Goes away by kill -9; `start` brings it back at the same place, with all it knew. */
   async stop(): Promise<void> {
-    const child = this.#child;
-    this.#child = undefined;
-    if (!child) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
+    await endProcess(this.#child, 'SIGKILL');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

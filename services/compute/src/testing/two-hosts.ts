@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { hostnameOf } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import { ComputeHost, WORLD4 } from './compute-host.ts';
@@ -48,7 +48,7 @@ async function startGateway(coreUrl: string, home: string) {
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  await once(gateway, 'message');
+  await awaitReady(gateway, 'the gateway');
   return gateway;
 }
 
@@ -160,8 +160,7 @@ async function scenario(core: RealCore, directory: string): Promise<void> {
       await until('the other host has let go', STOP_MS, async () => !(await listExecutions(other))[id]);
       await checkAll('there and back again');
     } finally {
-      gateway.kill('SIGTERM');
-      await once(gateway, 'exit');
+      await endProcess(gateway, 'SIGTERM');
     }
   } finally {
     await Promise.all(hosts.map((host) => host.lose()));

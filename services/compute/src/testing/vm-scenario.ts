@@ -1,8 +1,8 @@
 // The life of virtual machines under one compute node, in a network namespace of its own. Run by vm.soak.test.ts.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
+import { awaitOutput } from '@skerry/kit/testing/processes';
 import { run } from '../host/run.ts';
 import { macOf, networkNames, tapName } from '../network/names.ts';
 import { NodeNetwork } from '../network/network.ts';
@@ -189,14 +189,17 @@ async function checkIsolation(world: VmWorld, a: string, b: string): Promise<voi
       ['-e', "require('net').createServer().listen(9123, '::', () => console.log('up'))"],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
-    await once(server.stdout!, 'data');
-    assert.equal(await connects('fd5c:e771:ffff::1', 9123, ANSWER_MS), true);
-    assert.equal(
-      (await guestConnects('fd5c:e771:ffff::1', 9123)).trim(),
-      'no',
-      'a guest does not reach services of the node',
-    );
-    server.kill();
+    try {
+      await awaitOutput(server, 'a service of the node');
+      assert.equal(await connects('fd5c:e771:ffff::1', 9123, ANSWER_MS), true);
+      assert.equal(
+        (await guestConnects('fd5c:e771:ffff::1', 9123)).trim(),
+        'no',
+        'a guest does not reach services of the node',
+      );
+    } finally {
+      server.kill();
+    }
     assert.match(await ssh(b, 'ping -6 -c 1 -W 5 fd5c:e771:ffff::2'), / 0% packet loss/);
     const spoofed = await ssh(
       b,

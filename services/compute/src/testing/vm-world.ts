@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OwnerPass } from '@skerry/client';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { type InstanceView, sha256Hex } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import type { ImageStore } from '../images/store.ts';
@@ -123,12 +123,11 @@ export class VmWorld implements AsyncDisposable {
       env: environment,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    await once(this.#node, 'message');
+    await awaitReady(this.#node, 'the compute node');
   }
 
   async killNode(): Promise<void> {
-    this.#node?.kill('SIGKILL');
-    if (this.#node) await once(this.#node, 'exit');
+    await endProcess(this.#node, 'SIGKILL');
     this.#node = undefined;
   }
 
@@ -228,8 +227,7 @@ export class VmWorld implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#node?.kill('SIGTERM');
-    if (this.#node) await once(this.#node, 'exit');
+    await endProcess(this.#node, 'SIGTERM');
     await endMachines(this.dataDir);
     await clearLeftGroups(this.dataDir);
     await this.core[Symbol.asyncDispose]();

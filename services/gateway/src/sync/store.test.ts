@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { hashOf, instance } from '../table/testing/setup.ts';
 import { readState, type StoredState, writeState } from './store.ts';
 
@@ -57,11 +57,9 @@ test('kill -9 in the middle of writing leaves a whole file', async () => {
   const lengths = new Set<number>();
   for (let round = 0; round < 6; round++) {
     const writer = fork(join(import.meta.dirname, 'testing/writer.ts'), [directory.path]);
-    await once(writer, 'message');
     // Some way into the next write; each round at another place.
-    for (let i = 0; i < round; i++) await once(writer, 'message');
-    writer.kill('SIGKILL');
-    await once(writer, 'exit');
+    for (let i = 0; i <= round; i++) await awaitReady(writer, 'the writer');
+    await endProcess(writer, 'SIGKILL');
     const read = await readState(directory.path, policy, log);
     assert.equal(read?.instances.length, Number(read?.cursor));
     lengths.add(read!.instances.length);

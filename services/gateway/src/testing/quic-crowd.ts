@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { buildProgram } from '../dataplane/native/build.ts';
 import { NativeDataPlane } from '../dataplane/native/plane.ts';
 import { builtForTests, TEST_CACHE } from '../dataplane/native/testing/built.ts';
@@ -68,15 +69,9 @@ async function connectOnce(client: Datagrams, port: number, number: number): Pro
 async function openSilent(host: string, port: number): Promise<AsyncDisposable> {
   const bind = `require('node:dgram').createSocket('udp4').bind(${port}, '${host}', () => console.log('bound'))`;
   const child = spawn(process.execPath, ['-e', bind], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
+  await awaitOutput(child, 'the silent instance');
   child.kill('SIGSTOP');
-  return {
-    async [Symbol.asyncDispose]() {
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
-    },
-  };
+  return { [Symbol.asyncDispose]: () => endProcess(child, 'SIGKILL') };
 }
 
 const TICKS_PER_SECOND = 100;

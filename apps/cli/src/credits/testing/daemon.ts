@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { findFreePort } from '@skerry/kit';
+import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { SKERRY } from '../../testing/shell.ts';
 
 /** A daemon of the command as a process of its own, to be killed and started again at the same place. */
@@ -19,30 +20,22 @@ export class TestDaemon implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
+    this.#settings[`SKERRY_${this.#name.toUpperCase()}_PORT`] ??= String(await findFreePort());
     const child = spawn(process.execPath, [SKERRY, this.#name], {
       env: { ...process.env, SKERRY_LOG_LEVEL: 'error', ...this.#settings },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#child = child;
-    const [{ urls }] = (await once(child, 'message')) as [{ urls: string[] }];
+    const { urls } = await awaitReady<{ urls: string[] }>(child, `skerry ${this.#name}`);
     this.#url = urls[0]!;
-    this.#settings[`SKERRY_${this.#name.toUpperCase()}_PORT`] = new URL(this.#url).port;
   }
 
   /** kill -9 */
   async kill(): Promise<void> {
-    await this.#end('SIGKILL');
-  }
-
-  async #end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    child.kill(signal);
-    await exited;
+    await endProcess(this.#child, 'SIGKILL');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#end('SIGTERM');
+    await endProcess(this.#child, 'SIGTERM');
   }
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { helloWire } from '../../tls/testing/hello.ts';
 import type { DataPlaneOptions } from '../port.ts';
 import {
@@ -177,10 +177,13 @@ describe('HAProxy data plane alone', () => {
       ['--input-type=module', '-e', LONE_GATEWAY, PLANE_MODULE, program],
       { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: PROGRAMS, TMPDIR: directory } },
     );
-    const [told] = (await once(child.stdout, 'data')) as [Buffer];
-    const pid = Number(String(told));
+    stack.defer(() => endProcess(child, 'SIGKILL'));
+    const told = await awaitOutput(child, 'the gateway');
+    const pid = Number(told);
+    assert.ok(pid > 1, told);
+    stack.defer(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')));
     assert.equal(isAlive(pid), true);
-    child.kill('SIGKILL');
+    await endProcess(child, 'SIGKILL');
     await until(() => !isAlive(pid));
   });
 

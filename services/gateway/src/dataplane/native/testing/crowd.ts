@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { access, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { awaitOutput } from '@skerry/kit/testing/processes';
 import { TEST_CACHE } from './built.ts';
 
 const SOURCE = fileURLToPath(new URL('./crowd.c', import.meta.url));
@@ -43,8 +44,7 @@ export class Crowd {
 
   /** Resolves with their number when all have come. */
   async come(): Promise<number> {
-    const [said] = (await once(this.#child.stdout!, 'data')) as [Buffer];
-    return Number(said);
+    return Number(await awaitOutput(this.#child, 'the crowd'));
   }
 
   async go(): Promise<void> {
