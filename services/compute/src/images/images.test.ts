@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -7,6 +10,7 @@ import { createLogger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { guestFiles } from './guest-files.ts';
 import { guestLinks } from './guest-links.ts';
+import { lockNameOf } from './image.ts';
 import { listInLoadOrder, parseModulesDep } from './modules-dep.ts';
 import { parseBootstrapLine } from './progress.ts';
 import { aptSources, findRecipe, imageDirectoryName, recipeKey } from './recipe.ts';
@@ -98,27 +102,53 @@ test('files and links of the guest are absolute, and none is laid over another',
   for (const path of paths) assert.match(path, /^\/[a-z]+\/[^\0]+$/);
 });
 
-test('a build that fails leaves nothing that passes for an image, says why, and a later call tries again', async () => {
+/** A store whose mirror is there and has nothing. */
+async function openStore(signal: AbortSignal) {
   const cacheDir = await mkdtemp(join(tmpdir(), 'skerry-images-'));
-  try {
-    const store = new ImageStore({
-      cacheDir,
-      // A port that nothing listens on: refused at once.
-      mirrors: { ...mirrors, debianMirror: 'http://127.0.0.1:9/debian' },
-      log: createLogger('test', 'silent'),
-      signal: AbortSignal.abort(new Error('stopped')),
-    });
-    for (let attempt = 0; attempt < 2; attempt++)
-      await assert.rejects(
-        store.ensure('debian:12', () => {}),
-        /stopped/,
-      );
-    assert.equal(await store.find('debian:12'), undefined);
+  const server = createServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const mirror = `http://127.0.0.1:${(server.address() as AddressInfo).port}/debian`;
+  const empty = { ...mirrors, debianMirror: mirror, debianSecurityMirror: mirror };
+  return {
+    ...{ cacheDir, mirror, recipe: findRecipe('debian:12', empty) },
+    store: new ImageStore({ cacheDir, mirrors: empty, log: createLogger('test', 'silent'), signal }),
+    async [Symbol.asyncDispose]() {
+      server.close();
+      await rm(cacheDir, { recursive: true, force: true });
+    },
+  };
+}
+
+test('a build that fails leaves nothing that passes for an image, says why, and a later call tries again', async () => {
+  await using room = await openStore(new AbortController().signal);
+  const { store, cacheDir, mirror } = room;
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const steps: string[] = [];
+    // The tool's own words: on a machine that may not build at all, those.
+    const why = /: .*(?:does not have a Release file|not permitted|no such file)/i;
     await assert.rejects(
-      store.ensure('windows:95', () => {}),
-      isError('UNKNOWN_IMAGE'),
+      store.ensure('debian:12', ({ message }) => steps.push(message)),
+      (error: AppError) =>
+        isError('IMAGE_UNAVAILABLE')(error) &&
+        error.message.startsWith(`debian:12 cannot be built from the packages of ${mirror} `) &&
+        why.test(error.message),
     );
-  } finally {
-    await rm(cacheDir, { recursive: true, force: true });
+    assert.ok(steps.includes(`building from ${mirror}`), `${attempt}: ${steps}`);
+    const left = await readdir(join(cacheDir, 'images'));
+    assert.deepEqual(left, [lockNameOf(imageDirectoryName(room.recipe))]);
   }
+  assert.equal(await store.find('debian:12'), undefined);
+  await assert.rejects(
+    store.ensure('windows:95', () => {}),
+    isError('UNKNOWN_IMAGE'),
+  );
+});
+
+test('a store that is stopped begins no build, and rejects with why it was stopped', async () => {
+  await using room = await openStore(AbortSignal.abort(new Error('stopped')));
+  await assert.rejects(
+    room.store.ensure('debian:12', () => {}),
+    { message: 'stopped' },
+  );
+  assert.deepEqual(await readdir(room.cacheDir), []);
 });
