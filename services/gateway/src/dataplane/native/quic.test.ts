@@ -262,6 +262,16 @@ describe('QUIC by name', () => {
     await until(() => world.count('client_limit') === 1);
   });
 
+  test('beyond the limit of connections nobody is taken', async () => {
+    await using world = await openQuicWorld({ maxConnections: 1 });
+    await using client = await Datagrams.open('127.0.0.1');
+    client.send(hello(NAME_A, id(1)), world.ports.https, '127.0.0.1');
+    await until(() => world.instanceA.heard.length === 1);
+    client.send(hello(NAME_B, id(2)), world.ports.https, '127.0.0.1');
+    await until(() => world.count('too_many') === 1);
+    assert.equal(world.native.stats().quic.figures.quicOpen, 1);
+  });
+
   test('who is not proven takes no place from who is: the oldest makes room', async () => {
     await using world = await openQuicWorld({ maxUndecided: 3 });
     await using client = await Datagrams.open('127.0.0.1');

@@ -218,6 +218,7 @@ export function tlsNamesSuite(subject: Subject): void {
       const two = await open();
       await Promise.all([readBytes(one, wire.length), readBytes(two, wire.length)]);
       await expectTurnedAway(world.ports.https);
+      assert.equal((await world.plane.stats()).tls.outcomes.too_many, 1);
       one.destroy();
       await until(async () => (await world.plane.stats()).tls.figures.open === 1);
       const three = await open();

@@ -131,7 +131,10 @@ export async function openClient(port: number, host = '127.0.0.1'): Promise<Sock
   return socket;
 }
 
-/** A connection that is ended without a word; its reset may come before anybody here knows that it was open. */
+/**
+ * A connection that is ended without a word; its reset may come before anybody here knows that it was open. So ends one that never
+ * speaks, too, after a while: what was counted tells why it was.
+ */
 export async function expectTurnedAway(port: number): Promise<void> {
   const socket = connect({ host: '127.0.0.1', port });
   assert.equal((await readLeft(socket)).length, 0);
