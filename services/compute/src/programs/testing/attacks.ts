@@ -23,6 +23,8 @@ def attempt(what):
     return str(what())
   except OSError as error:
     return errno.errorcode.get(error.errno, str(error))
+  except ValueError as error:
+    return str(error)
 def main(variables):
 ${lines.map((line) => `  ${line}`).join('\n')}
 `;
@@ -205,8 +207,17 @@ const connects = (family: string, address: string) =>
   `s = socket.socket(socket.${family}); s.settimeout(0.5); found.append(attempt(lambda: s.connect(${address})))`;
 const ALL_REFUSED = /^\[("(ENETUNREACH|ECONNREFUSED|EADDRNOTAVAIL|ETIMEDOUT)",? ?)+\]$/;
 
+/** Of sockets that something on the machine listens on: a file, and a name of Linux's alone (unix(7)). */
+export interface LocalSockets {
+  readonly path: string;
+  readonly name: string;
+}
+
 /** @param targets addresses and ports of the machine that something listens on */
-export function networkAttacks(targets: readonly (readonly [string, number])[]): Attack[] {
+export function networkAttacks(
+  targets: readonly (readonly [string, number])[],
+  { path, name }: LocalSockets,
+): Attack[] {
   const lines = targets.map(([host, port]) =>
     connects(host.includes(':') ? 'AF_INET6' : 'AF_INET', `('${host}', ${port})`),
   );
@@ -256,11 +267,11 @@ export function networkAttacks(targets: readonly (readonly [string, number])[]):
       'looks for sockets of the machine',
       [
         "paths = [p for p in ('/run/docker.sock', '/run/systemd/private', '/var/run/dbus/system_bus_socket') if os.path.exists(p)]",
-        "s = socket.socket(socket.AF_UNIX); held = attempt(lambda: s.connect('\\0/tmp/.X11-unix/X0'))",
-        'return [paths, held]',
+        'connect = lambda to: attempt(lambda: socket.socket(socket.AF_UNIX).connect(to))',
+        `return [paths, connect('${path}'), connect('\\0' + '${name}')]`,
       ],
       '200',
-      /^\[\[\], "ECONNREFUSED"\]$/,
+      /^\[\[\], "ENOENT", "ECONNREFUSED"\]$/,
     ),
   ];
 }
@@ -350,10 +361,11 @@ export function machineAttacks(hidden: readonly string[]): Attack[] {
       'raises its own limits',
       [
         'import resource',
-        "return [attempt(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))) if False else str(resource.getrlimit(resource.RLIMIT_NOFILE)), os.path.exists('/sys/fs/cgroup'), attempt(lambda: os.nice(-5))]",
+        'raised = attempt(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)))',
+        "return [raised, str(resource.getrlimit(resource.RLIMIT_NOFILE)), os.path.exists('/sys/fs/cgroup'), attempt(lambda: os.nice(-5))]",
       ],
       '200',
-      /^\["\(256, 256\)", false, "(EPERM|EACCES)"\]$/,
+      /^\["not allowed to raise maximum limit", "\(256, 256\)", false, "(EPERM|EACCES)"\]$/,
     ),
   ];
 }

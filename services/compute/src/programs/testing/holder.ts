@@ -1,7 +1,5 @@
 // Holds programs in sandboxes, one at work and one warm, until it is killed. Says where their control groups are.
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findTrees } from '../sandbox/control-groups.ts';
 import { TestPrograms } from './setup.ts';
 
 const room = await TestPrograms.open({ spares: 0 });
@@ -12,7 +10,4 @@ const busy = room.add('python3', 'def main(v):\n  print("busy", flush=True)\n  w
 void room.outcomeOf(busy);
 await room.run(room.add('nodejs', 'function main() { return 1; }'));
 while ((await room.programs.listLog(busy)).length === 0) await delay(20);
-const trees = findTrees()!;
-const base = trees.version === 2 ? trees.base : trees.bases.pids;
-const nodeId = room.nodeId;
-process.send?.({ nodeId, groups: join(base, `skerry-${nodeId.slice(0, 12)}`) });
+process.send?.({ nodeId: room.nodeId, groups: room.groupHomes[0] });

@@ -5,6 +5,7 @@ import { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { AppError, type ProgramRun, programOf, type RuntimeName, sha256Hex } from '@skerry/protocol';
 import { type ProgramAnswer, Programs, type ProgramsOptions } from '../programs.ts';
+import { ControlGroups, findTrees } from '../sandbox/control-groups.ts';
 import { LogTail } from '../sandbox/log-tail.ts';
 import type { SandboxCall, SandboxCode } from '../sandbox/sandbox.ts';
 import type { AskedVolume } from '../volumes/asked.ts';
@@ -61,6 +62,11 @@ export class TestPrograms implements AsyncDisposable {
 
   static async open(options: Partial<ProgramsOptions> = {}): Promise<TestPrograms> {
     return new TestPrograms(await mkdtemp(join(tmpdir(), 'skerry-programs-')), options);
+  }
+
+  /** What holds the control groups of its sandboxes, in each tree. */
+  get groupHomes(): readonly string[] {
+    return new ControlGroups(findTrees()!, `skerry-${this.nodeId.slice(0, 12)}`).homes;
   }
 
   /** The hash under which it can be called. */
