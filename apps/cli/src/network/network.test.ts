@@ -177,9 +177,9 @@ test('with --json every line of "up" is JSON', () => {
   terminal.say('starting');
   terminal.line('core', JSON.stringify({ level: 30, msg: 'hello', name: 'x' }));
   terminal.line('core', 'at somewhere');
-  terminal.event('core', { kind: 'ready', urls: [], afterMs: 1 });
+  terminal.event('core', { kind: 'ready', urls: [URLS.core], afterMs: 2_000 });
   terminal.event('core', { kind: 'given-up', why: 'a setting is wrong' });
-  lines.splice(3, 1);
+  assert.ok(lines.every((line) => line.indexOf('\n') === line.length - 1));
   const records = lines.map((line) => JSON.parse(line) as { name: string; msg: string });
   assert.deepEqual(
     records.map(({ name, msg }) => [name, msg]),
@@ -187,6 +187,7 @@ test('with --json every line of "up" is JSON', () => {
       ['skerry', 'starting'],
       ['core', 'hello'],
       ['core', 'at somewhere'],
+      ['skerry', 'core is ready after 2 s http://localhost:4024'],
       ['skerry', 'core will not be restarted: a setting is wrong'],
     ],
   );

@@ -18,6 +18,10 @@ interface Got {
   readonly body: string;
 }
 
+/** What a delivery tells of, as far as it is looked at here. */
+const told = ({ body }: Got) =>
+  JSON.parse(body) as { type: string; data: { item_hash?: string; channel?: string } };
+
 /** An endpoint that takes everything. */
 async function startReceiver() {
   const got: Got[] = [];
@@ -56,16 +60,19 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
     until(what, TIMEOUT_MS, async () => receiver.got.filter(fits).length >= times);
   const post = async (channel: string, word: string) => {
     const content = JSON.stringify({ type: 'note', content: { word } });
-    const { code, err } = await run('message', 'post', '--channel', channel, '--content', content);
+    const { code, out, err } = await run('message', 'post', '--channel', channel, '--content', content);
     assert.equal(code, 0, err);
+    return out.trim();
   };
 
   assert.equal((await run('key', 'new')).code, 0);
   const { webhook_id: id, secret } = await webhook('add', receiver.url, '--channel', 'notes');
+  // Were it heard, it would be first.
   await post('other', 'unheard');
-  await post('notes', 'one');
-  await arrived('a message of the channel', () => true);
+  const heard = await post('notes', 'one');
+  await arrived('a message', () => true);
   const [first] = receiver.got;
+  assert.deepEqual([told(first!).data.item_hash, told(first!).data.channel], [heard, 'notes']);
   // The reference library of the Standard Webhooks specification.
   const payload = new Webhook(secret).verify(first!.body, first!.headers) as { type: string };
   assert.equal(payload.type, 'message.new');
@@ -89,9 +96,9 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
   assert.ok(older !== undefined && !newest.out.includes(older.event_id), newest.err);
 
   assert.equal((await webhook('pause', id)).status, 'paused');
-  await post('notes', 'two');
+  const missed = await post('notes', 'two');
   assert.equal((await webhook('resume', id)).status, 'active');
-  await arrived('what was missed', (one) => one.id !== first!.id && one.id !== testId);
+  await arrived('what was missed', (one) => told(one).data.item_hash === missed);
 
   const { secret: second } = await webhook('rotate', id, '--overlap', '1h');
   await webhook('replay', id, '--event', first!.id);
@@ -111,6 +118,9 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
     const both = await run('webhook', 'replay', id, '--event', testId, period, '1h');
     assert.match(both.err, /either --event, or --since and perhaps --until/);
   }
+
+  const messages = receiver.got.map(told).filter(({ type }) => type === 'message.new');
+  assert.deepEqual([...new Set(messages.map(({ data }) => data.channel))], ['notes']);
 
   await webhook('delete', id, '--yes');
   const gone = await run('webhook', 'show', id);
