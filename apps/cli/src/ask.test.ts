@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { openAsBlob } from 'node:fs';
 import { appendFile, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Sent } from '@skerry/client/request';
-import { askOverHttp } from './ask.ts';
+import { askOverHttp, askWithin } from './ask.ts';
 import { createTestDir } from './testing/run.ts';
 
 let asked: { line: string; length: string | undefined; body: string };
@@ -96,6 +96,21 @@ test('a file is sent as fetch sends it, and not by fetch, which waits five minut
   await appendFile(path, 'b');
   await assert.rejects(ask({ method: 'POST', body: changed }), { name: 'NotReadableError' });
   assert.equal(fetched.mock.callCount(), 0);
+});
+
+test('who takes no more of a file, and keeps the connection, is not waited for as long as for an answer', async () => {
+  const sockets: Socket[] = [];
+  const deaf = createTcpServer((socket) => void sockets.push(socket.pause()));
+  await once(deaf.listen(0, '127.0.0.1'), 'listening');
+  const { port } = deaf.address() as AddressInfo;
+  const body = new Blob([Buffer.alloc(32 * 1024 ** 2)]);
+  const sent = { method: 'POST', redirect: 'manual' as const, headers: {}, body };
+  const signal = AbortSignal.timeout(60_000);
+  await assert.rejects(askWithin(100, `http://127.0.0.1:${port}/`, { ...sent, signal }), {
+    message: 'no more of the file was taken for 0.1 seconds',
+  });
+  for (const socket of sockets) socket.destroy();
+  deaf.close();
 });
 
 test('a packed answer is unpacked; a redirect is the answer', async () => {

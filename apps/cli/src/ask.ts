@@ -3,6 +3,9 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { type AskText, type Sent, TEXT_BYTES_MAX, type TextAnswer } from '@skerry/client/request';
 import { refuseUpgrade } from '@skerry/kit/refuse-upgrade';
 
+/** Whoever takes nothing of a file for so long takes no more: what sends it in parts looks how far it came. */
+const STALLED_MS = 300_000;
+
 /** Not imported: a module of all that `node:http` exports would load `fetch` as well, for its `WebSocket`. */
 const OVER: Readonly<Record<string, () => Pick<typeof import('node:http'), 'request'>>> = {
   'http:': () => process.getBuiltinModule('node:http'),
@@ -23,18 +26,25 @@ function headersOf(body: Plain | undefined): Record<string, string | number> {
 }
 
 /** Sends what may be a file that is larger than memory. Whoever has answered takes no more. */
-async function sendBlob(open: ClientRequest, body: Blob): Promise<void> {
+async function sendBlob(open: ClientRequest, body: Blob, stalledMs: number): Promise<void> {
   const over = new AbortController();
   const { signal } = over;
   for (const event of ['response', 'close']) open.once(event, () => over.abort());
+  const stalled = setTimeout(
+    () => open.destroy(new Error(`no more of the file was taken for ${stalledMs / 1000} seconds`)),
+    stalledMs,
+  );
   try {
     for await (const chunk of body.stream()) {
       if (signal.aborted) return;
       if (!open.write(chunk)) await once(open, 'drain', { signal });
+      stalled.refresh();
     }
     open.end();
   } catch (error) {
     if (!signal.aborted) open.destroy(error as Error);
+  } finally {
+    clearTimeout(stalled);
   }
 }
 
@@ -71,7 +81,10 @@ const answerOf = (request: ClientRequest): Promise<IncomingMessage> =>
  * A request over `node:http`, which Node loads in a fifth of the time that `fetch` takes, and which waits for an answer for as long as it
  * is told: `fetch` waits five minutes, and a node that replaces a disk takes longer. A form is left to `fetch`.
  */
-export const askOverHttp: AskText = async (url, sent): Promise<TextAnswer> => {
+export const askOverHttp: AskText = (url, sent) => askWithin(STALLED_MS, url, sent);
+
+/** @param stalledMs how long nothing of a file may be taken */
+export async function askWithin(stalledMs: number, url: string, sent: Sent): Promise<TextAnswer> {
   const { method, headers, body, signal } = sent;
   const load = OVER[new URL(url).protocol];
   if (!load || (body !== undefined && !isPlain(body))) return fetch(url, sent);
@@ -81,7 +94,7 @@ export const askOverHttp: AskText = async (url, sent): Promise<TextAnswer> => {
     headers: { accept: '*/*', 'accept-encoding': 'gzip', ...headersOf(body), ...headers },
   });
   const answer = answerOf(open);
-  if (body instanceof Blob) void sendBlob(open, body);
+  if (body instanceof Blob) void sendBlob(open, body, stalledMs);
   else open.end(body);
   const message = await answer;
   const { statusCode: status = 0, headers: told } = message;
@@ -93,4 +106,4 @@ export const askOverHttp: AskText = async (url, sent): Promise<TextAnswer> => {
     headers: { get: (name) => told[name.toLowerCase()]?.toString() ?? null },
     text: () => Promise.resolve(text),
   };
-};
+}

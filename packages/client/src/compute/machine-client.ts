@@ -142,16 +142,16 @@ export class MachineClient {
   restore(
     from: { snapshot: string } | { backup_id: string } | { volume_ref: string },
   ): Promise<Record<string, unknown>> {
-    return this.#restore(from);
+    return this.#restore(from, LONG_TIMEOUT_MS);
   }
 
   /** From a disk image. @param file a Blob, which may be backed by a file */
   restoreFile(file: Blob): Promise<Record<string, unknown>> {
-    return this.#restore(file);
+    return this.#restore(file, DISK_TIMEOUT_MS);
   }
 
-  #restore(body: object): Promise<Record<string, unknown>> {
+  #restore(body: object, timeoutMs: number): Promise<Record<string, unknown>> {
     const input = { params: this.#params, body };
-    return this.#ask(MACHINES_API.restoreMachine, input, { timeoutMs: DISK_TIMEOUT_MS });
+    return this.#ask(MACHINES_API.restoreMachine, input, { timeoutMs });
   }
 }
