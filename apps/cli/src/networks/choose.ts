@@ -135,9 +135,10 @@ export function tellBeats({ beats, warning }: ChosenNetwork, { note }: Pick<Outp
 }
 
 /** A core node that does not answer may be one that nobody thinks of any more: its hint is the variable that names it. */
-export function blameVariable(error: unknown, { beats, network: { core } }: ChosenNetwork): unknown {
-  if (!(error instanceof AppError) || error.code !== 'UPSTREAM_UNAVAILABLE' || beats === undefined)
-    return error;
+export function blameVariable(error: unknown, { name, beats, network: { core } }: ChosenNetwork): unknown {
+  if (!(error instanceof AppError) || error.code !== 'UPSTREAM_UNAVAILABLE') return error;
+  // The core node of a network that has a name is that one's, whatever other services are named by variables.
+  if (name !== undefined || beats === undefined) return error;
   const { code, message } = error;
   const details = error.details as { readonly hint?: unknown } | undefined;
   if (details?.hint !== undefined || !message.includes(new URL(core).origin)) return error;

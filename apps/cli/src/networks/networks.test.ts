@@ -91,6 +91,11 @@ test('a variable that beats the local network is said where it matters, and not 
   assert.equal((await skerry('key', 'list')).err.includes(said), false);
   const { hint } = JSON.parse((await skerry('message', 'list', '--json')).err) as { hint: string };
   assert.ok(hint.startsWith(said), hint);
+  // The core node of "local" is not what a variable of another service names.
+  const { SKERRY_CORE_URL: _, ...rest } = environment;
+  const other = { ...rest, SKERRY_SCHEDULER_URL: 'http://127.0.0.1:9' };
+  const silent = JSON.parse((await skerryHere(other, ['message', 'list', '--json'])).err) as { hint: string };
+  assert.match(silent.hint, /^is the network running\?/);
   // Who names it now knows it.
   assert.match((await skerry('message', 'list', '--core', core)).err, /\nhint: is the network running\?/);
 });
