@@ -38,6 +38,15 @@ test('what a node takes when it is empty only waits, and what none takes waits f
     sentence,
     /for 64 cores, 512 MiB and 4 GiB, even empty: one node has at most 8 cores, 8192 MiB/,
   );
+  // No node has all of it, though each has some.
+  const [wide, deep] = [
+    nodeWith(64, { limits: size(64, 256, 4) }),
+    nodeWith(4, { limits: size(4, 8192, 100) }),
+  ];
+  assert.match(
+    lackOf(8, wide, deep).sentence,
+    /: the most of each, 64 cores, 8192 MiB and 100 GiB, is on different nodes/,
+  );
 });
 
 /** A network with one node of eight cores, six of them taken, which accepts every message. */

@@ -49,9 +49,14 @@ export function describeLack(
     isPassing,
     sentence: isPassing
       ? `no compute node has room for it now (${plainText(reasons.join('; '))}): it waits for one, at the same price`
-      : `no compute node of this network is large enough for ${sizeOf(needs)}, even empty: one node has at most ${sizeOf(largestOf(staying))}. It would wait for a larger one, at the same price`,
+      : `no compute node of this network is large enough for ${sizeOf(needs)}, even empty: ${describeMost(needs, largestOf(staying))}. It would wait for a larger one, at the same price`,
   };
 }
+
+const describeMost = (needs: ResourcesView, most: ResourcesView): string =>
+  KINDS.every((kind) => needs[kind] <= most[kind])
+    ? `the most of each, ${sizeOf(most)}, is on different nodes`
+    : `one node has at most ${sizeOf(most)}`;
 
 /** Undefined where there is room, and where nobody says. */
 async function findLack({ findService }: Context, size: InstanceSize): Promise<Lack | undefined> {
