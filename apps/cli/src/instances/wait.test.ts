@@ -74,9 +74,10 @@ function waitOn(
     progress,
   });
   let isOver = false;
-  done.catch(() => {
+  const end = () => {
     isOver = true;
-  });
+  };
+  done.then(end, end);
   const hasShown = async (many: number) => {
     while (shown.length < many && !isOver) await new Promise(setImmediate);
   };
