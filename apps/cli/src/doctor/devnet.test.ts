@@ -3,6 +3,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { takeDataDir } from '@skerry/kit';
+import type { Context } from '../context.ts';
+import { readDevnetSettings } from '../joining/devnet.ts';
 import { noteLocal } from '../networks/local.ts';
 import { skerryHere } from '../testing/here.ts';
 import { replying } from '../testing/replying.ts';
@@ -52,4 +54,16 @@ test('where no node is set up, the doctor looks at those of "skerry up", unless 
   }
   const [joining] = await ask('--role', 'compute', '--announce-url', 'http://203.0.113.9:4020');
   assert.doesNotMatch(textsOf(joining!, 'DATA')[0]!, /network/);
+});
+
+test('a daemon of "skerry up" that listens at an IPv6 address is asked there', async () => {
+  await using home = await createTestDir();
+  const paths = { config: home.path, data: join(home.path, 'data') };
+  const dataDir = join(home.path, 'network');
+  await mkdir(join(dataDir, 'compute'), { recursive: true });
+  const place = { dataDir, urls: { compute: 'http://[::1]:4020' } };
+  await using _network = await noteLocal(paths.data, 'http://127.0.0.1:9', place);
+  using _working = await takeDataDir(join(dataDir, 'compute'));
+  const settings = await readDevnetSettings({ paths } as Pick<Context, 'paths'>, 'compute');
+  assert.deepEqual([settings?.SKERRY_COMPUTE_HOST, settings?.SKERRY_COMPUTE_PORT], ['::1', '4020']);
 });

@@ -2,7 +2,7 @@ import type { Environment } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkAnswers, variablesOf, withoutGossip } from '../joining/answers.ts';
-import { listDevnetRoles, readDevnetSettings } from '../joining/devnet.ts';
+import { isNamedByVariable, listDevnetRoles, readDevnetSettings } from '../joining/devnet.ts';
 import { findSettingsFile, ROLES, type Role, readRole } from '../joining/roles.ts';
 import { hasUnit, readUnitEnvironment } from '../joining/units.ts';
 import { readSettingsFile } from '../network/settings-file.ts';
@@ -45,8 +45,8 @@ async function readOwnDevnet(
   role: Role,
   options: DoctorOptions,
 ): Promise<Environment | undefined> {
-  const isNamed = context.environment[`SKERRY_${role.toUpperCase()}_DATA_DIR`];
-  if (isJoining(context, options) || isNamed || (await hasUnit(role))) return undefined;
+  if (isJoining(context, options) || isNamedByVariable(context, role) || (await hasUnit(role)))
+    return undefined;
   const given = await readSettingsFile(await findSettingsFile(context, role));
   return given === undefined ? readDevnetSettings(context, role) : undefined;
 }

@@ -11,6 +11,9 @@ import { ROLES, type Role } from './roles.ts';
 
 type Machine = Pick<Context, 'paths'>;
 
+/** As a socket takes it: an IPv6 address stands in brackets only in a URL. */
+const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '');
+
 const portOf = ({ port, protocol }: URL) => port || (protocol === 'https:' ? '443' : '80');
 
 /** What a role's daemon listens at, as its settings. Pure. */
@@ -25,7 +28,7 @@ function doorsOf(role: Role, urls: Readonly<Record<string, string | undefined>>)
   return {
     ...Object.fromEntries(doors.map(({ variable, at }) => [variable, portOf(at)])),
     // A gateway's names lead to it by themselves.
-    ...(first === undefined || role === 'gateway' ? {} : { [`${prefix}HOST`]: first.at.hostname }),
+    ...(first === undefined || role === 'gateway' ? {} : { [`${prefix}HOST`]: hostOf(first.at) }),
   };
 }
 
@@ -48,6 +51,10 @@ export async function listDevnetRoles(machine: Machine): Promise<Role[]> {
   const settings = await Promise.all(ROLES.map((role) => readDevnetSettings(machine, role)));
   return ROLES.filter((_, at) => settings[at] !== undefined);
 }
+
+/** Whether the environment says where a role's node has its data: then none of "skerry up" is meant. Pure. */
+export const isNamedByVariable = ({ environment }: Pick<Context, 'environment'>, role: Role): boolean =>
+  Boolean(environment[`SKERRY_${role.toUpperCase()}_DATA_DIR`]);
 
 /** What whoever wants to leave that network is told. */
 export async function notToLeave({ paths }: Machine): Promise<AppError> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { takeDataDir } from '@skerry/kit';
@@ -38,6 +38,38 @@ test('the network of "skerry up" is ended, and no node leaves it', async () => {
       const { hint } = JSON.parse(err) as { hint: string };
       assert.equal(hint, `"skerry down" ends that network; its data stay in ${dataDir}`);
     }
+  }
+});
+
+test('a node that somebody names leaves, also while "skerry up" runs', async () => {
+  await using home = await createTestDir();
+  const data = join(home.path, 'data');
+  const own = join(home.path, 'mine');
+  const network = devnetIn(data);
+  await mkdir(join(network, 'compute'), { recursive: true });
+  await mkdir(own);
+  const file = join(home.path, 'mine.env');
+  await writeFile(file, `SKERRY_COMPUTE_DATA_DIR=${own}\n`);
+  await using _network = await noteLocal(data, 'http://127.0.0.1:4024', { dataDir: network, urls: {} });
+  using _working = await takeDataDir(join(network, 'compute'));
+  const usual = { SKERRY_HOME: home.path, SKERRY_COMPUTE_PORT: '1' };
+  const leave = (more: object, ...args: string[]) =>
+    skerryHere({ ...usual, ...more }, ['leave', '--dry-run', '--json', ...args]);
+  for (const { code, out, err } of [
+    await leave({}, '--settings', file),
+    await leave({ SKERRY_COMPUTE_DATA_DIR: own }),
+  ]) {
+    assert.equal(code, EXIT.ok, err);
+    assert.ok((JSON.parse(out) as { remains: string[] }).remains.includes(own), out);
+  }
+  const monitor = await leave({ SKERRY_MONITOR_DATA_DIR: own });
+  assert.equal((JSON.parse(monitor.out) as { role: string }).role, 'monitor', monitor.err);
+  for (const mistyped of [
+    await leave({ SKERRY_COMPUTE_DATA_DIR: `${own}2` }),
+    await leave({}, '--role', 'monitor', '--settings', `${file}2`),
+  ]) {
+    assert.equal(mistyped.code, EXIT.notFound, mistyped.err);
+    assert.match((JSON.parse(mistyped.err) as { error: string }).error, /^no (compute|monitor) node is on/);
   }
 });
 

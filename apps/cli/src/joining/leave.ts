@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { findRoles, gatherEnvironment } from '../doctor/doctor.ts';
 import { isDaemonThere, readPort } from '../doctor/outside.ts';
 import { EXIT } from '../exit-codes.ts';
-import { listDevnetRoles, notToLeave, readDevnetSettings } from './devnet.ts';
+import { isNamedByVariable, listDevnetRoles, notToLeave, readDevnetSettings } from './devnet.ts';
 import {
   DRAINS,
   findObstacle,
@@ -16,16 +16,18 @@ import {
 } from './drains.ts';
 import { type Presence, showLeavePlan } from './leave-plan.ts';
 import { confirmPlan } from './questions.ts';
-import { findSettingsFile, type Role, type RoleSettings, readRole } from './roles.ts';
+import { findSettingsFile, ROLES, type Role, type RoleSettings, readRole } from './roles.ts';
 import { hasUnit, stopUnit, unitOf } from './units.ts';
 import { waitUntil } from './wait.ts';
 import { withdrawNode } from './withdraw.ts';
 
-async function findRole(context: Context, { role }: LeaveOptions): Promise<Role> {
+async function findRole(context: Context, { role, settings }: LeaveOptions): Promise<Role> {
   if (role !== undefined) return role;
-  const found = await findRoles(context);
+  const settled = await findRoles(context);
+  const found = settled.length > 0 ? settled : ROLES.filter((one) => isNamedByVariable(context, one));
   if (found.length === 0) {
-    if ((await listDevnetRoles(context)).length > 0) throw await notToLeave(context);
+    const isMeant = settings !== undefined || (await hasUnit('compute'));
+    if (!isMeant && (await listDevnetRoles(context)).length > 0) throw await notToLeave(context);
     return 'compute';
   }
   if (found.length === 1) return found[0]!;
@@ -90,8 +92,11 @@ async function begin(context: Context, options: LeaveOptions) {
   const leaving: Leaving = { ...{ context, settings, file, options }, isUnit: await hasUnit(role) };
   const presence = await findPresence(settings);
   const remains = await listRemains(leaving);
-  if (!isThere(presence) && !leaving.isUnit && remains.length === 0)
-    throw (await readDevnetSettings(context, role)) ? await notToLeave(context) : nothingHere(leaving);
+  if (!isThere(presence) && !leaving.isUnit && remains.length === 0) {
+    const isSaid = options.settings !== undefined || isNamedByVariable(context, role);
+    const isDevnet = !isSaid && (await readDevnetSettings(context, role)) !== undefined;
+    throw isDevnet ? await notToLeave(context) : nothingHere(leaving);
+  }
   const isSilent = presence === 'works' && role !== 'monitor';
   const against = presence === 'answers' ? await findObstacle(settings) : undefined;
   return { leaving, presence, remains, obstacle: isSilent ? silentObstacle(settings) : against };
