@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { PoweredOff } from '@skerry/compute';
 import { type DevnetState, daemonDataDir, stopDevnet } from '@skerry/devnet';
 import type { Context } from '../context.ts';
-import { readLocalPlace } from '../networks/local.ts';
+import { downMachinesAt, forgetLocal, listLocalDirs } from '../networks/local.ts';
 
 export interface DownOptions {
   readonly machines?: boolean;
@@ -26,6 +26,7 @@ export function renderDown(
   was: DevnetState,
   ended: readonly PoweredOff[],
   running: readonly string[],
+  command = 'skerry down --machines',
 ): string {
   const words = [was === 'stopped' ? 'no network was running' : 'the network is stopped'];
   const cut = ended.filter(({ state }) => state === 'cut');
@@ -34,16 +35,25 @@ export function renderDown(
   if (cut.length > 0)
     words.push(`the power of ${cut.length} was cut, because ${them(cut)} did not shut down in time`);
   if (running.length > 0)
-    words.push(`${count(running)} still running: "skerry down --machines" shuts ${them(running)} down`);
+    words.push(`${count(running)} still running: "${command}" shuts ${them(running)} down`);
   return words.join('; ');
+}
+
+/** Ends the first network that runs, of those that may. Where none does, the first place is the one that is meant. */
+async function stopFirst({ output }: Context, places: readonly string[]) {
+  for (const dataDir of places) {
+    const was = await stopDevnet(dataDir, (state) => output.note(WAITING[state]));
+    if (was !== 'stopped') return { dataDir, was };
+  }
+  return { dataDir: places[0]!, was: 'stopped' as const };
 }
 
 /** Ends the network that `skerry up` started, also where that was killed; with `--machines` its virtual machines, too. */
 export async function down(context: Context, options: DownOptions): Promise<void> {
   const { output, paths } = context;
-  const { dataDir: running } = await readLocalPlace(paths.data);
-  const dataDir = options.dataDir === undefined ? running : resolve(options.dataDir);
-  const was = await stopDevnet(dataDir, (state) => output.note(WAITING[state]));
+  const places = options.dataDir === undefined ? await listLocalDirs(paths.data) : [resolve(options.dataDir)];
+  const { dataDir, was } = await stopFirst(context, places);
+  await forgetLocal(paths.data, dataDir);
   const computeDir = daemonDataDir(dataDir, 'compute');
   if (existsSync(join(computeDir, 'programs')))
     await (await import('./left-machines.ts')).clearGroups(computeDir);
@@ -60,6 +70,6 @@ export async function down(context: Context, options: DownOptions): Promise<void
   }
   output.result(
     { status: 'down', was, data_dir: dataDir, machines_ended: ended, machines_running: left },
-    `${renderDown(was, ended, left)}\ndata and logs are kept in ${dataDir}`,
+    `${renderDown(was, ended, left, downMachinesAt(paths.data, dataDir))}\ndata and logs are kept in ${dataDir}`,
   );
 }

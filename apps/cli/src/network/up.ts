@@ -6,7 +6,7 @@ import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { describeFailure } from '../failure.ts';
-import { devnetIn, type LocalNetwork, noteLocal } from '../networks/local.ts';
+import { devnetIn, downMachinesAt, type LocalNetwork, noteBegun, noteLocal } from '../networks/local.ts';
 import { LOCAL } from '../networks/store.ts';
 import { outliveFullDisk, whenLost } from '../output/lost.ts';
 import { confirmPrograms, countRunning, findComputeAbility, findCreditAbility } from './ability.ts';
@@ -105,6 +105,7 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
     devnet?.kill();
     process.exit(SIGINT_EXIT_CODE);
   });
+  await using _begun = await noteBegun(paths.data, dataDir);
   terminal.say(`starting a network in ${dataDir}`);
   try {
     devnet = await startDevnet({
@@ -145,6 +146,6 @@ export async function up(context: Context, options: UpOptions): Promise<number> 
   terminal.say('stopping (press Ctrl-C again to stop at once)');
   const machines = await countRunning(devnet.urls.compute);
   await running[Symbol.asyncDispose]();
-  terminal.say(renderFarewell(machines));
+  terminal.say(renderFarewell(machines, downMachinesAt(paths.data, dataDir)));
   return EXIT.ok;
 }

@@ -104,11 +104,11 @@ export function renderWelcome(facts: NetworkFacts, bold: (text: string) => strin
 }
 
 /** Virtual machines are processes of their own: what runs in them does not end with the network around them. */
-export function renderFarewell(running: number): string {
+export function renderFarewell(running: number, command = 'skerry down --machines'): string {
   if (running === 0) return 'stopped';
   const [machines, keep, them] =
     running === 1 ? ['virtual machine', 'keeps', 'it'] : ['virtual machines', 'keep', 'them'];
-  return `stopped; ${running} ${machines} ${keep} running, and the next "skerry up" will manage ${them} again ("skerry down --machines" shuts ${them} down)`;
+  return `stopped; ${running} ${machines} ${keep} running, and the next "skerry up" will manage ${them} again ("${command}" shuts ${them} down)`;
 }
 
 /** What renderWelcome tells, for programs. */

@@ -29,6 +29,9 @@ const fileIn = (dataDir: string) => join(dataDir, 'local-core-url');
 
 const placeIn = (dataDir: string) => join(dataDir, 'local-network.json');
 
+/** Where the last network began that is not at the usual place: it is said before anything of it can be killed. */
+const begunIn = (dataDir: string) => join(dataDir, 'local-begun');
+
 /** Where that network is on this machine. */
 export interface LocalPlace {
   /** Of the whole network. */
@@ -37,20 +40,59 @@ export interface LocalPlace {
   readonly urls: Readonly<Record<string, string | undefined>>;
 }
 
-/** Of the network that runs, or ran when it was killed; at the usual place where nothing says another. */
-export async function readLocalPlace(dataDir: string): Promise<LocalPlace> {
-  const usual = { dataDir: devnetIn(dataDir), urls: {} };
+async function readNoted(dataDir: string): Promise<LocalPlace | undefined> {
   try {
     const said = fieldsOf(JSON.parse(await readFile(placeIn(dataDir), 'utf8')));
     const { data_dir: place } = said;
     return typeof place === 'string'
       ? { dataDir: place, urls: fieldsOf(said.urls) as LocalPlace['urls'] }
-      : usual;
+      : undefined;
   } catch {
     // There is none, or none that can be read.
-    return usual;
+    return undefined;
   }
 }
+
+/** Of the network that runs, or ran when it was killed; at the usual place where nothing says another. */
+export const readLocalPlace = async (dataDir: string): Promise<LocalPlace> =>
+  (await readNoted(dataDir)) ?? { dataDir: devnetIn(dataDir), urls: {} };
+
+const readBegun = async (dataDir: string) => (await readTextIfAny(begunIn(dataDir)))?.trim() || undefined;
+
+/** Where a network may run: first where the last that came up is, then where the last began that is elsewhere, then the usual place. */
+export async function listLocalDirs(dataDir: string): Promise<string[]> {
+  const said = [(await readNoted(dataDir))?.dataDir, await readBegun(dataDir)];
+  return [...new Set([...said.filter((place) => place !== undefined), devnetIn(dataDir)])];
+}
+
+/** Says where a network begins, until it is disposed; the usual place needs no saying. Where it cannot be said, the network begins all the same. */
+export async function noteBegun(dataDir: string, place: string): Promise<AsyncDisposable> {
+  if (place !== devnetIn(dataDir)) {
+    await makeDirectory(dataDir)
+      .then(() => writeFileAtomically(begunIn(dataDir), `${place}\n`, 0o600))
+      .catch(() => {});
+  }
+  return { [Symbol.asyncDispose]: () => forgetBegun(dataDir, place) };
+}
+
+async function forgetBegun(dataDir: string, place: string): Promise<void> {
+  if ((await readBegun(dataDir)) === place) await rm(begunIn(dataDir), { force: true });
+}
+
+async function removeNotes(dataDir: string): Promise<void> {
+  for (const file of [fileIn(dataDir), restartsIn(dataDir), placeIn(dataDir)])
+    await rm(file, { force: true });
+}
+
+/** The network at a place has ended, perhaps without a word: what it said is not true any more. */
+export async function forgetLocal(dataDir: string, place: string): Promise<void> {
+  await forgetBegun(dataDir, place);
+  if ((await readNoted(dataDir))?.dataDir === place) await removeNotes(dataDir);
+}
+
+/** What shuts the virtual machines down that a network left at a place. Pure. */
+export const downMachinesAt = (dataDir: string, place: string) =>
+  `skerry down --machines${place === devnetIn(dataDir) ? '' : ` --data-dir ${place}`}`;
 
 /** What is no address is left aside: the usual one holds. */
 export async function readLocal(dataDir: string): Promise<string | undefined> {
@@ -99,8 +141,7 @@ export async function noteLocal(
     async [Symbol.asyncDispose]() {
       await writing;
       if ((await readLocal(dataDir)) !== coreUrl) return;
-      for (const file of [fileIn(dataDir), restartsIn(dataDir), placeIn(dataDir)])
-        await rm(file, { force: true });
+      await removeNotes(dataDir);
     },
   };
 }

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import { PORTS } from '@skerry/devnet';
 import { skerryPaths } from '@skerry/kit';
 import { startCore } from '../testing/core.ts';
+import { skerryHere } from '../testing/here.ts';
 import { startPerson } from '../testing/person.ts';
 import { createTestDir } from '../testing/run.ts';
+import { SKERRY } from '../testing/shell.ts';
 import { noteLocal } from './local.ts';
 
 /** A core node that says where its scheduler is, and nothing of the others; nothing listens on the discard port. */
@@ -82,4 +89,22 @@ test('one network at a time: added, used, shown, named, removed', async () => {
   const removed = await skerry('network', 'remove', 'test');
   assert.deepEqual([removed.code, removed.err], [0, 'commands work on local again\n']);
   assert.match((await skerry('network', 'list')).out, /^\* +local /m);
+});
+
+test('down finds a network that was killed while it started', async () => {
+  await using home = await createTestDir();
+  const dataDir = join(home.path, 'elsewhere');
+  const environment = { PATH: process.env.PATH, HOME: home.path, SKERRY_HOME: home.path };
+  const ports = Object.values(PORTS).flatMap(({ flag }) => [flag, '0']);
+  const child = spawn(process.execPath, [SKERRY, 'up', '--json', '--data-dir', dataDir, ...ports], {
+    env: environment,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'exit');
+  for await (const line of createInterface({ input: child.stderr })) {
+    if (line.includes('starting a network')) child.kill('SIGKILL');
+  }
+  assert.deepEqual(await ended, [null, 'SIGKILL']);
+  const { out, err } = await skerryHere(environment, ['down', '--json']);
+  assert.equal((JSON.parse(out) as { data_dir: string }).data_dir, dataDir, err);
 });

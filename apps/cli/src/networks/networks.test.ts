@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
-import { stat, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { AppError } from '@skerry/protocol/forms';
 import type { Environment } from '../config.ts';
+import { renderDown } from '../network/down.ts';
+import { renderFarewell } from '../network/welcome.ts';
 import type { GlobalOptions } from '../options.ts';
 import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
 import { chooseNetwork } from './choose.ts';
-import { devnetIn, noteLocal, readLocalPlace, readRestarts } from './local.ts';
+import { devnetIn, downMachinesAt, noteBegun, noteLocal, readLocalPlace, readRestarts } from './local.ts';
 import { findService, isUsable } from './services.ts';
 import { getNetwork, loadNetworks, type Networks, saveNetworks } from './store.ts';
 
@@ -187,6 +191,63 @@ test('down means the network that runs, wherever its data are', async () => {
     assert.equal(await down(), elsewhere);
   }
   assert.equal(await down(), devnetIn(data));
+});
+
+/** A process that holds the lock of a network, as "skerry up" does, until it is ended. */
+async function standIn(dataDir: string) {
+  await mkdir(dataDir, { recursive: true });
+  const code = `const { acquireLock } = await import(${JSON.stringify(import.meta.resolve('@skerry/kit'))});
+    const lock = await acquireLock(${JSON.stringify(join(dataDir, 'devnet.lock'))}, { waitMs: 0 });
+    lock.write(process.pid + '\\n');
+    console.log('held');
+    setInterval(() => {}, 60_000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'data');
+  return {
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+test('down ends what runs, and not only what was noted last: one that was killed, one that starts, one at the usual place', async () => {
+  await using home = await createTestDir();
+  const data = join(home.path, 'data');
+  const down = async () => {
+    const { out, err } = await skerryHere({ SKERRY_HOME: home.path }, ['down', '--json']);
+    assert.equal(err.trim().split('\n').length, 1, err);
+    const { data_dir, was } = JSON.parse(out) as { data_dir: string; was: string };
+    return [was, data_dir];
+  };
+  const [usual, killed, starting] = [devnetIn(data), join(home.path, 'killed'), join(home.path, 'starting')];
+  await noteLocal(data, 'http://127.0.0.1:5024', { dataDir: killed, urls: {} });
+  {
+    await using _running = await standIn(usual);
+    assert.deepEqual(await down(), ['running', usual]);
+  }
+  assert.deepEqual(await down(), ['stopped', killed]);
+  assert.deepEqual(await readLocalPlace(data), { dataDir: usual, urls: {} });
+  await noteBegun(data, starting);
+  {
+    await using _starting = await standIn(starting);
+    // Another one at the usual place came and went.
+    await using _later = await noteBegun(data, usual);
+    const noted = await noteLocal(data, 'http://127.0.0.1:4024');
+    await noted[Symbol.asyncDispose]();
+    assert.deepEqual(await down(), ['running', starting]);
+  }
+  assert.deepEqual(await down(), ['stopped', usual]);
+});
+
+test('what shuts left machines down names the place of their network where it is not the usual one', () => {
+  assert.equal(downMachinesAt('/d', devnetIn('/d')), 'skerry down --machines');
+  const command = downMachinesAt('/d', '/elsewhere');
+  assert.match(renderDown('running', [], ['a'], command), /"skerry down --machines --data-dir \/elsewhere"/);
+  assert.match(renderFarewell(1, command), /"skerry down --machines --data-dir \/elsewhere"/);
 });
 
 test('who asks for the local network learns which of its daemons were started again', async () => {
