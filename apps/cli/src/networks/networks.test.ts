@@ -250,6 +250,22 @@ test('what shuts left machines down names the place of their network where it is
   assert.match(renderFarewell(1, command), /"skerry down --machines --data-dir \/elsewhere"/);
 });
 
+test('who chooses a network is told which variables name services of another one', async () => {
+  await using home = await createTestDir();
+  const url = 'http://127.0.0.1:9';
+  const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_SCHEDULER_URL: url };
+  const use = async (name: string) => (await skerryHere(environment, ['network', 'use', name])).err;
+  const saidOf = (name: string) => `SKERRY_SCHEDULER_URL (${url}) is used instead of the network ${name}\n`;
+  assert.equal(await use('local'), saidOf('local'));
+  await saveNetworks(
+    { config: join(home.path, 'config') },
+    { networks: { other: { core: 'http://127.0.0.1:8' } } },
+  );
+  assert.equal(await use('other'), saidOf('other'));
+  assert.equal(await use('other'), saidOf('other'));
+  assert.equal(await use('local'), saidOf('other') + saidOf('local'));
+});
+
 test('who asks for the local network learns which of its daemons were started again', async () => {
   await using dir = await createTestDir();
   const url = 'http://localhost:5024';

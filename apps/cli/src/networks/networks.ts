@@ -90,14 +90,19 @@ export async function addNetwork(
   if (!record.current) output.note(`"skerry network use ${name}" makes it the one that commands work on`);
 }
 
-export async function useNetwork({ paths, output, environment }: Context, name: string): Promise<void> {
+export async function useNetwork(context: Context, name: string): Promise<void> {
+  const { paths, output, environment } = context;
   const { current: _, ...others } = await loadNetworks(paths);
   const { core } = getNetwork(others, name);
   const networks = name === LOCAL ? others : { ...others, current: name };
   await saveNetworks(paths, networks);
   output.result({ name, core }, `commands work on ${name} (${core})`);
-  const { name: used, network } = chooseNetwork({ options: {}, environment, networks });
-  if (used === name) return;
+  const { name: used, network, beats } = chooseNetwork({ options: {}, environment, networks });
+  if (used === name) {
+    // Of the network that was current until now, every command has said it at its begin.
+    if (beats !== undefined && beats !== context.network.warning) output.note(beats);
+    return;
+  }
   const set = [COMMAND_VARIABLES.coreUrl, COMMAND_VARIABLES.network].filter((one) => environment[one]);
   output.note(
     `but not those of this shell, which work on ${used ?? network.core}: unset ${set.join(' ')} to change that`,
