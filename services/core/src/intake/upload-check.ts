@@ -1,8 +1,9 @@
-import { AppError, LIMITS } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
+import { AppError, effectiveTime, LIMITS } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
 import { loadAffordance } from '../state/credits/afford.ts';
 import { findMessage, listForgetting } from '../state/messages/find.ts';
 import type { Schema } from '../store/schema.ts';
+import { acceptMessage } from './accept.ts';
 import { type Accepted, PROCESSED, rejected, type Verdict } from './accepted.ts';
 import { fileEffect, type UploadedFile } from './effects/files.ts';
 import { decideMessage } from './pipeline/decide.ts';
@@ -16,6 +17,21 @@ export const withFile = (accepted: Accepted, file: UploadedFile): Accepted => ({
   changes: [fileEffect.change(file), ...accepted.changes],
   decide: () => PROCESSED,
 });
+
+/**
+ * The same message of whose file nothing was kept: refused for want of credit where the facts of its batch say so, and as it would be
+ * without this file where they do not any more.
+ */
+export function withoutFile(accepted: Accepted): Accepted {
+  const { decide } = acceptMessage(accepted.message);
+  return {
+    ...accepted,
+    isLeftIfRefused: true,
+    // What is in force but for its credit is refused for want of it (decide.ts).
+    decide: (facts, message) =>
+      facts.shortageOf(message.itemHash) === undefined ? decide(facts, message) : PROCESSED,
+  };
+}
 
 /**
  * Why an owner has not the credit for a file beside all that is theirs, and beside what is being kept for them; undefined where there is
@@ -60,49 +76,77 @@ function datedBy(accepted: Accepted, known: StoredMessage | undefined, nowMs: nu
   return { ...accepted, message: message.form === 'upload' ? { ...dated, time } : dated };
 }
 
+/** What one statement says of a message, as all that most uploads need. */
+async function lookAt(db: Kysely<Schema>, itemHash: string) {
+  const { rows } = await sql<{ is_enforced: boolean; is_there: boolean; is_forgotten: boolean }>`
+    select exists (select from credit_derivation where enforcement) as is_enforced,
+      exists (select from messages where item_hash = ${itemHash}) as is_there,
+      exists (select from forgets where target = ${itemHash}) as is_forgotten`.execute(db);
+  return rows[0]!;
+}
+
+/** What will become of a message, as far as can be said now. */
+export interface Foreseen {
+  readonly verdict: Verdict;
+  /** Its sender's message is kept already. */
+  readonly isKnown: boolean;
+}
+
 /** @returns undefined where it hangs on what is being kept for the same owner */
 async function judge(
   db: Kysely<Schema>,
   accepted: Accepted,
   earlier: readonly Accepted[],
   nowMs: number,
-): Promise<Verdict | undefined> {
-  const { itemHash, sender } = accepted.message;
-  const row = await findMessage(db, itemHash);
+): Promise<Foreseen | undefined> {
+  const { owner, message } = accepted;
+  const { itemHash, sender } = message;
+  const look = await lookAt(db, itemHash);
+  const row = look.is_there ? await findMessage(db, itemHash) : undefined;
   const known = row?.sender === sender ? row : undefined;
-  if (known?.status === 'processed') return PROCESSED;
+  const processed = { verdict: PROCESSED, isKnown: known !== undefined };
+  if (known?.status === 'processed') return processed;
   const dated = datedBy(accepted, known, nowMs);
-  const forgottenBy = new Map([[itemHash, await listForgetting(db, itemHash)]]);
-  const facts = await loadFacts(db, [dated], forgottenBy);
-  const verdict = decideMessage(dated, facts);
-  if (verdict.status !== 'processed' || !facts.isCreditEnforced) return verdict;
-  if (known) return earlier.length === 0 ? verdict : undefined;
+  const isOfNow = effectiveTime(dated.message) >= Math.floor(nowMs / 1000);
+  // Nothing stands in its way but credit, whatever the dates.
+  const isPlain = !row && !look.is_forgotten && sender === owner && (isOfNow || !look.is_enforced);
+  if (!isPlain) {
+    const forgottenBy = new Map([[itemHash, await listForgetting(db, itemHash)]]);
+    const verdict = decideMessage(dated, await loadFacts(db, [dated], forgottenBy));
+    if (verdict.status !== 'processed') return { ...processed, verdict };
+  }
+  if (!look.is_enforced) return processed;
+  if (known) return earlier.length === 0 ? processed : undefined;
   const shortage = await findShortage(db, accepted, earlier, nowMs);
-  if (shortage === undefined) return verdict;
-  return earlier.length === 0 ? rejected('CREDIT_INSUFFICIENT', shortage) : undefined;
+  if (shortage === undefined) return processed;
+  return earlier.length === 0
+    ? { ...processed, verdict: rejected('CREDIT_INSUFFICIENT', shortage) }
+    : undefined;
 }
 
 /**
  * What will become of a message whose file is here, before anything of that is kept: nobody would pay for what stays of a file whose
  * message is refused. A message that is known, as one that waits for its file, is judged by its own date. What there is no credit for
- * beside the files of the same owner that are being kept waits until those have their verdicts.
+ * beside the files of the same owner that are being kept waits until those have their verdicts. What it says of credit is this node's
+ * own word, whatever the dates, and no verdict of the network: that is for the batch to find.
+ * @param accepted brings its file
  */
 export async function foresee(
   db: Kysely<Schema>,
   accepted: Accepted,
   { earlier }: Pick<Turn, 'earlier'>,
   now: () => number,
-): Promise<Verdict> {
-  // As often as there are earlier ones, at most: none joins them.
+): Promise<Foreseen> {
+  // Twice at most: none joins those that are earlier.
   for (;;) {
     const before = earlier();
-    const verdict = await judge(
+    const foreseen = await judge(
       db,
       accepted,
       before.map((one) => one.accepted),
       now(),
     );
-    if (verdict) return verdict;
-    await before[0]?.ended;
+    if (foreseen) return foreseen;
+    await Promise.all(before.map((one) => one.ended));
   }
 }

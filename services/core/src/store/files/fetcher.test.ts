@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { createLogger, listen } from '@skerry/kit';
-import { parseItemHash, sha256Hex } from '@skerry/protocol';
+import { CREDIT_CHANNEL, CREDIT_POST, sha256Hex } from '@skerry/protocol';
 import { createPeerFileSource } from '../../peers/sync/file-source.ts';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { FileFetcher, type FileSource } from './fetcher.ts';
@@ -57,23 +57,34 @@ describe('files that messages lack', () => {
     assert.deepEqual([fetcher.counts.fetched, fetcher.counts.failed], [1, 0]);
   });
 
-  test('of a file nothing is kept where all that wait for it are refused', async () => {
+  test('credit that comes after a file has the message in force, as credit that came before it', async () => {
     await using core = await createTestCore({ creditEnforcement: true });
-    const [text, hash] = ['unpaid', sha256Hex('unpaid')];
-    const source = sourceOf('peer', () => text);
-    const fetcher = new FileFetcher({ ...core.rooms, sources: [source], random: () => 0, log });
-    const sent = [await core.send(signers.alice, store(hash)), await core.send(signers.bob, store(hash))];
-    for (let look = 0; look < 2; look++) {
-      await fetcher.look(signal);
-      await fetcher.idle();
-      await core.rooms.pipeline.idle();
-    }
-    for (const { status, body } of sent) {
-      const { body: now } = await core.get(`/messages/${body.item_hash}/status`);
-      assert.deepEqual([status, now.status, now.reason.code], [202, 'rejected', 'CREDIT_INSUFFICIENT']);
-    }
-    assert.equal(source.asked, 1);
-    assert.equal(await core.blobs.find(parseItemHash(hash)), undefined);
+    const [text, hash] = ['paid later', sha256Hex('paid later')];
+    const fetcher = new FileFetcher({
+      ...core.rooms,
+      sources: [sourceOf('peer', () => text)],
+      random: () => 0,
+      log,
+    });
+    const sent = await core.send(signers.alice, store(hash));
+    const statusOf = async () => (await core.get(`/messages/${sent.body.item_hash}/status`)).body;
+    await fetcher.look(signal);
+    await fetcher.idle();
+    await core.rooms.pipeline.idle();
+    const refused = await statusOf();
+    assert.deepEqual([refused.status, refused.reason.code], ['rejected', 'CREDIT_INSUFFICIENT']);
+    const distribution = { credits: [{ address: signers.alice.address, amount: 1, ref: 'r' }] };
+    const content = { type: CREDIT_POST.distribution, content: { distribution } };
+    const timestamp = Math.floor(Date.now() / 1000) - 500;
+    const given = await core.send(signers.credit, {
+      type: 'POST',
+      channel: CREDIT_CHANNEL,
+      content,
+      timestamp,
+    });
+    assert.equal(given.status, 200);
+    await core.rooms.pipeline.idle();
+    assert.equal((await statusOf()).status, 'processed');
   });
 
   test('wrong bytes are kept by nobody; another source is asked, and later the same ones again', async () => {

@@ -206,7 +206,7 @@ export class FileFetcher {
           this.#blame(source, name);
           return false;
         }
-        await files.storeAwaited(blob, contentType);
+        await files.storeUnpinned(blob, contentType);
         return true;
       } finally {
         await blob.discard();

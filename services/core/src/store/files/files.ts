@@ -2,11 +2,10 @@ import type { Readable } from 'node:stream';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Accepted, Verdict } from '../../intake/accepted.ts';
-import { findRefusals } from '../../intake/awaited.ts';
 import type { Intake } from '../../intake/intake.ts';
 import { UnderWay } from '../../intake/under-way.ts';
 import type { UploadFields } from '../../intake/upload.ts';
-import { foresee, withFile } from '../../intake/upload-check.ts';
+import { foresee, withFile, withoutFile } from '../../intake/upload-check.ts';
 import { fileKey, type Touch } from '../dependency-keys.ts';
 import type { Schema } from '../schema.ts';
 import type { BlobStore, ByteRange, ReceivedBlob } from './blob-store.ts';
@@ -75,23 +74,16 @@ export class Files {
   async #keepFor(blob: ReceivedBlob, accepted: Accepted): Promise<Verdict> {
     const { db, intake, now } = this.#options;
     using turn = this.#underWay.begin(accepted);
-    const foreseen = await foresee(db, accepted, turn, now);
-    // A message that waited for its file is told so; one that is not known is not kept either.
-    if (foreseen.status === 'rejected')
-      return intake.client.keep({ ...accepted, isLeftIfRefused: true, decide: () => foreseen });
-    if (foreseen.status !== 'processed') return foreseen;
+    const { verdict, isKnown } = await foresee(db, accepted, turn, now);
+    if (verdict.status === 'rejected' && isKnown) {
+      // A message that waited for its file is told so, unless the world has changed since it was looked at.
+      const told = await intake.client.keep(withoutFile(accepted));
+      return told.status === 'pending' ? verdict : told;
+    }
+    // One that is not known is not kept either.
+    if (verdict.status !== 'processed') return verdict;
     using _claim = await this.#keep(blob);
     return await intake.client.keep(accepted);
-  }
-
-  /** Keeps a file that was fetched since messages wait for it. Where each of them is refused, they are told so and nothing is kept. */
-  async storeAwaited(blob: ReceivedBlob, contentType: string): Promise<void> {
-    const { db, intake, now } = this.#options;
-    const file = { hash: blob.hash, sizeBytes: blob.sizeBytes, contentType };
-    const refusals = await findRefusals(db, file, now);
-    if (!refusals) return this.storeUnpinned(blob, contentType);
-    for (const { accepted, verdict } of refusals)
-      await intake.client.keep({ ...accepted, decide: () => verdict });
   }
 
   /** Keeps a file that no message speaks of yet. It is readable at once, and goes after the grace period unless one does. */
