@@ -12,11 +12,15 @@ const signal = new AbortController().signal;
 
 /** A core node that says of itself where it gossips; `undefined`: it says nothing. */
 async function createTeller(t: { after(end: () => void): void }) {
-  const teller: { told: string | undefined; asked: number; url: string } = { told: '', asked: 0, url: '' };
+  const teller: { told: string | string[] | undefined; asked: number; url: string } = {
+    told: '',
+    asked: 0,
+    url: '',
+  };
   const server = createServer((_request, response) => {
     teller.asked++;
     if (teller.told === undefined) response.destroy();
-    else response.end(JSON.stringify({ node_multi_addresses: [teller.told] }));
+    else response.end(JSON.stringify({ node_multi_addresses: [teller.told].flat() }));
   }).listen(0, '127.0.0.1');
   t.after(() => server.close());
   t.after(() => server.closeAllConnections());
@@ -67,4 +71,23 @@ test('of a long list a few nodes are asked at a time, and each has its turn', as
     counts.push(teller.asked);
   }
   assert.deepEqual(counts, [8, 16, 20, 20]);
+});
+
+test('a listed node has a few addresses, however many it says, so that those of the others are kept', async (t) => {
+  await using core = await createTestCore();
+  const [greedy, modest] = [await createTeller(t), await createTeller(t)];
+  const addressOf = (node: number, at: number) => `/ip4/192.0.2.${node}/tcp/${at + 1}/p2p/12D3KooWGRUtestdef`;
+  const of = (node: number, count: number) => Array.from({ length: count }, (_, at) => addressOf(node, at));
+  greedy.told = of(1, 1_000);
+  modest.told = of(2, 1);
+  const nodes = [{ address: greedy.url }, { address: modest.url }];
+  const content = { key: 'corechannel', content: { nodes } };
+  assert.equal((await core.send(alice, { type: 'AGGREGATE', content })).status, 200);
+  const sources = {
+    db: core.rooms.db,
+    peers: [],
+    nodeListOwner: alice.address,
+    listed: new ListedNodes(true),
+  };
+  assert.deepEqual(await listAddresses(sources, signal), [...of(1, 8), ...of(2, 1)]);
 });

@@ -8,6 +8,8 @@ import { isNodeMultiaddr } from './multiaddr.ts';
 /** Of the node list. Deployed networks say the `multiaddress` of each, monitors of Skerry the `address` where it answers over HTTP. */
 const NODE_LIST_FIELD = 'nodes';
 const ADDRESSES_MAX = 1_000;
+/** Of each listed node: none takes the places of the others. */
+const ADDRESSES_OF_LISTED = 8;
 const URL_CHARS_MAX = 2_048;
 /** Listed nodes that are asked at once. */
 const ASKED = 8;
@@ -80,7 +82,7 @@ export class ListedNodes {
 
   async #ask(url: string, signal: AbortSignal): Promise<void> {
     const told = await askAddresses(url, signal, this.#mayBePrivate).catch(() => undefined);
-    const addresses = told ?? this.#said.get(url)?.addresses ?? [];
+    const addresses = told?.slice(0, ADDRESSES_OF_LISTED) ?? this.#said.get(url)?.addresses ?? [];
     this.#said.set(url, { addresses, dueMs: this.#uptime() + (told ? SAID_MS.kept : SAID_MS.silent) });
   }
 }
