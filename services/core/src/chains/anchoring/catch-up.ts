@@ -11,8 +11,9 @@ export interface Look {
 }
 
 /**
- * Whether a contract is read as far as the chain went when this process began, or when another contract or chain did: an archive that is
- * not found before may be on it all the same, and would be paid again.
+ * Whether a contract is read as far as the head that the indexer had noted when this process began, or when another contract or chain did:
+ * an archive that is not found before may be on it all the same, and would be paid again. What the chain has above that head is not
+ * waited for (docs/anchoring.md).
  */
 export class CatchUp {
   #goal: number | undefined;
