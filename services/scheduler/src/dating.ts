@@ -29,14 +29,19 @@ export class Dating {
     this.#turn++;
   }
 
-  /** @param send rejects where the decision was not taken */
-  async date(send: (decidedAtMs: number) => Promise<void>): Promise<void> {
+  /**
+   * @param send rejects where the decision was not taken
+   * @param signal of whoever decides: once it has ended nothing is sent, and its reason is thrown. A decision that was overtaken
+   *   while others' dates were asked for would be dated after what overtook it
+   */
+  async date(send: (decidedAtMs: number) => Promise<void>, signal: AbortSignal): Promise<void> {
     while (this.#knownTurn < this.#turn) {
       const turn = this.#turn;
       const foundMs = await this.#findLatestMs();
       this.#takenMs = Math.max(this.#takenMs, foundMs);
       this.#knownTurn = Math.max(this.#knownTurn, turn);
     }
+    signal.throwIfAborted();
     const decidedAtMs = Math.max(this.#now(), this.#takenMs + 1);
     await send(decidedAtMs);
     this.#takenMs = Math.max(this.#takenMs, decidedAtMs);

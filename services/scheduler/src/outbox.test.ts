@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { AppError, sha256Hex } from '@skerry/protocol';
+import { Dating } from './dating.ts';
 import { Outbox } from './outbox.ts';
 import type { Instance, Placement } from './view.ts';
 
@@ -105,4 +106,32 @@ test('many decisions go out a few at a time, and all of them', async () => {
   await untilSent(300);
   while (done < 300) await new Promise(setImmediate);
   assert.equal(most, 16);
+});
+
+test('a decision that waits for the dates of others is not sent once it is let go of', async () => {
+  const asked = Promise.withResolvers<void>();
+  const latest = Promise.withResolvers<number>();
+  const dating = new Dating(
+    () => 1_000,
+    () => {
+      asked.resolve();
+      return latest.promise;
+    },
+  );
+  let sent = 0;
+  const ended: Promise<void>[] = [];
+  const outbox = new Outbox({
+    publish: (_instanceId, _placement, signal) => {
+      const dated = dating.date(async () => void sent++, signal);
+      ended.push(dated);
+      return dated;
+    },
+    log: createLogger('test', 'silent'),
+  });
+  outbox.offer(instanceId, placementOn('a'));
+  await asked.promise;
+  outbox.clear();
+  latest.resolve(5_000);
+  await assert.rejects(ended[0]!, { name: 'AbortError' });
+  assert.deepEqual([sent, ended.length], [0, 1]);
 });

@@ -3,8 +3,8 @@ import { AppError } from '@skerry/protocol';
 import { type Instance, isSamePlacement, type Placement } from './view.ts';
 
 export interface OutboxOptions {
-  /** Sends one decision to the core node; resolves when the node has taken it. */
-  readonly publish: (instanceId: string, placement: Placement) => Promise<void>;
+  /** Sends one decision to the core node, unless the signal has ended; resolves when the node has taken it. */
+  readonly publish: (instanceId: string, placement: Placement, signal: AbortSignal) => Promise<void>;
   readonly log: Logger;
 }
 
@@ -118,7 +118,7 @@ export class Outbox {
     const { publish, log } = this.#options;
     if (entry.stop.signal.aborted) return 0;
     try {
-      await publish(instanceId, entry.placement);
+      await publish(instanceId, entry.placement, entry.stop.signal);
     } catch (error) {
       if (entry.stop.signal.aborted) return 0;
       entry.failures++;

@@ -112,6 +112,59 @@ test('who speaks again tells its list again: another scheduler may have told ano
   assert.deepEqual(told, [1, 1, 0]);
 });
 
+/** Publishers that tell one core node, which notes how long their lists are. */
+function createTrial() {
+  const told: number[] = [];
+  const events = new EventTarget();
+  const core = {
+    async postMessage({ content }: { content: unknown }): Promise<SubmitView> {
+      told.push((content as { content: RunnersContent }).content.runners.length);
+      events.dispatchEvent(new Event('told'));
+      return { item_hash: '0'.repeat(64), status: 'success' };
+    },
+  };
+  const open = (findLatestMs: () => Promise<number> = async () => 0) =>
+    new RunnersPublisher({
+      core,
+      dating: new Dating(() => 5, findLatestMs),
+      signal: new AbortController().signal,
+      log: createLogger('test', 'silent'),
+    });
+  const list = (...digits: string[]) => listRunners(digits.map((digit) => node(digit, ['program:wasm'])));
+  return { told, untilTold: () => once(events as never, 'told'), open, list };
+}
+
+test('a list that is gathered when another scheduler comes to speak is not told', async () => {
+  const { told, untilTold, open, list } = createTrial();
+  const [deposed, leading] = [open(), open()];
+  deposed.offer(list('a'));
+  deposed.standDown();
+  // It gathers as long, and began later.
+  leading.offer(list('a', 'b'));
+  await untilTold();
+  assert.deepEqual(told, [2]);
+});
+
+test('a list that waits for the dates of others when one of them comes to speak is told by who speaks again only', async () => {
+  const { told, untilTold, open, list } = createTrial();
+  const asked = Promise.withResolvers<void>();
+  const latest = Promise.withResolvers<number>();
+  const publisher = open(() => {
+    asked.resolve();
+    return latest.promise;
+  });
+  publisher.offer(list('a'));
+  await asked.promise;
+  publisher.standDown();
+  latest.resolve(1_000);
+  await new Promise(setImmediate);
+  assert.deepEqual(told, []);
+  publisher.takeOver();
+  publisher.offer(list('a', 'b'));
+  await untilTold();
+  assert.deepEqual(told, [2]);
+});
+
 test('a node that comes and goes as often as it likes has few lists published', () => {
   let [gatheredMs, nowMs, published] = [0, 0, 0];
   const firstMs: number[] = [];

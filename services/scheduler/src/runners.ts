@@ -51,15 +51,16 @@ export interface RunnersPublisherOptions {
 /** Publishes which nodes run programs, each time that changes. */
 export class RunnersPublisher {
   readonly #options: RunnersPublisherOptions;
-  #wanted: readonly Runner[] = [];
-  /** What a core node has taken. An empty list needs no publishing at the start: nobody knows of any. Undefined: nobody knows. */
+  /** Undefined while there is nothing to say. */
+  #wanted: readonly Runner[] | undefined;
+  /** What a core node has taken. At the start an empty list is no news. Undefined: another scheduler may have told any list. */
   #published: string | undefined = '[]';
   /** For the last list; 0 before the first. */
   #gatheredMs = 0;
   #publishedMs = 0;
   #isPublishing = false;
-  /** How often this scheduler came to speak. */
-  #turn = 0;
+  /** Ends when another scheduler speaks. */
+  #term = new AbortController();
 
   constructor(options: RunnersPublisherOptions) {
     this.#options = options;
@@ -67,13 +68,25 @@ export class RunnersPublisher {
 
   /** This scheduler speaks again: others may have published another list meanwhile. */
   takeOver(): void {
-    this.#turn++;
+    this.#term.abort();
+    this.#term = new AbortController();
     this.#published = undefined;
+  }
+
+  /** Another scheduler speaks: a list that waits would be dated after that one's, and win. */
+  standDown(): void {
+    this.#term.abort();
+    this.#wanted = undefined;
   }
 
   offer(runners: readonly Runner[]): void {
     this.#wanted = runners;
-    if (!this.#isPublishing && JSON.stringify(runners) !== this.#published) void this.#publish();
+    if (!this.#isPublishing && this.#isDue) void this.#publish();
+  }
+
+  get #isDue(): boolean {
+    const isOver = this.#options.signal.aborted || this.#term.signal.aborted;
+    return !isOver && this.#wanted !== undefined && JSON.stringify(this.#wanted) !== this.#published;
   }
 
   #gather(): number {
@@ -82,7 +95,7 @@ export class RunnersPublisher {
   }
 
   async #publish(): Promise<void> {
-    const { core, dating, signal, log } = this.#options;
+    const { dating, signal, log } = this.#options;
     this.#isPublishing = true;
     const failures = new Failures({
       log,
@@ -91,27 +104,32 @@ export class RunnersPublisher {
       maxMs: RETRY_MAX_MS,
     });
     let retryMs: number | undefined;
-    while (JSON.stringify(this.#wanted) !== this.#published) {
-      if (!(await pause(retryMs ?? this.#gather(), signal))) break;
-      const text = JSON.stringify(this.#wanted);
-      const runners = [...this.#wanted];
-      const turn = this.#turn;
+    while (this.#isDue) {
+      const term = this.#term;
+      const isOver = AbortSignal.any([signal, term.signal]);
+      if (!(await pause(retryMs ?? this.#gather(), isOver))) continue;
+      const runners = [...(this.#wanted ?? [])];
       try {
-        await dating.date(async (decidedAtMs) => {
-          const content: RunnersContent = { runners, decided_at_ms: decidedAtMs };
-          const post = { type: NETWORK_POST.runners, content };
-          await core.postMessage({ type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post });
-        });
-        if (turn === this.#turn) this.#published = text;
+        await dating.date((decidedAtMs) => this.#send(runners, decidedAtMs), isOver);
+        if (term === this.#term) this.#published = JSON.stringify(runners);
         this.#publishedMs = performance.now();
         failures.clear();
         retryMs = undefined;
         log.info({ runners: runners.map(({ node_id }) => node_id) }, 'published which nodes run programs');
       } catch (error) {
-        if (signal.aborted) break;
-        retryMs = failures.note(error);
+        retryMs = isOver.aborted ? undefined : failures.note(error);
       }
     }
     this.#isPublishing = false;
+  }
+
+  async #send(runners: Runner[], decidedAtMs: number): Promise<void> {
+    const content: RunnersContent = { runners, decided_at_ms: decidedAtMs };
+    const post = { type: NETWORK_POST.runners, content };
+    await this.#options.core.postMessage({
+      type: 'POST',
+      channel: NETWORK_CHANNEL.scheduling,
+      content: post,
+    });
   }
 }

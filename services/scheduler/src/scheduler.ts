@@ -35,7 +35,7 @@ import { watchNetwork } from './watch.ts';
 /** Publishes decisions. */
 const createPublisher =
   (core: CoreClient, dating: Dating) =>
-  (instanceId: string, placement: Placement): Promise<void> =>
+  (instanceId: string, placement: Placement, signal: AbortSignal): Promise<void> =>
     dating.date(async (decidedAtMs) => {
       const content: AllocationContent = {
         instance_id: instanceId,
@@ -50,7 +50,7 @@ const createPublisher =
         channel: NETWORK_CHANNEL.scheduling,
         content: { type: NETWORK_POST.allocation, content },
       });
-    });
+    }, signal);
 
 /** Publish what is decided, each kind with dates of its own. */
 function createPublishers(core: CoreClient, { signal, log }: Pick<ControllerOptions, 'signal' | 'log'>) {
@@ -64,6 +64,11 @@ function createPublishers(core: CoreClient, { signal, log }: Pick<ControllerOpti
     takeOver(controller: Pick<Controller, 'planSoon'>) {
       for (const one of [allocations, lists, runners]) one.takeOver();
       controller.planSoon();
+    },
+    /** Another scheduler speaks from now on. */
+    standDown(controller: Pick<Controller, 'onDeposed'>) {
+      runners.standDown();
+      controller.onDeposed();
     },
   };
 }
@@ -183,7 +188,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const { outbox, runners, takeOver } = createPublishers(core, { signal, log });
+  const { outbox, runners, takeOver, standDown } = createPublishers(core, { signal, log });
   const listed: ReadonlySet<string> = new Set(config.nodes);
   const isListed = (address: string) => listed.has(address);
   const askers = createAskers(config);
@@ -197,7 +202,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     peerUrls: config.peers,
     takeoverMs: config.takeoverSeconds * 1000,
     canLead: () => controller.hasPlan && controller.coreFailure === null,
-    onRole: (role) => (role === 'leader' ? takeOver(controller) : controller.onDeposed()),
+    onRole: (role) => (role === 'leader' ? takeOver : standDown)(controller),
     now: Date.now,
     signal,
     log,
