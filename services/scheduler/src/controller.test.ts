@@ -11,9 +11,11 @@ const GRACE_MS = 60_000;
 const log = createLogger('test', 'silent');
 
 /** A controller with a clock, nodes that answer as told, and a network that takes every decision. */
-async function createTrial(nodes: Node[], instances: Instance[]) {
+async function createTrial(nodes: Node[], instances: Instance[], silentNodes: readonly Node[] = []) {
   const stop = new AbortController();
-  const silent = new Set<string>();
+  const silent = new Set(silentNodes.map(({ nodeId }) => nodeId));
+  /** Of the nodes that may run programs, each time that it told them. */
+  const toldCounts: number[] = [];
   const said: { instanceId: string; placement: Placement }[] = [];
   /** What the clock says, and how far it was set. */
   let nowMs = 1_000_000;
@@ -48,6 +50,7 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     rules: { graceMs: GRACE_MS, scoreMin: 0, privatePrefixes: true, allowPrivate: false },
     isDrained: () => false,
     leads: () => leads,
+    onNodes: (told) => toldCounts.push([...told].length),
     wrongSince: new Since(() => nowMs + setMs),
     now: () => nowMs + setMs,
     uptime: () => nowMs,
@@ -66,6 +69,7 @@ async function createTrial(nodes: Node[], instances: Instance[]) {
     health,
     outbox,
     said,
+    toldCounts,
     settle,
     /** The machine's clock is set forward, or back. */
     setClock(byMs: number) {
@@ -203,4 +207,21 @@ test('scores change what is preferred, and move nothing', async () => {
   await trial.settle();
   assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);
   assert.equal(trial.nodeOf(instanceAt(1, small).instanceId), nodes[2]!.nodeId);
+});
+
+test('that no node may run programs is told only once one has proved itself, and not while most are out of reach', async () => {
+  using trial = await createTrial(nodes, [], nodes);
+  await trial.pass(1_000, ...nodes);
+  assert.ok(!trial.toldCounts.includes(0));
+  await trial.pass(1_000);
+  assert.equal(trial.toldCounts.at(-1), 3);
+  await trial.pass(1_000, ...nodes.slice(1));
+  assert.ok(!trial.toldCounts.includes(0));
+  const before = trial.toldCounts.length;
+  await trial.pass(1_000, ...nodes);
+  assert.ok(trial.controller.isCutOff);
+  assert.ok(!trial.toldCounts.slice(before).includes(0));
+  for (const { nodeId } of nodes) trial.controller.onNodeGone(nodeId, undefined);
+  await trial.pass(1_000);
+  assert.equal(trial.toldCounts.at(-1), 0);
 });

@@ -32,7 +32,10 @@ export interface ControllerOptions {
   readonly isDrained: (node: Node) => boolean;
   /** Whether this scheduler speaks; one that does not only looks on. */
   readonly leads: () => boolean;
-  /** Told of the nodes that are trusted and prove their key, each time that it plans and speaks. */
+  /**
+   * Told of the nodes that are trusted and prove their key, each time that it plans and speaks. Not told that there are none while it
+   * may be the scheduler that is out of reach: nothing has proved its key to this process yet, or most nodes fell silent.
+   */
   readonly onNodes?: (nodes: Iterable<Node>) => void;
   /** Since when nodes get nothing new or are left, by their ids. */
   readonly wrongSince: Since;
@@ -79,6 +82,8 @@ export class Controller implements Watcher {
   #isDue = false;
   #isProbed = false;
   #isCutOff = false;
+  /** Whether any node has proved its key in this process. */
+  #hasProved = false;
   #hasRun = false;
   #coreFailure: string | null = null;
   #disconnectedAtMs = Number.NEGATIVE_INFINITY;
@@ -334,8 +339,10 @@ export class Controller implements Watcher {
     if (!this.#view || !this.#isProbed || signal.aborted) return;
     this.#hasRun = true;
     if (this.#checkedAtMs === 0) this.#checkedAtMs = now();
+    const proved = [...this.#listProved()];
+    this.#hasProved ||= proved.length > 0;
     if (!leads()) return;
-    onNodes?.(this.#listProved());
+    if (proved.length > 0 || (this.#hasProved && !this.#isCutOff)) onNodes?.(proved);
     this.#tell(this.#planner.run());
   }
 
