@@ -90,6 +90,16 @@ describe('files of a node that a kubo daemon keeps', () => {
     assert.ok(daemon.pins.has(id.text));
   });
 
+  test('who begins to pin after the clock was set back is known to have begun later', async () => {
+    const root = 'a root';
+    const book = createPinBook(core.rooms.db, () => nowMs);
+    const begunMs = await book.begin(root);
+    nowMs -= 60_000;
+    assert.equal(await book.begin(root), begunMs + 1);
+    await book.letGo(root, begunMs + 1, () => assert.fail('somebody else has begun to pin it'));
+    assert.deepEqual(await roots(), [root]);
+  });
+
   test('a file that is too large for whoever asks for it now stays with those who have it', async () => {
     const kept = await add();
     const ask = async (id: typeof kept) => {

@@ -15,7 +15,7 @@ const TIDIED = 1_000;
 export interface PinBook {
   /**
    * Before a CID is pinned; waits for whoever is letting go of it.
-   * @returns when, in milliseconds since 1970, and never what the last one got
+   * @returns when, in milliseconds since 1970: later than whoever began before, also where the clock was set back
    */
   begin(root: string): Promise<number>;
   /**
@@ -40,7 +40,7 @@ export function createPinBook(db: Kysely<Schema>, now: () => number): PinBook {
       const { rows } = await sql<{ touched_ms: number }>`
         insert into ipfs_dags as old (root, complete, touched_ms) values (${root}, false, ${now()})
         on conflict (root) do update set
-          touched_ms = excluded.touched_ms + (excluded.touched_ms = old.touched_ms)::integer
+          touched_ms = greatest(excluded.touched_ms, old.touched_ms + 1)
         returning touched_ms`.execute(db);
       return rows[0]!.touched_ms;
     },
