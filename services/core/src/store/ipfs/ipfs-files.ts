@@ -12,6 +12,7 @@ import { lockWrites } from '../write-lock.ts';
 import { parseCid } from './cid.ts';
 import { timedOut, toTheEnd } from './idle.ts';
 import type { Ipfs, IpfsEntry, IpfsNode, PinOptions } from './ipfs.ts';
+import { letGoOfEach } from './let-go.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { SNIFFED_BYTES, sniffType } from './sniff.ts';
 
@@ -124,18 +125,22 @@ export class IpfsFiles {
     return this.#options.ipfs.block(id, signal);
   }
 
-  /** Lets go of CIDs that no message and no archive keeps, and of what was left half done. @returns how many */
+  /** Lets go of CIDs that no message and no archive keeps, and of what was left half done. Throws the first failure, at the end. @returns how many */
   async sweep(): Promise<number> {
     const { db, ipfs, now, graceMs } = this.#options;
     const beforeMs = now() - graceMs;
     const { rows } = await sql<{ hash: string }>`
       select hash from files f where length(hash) <> 64 and stored_at < to_timestamp(${beforeMs}::float8 / 1000)
         and ${unkept} order by stored_at limit ${FORGOTTEN_PER_ROUND}`.execute(db);
-    for (const { hash } of rows) {
-      using _claim = await this.#claims.take(hash as ItemHash);
-      if (await this.#forget(hash, beforeMs)) await ipfs.unpin(parseCid(hash), beforeMs);
-    }
+    const { failures } = await letGoOfEach(
+      rows.map(({ hash }) => hash),
+      async (hash) => {
+        using _claim = await this.#claims.take(hash as ItemHash);
+        if (await this.#forget(hash, beforeMs)) await ipfs.unpin(parseCid(hash), beforeMs);
+      },
+    );
     await ipfs.tidy(beforeMs);
+    if (failures.length > 0) throw failures[0];
     return rows.length;
   }
 

@@ -7,6 +7,7 @@ import { sql } from 'kysely';
 import { createTestCore, type TestCore } from '../../testing/core.ts';
 import { IpfsFiles } from './ipfs-files.ts';
 import { createKuboIpfs } from './kubo.ts';
+import { IPFS_LIMITS } from './limits.ts';
 import { createPinBook } from './pin-book.ts';
 import { TestDaemon } from './testing/daemon.ts';
 
@@ -98,6 +99,48 @@ describe('files of a node that a kubo daemon keeps', () => {
     assert.equal(await book.begin(root), begunMs + 1);
     await book.letGo(root, begunMs + 1, () => assert.fail('somebody else has begun to pin it'));
     assert.deepEqual(await roots(), [root]);
+  });
+
+  /** Files that are kept no more; the daemon will not let go of some of them. */
+  const addUnkept = async (count: number, failing: number) => {
+    const cids: string[] = [];
+    while (cids.length < count) cids.push((await add()).text);
+    cids.sort();
+    const stuck = cids.slice(0, failing);
+    for (const [index, cid] of cids.entries())
+      await sql`update files set stored_at = to_timestamp(${nowMs / 1_000 + index}::float8) where hash = ${cid}`.execute(
+        core.rooms.db,
+      );
+    nowMs += GRACE_MS + 60_000;
+    daemon.beforeUnpin = async (cid) => {
+      if (stuck.includes(cid)) throw new Error('this one stays');
+    };
+    return stuck;
+  };
+
+  test('a CID that will not go holds up no file behind it', async () => {
+    const files = open();
+    const stuck = await addUnkept(3, 1);
+    await assert.rejects(files.sweep(), /this one stays/);
+    assert.deepEqual([await named(), [...daemon.pins]], [[], stuck]);
+  });
+
+  test('a CID that will not go starves none that became no file', async () => {
+    const files = open();
+    const stuck = await addUnkept(3, 1);
+    await core.rooms.db.deleteFrom('files').execute();
+    await assert.rejects(files.sweep(), /this one stays/);
+    assert.deepEqual([...daemon.pins], stuck);
+  });
+
+  test('where many will not go a round ends early, and the next one begins behind them', async () => {
+    const files = open();
+    const stuck = await addUnkept(IPFS_LIMITS.failedUnpins + 3, IPFS_LIMITS.failedUnpins);
+    await core.rooms.db.deleteFrom('files').execute();
+    await assert.rejects(files.sweep(), /this one stays/);
+    assert.equal(daemon.pins.size, stuck.length + 3, 'it asked for no more');
+    await files.sweep();
+    assert.deepEqual([...daemon.pins].toSorted(), stuck);
   });
 
   test('a file that is too large for whoever asks for it now stays with those who have it', async () => {

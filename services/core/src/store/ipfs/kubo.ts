@@ -9,6 +9,7 @@ import { readUpTo } from './gateways.ts';
 import { toTheEnd } from './idle.ts';
 import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
 import { type KuboCall, KuboRpc, type KuboSettings } from './kubo-rpc.ts';
+import { letGoOfEach } from './let-go.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import type { PinBook } from './pin-book.ts';
 import { createUnixfs } from './unixfs.ts';
@@ -107,6 +108,7 @@ export function createKuboIpfs(settings: KuboSettings, pins: PinBook): Ipfs {
   const unixfs = createUnixfs((id, signal) => fetchBlock(rpc, id, signal, false));
   const letGo = (cid: string, beforeMs: number) =>
     pins.letGo(cid, beforeMs, () => removePin(rpc, cid, settings.timeoutMs));
+  let tidiedTo = '';
   const pin: Ipfs['pin'] = async (id, { limitBytes, signal }) => {
     const tooLarge = () => new AppError('FILE_TOO_LARGE', `${id.text} has more than ${limitBytes} bytes`);
     const node = await unixfs.stat(id, [], signal);
@@ -138,7 +140,10 @@ export function createKuboIpfs(settings: KuboSettings, pins: PinBook): Ipfs {
     block: (id, signal) => fetchBlock(rpc, id, signal, true),
     // Pins alone: the daemon collects its own garbage.
     async tidy(beforeMs) {
-      for (const cid of await pins.listLeft(beforeMs)) await letGo(cid, beforeMs);
+      const { cids, next } = await pins.listLeft(beforeMs, tidiedTo);
+      const { failures, stoppedAt } = await letGoOfEach(cids, (cid) => letGo(cid, beforeMs));
+      tidiedTo = stoppedAt ?? next;
+      if (failures.length > 0) throw failures[0];
     },
   };
 }

@@ -18,6 +18,8 @@ export const IPFS_LIMITS = {
   slotWaitMs: 2_000,
   /** CIDs that a daemon is asked to let go of at the same time: each holds a connection of the database meanwhile. */
   unpins: 2,
+  /** CIDs that would not go, in one round: after so many it is the daemon that fails, and it may take its time to do so. */
+  failedUnpins: 5,
   /** Entries of a directory in one answer. */
   entries: DIRECTORY_ENTRIES_MAX,
   pathSegments: 64,

@@ -24,8 +24,14 @@ export interface PinBook {
    * Throws what `unpin` throws, and OVERLOADED.
    */
   letGo(root: string, beforeMs: number, unpin: () => Promise<void>): Promise<void>;
-  /** CIDs of before this time that are no files, among the next ones in the order of their names. */
-  listLeft(beforeMs: number): Promise<string[]>;
+  /** CIDs of before this time that are no files, among the next ones after a name, in their order. */
+  listLeft(beforeMs: number, after: string): Promise<LeftRoots>;
+}
+
+export interface LeftRoots {
+  readonly cids: readonly string[];
+  /** After which name to go on; empty at the end of the book. */
+  readonly next: string;
 }
 
 export function createPinBook(db: Kysely<Schema>, now: () => number): PinBook {
@@ -34,7 +40,6 @@ export function createPinBook(db: Kysely<Schema>, now: () => number): PinBook {
     waitMs: IPFS_LIMITS.slotWaitMs,
     refusal: 'too many CIDs are being let go of',
   });
-  let after = '';
   return {
     async begin(root) {
       const { rows } = await sql<{ touched_ms: number }>`
@@ -60,14 +65,16 @@ export function createPinBook(db: Kysely<Schema>, now: () => number): PinBook {
         await trx.deleteFrom('ipfs_dags').where('root', '=', root).execute();
       });
     },
-    async listLeft(beforeMs) {
+    async listLeft(beforeMs, after) {
       const { rows } = await sql<{ root: string; is_left: boolean }>`
         select root, touched_ms < ${beforeMs} and ${isNoFile} as is_left from ipfs_dags
         where root > ${after} and not starts_with(root, ${IMPORT_PREFIX}) order by root limit ${TIDIED}`.execute(
         db,
       );
-      after = rows.length < TIDIED ? '' : rows.at(-1)!.root;
-      return rows.flatMap(({ root, is_left }) => (is_left ? [root] : []));
+      return {
+        cids: rows.flatMap(({ root, is_left }) => (is_left ? [root] : [])),
+        next: rows.length < TIDIED ? '' : rows.at(-1)!.root,
+      };
     },
   };
 }

@@ -26,8 +26,8 @@ export class TestDaemon implements AsyncDisposable {
   /** Bytes of all blocks below a CID, as it says where it is asked; it does not know them by itself. */
   readonly dagBytes = new Map<string, number>();
   illness: Illness | undefined;
-  /** Awaited before a pin is removed. */
-  beforeUnpin: () => Promise<void> = async () => {};
+  /** Awaited before the pin of a CID is removed, which is refused where it throws. */
+  beforeUnpin: (cid: string) => Promise<void> = async () => {};
   requests = 0;
   readonly #server: ReturnType<typeof createServer>;
 
@@ -88,7 +88,7 @@ export class TestDaemon implements AsyncDisposable {
           : void response.end(JSON.stringify({ TotalSize: bytes }));
       }
       case 'pin/rm':
-        await this.beforeUnpin();
+        await this.beforeUnpin(arg);
         return this.pins.delete(arg)
           ? void response.end(JSON.stringify({ Pins: [arg] }))
           : refuse(response, 'not pinned or pinned indirectly');
