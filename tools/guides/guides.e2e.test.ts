@@ -24,7 +24,7 @@ import { createPerson, type Person } from './testing/person.ts';
 const PAGES = globSync('guides/*.md', { cwd: join(ROOT, 'docs') }).sort();
 const BACKUP = 'backup.md';
 /** The rest of that page is about other places. */
-const [SAVE, RESTORE] = ['Save a node', 'After the loss of a machine'] as const;
+const [SAVE, RESTORE] = ['Save a node', 'After the loss of a server'] as const;
 const stack = new AsyncDisposableStack();
 const done: Step[] = [];
 let dir: string;

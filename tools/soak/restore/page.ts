@@ -2,7 +2,7 @@
 export const PAGE = 'backup.md';
 export const SECTIONS = {
   save: 'Save a node',
-  restore: 'After the loss of a machine',
+  restore: 'After the loss of a server',
   setUpServer: 'Set pgBackRest up',
   saveServer: 'Save the database, then the node',
   restoreServer: 'Restore the database',

@@ -92,7 +92,7 @@ export async function forgetLocal(dataDir: string, place: string): Promise<void>
 
 /** What shuts the virtual machines down that a network left at a place. Pure. */
 export const downMachinesAt = (dataDir: string, place: string) =>
-  `skerry down --machines${place === devnetIn(dataDir) ? '' : ` --data-dir ${place}`}`;
+  place === devnetIn(dataDir) ? 'skerry down --machines' : `skerry down --machines --data-dir ${place}`;
 
 /** What is no address is left aside: the usual one holds. */
 export async function readLocal(dataDir: string): Promise<string | undefined> {
