@@ -13,15 +13,19 @@ import { createIndexerDatabase, indexerSettings, untilIndexed } from './testing/
 const log = createLogger('test', 'silent');
 const DEPTH_MAX = 10;
 
-test('an endpoint that is alone at a start moves the tip, and makes blocks final only when others have been silent for long', async () => {
-  await using anvil = await Anvil.start();
-  await using database = await createIndexerDatabase();
-  const { pool } = database;
+/** A chain of thirty blocks that was indexed, and whose indexer has ended. */
+async function indexOnce(stack: AsyncDisposableStack) {
+  const anvil = stack.use(await Anvil.start());
+  const { pool } = stack.use(await createIndexerDatabase());
   await anvil.mine(30);
-  {
-    await using _indexer = await startIndexer({ pool, settings: indexerSettings([anvil.url]), log });
-    await untilIndexed(pool, anvil);
-  }
+  await using _indexer = await startIndexer({ pool, settings: indexerSettings([anvil.url]), log });
+  await untilIndexed(pool, anvil);
+  return { anvil, pool };
+}
+
+test('an endpoint that is alone at a start moves the tip, and makes blocks final only when others have been silent for long', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { anvil, pool } = await indexOnce(stack);
   const look = async () => {
     const { rows } = await pool.query<{ id: number; tip: number; floor: number; finalized: number }>(
       'select id, tip_number as tip, floor_number as floor, finalized_number as finalized from indexer_networks',
@@ -51,14 +55,8 @@ test('an endpoint that is alone at a start moves the tip, and makes blocks final
 });
 
 test('an endpoint that has other blocks for a moment takes none back', async () => {
-  await using anvil = await Anvil.start();
-  await using database = await createIndexerDatabase();
-  const { pool } = database;
-  await anvil.mine(30);
-  {
-    await using _indexer = await startIndexer({ pool, settings: indexerSettings([anvil.url]), log });
-    await untilIndexed(pool, anvil);
-  }
+  await using stack = new AsyncDisposableStack();
+  const { anvil, pool } = await indexOnce(stack);
   await using proxy = await FaultProxy.start(anvil.url);
   const lies = () => proxy.played.other_hash ?? 0;
   // The tip, and the newest blocks below it.
