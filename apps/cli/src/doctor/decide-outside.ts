@@ -1,4 +1,5 @@
 import { isPublicAddress, urlOfListener } from '@skerry/kit';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Role } from '../joining/roles.ts';
 import { type Check, checksOf } from './check.ts';
 import { type Attempt, type Facts, isFromInside } from './facts.ts';
@@ -30,7 +31,7 @@ function mendOf(attempt: Attempt, another: string): { text: string; mend: string
       return {
         text: `${place} does not lead to this machine, which others see as ${seenAs}`,
         mend: isAddress(name)
-          ? `Say the URL at which others reach this machine: --announce-url ${urlOfListener('http', seenAs ?? name, port)}.`
+          ? `Say the URL at which others reach this machine: --announce-url ${shellWord(urlOfListener('http', seenAs ?? name, port))}.`
           : `Point ${name} at ${seenAs} in the DNS, or say the right URL with --announce-url.`,
       };
     case 'NOT_PUBLIC':
@@ -46,12 +47,12 @@ function mendOf(attempt: Attempt, another: string): { text: string; mend: string
     case 'OTHER_ANSWER':
       return {
         text: `something else answers at ${place}`,
-        mend: `Forward port ${port} of ${name} to this machine, or see what is there: curl -i ${place}.`,
+        mend: `Forward port ${port} of ${name} to this machine, or see what is there: curl -i ${shellWord(place)}.`,
       };
     case 'NO_ANSWER':
       return {
         text: `${place} takes connections but does not answer`,
-        mend: `Try it from another machine: curl -m 5 ${place}; a proxy in front must forward to this node.`,
+        mend: `Try it from another machine: curl -m 5 ${shellWord(place)}; a proxy in front must forward to this node.`,
       };
     default:
       return {
@@ -74,7 +75,7 @@ function decidePlace(attempt: Attempt, { settings: { role }, isRunning, another 
       'UNCHECKED',
       `not known whether others reach ${place}: ${why ?? 'the core node is behind a proxy that it does not know'}`,
       {
-        mend: `Try it from another machine: curl -m 5 ${place}.`,
+        mend: `Try it from another machine: curl -m 5 ${shellWord(place)}.`,
       },
     );
   const { text, mend } = mendOf(attempt, another);

@@ -113,6 +113,28 @@ describe('what the facts mean', () => {
     }
   });
 
+  test('a path and a URL are one word of the command that mends it', () => {
+    const dataDir = '/my node';
+    const keys = [{ path: '/my node/node.key', mode: 0o100640 }];
+    const facts = factsOf(
+      'core',
+      {
+        machine: { ...MACHINE, isDataWritable: false, keys },
+        network: { ...NETWORK, url: 'http://[::1]:4024', failure: 'nobody is there', info: undefined },
+        places: [attempt('NO_ANSWER', 'http://[2a00::1]:4024')],
+      },
+      { dataDir },
+    );
+    const mends = ['DATA', 'KEYS', 'CORE_NODE', 'UNREACHABLE'].map((code) => find(facts, code).mend);
+    for (const [at, command] of [
+      "chown -R $(id -u) '/my node'.",
+      "chmod 600 '/my node/node.key'.",
+      "curl 'http://[::1]:4024/api/v0/version';",
+      "curl -m 5 'http://[2a00::1]:4024';",
+    ].entries())
+      assert.ok(mends[at]?.includes(command), String(mends[at]));
+  });
+
   test('ports', () => {
     const at = (state: Facts['ports'][number]['state'], isRunning = false) => {
       const ports = [{ variable: 'SKERRY_CORE_PORT', host: '::', port: 4024, describe: 'HTTP port', state }];

@@ -1,5 +1,6 @@
 import { findAnnouncedUrlFault } from '@skerry/compute';
 import { isPublicAddress } from '@skerry/kit';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Role } from '../joining/roles.ts';
 import { type Check, checksOf } from './check.ts';
 import { decideOutside } from './decide-outside.ts';
@@ -103,7 +104,7 @@ function decideMachine({ settings: { role, dataDir }, machine: facts }: Facts): 
     isDataWritable
       ? machine.ok('DATA', `data in ${dataDir}`)
       : machine.fail('DATA', `${dataDir} cannot be written by this user`, {
-          mend: `Run this as root (sudo), or: chown -R $(id -u) ${dataDir}.`,
+          mend: `Run this as root (sudo), or: chown -R $(id -u) ${shellWord(dataDir)}.`,
         }),
     ...missingPrograms.map(([program, name]) =>
       machine.fail('MISSING_PROGRAM', `the program ${program} is missing`, {
@@ -117,7 +118,7 @@ function decideMachine({ settings: { role, dataDir }, machine: facts }: Facts): 
         : [machine.ok('KEYS', `${keys.length} key files, closed to other users`)]
       : open.map(({ path }) =>
           machine.fail('KEYS', `other users can read the key ${path}`, {
-            mend: `Close it: chmod 600 ${path}.`,
+            mend: `Close it: chmod 600 ${shellWord(path)}.`,
           }),
         )),
   ];
@@ -200,14 +201,10 @@ function decideGateway(facts: Facts): Check[] {
   if (role !== 'gateway') return [];
   return domain === undefined || /(^|\.)localhost$/.test(domain)
     ? [
-        settings.warn(
-          'DOMAIN',
-          `host names end in ${domain ?? 'nothing'}, which works on this machine only`,
-          {
-            mend: 'Say the domain whose wildcard record leads here: --domain apps.example.org.',
-            docs: 'docs/guides/gateway.md',
-          },
-        ),
+        settings.warn('DOMAIN', `host names end in ${domain ?? 'nothing'}, which works on this machine only`, {
+          mend: 'Say the domain whose wildcard record leads here: --domain apps.example.org.',
+          docs: 'docs/guides/gateway.md',
+        }),
       ]
     : [settings.ok('DOMAIN', `host names end in ${domain}`), ...decideWayToInstances(facts)];
 }
@@ -232,7 +229,7 @@ function decideTrust(role: Role, { info, url }: NetworkFacts): Check[] {
     ? [network.ok('TRUST', 'the network says whom to trust: schedulers, credit and scoring publishers')]
     : [
         network.warn('TRUST', `${url} trusts nobody as ${empty.map(([name]) => name).join(', ')}`, {
-          mend: `Ask its operator, then set the lists yourself; see them with: skerry node status --core ${url}.`,
+          mend: `Ask its operator, then set the lists yourself; see them with: skerry node status --core ${shellWord(url)}.`,
           docs: `${OPERATING}#whom-a-node-trusts`,
         }),
       ];
@@ -248,7 +245,7 @@ function decideNetwork({ settings: { role }, network: facts, another }: Facts): 
   if (facts.failure !== undefined)
     return [
       network.fail('CORE_NODE', `the core node ${facts.url} does not answer: ${facts.failure}`, {
-        mend: `Try it: curl ${facts.url}/api/v0/version; name another ${another}.`,
+        mend: `Try it: curl ${shellWord(`${facts.url}/api/v0/version`)}; name another ${another}.`,
       }),
     ];
   const { name = '', version = '' } = facts.info ?? {};

@@ -4,6 +4,7 @@ import type { SubmittedMessage } from '@skerry/client/core-client';
 import { domainRules, zoneOfTarget } from '@skerry/protocol/api/compute/domain-rules';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
 import { AppError, DOMAINS_KEY, parseDomainName } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
@@ -104,7 +105,7 @@ export async function attachDomain(context: Context, text: string, reference: st
       details: { hint: NOT_SERVED },
     });
   const sent = await writeClaim(context, name, { message_id: id, type: 'instance' });
-  const hint = `your claim stays published; "skerry domain list ${reference}" shows when the node knows it`;
+  const hint = `your claim stays published; "skerry domain list ${shellWord(reference)}" shows when the node knows it`;
   const accepted: Accepted = { what: `${name} was claimed`, ids: { claim_hash: sent.item_hash }, hint };
   const shown = await afterAccepted(context.output, accepted, () =>
     waitUntilKnown(context, { nodeUrl, name, instance: { id, owner }, reference }),

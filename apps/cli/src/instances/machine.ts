@@ -1,6 +1,7 @@
 import { findNode, MachineClient } from '@skerry/client';
 import type { SnapshotView } from '@skerry/protocol/api/compute/machines';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { checkReadable, openBlob } from '../files/blob.ts';
@@ -36,7 +37,7 @@ async function openMachine(
   if (loss) await confirmLoss(context, loss.options, loss.question(`${name} (${instanceId})`));
   if (!address)
     throw new AppError('INSTANCE_NOT_READY', `no node has been chosen for ${reference} yet`, {
-      details: { hint: `"skerry instance show ${reference}" says why` },
+      details: { hint: `"skerry instance show ${shellWord(reference)}" says why` },
     });
   const node = await findNode(context.reader, address);
   return { instanceId, machine: await MachineClient.open(node, instanceId, signer) };

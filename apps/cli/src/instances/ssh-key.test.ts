@@ -30,7 +30,7 @@ test('a public key, and the private one beside it', async () => {
 
 test('a private key is refused, with where the public one is', async () => {
   await using dir = await createTestDir();
-  const file = join(dir.path, 'work');
+  const file = join(dir.path, 'my work');
   await writeFile(file, PRIVATE);
   const hintOf = async () => {
     const error = await readSshKey(file, NOWHERE).then(
@@ -41,7 +41,7 @@ test('a private key is refused, with where the public one is', async () => {
     assert.ok(!error.message.includes('xxxx'));
     return (error.details as { hint: string }).hint;
   };
-  assert.match(await hintOf(), /ssh-keygen -y/);
+  assert.equal(await hintOf(), `"ssh-keygen -y -f '${file}' > '${file}.pub'" writes the public key`);
   await writeFile(`${file}.pub`, PUBLIC);
   assert.equal(await hintOf(), `use ${file}.pub`);
 });

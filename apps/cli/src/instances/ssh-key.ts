@@ -3,6 +3,7 @@ import { access, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError, LIMITS, parseSshKey } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { readTextFile } from '../files/read-text.ts';
 
 /** Those that ssh itself tries, the best first. */
@@ -70,7 +71,7 @@ export async function readSshKey(given: string | undefined, places: SshKeyPlaces
   if (PRIVATE.test(text)) {
     const hint = (await exists(`${path}.pub`))
       ? `use ${path}.pub`
-      : `"ssh-keygen -y -f ${path} > ${path}.pub" writes the public key`;
+      : `"ssh-keygen -y -f ${shellWord(path)} > ${shellWord(`${path}.pub`)}" writes the public key`;
     throw new AppError('INVALID_SSH_KEY', `${path} is a private key; give the public key instead`, {
       details: { hint },
     });

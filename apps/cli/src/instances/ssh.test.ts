@@ -10,9 +10,9 @@ import { checkReachable, sshArguments } from './ssh.ts';
 import { waitForSshBanner } from './ssh-banner.ts';
 
 test('what stands in the way is said, with what to do', () => {
-  const refusal = (changes: Partial<typeof RUNNING>) => {
+  const refusal = (changes: Partial<typeof RUNNING>, reference = 'web') => {
     try {
-      checkReachable({ ...RUNNING, ...changes }, 'web');
+      checkReachable({ ...RUNNING, ...changes }, reference);
     } catch (error) {
       const { code, message, details } = error as AppError;
       assert.equal(code, 'INSTANCE_NOT_READY');
@@ -30,6 +30,13 @@ test('what stands in the way is said, with what to do', () => {
   const open = { allowedPorts: [80], allowedUdpPorts: [443] };
   assert.match(refusal({ firewall: open })!, /web --allow 22,80,udp:443"/);
   assert.match(refusal({ firewall: { allowedPorts: [80] } })!, /blocks ssh .*update web --allow 22,80"/);
+  // Other clients give names that this command would not.
+  for (const [changes, command] of [
+    [{ desired: 'stopped', phase: 'stopped' }, "start 'my web' --wait"],
+    [{ phase: 'starting' }, "start 'my web' --wait"],
+    [{ firewall: open }, "update 'my web' --allow"],
+  ] as const)
+    assert.ok(refusal(changes, 'my web')!.includes(`"skerry instance ${command}`));
 });
 
 test('the machine is known by its id, in a file of its own', () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { call, findNodeUrl } from '@skerry/client';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { AppError, type InstanceView } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { renderPorts } from '../options.ts';
 import { findInstance } from './find.ts';
@@ -32,14 +33,14 @@ export function checkReachable(instance: InstanceView, reference: string): void 
   if (instance.desired === 'stopped') {
     throw notReady(
       `${reference} is stopped (${renderPhase(instance)})`,
-      `"skerry instance start ${reference} --wait"`,
+      `"skerry instance start ${shellWord(reference)} --wait"`,
     );
   }
   if (instance.ipv6 === '' || instance.phase !== 'running') {
     const address = instance.ipv6 === '' ? 'has no address yet' : 'is not running';
     throw notReady(
       `${reference} ${address} (${renderPhase(instance)})`,
-      `"skerry instance start ${reference} --wait" waits for it`,
+      `"skerry instance start ${shellWord(reference)} --wait" waits for it`,
     );
   }
   const { allowedPorts, allowedUdpPorts } = instance.firewall;
@@ -47,7 +48,7 @@ export function checkReachable(instance: InstanceView, reference: string): void 
     const open = { allowedPorts: [SSH_PORT, ...allowedPorts], ...(allowedUdpPorts && { allowedUdpPorts }) };
     throw notReady(
       `the firewall of ${reference} blocks ssh (port ${SSH_PORT})`,
-      `"skerry instance update ${reference} --allow ${renderPorts(open)}"`,
+      `"skerry instance update ${shellWord(reference)} --allow ${renderPorts(open)}"`,
     );
   }
 }

@@ -4,6 +4,7 @@ import { STATE_API } from '@skerry/protocol/api/core/state';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { AppError, NODE_DRAINING } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { listOwnAddresses } from '../doctor/machine.ts';
 import { readName } from '../doctor/outside.ts';
@@ -86,7 +87,7 @@ async function drainCompute(leaving: Leaving): Promise<string[]> {
     else
       output.demand(
         'Start the node again, so that it says that it leaves',
-        `skerry compute --settings ${file}`,
+        `skerry compute --settings ${shellWord(file)}`,
       );
   }
   try {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { gatherEnvironment } from '../doctor/doctor.ts';
 import { type Examined, examine } from '../doctor/examine.ts';
@@ -44,7 +45,8 @@ interface Plan {
   readonly start: 'unit' | 'foreground' | 'by-hand';
 }
 
-const commandOf = ({ role, file }: Pick<Plan, 'role' | 'file'>) => `skerry ${role} --settings ${file}`;
+const commandOf = ({ role, file }: Pick<Plan, 'role' | 'file'>) =>
+  `skerry ${role} --settings ${shellWord(file)}`;
 
 async function makePlan(context: Context, coreUrl: string, options: JoinOptions): Promise<Plan> {
   const role = options.role ?? (await askRole(context));

@@ -1,4 +1,5 @@
 import type { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { EXIT } from '../exit-codes.ts';
 import { renderDuration } from '../output/text.ts';
 import { DRAIN, type Leaving, listStaying } from './drains.ts';
@@ -38,7 +39,7 @@ function drainSteps({ settings: { role, domain }, file, isUnit, limitMs, instanc
       ...Object.entries(DRAIN).map(([name, value]) => `write ${name}=${value} to ${file}`),
       isUnit
         ? `start ${unitOf(role)} again, so that the node says that it leaves`
-        : `ask you to start the node again, so that it says that it leaves: skerry compute --settings ${file}`,
+        : `ask you to start the node again, so that it says that it leaves: skerry compute --settings ${shellWord(file)}`,
       `wait until its instances have moved, for ${limit}: ${instances.join(', ') || 'none is here'}`,
     ],
     gateway: [`wait until all connections below ${domain} have ended, for ${limit}`],

@@ -103,6 +103,15 @@ test('a monitor has left when its process has ended, and not before', async () =
   assert.equal(JSON.parse(out).running, false);
 });
 
+test('what is left on disk is told with a command that removes that alone', async () => {
+  await using home = await createTestDir();
+  const dataDir = join(home.path, 'my node');
+  await mkdir(dataDir);
+  const environment = { SKERRY_HOME: home.path, SKERRY_MONITOR_DATA_DIR: dataDir };
+  const { out, err } = await skerryHere(environment, ['leave', '--role', 'monitor', '--yes']);
+  assert.ok(out.endsWith(`\nStill on disk: ${dataDir} (rm -r '${dataDir}')\n`), `${out}${err}`);
+});
+
 test('whoever is told to look first can: nothing is changed, and what would be refused is said', async () => {
   await using monitor = await createHome('monitor');
   using _measuring = await takeDataDir(monitor.dataDir);

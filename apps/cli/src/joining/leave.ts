@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { isDataDirTaken } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { findRoles, gatherEnvironment } from '../doctor/doctor.ts';
 import { isDaemonThere, readPort } from '../doctor/outside.ts';
@@ -127,7 +128,7 @@ export async function leaveNetwork(context: Context, options: LeaveOptions): Pro
     ...(staying.length > 0 ? [`Instances whose machines stay here: ${staying.join(', ')}.`] : []),
     ...(withdrawn === undefined ? [] : [`Announcements taken back: ${withdrawn}.`]),
     ...(role === 'core' ? ["Remove its URL from the other nodes' SKERRY_CORE_PEERS."] : []),
-    ...remains.map((place) => `Still on disk: ${place} (rm -r ${place})`),
+    ...remains.map((place) => `Still on disk: ${place} (rm -r ${shellWord(place)})`),
   ];
   context.output.result(
     { role, staying, withdrawn: withdrawn ?? null, running: running ?? null, remains },

@@ -1,4 +1,5 @@
 import { SCORING_CHANNEL } from '@skerry/protocol';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Standing } from './counted.ts';
 import type { RoleSettings } from './roles.ts';
 
@@ -9,7 +10,7 @@ export function nextSteps(
   coreUrl: string,
 ): string[] {
   /** Without --core, a command asks this machine, or the network that was chosen before. */
-  const there = (command: string) => `${command} --core ${coreUrl}`;
+  const there = (command: string) => `${command} --core ${shellWord(coreUrl)}`;
   const backUp = `Save what the node must not lose: skerry backup FILE --role ${role}.`;
   switch (role) {
     case 'compute':

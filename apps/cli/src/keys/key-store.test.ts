@@ -68,15 +68,19 @@ test('no key, an open file, a damaged file, a name that is a path: each says so,
 
 test('a key that cannot be used hides no other, and says why', async () => {
   await using dir = await createTestDir();
+  const home = join(dir.path, 'my home');
   const [kept, open, damaged] = [
-    await createKey(dir.path, 'kept', false),
-    await createKey(dir.path, 'open', false),
-    await createKey(dir.path, 'damaged', false),
+    await createKey(home, 'kept', false),
+    await createKey(home, 'open', false),
+    await createKey(home, 'damaged', false),
   ];
   await chmod(open.path, 0o644);
   await writeFile(damaged.path, 'f'.repeat(70));
-  const { keys, unusable } = await listKeys(dir.path);
+  const { keys, unusable } = await listKeys(home);
   assert.deepEqual(keys, [kept]);
+  assert.deepEqual(unusable.find(({ name }) => name === 'open')?.error.details, {
+    hint: `chmod 600 '${open.path}'`,
+  });
   const said = unusable.map(({ name, error }) => `${name}: ${error.message}`).join('\n');
   assert.match(said, /^damaged: .* does not contain a private key\nopen: other users can read /);
   assert.doesNotMatch(said, /f{8}/);

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { createSigner, generatePrivateKey } from '@skerry/client/signer';
 import { createKeyFile, isMissing, makeDirectory, renameDurably } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 
 /** Keys are files `keys/NAME.key` of mode 0600 in the person's configuration: 0x, 64 digits, a line end. */
 
@@ -53,7 +54,7 @@ async function readKeyFile(path: string, name: string): Promise<string> {
     const { mode } = await stat(path);
     if ((mode & OTHERS_MASK) !== 0) {
       throw new AppError('INVALID_CONFIG', `other users can read the key file ${path}`, {
-        details: { hint: `chmod 600 ${path}` },
+        details: { hint: `chmod 600 ${shellWord(path)}` },
       });
     }
     return await readFile(path, 'utf8');

@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit/files';
 import { fieldsOf } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { isServiceUrl } from './service-url.ts';
 
 /** Where the network of "skerry up" is: it says so for as long as it runs, since it may have other ports than the usual ones. */
@@ -92,7 +93,9 @@ export async function forgetLocal(dataDir: string, place: string): Promise<void>
 
 /** What shuts the virtual machines down that a network left at a place. Pure. */
 export const downMachinesAt = (dataDir: string, place: string) =>
-  place === devnetIn(dataDir) ? 'skerry down --machines' : `skerry down --machines --data-dir ${place}`;
+  place === devnetIn(dataDir)
+    ? 'skerry down --machines'
+    : `skerry down --machines --data-dir ${shellWord(place)}`;
 
 /** What is no address is left aside: the usual one holds. */
 export async function readLocal(dataDir: string): Promise<string | undefined> {

@@ -248,6 +248,7 @@ test('what shuts left machines down names the place of their network where it is
   const command = downMachinesAt('/d', '/elsewhere');
   assert.match(renderDown('running', [], ['a'], command), /"skerry down --machines --data-dir \/elsewhere"/);
   assert.match(renderFarewell(1, command), /"skerry down --machines --data-dir \/elsewhere"/);
+  assert.equal(downMachinesAt('/d', '/my disk'), "skerry down --machines --data-dir '/my disk'");
 });
 
 test('who chooses a network is told which variables name services of another one', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { WebhookAnswers, WebhookView } from '@skerry/protocol/api/core/webhooks';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { readAddress } from '../address.ts';
 import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
@@ -166,8 +167,10 @@ export async function listDeliveries(
     answer,
     context.output.table(['EVENT ID', 'EVENT', 'STATE', 'TRIES', 'LAST', 'TIME'], rows, 'no deliveries'),
   );
-  if (answer.next_cursor !== null)
-    context.output.note(`there are more: "skerry webhook deliveries ${id} --cursor ${answer.next_cursor}"`);
+  if (answer.next_cursor !== null) {
+    const cursor = shellWord(answer.next_cursor);
+    context.output.note(`there are more: "skerry webhook deliveries ${shellWord(id)} --cursor ${cursor}"`);
+  }
 }
 
 /** Durations are read back from now. */

@@ -15,7 +15,3 @@ export function drawOf({ seed = '', ...rest }: Readonly<Record<string, string | 
   });
   return { seed, ...Object.fromEntries(numbers) };
 }
-
-/** A word of a shell's command, as POSIX quotes it. */
-export const shellWord = (text: string) =>
-  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

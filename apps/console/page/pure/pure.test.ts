@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { frameOf, niceCeiling, pathOf } from './chart.ts';
 import { addedUpState, balanceOver, lastingOf, usedOver } from './credits.ts';
-import { drawOf, shellWord } from './draw.ts';
+import { drawOf } from './draw.ts';
 import {
   bytes,
   clock,
@@ -265,12 +265,6 @@ describe('random values', () => {
     assert.deepEqual(drawOf({ seed: 'a', min: '-3', max: ' 3 ', count: '' }), { seed: 'a', min: -3, max: 3 });
     assert.deepEqual(drawOf({}), { seed: '' });
     assert.equal(JSON.stringify(drawOf({ seed: 'a', max: 'x' })), '{"seed":"a","max":null}');
-  });
-
-  test('a seed is one word of a shell', () => {
-    assert.equal(shellWord('draw-7'), 'draw-7');
-    assert.equal(shellWord("it's $HOME"), `'it'\\''s $HOME'`);
-    assert.equal(shellWord(''), "''");
   });
 });
 

@@ -1,3 +1,4 @@
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { useEffect } from 'preact/hooks';
 import { type Action, useAction } from '../data/action.ts';
 import { readDraw } from '../data/answers-of-services.ts';
@@ -11,7 +12,7 @@ import { Command } from '../parts/command.tsx';
 import { Field, Form, type Typed } from '../parts/form.tsx';
 import { Json } from '../parts/json.tsx';
 import { Failed, Loading } from '../parts/states.tsx';
-import { type DrawRequest, drawOf, shellWord } from '../pure/draw.ts';
+import { type DrawRequest, drawOf } from '../pure/draw.ts';
 import { count } from '../pure/format.ts';
 import { linkTo } from '../pure/route.ts';
 import type { JudgedDraw } from '../workers/random.ts';

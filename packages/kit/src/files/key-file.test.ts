@@ -39,11 +39,11 @@ test('many who start at once end with one key', async () => {
 });
 
 test('a file that others may use is refused, and told how to mend', async () => {
-  const path = join(directory, 'open');
+  const path = join(directory, 'open to others');
   await loadOrCreateKeyFile(path);
   for (const mode of [0o644, 0o640, 0o602]) {
     await chmod(path, mode);
-    await assert.rejects(loadOrCreateKeyFile(path), refused(/chmod 600/));
+    await assert.rejects(loadOrCreateKeyFile(path), refused(/run: chmod 600 '\/.*\/open to others'$/));
   }
   await chmod(path, 0o400);
   await loadOrCreateKeyFile(path);

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { createFileAtomically, makeDirectory } from './atomic-file.ts';
 
 /** `0x`, 64 digits and a line end are 67 bytes; what is larger is not a key file and is not read. */
@@ -44,7 +45,7 @@ async function readKey(file: FileHandle, path: string): Promise<string> {
     const mode = (stat.mode & 0o777).toString(8).padStart(4, '0');
     throw new AppError(
       'INVALID_CONFIG',
-      `other users can read the private key in ${path} (mode ${mode}); run: chmod 600 ${path}`,
+      `other users can read the private key in ${path} (mode ${mode}); run: chmod 600 ${shellWord(path)}`,
     );
   }
   const buffer = Buffer.alloc(KEY_FILE_BYTES_MAX + 1);

@@ -1,4 +1,4 @@
-import { shellWord } from '../../pure/draw.ts';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 
 /** A webhook as it was typed, and as the core node takes it. */
 

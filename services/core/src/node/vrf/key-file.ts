@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { acquireLock, createFileAtomically, makeDirectory, writeFileAtomically } from '@skerry/kit';
 import { AppError, bytesToHex, createParser, hexToBytes, VRF_SUITES, type VrfEngine } from '@skerry/protocol';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { type Static, Type } from '@skerry/protocol/type';
 
 /** One key is some 200 bytes; who rotates daily fills this in a decade. */
@@ -70,7 +71,7 @@ async function readKeyFile(path: string): Promise<VrfKeyFile | undefined> {
     if ((mode & OTHERS_MASK) !== 0)
       throw new AppError(
         'INVALID_CONFIG',
-        `other users can read the secret key in ${path}; run: chmod 600 ${path}`,
+        `other users can read the secret key in ${path}; run: chmod 600 ${shellWord(path)}`,
       );
     if (size > FILE_BYTES_MAX) throw new AppError('INVALID_CONFIG', `${path} is too large for a key file`);
     text = await readFile(path, 'utf8');
