@@ -3,6 +3,7 @@ import { type FileHandle, open, readdir, realpath, stat, statfs, unlink } from '
 import { basename, dirname, join } from 'node:path';
 import { isMissing, renameDurably } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { removeWhenEnded } from '../interrupt.ts';
 import type { Output } from '../output/output.ts';
 import { renderBytes } from '../output/text.ts';
@@ -80,7 +81,7 @@ const draftOf = (path: string) => `${path}.${randomUUID()}.part`;
 /** What a draft has behind the name of its file. */
 const DRAFT = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.part$/;
 
-/** Tells of drafts of a file: a command that was killed outright could not remove its own. */
+/** Tells of drafts of a file: a command that was killed outright could not remove its own. Nothing says whether one is still written. */
 export async function tellDrafts(given: string, { note }: Pick<Output, 'note'>): Promise<void> {
   const { path } = await checkTarget(given);
   const [directory, name] = [dirname(path), basename(path)];
@@ -90,7 +91,7 @@ export async function tellDrafts(given: string, { note }: Pick<Output, 'note'>):
     const found = await stat(draft).catch(() => undefined);
     if (found === undefined) continue;
     note(
-      `${draft} (${renderBytes(found.size)}) is of an earlier command that was to write ${name}: remove it, unless that still runs`,
+      `${draft} (${renderBytes(found.size)}) is of an earlier command that was to write ${name}: unless that still runs, remove it: rm ${shellWord(draft)}`,
     );
   }
 }
