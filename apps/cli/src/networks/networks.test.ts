@@ -104,6 +104,35 @@ test('a variable that beats the local network is said where it matters, and not 
   assert.match((await skerry('message', 'list', '--core', core)).err, /\nhint: is the network running\?/);
 });
 
+test('who lists networks learns which of them commands of this shell work on', async () => {
+  await using home = await createTestDir();
+  const core = 'http://127.0.0.1:9';
+  await saveNetworks(
+    { config: join(home.path, 'config') },
+    { current: 'prod', networks: { prod: { core: PROD }, other: { core: OTHER } } },
+  );
+  const list = async (variables: object, ...args: string[]) => {
+    const environment = { SKERRY_HOME: home.path, HOME: home.path, ...variables };
+    const { err } = await skerryHere(environment, ['network', 'list', ...args]);
+    const { out } = await skerryHere(environment, ['network', 'list', '--json', ...args]);
+    const all = JSON.parse(out) as { name: string; current: boolean; used: boolean }[];
+    const namesOf = (key: 'current' | 'used') => all.filter((one) => one[key]).map(({ name }) => name);
+    return [namesOf('current'), namesOf('used'), err];
+  };
+  const by = (variable: string) => `${variable} is used instead of the network prod\n`;
+  assert.deepEqual(await list({}), [['prod'], ['prod'], '']);
+  assert.deepEqual(await list({ SKERRY_NETWORK: 'other' }), [
+    ...[['prod'], ['other']],
+    by('SKERRY_NETWORK (other)'),
+  ]);
+  assert.deepEqual(await list({ SKERRY_NETWORK: 'prod' }), [['prod'], ['prod'], '']);
+  assert.deepEqual(await list({ SKERRY_CORE_URL: core }), [
+    ...[['prod'], []],
+    by(`SKERRY_CORE_URL (${core})`),
+  ]);
+  assert.deepEqual(await list({ SKERRY_CORE_URL: core }, '--network', 'local'), [['prod'], ['local'], '']);
+});
+
 test("a service is never one of another network's", () => {
   const elsewhere = { network: { core: PROD }, given: {} };
   assert.equal(findService(elsewhere, 'scheduler', {}), undefined);

@@ -121,15 +121,24 @@ export async function removeNetwork({ paths, output }: Context, name: string): P
   if (isGone) output.note(`commands work on ${LOCAL} again`);
 }
 
-export async function listNetworks({ paths, output, network: used }: Context): Promise<void> {
+/** The variable names a network that is known here: nobody is told of it with every command. */
+function tellNamed({ output, environment, network: { name } }: Context, networks: Networks): void {
+  const { network: variable } = COMMAND_VARIABLES;
+  if (name === undefined || name !== environment[variable] || isCurrent(networks, name)) return;
+  output.note(`${variable} (${name}) is used instead of the network ${networks.current ?? LOCAL}`);
+}
+
+export async function listNetworks(context: Context): Promise<void> {
+  const { paths, output, network: chosen } = context;
   const networks = await loadNetworks(paths);
   const all = [LOCAL, ...Object.keys(networks.networks).sort()].map((name) => {
     const network = getNetwork(networks, name);
-    return { name, current: isCurrent(networks, name), ...network };
+    return { name, current: isCurrent(networks, name), used: name === chosen.name, ...network };
   });
   const rows = all.map(({ name, current, core, key }) => [current ? '*' : '', name, core, key ?? '']);
   output.result(all, output.table(['', 'NAME', 'CORE', 'KEY'], rows, 'no networks'));
-  tellBeats(used, output);
+  tellBeats(chosen, output);
+  tellNamed(context, networks);
 }
 
 /** @param name the one that commands work on where it is left out, with what options and variables say */
