@@ -17,7 +17,7 @@ const parseRole = (text: string): Role => {
 const addAnswers = (command: Command) =>
   command
     .option('--announce-url <url>', 'where others reach the node (compute, core)', parseHttpUrl)
-    .option('--prefix <prefix>', 'the IPv6 /64 that is routed to this machine (compute)')
+    .option('--prefix <prefix>', 'the IPv6 /64 that is routed to this server (compute)')
     .option('--domain <domain>', 'the domain whose wildcard record leads here (gateway)')
     .option(
       '--settings <file>',
@@ -28,7 +28,7 @@ const JOIN_MS = 600_000;
 /** Machines that move take their time. */
 const LEAVE_MS = 1_800_000;
 
-/** From an empty machine to a member of a network, and back. */
+/** From an empty server to a member of a network, and back. */
 export function addJoiningCommands(program: Command, bind: Bind): void {
   addDoctor(program, bind);
   addJoin(program, bind);
@@ -39,7 +39,7 @@ function addDoctor(program: Command, bind: Bind): void {
   addAnswers(
     program
       .command('doctor')
-      .description('look at this machine for what a role needs; exit code 1 if something is missing')
+      .description('look at this server for what a role needs; exit code 1 if something is missing')
       .option(
         '--role <role>',
         `${ROLES.join(', ')}; several times for several (default: those with settings here, or compute)`,
@@ -66,7 +66,7 @@ function addJoin(program: Command, bind: Bind): void {
     program
       .command('join')
       .description(
-        'make this machine a member of a network: look at it, write settings, start the daemon, wait until it counts',
+        'make this server a member of a network: look at it, write settings, start the daemon, wait until it counts',
       )
       .argument('<url>', 'a core node of the network', parseHttpUrl)
       .option('--role <role>', `${ROLES.join(', ')}; asked for on a terminal`, parseRole),
@@ -103,7 +103,7 @@ function addJoin(program: Command, bind: Bind): void {
 function addLeave(program: Command, bind: Bind): void {
   program
     .command('leave')
-    .description('take this machine out of a network: empty it first, then stop the daemon')
+    .description('take this server out of a network: empty it first, then stop the daemon')
     .option('--role <role>', `${ROLES.join(', ')} (default: the only one with settings here)`, parseRole)
     .option('--settings <file>', "file of the daemon's settings (default: as for join)")
     .option('--scheduler <url>', 'the scheduler (default: where the network says)', parseHttpUrl)

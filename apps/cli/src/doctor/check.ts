@@ -1,6 +1,6 @@
 /** What the doctor looks at, and what it found. */
 
-export const GROUPS = ['This machine', 'Settings', 'The network', 'Seen from outside'] as const;
+export const GROUPS = ['This server', 'Settings', 'The network', 'Seen from outside'] as const;
 export type Group = (typeof GROUPS)[number];
 
 /** `warn`: the role works without it, worse. */

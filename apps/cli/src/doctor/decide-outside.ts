@@ -4,7 +4,7 @@ import type { Role } from '../joining/roles.ts';
 import { type Check, checksOf } from './check.ts';
 import { type Attempt, type Facts, isFromInside } from './facts.ts';
 
-/** How others see the machine. Pure. */
+/** How others see the server. Pure. */
 
 const outside = checksOf('Seen from outside');
 const JOINING = 'docs/joining.md';
@@ -29,14 +29,14 @@ function mendOf(attempt: Attempt, another: string): { text: string; mend: string
   switch (verdict) {
     case 'NOT_YOURS':
       return {
-        text: `${place} does not lead to this machine, which others see as ${seenAs}`,
+        text: `${place} does not lead to this server, which others see as ${seenAs}`,
         mend: isAddress(name)
-          ? `Say the URL at which others reach this machine: --announce-url ${shellWord(urlOfListener('http', seenAs ?? name, port))}.`
+          ? `Say the URL at which others reach this server: --announce-url ${shellWord(urlOfListener('http', seenAs ?? name, port))}.`
           : `Point ${name} at ${seenAs} in the DNS, or say the right URL with --announce-url.`,
       };
     case 'NOT_PUBLIC':
       return {
-        text: `others see this machine as ${seenAs}, which is a private address`,
+        text: `others see this server as ${seenAs}, which is a private address`,
         mend: `Name a core node outside your network ${another}, or, on a private network, set SKERRY_CORE_ALLOW_PRIVATE=yes there.`,
       };
     case 'BAD_CERTIFICATE':
@@ -47,16 +47,16 @@ function mendOf(attempt: Attempt, another: string): { text: string; mend: string
     case 'OTHER_ANSWER':
       return {
         text: `something else answers at ${place}`,
-        mend: `Forward port ${port} of ${name} to this machine, or see what is there: curl -i ${shellWord(place)}.`,
+        mend: `Forward port ${port} of ${name} to this server, or see what is there: curl -i ${shellWord(place)}.`,
       };
     case 'NO_ANSWER':
       return {
         text: `${place} takes connections but does not answer`,
-        mend: `Try it from another machine: curl -m 5 ${shellWord(place)}; a proxy in front must forward to this node.`,
+        mend: `Try it from elsewhere: curl -m 5 ${shellWord(place)}; a proxy in front must forward to this node.`,
       };
     default:
       return {
-        text: `${isFromInside(attempt) ? 'even the core node on this machine' : 'others'} cannot connect to ${place}`,
+        text: `${isFromInside(attempt) ? 'even the core node on this server' : 'others'} cannot connect to ${place}`,
         mend: `${openPort(port)}; the daemon must listen on every address (HOST=::).`,
       };
   }
@@ -65,17 +65,17 @@ function mendOf(attempt: Attempt, another: string): { text: string; mend: string
 function decidePlace(attempt: Attempt, { settings: { role }, isRunning, another }: Facts): Check {
   const { verdict, place, why } = attempt;
   if (verdict === 'REACHED' && isFromInside(attempt))
-    return outside.ok('REACHABLE', `the core node on this machine reaches ${place}; nobody else was asked`);
+    return outside.ok('REACHABLE', `the core node on this server reaches ${place}; nobody else was asked`);
   if (verdict === 'REACHED') return outside.ok('REACHABLE', `others reach ${place}`);
   // The daemon has the port, and does not know the nonce.
   if (verdict === 'OTHER_ANSWER' && isRunning)
-    return outside.ok('REACHABLE', `others reach ${place}, where this machine's daemon answers`);
+    return outside.ok('REACHABLE', `others reach ${place}, where this server's daemon answers`);
   if (verdict === 'UNASKED' || verdict === 'UNKNOWN_CLIENT')
     return outside.warn(
       'UNCHECKED',
       `not known whether others reach ${place}: ${why ?? 'the core node is behind a proxy that it does not know'}`,
       {
-        mend: `Try it from another machine: curl -m 5 ${shellWord(place)}.`,
+        mend: `Try it from elsewhere: curl -m 5 ${shellWord(place)}.`,
       },
     );
   const { text, mend } = mendOf(attempt, another);
@@ -93,7 +93,7 @@ function decidePrefix({ prefix, isRunning }: Facts): Check[] {
     return [
       outside.ok(
         'PREFIX_ROUTED',
-        `${place} is routed to this machine${isFromInside(prefix) ? ', as a core node on it sees; nobody else was asked' : ''}`,
+        `${place} is routed to this server${isFromInside(prefix) ? ', as a core node on it sees; nobody else was asked' : ''}`,
       ),
     ];
   if (verdict === 'UNASKED')
@@ -105,12 +105,12 @@ function decidePrefix({ prefix, isRunning }: Facts): Check[] {
   if (verdict === 'NOT_PUBLIC')
     return [
       outside.warn('PREFIX_PRIVATE', `${place} is private: only your own network can route it`, {
-        mend: 'Say a public /64 that your provider routes to this machine: --prefix.',
+        mend: 'Say a public /64 that your provider routes to this server: --prefix.',
         docs,
       }),
     ];
   return [
-    outside.fail('PREFIX_NOT_ROUTED', `${place} is not routed to this machine, or TCP port 4029 is closed`, {
+    outside.fail('PREFIX_NOT_ROUTED', `${place} is not routed to this server, or TCP port 4029 is closed`, {
       mend: 'Have your provider route the /64 here, and open the port: nft add rule inet filter input tcp dport 4029 accept.',
       docs,
     }),
@@ -126,7 +126,7 @@ function decideName({ name, settings, ownAddresses, places }: Facts): Check[] {
   const shown = settings.role === 'gateway' ? `*.${settings.domain}` : name.name;
   const seenAs = places.find((one) => one.seenAs !== null)?.seenAs ?? undefined;
   const here = new Set([...ownAddresses, ...(seenAs === undefined ? [] : [seenAs])]);
-  const target = seenAs ?? ownAddresses.find(isPublicAddress) ?? "this machine's public address";
+  const target = seenAs ?? ownAddresses.find(isPublicAddress) ?? "this server's public address";
   const docs = SECTIONS[settings.role];
   if (name.addresses.length === 0)
     return [
@@ -137,9 +137,9 @@ function decideName({ name, settings, ownAddresses, places }: Facts): Check[] {
     ];
   const elsewhere = name.addresses.filter((address) => !here.has(address));
   return elsewhere.length === 0
-    ? [outside.ok('RECORD', `${shown} leads to this machine`)]
+    ? [outside.ok('RECORD', `${shown} leads to this server`)]
     : [
-        outside.fail('WRONG_RECORD', `${shown} leads to ${elsewhere.join(', ')}, which is not this machine`, {
+        outside.fail('WRONG_RECORD', `${shown} leads to ${elsewhere.join(', ')}, which is not this server`, {
           mend: `Change the record: ${recordOf(shown, target)}.`,
           docs,
         }),

@@ -193,8 +193,8 @@ describe('what the facts mean', () => {
     assert.ok(at('REACHED', '203.0.113.9').includes(`others reach ${place}`));
     for (const seenAs of ['127.0.0.1', '::1']) {
       const told = at('REACHED', seenAs);
-      assert.ok(told.includes(`the core node on this machine reaches ${place}; nobody else was asked`));
-      assert.match(told.at(-1)!, /^2a00:1:2:3::\/64 is routed to this machine, as a core node on it sees/);
+      assert.ok(told.includes(`the core node on this server reaches ${place}; nobody else was asked`));
+      assert.match(told.at(-1)!, /^2a00:1:2:3::\/64 is routed to this server, as a core node on it sees/);
       assert.doesNotMatch([...told, ...at('NO_CONNECTION', seenAs)].join(), /others (reach|cannot)/);
     }
   });
@@ -270,12 +270,12 @@ describe('what the facts mean', () => {
   test('groups, a line for each, and what mends it beneath', () => {
     const checks = decide(factsOf('core', { places: [attempt('NO_CONNECTION')] }));
     const text = renderChecks(checks, (_style, words) => words);
-    assert.match(text, /^This machine\n {2}✓ Linux/);
+    assert.match(text, /^This server\n {2}✓ Linux/);
     assert.match(
       text,
       /Seen from outside\n {2}✗ others cannot connect.*\n {6}Open it here.*\n {6}docs\/guides\/core-node\.md$/,
     );
-    assert.equal(renderSummary('core', checks), 'This machine lacks 1 of what a core node needs.');
+    assert.equal(renderSummary('core', checks), 'This server lacks 1 of what a core node needs.');
   });
 });
 

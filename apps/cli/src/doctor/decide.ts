@@ -28,7 +28,7 @@ const NEEDS: Readonly<Record<Role, { readonly least: Needs; readonly good: Needs
   monitor: { least: { memoryMib: 200, diskGib: 0 }, good: { memoryMib: 500, diskGib: 1 } },
 };
 
-const machine = checksOf('This machine');
+const machine = checksOf('This server');
 const settings = checksOf('Settings');
 const network = checksOf('The network');
 
@@ -37,7 +37,7 @@ function decideRoom(role: Role, { memoryMib, diskFreeGib }: MachineFacts): Check
   const judge = (has: number, low: number, enough: number) =>
     has < low ? machine.fail : has < enough ? machine.warn : machine.ok;
   const add = (what: string, isEnough: boolean) =>
-    isEnough ? {} : { mend: `Give the machine more ${what}.` };
+    isEnough ? {} : { mend: `Give the server more ${what}.` };
   return [
     judge(memoryMib, least.memoryMib, good.memoryMib)(
       'MEMORY',
@@ -74,7 +74,7 @@ function decideHost({ host }: MachineFacts): Check[] {
       ? machine.ok('KVM', '/dev/kvm opens; the node tries it with a guest before it relies on it')
       : machine.warn(
           'KVM',
-          `no hardware virtualisation (${host.kvmObstacle}): machines are emulated, many times slower`,
+          `no hardware virtualisation (${host.kvmObstacle}): virtual machines are emulated, many times slower`,
           {
             mend: 'Turn on virtualisation in the firmware or at the provider, then: modprobe kvm_intel || modprobe kvm_amd.',
             docs: `${OPERATING}#acceleration-and-images`,
@@ -133,7 +133,7 @@ function decidePort({ port, variable, state, describe }: PortFacts, isRunning: b
       mend: `See who has it with: ss -ltnp sport = :${port}; or set ${variable} to another port.`,
     });
   if (state === 'absent')
-    return settings.fail('NO_SUCH_ADDRESS', `${name}: this machine does not have the address to listen on`, {
+    return settings.fail('NO_SUCH_ADDRESS', `${name}: this server does not have the address to listen on`, {
       mend: `Set ${variable.replace(/_[A-Z]*_?PORT$/, '_HOST')} to "::" for every address.`,
     });
   return settings.fail('PORT_FORBIDDEN', `${name} needs more rights`, {
@@ -147,7 +147,7 @@ function decideCompute({ settings: { role, config, ipv6Prefix } }: Facts): Check
   const fault = findAnnouncedUrlFault(config as unknown as Parameters<typeof findAnnouncedUrlFault>[0]);
   return [
     fault === undefined
-      ? settings.ok('ANNOUNCE_URL', 'others are told a URL that is not their own machine')
+      ? settings.ok('ANNOUNCE_URL', 'the URL that others are told is not localhost')
       : settings.fail('ANNOUNCE_URL', fault.split('; ')[0]!, {
           mend: 'Say where others reach this node: --announce-url http://ADDRESS:4020.',
           docs: 'docs/guides/compute-node.md',
@@ -155,9 +155,9 @@ function decideCompute({ settings: { role, config, ipv6Prefix } }: Facts): Check
     ipv6Prefix === undefined
       ? settings.warn(
           'PREFIX',
-          'no IPv6 /64: instances get private addresses, which only this machine reaches',
+          'no IPv6 /64: instances get private addresses, which only this server reaches',
           {
-            mend: 'Say which /64 is routed to this machine: --prefix 2001:db8:1:2::/64.',
+            mend: 'Say which /64 is routed to this server: --prefix 2001:db8:1:2::/64.',
             docs: `${JOINING}#the-ipv6-prefix`,
           },
         )
@@ -187,9 +187,9 @@ function decideGossip({ settings: { role, announceUrl, host, config } }: Facts):
 function decideWayToInstances({ ownAddresses, settings: { config } }: Facts): Check[] {
   if (config.allowPrivate === true) return [];
   return ownAddresses.some((address) => address.includes(':') && isPublicAddress(address))
-    ? [machine.ok('IPV6', 'this machine has a public IPv6 address, over which it reaches instances')]
+    ? [machine.ok('IPV6', 'this server has a public IPv6 address, over which it reaches instances')]
     : [
-        machine.warn('IPV6', 'this machine has no public IPv6 address: it reaches no instance elsewhere', {
+        machine.warn('IPV6', 'this server has no public IPv6 address: it reaches no instance elsewhere', {
           mend: 'Have your provider give it one; instances have addresses of IPv6 alone.',
           docs: 'docs/guides/gateway.md',
         }),
@@ -201,7 +201,7 @@ function decideGateway(facts: Facts): Check[] {
   if (role !== 'gateway') return [];
   return domain === undefined || /(^|\.)localhost$/.test(domain)
     ? [
-        settings.warn('DOMAIN', `host names end in ${domain ?? 'nothing'}, which works on this machine only`, {
+        settings.warn('DOMAIN', `host names end in ${domain ?? 'nothing'}, which works on this server only`, {
           mend: 'Say the domain whose wildcard record leads here: --domain apps.example.org.',
           docs: 'docs/guides/gateway.md',
         }),

@@ -18,7 +18,7 @@ export interface DoctorOptions {
   readonly domain?: string;
 }
 
-/** The roles that have settings on this machine. */
+/** The roles that have settings on this server. */
 export async function findRoles(context: Context): Promise<Role[]> {
   const found: Role[] = [];
   for (const role of ROLES)

@@ -24,7 +24,7 @@ export interface ExamineOptions {
   readonly say: (what: string) => void;
 }
 
-/** Looks at the machine for what a role needs. */
+/** Looks at the server for what a role needs. */
 export async function examine({
   settings,
   coreUrl,
@@ -33,7 +33,7 @@ export async function examine({
   say,
 }: ExamineOptions): Promise<Examined> {
   const { role, host, config, ipv6Prefix } = settings;
-  say('looking at this machine');
+  say('looking at this server');
   const machine = await readMachineFacts(settings, environment);
   const ports = await Promise.all(settings.ports.map((port) => readPort(port)));
   const isRunning = await isDaemonThere(settings, ports);

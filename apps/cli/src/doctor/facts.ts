@@ -29,7 +29,7 @@ export interface NetworkFacts {
   /** Why it does not answer, where it does not. */
   readonly failure: string | undefined;
   readonly info: InfoView | undefined;
-  /** How far this machine's clock is ahead of the core node's, in seconds; undefined where it does not say. */
+  /** How far this server's clock is ahead of the core node's, in seconds; undefined where it does not say. */
   readonly clockSeconds: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface Attempt {
   readonly seenAs: string | null;
 }
 
-/** Whether a core node of this machine itself was asked: what it sees, nobody outside has to. */
+/** Whether a core node of this server itself was asked: what it sees, nobody outside has to. */
 export const isFromInside = ({ seenAs }: Pick<Attempt, 'seenAs'>): boolean =>
   seenAs !== null && /^(127\.|::1$)/.test(seenAs);
 
@@ -60,7 +60,7 @@ export interface Facts {
   /** The role's daemon answers already. */
   readonly isRunning: boolean;
   readonly network: NetworkFacts | undefined;
-  /** Addresses of this machine's interfaces. */
+  /** Addresses of this server's interfaces. */
   readonly ownAddresses: readonly string[];
   readonly places: readonly Attempt[];
   readonly prefix: Attempt | undefined;

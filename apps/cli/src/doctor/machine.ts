@@ -6,7 +6,7 @@ import type { Environment } from '../config.ts';
 import type { Role, RoleSettings } from '../joining/roles.ts';
 import type { MachineFacts } from './facts.ts';
 
-/** What the machine has. Nothing is changed by looking. */
+/** What the server has. Nothing is changed by looking. */
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;

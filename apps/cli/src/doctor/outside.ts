@@ -17,7 +17,7 @@ import { REACHABILITY_API, REACHABILITY_PATH } from '@skerry/protocol/api/core/r
 import type { ListenPort, RoleSettings } from '../joining/roles.ts';
 import { type Attempt, isFromInside, type NameFacts, type NetworkFacts, type PortFacts } from './facts.ts';
 
-/** What others see of this machine, and what the network says of itself. Listeners are there for the moment of the question only. */
+/** What others see of this server, and what the network says of itself. Listeners are there for the moment of the question only. */
 
 const ANSWER_MS = 10_000;
 /** A core node may have a line of callers to try. */
@@ -92,7 +92,7 @@ async function askFor(
     );
     const isBlind = isFromInside({ seenAs }) && /^NOT_/.test(verdict);
     return isBlind
-      ? unasked(place, 'the core node is on this machine and sees it from inside')
+      ? unasked(place, 'the core node is on this server and sees it from inside')
       : { place, verdict, seenAs };
   } catch (error) {
     return unasked(place, `the core node cannot be asked (${(error as AppError).message})`);

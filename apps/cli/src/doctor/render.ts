@@ -31,6 +31,6 @@ export function renderSummary(role: string, checks: readonly Check[]): string {
   const [failed, warned] = [count('fail'), count('warn')];
   const worse = warned === 0 ? '' : `; ${warned} could be better`;
   return failed === 0
-    ? `This machine has what a ${role} node needs${worse}.`
-    : `This machine lacks ${failed} of what a ${role} node needs${worse}.`;
+    ? `This server has what a ${role} node needs${worse}.`
+    : `This server lacks ${failed} of what a ${role} node needs${worse}.`;
 }

@@ -51,7 +51,7 @@ export function checkAnswers(role: Role, answers: Answers): Answers {
   };
 }
 
-/** Where a daemon listens whose URL others were told: a proxy in front of it is on this machine. */
+/** Where a daemon listens whose URL others were told: a proxy in front of it is on this server. */
 const listensOn = (announceUrl: string | undefined) =>
   announceUrl === undefined || announceUrl.startsWith('https:') ? undefined : EVERY_ADDRESS;
 
@@ -66,7 +66,7 @@ const PUBLIC_GOSSIP = { SKERRY_CORE_P2P_HOST: EVERY_ADDRESS, SKERRY_CORE_P2P_POR
 export const withoutGossip = (variables: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(variables).filter(([name]) => !(name in PUBLIC_GOSSIP)));
 
-/** Its visitors come from everywhere; its own API is asked through a proxy of this machine, which names them. */
+/** Its visitors come from everywhere; its own API is asked through a proxy of this server, which names them. */
 const PUBLIC_GATEWAY = {
   SKERRY_GATEWAY_HOST: EVERY_ADDRESS,
   SKERRY_GATEWAY_HTTP_PORT: '80',

@@ -61,7 +61,7 @@ export async function notToLeave({ paths }: Machine): Promise<AppError> {
   const { dataDir } = await readLocalPlace(paths.data);
   return new AppError(
     'NODE_NOT_FOUND',
-    'no node of this machine is a member of a network but those of "skerry up", which end with it',
+    'no node of this server is a member of a network but those of "skerry up", which end with it',
     { details: { hint: `"skerry down" ends that network; its data stay in ${dataDir}` } },
   );
 }

@@ -204,7 +204,7 @@ async function gatewayObstacle({ domain }: RoleSettings): Promise<AppError | und
   const own = new Set(listOwnAddresses());
   return addresses.some((address) => own.has(address))
     ? refusal(
-        `*.${domain} still leads to this machine, so visitors would find nobody`,
+        `*.${domain} still leads to this server, so visitors would find nobody`,
         `point the record *.${domain} at another gateway first, or leave all the same with --force`,
       )
     : undefined;

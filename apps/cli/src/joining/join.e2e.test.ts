@@ -126,7 +126,7 @@ async function leaveGateway(
   const args = ['--role', 'gateway'];
   const early = await run(home, environment, 'leave', ...args, '--yes', '--timeout', PATIENCE);
   assert.equal(early.code, 1);
-  assert.match(early.err, /\*\.apps\.localhost still leads to this machine.*--force/s);
+  assert.match(early.err, /\*\.apps\.localhost still leads to this server.*--force/s);
   const moved = { ...environment, SKERRY_GATEWAY_DOMAIN: 'apps.invalid' };
   const visitor = connect(Number(environment.SKERRY_GATEWAY_HTTP_PORT), '127.0.0.1');
   visitor.write('GET / HTTP/1.1\r\nHost: nobody.apps.localhost\r\n\r\n');
@@ -141,7 +141,7 @@ async function leaveGateway(
   assert.match(left, /^This gateway node has left the network\.\nStill on disk: /);
 }
 
-describe('a machine joins a network with one command', () => {
+describe('a server joins a network with one command', () => {
   test('a compute node, which the scheduler then uses; when it leaves, it is emptied and forgotten', {
     skip: canHoldAddresses ? false : 'needs root on Linux',
   }, async () => {
@@ -160,7 +160,7 @@ describe('a machine joins a network with one command', () => {
     assert.match(node.report, /the scheduler gives it instances: \d+ cores/);
     assert.match(
       node.complaint(),
-      /the core node on this machine reaches http:\/\/127\.0\.0\.1:\d+; nobody else was asked/,
+      /the core node on this server reaches http:\/\/127\.0\.0\.1:\d+; nobody else was asked/,
     );
     assert.match(
       await readFile(file, 'utf8'),

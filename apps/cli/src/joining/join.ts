@@ -172,7 +172,7 @@ async function untilEnd(child: ChildProcess): Promise<number> {
   return child.exitCode ?? EXIT.ok;
 }
 
-/** Makes this machine a member of a network. Exit code 1 where it lacks something that the role needs. */
+/** Makes this server a member of a network. Exit code 1 where it lacks something that the role needs. */
 export async function joinNetwork(context: Context, coreUrl: string, options: JoinOptions): Promise<number> {
   const { output } = context;
   const plan = await makePlan(context, coreUrl, options);

@@ -19,7 +19,7 @@ test('where no node is, none is said to have left', async () => {
     };
     const { code, out, err } = await skerryHere(environment, ['leave', '--role', role, '--yes']);
     assert.deepEqual([code, out], [EXIT.notFound, ''], role);
-    assert.match(err, new RegExp(`no ${role} node is on this machine.*NODE_NOT_FOUND`, 's'));
+    assert.match(err, new RegExp(`no ${role} node is on this server.*NODE_NOT_FOUND`, 's'));
     assert.match(err, /--settings FILE/);
   }
 });

@@ -79,7 +79,7 @@ async function listRemains({ settings, file }: Leaving): Promise<string[]> {
 }
 
 const nothingHere = ({ settings: { role, dataDir }, file }: Leaving) =>
-  new AppError('NODE_NOT_FOUND', `no ${role} node is on this machine`, {
+  new AppError('NODE_NOT_FOUND', `no ${role} node is on this server`, {
     details: {
       hint: `none answers, and neither ${file} nor ${dataDir} is there; with --settings FILE it is looked for by its own settings`,
     },
@@ -103,7 +103,7 @@ async function begin(context: Context, options: LeaveOptions) {
   return { leaving, presence, remains, obstacle: isSilent ? silentObstacle(settings) : against };
 }
 
-/** Takes this machine out of the network again: it is emptied first, then stopped. */
+/** Takes this server out of the network again: it is emptied first, then stopped. */
 export async function leaveNetwork(context: Context, options: LeaveOptions): Promise<number> {
   const begun = await begin(context, options);
   const { leaving, presence, obstacle } = begun;
@@ -125,7 +125,7 @@ export async function leaveNetwork(context: Context, options: LeaveOptions): Pro
           `Nobody can tell here whether it still runs: ${dataDir} cannot be looked at (sudo). End it where it runs.`,
         ]
       : []),
-    ...(staying.length > 0 ? [`Instances whose machines stay here: ${staying.join(', ')}.`] : []),
+    ...(staying.length > 0 ? [`Instances whose virtual machines stay here: ${staying.join(', ')}.`] : []),
     ...(withdrawn === undefined ? [] : [`Announcements taken back: ${withdrawn}.`]),
     ...(role === 'core' ? ["Remove its URL from the other nodes' SKERRY_CORE_PEERS."] : []),
     ...remains.map((place) => `Still on disk: ${place} (rm -r ${shellWord(place)})`),

@@ -9,7 +9,7 @@ export function nextSteps(
   { state, id }: Standing,
   coreUrl: string,
 ): string[] {
-  /** Without --core, a command asks this machine, or the network that was chosen before. */
+  /** Without --core, a command asks this server, or the network that was chosen before. */
   const there = (command: string) => `${command} --core ${shellWord(coreUrl)}`;
   const backUp = `Save what the node must not lose: skerry backup FILE --role ${role}.`;
   switch (role) {

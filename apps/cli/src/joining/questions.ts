@@ -19,8 +19,8 @@ async function askWith(context: Context, question: string, suggestion = ''): Pro
 
 export async function askRole(context: Context): Promise<Role> {
   if (!canAsk(context))
-    throw new AppError('INVALID_PARAMETERS', `say what this machine is to be: --role ${ROLES.join(', ')}`);
-  const answer = await askWith(context, `What is this machine to be (${ROLES.join(', ')})?`, 'compute');
+    throw new AppError('INVALID_PARAMETERS', `say what this server is to be: --role ${ROLES.join(', ')}`);
+  const answer = await askWith(context, `What is this server to be (${ROLES.join(', ')})?`, 'compute');
   const role = ROLES.find((one) => one === answer);
   if (role === undefined)
     throw new AppError('INVALID_PARAMETERS', `there is no role ${JSON.stringify(answer)}`);
@@ -47,7 +47,7 @@ export async function askAnswers(
         announceUrl: answers.announceUrl ?? (await url()),
         prefix:
           answers.prefix ??
-          orNothing(await askWith(context, 'IPv6 /64 that is routed to this machine (empty: none)')),
+          orNothing(await askWith(context, 'IPv6 /64 that is routed to this server (empty: none)')),
       };
     case 'core':
       return { ...answers, announceUrl: answers.announceUrl ?? (await url()) };

@@ -5,7 +5,7 @@ import { type Environment, withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { loadService } from '../network/daemon.ts';
 
-/** What a machine can join a network as. */
+/** What a server can join a network as. */
 export const ROLES = ['compute', 'gateway', 'core', 'monitor'] as const;
 export type Role = (typeof ROLES)[number];
 

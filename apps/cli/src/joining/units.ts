@@ -34,7 +34,7 @@ async function systemctl(...args: string[]): Promise<string> {
   }
 }
 
-/** Whether systemd manages this machine and knows the daemon's unit. */
+/** Whether systemd manages this server and knows the daemon's unit. */
 export async function hasUnit(role: DaemonName): Promise<boolean> {
   if (!(await stat(SYSTEMD).catch(() => undefined))) return false;
   return systemctl('cat', unitOf(role)).then(

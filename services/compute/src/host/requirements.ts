@@ -1,4 +1,4 @@
-/** What a machine needs to run virtual machines, and what it has. */
+/** What a server needs to run virtual machines, and what it has. */
 export interface HostFacts {
   readonly architecture: string;
   readonly isLinux: boolean;
@@ -67,12 +67,12 @@ export function packagesFor(programs: readonly string[]): string[] {
   ].sort();
 }
 
-/** Everything that keeps this machine from running virtual machines, each as a sentence that says how to mend it. Pure. */
+/** Everything that keeps this server from running virtual machines, each as a sentence that says how to mend it. Pure. */
 export function listObstacles(facts: HostFacts): string[] {
   const obstacles: string[] = [];
   if (!facts.isLinux) return ['virtual machines need Linux'];
   if (facts.architecture !== 'x64') {
-    obstacles.push(`virtual machines require x86_64; this machine is ${facts.architecture}`);
+    obstacles.push(`virtual machines require x86_64; this server is ${facts.architecture}`);
   }
   if (facts.missingPrograms.length > 0) {
     const packages = packagesFor(facts.missingPrograms).join(' ');
