@@ -85,7 +85,8 @@ class Record {
         break;
       case 'failed':
         this.failed.push(report.name);
-        this.errors.push(`${report.name}: ${report.error}`);
+        // Whoever is told of a few is to know why before what follows from it.
+        this.errors[report.isOfSuite ? 'unshift' : 'push'](`${report.name}: ${report.error}`);
         break;
       case 'end':
         this.isWhole = true;

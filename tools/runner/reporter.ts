@@ -8,7 +8,13 @@ import { inspect } from 'node:util';
 /** How the process of one test file reports: to people on its output, to the runner by a line of JSON each. */
 export type Report =
   | { readonly kind: 'open' | 'closed'; readonly test: string }
-  | { readonly kind: 'failed'; readonly name: string; readonly error: string }
+  | {
+      readonly kind: 'failed';
+      readonly name: string;
+      readonly error: string;
+      /** Of a suite itself: why its tests were cancelled, which they do not say. */
+      readonly isOfSuite?: true;
+    }
   | { readonly kind: 'passed' | 'skipped'; readonly name: string }
   /** All tests have been told of. A process that ends before it, with whatever code, has lost some. */
   | { readonly kind: 'end' };
@@ -44,12 +50,29 @@ interface Event {
     readonly message?: string;
     readonly skip?: string | boolean;
     readonly todo?: string | boolean;
-    readonly details?: { readonly type?: string; readonly error?: Error };
+    readonly details?: {
+      readonly type?: string;
+      readonly error?: Error & { readonly failureType?: string };
+    };
   };
 }
 
 /** Of the whole file: its counts, and what was thrown that belongs to no test. */
 const isOfFile = ({ type, data }: Event) => type === 'test:diagnostic' && data.nesting === 0;
+
+/** What suites have failed with: a hook of the file fails each of them with the same. */
+const told = new Set<unknown>();
+
+/** A suite fails by its tests, which tell of that themselves, or by what it does before and after them. */
+function reportOfSuite({ name, details }: Event['data']): Report | undefined {
+  const { error } = details ?? {};
+  if (!error || /^(?:subtestsFailed|cancelledByParent)$/.test(error.failureType ?? '')) return undefined;
+  const cause = error.cause ?? error;
+  if (told.has(cause)) return undefined;
+  told.add(cause);
+  const why = `${error.message}\n${inspect(cause)}`;
+  return { kind: 'failed', name: `the suite ${name}`, error: why, isOfSuite: true };
+}
 
 function reportOf({ type, data }: Event): Report | undefined {
   const { name, skip, todo, message } = data;
@@ -59,8 +82,10 @@ function reportOf({ type, data }: Event): Report | undefined {
   if (type === 'test:dequeue') return { kind: 'open', test };
   if (type === 'test:complete') return { kind: 'closed', test };
   const isLeftOut = skip !== undefined || todo !== undefined;
-  // A suite is told of by its tests; one that is skipped has none.
-  if (data.details?.type === 'suite' && !(type === 'test:pass' && isLeftOut)) return undefined;
+  const isSuite = data.details?.type === 'suite';
+  if (isSuite && type === 'test:fail') return reportOfSuite(data);
+  // One that passed is told of by its tests; one that is skipped has none.
+  if (isSuite && !(type === 'test:pass' && isLeftOut)) return undefined;
   if (type === 'test:fail')
     return { kind: 'failed', name, error: inspect(data.details?.error?.cause ?? data.details?.error) };
   if (type !== 'test:pass') return undefined;

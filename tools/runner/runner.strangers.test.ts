@@ -140,6 +140,20 @@ test('F10: a failure that leaves a server open is told with its words and ends',
   assert.match(output, summary);
 });
 
+test('where what tests need cannot be made, the closing lines say why, once', async () => {
+  const why =
+    /^ *the suite what cannot be made: failed running before hook\nError: there is no such thing\n/gm;
+  const alone = await runFixtures(['unready.ts']);
+  assert.equal(alone.output.match(why)?.length, 1, alone.output);
+  assert.match(alone.output, /^FAILED: needs it \(five\) \(tools\/runner\/testing\/unready\.ts\)$/m);
+  assert.match(alone.output, /^0 passed, 6 failed, 0 skipped$/m);
+  assert.equal(alone.code, 1);
+  // Once where they share a process, and once where it runs again in its own.
+  const beside = await runFixtures(['unready.ts', 'passes.ts']);
+  assert.equal(beside.output.match(why)?.length, 2, beside.output);
+  assert.match(beside.output, /^1 passed, 6 failed, 0 skipped$/m);
+});
+
 test('a file fails whose process ends before its tests have, with whatever code, and those that share it lose nothing', async () => {
   const told = /FAILED: tools\/runner\/testing\/exits\.ts ended before its tests had/;
   const alone = await runFixtures(['exits.ts']);
