@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { serving } from '@skerry/kit/testing/serving';
 import { AppError, type CreditState } from '@skerry/protocol';
 import type { AccountView } from '@skerry/protocol/api/core/credits';
 import { quoteTransfer } from './purchase.ts';
@@ -69,21 +67,16 @@ function pageOf({ head, perBlock, names }: Crowd, query: URLSearchParams) {
 
 async function serveCrowd(crowd: Crowd) {
   let asked = 0;
-  const server = createServer((request, response) => {
+  const served = await serving((request, response) => {
     asked++;
     const { searchParams } = new URL(request.url!, 'http://localhost');
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(pageOf(crowd, searchParams)));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...served,
     get asked() {
       return asked;
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
     },
   };
 }

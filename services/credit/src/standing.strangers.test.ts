@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { call } from '@skerry/client';
 import { createLogger, readConfig } from '@skerry/kit';
+import { serving } from '@skerry/kit/testing/serving';
 import type { ChargesView } from '@skerry/protocol/api/core/credits';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
 import { Charger } from './charger.ts';
@@ -45,7 +44,7 @@ const LOW = {
 async function serveDistrust() {
   const asked: string[] = [];
   const changes = new EventTarget();
-  const server = createServer(({ method, url }, response) => {
+  const served = await serving(({ method, url }, response) => {
     const { pathname } = new URL(url!, 'http://localhost');
     asked.push(`${method} ${pathname}`);
     changes.dispatchEvent(new Event('asked'));
@@ -57,15 +56,7 @@ async function serveDistrust() {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(answers[pathname] ?? { item_hash: 'b'.repeat(64), status: 'success' }));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return {
-    ...{ asked, changes },
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { ...served, asked, changes };
 }
 
 test('a service that the core node does not trust sends nothing, and says why', async () => {

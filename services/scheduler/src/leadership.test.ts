@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { serving } from '@skerry/kit/testing/serving';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import fc from 'fast-check';
 import { decideRole, type HeardPeer, Leadership, type Role, type Standpoint } from './leadership.ts';
@@ -83,15 +81,14 @@ test('a leader that falls silent is followed after the time that is set, and lea
     leadership: { role: 'leader', since_ms: 1, can_lead: true, peers: [] },
   };
   let answer: object | undefined = leads;
-  const server = createServer((_, response) =>
+  await using other = await serving((_, response) =>
     answer ? response.end(JSON.stringify(answer)) : response.destroy(),
-  ).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  );
   let nowMs = 0;
   const roles: Role[] = [];
   const leadership = new Leadership({
     address: 'b',
-    peerUrls: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`],
+    peerUrls: [other.url],
     takeoverMs: TAKEOVER_MS,
     canLead: () => true,
     onRole: (role) => roles.push(role),
@@ -114,6 +111,4 @@ test('a leader that falls silent is followed after the time that is set, and lea
   answer = leads;
   assert.equal(await leadsAt(12_000), false);
   assert.deepEqual(roles, ['leader', 'standby']);
-  server.closeAllConnections();
-  server.close();
 });

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
+import { serving } from '@skerry/kit/testing/serving';
 import { watchNetwork } from './watch.ts';
 
 test('announcements are read page after page by cursor, so that one that is taken back meanwhile hides none', async () => {
   const asked: string[] = [];
   const pagination = { total: 2, page: 1, per_page: 1, total_pages: 2 };
-  const server = createServer((request, response) => {
+  await using served = await serving((request, response) => {
     const { pathname, searchParams } = new URL(request.url!, 'http://core');
     const isList = pathname === '/api/v0/messages';
     if (isList) asked.push(`${searchParams.get('page')} ${searchParams.get('cursor')}`);
@@ -18,13 +16,12 @@ test('announcements are read page after page by cursor, so that one that is take
     const list = isList ? { messages: [] } : { instances: [], cursor: '5' };
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ ...list, pagination, next_cursor }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   const stop = new AbortController();
   const ignore = () => {};
   await watchNetwork(
     {
-      core: new CoreClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }),
+      core: new CoreClient({ url: served.url }),
       nodes: () => [],
       allowed: undefined,
       listed: new Set(),
@@ -40,7 +37,5 @@ test('announcements are read page after page by cursor, so that one that is take
       onDisconnect: ignore,
     },
   );
-  server.closeAllConnections();
-  server.close();
   assert.deepEqual(asked, ['null null', 'null n']);
 });

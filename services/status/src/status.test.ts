@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -10,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { call } from '@skerry/client';
 import { createLogger, createReach, type HttpServer, rateLimitsOf, readConfig } from '@skerry/kit';
 import { testContract, testRate } from '@skerry/kit/testing';
+import { serving } from '@skerry/kit/testing/serving';
 import { AppError } from '@skerry/protocol';
 import { type ServiceView, STATUS_API } from '@skerry/protocol/api/status';
 import { checkService } from './check.ts';
@@ -25,22 +24,9 @@ const never = new AbortController().signal;
 /** Only what hangs takes as long. */
 const HANG_MS = 60_000;
 
-async function serve(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
 test('a check ends in time, whatever it meets, and goes nowhere else', async () => {
   let visited = false;
-  await using elsewhere = await serve((_, response) => {
+  await using elsewhere = await serving((_, response) => {
     visited = true;
     response.end();
   });
@@ -59,7 +45,7 @@ test('a check ends in time, whatever it meets, and goes nowhere else', async () 
     [(_, response) => void response.writeHead(200).write('slow'), /^no answer within 200 ms$/],
   ];
   for (const [listener, issue] of cases) {
-    await using server = await serve(listener);
+    await using server = await serving(listener);
     const isEndless = issue?.test('no answer within 200 ms');
     const result = await checkService(server.url, isEndless ? { ...options, timeoutMs: 200 } : options);
     assert.equal(result.isOnline, issue === null);
@@ -118,8 +104,8 @@ async function untilServices(
 
 test('compute nodes of an earlier process are checked while the core node is away', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'skerry-status-'));
-  await using core = await serve((_, response) => response.writeHead(503).end());
-  await using node = await serve((_, response) => response.end());
+  await using core = await serving((_, response) => response.writeHead(503).end());
+  await using node = await serving((_, response) => response.end());
   const log = createLogger('test', 'silent');
   const target = computeTarget({ nodeId: 'a'.repeat(64), url: node.url })!;
   await (await Store.open(dataDir, log)).sync([target], Date.now() - 30 * 86_400_000);
@@ -151,9 +137,9 @@ test('compute nodes of an earlier process are checked while the core node is awa
 
 test('announced nodes that do not answer take turns, and do not delay what the operator named', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'skerry-status-'));
-  await using core = await serve((_, response) => response.writeHead(503).end());
+  await using core = await serving((_, response) => response.writeHead(503).end());
   let asked = 0;
-  await using silent = await serve(() => asked++);
+  await using silent = await serving(() => asked++);
   const log = createLogger('test', 'silent');
   const targets = ['a', 'b'].map((digit) => computeTarget({ nodeId: digit.repeat(64), url: silent.url })!);
   await (await Store.open(dataDir, log)).sync(targets, Date.now());
@@ -212,10 +198,10 @@ test('each silent node has a turn before any has a second, and who answers needs
 test('checks what it is told to, shows it, and remembers it over a restart', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'skerry-status-'));
   let isWell = true;
-  await using core = await serve((_, response) =>
+  await using core = await serving((_, response) =>
     response.writeHead(isWell ? 200 : 503).end('{"posts":[],"next_cursor":null}'),
   );
-  await using web = await serve((_, response) => response.end());
+  await using web = await serving((_, response) => response.end());
   const start = () =>
     statusService.start(
       readConfig(statusService.config, {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { CoreClient, createSigner, generatePrivateKey, readPublishedScores } from '@skerry/client';
-import { serving } from '@skerry/console/testing/serving';
+import { serving } from '@skerry/kit/testing/serving';
 import { startBrowser } from '../testing/browser.ts';
 import { actInConsole } from '../testing/console/deeds.ts';
 import { compareNodes } from '../testing/console/trust.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { serving } from '@skerry/console/testing/serving';
+import { serving } from '@skerry/kit/testing/serving';
 
 type Reply = (url: URL, response: ServerResponse) => unknown;
 

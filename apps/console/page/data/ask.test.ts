@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
+import { serving } from '@skerry/kit/testing/serving';
 import { anything } from '../pure/read.ts';
-import { serving } from '../testing/serving.ts';
 import { ask } from './ask.ts';
 import { failureOf, pauseAfter } from './failure.ts';
 import { runProgram } from './run.ts';

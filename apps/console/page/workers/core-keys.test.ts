@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
+import { serving } from '@skerry/kit/testing/serving';
 import { createNodeProof, nodeIdOf } from '@skerry/protocol';
 import type { InfoView } from '@skerry/protocol/api/core/node';
-import { serving } from '../testing/serving.ts';
 import { judgeCores } from './core-keys.ts';
 
 const [node, liar] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey, signMessage } from '@skerry/client';
+import { serving } from '@skerry/kit/testing/serving';
 import { AppError, sha256Hex } from '@skerry/protocol';
-import { serving } from '../testing/serving.ts';
 import { upload } from './upload.ts';
 
 const own = createSigner(generatePrivateKey());

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { serving } from '@skerry/kit/testing/serving';
 import { sha256Hex } from '@skerry/protocol';
 import type { CidSource } from './cid-file.ts';
 import { openNetworkFile } from './network-file.ts';
@@ -18,16 +16,10 @@ const collectGarbage: () => void = runInNewContext('gc');
 /** Whatever follows the collection of an object has run by then. */
 const TURNS = 20;
 
-test('a file is whole, whatever is done between opening and reading it', async (t) => {
+test('a file is whole, whatever is done between opening and reading it', async () => {
   const bytes = randomBytes(1024 * 1024);
-  const server = createServer((_request, response) => void response.end(bytes)).listen(0, '127.0.0.1');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const source = { getFile: () => fetch(url) } as unknown as CidSource;
+  await using node = await serving((_request, response) => void response.end(bytes));
+  const source = { getFile: () => fetch(node.url) } as unknown as CidSource;
   const file = await openNetworkFile(source, sha256Hex(bytes));
   for (let turn = 0; turn < TURNS; turn++) {
     collectGarbage();

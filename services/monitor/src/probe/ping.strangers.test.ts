@@ -1,29 +1,20 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { serving } from '@skerry/kit/testing/serving';
 import { DIAGNOSTIC_VM } from '@skerry/protocol';
 import { nodeAt, probeOptionsOf } from '../testing/scene.ts';
 import { measureNode } from './measure.ts';
 
 test('S18: the ping goes to the diagnostic machine in the network of the node, and is published', async () => {
-  const server = createServer((request, response) => {
+  await using node = await serving((request, response) => {
     response.statusCode = request.url === '/about/login' ? 401 : 200;
     response.setHeader('server', 'skerry/1.0.0');
     response.end('{"networking": {"IPV6_ADDRESS_POOL": "2001:db8:5:1::/64"}}');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  await using _server = {
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  });
   const pinged: string[] = [];
   const measure = (mayReach: (address: string) => boolean) =>
     measureNode(
-      nodeAt('compute', `http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
+      nodeAt('compute', `${node.url}/`),
       probeOptionsOf({
         diagnosticVm: DIAGNOSTIC_VM,
         mayReach,

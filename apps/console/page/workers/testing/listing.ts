@@ -1,5 +1,5 @@
+import { serving } from '@skerry/kit/testing/serving';
 import { ERRORS, type ErrorCode } from '@skerry/protocol';
-import { serving } from '../../testing/serving.ts';
 
 interface Row {
   readonly item_hash: string;
