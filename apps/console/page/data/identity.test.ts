@@ -9,7 +9,10 @@ const BY: Identity = {
   place: 'browser',
   sign: (text: string) => Promise.resolve(`signed ${text}`),
 };
-const ABOUT = { title: '', facts: [], type: null, isKnown: true, itemHash: null, hostname: null, cost: null };
+const ABOUT = {
+  ...{ title: '', facts: [], type: null, isKnown: true, itemHash: null, hostname: null, cost: null },
+  lack: null,
+};
 
 test('a question is about its page: when the reader leaves, it and those that wait are refused, and the next page asks', async () => {
   const [left, here] = [new AbortController(), new AbortController()];

@@ -13,7 +13,7 @@ const pretty = (text: string): string => {
 };
 
 /** What only this tab can know before it is signed. */
-const Foreseen = ({ about: { itemHash, hostname, cost } }: Question) => (
+const Foreseen = ({ about: { itemHash, hostname, cost, lack } }: Question) => (
   <>
     {hostname === null ? null : (
       <p class="foreseen">
@@ -23,6 +23,11 @@ const Foreseen = ({ about: { itemHash, hostname, cost } }: Question) => (
       </p>
     )}
     {cost === null ? null : <Price cost={cost} />}
+    {lack === null ? null : (
+      <p class="stale" data-room="lacking">
+        By the scheduler's word, <Safe text={lack} limit={600} />.
+      </p>
+    )}
     {itemHash === null ? null : (
       <p class="foreseen">
         <span class="muted">Its hash</span>

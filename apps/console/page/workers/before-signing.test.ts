@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
+import { serving } from '@skerry/kit/testing/serving';
+import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { act } from './actions.ts';
+import { hearReply, signerThatAsks } from './ask-owner.ts';
 import { quote } from './explain.ts';
 import { askWebhooks } from './webhooks.ts';
 
 const NOWHERE = 'http://127.0.0.1:9';
+const MACHINE = { name: 'web', cpu: 1, memory: 512, disk: 4, image: 'debian:12' };
+const ssh_key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
 
 test('what no core node takes is refused before its owner is asked to sign it', async () => {
   const own = createSigner(generatePrivateKey());
@@ -17,12 +22,10 @@ test('what no core node takes is refused before its owner is asked to sign it', 
       return Promise.resolve(own.sign(text));
     },
   };
-  const machine = { name: 'web', cpu: 1, memory: 512, disk: 4, image: 'debian:12' };
-  const ssh_key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
   const program = { name: 'p', code: 'x', runtime: 'python3', memory: 128, timeout: 30 };
   const wrong = [
-    { kind: 'createInstance', content: { ...machine, ssh_key, memory: 1 } },
-    { kind: 'createInstance', content: { ...machine, ssh_key: 'none' } },
+    { kind: 'createInstance', content: { ...MACHINE, ssh_key, memory: 1 } },
+    { kind: 'createInstance', content: { ...MACHINE, ssh_key: 'none' } },
     { kind: 'createProgram', content: { ...program, timeout: 0 } },
     { kind: 'update', instanceId: 'a'.repeat(64), changes: { name: '' }, after: 0 },
   ] as const;
@@ -31,7 +34,7 @@ test('what no core node takes is refused before its owner is asked to sign it', 
   const webhook = { name: 'register', asked: { url: 'ftp://example.org', events: ['message.new'] } } as const;
   await assert.rejects(askWebhooks(NOWHERE, webhook, signer), { code: 'INVALID_CONTENT' });
   assert.equal(asked, 0);
-  const right = { kind: 'createInstance', content: { ...machine, ssh_key } } as const;
+  const right = { kind: 'createInstance', content: { ...MACHINE, ssh_key } } as const;
   await assert.rejects(act(NOWHERE, right, signer), { code: 'UPSTREAM_UNAVAILABLE' });
   assert.equal(asked, 1);
 });
@@ -41,4 +44,54 @@ test('what costs something is never shown without a word about its price', async
     assert.equal(await quote(NOWHERE, { type, content: { memory: 1 } }), 'untold');
   assert.equal(await quote(NOWHERE, { type: 'file', bytes: 1 }), 'untold');
   assert.equal(await quote(NOWHERE, { type: 'POST', content: {} }), null);
+});
+
+/** A core node and its scheduler in one, whose only compute node has eight cores, two of them free. */
+const startNetwork = (services: (url: string) => object) =>
+  serving((request, response) => {
+    const url = `http://${request.headers.host}`;
+    const { pathname, searchParams } = new URL(request.url!, url);
+    const trusted = { value: [], source: 'unset' };
+    const answers: Readonly<Record<string, object>> = {
+      '/api/v0/info/public.json': {
+        ...{ node_multi_addresses: [], name: 'n', version: '0.1.0', address: '0x1', services: services(url) },
+        trust: {
+          ...{ schedulers: trusted, scoring_publishers: trusted, credit_publishers: trusted },
+          ...{ known_core_nodes: trusted, credit_enforcement: { value: false, source: 'unset' } },
+        },
+      },
+      '/api/v0/nodes': SCHEDULER_API.listNodes.example.answer,
+      '/api/v0/simulate':
+        Number(searchParams.get('vcpus')) <= 2
+          ? { schedulable: true, reasons: [] }
+          : { schedulable: false, reasons: ['needs more cores'], code: 'NO_CAPACITY' },
+    };
+    const answer = answers[pathname];
+    response.statusCode = answer === undefined ? 404 : 'code' in answer ? 503 : 200;
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(answer ?? {}));
+  });
+
+test('whoever is to sign for a machine that no node has room for is told so', async () => {
+  const { address } = createSigner(generatePrivateKey());
+  /** What is told of a machine with so many cores before it is signed. */
+  const lackOf = async (coreUrl: string, cpu: number) => {
+    let told: string | null | undefined;
+    const signer = signerThatAsks({ coreUrl, chain: 'ETH', address }, ({ turn, about }) => {
+      told = about.lack;
+      hearReply({ kind: 'refused', turn, message: 'not now' });
+    });
+    const action = { kind: 'createInstance', content: { ...MACHINE, cpu, ssh_key } } as const;
+    await assert.rejects(act(coreUrl, action, signer), { code: 'SIGNATURE_REQUIRED' });
+    return told;
+  };
+  await using network = await startNetwork((url) => ({ scheduler: `${url}/` }));
+  assert.equal(await lackOf(network.url, 2), null);
+  assert.match((await lackOf(network.url, 8))!, /^no compute node has room for it now \(needs more cores\)/);
+  assert.match((await lackOf(network.url, 64))!, /large enough for 64 cores.*one node has at most 8 cores/);
+  // Where nobody says, nothing is said.
+  await using alone = await startNetwork(() => ({}));
+  assert.equal(await lackOf(alone.url, 64), null);
+  await using silent = await startNetwork(() => ({ scheduler: NOWHERE }));
+  assert.equal(await lackOf(silent.url, 64), null);
 });

@@ -1,4 +1,5 @@
 import { call } from '@skerry/client';
+import { findLack } from '@skerry/client/room';
 import {
   fieldsOf,
   hostnameOf,
@@ -32,6 +33,8 @@ export interface Explained extends Words {
   /** Of a machine that is asked for: its four words. */
   readonly hostname: string | null;
   readonly cost: Quote;
+  /** Of a machine that no node has room for: what it would wait for. */
+  readonly lack: string | null;
 }
 
 /** What is to be priced: the content of a message, or the size of a file. */
@@ -46,7 +49,7 @@ function needsOf(priced: Priced): ResourceNeeds | undefined {
   return undefined;
 }
 
-/** So long whoever is to sign waits for the price. */
+/** So long whoever is to sign waits for the price, and for a word about room. */
 const QUOTE_MS = 5_000;
 
 /** What something costs by the prices that the core node tells; also untold where this tab cannot say what it needs. */
@@ -70,15 +73,31 @@ export async function quote(coreUrl: string, priced: Priced): Promise<Quote> {
   }
 }
 
+/** Asks the scheduler that the core node names; null also where nobody says. */
+async function lackOf(coreUrl: string, { type, content }: { type: string; content: unknown }) {
+  if (type !== 'INSTANCE') return null;
+  try {
+    const signal = AbortSignal.timeout(QUOTE_MS);
+    const { services } = await call(coreUrl, NODE_API.getInfo, {}, { signal });
+    if (services?.scheduler === undefined) return null;
+    const lack = await findLack(services.scheduler, parseInstanceContent(content, true), { signal });
+    return lack?.sentence ?? null;
+  } catch {
+    return null;
+  }
+}
+
 export async function explain({ coreUrl, chain, address }: Owner, text: string): Promise<Explained> {
   const words = wordsOf(text);
-  if (words.type === null) return { ...words, itemHash: null, hostname: null, cost: null };
+  if (words.type === null) return { ...words, itemHash: null, hostname: null, cost: null, lack: null };
   const itemHash = itemHashOf(chain, address, text);
   const { content } = fieldsOf(JSON.parse(text));
+  const about = { type: words.type, content };
+  const [cost, lack] = await Promise.all([quote(coreUrl, about), lackOf(coreUrl, about)]);
   return {
     ...words,
     itemHash,
     hostname: words.type === 'INSTANCE' ? hostnameOf(itemHash) : null,
-    cost: await quote(coreUrl, { type: words.type, content }),
+    ...{ cost, lack },
   };
 }
