@@ -30,6 +30,8 @@ export interface ContractEvents {
   readonly isCut: boolean;
   /** The newest block that any endpoint has shown. */
   readonly head: number | null;
+  /** RPC calls as counted with the head: where there are more than before, it was looked at meanwhile. */
+  readonly requests: number;
   /** The chain's first block, by which it is known. */
   readonly genesisHash: string | null;
 }
@@ -78,6 +80,7 @@ export async function readContractEvents(
         coveredTo: toBlock,
         isCut: false,
         head: row.head,
+        requests: row.requests,
         genesisHash: row.genesisHash,
       };
       if (toBlock === null) return { ...nothing, settledTo: -1 };

@@ -8,26 +8,32 @@ export interface Look {
   readonly readTo: number;
   /** The newest block that an endpoint has shown. */
   readonly head: number | null;
+  /** RPC calls as counted with the head: where there are more than before, it was looked at meanwhile. */
+  readonly requests: number;
 }
 
 /**
- * Whether a contract is read as far as the head that the indexer had noted when this process began, or when another contract or chain did:
- * an archive that is not found before may be on it all the same, and would be paid again. What the chain has above that head is not
- * waited for (docs/anchoring.md).
+ * Whether a contract is read as far as the head that was seen first since this process began, or as was noted when another contract or
+ * chain did: an archive that is not found before may be on it all the same, and would be paid again. A head that was noted before the
+ * start says nothing of what was sent since. What the chain has above is not waited for (docs/anchoring.md).
  */
 export class CatchUp {
   #goal: number | undefined;
+  /** At the first look. */
+  #requests: number | undefined;
   #isDone = false;
 
   get isDone(): boolean {
     return this.#isDone;
   }
 
-  note({ isOther, isCut, readTo, head }: Look): void {
+  note({ isOther, isCut, readTo, head, requests }: Look): void {
     if (isOther) {
       this.#goal = undefined;
       this.#isDone = false;
     }
+    this.#requests ??= requests;
+    if (requests === this.#requests) return;
     // One that an endpoint made up is not waited for once it is found out.
     if (head !== null) this.#goal = Math.min(head, this.#goal ?? head);
     if (!isCut && this.#goal !== undefined && readTo >= this.#goal) this.#isDone = true;

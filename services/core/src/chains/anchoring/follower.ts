@@ -156,7 +156,7 @@ export async function followOnce({
         { network, gone: gone.length },
         start.isOther ? 'another chain or contract is followed' : 'a reorg removed archives from the chain',
       );
-    const look = { isOther: start.isOther, isCut, readTo, head: seen.head };
+    const look = { isOther: start.isOther, isCut, readTo, head: seen.head, requests: seen.requests };
     return { gone: gone.length, fresh: fresh.length, isCut, look };
   });
 }

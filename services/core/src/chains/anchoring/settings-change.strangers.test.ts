@@ -38,6 +38,9 @@ interface Written {
   readonly content?: string;
 }
 
+/** How often a chain was looked at. */
+let looks = 0;
+
 /** A chain whose blocks are all settled. @param coveredTo as far as it is read again from an earlier start */
 function readerOf(contract: string, written: readonly Written[], coveredTo = HEAD): ChainReader {
   return {
@@ -49,7 +52,7 @@ function readerOf(contract: string, written: readonly Written[], coveredTo = HEA
           ...{ blockNumber: block, logIndex: 0, transactionHash: `0x${block}`, timestamp: 1_700_000_000 },
           ...{ name: 'SyncEvent', args: { addr: emitter, message: content } },
         }));
-      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, head: HEAD };
+      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, head: HEAD, requests: ++looks };
       return { ...read, events, isCut: false, genesisHash: 'genesis' };
     },
   };
@@ -179,6 +182,7 @@ describe('the operator changes what is followed', () => {
       catchUp.note(look!);
       await packer.round();
     };
+    await lookAt(OTHER!, HEAD);
     await lookAt(OTHER!, HEAD);
     assert.deepEqual(paid, [OTHER]);
     await lookAt(CONTRACT!, 12);

@@ -170,6 +170,7 @@ export class ChainView implements ChainReader {
       settledTo: Math.min(this.#settledTo, isCut ? last : readTo),
       isCut,
       head: readTo,
+      requests: 0,
       genesisHash,
     };
   }
