@@ -57,7 +57,7 @@ export async function openServer(config: ComputeConfig, deps: ServerDeps): Promi
     ...{ log, dataDir, limits, clientOf, instances, core, nodeId, images, backups, domains, now },
     programs: programs.programs,
     addRoutes: async (server) => {
-      addProofRoute(server, { signer, nodeId, place: () => parseNodeUrl(announcer.url) });
+      addProofRoute(server, { signer, nodeId, place: () => parseNodeUrl(announcer.url), clientOf });
       await programs.addRoutes(server, clientOf);
     },
     signers: config.schedulers,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
-import { createHttpServer, createLogger } from '@skerry/kit';
+import { createClientOf, createHttpServer, createLogger } from '@skerry/kit';
 import { NODE_PROOF_PATH, nodeIdOf, nodeProofUrl, provesNode } from '@skerry/protocol';
 import { run } from '../host/run.ts';
 import { randomUlaPrefix } from '../publish/identity.ts';
@@ -62,7 +62,8 @@ test('H3: a node signs its own place whatever it is asked, and only so often', a
   const signer = createSigner(generatePrivateKey());
   const nodeId = nodeIdOf(signer.address);
   const app = await createHttpServer({ log });
-  addProofRoute(app, { signer, nodeId, place: () => 'https://node.example', now: () => 0 });
+  const clientOf = createClientOf({ trustedProxies: ['127.0.0.1'], exempt: [] });
+  addProofRoute(app, { signer, nodeId, place: () => 'https://node.example', clientOf, now: () => 0 });
   const get = (query: string) => app.inject(`${NODE_PROOF_PATH}?${query}`);
   for (const bad of [
     '',
@@ -79,6 +80,10 @@ test('H3: a node signs its own place whatever it is asked, and only so often', a
   const statuses = new Set<number>();
   for (let asked = 0; asked <= 1_300; asked++) statuses.add((await get(`challenge=${challenge}`)).statusCode);
   assert.deepEqual([...statuses], [200, 429]);
+  // Behind the operator's proxy each is a client of its own.
+  const other = { 'x-forwarded-for': '192.0.2.1' };
+  const url = `${NODE_PROOF_PATH}?challenge=${challenge}`;
+  assert.equal((await app.inject({ url, headers: other })).statusCode, 200);
   await app.close();
 });
 

@@ -1,38 +1,66 @@
 import type { Signer } from '@skerry/client';
-import { answer, ClientTable, clientKeyOf, type HttpServer, serveAll } from '@skerry/kit';
+import { answer, ClientTable, createClientOf, type HttpServer, serveAll } from '@skerry/kit';
 import { AppError, createNodeProof, parseChallenge } from '@skerry/protocol';
 import { PROOF_API } from '@skerry/protocol/api/compute/node';
 
 /** A scheduler asks some ten times a minute; a signature takes about half a millisecond. */
 const PER_CLIENT_PER_MINUTE = 1_200;
 const ALL_PER_MINUTE = 30_000;
+/** Of what all may ask for, the part that is left to those who ask for little: nodes whose proofs fail get nothing. */
+const LIGHT_PART = 0.25;
+/** A client asks for little up to so many a minute: a scheduler that probes each second does. */
+const LIGHT_PER_MINUTE = 120;
+
+/** The proofs of a place in a minute, shared so that those who ask for as many as they may leave some to those who ask for few. */
+export class ProofBudget {
+  readonly #clients = new ClientTable(PER_CLIENT_PER_MINUTE);
+  readonly #all = new ClientTable(ALL_PER_MINUTE, 1);
+
+  /** Throws RATE_LIMITED. @param nowMs milliseconds of a clock that never goes back */
+  take(key: string, nowMs: number): void {
+    const own = this.#clients.take(key, nowMs);
+    if (!own.isAllowed)
+      throw refusal(`a client gets ${PER_CLIENT_PER_MINUTE} proofs a minute`, own.retryAfterSeconds);
+    const isLight = PER_CLIENT_PER_MINUTE - own.remaining <= LIGHT_PER_MINUTE;
+    const all = this.#all.take('', nowMs, isLight ? ALL_PER_MINUTE : ALL_PER_MINUTE * (1 - LIGHT_PART));
+    if (!all.isAllowed)
+      throw refusal(
+        `all clients together get ${ALL_PER_MINUTE} proofs a minute, the last quarter those that asked for at most ${LIGHT_PER_MINUTE}`,
+        all.retryAfterSeconds,
+      );
+  }
+}
+
+/** Never OVERLOADED: whoever asks takes that for silence (services/scheduler, probe.ts). */
+const refusal = (allowed: string, retryAfter: number) =>
+  new AppError('RATE_LIMITED', `${allowed}; try again in ${retryAfter} s`, {
+    details: { retry_after: retryAfter },
+  });
 
 export interface ProofSource {
   readonly signer: Signer;
   readonly nodeId: string;
   /** The URL or the address that this server proves. */
   readonly place: () => string;
+  /** Who asks; where left out, who is at the other end of the connection. */
+  readonly clientOf?: ReturnType<typeof createClientOf>;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
+
+const DIRECT = createClientOf({ trustedProxies: [], exempt: [] });
 
 /**
  * Proves that this node's key answers here. What is signed holds this place and no other, whatever the request says, so that
  * a proof that is passed on is worth nothing.
  */
 export function addProofRoute(app: HttpServer, source: ProofSource): void {
-  const { signer, nodeId, place, now = () => performance.now() } = source;
-  const [clients, all] = [new ClientTable(PER_CLIENT_PER_MINUTE), new ClientTable(ALL_PER_MINUTE, 1)];
+  const { signer, nodeId, place, clientOf = DIRECT, now = () => performance.now() } = source;
+  const budget = new ProofBudget();
   serveAll(app, PROOF_API, {
-    proveNode({ query, request, reply }) {
+    proveNode({ query, request }) {
       const challenge = parseChallenge(query.challenge);
-      const nowMs = now();
-      const client = clients.take(clientKeyOf(request.socket.remoteAddress ?? ''), nowMs);
-      const taken = client.isAllowed ? all.take('', nowMs) : client;
-      if (!taken.isAllowed) {
-        reply.header('retry-after', String(taken.retryAfterSeconds));
-        throw new AppError('RATE_LIMITED', `too many proofs; try again in ${taken.retryAfterSeconds} s`);
-      }
+      budget.take(clientOf(request).key, now());
       const proof = createNodeProof({ nodeId, place: place(), challenge }, (text) => signer.sign(text));
       return answer(200, proof, { 'cache-control': 'no-store' });
     },
