@@ -81,12 +81,17 @@ export function parseSystems(text: string): FindSystem {
   };
 }
 
-/** @param path of the table, or undefined: then no system is known */
+/** Throws INVALID_CONFIG. @param path of the table, or undefined: then no system is known */
 export async function loadSystems(path: string | undefined): Promise<FindSystem> {
   if (path === undefined) return () => undefined;
   const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new AppError('INVALID_CONFIG', `cannot read the ASN table (${cause.code})`, { cause });
+    const message = `cannot read the ASN table ${path}, which SKERRY_MONITOR_ASN_FILE names (${cause.code})`;
+    throw new AppError('INVALID_CONFIG', message, { cause });
   });
-  if (bytes.length > FILE_BYTES_MAX) throw new AppError('INVALID_CONFIG', 'the ASN table is too large');
+  if (bytes.length > FILE_BYTES_MAX)
+    throw new AppError(
+      'INVALID_CONFIG',
+      `the ASN table ${path} has ${bytes.length} bytes; it may have ${FILE_BYTES_MAX}`,
+    );
   return parseSystems(bytes.toString('utf8'));
 }

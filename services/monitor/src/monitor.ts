@@ -51,8 +51,12 @@ async function readAuthorities(path: string | undefined): Promise<SecureContext 
   try {
     return trustAlso(await readFile(path, 'utf8'));
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new AppError('INVALID_CONFIG', `cannot read the certificate authorities (${code})`, { cause });
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw new AppError(
+      'INVALID_CONFIG',
+      `SKERRY_MONITOR_CA_FILE must name a PEM file of certificate authorities; ${path} is none (${code ?? message})`,
+      { cause },
+    );
   }
 }
 

@@ -20,6 +20,8 @@ export interface AllocationSources {
 const WINDOW_SECONDS = 300;
 const SCHEME =
   /^[A-Za-z]+-EIP191-V1 (?:sig=(?:0x)?([0-9a-fA-F]{130})), ?payload=(?:0x)?([0-9a-fA-F]{2,4096})$/;
+/** The same for people. */
+const SCHEME_FORM = '"<NAME>-EIP191-V1 sig=<130 hex digits>, payload=<2 to 4,096 hex digits>"';
 
 interface SignedHead {
   readonly method?: unknown;
@@ -41,21 +43,21 @@ function readSchedulerSignature(
   if (authorization === undefined)
     throw new AppError(
       'SIGNATURE_REQUIRED',
-      'allocations must be signed by a scheduler (Authorization header)',
+      `allocations must be signed by a scheduler, in the header Authorization: ${SCHEME_FORM}`,
     );
   const refused = (why: string) => new AppError('INVALID_SIGNATURE', why);
   const [, signature, payload] = SCHEME.exec(authorization) ?? [];
   const bytes = payload === undefined ? undefined : hexToBytes(payload);
-  if (!signature || !bytes) throw refused('the Authorization header is malformed');
+  if (!signature || !bytes) throw refused(`the Authorization header is not ${SCHEME_FORM}`);
   const text = new TextDecoder().decode(bytes);
   const signer = recoverPersonalSigner(text, signature);
-  if (!signer) throw refused('the signature is malformed');
+  if (!signer) throw refused('the signature is not one of personal_sign (EIP-191) over the payload');
   const head = parseHead(text);
   const digest = sha256Hex(request.body);
   if (head?.method !== request.method || head.path !== request.path || head.body_sha256 !== digest)
-    throw refused('the signature is for a different request');
+    throw refused('the payload is for a different request: it must name its method, path and body_sha256');
   if (!(typeof head.iat === 'number' && Math.abs(head.iat - nowMs / 1000) <= WINDOW_SECONDS))
-    throw refused('the signature is from a different time');
+    throw refused(`the payload's iat must be within ${WINDOW_SECONDS} s of this node's clock`);
   return { signer: normaliseAddress(signer), head: sha256Hex(text) };
 }
 

@@ -192,7 +192,13 @@ async function serve(visitor: Visitor, places: Places, sources: LogStreamSources
 function readAuth(client: WebSocket): Promise<Fields> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new AppError('SIGNATURE_REQUIRED', 'no authentication was received')),
+      () =>
+        reject(
+          new AppError(
+            'SIGNATURE_REQUIRED',
+            `the first frame, {"auth": {...}}, did not come within ${AUTH_LIMIT_MS / 1_000} s`,
+          ),
+        ),
       AUTH_LIMIT_MS,
     );
     client.once('close', () => clearTimeout(timer));
@@ -204,7 +210,8 @@ function readAuth(client: WebSocket): Promise<Fields> {
       } catch {
         // Said below.
       }
-      reject(new AppError('INVALID_JSON', 'the first frame must be {"auth": {...}}'));
+      const form = '{"auth": {"X-SignedPubKey": ..., "X-SignedOperation": ...}}';
+      reject(new AppError('INVALID_JSON', `the first frame must be ${form}`));
     });
   });
 }

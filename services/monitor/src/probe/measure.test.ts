@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createReach } from '@skerry/kit';
 import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { parseMetricsReport } from '@skerry/protocol';
-import { parseSystems } from '../asn.ts';
+import { loadSystems, parseSystems } from '../asn.ts';
 import { type Handler, nodeAt, probeOptionsOf, startNode, startPair } from '../testing/scene.ts';
 import { trustAlso } from './authorities.ts';
 import { measureNode, type ProbeOptions } from './measure.ts';
@@ -260,4 +260,9 @@ test('systems: the longest prefix counts, in both families', () => {
   assert.equal(find('nonsense'), undefined);
   for (const bad of ['192.0.2.0/33 1 x', 'x', '192.0.2.0/24 y', '192.0.2.0/24 4294967296'])
     assert.throws(() => parseSystems(bad), { code: 'INVALID_CONFIG' });
+});
+
+test('a table of systems that cannot be read is named, with its setting', async () => {
+  const message = 'cannot read the ASN table /nowhere/asn.txt, which SKERRY_MONITOR_ASN_FILE names (ENOENT)';
+  await assert.rejects(loadSystems('/nowhere/asn.txt'), { code: 'INVALID_CONFIG', message });
 });

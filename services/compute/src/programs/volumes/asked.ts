@@ -13,13 +13,16 @@ const MOUNT = /^(\/(?!\.\.?(\/|$))[A-Za-z0-9._-]+)+\/?$/;
 /** What the sandbox itself consists of. */
 const TAKEN = ['usr', 'lib', 'lib64', 'proc', 'dev', 'sys', 'tmp', 'skerry'];
 
+/** Where a volume may be mounted, in words. */
+const MOUNTABLE = `it takes an absolute path of letters, digits, ".", "_" and "-", at most ${PROGRAM_LIMITS.mountDepth - 1} directories deep, and not in ${TAKEN.map((name) => `/${name}`).join(', ')}`;
+
 /** Where a volume is mounted; null where its message says nothing, or nothing that can be. Pure. */
 function mountOf({ mount }: NetworkVolume): string | null {
   if (!mount) return null;
   const path = mount.replace(/\/$/, '');
   const isTaken = TAKEN.includes(path.split('/')[1] ?? '');
   if (!MOUNT.test(mount) || isTaken || path.split('/').length > PROGRAM_LIMITS.mountDepth)
-    throw new AppError('PROGRAM_UNSUPPORTED', `a volume cannot be mounted at ${mount}`);
+    throw new AppError('PROGRAM_UNSUPPORTED', `a volume cannot be mounted at ${mount}: ${MOUNTABLE}`);
   return path;
 }
 

@@ -118,7 +118,11 @@ export function checkFraming(httpVersion: string, rawHeaders: readonly string[])
         codings[0]!.toLowerCase() === 'chunked' &&
         lengths.length === 0 &&
         httpVersion !== '1.0';
-  if (!sound) throw new AppError('INVALID_PARAMETERS', 'The length of the request body is ambiguous.');
+  if (!sound)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      'The length of the request body is ambiguous. Send one Content-Length, or Transfer-Encoding: chunked alone by HTTP/1.1.',
+    );
 }
 
 export interface RequestHead {
