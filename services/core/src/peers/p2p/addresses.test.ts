@@ -12,15 +12,18 @@ const signal = new AbortController().signal;
 
 /** A core node that says of itself where it gossips; `undefined`: it says nothing. */
 async function createTeller(t: { after(end: () => void): void }) {
-  const teller: { told: string | string[] | undefined; asked: number; url: string } = {
+  type Told = string | string[] | ((url: string) => string[]) | undefined;
+  const teller: { told: Told; asked: number; url: string } = {
     told: '',
     asked: 0,
     url: '',
   };
-  const server = createServer((_request, response) => {
+  const server = createServer(({ url = '' }, response) => {
+    const { told } = teller;
     teller.asked++;
-    if (teller.told === undefined) response.destroy();
-    else response.end(JSON.stringify({ node_multi_addresses: [teller.told].flat() }));
+    const addresses = typeof told === 'function' ? told(url) : [told].flat();
+    if (told === undefined) response.destroy();
+    else response.end(JSON.stringify({ node_multi_addresses: addresses }));
   }).listen(0, '127.0.0.1');
   t.after(() => server.close());
   t.after(() => server.closeAllConnections());
@@ -73,11 +76,13 @@ test('of a long list a few nodes are asked at a time, and each has its turn', as
   assert.deepEqual(counts, [8, 16, 20, 20]);
 });
 
-test('a listed node has a few addresses, however many it says, so that those of the others are kept', async (t) => {
+const addressOf = (node: number, at: number) => `/ip4/192.0.2.${node}/tcp/${at + 1}/p2p/12D3KooWGRUtestdef`;
+/** The first addresses of a node. */
+const of = (node: number, count: number) => Array.from({ length: count }, (_, at) => addressOf(node, at));
+
+test('a listed node has a few addresses, however many it says, and each node its first before a second of any', async (t) => {
   await using core = await createTestCore();
   const [greedy, modest] = [await createTeller(t), await createTeller(t)];
-  const addressOf = (node: number, at: number) => `/ip4/192.0.2.${node}/tcp/${at + 1}/p2p/12D3KooWGRUtestdef`;
-  const of = (node: number, count: number) => Array.from({ length: count }, (_, at) => addressOf(node, at));
   greedy.told = of(1, 1_000);
   modest.told = of(2, 1);
   const nodes = [{ address: greedy.url }, { address: modest.url }];
@@ -89,5 +94,24 @@ test('a listed node has a few addresses, however many it says, so that those of 
     nodeListOwner: alice.address,
     listed: new ListedNodes(true),
   };
-  assert.deepEqual(await listAddresses(sources, signal), [...of(1, 8), ...of(2, 1)]);
+  const [first, ...others] = of(1, 8);
+  assert.deepEqual(await listAddresses(sources, signal), [first, ...of(2, 1), ...others]);
+});
+
+test('where there are too many addresses, the nodes that are last in the list have theirs', async (t) => {
+  await using core = await createTestCore();
+  const teller = await createTeller(t);
+  teller.told = (url) => of(Number(url.split('/')[1]), 8);
+  // As many as fill all places, eight for each, and a few more.
+  const urls = Array.from({ length: 130 }, (_, at) => `${teller.url}${at}`);
+  const content = { key: 'corechannel', content: { nodes: urls.map((address) => ({ address })) } };
+  assert.equal((await core.send(alice, { type: 'AGGREGATE', content })).status, 200);
+  const sources = {
+    ...{ db: core.rooms.db, peers: [], nodeListOwner: alice.address },
+    listed: new ListedNodes(true, () => 0),
+  };
+  for (let look = 0; look < urls.length / 8; look++) await listAddresses(sources, signal);
+  const found = await listAddresses(sources, signal);
+  assert.equal(found.length, 1_000);
+  assert.ok(urls.every((_, node) => found.includes(addressOf(node, 0))));
 });

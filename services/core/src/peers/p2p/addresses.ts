@@ -21,6 +21,12 @@ export function pickAddresses(values: readonly unknown[]): string[] {
   return [...new Set(values.filter(isNodeMultiaddr))].slice(0, ADDRESSES_MAX);
 }
 
+/** One of each node before a second one of any: where there are too many, each has its share. */
+function inTurn(nodes: readonly (readonly string[])[]): string[] {
+  const most = nodes.reduce((length, addresses) => Math.max(length, addresses.length), 0);
+  return Array.from({ length: most }, (_, at) => nodes.flatMap((addresses) => addresses[at] ?? [])).flat();
+}
+
 /** What a core node says of itself over HTTP. */
 async function askAddresses(url: string, signal: AbortSignal, mayBePrivate?: boolean): Promise<string[]> {
   const { node_multi_addresses: addresses } = await askGreeting(url, signal, mayBePrivate);
@@ -68,8 +74,8 @@ export class ListedNodes {
     this.#uptime = uptime;
   }
 
-  /** What those at these places said. Who is not listed any more is forgotten. */
-  async addressesOf(urls: readonly string[], signal: AbortSignal): Promise<string[]> {
+  /** What each of those at these places said. Who is not listed any more is forgotten. */
+  async addressesOf(urls: readonly string[], signal: AbortSignal): Promise<(readonly string[])[]> {
     const listed = new Set(urls);
     for (const url of this.#said.keys()) if (!listed.has(url)) this.#said.delete(url);
     const dueOf = (url: string) => this.#said.get(url)?.dueMs ?? Number.NEGATIVE_INFINITY;
@@ -77,7 +83,7 @@ export class ListedNodes {
       .filter((url) => dueOf(url) <= this.#uptime())
       .toSorted((a, b) => dueOf(a) - dueOf(b) || 0);
     await Promise.all(due.slice(0, ASKED).map((url) => this.#ask(url, signal)));
-    return urls.flatMap((url) => this.#said.get(url)?.addresses ?? []);
+    return urls.map((url) => this.#said.get(url)?.addresses ?? []);
   }
 
   async #ask(url: string, signal: AbortSignal): Promise<void> {
@@ -99,18 +105,18 @@ export interface AddressSources {
 async function listListed(
   { db, nodeListOwner, listed }: AddressSources,
   signal: AbortSignal,
-): Promise<string[]> {
+): Promise<(readonly string[])[]> {
   if (nodeListOwner === undefined) return [];
   const { addresses, urls } = await readNodeList(db, nodeListOwner);
-  return [...addresses, ...(await listed.addressesOf(urls, signal))];
+  return [...addresses.map((address) => [address]), ...(await listed.addressesOf(urls, signal))];
 }
 
-/** Every node that this one knows of: configured ones, and those of the network's list. */
+/** Every node that this one knows of: those that the settings name, and in turn what those and the network's list say. */
 export async function listAddresses(sources: AddressSources, signal: AbortSignal): Promise<string[]> {
   const { peers } = sources;
   const asked = peers
     .filter((peer) => !peer.startsWith('/'))
     .map((url) => askAddresses(url, signal).catch(() => []));
-  const found = await Promise.all([...asked, listListed(sources, signal)]);
-  return pickAddresses([...peers, ...found.flat()]);
+  const [listed, ...told] = await Promise.all([listListed(sources, signal), ...asked]);
+  return pickAddresses([...peers, ...inTurn([...told, ...listed])]);
 }
