@@ -12,7 +12,7 @@ export const IMPORT_PREFIX = 'import:';
 
 /** Which blocks each root needs: what the sweep goes by. A root is a CID, or a name of its own while a file comes in. */
 export interface BlockIndex {
-  /** A root whose blocks are on their way; its time is renewed. */
+  /** A root whose blocks are on their way; its time is renewed, and never set back where the clock was. */
   begin(root: string): Promise<void>;
   add(root: string, digests: readonly string[]): Promise<void>;
   /** Gives the blocks of a file that came in to its CID, and notes that all are there. */
@@ -62,11 +62,10 @@ function createTidying(db: Kysely<Schema>): BlockIndex['tidy'] {
 export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIndex {
   return {
     async begin(root) {
-      await db
-        .insertInto('ipfs_dags')
-        .values({ root, complete: false, touched_ms: now() })
-        .onConflict((conflict) => conflict.column('root').doUpdateSet({ touched_ms: now() }))
-        .execute();
+      await sql`insert into ipfs_dags as old (root, complete, touched_ms) values (${root}, false, ${now()})
+        on conflict (root) do update set touched_ms = greatest(excluded.touched_ms, old.touched_ms)`.execute(
+        db,
+      );
     },
     async add(root, digests) {
       for (let at = 0; at < digests.length; at += ROWS) {
@@ -80,8 +79,9 @@ export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIn
     },
     async complete(root, cid) {
       await db.transaction().execute(async (trx) => {
-        await sql`insert into ipfs_dags (root, complete, touched_ms) values (${cid}, true, ${now()})
-          on conflict (root) do update set complete = true, touched_ms = excluded.touched_ms`.execute(trx);
+        await sql`insert into ipfs_dags as old (root, complete, touched_ms) values (${cid}, true, ${now()})
+          on conflict (root) do update set
+            complete = true, touched_ms = greatest(excluded.touched_ms, old.touched_ms)`.execute(trx);
         if (root === cid) return;
         await sql`insert into ipfs_blocks (block, root) select block, ${cid} from ipfs_blocks where root = ${root}
           on conflict do nothing`.execute(trx);

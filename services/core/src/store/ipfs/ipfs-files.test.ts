@@ -131,6 +131,26 @@ describe('what is taken in and becomes no file', () => {
     assert.deepEqual([await roots(), await named()], [[root], [root]]);
   });
 
+  test('what is taken in again goes no sooner for a clock that was set back meanwhile', async () => {
+    const files = open();
+    const { id } = await add(files);
+    const times = () =>
+      core.rooms.db
+        .selectFrom('ipfs_dags')
+        .innerJoin('files', 'files.hash', 'ipfs_dags.root')
+        .select(['root', 'touched_ms', 'stored_at'])
+        .execute();
+    const before = await times();
+    nowMs -= 2 * GRACE_MS;
+    await createBlockIndex(core.rooms.db, () => nowMs).complete(id.text, id.text);
+    assert.deepEqual(await times(), before, 'all of it came');
+    await files.pin(id, limits());
+    assert.deepEqual(await times(), before, 'it was pinned');
+    nowMs += 2 * GRACE_MS;
+    await files.sweep();
+    assert.deepEqual([await roots(), await named()], [[id.text], [id.text]]);
+  });
+
   test('nothing of a CAR that lacks a block is kept for its root', async () => {
     const dag = new Dag();
     const here = dag.node(new UnixFS({ type: 'file', data: randomBytes(1_000) }));

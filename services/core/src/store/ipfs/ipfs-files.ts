@@ -173,7 +173,9 @@ export class IpfsFiles {
       await sql`
         insert into files (hash, size_bytes, content_type, stored_at)
         values (${id.text}, ${sizeBytes}, ${contentType}, to_timestamp(${now()}::float8 / 1000))
-        on conflict (hash) do update set stored_at = excluded.stored_at`.execute(trx);
+        on conflict (hash) do update set stored_at = greatest(excluded.stored_at, files.stored_at)`.execute(
+        trx,
+      );
       if (bytes)
         await sql`insert into ipfs_contents (hash, bytes) values (${id.text}, ${bytes}) on conflict do nothing`.execute(
           trx,
