@@ -36,7 +36,8 @@ export function withoutFile(accepted: Accepted): Accepted {
 /**
  * Why an owner has not the credit for a file beside all that is theirs, and beside what is being kept for them; undefined where there is
  * enough. A message counts before those that are dated later: judged by its date alone each of many files, sent from the last date to
- * the first, would be taken in the place of the one before it, which stays for the grace period.
+ * the first, would be taken in the place of the one before it, which stays for the grace period. Credit and prices that are dated later
+ * count from their time on, as where the message is decided.
  */
 async function findShortage(
   db: Kysely<Schema>,
@@ -44,14 +45,16 @@ async function findShortage(
   earlier: readonly Accepted[],
   nowMs: number,
 ): Promise<string | undefined> {
-  const { itemHash: own } = accepted.message;
+  const { message } = accepted;
+  const { itemHash: own } = message;
   const others = new Map(earlier.map((one) => [one.message.itemHash, one]));
   others.delete(own);
   const { wishes, sizes } = wishesOf([...others.values(), accepted]);
   // No message is dated later.
-  const latest = nowMs / 1000 + LIMITS.futureSeconds;
-  const dated = wishes.map((wish) => ({ ...wish, time: wish.itemHash === own ? latest + 1 : latest }));
-  const affordance = await loadAffordance(db, dated, sizes);
+  const last = nowMs / 1000 + LIMITS.futureSeconds;
+  const dated = wishes.map((wish) => ({ ...wish, time: wish.itemHash === own ? last + 1 : last }));
+  const asOf = Math.max(effectiveTime(message), Math.floor(nowMs / 1000));
+  const affordance = await loadAffordance(db, dated, sizes, asOf);
   for (const itemHash of others.keys()) affordance.note(itemHash, true);
   return affordance.findShortage(own);
 }

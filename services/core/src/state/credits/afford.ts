@@ -44,11 +44,13 @@ const isBefore = (a: Wish, b: Wish) => (a.time !== b.time ? a.time < b.time : a.
  * messages of theirs a batch has.
  *
  * @param sizes of files that the same batch brings
+ * @param latest no credit and no price counts that is dated later, Unix seconds
  */
 async function loadPrices(
   db: Kysely<Schema>,
   wishes: readonly Wish[],
   sizes: ReadonlyMap<string, number>,
+  latest: number,
 ): Promise<Map<string, PricedWish>> {
   const needs = wishes.map(({ resource }) => (resource.from === 'needs' ? resource.needs : undefined));
   const files = wishes.map(({ resource }) => (resource.from === 'file' ? resource.fileHash : null));
@@ -61,7 +63,8 @@ async function loadPrices(
     is_counted: boolean;
   }>`
     with wishes as (
-      select *, lag("time", 1, '-infinity') over earlier as since, lag(item_hash, 1, '') over earlier as since_hash
+      select *, least("time", ${latest}::float8) as as_of,
+        lag("time", 1, '-infinity') over earlier as since, lag(item_hash, 1, '') over earlier as since_hash
       from (
         select item_hash collate "C" as item_hash, owner, "time", kind, units, mib, file, size from unnest(
           ${wishes.map((wish) => wish.itemHash)}::text[], ${wishes.map((wish) => wish.owner)}::text[],
@@ -72,13 +75,13 @@ async function loadPrices(
       window earlier as (partition by owner order by "time", item_hash))
     select w.item_hash,
       (sum((select coalesce(sum(nano), 0) from credit_entries e
-        where e.owner = w.owner and e.counts and e."time" > w.since and e."time" <= w."time"))
+        where e.owner = w.owner and e.counts and e."time" > w.since and e."time" <= w.as_of))
         over earlier)::text as balance,
       (sum((select coalesce(sum(${RATE}), 0) from ${PRICED}
         where r.owner = w.owner and (r.created, r.item_hash) >= (w.since, w.since_hash)
           and (r.created, r.item_hash) < (w."time", w.item_hash)))
         over earlier)::text as earlier,
-      (${rateOfNew(sql`w.kind`, sql`w."time"`, sql`w.units`, mib)})::text as rate,
+      (${rateOfNew(sql`w.kind`, sql`w.as_of`, sql`w.units`, mib)})::text as rate,
       exists (select from credit_resources r where r.item_hash = w.item_hash) as is_counted
     from wishes w left join files f on f.hash = w.file
     window earlier as (partition by w.owner order by w."time", w.item_hash)`.execute(db);
@@ -100,16 +103,19 @@ async function loadPrices(
 /**
  * Whether owners have the credit for what a batch would make: for a day of it and of all that they had before it, as of
  * each message's effective time. What comes later never matters, so that every node comes to the same end in any order.
+ *
+ * @param latest no credit and no price counts that is dated later, whatever the dates of the wishes, Unix seconds
  */
 export async function loadAffordance(
   db: Kysely<Schema>,
   wishes: readonly Wish[],
   sizes: ReadonlyMap<string, number>,
+  latest = Number.POSITIVE_INFINITY,
 ): Promise<Affordance> {
   if (wishes.length === 0) return FREE;
   const { rows } = await sql<{ enforcement: boolean }>`select enforcement from credit_derivation`.execute(db);
   if (!rows[0]?.enforcement) return FREE;
-  const priced = await loadPrices(db, wishes, sizes);
+  const priced = await loadPrices(db, wishes, sizes, latest);
   /** What this batch adds to the rate of an owner, or takes from it. */
   const steps: { readonly wish: Wish; readonly rate: bigint }[] = [];
   return {

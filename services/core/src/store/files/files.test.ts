@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { signMessage } from '@skerry/client';
-import { CREDIT_CHANNEL, CREDIT_POST, sha256Hex } from '@skerry/protocol';
+import { CREDIT_CHANNEL, CREDIT_POST, PRICING_KEY, sha256Hex } from '@skerry/protocol';
 import type { KyselyPlugin } from 'kysely';
 import type { Entry } from '../../intake/under-way.ts';
 import { foresee, withFile } from '../../intake/upload-check.ts';
@@ -74,6 +74,32 @@ test('what this node has no room for by its own rule is no verdict on a message 
   assert.notEqual(await statusOf(core, earlier), 'rejected');
   assert.equal(await post(core, earlier), 202);
   assert.equal(await statusOf(core, earlier), 'pending', 'by its own date there is credit for it');
+});
+
+test('credit that is dated later counts from then on, before a file is kept as where its message is decided', async () => {
+  const nowMs = Date.now();
+  const seconds = Math.floor(nowMs / 1000);
+  await using core = await createTestCore({ creditEnforcement: true, now: () => nowMs });
+  await give(core, 1, seconds + 300);
+  const refused = await storeFor(core, filesOf(core, nowMs), fileAt(seconds));
+  assert.deepEqual([refused.status, refused.reason?.code], ['rejected', 'CREDIT_INSUFFICIENT']);
+  assert.deepEqual(await core.blobs.list(undefined, 10), [], 'nothing of the file is kept');
+  const stored = await storeFor(core, filesOf(core, nowMs), fileAt(seconds + 400));
+  assert.equal(stored.status, 'processed');
+});
+
+test('a price that is dated later counts from then on, too', async () => {
+  const nowMs = Date.now();
+  const seconds = Math.floor(nowMs / 1000);
+  await using core = await createTestCore({ creditEnforcement: true, now: () => nowMs });
+  await give(core, 1, seconds - 500);
+  const content = { key: PRICING_KEY, content: { storage: { storage_mib: 1_000_000 } } };
+  const priced = { type: 'AGGREGATE', channel: CREDIT_CHANNEL, content, timestamp: seconds + 300 };
+  assert.equal((await core.send(credit, priced)).status, 200);
+  const refused = await storeFor(core, filesOf(core, nowMs), fileAt(seconds + 400));
+  assert.deepEqual([refused.status, refused.reason?.code], ['rejected', 'CREDIT_INSUFFICIENT']);
+  const stored = await storeFor(core, filesOf(core, nowMs), fileAt(seconds));
+  assert.equal(stored.status, 'processed');
 });
 
 test('a message that waits for its file is refused by what is known when that is written', async () => {
