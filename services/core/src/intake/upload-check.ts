@@ -128,6 +128,18 @@ async function judge(
 }
 
 /**
+ * What will become of a message whose file is still to come, and is kept as it comes. Other files that come for the same owner play no
+ * part: each is refused only for what is in force.
+ * @param file how many bytes it has at least
+ */
+export const foreseeComing = (
+  db: Kysely<Schema>,
+  accepted: Accepted,
+  file: UploadedFile,
+  now: () => number,
+): Promise<Foreseen> => foresee(db, withFile(accepted, file), { earlier: () => [] }, now);
+
+/**
  * What will become of a message whose file is here, before anything of that is kept: nobody would pay for what stays of a file whose
  * message is refused. A message that is known, as one that waits for its file, is judged by its own date. What there is no credit for
  * beside the files of the same owner that are being kept waits until those have their verdicts. What it says of credit is this node's

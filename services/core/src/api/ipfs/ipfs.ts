@@ -3,6 +3,8 @@ import type { Client, Handlers } from '@skerry/kit';
 import { AppError, LIMITS } from '@skerry/protocol';
 import type { IPFS_API, IpfsDirectoryView, IpfsReadQuery } from '@skerry/protocol/api/core/ipfs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Accepted } from '../../intake/accepted.ts';
+import { foreseeComing, withoutFile } from '../../intake/upload-check.ts';
 import { waitForEvent } from '../../notify/events/wait.ts';
 import { findMessage } from '../../state/messages/find.ts';
 import { parseCid } from '../../store/ipfs/cid.ts';
@@ -13,7 +15,13 @@ import type { Rooms } from '../rooms.ts';
 import { closing } from '../storage/file-reads.ts';
 import { type Guarded, guardedReader, readMetadata, submitStore } from '../storage/network-storage.ts';
 import { checkJson } from '../storage/storage.ts';
-import { type Form, withFormOf } from '../storage/storage-form.ts';
+import {
+  checkStored,
+  FILE_BODY_TYPE,
+  FORM_OVERHEAD_BYTES,
+  type Form,
+  withFormOf,
+} from '../storage/storage-form.ts';
 import { type Reading, sendBytes } from '../storage/storage-read.ts';
 import { readAsked } from './asked.ts';
 import {
@@ -29,7 +37,7 @@ import {
 } from './gateway.ts';
 
 type ReadRooms = Pick<Rooms, 'ipfs' | 'fileReads' | 'clientOf'> & { readonly cars: Cars };
-type Adding = Pick<Rooms, 'ipfs' | 'intake' | 'settings' | 'uploads' | 'clientOf'>;
+type Adding = Pick<Rooms, 'db' | 'ipfs' | 'intake' | 'settings' | 'uploads' | 'clientOf' | 'now'>;
 type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal' | 'clientOf'>;
 
 async function sendDirectory(found: IpfsDirectory, { method }: FastifyRequest, reply: FastifyReply) {
@@ -107,10 +115,34 @@ async function keepAdded(
   return { status: 'success' as const, ...named };
 }
 
-/** How a file is taken in, in whatever form it comes. */
+/**
+ * Blocks are kept as they come: of who sent too much that no message kept, and of a file whose message would be refused, none are.
+ * @param sizeBytes that the file has at least
+ */
+async function checkComing(
+  rooms: Adding,
+  request: FastifyRequest,
+  accepted: Accepted,
+  sizeBytes: number,
+): Promise<void> {
+  await rooms.uploads.checkShare(rooms.clientOf(request));
+  const { subject } = accepted;
+  // Its content is elsewhere: nobody knows yet what it keeps.
+  if (subject === null) return;
+  const { db, intake, now } = rooms;
+  const file = { hash: subject, sizeBytes, contentType: FILE_BODY_TYPE };
+  const { verdict, isKnown } = await foreseeComing(db, accepted, file, now);
+  if (verdict.status !== 'rejected' || !isKnown) return checkStored(verdict);
+  // A message that waited for its file is told so, unless the world has changed since it was looked at.
+  const told = await intake.client.keep(withoutFile(accepted));
+  checkStored(told.status === 'pending' ? verdict : told);
+}
+
+/** How a file is taken in, in whatever form it comes. @param leastBytes that the file has */
 const ipfsReader = (
   rooms: Adding,
   request: FastifyRequest,
+  leastBytes: number,
   take: (source: Readable, limitBytes: number) => Promise<KeptNode>,
 ) =>
   guardedReader(
@@ -123,13 +155,13 @@ const ipfsReader = (
       return node;
     },
     async () => {},
-    // What is kept before its message is judged: of who sent too much that no message kept, nothing more.
-    () => rooms.uploads.checkShare(rooms.clientOf(request)),
+    (accepted) => checkComing(rooms, request, accepted, leastBytes),
   );
 
 function addFile(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
   const signal = closing(reply);
-  const reader = ipfsReader(rooms, request, (source, limitBytes) =>
+  const leastBytes = Math.max(0, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES);
+  const reader = ipfsReader(rooms, request, leastBytes, (source, limitBytes) =>
     rooms.ipfs.add(source, { cidVersion: 0, limitBytes, signal }),
   );
   return withFormOf(request, reply, rooms, reader, (form) =>
@@ -144,7 +176,8 @@ function addFile(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
 /** A CAR comes with its message, before it or after it, as deployed nodes have it. */
 function addCar(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
   const signal = closing(reply);
-  const reader = ipfsReader(rooms, request, (source, limitBytes) =>
+  // Whatever the CAR has, its root may need little of it.
+  const reader = ipfsReader(rooms, request, 0, (source, limitBytes) =>
     rooms.ipfs.addCar(source, { limitBytes, signal }),
   );
   return withFormOf(request, reply, rooms, reader, (form) => {

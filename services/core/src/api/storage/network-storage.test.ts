@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { CREDIT_CHANNEL, CREDIT_POST, parseItemHash } from '@skerry/protocol';
+import { Dag } from '../../store/ipfs/testing/dags.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
@@ -149,6 +150,49 @@ test('of files that come at once none is kept but those that there is credit for
   const before = await sendAt(randomBytes(1_000), seconds - 300);
   assert.deepEqual([before.status, before.body.code], [402, 'CREDIT_INSUFFICIENT']);
   assert.equal(await count(), 1);
+});
+
+test('of a file of IPFS whose message comes before it and is refused no block is kept', async () => {
+  const MIB = 1024 * 1024;
+  await using core = await createTestCore({ creditEnforcement: true, uploadLimitBytes: 8 * MIB });
+  const bytes = Buffer.from('hello world\n');
+  const cid = 'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o';
+  const add = (path: string, message: ReturnType<typeof storeMessage>, file: Buffer) =>
+    addFile(core, path, [
+      ['metadata', JSON.stringify({ message, sync: true })],
+      ['file', file],
+    ]);
+  const refuse = async (...what: Parameters<typeof add>) => {
+    const { status, body } = await add(...what);
+    assert.deepEqual(await core.blobs.list(undefined, 10), []);
+    return [status, body.code];
+  };
+  const unpaid = storeMessage(cid);
+  assert.deepEqual(await refuse('/ipfs/add_file', unpaid, bytes), [402, 'CREDIT_INSUFFICIENT']);
+  const dag = new Dag();
+  const root = await dag.directory({ a: Buffer.from('a file') });
+  const car = await dag.car(root);
+  assert.deepEqual(await refuse('/ipfs/add_car', storeMessage(`${root}`), car), [402, 'CREDIT_INSUFFICIENT']);
+  const unpermitted = storeMessage(cid, { address: bob.address });
+  assert.deepEqual(await refuse('/ipfs/add_file', unpermitted, bytes), [403, 'NOT_PERMITTED']);
+  const waiting = storeMessage(cid, {}, 1_700_000_001);
+  const sent = await core.post('/messages', Buffer.from(JSON.stringify({ message: waiting })));
+  assert.deepEqual([sent.status, sent.body.message_status], [202, 'pending']);
+  assert.deepEqual(await refuse('/ipfs/add_file', waiting, bytes), [402, 'CREDIT_INSUFFICIENT']);
+  const statusOf = async ({ item_hash: hash }: typeof waiting) =>
+    (await core.get(`/messages/${hash}/status`)).body.status;
+  assert.equal(await statusOf(waiting), 'rejected', 'it waits for nothing any more');
+  assert.equal(await statusOf(unpaid), 'error', 'nor is the message kept that came with its file');
+
+  // For a day of three mebibytes.
+  const distribution = { credits: [{ address: alice.address, amount: 2, ref: 'r' }] };
+  const content = { type: CREDIT_POST.distribution, content: { distribution } };
+  const timestamp = Math.floor(Date.now() / 1000) - 500;
+  const draft = { type: 'POST', channel: CREDIT_CHANNEL, content, timestamp } as const;
+  assert.equal((await core.send(credit, draft)).status, 200);
+  const large = randomBytes(6 * MIB);
+  assert.deepEqual(await refuse('/ipfs/add_file', unpaid, large), [402, 'CREDIT_INSUFFICIENT']);
+  assert.equal((await add('/ipfs/add_file', unpaid, bytes)).status, 200);
 });
 
 test('ipfs/add_file takes the message of its file', async () => {

@@ -57,13 +57,13 @@ export const guardedReader = <T>(
   request: FastifyRequest,
   receive: (source: Readable, limitBytes: number) => Promise<T>,
   discard: (value: T) => Promise<void>,
-  checkSigned: () => Promise<void> = async () => {},
+  checkSigned: (accepted: Accepted) => Promise<void> = async () => {},
 ): FormReader<Guarded<T>> => ({
   fields: [METADATA],
   async receive(source, fields) {
     const accepted = await readMetadata(rooms, fields);
     if (accepted) {
-      await checkSigned();
+      await checkSigned(accepted);
       const value = await receive(source, rooms.settings.uploadLimitBytes);
       return { value, accepted, held: NOTHING_HELD };
     }

@@ -15,7 +15,7 @@ const FIELD_BYTES_MAX = 16_384;
 const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$/;
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
 /** What a form adds to its file: fields, boundaries, heads of parts. */
-const FORM_OVERHEAD_BYTES = 1024 * 1024;
+export const FORM_OVERHEAD_BYTES = 1024 * 1024;
 /** An upload that sends nothing for so long has ended. */
 const IDLE_MS = 60_000;
 /** How much of a refused upload is still read, so that the sender meets the answer and not a broken connection. */
