@@ -66,6 +66,22 @@ describe('a client written from the specification alone', () => {
     assert.match(refused.body.error, /content.action must be one of start, stop, restart/);
   });
 
+  test('what cannot be read is answered with what can', async () => {
+    const form = { 'content-type': 'multipart/form-data; boundary=b' };
+    const nameless = '--b\r\ncontent-disposition: form-data\r\n\r\nx\r\n--b--\r\n';
+    for (const [answer, expected] of [
+      [core.get('/indexer/none/events?args={'), /query\.args must be JSON: an object of argument names/],
+      [
+        core.get('/credit_balances?min_balance=1&minBalance=2'),
+        /query\.min_balance and query\.minBalance mean the same; send one of them/,
+      ],
+      [core.post('/storage/add_json', '{'), /the body must be one JSON value/],
+      [core.post('/storage/store', nameless, form), /has no name; fields: file, address, signature/],
+    ] as const) {
+      assert.match((await answer).body.error, expected);
+    }
+  });
+
   test('S12: messages of type WEBHOOK are private: the list is empty', async () => {
     const { status, body } = await core.get('/messages?types=WEBHOOK');
     assert.deepEqual([status, body.messages, body.pagination.total], [200, [], 0]);

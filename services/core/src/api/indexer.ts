@@ -46,7 +46,11 @@ function parseArgs(text: string | undefined): ArgumentValues[] | undefined {
   try {
     return parseArguments(JSON.parse(text));
   } catch (error) {
-    if (error instanceof SyntaxError) throw new AppError('INVALID_PARAMETERS', 'query.args is not JSON');
+    if (error instanceof SyntaxError)
+      throw new AppError(
+        'INVALID_PARAMETERS',
+        'query.args must be JSON: an object of argument names and values, such as {"to":"0x..."}',
+      );
     throw error;
   }
 }

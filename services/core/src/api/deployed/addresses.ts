@@ -25,11 +25,12 @@ const addressCursor = createCursor(
   Type.Object({ a: Type.String({ maxLength: LIMITS.addressChars }) }, { additionalProperties: false }),
 );
 
-/** Two spellings of one parameter, of which some clients send the second. */
-function either<T>(name: string, one: T | undefined, other: T | undefined): T | undefined {
-  if (one !== undefined && other !== undefined && one !== other)
-    throw new AppError('INVALID_PARAMETERS', `query.${name} is given in two spellings`);
-  return one ?? other;
+/** Two spellings of one parameter, of which some clients send the second. Throws INVALID_PARAMETERS where they say two things. */
+function either<T>(spellings: Readonly<Record<string, T | undefined>>): T | undefined {
+  const said = new Set(Object.values(spellings).filter((value) => value !== undefined));
+  if (said.size <= 1) return [...said][0];
+  const names = Object.keys(spellings).map((name) => `query.${name}`);
+  throw new AppError('INVALID_PARAMETERS', `${names.join(' and ')} mean the same; send one of them`);
 }
 
 type Handled = Handlers<typeof ADDRESSES_API>;
@@ -67,7 +68,7 @@ const activity = ({
   | 'listChannels'
 > => ({
   async listAddressFiles({ params, query }) {
-    const order = either('sort_order', query.sort_order, query.sortOrder);
+    const order = either({ sort_order: query.sort_order, sortOrder: query.sortOrder });
     const hash = query.file_hash === undefined ? undefined : parseMessageHash(query.file_hash).hash;
     const page = { ...deployedPageOf(query), oldestFirst: order === 1 };
     const owned = await listFilesOf(db, await readAddress(db, params.address), hash, page);
@@ -118,11 +119,11 @@ const credit = ({
   now,
 }: Used): Pick<Handled, 'listBalances' | 'listCreditBalances' | 'getCreditSummary'> => ({
   listBalances({ query }) {
-    either('min_balance', query.min_balance, query.minBalance);
+    either({ min_balance: query.min_balance, minBalance: query.minBalance });
     return { balances: [], ...deployedPaginationOf(query, 0), pagination_item: 'balances' };
   },
   async listCreditBalances({ query }) {
-    const min = either('min_balance', query.min_balance, query.minBalance);
+    const min = either({ min_balance: query.min_balance, minBalance: query.minBalance });
     const after = addressCursor.read(query.cursor)?.a;
     const limit = sizeOfPage(query.pagination);
     const page = { limit, offset: (query.page - 1) * limit, after };

@@ -116,7 +116,7 @@ function noteField(
   { fieldname, value, valueTruncated }: MultipartValue,
 ): void {
   // The parser's types do not say that a part may have no name.
-  if (!fieldname) throw invalid('a part of the form has no name');
+  if (!fieldname) throw invalid(`a part of the form has no name; fields: file, ${fields.join(', ')}`);
   if (valueTruncated) throw invalid(`the field ${fieldname} is longer than ${FIELD_BYTES_MAX} bytes`);
   if (!fields.includes(fieldname)) {
     throw new AppError(

@@ -12,7 +12,7 @@ export function checkJson(body: Uint8Array): void {
   try {
     JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (error) {
-    throw new AppError('INVALID_JSON', 'the body is not JSON', { cause: error });
+    throw new AppError('INVALID_JSON', 'the body must be one JSON value, in UTF-8', { cause: error });
   }
 }
 
