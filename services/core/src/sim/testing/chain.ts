@@ -141,12 +141,14 @@ export class ChainView implements ChainReader {
   readonly #chain: VirtualChain;
   #blocks: readonly Block[] = [];
   #settledTo = -1;
+  #looks = 0;
 
   constructor(chain: VirtualChain) {
     this.#chain = chain;
   }
 
   look(): void {
+    this.#looks++;
     this.#blocks = this.#chain.blocks;
     this.#settledTo = Math.max(this.#settledTo, this.#chain.height - FINAL_DEPTH);
   }
@@ -170,7 +172,7 @@ export class ChainView implements ChainReader {
       settledTo: Math.min(this.#settledTo, isCut ? last : readTo),
       isCut,
       head: readTo,
-      requests: 0,
+      requests: this.#looks,
       genesisHash,
     };
   }
