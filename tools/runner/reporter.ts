@@ -68,7 +68,8 @@ function reportOfSuite({ name, details }: Event['data']): Report | undefined {
   const { error } = details ?? {};
   if (!error || /^(?:subtestsFailed|cancelledByParent)$/.test(error.failureType ?? '')) return undefined;
   const cause = error.cause ?? error;
-  if (told.has(cause)) return undefined;
+  // Two texts may be equal by chance.
+  if (typeof cause === 'object' && told.has(cause)) return undefined;
   told.add(cause);
   const why = `${error.message}\n${inspect(cause)}`;
   return { kind: 'failed', name: `the suite ${name}`, error: why, isOfSuite: true };

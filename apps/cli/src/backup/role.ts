@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isMissing, type Keeping, readConfig, variableName, variablesOf } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import { type Environment, withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
 import { findSettingsFile, SYSTEM_SETTINGS } from '../joining/roles.ts';
@@ -99,13 +100,13 @@ function onlyOf(found: readonly Node[], devnetCore: string | undefined): Node {
   const [only] = found;
   if (only !== undefined && found.length === 1 && devnetCore === undefined) return only;
   const roles = found.map(({ role }) => role).join(', ');
-  const devnet = devnetCore && `--role core --data-dir ${devnetCore} for the core node of "skerry up"`;
+  const devnet = devnetCore && `--role core --data-dir ${shellWord(devnetCore)} for the core node of "skerry up"`;
   const choices = [...(only ? [`--role ${roles}`] : []), ...(devnet ? [devnet] : [])].join(', or ');
   throw new AppError(
     'INVALID_PARAMETERS',
     only === undefined
       ? `no node keeps data in the usual places: name it with ${devnet ?? '--role and --data-dir'}`
-      : `this machine has several nodes: choose with ${choices}`,
+      : `this server has several nodes: choose with ${choices}`,
   );
 }
 

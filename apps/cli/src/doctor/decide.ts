@@ -147,7 +147,7 @@ function decideCompute({ settings: { role, config, ipv6Prefix } }: Facts): Check
   const fault = findAnnouncedUrlFault(config as unknown as Parameters<typeof findAnnouncedUrlFault>[0]);
   return [
     fault === undefined
-      ? settings.ok('ANNOUNCE_URL', 'the URL that others are told is not localhost')
+      ? settings.ok('ANNOUNCE_URL', 'others can use the URL that they are told, as far as its form shows')
       : settings.fail('ANNOUNCE_URL', fault.split('; ')[0]!, {
           mend: 'Say where others reach this node: --announce-url http://ADDRESS:4020.',
           docs: 'docs/guides/compute-node.md',

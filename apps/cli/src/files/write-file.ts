@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, readdir, realpath, stat, statfs, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { isMissing, renameDurably } from '@skerry/kit/files';
 import { AppError } from '@skerry/protocol/forms';
 import { shellWord } from '@skerry/protocol/text/shell-word';
@@ -91,7 +91,7 @@ export async function tellDrafts(given: string, { note }: Pick<Output, 'note'>):
     const found = await stat(draft).catch(() => undefined);
     if (found === undefined) continue;
     note(
-      `${draft} (${renderBytes(found.size)}) is of an earlier command that was to write ${name}: unless that still runs, remove it: rm ${shellWord(draft)}`,
+      `${draft} (${renderBytes(found.size)}) is of an earlier command that was to write ${name}: unless that still runs, remove it: rm ${shellWord(resolve(draft))}`,
     );
   }
 }

@@ -9,7 +9,7 @@ import { getNetwork, LOCAL, type Network, type Networks } from './store.ts';
 /** Which network a command works on. Pure: option before environment before current network before the local one. */
 
 export interface ChosenNetwork {
-  /** Undefined where a core node was named that belongs to no network that is known here. */
+  /** Undefined where an option named a core node, or a variable another one than that of the network that holds without it. */
   readonly name: string | undefined;
   /** What is known of it beside its core node. */
   readonly network: Network;
