@@ -118,15 +118,8 @@ export async function haltNetwork(
   ]);
 }
 
-/**
- * Forgets everything that was read of a network, and reads it again: what is asked for stays.
- * @param genesisHash of the chain that is read from now on; null where it is not known yet
- */
-export async function resetNetwork(
-  pool: pg.Pool,
-  networkId: number,
-  genesisHash: string | null,
-): Promise<void> {
+/** Forgets everything that was read of a network, and reads it again: what is asked for stays. */
+export async function resetNetwork(pool: pg.Pool, networkId: number): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query('set local statement_timeout = 0');
     await client.query('select from indexer_networks where id = $1 for no key update', [networkId]);
@@ -143,10 +136,10 @@ export async function resetNetwork(
     );
     // Pages of the old chain end: their cursors count undos.
     await client.query(
-      `update indexer_networks set genesis_hash = $2, tip_number = null, tip_hash = null, floor_number = -1,
+      `update indexer_networks set genesis_hash = null, tip_number = null, tip_hash = null, floor_number = -1,
          finalized_number = null, head_number = null, head_timestamp = null, undo_seq = undo_seq + 1,
          halt_code = null, halt_message = null, progress_at = now(), backfilled_at = now() where id = $1`,
-      [networkId, genesisHash],
+      [networkId],
     );
     await client.query(
       `insert into indexer_undos (network_id, seq, ancestor, depth)
