@@ -203,34 +203,9 @@ export const RESOURCE_ATTACKS: readonly Attack[] = [
   ),
 ];
 
+const connects = (family: string, address: string) =>
+  `s = socket.socket(socket.${family}); s.settimeout(0.5); found.append(attempt(lambda: s.connect(${address})))`;
 const ALL_REFUSED = /^\[("(ENETUNREACH|ECONNREFUSED|EADDRNOTAVAIL|ETIMEDOUT)",? ?)+\]$/;
-
-/** An address, and a port that something listens at there. */
-export type Target = readonly [host: string, port: number];
-
-/** A program that connects to all of them, and is refused. */
-function connectsTo(name: string, targets: readonly Target[]): Attack {
-  const lines = targets.map(([host, port]) => {
-    const family = host.includes(':') ? 'AF_INET6' : 'AF_INET';
-    return `s = socket.socket(socket.${family}); s.settimeout(0.5); found.append(attempt(lambda: s.connect(('${host}', ${port}))))`;
-  });
-  return python(name, ['found = []', ...lines, 'return found'], '200', ALL_REFUSED);
-}
-
-/** Where clouds have their metadata. Nobody but a sandbox asks there, so nothing proves that there is something. */
-const METADATA: readonly Target[] = [
-  ['169.254.169.254', 80],
-  ['169.254.170.2', 80],
-  ['fd00:ec2::254', 80],
-];
-
-/** What can be connected to from outside a sandbox: an attack on what nobody reaches would prove nothing. */
-export interface Targets {
-  /** By all of the machine's own addresses. */
-  readonly machine: readonly Target[];
-  /** By addresses that are not the machine's own, but for the test. */
-  readonly internet: readonly Target[];
-}
 
 /** Of sockets that something on the machine listens on: a file, and a name of Linux's alone (unix(7)). */
 export interface LocalSockets {
@@ -238,11 +213,46 @@ export interface LocalSockets {
   readonly name: string;
 }
 
-export function networkAttacks({ machine, internet }: Targets, { path, name }: LocalSockets): Attack[] {
+/** @param targets addresses and ports of the machine that something listens on */
+export function networkAttacks(
+  targets: readonly (readonly [string, number])[],
+  { path, name }: LocalSockets,
+): Attack[] {
+  const lines = targets.map(([host, port]) =>
+    connects(host.includes(':') ? 'AF_INET6' : 'AF_INET', `('${host}', ${port})`),
+  );
   return [
-    connectsTo('connects to ports of the machine', machine),
-    connectsTo('connects to the metadata range', METADATA),
-    connectsTo('connects to the internet', internet),
+    python('connects to ports of the machine', ['found = []', ...lines, 'return found'], '200', ALL_REFUSED),
+    python(
+      'connects to the metadata range',
+      [
+        'found = []',
+        connects('AF_INET', "('169.254.169.254', 80)"),
+        connects('AF_INET', "('169.254.170.2', 80)"),
+        connects('AF_INET6', "('fd00:ec2::254', 80)"),
+        'return found',
+      ],
+      '200',
+      ALL_REFUSED,
+    ),
+    python(
+      'connects to the internet',
+      [
+        'found = []',
+        connects('AF_INET', "('1.1.1.1', 443)"),
+        connects('AF_INET6', "('2606:4700:4700::1111', 443)"),
+        'return found',
+      ],
+      '200',
+      ALL_REFUSED,
+    ),
+    // Where the machine itself has no network, nothing else proves that the sandbox has none.
+    python(
+      'has an interface beside its own loopback',
+      ["return [line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line]"],
+      '200',
+      /^\["lo"\]$/,
+    ),
     python(
       'sends to everybody',
       [
