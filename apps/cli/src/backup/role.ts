@@ -100,7 +100,8 @@ function onlyOf(found: readonly Node[], devnetCore: string | undefined): Node {
   const [only] = found;
   if (only !== undefined && found.length === 1 && devnetCore === undefined) return only;
   const roles = found.map(({ role }) => role).join(', ');
-  const devnet = devnetCore && `--role core --data-dir ${shellWord(devnetCore)} for the core node of "skerry up"`;
+  const devnet =
+    devnetCore && `--role core --data-dir ${shellWord(devnetCore)} for the core node of "skerry up"`;
   const choices = [...(only ? [`--role ${roles}`] : []), ...(devnet ? [devnet] : [])].join(', or ');
   throw new AppError(
     'INVALID_PARAMETERS',

@@ -127,8 +127,9 @@ async function checkComing(
 ): Promise<void> {
   await rooms.uploads.checkShare(rooms.clientOf(request));
   const { subject } = accepted;
-  // Its content is elsewhere: nobody knows yet what it keeps.
-  if (subject === null) return;
+  // Its content is elsewhere, and names no file that could come with it.
+  if (subject === null)
+    throw new AppError('HASH_MISMATCH', 'the message names no file: its content is not in it');
   const { db, intake, now } = rooms;
   const file = { hash: subject, sizeBytes, contentType: FILE_BODY_TYPE };
   const { verdict, isKnown } = await foreseeComing(db, accepted, file, now);
