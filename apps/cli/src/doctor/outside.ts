@@ -136,7 +136,10 @@ export async function tryPrefix(coreUrl: string, prefix: string, isRunning: bool
   );
   if (typeof held === 'string') return unasked(prefix, held);
   await using _held = held;
-  return await askFor(coreUrl, prefix, { ipv6_prefix: prefix }, nonce);
+  const ask = () => askFor(coreUrl, prefix, { ipv6_prefix: prefix }, nonce);
+  const first = await ask();
+  // The address was brought here a moment ago: not every route and neighbour may know it yet.
+  return first.verdict === 'NO_ANSWER' ? ask() : first;
 }
 
 /** Below the gateway's domain every name must lead to it; nobody has this one. */
