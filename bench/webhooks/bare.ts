@@ -13,6 +13,7 @@ const PAGE = 1_000;
 const OUTCOMES = 500;
 
 interface Post {
+  readonly seq: number;
   readonly headers: OutgoingHttpHeaders;
   readonly body: string;
 }
@@ -35,7 +36,7 @@ function postOf(seq: number, timeMs: number, data: object): Post {
     'webhook-timestamp': String(timestamp),
     'webhook-signature': signDelivery(SECRET, id, timestamp, body),
   };
-  return { headers, body };
+  return { seq, headers, body };
 }
 
 /** Sends from so many callers what `next` gives, until it gives nothing more. `undefined`: not yet. */
@@ -107,19 +108,18 @@ async function* plan(pool: pg.Pool, after: number, count: number) {
  */
 export async function callKept(pool: pg.Pool, url: string, after: number, count: number): Promise<void> {
   const waiting: Post[] = [];
-  const seqs = new Map<Post, number>();
   const outcomes: number[] = [];
   let isPlanned = false;
   const planAll = async () => {
-    for await (const rows of plan(pool, after, count)) {
-      for (const { seq, data, time_ms } of rows) {
-        const post = postOf(seq, time_ms, data);
-        seqs.set(post, seq);
-        waiting.push(post);
+    try {
+      for await (const rows of plan(pool, after, count)) {
+        for (const { seq, data, time_ms } of rows) waiting.push(postOf(seq, time_ms, data));
+        while (waiting.length > PAGE) await turn();
       }
-      while (waiting.length > PAGE) await turn();
+    } finally {
+      // Callers wait for no more, also where reading failed.
+      isPlanned = true;
     }
-    isPlanned = true;
   };
   let writing = Promise.resolve();
   const write = () => {
@@ -136,8 +136,8 @@ export async function callKept(pool: pg.Pool, url: string, after: number, count:
   const sending = sendAll(
     url,
     () => waiting.pop() ?? (isPlanned ? null : undefined),
-    (post) => {
-      outcomes.push(seqs.get(post)!);
+    ({ seq }) => {
+      outcomes.push(seq);
       if (outcomes.length >= OUTCOMES) write();
     },
   );

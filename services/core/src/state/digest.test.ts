@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import {
   buildNetworkMessage,
@@ -10,6 +7,7 @@ import {
   recomputeInstancesDigest,
   recomputeMessagesDigest,
 } from '@skerry/client';
+import { serving } from '@skerry/kit/testing/serving';
 import { DERIVED_KINDS, type DerivedTrust, nodeIdOf, sha256Hex } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
@@ -25,24 +23,16 @@ const NOBODY: DerivedTrust = { creditPublishers: new Set(), scoringPublishers: n
 const PROGRAM = { name: 'a', code: 'x', runtime: 'nodejs', memory: 64, timeout: 1 };
 
 /** Stands before a core node, and does something before it passes a question on. */
-async function startBefore(target: string, path: string, act: () => Promise<void>) {
+function startBefore(target: string, path: string, act: () => Promise<void>) {
   let isDone = false;
-  const server = createServer(async (request, response) => {
+  return serving(async (request, response) => {
     if (!isDone && request.url!.includes(path)) {
       isDone = true;
       await act();
     }
     const inner = await fetch(`${target}${request.url}`);
     response.writeHead(inner.status, { 'content-type': 'application/json' }).end(await inner.text());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  });
 }
 
 describe('digests that anybody can compute', () => {
