@@ -249,7 +249,7 @@ describe('one endpoint of three that has other blocks', () => {
     const genesis = async () => (await look()).genesis_hash;
     assert.notEqual(await until('it is known which chain it is', genesis), OTHER_HASH);
     const said = lies();
-    await until('it is asked where reading begins', () => lies() > said + 10);
+    await until('it is asked where reading begins', () => lies() > said + 3);
     const { tip_number, finalized_number } = await look();
     assert.deepEqual([tip_number, finalized_number], [null, null]);
     const freshness = (await findFreshness(pool, NETWORK))!;

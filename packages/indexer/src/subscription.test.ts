@@ -15,7 +15,7 @@ import { createIndexerDatabase, indexerSettings, untilIndexed } from './testing/
 /** Whose requests are counted. */
 const BLOCKS = 5;
 
-/** A wire between a subscriber and the node, which can go dumb or be cut. */
+/** A wire between a subscriber and the node, which can go dumb, hang up or be cut. */
 async function startWire(target: string) {
   const { port } = new URL(target);
   const sockets = new Set<Socket>();
@@ -30,12 +30,16 @@ async function startWire(target: string) {
   const listening = Promise.withResolvers<void>();
   server.listen(0, '127.0.0.1', () => listening.resolve());
   await listening.promise;
+  const hangUp = () => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
   const cut = () => {
     server.close();
-    for (const socket of sockets) socket.destroy();
+    hangUp();
   };
   const url = `ws://127.0.0.1:${(server.address() as { port: number }).port}`;
-  return Object.assign(wire, { url, cut, [Symbol.dispose]: cut });
+  return Object.assign(wire, { url, hangUp, cut, [Symbol.dispose]: cut });
 }
 
 const start = async (
@@ -111,6 +115,8 @@ describe('the head by subscription', () => {
     });
     await run.indexed();
     wire.isDumb = false;
+    // What was said while it was dumb is lost: whoever asked then would wait for its answer as long as a request may take.
+    wire.hangUp();
     await until('it is said to stand again', async () => {
       await anvil.mine();
       return run.lines.some((line) => line.includes('a subscription stands again'));

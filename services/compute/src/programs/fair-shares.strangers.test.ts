@@ -14,7 +14,9 @@ const MEMORY_MIB = 480;
 const GREEDY = { memoryMib: 400, timeoutSeconds: 3_600 };
 const SLEEPER = 'import time\ndef main(v):\n  time.sleep(v.get("for", 3600))\n  return "slept"';
 
-const programs = await TestPrograms.open({ memoryMib: MEMORY_MIB, spares: 0, contendedMs: 1_000 });
+/** What a test leaves idle is gone soon after: sandboxes are counted. */
+const SOON = { idleMs: 200, contendedMs: 1_000 };
+const programs = await TestPrograms.open({ memoryMib: MEMORY_MIB, spares: 0, ...SOON });
 after(() => programs[Symbol.asyncDispose]());
 
 const codeOf = (call: Promise<unknown>) =>
