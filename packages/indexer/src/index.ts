@@ -9,7 +9,8 @@ export type { Bounds } from './read/bounds.ts';
 export {
   type ContractEvent,
   type ContractEvents,
-  findGenesisHash,
+  findChain,
+  type IndexedChain,
   readContractEvents,
 } from './read/contract-events.ts';
 export { parseCursor } from './read/cursor.ts';

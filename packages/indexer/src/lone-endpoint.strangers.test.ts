@@ -7,8 +7,16 @@ import { RpcPool } from './rpc/pool.ts';
 import { Partitions } from './store/partitions.ts';
 import { Tail } from './tail.ts';
 import { Anvil } from './testing/anvil.ts';
-import { FaultProxy } from './testing/fault-proxy.ts';
-import { createIndexerDatabase, indexerSettings, untilIndexed } from './testing/setup.ts';
+import { type Call, FaultProxy } from './testing/fault-proxy.ts';
+import {
+  compareWithChain,
+  createIndexerDatabase,
+  indexerSettings,
+  TOKEN,
+  TRANSFER_TOPIC,
+  untilIndexed,
+  word,
+} from './testing/setup.ts';
 
 const log = createLogger('test', 'silent');
 const DEPTH_MAX = 10;
@@ -75,4 +83,46 @@ test('an endpoint that has other blocks for a moment takes none back', async () 
   assert.equal(await tail.step(), 'idle');
   assert.equal(lies(), 2);
   assert.equal((await pool.query('select from indexer_undos')).rowCount, 0);
+});
+
+test('an endpoint alone that lied to a backfill halts the index, which says what has everything read again', async () => {
+  await using stack = new AsyncDisposableStack();
+  const anvil = stack.use(await Anvil.start());
+  const { pool } = stack.use(await createIndexerDatabase());
+  await anvil.setCode(TOKEN);
+  await anvil.mine(20);
+  await anvil.emit(TOKEN, [TRANSFER_TOPIC, word(1), word(2)], word(3));
+  await anvil.mine(40);
+  const proxy = stack.use(await FaultProxy.start(anvil.url));
+  const readsRange = ({ method, params }: Call) =>
+    method === 'eth_getLogs' && Object.hasOwn(params[0] as object, 'fromBlock');
+  // Of the first range, in which nothing happened: its last block is kept as the one before the next range.
+  proxy.choose = (calls) => (calls.some(readsRange) && !proxy.played.other_hash ? 'other_hash' : undefined);
+  const start = (on_restart: 'halt' | 'reset') => {
+    const settings = indexerSettings([proxy.url], { finality: 'depth', verification: 'ends', on_restart });
+    return startIndexer({ pool, settings, log });
+  };
+  const look = async () => {
+    const { rows } = await pool.query<{
+      code: string | null;
+      message: string | null;
+      genesis: string;
+      reading: string;
+    }>(
+      'select halt_code as code, halt_message as message, genesis_hash as genesis, reading from indexer_networks',
+    );
+    return rows[0];
+  };
+  const indexer = await start('halt');
+  const halted = await until('it halts', look, (network) => network?.code === 'REORG_BELOW_FINALITY').finally(
+    () => indexer[Symbol.asyncDispose](),
+  );
+  assert.match(halted!.message!, /"on_restart": "reset"/);
+  await using _again = await start('reset');
+  await untilIndexed(pool, anvil);
+  assert.equal(await compareWithChain(pool, anvil), 1);
+  assert.equal(proxy.played.other_hash, 1);
+  const { reading, ...network } = (await look())!;
+  assert.deepEqual(network, { code: null, message: null, genesis: halted!.genesis });
+  assert.notEqual(reading, halted!.reading, 'whoever follows a contract begins anew');
 });

@@ -7,7 +7,7 @@ import { type Freshness, findFreshness, stateOf } from './read/status.ts';
 import { Recognition } from './recognition.ts';
 import { HeadFeed } from './rpc/head-feed.ts';
 import { type EndpointReport, RpcPool } from './rpc/pool.ts';
-import { type NetworkSettings, POLLS_SAVED, stallMsOf } from './settings.ts';
+import { type NetworkSettings, POLLS_SAVED, READ_AGAIN, stallMsOf } from './settings.ts';
 import { OffChain } from './store/commit.ts';
 import { Moved } from './store/moved.ts';
 import { ensureNetwork, haltNetwork, loadNetwork } from './store/networks.ts';
@@ -243,7 +243,7 @@ export class NetworkRunner {
   async #haltOffChain(networkId: number, { block }: OffChain): Promise<void> {
     const { pool, log } = this.#options;
     const code = 'REORG_BELOW_FINALITY';
-    const message = `the blocks up to ${block} were final, but the endpoints' chain does not contain them`;
+    const message = `the blocks up to ${block} were final, but the endpoints' chain does not contain them: ${READ_AGAIN}`;
     log.error({ network: this.name, code }, message);
     try {
       await haltNetwork(pool, networkId, code, message);

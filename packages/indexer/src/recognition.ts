@@ -1,9 +1,9 @@
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
 import { type Identity, identify } from './chain/identity.ts';
-import { haveMost } from './chain/source.ts';
+import { type BlockName, haveMost, judgeBlock } from './chain/source.ts';
 import type { RpcPool } from './rpc/pool.ts';
-import type { NetworkSettings } from './settings.ts';
+import { type NetworkSettings, READ_AGAIN } from './settings.ts';
 import { haltNetwork, listWindow, loadNetwork, type NetworkRow, resetNetwork } from './store/networks.ts';
 import { isWaiting, listScans } from './store/scans.ts';
 
@@ -41,7 +41,8 @@ export class Recognition {
   }
 
   /**
-   * Of a halted network: it goes on once more than half of all endpoints have what is stored, and halts by no word of fewer.
+   * Of a halted network: it goes on once more than half of all endpoints have what is stored, and halts by no word of fewer. Where
+   * the settings say so it is read again once they have something else.
    * False: it is too early to ask them again. Throws UPSTREAM_UNAVAILABLE where too few say.
    */
   async lookAgain(networkId: number): Promise<boolean> {
@@ -51,9 +52,8 @@ export class Recognition {
     if (nowMs - this.#lookedMs < everyMs) return false;
     this.#lookedMs = nowMs;
     const network = await loadNetwork(this.#options.pool, networkId);
-    if (network.haltCode === 'REORG_BELOW_FINALITY') {
-      if (await this.#hasFinalBlocks(network)) await this.#goOn(network);
-    } else if (network.haltCode !== null) await this.#identify(network, true);
+    if (network.haltCode === 'REORG_BELOW_FINALITY') await this.#compareFinal(network);
+    else if (network.haltCode !== null) await this.#identify(network, true);
     return true;
   }
 
@@ -68,25 +68,41 @@ export class Recognition {
     }
     if (network.genesisHash !== null && !isStored({ chainId, genesis })) {
       if (settings.on_restart !== 'reset') {
-        const message = 'the chain starts with another block than before: it was restarted';
+        const message = `the chain starts with another block than before: ${READ_AGAIN}`;
         return this.#halt(network, 'CHAIN_RESTARTED', message, isHalted);
       }
-      await this.#reset(network);
+      await this.#reset(network, genesis);
     } else if (network.haltCode === 'WRONG_CHAIN' || network.haltCode === 'CHAIN_RESTARTED')
       await this.#goOn(network);
     await pool.query('update indexer_networks set genesis_hash = $2 where id = $1', [network.id, genesis]);
   }
 
-  /** Below the floor nothing is rewritten: what scans have read there has to be of the chain as well. */
-  async #hasFinalBlocks({ id, floor }: NetworkRow): Promise<boolean> {
-    const { pool, rpc } = this.#options;
+  /** Below the floor nothing is rewritten: all is of the chain that the endpoints have, or all is read again. */
+  async #compareFinal(network: NetworkRow): Promise<void> {
+    const { settings, pool, rpc } = this.#options;
+    const blocks = await this.#listFinal(network);
+    if (await haveMost(rpc, blocks)) return this.#goOn(network);
+    if (settings.on_restart !== 'reset') return;
+    for (const { number, hash } of blocks) {
+      if ((await judgeBlock(rpc, number, hash)) !== 'gone') continue;
+      // Another chain altogether is told by its first block.
+      await this.#identify(network, true);
+      const { haltCode, genesisHash } = await loadNetwork(pool, network.id);
+      if (haltCode === network.haltCode) await this.#reset(network, genesisHash);
+      return;
+    }
+  }
+
+  /** The floor, and what scans have read last of what lies below. */
+  async #listFinal({ id, floor }: NetworkRow): Promise<BlockName[]> {
+    const { pool } = this.#options;
     const scans = (await listScans(pool, id)).filter((one) => isWaiting(one) && one.nextBlock <= floor + 1);
     const priors = scans.flatMap(({ nextBlock, priorHash }) =>
       priorHash === null
         ? []
         : [[`${nextBlock - 1} ${priorHash}`, { number: nextBlock - 1, hash: priorHash }] as const],
     );
-    return haveMost(rpc, [...(await listWindow(pool, id, floor, floor)), ...new Map(priors).values()]);
+    return [...(await listWindow(pool, id, floor, floor)), ...new Map(priors).values()];
   }
 
   async #goOn({ id, haltCode }: NetworkRow): Promise<void> {
@@ -95,10 +111,13 @@ export class Recognition {
     log.info({ network: settings.name, code: haltCode }, 'the endpoints have the stored chain: going on');
   }
 
-  async #reset({ id }: NetworkRow): Promise<void> {
+  async #reset({ id }: NetworkRow, genesisHash: string | null): Promise<void> {
     const { pool, log, settings, onReset } = this.#options;
-    log.warn({ network: settings.name }, 'the chain was restarted: reading everything again');
-    await resetNetwork(pool, id);
+    log.warn(
+      { network: settings.name },
+      'the endpoints have another chain than the stored one: reading everything again',
+    );
+    await resetNetwork(pool, id, genesisHash);
     onReset();
   }
 

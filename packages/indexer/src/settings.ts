@@ -45,7 +45,7 @@ const NetworkSettings = Type.Object(
     /** How long an endpoint that contradicts itself or others is left alone. */
     lie_rest_ms: Type.Optional(count(0, 86_400_000)),
     stall_ms: Type.Optional(count(1_000, 86_400_000)),
-    /** What to do when the chain begins with another block than it did. */
+    /** What to do when the chain begins with another block than it did, or does not have the final blocks that were read. */
     on_restart: Type.Optional(Type.Union([Type.Literal('halt'), Type.Literal('reset')])),
   },
   { additionalProperties: false },
@@ -74,6 +74,10 @@ export interface IndexerSettings {
 }
 
 const DEFAULT_STALL_MS = 300_000;
+
+/** What the operator of a network does whose endpoints rightly have another chain than the one that was read. */
+export const READ_AGAIN =
+  'if the endpoints are right, set "on_restart": "reset" for this network and restart the node';
 
 /** While a subscription stands, the head is looked at unasked so many times less often. */
 export const POLLS_SAVED = 15;

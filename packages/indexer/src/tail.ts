@@ -16,6 +16,7 @@ import { decideFloor, isChain } from './chain/window.ts';
 import { joinSome } from './join.ts';
 import { RpcError } from './rpc/failures.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
+import { READ_AGAIN } from './settings.ts';
 import { commitDemotion, commitTail, NO_ROWS, WINDOW_BELOW_FLOOR } from './store/commit.ts';
 import { Moved } from './store/moved.ts';
 import { haltNetwork, listWindow, loadNetwork, type NetworkRow, noteHead } from './store/networks.ts';
@@ -234,8 +235,8 @@ export class Tail {
     if (verdict !== 'gone' || ++this.#contradictions < CONTRADICTIONS) return 'idle';
     const code = restarted ? 'CHAIN_RESTARTED' : 'REORG_BELOW_FINALITY';
     const message = restarted
-      ? 'the chain begins with another block than it did: it was started anew'
-      : `the chain has other blocks at or below ${network.floor}, which were final`;
+      ? `the chain begins with another block than it did: ${READ_AGAIN}`
+      : `the chain has other blocks at or below ${network.floor}, which were final: ${READ_AGAIN}`;
     await haltNetwork(pool, network.id, code, message);
     log.error({ network: network.name, code }, message);
     return 'halted';

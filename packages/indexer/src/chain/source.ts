@@ -105,7 +105,7 @@ const logsCall = (hash: string, asked: Pick<Claims, 'addresses' | 'topics'>): Ca
   params: [{ blockHash: hash, ...logFilter(asked) }],
 });
 
-type BlockName = Pick<Header, 'number' | 'hash'>;
+export type BlockName = Pick<Header, 'number' | 'hash'>;
 
 /** Whether it is what was asked for that an endpoint does not give at once. */
 export const isTooLarge = (error: unknown): boolean =>

@@ -18,7 +18,15 @@ export interface ContractEvent {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-export interface ContractEvents {
+/** Which chain an index is of. */
+export interface IndexedChain {
+  /** The chain's first block, by which it is known; null before the first look. */
+  readonly genesisHash: string | null;
+  /** Another one than before: everything is read anew, since what was read before was not what the chain has. */
+  readonly reading: string;
+}
+
+export interface ContractEvents extends IndexedChain {
   readonly events: readonly ContractEvent[];
   /** Everything up to this block is in `events`; null where nothing is read yet. */
   readonly readTo: number | null;
@@ -32,8 +40,6 @@ export interface ContractEvents {
   readonly head: number | null;
   /** RPC calls as counted with the head: where there are more than before, it was looked at meanwhile. */
   readonly requests: number;
-  /** The chain's first block, by which it is known. */
-  readonly genesisHash: string | null;
 }
 
 /** Which event of which contract. */
@@ -82,6 +88,7 @@ export async function readContractEvents(
         head: row.head,
         requests: row.requests,
         genesisHash: row.genesisHash,
+        reading: row.reading,
       };
       if (toBlock === null) return { ...nothing, settledTo: -1 };
       // Of several declarations of the signature each is another row of the types.
@@ -114,7 +121,6 @@ export async function readContractEvents(
   );
 }
 
-/** The first block of a network's chain; null before the first look. */
-export async function findGenesisHash(pool: pg.Pool, network: string): Promise<string | null> {
-  return (await findNetwork(pool, network))?.genesisHash ?? null;
-}
+/** Undefined where the network is not known. */
+export const findChain = (pool: pg.Pool, network: string): Promise<IndexedChain | undefined> =>
+  findNetwork(pool, network);

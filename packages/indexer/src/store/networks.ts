@@ -9,6 +9,8 @@ export interface NetworkRow {
   readonly name: string;
   readonly chainId: number;
   readonly genesisHash: string | null;
+  /** A name for all that was read since it began at nothing, the last time. */
+  readonly reading: string;
   readonly tipNumber: number | null;
   readonly tipHash: string | null;
   readonly floor: number;
@@ -26,7 +28,7 @@ export interface NetworkRow {
 }
 
 const NETWORK_COLUMNS = `
-  id, name, chain_id as "chainId", genesis_hash as "genesisHash", tip_number as "tipNumber", tip_hash as "tipHash",
+  id, name, chain_id as "chainId", genesis_hash as "genesisHash", reading, tip_number as "tipNumber", tip_hash as "tipHash",
   floor_number as floor, finalized_number as finalized, head_number as head, head_timestamp as "headTimestamp",
   undo_seq as "undoSeq", halt_code as "haltCode", halt_message as "haltMessage", progress_at as "progressAt",
   backfilled_at as "backfilledAt", requests`;
@@ -118,8 +120,15 @@ export async function haltNetwork(
   ]);
 }
 
-/** Forgets everything that was read of a network, and reads it again: what is asked for stays. */
-export async function resetNetwork(pool: pg.Pool, networkId: number): Promise<void> {
+/**
+ * Forgets everything that was read of a network, and reads it again: what is asked for stays.
+ * @param genesisHash of the chain that is read from now on; null where it is not known yet
+ */
+export async function resetNetwork(
+  pool: pg.Pool,
+  networkId: number,
+  genesisHash: string | null,
+): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query('set local statement_timeout = 0');
     await client.query('select from indexer_networks where id = $1 for no key update', [networkId]);
@@ -136,10 +145,10 @@ export async function resetNetwork(pool: pg.Pool, networkId: number): Promise<vo
     );
     // Pages of the old chain end: their cursors count undos.
     await client.query(
-      `update indexer_networks set genesis_hash = null, tip_number = null, tip_hash = null, floor_number = -1,
+      `update indexer_networks set genesis_hash = $2, reading = gen_random_uuid(), tip_number = null, tip_hash = null, floor_number = -1,
          finalized_number = null, head_number = null, head_timestamp = null, undo_seq = undo_seq + 1,
          halt_code = null, halt_message = null, progress_at = now(), backfilled_at = now() where id = $1`,
-      [networkId],
+      [networkId, genesisHash],
     );
     await client.query(
       `insert into indexer_undos (network_id, seq, ancestor, depth)

@@ -299,6 +299,7 @@ export interface Schema {
     settled_block: Generated<number>;
     read_block: number | null;
     genesis_hash: string | null;
+    reading: string | null;
     contract: string | null;
     start_block: number | null;
     packed_seq: Generated<number>;

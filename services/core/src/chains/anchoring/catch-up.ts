@@ -1,7 +1,7 @@
 /** What a look at the chain came to. */
 export interface Look {
-  /** It is another chain or another contract than it was. */
-  readonly isOther: boolean;
+  /** It is another chain or another contract than it was, or blocks of it are read that were settled. */
+  readonly isAnew: boolean;
   /** There is more to read at once. */
   readonly isCut: boolean;
   /** Up to this block the contract is read. */
@@ -13,8 +13,8 @@ export interface Look {
 }
 
 /**
- * Whether a contract is read as far as the head that was seen first since this process began, or as was noted when another contract or
- * chain did: an archive that is not found before may be on it all the same, and would be paid again. A head that was noted before the
+ * Whether a contract is read as far as the head that was seen first since this process began, or as was noted when it was
+ * begun anew: an archive that is not found before may be on it all the same, and would be paid again. A head that was noted before the
  * start says nothing of what was sent since. What the chain has above is not waited for (docs/anchoring.md).
  */
 export class CatchUp {
@@ -27,8 +27,8 @@ export class CatchUp {
     return this.#isDone;
   }
 
-  note({ isOther, isCut, readTo, head, requests }: Look): void {
-    if (isOther) {
+  note({ isAnew, isCut, readTo, head, requests }: Look): void {
+    if (isAnew) {
       this.#goal = undefined;
       this.#isDone = false;
     }

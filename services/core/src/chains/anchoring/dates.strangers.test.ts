@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { signMessage } from '@skerry/client';
 import { createTestDatabase } from '@skerry/database/testing';
@@ -131,13 +132,14 @@ test('a reorganisation that leaves a transaction at its place in a block of anot
   const { body, itemHash } = machine(T);
   const message = JSON.stringify({ protocol: 'aleph', version: 1, content: { messages: [archived(body)] } });
   let [timestamp, settledTo] = [T + 300, -1];
+  const indexed = { genesisHash: 'genesis', reading: randomUUID() };
   const view: ChainReader = {
-    findGenesisHash: async () => 'genesis',
+    findChain: async () => indexed,
     readEvents: async (fromBlock) => {
       const event = { timestamp, blockNumber: 5, logIndex: 0, transactionHash: '0x05', name: 'SyncEvent' };
       const events = fromBlock > 5 ? [] : [{ ...event, args: { addr: EMITTER, message } }];
       const read = { readTo: 5, coveredTo: 5, settledTo, isCut: false, head: 5, requests: 0 };
-      return { ...read, events, genesisHash: 'genesis' };
+      return { ...read, ...indexed, events };
     },
   };
   const anchor = new NodeAnchor({

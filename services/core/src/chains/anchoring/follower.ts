@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Write } from '@skerry/database';
-import type { ContractEvent } from '@skerry/indexer';
+import type { ContractEvent, IndexedChain } from '@skerry/indexer';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
@@ -77,8 +78,8 @@ interface Start {
   readonly keptFrom: number;
   /** It is another chain or another contract than it was. */
   readonly isOther: boolean;
-  /** It is more of the same. */
-  readonly isMore: boolean;
+  /** It is the same, of which blocks are read that were settled: the settings start earlier, or the index has read the chain anew. */
+  readonly isAgain: boolean;
 }
 
 const differs = <Value>(before: Value | null, now: Value) => before !== null && before !== now;
@@ -87,13 +88,14 @@ const differs = <Value>(before: Value | null, now: Value) => before !== null && 
 function startOf(
   { startBlock, contract }: Pick<AnchorSettings, 'startBlock' | 'contract'>,
   followed: FollowedTo,
-  genesisHash: string | null,
+  { genesisHash, reading }: IndexedChain,
 ): Start {
   const isOther = differs(followed.genesisHash, genesisHash) || differs(followed.contract, contract);
-  if (isOther) return { from: startBlock, keptFrom: 0, isOther, isMore: false };
-  const isMore = followed.startBlock !== null && startBlock < followed.startBlock;
-  const from = isMore ? startBlock : Math.max(startBlock, followed.settledBlock + 1);
-  return { from, keptFrom: from, isOther, isMore };
+  if (isOther) return { from: startBlock, keptFrom: 0, isOther, isAgain: false };
+  const isEarlier = followed.startBlock !== null && startBlock < followed.startBlock;
+  const isAgain = isEarlier || differs(followed.reading, reading);
+  const from = isAgain ? startBlock : Math.max(startBlock, followed.settledBlock + 1);
+  return { from, keptFrom: from, isOther, isAgain };
 }
 
 /** To be asked once the settings were read: emitters may be believed now who were not before. */
@@ -107,6 +109,7 @@ export const forgiveEmitters = ({ write, settings }: Pick<FollowerOptions, 'writ
 const isSame = (a: FollowedTo, b: FollowedTo) =>
   a.settledBlock === b.settledBlock &&
   a.genesisHash === b.genesisHash &&
+  a.reading === b.reading &&
   a.contract === b.contract &&
   a.startBlock === b.startBlock;
 
@@ -126,13 +129,16 @@ export async function followOnce({
   const network = settings.network.name;
   const nothing = { gone: 0, fresh: 0, isCut: false };
   const before = await loadFollowed(db, network);
-  const start = startOf(settings, before, await reader.findGenesisHash());
+  const indexed = await reader.findChain();
+  if (!indexed) return nothing;
+  const start = startOf(settings, before, indexed);
   const seen = await reader.readEvents(start.from, ARCHIVE_LIMITS.events);
   if (!seen || seen.readTo === null || seen.coveredTo === null) return nothing;
-  if (startOf(settings, before, seen.genesisHash).isOther !== start.isOther) return nothing;
+  // It was read anew meanwhile.
+  if (!isDeepStrictEqual(startOf(settings, before, seen), start)) return nothing;
   // What the indexer has yet to read up to where it was is not gone.
-  if (start.isMore && seen.coveredTo < (before.readBlock ?? 0)) return nothing;
-  const { readTo, isCut, genesisHash } = seen;
+  if (start.isAgain && seen.coveredTo < (before.readBlock ?? 0)) return nothing;
+  const { readTo, isCut, genesisHash, reading } = seen;
   return write(async (writer) => {
     const { trx } = writer;
     const locked = await lockFollowed(trx, network);
@@ -149,14 +155,15 @@ export async function followOnce({
     for (const event of fresh) await insertEvent(trx, readSyncEvent(network, event, emitters), now());
     if (start.isOther) await reopenPacked(trx, network);
     const settledBlock = Math.min(seen.settledTo, readTo);
-    const after = { settledBlock, readBlock: readTo, genesisHash, contract, startBlock };
+    const after = { settledBlock, readBlock: readTo, genesisHash, reading, contract, startBlock };
     if (!isSame(after, before) || readTo !== before.readBlock) await noteFollowed(trx, network, after);
     if (gone.length > 0)
       log.info(
         { network, gone: gone.length },
         start.isOther ? 'another chain or contract is followed' : 'a reorg removed archives from the chain',
       );
-    const look = { isOther: start.isOther, isCut, readTo, head: seen.head, requests: seen.requests };
+    const isAnew = start.isOther || start.isAgain;
+    const look = { isAnew, isCut, readTo, head: seen.head, requests: seen.requests };
     return { gone: gone.length, fresh: fresh.length, isCut, look };
   });
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -41,10 +42,23 @@ interface Written {
 /** How often a chain was looked at. */
 let looks = 0;
 
-/** A chain whose blocks are all settled. @param coveredTo as far as it is read again from an earlier start */
-function readerOf(contract: string, written: readonly Written[], coveredTo = HEAD): ChainReader {
+/** What the index has of a chain whose blocks are all settled. */
+interface Index {
+  /** As far as it is read again. */
+  readonly coveredTo?: number;
+  readonly reading?: string;
+}
+
+const READINGS = [randomUUID(), randomUUID()] as const;
+
+function readerOf(
+  contract: string,
+  written: readonly Written[],
+  { coveredTo = HEAD, reading = READINGS[0] }: Index = {},
+): ChainReader {
+  const indexed = { genesisHash: 'genesis', reading };
   return {
-    findGenesisHash: async () => 'genesis',
+    findChain: async () => indexed,
     readEvents: async (fromBlock) => {
       const events = written
         .filter((one) => one.contract === contract && one.block >= fromBlock && one.block <= coveredTo)
@@ -53,7 +67,7 @@ function readerOf(contract: string, written: readonly Written[], coveredTo = HEA
           ...{ name: 'SyncEvent', args: { addr: emitter, message: content } },
         }));
       const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, head: HEAD, requests: ++looks };
-      return { ...read, events, isCut: false, genesisHash: 'genesis' };
+      return { ...read, ...indexed, events, isCut: false };
     },
   };
 }
@@ -76,7 +90,7 @@ describe('the operator changes what is followed', () => {
     readonly emitters?: readonly string[];
   }
   /** One look as of a node that was started with these settings. */
-  async function lookWith(name: string, written: readonly Written[], said: Said, coveredTo?: number) {
+  async function lookWith(name: string, written: readonly Written[], said: Said, index?: Index) {
     const { db, ipfs: files, intake } = core.rooms;
     const anchor = { contract: CONTRACT, start_block: 10, emitters: [EMITTER], chain: 'ETH', ...said };
     const network = { name, chain_id: 1, endpoints: ['http://127.0.0.1:1'] };
@@ -85,13 +99,13 @@ describe('the operator changes what is followed', () => {
     const signal = new AbortController().signal;
     const common = { ...{ db, write, files, intake, signal, log }, settings: settings!, now: Date.now };
     await forgiveEmitters(common);
-    const { look } = await followOnce({ ...common, chain: readerOf(anchor.contract, written, coveredTo) });
+    const { look } = await followOnce({ ...common, chain: readerOf(anchor.contract, written, index) });
     return { common, look };
   }
 
   /** The same, with what is read of archives then. @returns the blocks of events that are read, and what they confirm */
-  async function follow(name: string, written: readonly Written[], said: Said, coveredTo?: number) {
-    const { common } = await lookWith(name, written, said, coveredTo);
+  async function follow(name: string, written: readonly Written[], said: Said, index?: Index) {
+    const { common } = await lookWith(name, written, said, index);
     const { db } = common;
     const processor = new Processor({ ...common, random: () => 0 });
     while (await processor.round());
@@ -134,9 +148,26 @@ describe('the operator changes what is followed', () => {
     ];
     const before = { read: [13], confirmed: [late.itemHash] };
     assert.deepEqual(await follow('start', written, {}), before);
-    assert.deepEqual(await follow('start', written, { start_block: 3 }, 8), before);
+    assert.deepEqual(await follow('start', written, { start_block: 3 }, { coveredTo: 8 }), before);
     const after = await follow('start', written, { start_block: 3 });
     assert.deepEqual(after, { read: [13, 5], confirmed: [early.itemHash, late.itemHash].toSorted() });
+  });
+
+  test('a chain that is read anew, since an endpoint had lied, is compared from the start once it is read up to where it was', async () => {
+    const [untrue, hidden, late] = [post('false'), post('hidden'), post('late')];
+    const at = (block: number, { text }: { text: string }) => ({
+      ...{ contract: CONTRACT!, block, emitter: EMITTER, text },
+    });
+    const before = await follow('anew', [at(12, untrue), at(14, late)], {});
+    assert.deepEqual(before.read, [12, 14]);
+    const chain = [at(11, hidden), at(14, late)];
+    assert.deepEqual(await follow('anew', chain, {}), before, 'what is settled is not looked at');
+    const again = { reading: READINGS[1] };
+    assert.deepEqual(await follow('anew', chain, {}, { ...again, coveredTo: HEAD - 1 }), before);
+    const after = { read: [11, 14], confirmed: [hidden.itemHash, late.itemHash].toSorted() };
+    assert.deepEqual(await follow('anew', chain, {}, again), after);
+    const { look } = await lookWith('anew', chain, {}, again);
+    assert.equal(look?.isAnew, false);
   });
 
   test('with another contract its events are read from the start, those of the old one go, and archives are sent again', async () => {
@@ -178,7 +209,7 @@ describe('the operator changes what is followed', () => {
     /** As far as the chain is read of the contract. */
     const lookAt = async (where: string, coveredTo: number) => {
       contract = where;
-      const { look } = await lookWith(network, [sent], { contract }, coveredTo);
+      const { look } = await lookWith(network, [sent], { contract }, { coveredTo });
       catchUp.note(look!);
       await packer.round();
     };

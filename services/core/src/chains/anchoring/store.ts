@@ -33,6 +33,8 @@ export interface FollowedTo {
   readonly settledBlock: number;
   readonly readBlock: number | null;
   readonly genesisHash: string | null;
+  /** Of the index (`IndexedChain`); null where an older release did. */
+  readonly reading: string | null;
   /** What was followed; null where an older release did. */
   readonly contract: string | null;
   readonly startBlock: number | null;
@@ -48,6 +50,7 @@ export async function loadFollowed(db: Db, network: string): Promise<FollowedTo>
     settledBlock: row?.settled_block ?? -1,
     readBlock: row?.read_block ?? null,
     genesisHash: row?.genesis_hash ?? null,
+    reading: row?.reading ?? null,
     contract: row?.contract ?? null,
     startBlock: row?.start_block ?? null,
   };
@@ -56,10 +59,10 @@ export async function loadFollowed(db: Db, network: string): Promise<FollowedTo>
 export async function noteFollowed(
   db: Db,
   network: string,
-  { settledBlock, readBlock, genesisHash, contract, startBlock }: FollowedTo,
+  { settledBlock, readBlock, genesisHash, reading, contract, startBlock }: FollowedTo,
 ): Promise<void> {
   await sql`update anchor_networks set settled_block = ${settledBlock}, read_block = ${readBlock},
-      genesis_hash = ${genesisHash}, contract = ${contract}, start_block = ${startBlock} where network = ${network}`.execute(
+      genesis_hash = ${genesisHash}, reading = ${reading}, contract = ${contract}, start_block = ${startBlock} where network = ${network}`.execute(
     db,
   );
 }

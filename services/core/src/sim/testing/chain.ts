@@ -1,4 +1,4 @@
-import type { ContractEvent } from '@skerry/indexer';
+import type { ContractEvent, IndexedChain } from '@skerry/indexer';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import type { Emitter, Prepared } from '../../chains/anchoring/emitter.ts';
 import type { ChainReader } from '../../chains/anchoring/reader.ts';
@@ -7,6 +7,8 @@ import type { SeededDice } from './dice.ts';
 /** A block that lies so deep never changes. */
 export const FINAL_DEPTH = 12;
 const BLOCK_TRANSACTIONS = 3;
+/** A chain that is never read anew. */
+const READING = '00000000-0000-4000-8000-000000000001';
 const GWEI = 1_000_000_000n;
 /** Whose archives the nodes read. */
 export const EMITTER = `0x${'e1'.repeat(20)}`;
@@ -153,8 +155,8 @@ export class ChainView implements ChainReader {
     this.#settledTo = Math.max(this.#settledTo, this.#chain.height - FINAL_DEPTH);
   }
 
-  async findGenesisHash(): Promise<string | null> {
-    return this.#blocks[0]?.hash ?? null;
+  async findChain(): Promise<IndexedChain> {
+    return { genesisHash: this.#blocks[0]?.hash ?? null, reading: READING };
   }
 
   async readEvents(fromBlock: number, limit: number) {
@@ -164,7 +166,6 @@ export class ChainView implements ChainReader {
     const last = all[limit]?.blockNumber;
     const isCut = last !== undefined && last < readTo;
     const events = isCut ? all.filter(({ blockNumber }) => blockNumber <= last) : all;
-    const genesisHash = this.#blocks[0]!.hash;
     return {
       events,
       readTo: isCut ? last : readTo,
@@ -173,7 +174,8 @@ export class ChainView implements ChainReader {
       isCut,
       head: readTo,
       requests: this.#looks,
-      genesisHash,
+      genesisHash: this.#blocks[0]!.hash,
+      reading: READING,
     };
   }
 }
