@@ -6,6 +6,7 @@ import { findCycles } from './cycles.ts';
 import {
   listLongFunctions,
   listSources,
+  listTexts,
   PACKAGES,
   packageOf,
   ROOT,
@@ -248,6 +249,27 @@ describe('house rules', () => {
     const renames = /import \{[^}]*\brename(Sync)?\b[^}]*\} from 'node:fs(\/promises)?'/;
     const found = product.filter(({ path, text }) => !/^(tools|bench)\//.test(path) && renames.test(text));
     assert.deepEqual(found.map(({ path }) => path).sort(), Object.keys(others).sort());
+  });
+
+  test('a command that is told ends its line after a colon, without a full stop: it is copied as it is', () => {
+    const programs =
+      'apt-get|certbot|chmod|chown|curl|journalctl|modprobe|nft|rm|skerry|ss|systemctl|timedatectl';
+    const command = new RegExp(`: (?:(?:sudo )?(?:${programs}) .*|--[a-z].*)$`, 'gm');
+    /** It is set apart, too. */
+    const aside = /"[^"\n]*"|\([^()\n]*\)/g;
+    const told = product
+      .filter(({ path }) => !/^(tools|bench)\//.test(path))
+      .flatMap((file) =>
+        listTexts(file)
+          .flatMap((text) => text.replaceAll(aside, 'ASIDE').match(command) ?? [])
+          .map((found) => ({ path: file.path, found })),
+      );
+    assert.ok(told.length > 20, `${told.length} commands`);
+    none(
+      told
+        .filter(({ found }) => /[.,;]$|[,;] /.test(found))
+        .map(({ path, found }) => `${path} tells "${found}"`),
+    );
   });
 
   test('every dependency that we ship or build with has its line in docs/dependencies.md', () => {

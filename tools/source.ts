@@ -149,6 +149,30 @@ export function listLongFunctions({ path, text }: SourceFile, maxLines: number):
 
 type JsonNode = Readonly<Record<string, unknown>> & { readonly type: string; readonly start: number };
 
+/** What stands for a value that only the program knows. */
+const VALUE = 'VALUE';
+
+/** The text of an expression, as far as it is written down: also where a function puts it into another text. */
+function wordsOf(node: JsonNode): string {
+  if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : VALUE;
+  if (node.type === 'TemplateLiteral') {
+    const parts = node.quasis as readonly { readonly value: { readonly cooked: string | null } }[];
+    const values = node.expressions as readonly JsonNode[];
+    return parts.map(({ value }, at) => `${value.cooked}${values[at] ? wordsOf(values[at]) : ''}`).join('');
+  }
+  const { type } = (node.callee ?? {}) as { readonly type?: string };
+  if (node.type !== 'CallExpression' || type !== 'Identifier') return VALUE;
+  return (node.arguments as readonly JsonNode[]).map(wordsOf).find((words) => words !== '') ?? VALUE;
+}
+
+/** All texts of a file. */
+export function listTexts({ path, text }: SourceFile): string[] {
+  const found: string[] = [];
+  const note = (node: unknown) => void found.push(wordsOf(node as JsonNode));
+  new Visitor({ Literal: note, TemplateLiteral: note }).visit(parseSync(path, text).program);
+  return found;
+}
+
 /** The call of `JSON.parse`, or of a response's `json`, that an expression is the value of. */
 function isJsonCall(node: JsonNode): boolean {
   const inner = (node.expression ?? node.argument ?? node.left) as JsonNode | undefined;

@@ -13,7 +13,7 @@ export interface Check {
   readonly outcome: Outcome;
   /** What was found, in a few words. */
   readonly text: string;
-  /** One sentence with the command that mends it. */
+  /** One sentence. A command, an option or a record that is to be copied stands at its end after a colon, without a full stop. */
   readonly mend?: string;
   /** A section of the documentation. */
   readonly docs?: string;

@@ -17,8 +17,7 @@ const SECTIONS: Readonly<Record<Role, string>> = {
 
 const portOf = (url: URL) => Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
 const isAddress = (name: string) => /^(\[.*\]|[0-9.]+)$/.test(name);
-const openPort = (port: number) =>
-  `Open it here and at your provider: nft add rule inet filter input tcp dport ${port} accept`;
+const openPort = (port: number) => `nft add rule inet filter input tcp dport ${port} accept`;
 
 /** What keeps others out, and what mends it. */
 function mendOf(attempt: Attempt, another: string): { text: string; mend: string } {
@@ -31,8 +30,8 @@ function mendOf(attempt: Attempt, another: string): { text: string; mend: string
       return {
         text: `${place} does not lead to this server, which others see as ${seenAs}`,
         mend: isAddress(name)
-          ? `Say the URL at which others reach this server: --announce-url ${shellWord(urlOfListener('http', seenAs ?? name, port))}.`
-          : `Point ${name} at ${seenAs} in the DNS, or say the right URL with --announce-url.`,
+          ? `Say the URL at which others reach this server: --announce-url ${shellWord(urlOfListener('http', seenAs ?? name, port))}`
+          : `Point ${name} at ${seenAs} in the DNS, or say the right URL: --announce-url URL`,
       };
     case 'NOT_PUBLIC':
       return {
@@ -42,22 +41,22 @@ function mendOf(attempt: Attempt, another: string): { text: string; mend: string
     case 'BAD_CERTIFICATE':
       return {
         text: `${place} has no certificate that others accept`,
-        mend: `Get one for ${name}, for example: certbot certonly -d ${name}.`,
+        mend: `Get one for ${name}, for example: certbot certonly -d ${name}`,
       };
     case 'OTHER_ANSWER':
       return {
         text: `something else answers at ${place}`,
-        mend: `Forward port ${port} of ${name} to this server, or see what is there: curl -i ${shellWord(place)}.`,
+        mend: `Forward port ${port} of ${name} to this server, or see what is there: curl -i ${shellWord(place)}`,
       };
     case 'NO_ANSWER':
       return {
         text: `${place} takes connections but does not answer`,
-        mend: `Try it from elsewhere: curl -m 5 ${shellWord(place)}; a proxy in front must forward to this node.`,
+        mend: `A proxy in front must forward to this node; try it from elsewhere: curl -m 5 ${shellWord(place)}`,
       };
     default:
       return {
         text: `${isFromInside(attempt) ? 'even the core node on this server' : 'others'} cannot connect to ${place}`,
-        mend: `${openPort(port)}; the daemon must listen on every address (HOST=::).`,
+        mend: `The daemon must listen on every address (HOST=::); open its port here and at your provider: ${openPort(port)}`,
       };
   }
 }
@@ -75,7 +74,7 @@ function decidePlace(attempt: Attempt, { settings: { role }, isRunning, another 
       'UNCHECKED',
       `not known whether others reach ${place}: ${why ?? 'the core node is behind a proxy that it does not know'}`,
       {
-        mend: `Try it from elsewhere: curl -m 5 ${shellWord(place)}.`,
+        mend: `Try it from elsewhere: curl -m 5 ${shellWord(place)}`,
       },
     );
   const { text, mend } = mendOf(attempt, another);
@@ -105,13 +104,13 @@ function decidePrefix({ prefix, isRunning }: Facts): Check[] {
   if (verdict === 'NOT_PUBLIC')
     return [
       outside.warn('PREFIX_PRIVATE', `${place} is private: only your own network can route it`, {
-        mend: 'Say a public /64 that your provider routes to this server: --prefix.',
+        mend: 'Say a public /64 that your provider routes to this server: --prefix 2001:db8:1:2::/64',
         docs,
       }),
     ];
   return [
     outside.fail('PREFIX_NOT_ROUTED', `${place} is not routed to this server, or TCP port 4029 is closed`, {
-      mend: 'Have your provider route the /64 here, and open the port: nft add rule inet filter input tcp dport 4029 accept.',
+      mend: `Have your provider route the /64 here, and open the port: ${openPort(4029)}`,
       docs,
     }),
   ];
@@ -131,7 +130,7 @@ function decideName({ name, settings, ownAddresses, places }: Facts): Check[] {
   if (name.addresses.length === 0)
     return [
       outside.fail('NO_RECORD', `${shown} has no address in the DNS`, {
-        mend: `Add the record: ${recordOf(shown, target)}.`,
+        mend: `Add the record: ${recordOf(shown, target)}`,
         docs,
       }),
     ];
@@ -140,7 +139,7 @@ function decideName({ name, settings, ownAddresses, places }: Facts): Check[] {
     ? [outside.ok('RECORD', `${shown} leads to this server`)]
     : [
         outside.fail('WRONG_RECORD', `${shown} leads to ${elsewhere.join(', ')}, which is not this server`, {
-          mend: `Change the record: ${recordOf(shown, target)}.`,
+          mend: `Change the record: ${recordOf(shown, target)}`,
           docs,
         }),
       ];

@@ -55,7 +55,7 @@ function decideRoom(role: Role, { memoryMib, diskFreeGib }: MachineFacts): Check
 const COMMAND = /^(?:sudo )?apt-get /;
 /** A command stays as it is typed; anything else becomes a sentence. */
 const asMend = (text: string) =>
-  COMMAND.test(text) ? `Install them: ${text}.` : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  COMMAND.test(text) ? `Install them: ${text}` : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 /** `what; how to mend it` as the compute node's own examination says it. */
 function obstacle(code: string, outcome: 'warn' | 'fail', sentence: string): Check {
@@ -76,7 +76,7 @@ function decideHost({ host }: MachineFacts): Check[] {
           'KVM',
           `no hardware virtualisation (${host.kvmObstacle}): virtual machines are emulated, many times slower`,
           {
-            mend: 'Turn on virtualisation in the firmware or at the provider, then: modprobe kvm_intel || modprobe kvm_amd.',
+            mend: 'Turn on virtualisation in the firmware or at the provider, then: modprobe kvm_intel || modprobe kvm_amd',
             docs: `${OPERATING}#acceleration-and-images`,
           },
         );
@@ -104,11 +104,11 @@ function decideMachine({ settings: { role, dataDir }, machine: facts }: Facts): 
     isDataWritable
       ? machine.ok('DATA', `data in ${dataDir}`)
       : machine.fail('DATA', `${dataDir} cannot be written by this user`, {
-          mend: `Run this as root (sudo), or: chown -R $(id -u) ${shellWord(dataDir)}.`,
+          mend: `Run this as root (sudo), or: chown -R $(id -u) ${shellWord(dataDir)}`,
         }),
     ...missingPrograms.map(([program, name]) =>
       machine.fail('MISSING_PROGRAM', `the program ${program} is missing`, {
-        mend: `Install it: apt-get install ${name}.`,
+        mend: `Install it: apt-get install ${name}`,
       }),
     ),
     ...decideHost(facts),
@@ -118,7 +118,7 @@ function decideMachine({ settings: { role, dataDir }, machine: facts }: Facts): 
         : [machine.ok('KEYS', `${keys.length} key files, closed to other users`)]
       : open.map(({ path }) =>
           machine.fail('KEYS', `other users can read the key ${path}`, {
-            mend: `Close it: chmod 600 ${shellWord(path)}.`,
+            mend: `Close it: chmod 600 ${shellWord(path)}`,
           }),
         )),
   ];
@@ -130,7 +130,7 @@ function decidePort({ port, variable, state, describe }: PortFacts, isRunning: b
   if (state === 'taken' && isRunning) return settings.ok('PORT', `${name}: the daemon listens already`);
   if (state === 'taken')
     return settings.fail('PORT_IN_USE', `${name} is in use`, {
-      mend: `See who has it with: ss -ltnp sport = :${port}; or set ${variable} to another port.`,
+      mend: `Set ${variable} to another port, or see who has this one: ss -ltnp sport = :${port}`,
     });
   if (state === 'absent')
     return settings.fail('NO_SUCH_ADDRESS', `${name}: this server does not have the address to listen on`, {
@@ -149,7 +149,7 @@ function decideCompute({ settings: { role, config, ipv6Prefix } }: Facts): Check
     fault === undefined
       ? settings.ok('ANNOUNCE_URL', 'others can use the URL that they are told, as far as its form shows')
       : settings.fail('ANNOUNCE_URL', fault.split('; ')[0]!, {
-          mend: 'Say where others reach this node: --announce-url http://ADDRESS:4020.',
+          mend: 'Say where others reach this node: --announce-url http://ADDRESS:4020',
           docs: 'docs/guides/compute-node.md',
         }),
     ipv6Prefix === undefined
@@ -157,7 +157,7 @@ function decideCompute({ settings: { role, config, ipv6Prefix } }: Facts): Check
           'PREFIX',
           'no IPv6 /64: instances get private addresses, which only this server reaches',
           {
-            mend: 'Say which /64 is routed to this server: --prefix 2001:db8:1:2::/64.',
+            mend: 'Say which /64 is routed to this server: --prefix 2001:db8:1:2::/64',
             docs: `${JOINING}#the-ipv6-prefix`,
           },
         )
@@ -202,7 +202,7 @@ function decideGateway(facts: Facts): Check[] {
   return domain === undefined || /(^|\.)localhost$/.test(domain)
     ? [
         settings.warn('DOMAIN', `host names end in ${domain ?? 'nothing'}, which works on this server only`, {
-          mend: 'Say the domain whose wildcard record leads here: --domain apps.example.org.',
+          mend: 'Say the domain whose wildcard record leads here: --domain apps.example.org',
           docs: 'docs/guides/gateway.md',
         }),
       ]
@@ -212,7 +212,7 @@ function decideGateway(facts: Facts): Check[] {
 function decideClock({ clockSeconds }: NetworkFacts): Check[] {
   if (clockSeconds === undefined) return [];
   const off = Math.abs(clockSeconds);
-  const mend = { mend: 'Set the clock: timedatectl set-ntp true.', docs: 'docs/peers.md#clocks' };
+  const mend = { mend: 'Set the clock: timedatectl set-ntp true', docs: 'docs/peers.md#clocks' };
   const text = `this clock is ${Math.round(off)} s ${clockSeconds > 0 ? 'ahead of' : 'behind'} the core node's`;
   if (off > CLOCK_FAIL_SECONDS) return [network.fail('CLOCK', text, mend)];
   if (off > CLOCK_WARN_SECONDS) return [network.warn('CLOCK', text, mend)];
@@ -229,7 +229,7 @@ function decideTrust(role: Role, { info, url }: NetworkFacts): Check[] {
     ? [network.ok('TRUST', 'the network says whom to trust: schedulers, credit and scoring publishers')]
     : [
         network.warn('TRUST', `${url} trusts nobody as ${empty.map(([name]) => name).join(', ')}`, {
-          mend: `Ask its operator, then set the lists yourself; see them with: skerry node status --core ${shellWord(url)}.`,
+          mend: `Ask its operator, then set the lists yourself; see them with: skerry node status --core ${shellWord(url)}`,
           docs: `${OPERATING}#whom-a-node-trusts`,
         }),
       ];
@@ -239,13 +239,13 @@ function decideNetwork({ settings: { role }, network: facts, another }: Facts): 
   if (!facts)
     return [
       network.warn('CORE_NODE', 'no core node of a network is named', {
-        mend: 'Name one: skerry doctor --core URL.',
+        mend: 'Name one: skerry doctor --core URL',
       }),
     ];
   if (facts.failure !== undefined)
     return [
       network.fail('CORE_NODE', `the core node ${facts.url} does not answer: ${facts.failure}`, {
-        mend: `Try it: curl ${shellWord(`${facts.url}/api/v0/version`)}; name another ${another}.`,
+        mend: `Name another ${another}, or try it: curl ${shellWord(`${facts.url}/api/v0/version`)}`,
       }),
     ];
   const { name = '', version = '' } = facts.info ?? {};

@@ -127,6 +127,8 @@ test('what a monitor is told to do next shows its own reports, of the network th
     'SKERRY_MONITOR_ASN_FILE',
   ])
     assert.ok(steps.includes(words), words);
+  const shown = nextSteps({ role: 'gateway' } as RoleSettings, standing, 'https://a.example');
+  assert.ok(shown.every((step) => /: skerry domain \w+ NAME --core https:\/\/a\.example$/.test(step)));
 });
 
 test('what leaving would do is told by step; what does not run is not emptied', () => {
@@ -136,7 +138,7 @@ test('what leaving would do is told by step; what does not run is not emptied', 
   assert.equal(byHand[0], 'write SKERRY_COMPUTE_DRAIN=yes to f.env');
   assert.match(byHand[2]!, /until its instances have moved.*: a, b$/);
   assert.deepEqual(byHand.slice(3), [
-    'ask you to end skerry compute, and wait until it has ended',
+    'ask you to end "skerry compute", and wait until it has ended',
     'take back what the node has announced',
   ]);
   assert.deepEqual(leaveSteps({ ...common, isUnit: true, presence: 'none' }), [

@@ -133,7 +133,7 @@ async function waitUntilCounted(
     what: 'the network counts this node',
     limitMs,
     isOver: ({ state }) => state !== 'waiting',
-    hint: `see "skerry doctor --role ${role}" and journalctl -u ${unitOf(role)}`,
+    hint: `see "skerry doctor --role ${role}" and "journalctl -u ${unitOf(role)}"`,
     async look() {
       if (child && (child.exitCode !== null || child.signalCode !== null))
         throw new AppError(

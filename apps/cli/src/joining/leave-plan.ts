@@ -56,7 +56,9 @@ export function leaveSteps(facts: Facts): string[] {
   return [
     ...(presence === 'answers' ? drainSteps(facts) : []),
     ...(isUnit ? [`stop and disable ${unitOf(role)}`] : []),
-    ...(!isUnit && presence !== 'none' ? [`ask you to end skerry ${role}, and wait until it has ended`] : []),
+    ...(!isUnit && presence !== 'none'
+      ? [`ask you to end "skerry ${role}", and wait until it has ended`]
+      : []),
     ...(role === 'compute' ? ['take back what the node has announced'] : []),
   ];
 }

@@ -122,7 +122,7 @@ test('whoever is told to look first can: nothing is changed, and what would be r
   assert.deepEqual([code, err], [EXIT.ok, '']);
   const plan = JSON.parse(out);
   assert.deepEqual([plan.presence, plan.refused], ['works', null]);
-  assert.deepEqual(plan.steps, ['ask you to end skerry monitor, and wait until it has ended']);
+  assert.deepEqual(plan.steps, ['ask you to end "skerry monitor", and wait until it has ended']);
   assert.deepEqual(plan.remains, [monitor.dataDir]);
 
   await using core = await createHome('core');

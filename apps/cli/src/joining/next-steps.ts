@@ -3,7 +3,7 @@ import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Standing } from './counted.ts';
 import type { RoleSettings } from './roles.ts';
 
-/** What to do after a node has joined, for people. Pure. */
+/** What to do after a node has joined, for people. A command stands at the end of its line, without a full stop: it is copied. Pure. */
 export function nextSteps(
   { role, announceUrl }: RoleSettings,
   { state, id }: Standing,
@@ -11,33 +11,33 @@ export function nextSteps(
 ): string[] {
   /** Without --core, a command asks this server, or the network that was chosen before. */
   const there = (command: string) => `${command} --core ${shellWord(coreUrl)}`;
-  const backUp = `Save what the node must not lose: skerry backup FILE --role ${role}.`;
+  const backUp = `Save what the node must not lose: skerry backup FILE --role ${role}`;
   switch (role) {
     case 'compute':
       return [
         ...(state === 'known'
-          ? [`Ask the scheduler's operator to list the node, or wait until it has been measured: ${id}.`]
+          ? [`Ask the scheduler's operator to list the node, or wait until it has been measured: ${id}`]
           : []),
-        `See what it runs: ${there('skerry scheduler nodes')}.`,
+        `See what it runs: ${there('skerry scheduler nodes')}`,
         backUp,
-        'Take it away again: skerry leave --role compute.',
+        'Take it away again: skerry leave --role compute',
       ];
     case 'core':
       return [
         `Ask the operator of ${coreUrl} to put ${announceUrl ?? 'the URL of this node'} into SKERRY_CORE_PEERS, so that new messages come at once.`,
-        'Watch it: skerry node status.',
+        'Watch it: skerry node status',
         backUp,
       ];
     case 'gateway':
       return [
-        `Open an instance by its name: ${there('skerry domain name NAME')}.`,
-        `Why a name does not answer: ${there('skerry domain why NAME')}.`,
+        `Open an instance by its name: ${there('skerry domain name NAME')}`,
+        `Why a name does not answer: ${there('skerry domain why NAME')}`,
       ];
     default:
       return [
         `Ask the operators of core nodes to put ${id} into SKERRY_CORE_SCORING_PUBLISHERS, so that its measurements count.`,
-        `Its first report comes at the end of the hour: ${there(`skerry message list --address ${id} --channel ${SCORING_CHANNEL}`)}.`,
-        `See what scores come of its reports: ${there(`skerry score compute --publisher ${id}`)}.`,
+        `Its first report comes at the end of the hour: ${there(`skerry message list --address ${id} --channel ${SCORING_CHANNEL}`)}`,
+        `See what scores come of its reports: ${there(`skerry score compute --publisher ${id}`)}`,
         'A node has a score where its autonomous system is known, SKERRY_MONITOR_ASN_FILE, and its version counts, SKERRY_MONITOR_RELEASES.',
         backUp,
       ];
