@@ -15,6 +15,8 @@ export interface ChosenNetwork {
   readonly network: Network;
   /** Whether an option or variable named the core node or the network. */
   readonly isNamed: boolean;
+  /** Whether a variable named the network, and no option anything. */
+  readonly isByVariable: boolean;
   readonly keyName: string;
   /** Services that a variable names. */
   readonly given: Partial<Record<NetworkService | 'compute', string>>;
@@ -122,6 +124,8 @@ export function chooseNetwork(sources: Sources): ChosenNetwork {
   const beats = beatsOf(sources, usual, found, given);
   return {
     ...found,
+    isByVariable:
+      !isBeaten && found.name !== undefined && found.name === environment[COMMAND_VARIABLES.network],
     keyName: options.key ?? (environment[COMMAND_VARIABLES.keyName] || network.key || DEFAULT_KEY_NAME),
     given,
     beats,

@@ -126,6 +126,8 @@ test('who lists networks learns which of them commands of this shell work on', a
     by('SKERRY_NETWORK (other)'),
   ]);
   assert.deepEqual(await list({ SKERRY_NETWORK: 'prod' }), [['prod'], ['prod'], '']);
+  // Whoever names it now knows it.
+  assert.deepEqual(await list({ SKERRY_NETWORK: 'other' }, '--network', 'other'), [['prod'], ['other'], '']);
   assert.deepEqual(await list({ SKERRY_CORE_URL: core }), [
     ...[['prod'], []],
     by(`SKERRY_CORE_URL (${core})`),

@@ -122,10 +122,10 @@ export async function removeNetwork({ paths, output }: Context, name: string): P
 }
 
 /** The variable names a network that is known here: nobody is told of it with every command. */
-function tellNamed({ output, environment, network: { name } }: Context, networks: Networks): void {
-  const { network: variable } = COMMAND_VARIABLES;
-  if (name === undefined || name !== environment[variable] || isCurrent(networks, name)) return;
-  output.note(`${variable} (${name}) is used instead of the network ${networks.current ?? LOCAL}`);
+function tellNamed({ output, network: { name, isByVariable } }: Context, networks: Networks): void {
+  if (!isByVariable || name === undefined || isCurrent(networks, name)) return;
+  const instead = `is used instead of the network ${networks.current ?? LOCAL}`;
+  output.note(`${COMMAND_VARIABLES.network} (${name}) ${instead}`);
 }
 
 export async function listNetworks(context: Context): Promise<void> {
