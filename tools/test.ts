@@ -7,6 +7,7 @@ import { ensurePrograms } from './prerequisites.ts';
 import { runProgram } from './run.ts';
 import { batch, packageOf } from './runner/batches.ts';
 import { type Budget, budgetOf, listGrown, type Spent, sumUp, tabulate } from './runner/budget.ts';
+import { type FileErrors, tellErrors } from './runner/closing.ts';
 import { CpuAccounts, type CpuMeter } from './runner/cpu.ts';
 import { Deadlocks } from './runner/deadlocks.ts';
 import { makeRunDirectory } from './runner/directory.ts';
@@ -63,11 +64,6 @@ const END_LIMIT_MS = 30_000;
 /** pino's `warn`. */
 const SHOWN_FROM = 40;
 
-/** At the end so many errors are told again, each as far as this. */
-const ERRORS_TOLD_MAX = 4;
-const ERROR_LINES_MAX = 20;
-const firstLinesOf = (text: string) => text.split('\n').slice(0, ERROR_LINES_MAX).join('\n');
-
 const secondsOf = (value: string | undefined) => (value === undefined ? undefined : Number(value) * 1000);
 const fileLimitMs = secondsOf(values['file-limit']);
 const idleLimitMs = secondsOf(values['idle-limit']);
@@ -90,7 +86,7 @@ interface Tally {
   /** A line each. */
   failed: string[];
   /** Why, as far as tests said so. */
-  errors: string[];
+  errors: FileErrors[];
   skipped: string[];
   /** What did not pass in a process that files share; each file ran again by itself, and that counts. */
   again: string[];
@@ -167,7 +163,7 @@ async function runTogether(paths: readonly string[], limitMs: number): Promise<F
   }
   tally.passed += outcome.passed;
   tally.failed.push(...outcome.failed);
-  tally.errors.push(...outcome.errors);
+  tally.errors.push({ file: nameOf(paths), errors: outcome.errors, hasReason: outcome.hasReason });
   tally.skipped.push(...outcome.skipped);
   say(`${title}\n${outcome.output.trimEnd()}`);
   return outcome;
@@ -225,12 +221,12 @@ function finish(): never {
   const seconds = Math.round((performance.now() - startMs) / 1000);
   for (const what of tally.skipped) say(`NOT RUN HERE: ${what}`);
   for (const what of tally.again) say(`RAN AGAIN: ${what}`);
-  // Whoever sees the closing lines alone, as of a run elsewhere, is to know why.
-  for (const error of tally.errors.slice(0, ERRORS_TOLD_MAX)) say(firstLinesOf(error));
+  for (const told of tellErrors(tally.errors)) say(told);
   for (const what of tally.failed) say(`FAILED: ${what}`);
   say(`\n${quick.length} quick and ${endToEnd.length + machines.length} end-to-end files in ${seconds} s`);
   say(`${tally.passed} passed, ${tally.failed.length} failed, ${tally.skipped.length} skipped`);
-  if (values.json) process.stdout.write(`${JSON.stringify({ ...tally, seconds, cpu })}\n`);
+  const errors = tally.errors.flatMap((file) => file.errors);
+  if (values.json) process.stdout.write(`${JSON.stringify({ ...tally, errors, seconds, cpu })}\n`);
   // After what others do at the end: the database server's files are in it.
   process.once('exit', () => {
     directory[Symbol.dispose]();

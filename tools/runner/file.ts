@@ -14,8 +14,10 @@ export interface FileOutcome {
   readonly passed: number;
   /** A line each. */
   readonly failed: readonly string[];
-  /** What failed tests said. */
+  /** What failed tests said, after why suites failed. */
   readonly errors: readonly string[];
+  /** Whether the first of them says why a suite failed. */
+  readonly hasReason: boolean;
   readonly skipped: readonly string[];
   /** What the file and its children printed, and what the runner says about it. */
   readonly output: string;
@@ -59,8 +61,9 @@ class Record {
   passed = 0;
   readonly failed: string[] = [];
   readonly skipped: string[] = [];
-  /** What failed tests said; a file that ends by itself prints it. */
-  readonly errors: string[] = [];
+  /** Why suites failed, and what failed tests said; a file that ends by itself prints it. */
+  readonly reasons: string[] = [];
+  readonly #errors: string[] = [];
   readonly open = new Map<string, number>();
   /** The process has told of all its tests. */
   isWhole = false;
@@ -85,8 +88,7 @@ class Record {
         break;
       case 'failed':
         this.failed.push(report.name);
-        // Whoever is told of a few is to know why before what follows from it.
-        this.errors[report.isOfSuite ? 'unshift' : 'push'](`${report.name}: ${report.error}`);
+        (report.isOfSuite ? this.reasons : this.#errors).push(`${report.name}: ${report.error}`);
         break;
       case 'end':
         this.isWhole = true;
@@ -98,6 +100,11 @@ class Record {
     const count = (this.open.get(test) ?? 1) - 1;
     if (count > 0) this.open.set(test, count);
     else this.open.delete(test);
+  }
+
+  /** Whoever is told of a few is to know why before what follows from it. */
+  get errors(): string[] {
+    return [...this.reasons, ...this.#errors];
   }
 
   /** Which tests are open, to be added to a line of `failed`. */
@@ -248,6 +255,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
       what.startsWith(path) || options.paths.length > 1 ? what : `${what} (${path})`,
     ),
     errors: record.errors,
+    hasReason: record.reasons.length > 0,
     skipped: record.skipped,
     output: record.output,
     elapsedMs: performance.now() - startMs,

@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
 import { ROOT } from '../source.ts';
 import { batch } from './batches.ts';
+import { tellErrors } from './closing.ts';
 import { busyFactor } from './limits.ts';
 
 /** The runner as it is started by `npm test`, with files that do what no test should. */
@@ -152,6 +153,39 @@ test('where what tests need cannot be made, the closing lines say why, once', as
   const beside = await runFixtures(['unready.ts', 'passes.ts']);
   assert.equal(beside.output.match(why)?.length, 2, beside.output);
   assert.match(beside.output, /^1 passed, 6 failed, 0 skipped$/m);
+});
+
+test('the closing lines tell the first error of each file, why a suite failed before others, and where more are', async () => {
+  const { output, code } = await runFixtures(['breaks.ts', 'unready.ts']);
+  const [breaks, unready] = ['breaks', 'unready'].map((name) => `tools/runner/testing/${name}.ts`);
+  const reason = output.indexOf(`\n${unready}:\nthe suite what cannot be made: failed running before hook\n`);
+  const first = output.indexOf(`\n${breaks}:\nbreaks (one): Error: one is broken\n`);
+  const more = output.indexOf(`\nErrors that are told above only: 9, in ${unready} (5), ${breaks} (4)\n`);
+  assert.ok(0 < reason && reason < first && first < more, output);
+  assert.ok(more < output.indexOf('\nFAILED: '), output);
+  assert.doesNotMatch(output, /^breaks \(two\):/m);
+  assert.equal(code, 1);
+});
+
+test('of many files that fail, some are told, and it is said of how many more there are errors', () => {
+  const files = Array.from({ length: 40 }, (_, n) => ({
+    ...{ file: `${n}.test.ts`, hasReason: n === 39 },
+    errors: n === 0 ? [] : [Array.from({ length: 100 }, (_, line) => `${n} line ${line}`).join('\n'), 'more'],
+  }));
+  const told = tellErrors(files);
+  assert.deepEqual(
+    told.slice(0, -1).map((text) => text.split('\n', 2)),
+    [39, 1, 2, 3, 4, 5, 6, 7].map((n) => [`${n}.test.ts:`, `${n} line 0`]),
+  );
+  assert.deepEqual(new Set(told.slice(0, -1).map((text) => text.split('\n').length)), new Set([21]));
+  assert.match(
+    told.at(-1)!,
+    /^Errors that are told above only: 70, in 39\.test\.ts \(1\), 1\.test\.ts \(1\)/,
+  );
+  assert.match(told.at(-1)!, /, 8\.test\.ts \(2\), .*, 19 more files$/);
+  assert.deepEqual(tellErrors([{ file: 'one.test.ts', errors: ['why'], hasReason: false }]), [
+    'one.test.ts:\nwhy',
+  ]);
 });
 
 test('a file fails whose process ends before its tests have, with whatever code, and those that share it lose nothing', async () => {
