@@ -60,7 +60,7 @@ async function startCore(key: Key, nodeUrl: string) {
     [INSTANCES_API.listInstances.path]: { instances: [INSTANCE], cursor: '5', ...pages },
     [MESSAGES_API.listMessages.path]: { messages: [announcementOf(key, nodeUrl)], ...pages },
   };
-  const told: string[] = [];
+  const told: { readonly type: string; readonly decidedAtMs: number }[] = [];
   const waiting = new Map<string, ServerResponse[]>();
   let isHolding = true;
   const send = (response: ServerResponse, answer: object | undefined) =>
@@ -72,7 +72,8 @@ async function startCore(key: Key, nodeUrl: string) {
     const { pathname, searchParams } = new URL(request.url!, 'http://core');
     if (request.method === 'POST') {
       const { message, address } = JSON.parse(await text(request));
-      told.push(message.content.type);
+      const { type, content } = message.content;
+      told.push({ type, decidedAtMs: content.decided_at_ms });
       const itemHash = itemHashOf(message.chain, address, JSON.stringify(message));
       send(response, { item_hash: itemHash, status: 'success' });
     } else if (pathname === EVENTS_API.listEvents.path)
@@ -85,7 +86,7 @@ async function startCore(key: Key, nodeUrl: string) {
   });
   return {
     ...server,
-    /** Types of the posts that were sent. */
+    /** The posts that were sent. */
     told,
     /** Types of the posts whose dates are asked for. */
     asked: () => [...waiting.keys()].toSorted(),
@@ -145,6 +146,12 @@ test('a scheduler that another one deposes sends nothing of what it was about to
   const seen = peer.asked;
   await until('it has looked twice who leads', () => peer.asked > seen + 1);
   assert.deepEqual(core.told, []);
+  const againMs = Date.now();
   peer.role = 'standby';
-  await until('both are told', () => TOLD.every((type) => core.told.includes(type)));
+  await until('both are told', () => TOLD.every((type) => core.told.some((one) => one.type === type)));
+  // However late it comes: what it was about to say would be dated before it leads again.
+  assert.deepEqual(
+    core.told.filter(({ decidedAtMs }) => decidedAtMs < againMs),
+    [],
+  );
 });
