@@ -94,7 +94,7 @@ export const daemonKeyFile = (dataDir: string, name: DaemonName) =>
 /** Where the monitor finds the autonomous systems of this machine's own addresses. */
 export const systemsFile = (dataDir: string) => join(daemonDataDir(dataDir, 'monitor'), 'systems');
 export const SYSTEMS = ['127.0.0.0/8', '::1/128', 'fc00::/7', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16']
-  .map((prefix) => `${prefix} 64512 This machine\n`)
+  .map((prefix) => `${prefix} 64512 This computer\n`)
   .join('');
 
 type Settings = Readonly<Record<string, string>>;

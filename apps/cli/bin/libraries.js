@@ -41,7 +41,7 @@ export function ensureLibraries(program) {
     const name = PACKAGES[library];
     if (name === undefined || tried.has(name) || !mayInstall()) {
       const how = name === undefined ? 'install it' : `on Debian: sudo apt-get install ${name}`;
-      return `skerry needs the library ${library}, which is not on this machine; ${how}`;
+      return `skerry needs the library ${library}, which is not on this computer; ${how}`;
     }
     tried.add(name);
     install(name);

@@ -16,8 +16,8 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   ROUTE_NOT_FOUND:
     'the address that was asked may be that of another service, or of an older release: see "skerry network show"',
   DEVNET_RUNNING: 'a second network needs its own --data-dir and ports',
-  TIMESTAMP_IN_FUTURE: "set this machine's clock",
-  TIMESTAMP_TOO_OLD: "set this machine's clock",
+  TIMESTAMP_IN_FUTURE: "set this computer's clock",
+  TIMESTAMP_TOO_OLD: "set this computer's clock",
 };
 
 function hintOf(error: AppError): string | undefined {

@@ -51,7 +51,7 @@ test(
     const { status, stdout, stderr } = launch(t, { SKERRY_COMPUTE_INSTALL_PACKAGES: 'no' });
     assert.equal(
       stderr,
-      'skerry needs the library libatomic.so.1, which is not on this machine; on Debian: sudo apt-get install libatomic1\n',
+      'skerry needs the library libatomic.so.1, which is not on this computer; on Debian: sudo apt-get install libatomic1\n',
     );
     assert.deepEqual([status, stdout], [1, '']);
   },

@@ -51,7 +51,7 @@ export function createProgram(host: CommandHost, setExitCode: (exitCode: number)
       'after',
       `
 Examples:
-  $ skerry up                       a whole network on this machine
+  $ skerry up                       a whole network on this computer
   $ skerry key new                  a key to sign with
   $ skerry instance create --name web --allow 22,80 --wait
 

@@ -145,7 +145,7 @@ export const ERRORS = {
   BACKUP_NOT_FOUND: missing('The instance has no backup with this id on this node'),
   TOO_MANY_COPIES: refused('The instance has reached its limit of snapshots or backups'),
   VM_START_FAILED: internal('The virtual machine could not be started'),
-  HOST_NOT_READY: unavailable('This machine lacks something that virtual machines need'),
+  HOST_NOT_READY: unavailable('This server lacks something that virtual machines need'),
 
   // Credit
   CREDIT_INSUFFICIENT: {
@@ -269,7 +269,7 @@ export const ERRORS = {
   DATABASE_UNAVAILABLE: unavailable('The database is not available'),
   DATABASE_IN_USE: conflict('Another process is using the database directory'),
   DATABASE_INCOMPATIBLE: unavailable('The database was migrated by a different version of the code'),
-  DATABASE_NOT_RUNNABLE: unavailable('The embedded database cannot run on this machine'),
+  DATABASE_NOT_RUNNABLE: unavailable('The embedded database cannot run on this computer'),
   MIGRATION_FAILED: internal('A database migration failed'),
   REQUEST_TIMEOUT: {
     httpStatus: 408,
@@ -284,9 +284,9 @@ export const ERRORS = {
 
   // Command line and configuration
   INVALID_CONFIG: invalid('A setting is missing, unknown or malformed'),
-  NETWORK_UNKNOWN: missing('This machine knows no network with this name'),
+  NETWORK_UNKNOWN: missing('This computer knows no network with this name'),
   SERVICE_UNKNOWN: missing('The network does not say where this service is'),
-  KEY_NOT_FOUND: missing('This machine has no key with this name'),
+  KEY_NOT_FOUND: missing('This computer has no key with this name'),
   KEY_EXISTS: conflict('A key with this name already exists'),
   NAME_IN_USE: conflict('Another of your instances has this name'),
   AMBIGUOUS_NAME: conflict('The name matches more than one item'),
@@ -302,7 +302,7 @@ export const ERRORS = {
   BACKUP_DAMAGED: invalid('The file is no backup of a node, or bytes of it are missing or changed'),
   BACKUP_UNFIT: conflict('The backup is of another role, or of a newer release'),
   PASSPHRASE_WRONG: refused('The backup is encrypted to another passphrase'),
-  PROGRAM_MISSING: unavailable('A required program is not installed on this machine'),
+  PROGRAM_MISSING: unavailable('A required program is not installed on this computer'),
 
   INTERNAL: internal('An internal error of the node; see its log'),
 } as const satisfies Record<string, CatalogueEntry>;

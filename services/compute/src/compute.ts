@@ -40,7 +40,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   await checkPort(config.host, config.port);
   const ending = new AbortController();
   const signal = AbortSignal.any([host.signal, ending.signal]);
-  const preparing = host.longStep?.('preparing this machine');
+  const preparing = host.longStep?.('preparing this server');
   const node = await openNode(config, log, signal).finally(() => preparing?.[Symbol.dispose]());
   const { identity, obstacle, capacity, announcer } = node;
   const app = await openServer(config, node);

@@ -22,7 +22,7 @@ export const computeConfig = defineConfig(
     cacheDir: settings.directory(
       'cache',
       '',
-      'directory for built images; several nodes on one machine can share it',
+      'directory for built images; several nodes on one server can share it',
     ),
     ipv6Prefix: {
       ...settings.optionalText(
@@ -32,21 +32,21 @@ export const computeConfig = defineConfig(
     },
     ipv4Pool: {
       ...settings.optionalText(
-        'the private /20 for instance IPv4 addresses, translated by this machine; by default an unused one, kept in the data directory',
+        'the private /20 for instance IPv4 addresses, translated by this server; by default an unused one, kept in the data directory',
       ),
       parse: parseIpv4Pool,
     },
     hostPorts: {
       ...settings.text(
         '24000-32767',
-        'ports of this machine that can be forwarded to instances over IPv4: FIRST-LAST, from 1024 on',
+        'ports of this server that can be forwarded to instances over IPv4: FIRST-LAST, from 1024 on',
       ),
       parse: (text) => {
         parsePortRange(text);
         return text;
       },
     },
-    lanOpen: settings.flag(false, "whether instances can reach this machine's private networks"),
+    lanOpen: settings.flag(false, "whether instances can reach this server's private networks"),
     openNetworks: settings.addressRanges(
       [],
       'private networks that instances can reach anyway: addresses and ranges, comma-separated',
@@ -64,7 +64,7 @@ export const computeConfig = defineConfig(
       'megabits per second that an instance can send, and receive; 0 for no limit',
     ),
     announceIpv4: settings.optionalText(
-      "this machine's public IPv4 address; by default the one it sends from",
+      "this server's public IPv4 address; by default the one it sends from",
     ),
     announceUrl: {
       ...settings.optionalText(
@@ -123,11 +123,11 @@ export const computeConfig = defineConfig(
       exempt:
         "this network's services, which are not limited and may name their callers: addresses and ranges, comma-separated; always includes the followed core node",
     }),
-    cpu: settings.optionalInteger(0, HARD_CPU_MAX, "virtual cores to offer; by default all of the machine's"),
+    cpu: settings.optionalInteger(0, HARD_CPU_MAX, "virtual cores to offer; by default all of the server's"),
     memoryMib: settings.optionalInteger(
       0,
       HARD_MEMORY_MIB_MAX,
-      "memory to offer, in MiB; by default the machine's, minus 1 GiB and what programs may have",
+      "memory to offer, in MiB; by default the server's, minus 1 GiB and what programs may have",
     ),
     diskGib: settings.optionalInteger(
       0,

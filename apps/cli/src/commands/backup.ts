@@ -24,7 +24,7 @@ export function addBackupCommands(program: Command, bind: Bind): void {
   const backup = addRoleOptions(
     program
       .command('backup')
-      .description('save all that a node of this machine must not lose in one file, also while it runs')
+      .description('save all that a node of this server must not lose in one file, also while it runs')
       .argument('<file>', 'the file to write; "-" for standard output')
       .option('--role <role>', `${ROLE} (default: the only one here)`),
   )

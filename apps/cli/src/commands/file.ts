@@ -10,7 +10,7 @@ export function addFileCommands(program: Command, bind: Bind): void {
   file
     .command('put')
     .description('store a file; prints its hash')
-    .argument('<path>', 'a file of this machine (of a directory, an archive), or - for standard input')
+    .argument('<path>', 'a file of this computer (of a directory, an archive), or - for standard input')
     .option('--tags <list>', 'labels that lists find it by, comma-separated', parseList)
     .option('--channel <name>', 'channel to publish in (default: skerry)')
     .addHelpText(

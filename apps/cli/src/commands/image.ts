@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 
 export function addImageCommands(program: Command, bind: Bind): void {
-  const image = program.command('image').description('virtual machine images, built on this machine');
+  const image = program.command('image').description('virtual machine images, built on this computer');
 
   image
     .command('list')

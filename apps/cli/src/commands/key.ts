@@ -5,7 +5,7 @@ import { YES_OPTION } from '../options.ts';
 
 /** Private keys leave their files only by `export`, which asks first; no other command prints one. */
 export function addKeyCommands(program: Command, bind: Bind): void {
-  const key = program.command('key').description('signing keys on this machine');
+  const key = program.command('key').description('signing keys on this computer');
 
   key
     .command('new')
@@ -45,7 +45,7 @@ export function addKeyCommands(program: Command, bind: Bind): void {
 
   key
     .command('list')
-    .description('list all keys on this machine')
+    .description('list all keys on this computer')
     .addHelpText('after', examples('skerry key list'))
     .action(bind(async (context) => (await import('../keys/keys.ts')).listKeys(context)));
 }
@@ -53,7 +53,7 @@ export function addKeyCommands(program: Command, bind: Bind): void {
 function addExport(key: Command, bind: Bind): void {
   key
     .command('export')
-    .description('write the private key to a file of your own, for another machine or as a backup')
+    .description('write the private key to a file of your own, for another computer or as a backup')
     .requiredOption('-o, --output <file>', 'new file (mode 0600), or - for standard output')
     .option(...YES_OPTION)
     .addHelpText(

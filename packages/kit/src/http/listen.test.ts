@@ -54,7 +54,7 @@ test('an address that this machine does not have is said', async (t) => {
   t.after(() => app.close());
   await assert.rejects(listen(app, '192.0.2.1', 0), {
     code: 'PORT_IN_USE',
-    message: /cannot listen on 192\.0\.2\.1: this machine does not have the address/,
+    message: /cannot listen on 192\.0\.2\.1: this computer does not have the address/,
   });
 });
 

@@ -37,7 +37,7 @@ function explainHost({ code, address, hostname = '' }: ListenFailure): [ErrorCod
         `cannot listen on ${address}: an address of one link needs its interface, such as fe80::1%eth0`,
       ];
     case 'EADDRNOTAVAIL':
-      return ['PORT_IN_USE', `cannot listen on ${address}: this machine does not have the address`];
+      return ['PORT_IN_USE', `cannot listen on ${address}: this computer does not have the address`];
     default:
       return undefined;
   }

@@ -18,5 +18,5 @@ export function saysDiskFull(text: string): boolean {
 /** A system call's complaint of a full disk as STORAGE_FULL; every other error as it is. */
 export function asStorageFull(error: unknown): unknown {
   if (error instanceof AppError || !isDiskFull(error)) return error;
-  return new AppError('STORAGE_FULL', "this machine's disk is full", { cause: error });
+  return new AppError('STORAGE_FULL', "this node's disk is full", { cause: error });
 }

@@ -12,7 +12,7 @@ const LOOK_EVERY_BYTES = 16 * 1024 ** 2;
 /** Throws STORAGE_FULL where a directory's disk has no more than its reserve. */
 export async function checkReserve(directory: string): Promise<void> {
   if ((await readDiskUsage(directory)).availableBytes < RESERVE_BYTES)
-    throw new AppError('STORAGE_FULL', "this machine's disk is full");
+    throw new AppError('STORAGE_FULL', "this node's disk is full");
 }
 
 /** What is being written to a path. */

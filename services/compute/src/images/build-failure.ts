@@ -25,21 +25,21 @@ const REMEDIES: readonly Remedy[] = [
   {
     words: /Could not resolve|Temporary failure resolving|Name or service not known/,
     hint: ({ settings }) =>
-      `see whether this machine's name servers answer (/etc/resolv.conf), or name another mirror with ${settings}`,
+      `see whether this computer's name servers answer (/etc/resolv.conf), or name another mirror with ${settings}`,
   },
   {
     words: /could not connect|unable to connect|connection (?:failed|refused|timed out)|timed? ?out/i,
     hint: ({ mirror, settings }) =>
-      `see whether this machine reaches the mirror (curl -I ${mirror}/), or name another one with ${settings}`,
+      `see whether this computer reaches the mirror (curl -I ${mirror}/), or name another one with ${settings}`,
   },
   {
     words: /not valid yet|is expired|Expired/,
-    hint: () => "see whether this machine's clock is right (date), and whether the mirror is up to date",
+    hint: () => "see whether this computer's clock is right (date), and whether the mirror is up to date",
   },
   {
     words: /NO_PUBKEY|not signed|signatures? couldn't be verified|invalid signature/i,
     hint: ({ settings }) =>
-      `the mirror is not signed with a key that this machine knows: install debian-archive-keyring, or name another mirror with ${settings}`,
+      `the mirror is not signed with a key that this computer knows: install debian-archive-keyring, or name another mirror with ${settings}`,
   },
   {
     words:

@@ -65,7 +65,7 @@ export function chooseHostPort(
     const port = first + ((start + tried) % size);
     if (!isTaken(port)) return port;
   }
-  throw new AppError('NO_CAPACITY', `every port from ${first} to ${last} of this machine is in use`);
+  throw new AppError('NO_CAPACITY', `every port from ${first} to ${last} of this server is in use`);
 }
 
 /** States in /proc/net/tcp and /proc/net/udp of what takes from anyone (include/net/tcp_states.h): TCP_LISTEN, TCP_CLOSE. */

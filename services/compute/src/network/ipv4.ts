@@ -80,5 +80,5 @@ export function chooseIpv4Pool(taken: readonly string[], random: number): string
     const isFree = used.every((range) => range.last < start || range.first > start + size - 1);
     if (isFree) return `${textOf(start)}/${POOL_LENGTH}`;
   }
-  throw new AppError('NO_CAPACITY', `every network in ${POOLS_FROM} is in use on this machine`);
+  throw new AppError('NO_CAPACITY', `every network in ${POOLS_FROM} is in use on this server`);
 }

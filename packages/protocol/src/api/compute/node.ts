@@ -183,7 +183,7 @@ export const NODE_API = {
   getCapability: {
     ...node,
     path: '/about/capability',
-    summary: 'Get the processor and memory of the machine',
+    summary: 'Get the processor and memory of the server',
     answers: { 200: Anything },
     deployed: {},
   },

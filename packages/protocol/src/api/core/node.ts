@@ -96,7 +96,7 @@ const HealthView = Type.Object(
       clock: Type.Object({
         ...check,
         offset_ms: orNull(Type.Integer(), {
-          description: "what the median of the peers' clocks has more than this machine's",
+          description: "what the median of the peers' clocks has more than this server's",
         }),
       }),
     }),

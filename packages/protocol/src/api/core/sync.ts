@@ -24,7 +24,7 @@ const PeerView = Type.Object(
     state: Type.Enum(['new', 'syncing', 'synced', 'failing', 'banned', 'self']),
     messages: orNull(Type.Integer(), { description: 'how many it announced' }),
     later: Type.Integer({ description: "those that are ahead of this node's clock" }),
-    offset_ms: orNull(Type.Integer(), { description: "what its clock has more than this machine's" }),
+    offset_ms: orNull(Type.Integer(), { description: "what its clock has more than this server's" }),
     taken: Type.Integer({ description: 'messages received from it since this node started' }),
     given: Type.Integer({ description: 'messages it accepted of those it was offered' }),
     synced_ms: orNull(Type.Integer(), { description: 'when this node last had everything of it' }),
@@ -38,14 +38,14 @@ const ClockView = Type.Object(
   {
     state: Type.Enum(['unknown', 'right', 'off', 'unsure'], {
       description:
-        "right: most clocks of peers agree with this machine's; off: most agree on another time, by which messages are judged; unsure: no majority agrees",
+        "right: most clocks of peers agree with this server's; off: most agree on another time, by which messages are judged; unsure: no majority agrees",
     }),
-    time_ms: Type.Integer({ description: "this machine's, milliseconds since 1970" }),
+    time_ms: Type.Integer({ description: "this server's, milliseconds since 1970" }),
     offset_ms: orNull(Type.Integer(), {
       description: 'how far the median of the compared clocks is ahead, in seconds',
     }),
-    clocks: Type.Integer({ description: "how many were compared, this machine's among them" }),
-    correction_ms: Type.Integer({ description: "what this node adds to its machine's clock" }),
+    clocks: Type.Integer({ description: "how many were compared, this server's among them" }),
+    correction_ms: Type.Integer({ description: "what this node adds to its server's clock" }),
   },
   { title: 'Clock' },
 );

@@ -189,7 +189,7 @@ export async function eraseForRoom(dataDir: string, log: Logger): Promise<void> 
   );
   for (const { id, why, directory } of chooseToErase(released, missingBytes)) {
     await rm(directory, { recursive: true, force: true });
-    log.warn({ instance: id, why }, "erasing a disk that was set aside: this machine's disk is full");
+    log.warn({ instance: id, why }, "erasing a disk that was set aside: this node's disk is full");
   }
 }
 

@@ -109,7 +109,7 @@ export async function chooseBoot(
 
 /** QEMU writes files of its own before a guest runs. Throws STORAGE_FULL. */
 export async function checkRoom(dataDir: string): Promise<void> {
-  if (!(await hasRoom(dataDir))) throw new AppError('STORAGE_FULL', "this machine's disk is full");
+  if (!(await hasRoom(dataDir))) throw new AppError('STORAGE_FULL', "this node's disk is full");
 }
 
 /** Whether a guest that was stopped by a full disk may go on. */

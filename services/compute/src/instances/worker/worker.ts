@@ -349,7 +349,7 @@ export class InstanceWorker {
   async #waitForRoom(vm: Vm, phase: Phase): Promise<number> {
     if (await hasRoom(this.#deps.dataDir)) {
       await vm.resume();
-      this.#log.warn("the guest continues: the machine's disk has space again");
+      this.#log.warn("the guest continues: the node's disk has space again");
       return 0;
     }
     await this.#stored.setPhase(phase, REASONS.hostFull);

@@ -176,7 +176,7 @@ test('whatever keeps a program from being started, it is tried again', async () 
   keeper.set(new Set(['program']));
   await until('both were said', () => said.length === 2);
   assert.deepEqual(said, [
-    "STORAGE_FULL: this machine's disk is full; starting again",
+    "STORAGE_FULL: this node's disk is full; starting again",
     'INTERNAL: the node failed; starting again',
   ]);
   ending.abort();

@@ -178,7 +178,7 @@ test('volumes leave the disk its reserve, and no part of a file that did not fit
       return await prepared.attach();
     };
     const own = { kind: 'own', mount: '/own', sizeMib: 16, name: null } as const;
-    const isFull = { code: 'NO_RUNNER', message: "this machine's disk is full" };
+    const isFull = { code: 'NO_RUNNER', message: "this node's disk is full" };
     await (await attach(own)).detach();
     await assert.rejects(attach({ kind: 'file', mount: '/a', file: sha256Hex('large') }), isFull);
     assert.deepEqual(await readdir(join(directory, 'files')), []);
@@ -204,7 +204,7 @@ test('on a full disk files that nobody uses make room, as many as it takes, and 
       assert.deepEqual(await prepare(name), names.slice(-2).toSorted());
       files.delete(name);
     }
-    await assert.rejects(prepare(packed), { code: 'NO_RUNNER', message: "this machine's disk is full" });
+    await assert.rejects(prepare(packed), { code: 'NO_RUNNER', message: "this node's disk is full" });
     assert.deepEqual((await readdir(join(directory, 'files'))).toSorted(), names.slice(-2).toSorted());
     // An own volume takes nothing yet, but is made beside the reserve only.
     await writeFile(join(directory, 'other'), Buffer.alloc(16 * 1024 ** 2));

@@ -49,7 +49,7 @@ const uidOf = (program: string) => UID_BASE + Number.parseInt(sha256Hex(program)
 const orElsewhere = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     if (!isDiskFull(error)) throw error;
-    throw new AppError('NO_RUNNER', "this machine's disk is full", { cause: error });
+    throw new AppError('NO_RUNNER', "this node's disk is full", { cause: error });
   });
 
 /** Volumes of the programs of this node. */

@@ -172,7 +172,7 @@ export function watchSync({ own, tell }: CoreMetrics, sync: WatchedSync): void {
   });
   own.watch(
     'skerry_clock_offset_seconds',
-    "what the median of the peers' clocks has more than this machine's",
+    "what the median of the peers' clocks has more than this server's",
     () => (syncer.view().clock.offset_ms ?? 0) / 1000,
   );
   own.watch(

@@ -224,7 +224,7 @@ function unlike(own: Identity, { host, pid, identity }: Other): AppError {
       ? [`copy ${keys.join(', ')} from its data directory to this one's, or use the same directory`]
       : []),
     ...(names.includes('files')
-      ? ['give all of them one object store (SKERRY_CORE_S3_ENDPOINT), or one data directory on one machine']
+      ? ['give all of them one object store (SKERRY_CORE_S3_ENDPOINT), or one data directory on one server']
       : []),
   ];
   return new AppError(

@@ -78,7 +78,7 @@ test('F3: a node whose clock is an hour slow is not synced, says why, and does n
   assert.equal(health.status, 'degraded');
   assert.match(
     health.checks.clock.reason,
-    /^this machine's clock is 3[56]\d\d s behind .* time synchronisation/,
+    /^this server's clock is 3[56]\d\d s behind .* time synchronisation/,
   );
   const before = { ...fetches };
   for (let n = 0; n < 3; n++) await round(slow);
@@ -167,9 +167,9 @@ test('F3: a clock that was set right is believed at once, and the log has one li
     lines.map((line) => line.slice(0, 40)),
     // With one peer nobody knows yet; with two the majority is clear.
     [
-      "warn this machine's clock is 3600 s behi",
-      "warn this machine's clock is 3600 s behi",
-      'info most clocks agree with this machine',
+      "warn this server's clock is 3600 s behin",
+      "warn this server's clock is 3600 s behin",
+      "info most clocks agree with this server'",
     ],
   );
 });

@@ -59,9 +59,9 @@ export function adviseOnClock({ state, offsetMs, clocks }: ClockComparison): str
   const seconds = Math.round(Math.abs(offsetMs ?? 0) / 1000);
   const side = (offsetMs ?? 0) > 0 ? 'behind' : 'ahead of';
   if (state === 'off')
-    return `this machine's clock is ${seconds} s ${side} the median of ${clocks} clocks, its own and its peers': ${NTP}; until then messages are judged by the median`;
+    return `this server's clock is ${seconds} s ${side} the median of ${clocks} clocks, its own and its peers': ${NTP}; until then messages are judged by the median`;
   if (state === 'unsure')
-    return `this machine's clock is ${seconds} s ${side} the clocks of its peers, and no majority of the ${clocks} clocks agrees: ${NTP} here and on the peers; until then messages are judged by this machine's clock`;
+    return `this server's clock is ${seconds} s ${side} the clocks of its peers, and no majority of the ${clocks} clocks agrees: ${NTP} here and on the peers; until then messages are judged by this machine's clock`;
   return undefined;
 }
 
@@ -159,8 +159,7 @@ export class NetworkClock {
     const facts = { offset_ms: offsetMs, clocks };
     const advice = adviseOnClock(this.#comparison);
     if (advice) log.warn(facts, advice);
-    else if (state === 'right' && this.#isTold)
-      log.info(facts, "most clocks agree with this machine's again");
+    else if (state === 'right' && this.#isTold) log.info(facts, "most clocks agree with this server's again");
     if (state !== 'unknown') this.#isTold = advice !== undefined;
   }
 }

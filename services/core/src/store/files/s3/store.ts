@@ -129,7 +129,7 @@ function refusalOf({ statusCode, headers }: IncomingMessage, bucket: string): Ap
   if (statusCode === 403 && Math.abs(aheadMs) > CLOCK_OFF_MS)
     return new AppError(
       'STORAGE_UNAVAILABLE',
-      `the object store refuses this machine, whose clock is ${Math.round(Math.abs(aheadMs) / 60_000)} minutes ${aheadMs > 0 ? 'ahead of' : 'behind'} the store's: set the clock (timedatectl set-ntp true)`,
+      `the object store refuses this server, whose clock is ${Math.round(Math.abs(aheadMs) / 60_000)} minutes ${aheadMs > 0 ? 'ahead of' : 'behind'} the store's: set the clock (timedatectl set-ntp true)`,
     );
   return new AppError(
     'INVALID_CONFIG',
