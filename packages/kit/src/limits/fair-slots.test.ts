@@ -52,6 +52,25 @@ test('whoever has had most of its turns waits for who has had none, though it ha
   assert.deepEqual(order.toSorted(), ['a', 'a', 'b', 'c']);
 });
 
+test('whose turn is next is known, unless all who wait have their share', async () => {
+  const slots = create({ running: { total: 3, reserve: 0, perClient: 2 } });
+  const leaving = new AbortController();
+  const wait = (key: string) => void slots.take(client(key), leaving.signal).catch(() => {});
+  const next = () => slots.next?.key;
+  const held = [await slots.take(client('a')), await slots.take(client('a')), await slots.take(client('b'))];
+  assert.deepEqual([slots.heldBy('a'), slots.heldBy('b'), slots.heldBy('c')], [2, 1, 0]);
+  wait('a');
+  assert.equal(next(), undefined, 'it waits for itself');
+  wait('b');
+  assert.equal(next(), 'b');
+  wait('c');
+  assert.equal(next(), 'c', 'it has fewer');
+  held[0]![Symbol.dispose]();
+  assert.deepEqual([slots.heldBy('c'), next()], [1, 'a'], 'now all have one, and it was served first');
+  leaving.abort();
+  assert.equal(next(), undefined);
+});
+
 test('a line has its end, for one client and for all; who leaves it, or is tired of it, is given no slot', async () => {
   const slots = create({ waiting: { total: 2, reserve: 0, perClient: 1 }, waitMs: 20 });
   const held = await slots.take(client('a'));

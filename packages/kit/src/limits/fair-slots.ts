@@ -1,6 +1,6 @@
 import { AppError } from '@skerry/protocol/forms';
 import type { Client } from './client.ts';
-import { type Held, type ShareLimits, Shares } from './shares.ts';
+import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 
 export interface FairSlotsOptions {
   /** Tasks that run at once. */
@@ -48,6 +48,16 @@ export class FairSlots {
     return this.#line.size;
   }
 
+  /** How many a client has running. */
+  heldBy(key: string): number {
+    return this.#running.heldBy(key);
+  }
+
+  /** Whose turn it is once another client gives a slot back; undefined where nobody waits for that. */
+  get next(): Asking | undefined {
+    return this.#first('all')?.client;
+  }
+
   /** Whether a client that comes now waits for nobody. */
   isFreeFor(client: Asking): boolean {
     return this.#running.whyNot(client) === undefined;
@@ -65,7 +75,7 @@ export class FairSlots {
     return {
       [Symbol.dispose]: () => {
         running.release();
-        this.#next();
+        this.#serveNext();
         this.#forget(client);
       },
     };
@@ -111,17 +121,23 @@ export class FairSlots {
     if (this.#running.heldBy(key) + this.#waiting.heldBy(key) === 0) this.#served.delete(key);
   }
 
-  #next(): void {
-    let next: Waiter | undefined;
+  /** The first of those in line who have none for this reason; undefined: who may have one. */
+  #first(why: NoShare | undefined): Waiter | undefined {
+    let first: Waiter | undefined;
     let least: readonly [number, number] = [Number.POSITIVE_INFINITY, 0];
     for (const waiter of this.#line) {
-      if (this.#running.whyNot(waiter.client)) continue;
+      if (this.#running.whyNot(waiter.client) !== why) continue;
       const { key } = waiter.client;
       const rank = [this.#running.heldBy(key), this.#served.get(key) ?? 0] as const;
       if (rank[0] > least[0] || (rank[0] === least[0] && rank[1] >= least[1])) continue;
-      next = waiter;
+      first = waiter;
       least = rank;
     }
+    return first;
+  }
+
+  #serveNext(): void {
+    const next = this.#first(undefined);
     const running = next && this.#running.take(next.client);
     if (!next || !running || typeof running === 'string') return;
     this.#line.delete(next);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
@@ -26,7 +27,7 @@ async function ask(url: string, localAddress: string): Promise<Asked> {
   return { request: asked, response: response.on('error', () => {}) };
 }
 
-test('who reads no CAR that it asked for keeps others from none', async () => {
+test('who reads no CAR that it asked for keeps others from none', async (t) => {
   await using core = await createTestCore({
     settings: {
       limits: {
@@ -42,6 +43,10 @@ test('who reads no CAR that it asked for keeps others from none', async () => {
   for (const block of dag.blocks)
     await (await core.blobs.receive(Readable.from([block]), block.length)).keep();
   const url = `${await core.listen()}/ipfs/${root}?format=car`;
+  const sockets = new Set<Socket>();
+  core.api.server.on('connection', (socket: Socket) => sockets.add(socket));
+  // Once those of the node itself are begun.
+  t.mock.timers.enable({ apis: ['setInterval'] });
   const { total, reserve, perClient } = IPFS_LIMITS.cars;
 
   const held: Asked[] = [];
@@ -62,6 +67,24 @@ test('who reads no CAR that it asked for keeps others from none', async () => {
     'its place is free again',
     () => hold('127.0.0.4'),
     (status) => status === 200,
+  );
+
+  const open = () => [...sockets].filter(({ destroyed }) => !destroyed);
+  const isSlow = ({ remoteAddress, writableLength }: Socket) => remoteAddress !== OWN && writableLength > 0;
+  const sending = await until(
+    'something of one waits to be taken',
+    open,
+    (all) => all.length === total - reserve + 1 && all.some(isSlow),
+  );
+  t.mock.timers.tick(60_000);
+  t.mock.timers.reset();
+  const ended = () => sending.filter(({ destroyed }) => destroyed).length;
+  assert.equal(ended(), 0, 'nobody waits');
+  assert.equal(await hold('127.0.0.5'), 200, 'a client that has none takes the place of the slowest');
+  assert.equal(ended(), 1);
+  assert.ok(
+    open().some(({ remoteAddress }) => remoteAddress === OWN),
+    'our own keeps its place',
   );
   for (const one of held) one.request.destroy();
 });

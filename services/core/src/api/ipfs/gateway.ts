@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Client, type Held, Shares } from '@skerry/kit';
+import { type Client, type Held, type NoShare, Shares } from '@skerry/kit';
 import type { BlockId, ReadBlock } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -11,6 +11,7 @@ import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
 import { closing } from '../storage/file-reads.ts';
 import { decideRead } from '../storage/storage-conditions.ts';
+import { Takers } from '../storage/takers.ts';
 import type { Asked } from './asked.ts';
 
 /** What its name says for ever. */
@@ -90,25 +91,36 @@ function tagOfCar({ id, segments }: GatewayPath, { scope, bytes }: Asked & { for
 /** Seconds: a place is free when some CAR has been sent, whenever that is. */
 const RETRY_AFTER = 10;
 
-/** The places of CARs that are being sent. */
+/** The places of CARs that are being sent: where all are taken, the slowest reader ends (takers.ts). */
 export class Cars {
   readonly #shares = new Shares(IPFS_LIMITS.cars);
+  readonly #takers = new Takers();
 
   /** Throws RATE_LIMITED where the client has its share already, OVERLOADED where all have. */
-  take(client: Pick<Client, 'key' | 'isExempt'>): Held {
-    const place = this.#shares.take(client);
-    if (typeof place !== 'string') return place;
+  take(client: Pick<Client, 'key' | 'isExempt'>, reply: FastifyReply): Held {
+    const place = this.#take(client);
+    if (typeof place !== 'string') {
+      const watch = this.#takers.watch(reply, client, () => place.release());
+      return {
+        release() {
+          watch[Symbol.dispose]();
+          place.release();
+        },
+      };
+    }
     const details = { retry_after: RETRY_AFTER };
     if (place === 'all') throw new AppError('OVERLOADED', 'too many CARs are being sent', { details });
     const { perClient } = IPFS_LIMITS.cars;
     throw new AppError('RATE_LIMITED', `a client may read ${perClient} CARs at once`, { details });
   }
-}
 
-/** Ends a connection on which nothing goes out, so that it keeps its place no longer. */
-function watchTaking(reply: FastifyReply): Disposable & { note(): void } {
-  const timer = setTimeout(() => reply.raw.destroy(), IPFS_LIMITS.takingMs).unref();
-  return { note: () => void timer.refresh(), [Symbol.dispose]: () => clearTimeout(timer) };
+  #take(client: Pick<Client, 'key' | 'isExempt'>): Held | NoShare {
+    const heldBy = (key: string) => this.#shares.heldBy(key);
+    for (;;) {
+      const place = this.#shares.take(client);
+      if (place !== 'all' || !this.#takers.endSlowest(heldBy(client.key), heldBy)) return place;
+    }
+  }
 }
 
 /**
@@ -125,28 +137,20 @@ export async function sendCar(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const signal = closing(reply);
-  const watch = watchTaking(reply);
-  const end = () => {
-    watch[Symbol.dispose]();
-    place.release();
-  };
   try {
-    const read: ReadBlock = (id) => {
-      watch.note();
-      return ipfs.block(id, signal);
-    };
+    const read: ReadBlock = (id) => ipfs.block(id, signal);
     const blocks = await blocksOfPath(path.id, path.segments, read, signal);
     const etag = tagOfCar(path, asked);
     const sent = { path, contentType: CAR_TYPE, etag, fileName: `${path.id.text}.car` };
     const isKnown = sendHead(sent, request, reply);
     if (isKnown || request.method === 'HEAD') {
-      end();
+      place.release();
       return isKnown ? reply.status(304).send() : reply.send();
     }
     const root = blocks.at(-1)!.cid;
-    return reply.send(streamOf(encodeCar([root], selectBlocks(blocks, asked, read)), end));
+    return reply.send(streamOf(encodeCar([root], selectBlocks(blocks, asked, read)), () => place.release()));
   } catch (error) {
-    end();
+    place.release();
     throw error;
   }
 }

@@ -88,8 +88,10 @@ async function answerRead(rooms: ReadRooms, wanted: Wanted, request: FastifyRequ
   const path = pathOf(wanted);
   if (path.id === probeId) return sendProbe(path, asked, request, reply);
   try {
-    if (asked.form === 'car')
-      return await sendCar(rooms.ipfs, rooms.cars.take(rooms.clientOf(request)), path, asked, request, reply);
+    if (asked.form === 'car') {
+      const place = rooms.cars.take(rooms.clientOf(request), reply);
+      return await sendCar(rooms.ipfs, place, path, asked, request, reply);
+    }
     using place = await rooms.fileReads.take(reply);
     if (asked.form === 'raw') return await sendBlock(rooms.ipfs, path, request, reply);
     return await sendFile(rooms, path, request, { reply, place });

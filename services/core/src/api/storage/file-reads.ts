@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { type Client, FairSlots } from '@skerry/kit';
 import type { FastifyReply } from 'fastify';
+import { Takers } from './takers.ts';
 
 /** Files that clients read at once, from when they are looked for. */
 const READS = {
@@ -11,8 +12,6 @@ const READS = {
   /** Seconds. */
   retryAfter: 2,
 } as const;
-/** How long a reader may take nothing of what it keeps a place for. */
-const TAKING_MS = 60_000;
 
 /** Ends when the caller is gone, or has the answer. Not the socket is listened to: it outlives the request. */
 export function closing({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
@@ -29,26 +28,15 @@ export interface ReadPlace extends Disposable {
   keepFor(bytes: Readable): Readable;
 }
 
-/** Ends a connection whose reader takes nothing, so that it keeps its place no longer. */
-function watchTaking({ raw }: FastifyReply): Disposable {
-  let before = -1;
-  const timer = setInterval(() => {
-    const { socket } = raw;
-    // What comes slowly is no fault of whoever reads it.
-    const isWaiting = socket !== null && socket.writableLength > 0;
-    if (isWaiting && socket.bytesWritten === before) raw.destroy();
-    before = isWaiting ? socket.bytesWritten : -1;
-  }, TAKING_MS).unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
-}
-
 /**
  * Places of those who read files. Where files are behind connections of which there are few (an object store, IPFS), readers wait for
- * these in one line: each client has its share of it.
+ * these in one line: each client has its share of it. Where somebody waits for others, the slowest reader ends (takers.ts): it may ask
+ * for the rest, and wait for its turn as everybody does.
  */
 export class FileReads {
   readonly #clientOf: (request: FastifyReply['request']) => Client;
   readonly #slots = new FairSlots(READS);
+  readonly #takers = new Takers(() => this.#makeRoom());
 
   constructor(clientOf: (request: FastifyReply['request']) => Client) {
     this.#clientOf = clientOf;
@@ -56,12 +44,15 @@ export class FileReads {
 
   /** Throws RATE_LIMITED, OVERLOADED. */
   async take(reply: FastifyReply): Promise<ReadPlace> {
-    const slot = await this.#slots.take(this.#clientOf(reply.request), closing(reply));
+    const client = this.#clientOf(reply.request);
+    const turn = this.#slots.take(client, closing(reply));
+    this.#makeRoom();
+    const slot = await turn;
     let isKept = false;
     return {
-      keepFor(bytes) {
+      keepFor: (bytes) => {
         isKept = true;
-        const watch = watchTaking(reply);
+        const watch = this.#takers.watch(reply, client, () => slot[Symbol.dispose]());
         reply.raw.once('close', () => bytes.destroy());
         bytes.once('close', () => {
           watch[Symbol.dispose]();
@@ -73,5 +64,14 @@ export class FileReads {
         if (!isKept) slot[Symbol.dispose]();
       },
     };
+  }
+
+  /** A place for each who waits for others, as long as there are readers that it may be taken from. */
+  #makeRoom(): void {
+    const heldBy = (key: string) => this.#slots.heldBy(key);
+    for (;;) {
+      const { next } = this.#slots;
+      if (!next || !this.#takers.endSlowest(heldBy(next.key), heldBy)) return;
+    }
   }
 }

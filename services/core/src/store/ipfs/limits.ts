@@ -25,8 +25,6 @@ export const IPFS_LIMITS = {
   pathSegments: 64,
   /** CARs that are sent at the same time: a client's share, and what is kept for exempt clients. */
   cars: { total: 64, reserve: 16, perClient: 8 },
-  /** How long one may stand still. */
-  takingMs: 60_000,
   /** Pins under way. */
   parallelPins: 4,
   /** Longest wait between two tries of a pin, as deployed nodes have it. */
