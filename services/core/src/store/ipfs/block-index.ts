@@ -6,6 +6,8 @@ import type { Schema } from '../schema.ts';
 const ROWS = 5_000;
 /** Roots that one round of tidying looks at: unfinished ones, and complete ones. A million of these are gone through in seventeen hours. */
 const TIDIED = { unfinished: 100, complete: 1_000 } as const;
+/** How old the time of a root may be while blocks come. */
+const RENEWED_MS = 60_000;
 
 /** How a root begins that is no CID: a file that comes in. */
 export const IMPORT_PREFIX = 'import:';
@@ -14,6 +16,7 @@ export const IMPORT_PREFIX = 'import:';
 export interface BlockIndex {
   /** A root whose blocks are on their way; its time is renewed, and never set back where the clock was. */
   begin(root: string): Promise<void>;
+  /** Blocks that a root needs; its time is renewed with them, since all of a file may take longer than the grace period. */
   add(root: string, digests: readonly string[]): Promise<void>;
   /** Gives the blocks of a file that came in to its CID, and notes that all are there. */
   complete(root: string, cid: string): Promise<void>;
@@ -70,7 +73,11 @@ export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIn
     async add(root, digests) {
       for (let at = 0; at < digests.length; at += ROWS) {
         const some = digests.slice(at, at + ROWS);
+        const nowMs = now();
         await sql`
+          with renewed as (
+            update ipfs_dags set touched_ms = ${nowMs} where root = ${root} and touched_ms < ${nowMs - RENEWED_MS}
+          )
           insert into ipfs_blocks (block, root)
           select block, ${root} from unnest(${bytesOf(some)}::bytea[]) as block
           on conflict do nothing`.execute(db);

@@ -11,6 +11,8 @@ import { IpfsFiles } from './ipfs-files.ts';
 import { Dag } from './testing/dags.ts';
 
 const GRACE_MS = 3_600_000;
+/** Of dozens of blocks. */
+const LONG_BYTES = 8 * 1024 * 1024;
 
 describe('what is taken in and becomes no file', () => {
   let core: TestCore;
@@ -88,6 +90,27 @@ describe('what is taken in and becomes no file', () => {
     await files.pin(kept, limits());
     await files.sweep();
     assert.deepEqual(await roots(), [kept.text]);
+  });
+
+  test('what takes longer to come than the grace period is kept while it comes', async () => {
+    let groups = 0;
+    const files = open((index) => ({
+      async add(...what) {
+        await index.add(...what);
+        groups++;
+        nowMs += 0.6 * GRACE_MS;
+        await open().sweep();
+      },
+    }));
+    const { id } = await add(files, randomBytes(LONG_BYTES));
+    assert.ok(groups > 2, `${groups}`);
+    assert.deepEqual([await roots(), await named()], [[id.text], [id.text]]);
+    const dag = new Dag();
+    const car = await dag.car(await dag.directory({ 'long.bin': randomBytes(LONG_BYTES) }));
+    groups = 0;
+    const { id: root } = await files.addCar(Readable.from([car]), limits());
+    assert.ok(groups > 2, `${groups}`);
+    assert.ok((await roots()).includes(root.text));
   });
 
   test('what another process pins while the sweep lets go of it is kept', async () => {
