@@ -21,7 +21,7 @@ export const NODE_PROOF_BYTES_MAX = 8 * 1024;
 /** No message of any chain begins so. */
 const PROOF_DOMAIN = 'net-node-proof';
 const CHALLENGE = new RegExp(HASH64_PATTERN);
-/** The group after the /64: instances and programs have 1 and 3. */
+/** The group after the /64: programs and instances have 1 and 3. */
 const KIND_NODE = 0xffff;
 
 /** 32 random bytes of whoever asks, in lower-case hexadecimal. Throws INVALID_PARAMETERS. */
