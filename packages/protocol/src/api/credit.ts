@@ -61,7 +61,7 @@ export const PurchaseView = Type.Object(
     log_index: Type.Integer(),
     block_number: Type.Integer(),
     item_hash: orNull(Type.String({ description: 'the message that credits it' })),
-    reason: orNull(Type.String({ description: 'why nothing was credited; otherwise absent' })),
+    reason: orNull(Type.String({ description: 'why nothing was credited; null otherwise' })),
   },
   { title: 'Purchase' },
 );

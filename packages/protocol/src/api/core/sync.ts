@@ -42,7 +42,7 @@ const ClockView = Type.Object(
     }),
     time_ms: Type.Integer({ description: "this server's, milliseconds since 1970" }),
     offset_ms: orNull(Type.Integer(), {
-      description: 'how far the median of the compared clocks is ahead, in seconds',
+      description: "what the median of the compared clocks has more than this server's",
     }),
     clocks: Type.Integer({ description: "how many were compared, this server's among them" }),
     correction_ms: Type.Integer({ description: "what this node adds to its server's clock" }),
