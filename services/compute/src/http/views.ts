@@ -1,7 +1,13 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { VERSION } from '@skerry/kit';
 import type { Phase, Reason } from '@skerry/protocol';
-import type { ExecutionView, NodeConfigView, RunningExecutionView } from '@skerry/protocol/api/compute/node';
+import type {
+  CapabilityView,
+  ExecutionView,
+  NodeConfigView,
+  RunningExecutionView,
+  UsageView,
+} from '@skerry/protocol/api/compute/node';
 import { type DiskUsage, readAvailableMemory } from '../host/capacity.ts';
 import type { GpuDevice, Processor } from '../host/processor.ts';
 import type { Place } from '../instances/place.ts';
@@ -88,10 +94,10 @@ export async function usageView(
   { vendor, features }: Processor,
   gpus: readonly GpuDevice[],
   nowMs: number,
-): Promise<Record<string, unknown>> {
+): Promise<UsageView> {
   const cores = cpus();
   const speeds = cores.map((core) => core.speed).filter((speed) => speed > 0);
-  const [load1, load5, load15] = loadavg();
+  const [load1 = 0, load5 = 0, load15 = 0] = loadavg();
   return {
     cpu: {
       count: cores.length,
@@ -114,13 +120,13 @@ export async function usageView(
       cpu: { architecture: architecture(), vendor, features },
     },
     // Guests are given none of them, so none is available.
-    gpu: { devices: gpus, available_devices: [] },
+    gpu: { devices: [...gpus], available_devices: [] },
     active: true,
   };
 }
 
 /** `GET /about/capability`. What the kernel does not say is null. */
-export function capabilityView(processor: Processor): Record<string, unknown> {
+export function capabilityView(processor: Processor): CapabilityView {
   return {
     cpu: {
       architecture: architecture(),

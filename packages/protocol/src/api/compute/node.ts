@@ -99,6 +99,67 @@ export const NodeConfigView = Type.Object(
 );
 export type NodeConfigView = Static<typeof NodeConfigView>;
 
+const Room = Type.Object(
+  { total_kB: Type.Integer(), available_kB: Type.Integer() },
+  { description: 'thousands of bytes' },
+);
+const processor = {
+  architecture: Type.String(),
+  vendor: orNull(Type.String()),
+  features: Type.Array(Type.String(), { description: 'of sev, sev_es, sev_snp' }),
+};
+const Gpu = Type.Object({
+  vendor: Type.String(),
+  device_name: orNull(Type.String()),
+  device_class: Type.String({ description: 'PCI class' }),
+  device_id: Type.String(),
+  pci_host: Type.String(),
+});
+
+export const UsageView = Type.Object(
+  {
+    cpu: Type.Object({
+      count: Type.Integer(),
+      load_average: Type.Object({ load1: Type.Number(), load5: Type.Number(), load15: Type.Number() }),
+      core_frequencies: Type.Object(
+        { min: orNull(Type.Number()), max: orNull(Type.Number()) },
+        { description: 'MHz' },
+      ),
+    }),
+    mem: Room,
+    disk: Room,
+    period: Type.Object({
+      start_timestamp: Type.String({ format: 'date-time' }),
+      duration_seconds: Type.Integer(),
+    }),
+    properties: Type.Object({ cpu: Type.Object(processor) }),
+    gpu: Type.Object({ devices: Type.Array(Gpu), available_devices: Type.Array(Gpu) }),
+    active: Type.Boolean(),
+  },
+  { title: 'Usage' },
+);
+export type UsageView = Static<typeof UsageView>;
+
+export const CapabilityView = Type.Object(
+  {
+    cpu: Type.Object({
+      ...processor,
+      model: orNull(Type.String()),
+      frequency: orNull(Type.Number(), { description: 'MHz' }),
+      count: Type.Integer(),
+    }),
+    memory: Type.Object({
+      size: Type.Integer(),
+      units: Type.String(),
+      type: orNull(Type.String()),
+      clock: orNull(Type.Integer()),
+      clock_units: orNull(Type.String()),
+    }),
+  },
+  { title: 'Capability', description: 'what the kernel does not say is null' },
+);
+export type CapabilityView = Static<typeof CapabilityView>;
+
 const WayOutView = Type.Object(
   { egress: Type.Boolean(), dns: Type.Boolean(), domain: Type.Boolean(), http: Type.Boolean() },
   { title: 'WayOut' },
@@ -142,7 +203,6 @@ const DomainRouteView = Type.Object(
   { title: 'DomainRoute' },
 );
 
-const Anything = Type.Record(Type.String(), Type.Unknown());
 const VersionQuery = Type.Object(
   {
     reference: Type.String({
@@ -177,14 +237,14 @@ export const NODE_API = {
     ...node,
     path: '/about/usage/system',
     summary: 'Get CPU, memory and disk usage',
-    answers: { 200: Anything },
+    answers: { 200: UsageView },
     deployed: {},
   },
   getCapability: {
     ...node,
     path: '/about/capability',
     summary: 'Get the processor and memory of the server',
-    answers: { 200: Anything },
+    answers: { 200: CapabilityView },
     deployed: {},
   },
   listRunningExecutions: {
