@@ -46,7 +46,7 @@ test('what npm ci bundles is what the packages export, under names that sources 
   }
 });
 
-test('the bundled command line has what the commands of clients load, and no service', () => {
+test('the bundled command line has what the commands of clients load, no service, and no example of an API', () => {
   const inputs = new Set(bundles[COMMAND]!.inputs.map(([path]) => relative(ROOT, join(MODULES_PATH, path))));
   const commands = [...inputs].filter(
     (path) => path.startsWith('apps/cli/src/') && !OF_SERVICES.includes(path),
@@ -59,7 +59,7 @@ test('the bundled command line has what the commands of clients load, and no ser
       assert.ok(isKnown, `${path} loads ${name}, which is not bundled`);
     }
   assert.deepEqual(
-    [...inputs].filter((path) => /^(?:services|devnet)\//.test(path)),
+    [...inputs].filter((path) => /^(?:services|devnet|packages\/protocol\/src\/api\/examples)\//.test(path)),
     [],
   );
 });

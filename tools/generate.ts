@@ -60,11 +60,11 @@ ${rows.join('\n')}
   'docs/gateway.md': async () => fillDifferences(readFileSync(join(ROOT, 'docs/gateway.md'), 'utf8')),
   'services/gateway/native/layout.h': async () => describeNativeLayout(),
   'docs/openapi.json': async () => asDocument(await describeApi()),
-  'docs/openapi-status.json': async () => asDocument(describeStatusApi()),
-  'docs/openapi-scheduler.json': async () => asDocument(describeSchedulerApi()),
-  'docs/openapi-compute.json': async () => asDocument(describeComputeApi()),
-  'docs/openapi-credit.json': async () => asDocument(describeCreditApi()),
-  'docs/openapi-gateway.json': async () => asDocument(describeGatewayApi()),
+  'docs/openapi-status.json': async () => asDocument(await describeStatusApi()),
+  'docs/openapi-scheduler.json': async () => asDocument(await describeSchedulerApi()),
+  'docs/openapi-compute.json': async () => asDocument(await describeComputeApi()),
+  'docs/openapi-credit.json': async () => asDocument(await describeCreditApi()),
+  'docs/openapi-gateway.json': async () => asDocument(await describeGatewayApi()),
 };
 
 export function readGenerated(path: string): string | undefined {

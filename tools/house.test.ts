@@ -211,6 +211,15 @@ describe('house rules', () => {
     );
   });
 
+  test('examples of the HTTP contract are loaded by who asks for a document, and with no service', () => {
+    const loads = /from '@skerry\/protocol\/api\/examples\//;
+    none(
+      product
+        .filter(({ path, text }) => loads.test(text) && !path.startsWith('tools/'))
+        .map(({ path }) => path),
+    );
+  });
+
   test('the environment is read in one file per package', () => {
     none(
       product

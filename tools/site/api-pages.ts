@@ -80,9 +80,11 @@ function renderErrors(operation: Operation, common: ReadonlySet<ErrorCode>): str
 
 const capitalised = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-function renderOperation(id: string, operation: Operation, { sources, common }: Chapter): string {
+function renderOperation(id: string, operation: Operation, { contract, sources, common }: Chapter): string {
   const { summary, body, rateClass = 'unlimited', deployed } = operation;
   const source = sources.get(operation);
+  const example = contract.examples[id];
+  const shown = example ? { ...operation, example } : operation;
   const facts = [
     `operation ${code(id)}`,
     ...(rateClass === 'unlimited' ? [] : [`counted as ${code(rateClass)}`]),
@@ -92,12 +94,12 @@ function renderOperation(id: string, operation: Operation, { sources, common }: 
     `## ${prose(summary)} {#${id.toLowerCase()}}`,
     `${code(`${methodsOf(operation).join(', ')} ${pathOf(operation)}`)}`,
     `${capitalised(facts.join(', '))}.`,
-    source ? fence('ts', renderCall(operation, source)) : '',
+    source ? fence('ts', renderCall(shown, source)) : '',
     renderParameters(operation),
     body ? `**Body**\n\n${renderContent(contentOfBody(body))}` : '',
     renderAnswers(operation),
     renderErrors(operation, common),
-    renderExample(operation),
+    renderExample(shown),
     deployed?.differs === undefined ? '' : `Unlike on deployed nodes: ${prose(deployed.differs)}.`,
   ];
   return parts.filter(Boolean).join('\n\n');

@@ -3,8 +3,14 @@ import { join } from 'node:path';
 import { COMPUTE_API } from '@skerry/protocol/api/compute/index';
 import { CORE_API } from '@skerry/protocol/api/core/index';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
+import { COMPUTE_EXAMPLES } from '@skerry/protocol/api/examples/compute';
+import { CORE_EXAMPLES } from '@skerry/protocol/api/examples/core/index';
+import { CREDIT_SERVICE_EXAMPLES } from '@skerry/protocol/api/examples/credit';
+import { GATEWAY_EXAMPLES } from '@skerry/protocol/api/examples/gateway';
+import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
+import { STATUS_EXAMPLES } from '@skerry/protocol/api/examples/status';
 import { GATEWAY_API } from '@skerry/protocol/api/gateway';
-import type { Api, Operation } from '@skerry/protocol/api/operation';
+import type { Api, Examples, Operation } from '@skerry/protocol/api/operation';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { STATUS_API } from '@skerry/protocol/api/status';
 import { ROOT } from '../source.ts';
@@ -19,6 +25,7 @@ export interface Contract {
   /** Of its document, below docs/. */
   readonly document: string;
   readonly api: Api;
+  readonly examples: Examples;
 }
 
 /** Where an operation is imported from. */
@@ -30,21 +37,21 @@ export interface Source {
   readonly id: string;
 }
 
-const SERVICES: readonly [name: string, document: string, api: Api][] = [
-  ['core', 'openapi.json', CORE_API],
-  ['compute', 'openapi-compute.json', COMPUTE_API],
-  ['scheduler', 'openapi-scheduler.json', SCHEDULER_API],
-  ['gateway', 'openapi-gateway.json', GATEWAY_API],
-  ['credit', 'openapi-credit.json', CREDIT_API],
-  ['status', 'openapi-status.json', STATUS_API],
+const SERVICES: readonly [name: string, document: string, api: Api, examples: Examples][] = [
+  ['core', 'openapi.json', CORE_API, CORE_EXAMPLES],
+  ['compute', 'openapi-compute.json', COMPUTE_API, COMPUTE_EXAMPLES],
+  ['scheduler', 'openapi-scheduler.json', SCHEDULER_API, SCHEDULER_EXAMPLES],
+  ['gateway', 'openapi-gateway.json', GATEWAY_API, GATEWAY_EXAMPLES],
+  ['credit', 'openapi-credit.json', CREDIT_API, CREDIT_SERVICE_EXAMPLES],
+  ['status', 'openapi-status.json', STATUS_API, STATUS_EXAMPLES],
 ];
 
 export const listContracts = (): Contract[] =>
-  SERVICES.map(([name, document, api]) => {
+  SERVICES.map(([name, document, api, examples]) => {
     const { info } = JSON.parse(readFileSync(join(ROOT, 'docs', document), 'utf8')) as {
       info: { title: string; description: string };
     };
-    return { name, document, api, title: info.title, description: info.description };
+    return { name, document, api, examples, title: info.title, description: info.description };
   });
 
 const isTable = (value: unknown): value is Api => typeof value === 'object' && value !== null;

@@ -17,7 +17,7 @@ import { writeJson } from '../release/stage.ts';
 import { ROOT } from '../source.ts';
 import { buildSite } from './build.ts';
 import { renderCall } from './client-call.ts';
-import { findSources } from './contracts.ts';
+import { findSources, listContracts } from './contracts.ts';
 
 /** The site as it is built; it takes a quarter of a minute and what VitePress brings. */
 
@@ -67,8 +67,14 @@ declare const bytes: Uint8Array;
 declare const signer: import('@skerry/client').Signer;
 `;
     const sources = [...(await findSources())];
+    const examples = new Map(
+      listContracts().flatMap(({ api, examples }) =>
+        Object.entries(examples).map(([id, example]) => [api[id], example] as const),
+      ),
+    );
     for (const [operation, source] of sources) {
-      const call = renderCall(operation, source);
+      const example = examples.get(operation);
+      const call = renderCall(example ? { ...operation, example } : operation, source);
       const declared = call.includes('const { body }')
         ? given.replace('declare const body: never;\n', '')
         : given;

@@ -50,16 +50,16 @@ describe('the documentation site', () => {
     );
   });
 
-  test('has every operation in its reference, with a call and what it answers', () => {
-    for (const { name, api } of listContracts()) {
+  test('has every operation in its reference, with a call, what it answers, and its example', () => {
+    for (const { name, api, examples } of listContracts()) {
       const pages = site.pages.filter(({ path }) => path.startsWith(`reference/${name}/`));
       const sections = pages.flatMap(({ text }) => text.split(/^## /m));
-      none(
-        Object.keys(api).filter((id) => {
-          const section = sections.find((one) => one.split('\n', 1)[0]!.endsWith(`{#${id.toLowerCase()}}`));
-          return !section?.includes(`_API.${id}, {`) || !section.includes('**Answer ');
-        }),
-      );
+      const wrong = Object.keys(api).filter((id) => {
+        const section = sections.find((one) => one.split('\n', 1)[0]!.endsWith(`{#${id.toLowerCase()}}`));
+        if (!section?.includes(`_API.${id}, {`) || !section.includes('**Answer ')) return true;
+        return section.includes('**Example**') !== id in examples;
+      });
+      none(wrong.map((id) => `${name}: ${id}`));
     }
   });
 

@@ -23,6 +23,7 @@ export { type BackupMember, writeBackup } from './backup/write.ts';
 export { cached, within } from './cached.ts';
 export { findClosest } from './closest.ts';
 export { type Document, writeDocument } from './contract/document.ts';
+export { withExamples } from './contract/example.ts';
 export { frontHandlers } from './contract/front.ts';
 export { PAGE_HEADERS, renderNotice, wantsPage } from './contract/notice.ts';
 export { referenceHandlers } from './contract/reference.ts';

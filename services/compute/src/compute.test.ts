@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { OwnerPass } from '@skerry/client';
-import { checkOperation, overHttp } from '@skerry/kit/testing';
+import { checkOperation, listUnanswered, overHttp } from '@skerry/kit/testing';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { LIMITS } from '@skerry/protocol';
@@ -16,6 +16,7 @@ import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
 import { CONSOLE_API, MACHINES_API } from '@skerry/protocol/api/compute/machines';
 import { NODE_API, PROOF_API } from '@skerry/protocol/api/compute/node';
 import { PROGRAMS_API } from '@skerry/protocol/api/compute/programs';
+import { COMPUTE_EXAMPLES } from '@skerry/protocol/api/examples/compute';
 import { REFERENCE_API } from '@skerry/protocol/api/reference';
 import { RealCore } from './testing/real-core.ts';
 import { until } from './testing/wait.ts';
@@ -118,12 +119,11 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     await checkDoors(url, core);
 
     const send = overHttp(() => url);
-    for (const operation of Object.values({ ...NODE_API, ...REFERENCE_API }))
-      await checkOperation(
-        send,
-        operation,
-        operation === NODE_API.checkVersion ? { query: { reference: '0.1.0' } } : {},
-      );
+    for (const [id, operation] of Object.entries({ ...NODE_API, ...REFERENCE_API })) {
+      const asked = operation === NODE_API.checkVersion ? { query: { reference: '0.1.0' } } : {};
+      const answered = await checkOperation(send, operation, asked);
+      assert.deepEqual(listUnanswered(operation, COMPUTE_EXAMPLES[id], [answered]), [], id);
+    }
     const proved = await checkOperation(send, PROOF_API.proveNode, { query: { challenge: '0'.repeat(64) } });
     assert.equal(proved.statusCode, 200);
     for (const operation of Object.values(PROGRAMS_API)) {

@@ -9,6 +9,7 @@ import { testContract, testRate } from '@skerry/kit/testing';
 import { AppError, verifySubmission } from '@skerry/protocol';
 import type { AccountView } from '@skerry/protocol/api/core/credits';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
+import { CREDIT_SERVICE_EXAMPLES } from '@skerry/protocol/api/examples/credit';
 import fc from 'fast-check';
 import { creditConfig } from './config.ts';
 import { createApi } from './http/routes.ts';
@@ -300,7 +301,7 @@ describe('routes', () => {
     estimateTokens: [{ body: { ...named, creditAmount: 1 } }],
     listSalePrices: [{ query: { blockchain: 'ethereum' } }, {}],
   };
-  testContract(() => app, CREDIT_API, {
+  const all = {
     ...requests,
     listPurchasesUnversioned: requests.listPurchases,
     estimateCreditsUnversioned: requests.estimateCredits,
@@ -310,7 +311,8 @@ describe('routes', () => {
     getFront: [{}],
     getDocument: [{}],
     getReference: [{}],
-  });
+  };
+  testContract(() => app, CREDIT_API, all, CREDIT_SERVICE_EXAMPLES);
 
   testRate(() => app, '/status', 100);
 

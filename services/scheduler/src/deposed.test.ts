@@ -14,6 +14,7 @@ import { EVENTS_API } from '@skerry/protocol/api/core/events';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { NODE_API } from '@skerry/protocol/api/core/node';
+import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { schedulerService } from './index.ts';
 import type { Role } from './leadership.ts';
@@ -105,7 +106,7 @@ async function startPeer() {
     const { role } = state;
     const leadership = { role, since_ms: 1, can_lead: role === 'leader', peers: [] };
     const address = `0x${'f'.repeat(40)}`;
-    const { answer } = SCHEDULER_API.getSchedulerStatus.example;
+    const answer = SCHEDULER_EXAMPLES.getSchedulerStatus!.answer as object;
     response.end(JSON.stringify({ ...answer, address, leadership }));
   });
   return Object.assign(state, server);

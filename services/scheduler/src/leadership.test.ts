@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { serving } from '@skerry/kit/testing/serving';
-import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
 import fc from 'fast-check';
 import { decideRole, type HeardPeer, Leadership, type Role, type Standpoint } from './leadership.ts';
 import { parseScores } from './scores.ts';
@@ -76,7 +76,7 @@ test('published scores are read with care', () => {
 
 test('a leader that falls silent is followed after the time that is set, and learns of it when it is back', async () => {
   const leads = {
-    ...SCHEDULER_API.getSchedulerStatus.example.answer,
+    ...(SCHEDULER_EXAMPLES.getSchedulerStatus!.answer as object),
     address: 'a',
     leadership: { role: 'leader', since_ms: 1, can_lead: true, peers: [] },
   };

@@ -10,6 +10,7 @@ import { createLogger, createReach, type HttpServer, rateLimitsOf, readConfig } 
 import { testContract, testRate } from '@skerry/kit/testing';
 import { serving } from '@skerry/kit/testing/serving';
 import { AppError } from '@skerry/protocol';
+import { STATUS_EXAMPLES } from '@skerry/protocol/api/examples/status';
 import { type ServiceView, STATUS_API } from '@skerry/protocol/api/status';
 import { checkService } from './check.ts';
 import { History } from './history/history.ts';
@@ -296,7 +297,7 @@ describe('the contract', () => {
   after(() => app.close());
   const one = { params: { id: 1 } };
   testRate(() => app, '/api/services', 100);
-  testContract(() => app, STATUS_API, {
+  const requests = {
     listServices: [{}],
     getService: [one],
     listFailures: [one],
@@ -306,5 +307,6 @@ describe('the contract', () => {
     getPage: [{}],
     getDocument: [{}],
     getReference: [{}],
-  });
+  };
+  testContract(() => app, STATUS_API, requests, STATUS_EXAMPLES);
 });

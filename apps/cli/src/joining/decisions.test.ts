@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { TrustView } from '@skerry/protocol/api/core/node';
-import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
+import type { NodeView } from '@skerry/protocol/api/scheduler';
 import { standingOf, standingOfCore } from './counted.ts';
 import { leaveSteps } from './leave-plan.ts';
 import { nextSteps } from './next-steps.ts';
@@ -78,13 +79,14 @@ describe('whom a core node that joins believes', () => {
 });
 
 test('what a scheduler’s word about a node comes to', () => {
-  const [node] = SCHEDULER_API.listNodes.example.answer.nodes;
+  const { nodes } = SCHEDULER_EXAMPLES.listNodes!.answer as { readonly nodes: readonly [NodeView] };
+  const [node] = nodes;
   const id = node.node_id;
   const reason = (code: string) => ({ ...node, healthy: false, reason: { code, message: 'so' } });
   assert.equal(standingOf(undefined, id).state, 'waiting');
-  assert.deepEqual(standingOf(node as never, id).state, 'counted');
-  assert.deepEqual(standingOf(reason('NODE_NOT_MEASURED') as never, id).state, 'known');
-  assert.match(standingOf(reason('NODE_UNREACHABLE') as never, id).text, /does not use it yet: so/);
+  assert.deepEqual(standingOf(node, id).state, 'counted');
+  assert.deepEqual(standingOf(reason('NODE_NOT_MEASURED'), id).state, 'known');
+  assert.match(standingOf(reason('NODE_UNREACHABLE'), id).text, /does not use it yet: so/);
 });
 
 describe('a core node that is synced has joined', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
 import { serving } from '@skerry/kit/testing/serving';
-import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
 import { act } from './actions.ts';
 import { hearReply, signerThatAsks } from './ask-owner.ts';
 import { quote } from './explain.ts';
@@ -60,7 +60,7 @@ const startNetwork = (services: (url: string) => object) =>
           ...{ known_core_nodes: trusted, credit_enforcement: { value: false, source: 'unset' } },
         },
       },
-      '/api/v0/nodes': SCHEDULER_API.listNodes.example.answer,
+      '/api/v0/nodes': SCHEDULER_EXAMPLES.listNodes!.answer as object,
       '/api/v0/simulate':
         Number(searchParams.get('vcpus')) <= 2
           ? { schedulable: true, reasons: [] }

@@ -4,6 +4,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { type Api, defaulted, orNull, text } from '@skerry/protocol/api/operation';
 import { Type } from '@skerry/protocol/type';
 import { writeDocument } from './document.ts';
+import { withExamples } from './example.ts';
+import { referenceHandlers } from './reference.ts';
 import { CONTENT_SECURITY_POLICY, renderReference } from './reference-page.ts';
 
 const Thing = Type.Object({ title: Type.String(), size: Type.Integer() }, { title: 'Thing' });
@@ -30,6 +32,14 @@ const API = {
     }),
     query: Type.Object({ page }, { additionalProperties: false }),
     answers: { 200: Thing, 404: text('none') },
+    errors: [],
+  },
+  makeThing: {
+    method: 'POST',
+    path: '/api/v0/things',
+    summary: 'A new thing',
+    body: { kind: 'json', schema: Thing },
+    answers: { 200: Thing },
     errors: [],
   },
 } as const satisfies Api;
@@ -78,6 +88,38 @@ test('says once what comes again: schemas by their title, parameters, refusals b
   assert.deepEqual(Object.keys(document.components.schemas!), ['Thing', 'ErrorBody']);
   const result = await new Validator().validate(JSON.parse(JSON.stringify(document)));
   assert.deepEqual(result.errors ?? [], []);
+});
+
+test('an example that stands beside the table is shown with what is sent and what is answered', () => {
+  const small = { title: 'b', size: 2 };
+  const shown = withExamples(API, { makeThing: { body: small, answer: { ...small, size: 3 } } });
+  const { post, get } = writeDocument(shown, INFO).paths['/api/v0/things']!;
+  const schema = { $ref: '#/components/schemas/Thing' };
+  assert.deepEqual(post!.requestBody, {
+    required: true,
+    content: { 'application/json': { schema, example: small } },
+  });
+  assert.deepEqual(post!.responses[200], {
+    description: 'success',
+    content: { 'application/json': { schema, example: { ...small, size: 3 } } },
+  });
+  assert.deepEqual(get, writeDocument(API, INFO).paths['/api/v0/things']!.get);
+  assert.match(renderReference(shown, INFO), /POST \/api\/v0\/things\n\{\n {2}&#34;title&#34;: &#34;b&#34;/);
+});
+
+test('examples are read when a document is asked for', async () => {
+  const small = { title: 'b', size: 2 };
+  let readings = 0;
+  const { getDocument, getReference } = referenceHandlers(API, INFO, {}, async () => {
+    readings++;
+    return { makeThing: { body: small, answer: small } };
+  });
+  assert.equal(readings, 0);
+  const document = await getDocument({} as never);
+  assert.match(JSON.stringify(document), /"example":\{"title":"b","size":2\}/);
+  assert.equal(await getDocument({} as never), document);
+  assert.match(JSON.stringify(await getReference({} as never)), /title&#34;: &#34;b/);
+  assert.equal(readings, 2);
 });
 
 test('two schemas of one title are a mistake', () => {

@@ -100,8 +100,14 @@ function groupErrors(operation: Operation): Map<number, ErrorCode[]> {
   return Map.groupBy(codes, (code) => statusOf(code, operation));
 }
 
-const mapValues = <T, U>(record: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> =>
-  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
+/** Content with its schemas, and with what an example has of it where it is JSON. */
+function mediaOf(content: Readonly<Record<string, object>>, components: Components, example?: unknown) {
+  const media = Object.entries(content).map(([type, schema]) => {
+    const isShown = example !== undefined && type === 'application/json';
+    return [type, { schema: components.schema(schema), ...(isShown ? { example } : {}) }];
+  });
+  return Object.fromEntries(media) as Record<string, { readonly schema: object; readonly example?: unknown }>;
+}
 
 function documentOperation(
   id: string,
@@ -110,12 +116,10 @@ function documentOperation(
   perMinute: PerMinute,
 ): DocumentOperation {
   const { summary, body, answers, rateClass = 'unlimited', example } = operation;
-  const mediaOf = (schema: object) => ({ schema: components.schema(schema) });
   const [first] = Object.keys(answers);
   const documented = Object.entries(answers).map(([status, form]) => {
-    const content = mapValues(contentOfAnswer(form), mediaOf);
-    const json = content['application/json'];
-    if (json && example && status === first) Object.assign(json, { example: example.answer });
+    const shown = status === first ? example?.answer : undefined;
+    const content = mediaOf(contentOfAnswer(form), components, shown);
     return [
       status,
       {
@@ -135,7 +139,7 @@ function documentOperation(
       ? {
           requestBody: {
             required: !body.isOptional,
-            content: mapValues(contentOfBody(body), mediaOf),
+            content: mediaOf(contentOfBody(body), components, example?.body),
           },
         }
       : {}),

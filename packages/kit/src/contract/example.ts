@@ -1,4 +1,13 @@
-import type { Example, Operation } from '@skerry/protocol/api/operation';
+import type { Api, Example, Examples, Operation } from '@skerry/protocol/api/operation';
+
+/** A table whose operations have the examples that stand beside it. */
+export const withExamples = (api: Api, examples: Examples): Api =>
+  Object.fromEntries(
+    Object.entries(api).map(([id, operation]) => {
+      const example = examples[id] ?? operation.example;
+      return [id, example ? { ...operation, example } : operation];
+    }),
+  );
 
 /** The path and query of an example. */
 export function addressOf({ path }: Operation, { params = {}, query = {} }: Example): string {

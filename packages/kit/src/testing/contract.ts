@@ -5,6 +5,7 @@ import {
   type AnswerForm,
   type Api,
   type Example,
+  type Examples,
   errorsOf,
   isContent,
   type Operation,
@@ -15,6 +16,7 @@ import fc from 'fast-check';
 import { Value } from 'typebox/value';
 import { addressOf } from '../contract/example.ts';
 import type { HttpServer } from '../http/server.ts';
+import { listUnseen } from './unseen.ts';
 
 export type ContractRequest = Omit<Example, 'answer'>;
 
@@ -66,6 +68,9 @@ function parserOf(schema: TSchema, statusCode: number): ReturnType<typeof create
   parsers.set(schema, parse);
   return parse;
 }
+
+const isJson = (headers: Injected['headers']) =>
+  String(headers['content-type']).split(';', 1)[0] === 'application/json';
 
 const schemaOf = (form: AnswerForm) => (isContent(form) ? form.content['application/json'] : form);
 
@@ -166,27 +171,49 @@ function testDistorted(send: Send, id: string, operation: Operation, good: Contr
   });
 }
 
+/** What an example shows, and none of these answers has (`listUnseen`). */
+export function listUnanswered(
+  { answers }: Pick<Operation, 'answers'>,
+  example: Example | undefined,
+  answered: readonly Pick<Injected, 'statusCode' | 'headers' | 'payload'>[],
+): string[] {
+  const status = Math.min(...Object.keys(answers).map(Number));
+  const schema = schemaOf(answers[status]!);
+  const told = answered
+    .filter(({ statusCode, headers }) => statusCode === status && isJson(headers))
+    .map(({ payload }): unknown => JSON.parse(payload));
+  return example && schema ? listUnseen(schema, example.answer, told) : [];
+}
+
 /**
- * Tests of a server against its contract: every operation is asked for, every answer has its form, and what its schemas refuse is
- * refused with a declared code.
+ * Tests of a server against its contract: every operation is asked for, every answer has its form and what its example shows, and
+ * what its schemas refuse is refused with a declared code.
  * @param requests good ones of every operation
  */
 export function testContractOver<A extends Api>(
   send: Send,
   api: A,
   requests: Readonly<Record<keyof A, readonly ContractRequest[]>>,
+  examples: Examples = {},
 ): void {
   for (const [id, operation] of Object.entries(api)) {
     const [first = {}, ...others] = requests[id] as readonly ContractRequest[];
     test(`${id}: what is answered has the form that the contract says`, async () => {
+      const told: Injected[] = [];
       for (const one of [first, ...others]) {
         const answered = await ask(send, operation, one);
+        told.push(answered);
         assert.ok(
           operation.answers[answered.statusCode],
           `${answered.statusCode}: ${answered.payload.slice(0, 300)}`,
         );
         checkAnswer(operation, answered);
       }
+      assert.deepEqual(
+        listUnanswered(operation, examples[id], told),
+        [],
+        'the example shows what is not answered',
+      );
     });
     testDistorted(send, id, operation, first);
   }
@@ -197,7 +224,8 @@ export const testContract = <A extends Api>(
   app: () => HttpServer,
   api: A,
   requests: Readonly<Record<keyof A, readonly ContractRequest[]>>,
-): void => testContractOver((request) => app().inject(request), api, requests);
+  examples: Examples = {},
+): void => testContractOver((request) => app().inject(request), api, requests, examples);
 
 /** From where a request of a stranger comes: an address of documentation (RFC 5737). */
 const STRANGER = '203.0.113.5';

@@ -141,22 +141,6 @@ export const CreditStatusView = Type.Object(
 );
 export type CreditStatusView = Static<typeof CreditStatusView>;
 
-const BUYER = '0x1111111111111111111111111111111111111111';
-const SALE = {
-  chain: 'ETH',
-  contract: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48',
-  receiver: '0x2222222222222222222222222222222222222222',
-};
-const TIME = 1_767_323_045_000;
-/** 9.58 USDC buy that many credits, asked either way. */
-const CONVERSION = {
-  tokenAmount: '9580000',
-  tokenSymbol: 'USDC',
-  creditAmount: 11_496_000,
-  bonusRatio: 0.2,
-  timestamp: TIME,
-};
-
 const listPurchases = {
   method: 'GET',
   path: '/api/v0/payment',
@@ -165,33 +149,6 @@ const listPurchases = {
   query: PurchasesQuery,
   answers: { 200: Type.Object({ data: Type.Array(PurchaseView), pagination: PaginationView }) },
   errors: ['INVALID_ADDRESS'],
-  example: {
-    query: { address: BUYER, limit: 1 },
-    answer: {
-      data: [
-        {
-          id: 'ethereum/0xab12/3',
-          chain: 'ETH',
-          status: 'PROCESSING',
-          created_at: TIME,
-          updated_at: TIME,
-          address: BUYER,
-          in_amount: '1000000',
-          in_currency: 'USDC',
-          in_decimals: 6,
-          prices: { credit_amount: 1_000_000, credit_bonus_amount: 0, credits_per_token: 1_000_000 },
-          provider_id: 'WALLET',
-          payment_method: 'token_transfer',
-          tx_hash: '0xab12',
-          log_index: 3,
-          block_number: 24_000_000,
-          item_hash: null,
-          reason: null,
-        },
-      ],
-      pagination: { total: 1, page: 1, per_page: 1, total_pages: 1 },
-    },
-  },
 } as const satisfies Operation;
 
 const estimateCredits = {
@@ -202,15 +159,6 @@ const estimateCredits = {
   body: { kind: 'json', schema: TokenBody },
   answers: { 200: TokenEstimateView },
   errors: ['TOKEN_NOT_SOLD'],
-  example: {
-    body: { blockchain: 'ethereum', token: 'USDC', amount: CONVERSION.tokenAmount },
-    answer: {
-      ...CONVERSION,
-      creditBonusAmount: 1_916_000,
-      totalPrice: 9.58,
-      price: 1,
-    },
-  },
 } as const satisfies Operation;
 
 const estimateTokens = {
@@ -221,10 +169,6 @@ const estimateTokens = {
   body: { kind: 'json', schema: CreditBody },
   answers: { 200: CreditEstimateView },
   errors: ['TOKEN_NOT_SOLD'],
-  example: {
-    body: { blockchain: 'ethereum', token: 'USDC', creditAmount: CONVERSION.creditAmount },
-    answer: { ...CONVERSION, priceRatio: 1 },
-  },
 } as const satisfies Operation;
 
 const listSalePrices = {
@@ -235,24 +179,6 @@ const listSalePrices = {
   query: PricesQuery,
   answers: { 200: Type.Object({ prices: Type.Array(PriceView) }) },
   errors: [],
-  example: {
-    query: { blockchain: 'ethereum' },
-    answer: {
-      prices: [
-        {
-          blockchain: 'ethereum',
-          ...SALE,
-          tokenSymbol: 'USDC',
-          tokenAmount: '1000000',
-          decimals: 6,
-          creditAmount: 1_200_000,
-          creditBonusAmount: 200_000,
-          price: 1,
-          bonusRatio: 0.2,
-        },
-      ],
-    },
-  },
 } as const satisfies Operation;
 
 /** What the credit service answers. Deployed clients write the version in paths, the specification's table does not. */
@@ -273,16 +199,6 @@ export const CREDIT_API = {
     tag: 'node',
     answers: { 200: CreditStatusView },
     errors: [],
-    example: {
-      answer: {
-        status: 'ok',
-        reasons: [],
-        address: BUYER,
-        enforcement: false,
-        sales: [{ network: 'ethereum', token: 'USDC', ...SALE }],
-        purchases: { total: 2, waiting: 1 },
-      },
-    },
   },
   ...FRONT_API,
   ...REFERENCE_API,

@@ -72,10 +72,6 @@ export const TrafficView = Type.Object(
 );
 export type TrafficView = Static<typeof TrafficView>;
 
-const INSTANCE = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
-const OTHER = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84f';
-const NAME = 'fault-fence-weasel-tobacco';
-
 /** Lists of the names that a gateway knows, and what their owners may ask. */
 export const NAMES_API = {
   listRoutes: {
@@ -92,16 +88,6 @@ export const NAMES_API = {
       ),
     },
     errors: [],
-    example: {
-      query: { limit: 1 },
-      answer: {
-        routes: [
-          { instance_hash: INSTANCE, subdomain: NAME, ipv6: '2001:db8::1', active: true, shared_by: 1 },
-        ],
-        total: 1,
-        next_position: null,
-      },
-    },
   },
   listCollisions: {
     method: 'GET',
@@ -117,19 +103,6 @@ export const NAMES_API = {
       ),
     },
     errors: [],
-    example: {
-      answer: {
-        collisions: [
-          {
-            subdomain: NAME,
-            holder: INSTANCE,
-            waiting: [{ instance_hash: OTHER, because: 'it is older' }],
-          },
-        ],
-        total: 1,
-        next_position: null,
-      },
-    },
   },
   getTraffic: {
     method: 'GET',
@@ -153,18 +126,5 @@ export const NAMES_API = {
       'UPSTREAM_UNAVAILABLE',
       'UNEXPECTED_ANSWER',
     ],
-    example: {
-      params: { hash: INSTANCE },
-      answer: {
-        instance_hash: INSTANCE,
-        url: `${NAME}.vm.example`,
-        since: 1_767_323_045,
-        open: 1,
-        connections: 12,
-        bytes_to_instance: 6_144,
-        bytes_to_clients: 1_048_576,
-        requests: 3,
-      },
-    },
   },
 } as const satisfies Api;

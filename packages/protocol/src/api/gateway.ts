@@ -104,24 +104,6 @@ const SyncRequest = Type.Union([
   ),
 ]);
 
-const INSTANCE = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
-const NAME = 'fault-fence-weasel-tobacco';
-const IPV6 = '2001:db8:1:1:5330:dcef:e185:7bc0';
-const RECORD = {
-  instance_hash: INSTANCE,
-  subdomain: NAME,
-  url: `${NAME}.vm.example`,
-  ipv6: IPV6,
-  active: true,
-};
-const STATUS = {
-  instance_count: 2,
-  route_count: 1,
-  last_sync_time: 1_767_323_045.5,
-  domain: 'vm.example',
-  http_port: 80,
-  https_port: 443,
-};
 const name = (description: string) => Type.String({ description });
 
 /** What the gateway's own API answers. Pages of any origin may read it. */
@@ -136,7 +118,6 @@ export const GATEWAY_API = {
     query: NO_PARAMETERS,
     answers: { 200: DomainRecord },
     errors: ['INVALID_HASH'],
-    example: { params: { hash: INSTANCE }, answer: RECORD },
   },
   findDomain: {
     method: 'GET',
@@ -148,7 +129,6 @@ export const GATEWAY_API = {
     query: NO_PARAMETERS,
     answers: { 200: DomainRecord },
     errors: ['INVALID_HOSTNAME', 'HOSTNAME_NOT_FOUND'],
-    example: { params: { subdomain: NAME }, answer: RECORD },
   },
   explainDomain: {
     method: 'GET',
@@ -160,20 +140,6 @@ export const GATEWAY_API = {
     query: NO_PARAMETERS,
     answers: { 200: WhyRecord },
     errors: ['INVALID_HOSTNAME'],
-    example: {
-      params: { subject: NAME },
-      answer: {
-        hostname: RECORD.url,
-        instance_hash: INSTANCE,
-        ipv6: null,
-        chain: [
-          { step: 'message', ok: true, detail: 'the instance is known' },
-          { step: 'allocation', ok: false, detail: 'no node was chosen' },
-        ],
-        missing: { code: 'NO_CAPACITY', message: 'no node was chosen' },
-        http3: { ok: null, detail: 'this gateway does not forward QUIC: SKERRY_GATEWAY_QUIC is no' },
-      },
-    },
   },
   ...NAMES_API,
   getGatewayStatus: {
@@ -184,7 +150,6 @@ export const GATEWAY_API = {
     tag: 'node',
     answers: { 200: GatewayStatus },
     errors: [],
-    example: { answer: STATUS },
   },
   syncGateway: {
     method: 'POST',
@@ -201,10 +166,6 @@ export const GATEWAY_API = {
       'UPSTREAM_UNAVAILABLE',
       'UNEXPECTED_ANSWER',
     ],
-    example: {
-      body: { accept_loss: true },
-      answer: { ...STATUS, added: 1, removed: 0, changed: 0, duration_ms: 4.211 },
-    },
   },
   getGatewayMetrics: {
     method: 'GET',

@@ -71,6 +71,12 @@ export interface Example {
   readonly answer: unknown;
 }
 
+/**
+ * Examples of a table's operations, by their ids. They stand beside it (`examples/`): clients import tables, and would carry them
+ * along. Who writes a document puts them together (`withExamples`).
+ */
+export type Examples = Readonly<Record<string, Example>>;
+
 /** That nodes of the deployed network have this route, too, by the same method and path (docs/compatibility.md). */
 export interface Deployed {
   /** The route there, where its path is another one: `GET /api/v0/p2p/pubsub/pub`. */
@@ -100,6 +106,7 @@ export interface Operation {
   readonly refusesWith?: 422;
   /** The codes that it answers beside those that follow from its class, parameters and body (`errorsOf`). */
   readonly errors: readonly ErrorCode[];
+  /** Where a document is written from it (`Examples`). */
   readonly example?: Example;
   readonly deployed?: Deployed;
 }

@@ -56,13 +56,5 @@ export const FRONT_API = {
       },
     },
     errors: [],
-    example: {
-      answer: {
-        name: 'Skerry scheduler',
-        version: '0.1.0',
-        description: 'Which compute node runs which instance, and why.',
-        documents: { reference: '/api/v0/docs', openapi: '/api/v0/openapi.json' },
-      },
-    },
   },
 } as const satisfies Api;

@@ -235,24 +235,6 @@ const ExplainQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const INSTANCE = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
-const WAITING = '9d2c9ae7ae1e22e5f4f2f1f2b8a46e5d1d1c37f2a5a1d2f6f7f0f3c1b0a9e8d7';
-const NODE = '7f2a54fb4b0b6d1e2e7bb6ba2a9f5f1ee83b2cc38a0f35d24c8ab1a9e0b0b9d3';
-const NODE_ADDRESS = '0x1111111111111111111111111111111111111111';
-const PERIOD = { start_timestamp: '2026-01-02T03:04:05.000Z', duration_seconds: 10 };
-const LACKING = {
-  code: 'NO_CAPACITY',
-  message: 'needs 9999 MiB of memory, the only node has 3584 MiB free',
-};
-const NODE_REF = {
-  node_id: NODE,
-  url: 'http://node0.example',
-  ipv6: '2001:db8:1:1::/64',
-  supports_ipv6: true,
-};
-const SIZE = { cpu: 1, memory_mib: 512, disk_gib: 4 };
-const FREE = { cpu: 7, memory_mib: 3584, disk_gib: 96 };
-
 /** What a scheduler answers. Reading is for everyone and needs no credential. */
 export const SCHEDULER_API = {
   getPlan: {
@@ -263,13 +245,6 @@ export const SCHEDULER_API = {
     query: NO_PARAMETERS,
     answers: { 200: PlanView },
     errors: ['UPSTREAM_UNAVAILABLE'],
-    example: {
-      answer: {
-        period: PERIOD,
-        plan: { [NODE]: { persistent_vms: [], instances: [INSTANCE], on_demand_vms: [], jobs: [] } },
-        waiting: [{ vm_hash: WAITING, reason: LACKING }],
-      },
-    },
   },
   listNodes: {
     method: 'GET',
@@ -279,30 +254,6 @@ export const SCHEDULER_API = {
     query: NO_PARAMETERS,
     answers: { 200: NodesView },
     errors: ['UPSTREAM_UNAVAILABLE'],
-    example: {
-      answer: {
-        nodes: [
-          {
-            ...NODE_REF,
-            address: NODE_ADDRESS,
-            version: '0.1.0',
-            features: ['kvm'],
-            capacity: { cpu: 4, memory_mib: 4096, disk_gib: 100 },
-            limits: { cpu: 8, memory_mib: 4096, disk_gib: 100 },
-            used: SIZE,
-            free: FREE,
-            instances: 1,
-            healthy: true,
-            reason: null,
-            leaving: null,
-            trust: 'listed',
-            score: null,
-            weight: 0.4375,
-            announced_at: 1_767_323_045,
-          },
-        ],
-      },
-    },
   },
   getAllocation: {
     method: 'GET',
@@ -313,17 +264,6 @@ export const SCHEDULER_API = {
     query: NO_PARAMETERS,
     answers: { 200: AllocationView },
     errors: ['UPSTREAM_UNAVAILABLE', 'INVALID_HASH', 'ALLOCATION_NOT_FOUND'],
-    example: {
-      params: { vm_hash: INSTANCE },
-      answer: {
-        vm_hash: INSTANCE,
-        vm_type: 'instance',
-        vm_ipv6: '2001:db8:1:1:5330:dcef:e185:7bc0',
-        period: PERIOD,
-        node: NODE_REF,
-        reason: null,
-      },
-    },
   },
   explainPlacement: {
     method: 'GET',
@@ -334,32 +274,6 @@ export const SCHEDULER_API = {
     query: ExplainQuery,
     answers: { 200: ExplanationView },
     errors: ['UPSTREAM_UNAVAILABLE', 'INVALID_HASH', 'ALLOCATION_NOT_FOUND'],
-    example: {
-      params: { vm_hash: INSTANCE },
-      query: { candidates: 1 },
-      answer: {
-        vm_hash: INSTANCE,
-        needs: SIZE,
-        created_at: 1_767_322_999,
-        node_id: NODE,
-        vm_ipv6: '2001:db8:1:1:5330:dcef:e185:7bc0',
-        verdict: { code: 'STAYS', message: 'what has a node stays there unless that leaves' },
-        decisions: [],
-        nodes: { FITS: 1 },
-        candidates: [
-          {
-            node_id: NODE,
-            has_room: true,
-            weight: 0.4375,
-            free_share: 0.875,
-            score: null,
-            free: FREE,
-            trust: 'listed',
-            against: null,
-          },
-        ],
-      },
-    },
   },
   simulatePlacement: {
     method: 'GET',
@@ -369,10 +283,6 @@ export const SCHEDULER_API = {
     query: SimulateQuery,
     answers: { 200: SimulationView, 503: SimulationView },
     errors: ['UPSTREAM_UNAVAILABLE'],
-    example: {
-      query: { vcpus: 1, memory: 512, disk: 4 },
-      answer: { schedulable: true, reasons: [], node_id: NODE },
-    },
   },
   getSchedulerStatus: {
     method: 'GET',
@@ -381,17 +291,6 @@ export const SCHEDULER_API = {
     summary: 'Get the problems of the scheduler and which scheduler leads',
     answers: { 200: SchedulerStatusView },
     errors: [],
-    example: {
-      answer: {
-        status: 'ok',
-        reasons: [],
-        problems: [],
-        address: NODE_ADDRESS,
-        leadership: { role: 'leader', since_ms: 1_767_322_000_000, can_lead: true, peers: [] },
-        nodes: { total: 1, healthy: 1 },
-        instances: { total: 1, placed: 1, waiting: 0, leaving: 0 },
-      },
-    },
   },
   ...FRONT_API,
   ...REFERENCE_API,

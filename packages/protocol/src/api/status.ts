@@ -84,32 +84,6 @@ const ServiceParams = Type.Object({
   id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'as in the list' }),
 });
 
-const SERVICE = {
-  id: 1,
-  name: 'core node 1',
-  check_interval: 60,
-  order_id: 1,
-  public: true,
-  group_id: 1,
-  permalink: 'core-core-example',
-  created_at: '2026-01-01T00:00:00.000Z',
-  updated_at: '2026-01-02T03:04:05.000Z',
-  online: true,
-  latency: 1_250,
-  ping_time: 1_250,
-  online_24_hours: 100,
-  online_7_days: 99.9,
-  avg_response: 1_310,
-  failures_24_hours: 0,
-  status_code: 200,
-  last_success: '2026-01-02T03:04:05.000Z',
-  last_error: null,
-  stats: { failures: 0, hits: 1_624, first_hit: '2026-01-01T00:00:00.000Z' },
-  messages: [],
-  incidents: [],
-  issue: null,
-};
-
 /** What the status service answers, in the paths of the deployed status page. */
 export const STATUS_API = {
   listServices: {
@@ -121,7 +95,6 @@ export const STATUS_API = {
     query: NO_PARAMETERS,
     answers: { 200: ServicesView },
     errors: [],
-    example: { answer: [SERVICE] },
   },
   getService: {
     method: 'GET',
@@ -133,7 +106,6 @@ export const STATUS_API = {
     query: NO_PARAMETERS,
     answers: { 200: ServiceView },
     errors: ['SERVICE_NOT_FOUND'],
-    example: { params: { id: 1 }, answer: SERVICE },
   },
   listFailures: {
     method: 'GET',
@@ -145,10 +117,6 @@ export const STATUS_API = {
     query: NO_PARAMETERS,
     answers: { 200: Type.Array(FailureView) },
     errors: ['SERVICE_NOT_FOUND'],
-    example: {
-      params: { id: 1 },
-      answer: [{ created_at: '2026-01-01T10:00:00.000Z', issue: 'answered 503', error_code: 503 }],
-    },
   },
   listUptime: {
     method: 'GET',
@@ -160,10 +128,6 @@ export const STATUS_API = {
     query: NO_PARAMETERS,
     answers: { 200: Type.Array(UptimeView) },
     errors: ['SERVICE_NOT_FOUND'],
-    example: {
-      params: { id: 1 },
-      answer: [{ timeframe: '2026-01-01T10:00:00.000Z', amount: 100, hits: 15, avg_response: 1_310 }],
-    },
   },
   listDays: {
     method: 'GET',
@@ -175,10 +139,6 @@ export const STATUS_API = {
     query: NO_PARAMETERS,
     answers: { 200: Type.Array(UptimeDayView) },
     errors: ['SERVICE_NOT_FOUND'],
-    example: {
-      params: { id: 1 },
-      answer: [{ date: '2026-01-01', amount: 99.93, hits: 1_440, failures: 1, avg_response: 1_310 }],
-    },
   },
   getStatus: {
     method: 'GET',
@@ -188,7 +148,6 @@ export const STATUS_API = {
     tag: 'node',
     answers: { 200: StatusServiceView },
     errors: [],
-    example: { answer: { status: 'ok', reasons: [], services: { total: 7, online: 7 } } },
   },
   getPage: {
     method: 'GET',

@@ -10,6 +10,7 @@ import {
   type RateLimitOptions,
   referenceHandlers,
   serveAll,
+  withExamples,
   writeDocument,
 } from '@skerry/kit';
 import { COMPUTE_API } from '@skerry/protocol/api/compute/index';
@@ -44,6 +45,9 @@ export interface RouteSources
   readonly addRoutes: (app: HttpServer) => Promise<void>;
 }
 
+/** For whoever asks for the document: a node that is not asked for it does without. */
+const readExamples = async () => (await import('@skerry/protocol/api/examples/compute')).COMPUTE_EXAMPLES;
+
 const readProcessor = async () => parseCpuinfo(await readFile('/proc/cpuinfo', 'utf8').catch(() => ''));
 
 function nodeHandlers(sources: RouteSources): Handlers<typeof NODE_API> {
@@ -77,7 +81,7 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
   expectAll(app, COMPUTE_API);
   serveAll(app, NODE_API, nodeHandlers(sources));
   serveAll(app, FRONT_API, frontHandlers(COMPUTE_API, INFO));
-  serveAll(app, REFERENCE_API, referenceHandlers(COMPUTE_API, INFO, limits.perMinute));
+  serveAll(app, REFERENCE_API, referenceHandlers(COMPUTE_API, INFO, limits.perMinute, readExamples));
   addAllocationRoutes(app, sources);
   // In a scope of its own: what is signed is kept beside what it means.
   await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
@@ -87,5 +91,5 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
 }
 
 /** The OpenAPI 3.1 document of a compute node. @param perMinute its rates */
-export const describeRoutes = (perMinute: RateLimitOptions['perMinute']) =>
-  writeDocument(COMPUTE_API, INFO, perMinute);
+export const describeRoutes = async (perMinute: RateLimitOptions['perMinute']) =>
+  writeDocument(withExamples(COMPUTE_API, await readExamples()), INFO, perMinute);

@@ -53,11 +53,15 @@ Requests are counted per client address in the class that \`x-rate-limit\` names
 Every answer carries \`x-request-id\`, the caller's own where it sent one.`,
 };
 
+/** For whoever asks for the document: a node that is not asked for it does without. */
+export const readExamples = async () =>
+  (await import('@skerry/protocol/api/examples/core/index')).CORE_EXAMPLES;
+
 /** The contract under its own paths and under those of deployed nodes. */
 function contractHandlers(
   rooms: Rooms,
 ): Handlers<typeof FRONT_API> & Handlers<typeof REFERENCE_API> & Handlers<typeof DEPLOYED_DOCS_API> {
-  const own = referenceHandlers(CORE_API, INFO, rooms.settings.limits.perMinute);
+  const own = referenceHandlers(CORE_API, INFO, rooms.settings.limits.perMinute, readExamples);
   return {
     ...frontHandlers(CORE_API, INFO),
     ...own,

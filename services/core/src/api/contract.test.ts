@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { listUnanswered } from '@skerry/kit/testing';
+import { CORE_API } from '@skerry/protocol/api/core/index';
+import { NETWORK_SERVICES } from '@skerry/protocol/api/core/node';
+import { CORE_EXAMPLES } from '@skerry/protocol/api/examples/core/index';
+import type { Api } from '@skerry/protocol/api/operation';
 import { describeApi } from '../describe.ts';
-import { createAnswerChecker, refusalOf } from '../testing/contract/answers.ts';
+import { type Answer, createAnswerChecker, refusalOf } from '../testing/contract/answers.ts';
 import type { Call, Case } from '../testing/contract/case.ts';
 import { CASES } from '../testing/contract/cases.ts';
 import { QUIET_CHAIN } from '../testing/contract/indexer.ts';
@@ -9,9 +14,10 @@ import { operationsOf } from '../testing/contract/operations.ts';
 import { createTestCore, type TestCore } from '../testing/core.ts';
 import { canRunPrograms, TestRunner } from '../testing/runner.ts';
 
-/** Every operation of the document is called on a real core node, and answers as the document says. */
+/** Every operation of the document is called on a real core node, and answers as the document says and its example shows. */
 
-const document = describeApi();
+const document = await describeApi();
+const contract: Api = CORE_API;
 const described = operationsOf(document);
 const check = createAnswerChecker(document);
 const operations = described.map(({ name }) => name);
@@ -30,13 +36,16 @@ const NEVER_SUCCEED = [...SOCKETS, ...(canRunPrograms ? [] : ['POST /api/v0/run/
 const patternOf = (path: string) =>
   new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{[^}]+\}/g, '[^/?]+')}(\\?|$)`);
 
+/** Services of its network, as its operator would name them. */
+const SERVICES = Object.fromEntries(NETWORK_SERVICES.map((name) => [name, `https://${name}.example.org`]));
+
 let shared: TestCore;
 /** It has lost its database after the calls to it were made. */
 let dark: TestCore;
 const madeBefore = new Map<Case, Call>();
 const stack = new AsyncDisposableStack();
 before(async () => {
-  shared = stack.use(await createTestCore({ indexer: QUIET_CHAIN }));
+  shared = stack.use(await createTestCore({ indexer: QUIET_CHAIN, settings: { services: SERVICES } }));
   if (canRunPrograms) stack.use(await TestRunner.start(shared));
   dark = stack.use(await createTestCore());
   for (const one of Object.values(CASES).flat())
@@ -45,7 +54,7 @@ before(async () => {
 });
 after(() => stack.disposeAsync());
 
-async function run(operation: string, one: Case, core: TestCore): Promise<void> {
+async function run(operation: string, one: Case, core: TestCore): Promise<Answer> {
   const [method = '', path = ''] = operation.split(' ');
   const call = madeBefore.get(one) ?? (await one.makeCall(core));
   assert.match(call.path, patternOf(path), 'the case calls another operation');
@@ -59,6 +68,14 @@ async function run(operation: string, one: Case, core: TestCore): Promise<void> 
   const got = answer.statusCode < 400 ? answer.statusCode : refusalOf(answer);
   assert.equal(got, one.expects, answer.payload.slice(0, 300));
   check(operation, answer);
+  return answer;
+}
+
+/** What the example of an operation shows, and a real node does not answer. */
+function listUnshown(operation: string, answered: readonly Answer[]): string[] {
+  const { operationId } = described.find(({ name }) => name === operation)!;
+  const one = contract[operationId];
+  return one ? listUnanswered(one, CORE_EXAMPLES[operationId], answered) : [];
 }
 
 describe('the API answers as its document says', () => {
@@ -71,14 +88,16 @@ describe('the API answers as its document says', () => {
       const succeeds = cases.some(isSuccess) || NEVER_SUCCEED.includes(operation);
       assert.ok(succeeds, 'there is no case of a success: add one in contract/suite');
       assert.ok(!cases.every(isSuccess), 'there is no case of an error: add one in contract/suite');
+      const answered: Answer[] = [];
       for (const one of cases) {
         if (one.on === 'own') {
           await using core = await createTestCore();
-          await run(operation, one, core);
-        } else await run(operation, one, one.on === 'dark' ? dark : shared);
+          answered.push(await run(operation, one, core));
+        } else answered.push(await run(operation, one, one.on === 'dark' ? dark : shared));
         called.add(operation);
         if (!isSuccess(one)) refused.add(operation);
       }
+      assert.deepEqual(listUnshown(operation, answered), [], 'the example shows what is not answered');
     });
   }
 

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { renderReference } from '@skerry/kit';
+import { renderReference, withExamples } from '@skerry/kit';
 import { isErrorCode } from '@skerry/protocol';
 import { CORE_API } from '@skerry/protocol/api/core/index';
+import { CORE_EXAMPLES } from '@skerry/protocol/api/examples/core/index';
 import { type Api, statusOf } from '@skerry/protocol/api/operation';
 import { describeApi } from '../describe.ts';
 import { operationsOf } from '../testing/contract/operations.ts';
 import { INFO } from './api.ts';
 
-const document = describeApi();
+const document = await describeApi();
 const operations = operationsOf(document);
 /** Errors that have a body of their own: what became of a message, and what of the node is ill. */
 const SAID_OTHERWISE = [
@@ -94,7 +95,7 @@ describe('the API document', () => {
 });
 
 test('the page names every operation, runs nothing and asks nobody', () => {
-  const page = renderReference(CORE_API, INFO, {});
+  const page = renderReference(withExamples(CORE_API, CORE_EXAMPLES), INFO, {});
   const isNamed = ({ operationId, method }: (typeof operations)[number]) =>
     method === 'head' || page.includes(operationId);
   none(operations.filter((one) => !isNamed(one)).map(({ name }) => name));

@@ -10,6 +10,7 @@ import {
   readConfig,
   referenceHandlers,
   serveAll,
+  withExamples,
   writeDocument,
 } from '@skerry/kit';
 import { AppError, LIMITS, parseAccountAddress } from '@skerry/protocol';
@@ -74,6 +75,10 @@ const statusOf =
     };
   };
 
+/** For whoever asks for the document: a service that is not asked for it does without. */
+const readExamples = async () =>
+  (await import('@skerry/protocol/api/examples/credit')).CREDIT_SERVICE_EXAMPLES;
+
 function handlersOf(source: RouteSource): CreditHandlers {
   const { sales, purchases, now } = source;
   const listPurchases: CreditHandlers['listPurchases'] = ({ query }) => {
@@ -108,7 +113,7 @@ function handlersOf(source: RouteSource): CreditHandlers {
     listSalePricesUnversioned: listSalePrices,
     getCreditStatus: statusOf(source),
     ...frontHandlers(CREDIT_API, INFO),
-    ...referenceHandlers(CREDIT_API, INFO, source.limits.perMinute),
+    ...referenceHandlers(CREDIT_API, INFO, source.limits.perMinute, readExamples),
   };
 }
 
@@ -121,5 +126,9 @@ export async function createApi(source: RouteSource, log: Logger): Promise<HttpS
 }
 
 /** The OpenAPI 3.1 document of the credit service with the default settings. */
-export const describeApi = () =>
-  writeDocument(CREDIT_API, INFO, rateLimitsOf(readConfig(creditConfig, {})).perMinute);
+export const describeApi = async () =>
+  writeDocument(
+    withExamples(CREDIT_API, await readExamples()),
+    INFO,
+    rateLimitsOf(readConfig(creditConfig, {})).perMinute,
+  );

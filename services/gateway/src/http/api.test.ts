@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createSigner, generatePrivateKey, OwnerPass } from '@skerry/client';
 import { overHttp, testContractOver } from '@skerry/kit/testing';
+import { GATEWAY_EXAMPLES } from '@skerry/protocol/api/examples/gateway';
 import { GATEWAY_API } from '@skerry/protocol/api/gateway';
 import { HASH, HOST, KEY, NAME, Scene } from '../testing/scene.ts';
 
@@ -23,7 +24,7 @@ describe('the contract of the gateway', () => {
     const signed = await pass.headers({ method: asked.method, path: asked.url });
     return overHttp(() => scene.urls[2]!, { authorization: `Bearer ${KEY}`, ...signed })(asked);
   };
-  testContractOver(send, GATEWAY_API, {
+  const requests = {
     getDomainOfInstance: [{ params: { hash: HASH } }],
     findDomain: [{ params: { subdomain: NAME } }],
     explainDomain: [{ params: { subject: HOST } }, { params: { subject: 'zoo-zoo-zoo-zoo' } }],
@@ -36,7 +37,8 @@ describe('the contract of the gateway', () => {
     getFront: [{}],
     getDocument: [{}],
     getReference: [{}],
-  });
+  };
+  testContractOver(send, GATEWAY_API, requests, GATEWAY_EXAMPLES);
 });
 
 test('a stranger may ask for so many names and so many explanations a minute', async () => {

@@ -13,6 +13,7 @@ import {
   referenceHandlers,
   type ServeOptions,
   serveAll,
+  withExamples,
   writeDocument,
 } from '@skerry/kit';
 import { parseItemHash } from '@skerry/protocol';
@@ -101,9 +102,12 @@ function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATE
       answer(200, await metrics.text(), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
     ...namesHandlers(options),
     ...frontHandlers(GATEWAY_API, INFO),
-    ...referenceHandlers(GATEWAY_API, INFO, options.limits.perMinute),
+    ...referenceHandlers(GATEWAY_API, INFO, options.limits.perMinute, readExamples),
   };
 }
+
+/** For whoever asks for the document: a service that is not asked for it does without. */
+const readExamples = async () => (await import('@skerry/protocol/api/examples/gateway')).GATEWAY_EXAMPLES;
 
 /** Before a body is looked at: who may not ask learns nothing else. */
 const checkKey =
@@ -126,5 +130,9 @@ export async function createApi(options: ApiOptions): Promise<HttpServer> {
 }
 
 /** The OpenAPI 3.1 document of the gateway with the default settings. */
-export const describeApi = () =>
-  writeDocument(GATEWAY_API, INFO, rateLimitsOf(readConfig(gatewayConfig, {})).perMinute);
+export const describeApi = async () =>
+  writeDocument(
+    withExamples(GATEWAY_API, await readExamples()),
+    INFO,
+    rateLimitsOf(readConfig(gatewayConfig, {})).perMinute,
+  );

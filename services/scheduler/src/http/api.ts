@@ -7,11 +7,12 @@ import {
   rateLimitsOf,
   readConfig,
   serveAll,
+  withExamples,
   writeDocument,
 } from '@skerry/kit';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { schedulerConfig } from '../config.ts';
-import { handlersOf, INFO, type RouteSource } from './routes.ts';
+import { handlersOf, INFO, type RouteSource, readExamples } from './routes.ts';
 
 /** The scheduler's HTTP door. */
 export async function createApi(
@@ -26,5 +27,9 @@ export async function createApi(
 }
 
 /** The OpenAPI 3.1 document of the scheduler with the default settings. */
-export const describeApi = () =>
-  writeDocument(SCHEDULER_API, INFO, rateLimitsOf(readConfig(schedulerConfig, {})).perMinute);
+export const describeApi = async () =>
+  writeDocument(
+    withExamples(SCHEDULER_API, await readExamples()),
+    INFO,
+    rateLimitsOf(readConfig(schedulerConfig, {})).perMinute,
+  );

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { createLogger, type HttpServer, rateLimitsOf, readConfig, Since } from '@skerry/kit';
 import { testContract, testRate } from '@skerry/kit/testing';
 import { AppError, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { schedulerConfig } from '../config.ts';
 import type { Snapshot } from '../controller.ts';
@@ -324,6 +325,6 @@ describe('the contract', () => {
     getDocument: [{}],
     getReference: [{}],
   };
-  testContract(() => app, SCHEDULER_API, requests);
+  testContract(() => app, SCHEDULER_API, requests, SCHEDULER_EXAMPLES);
   testRate(() => app, '/api/v0/plan', 100);
 });

@@ -18,6 +18,10 @@ export const INFO = {
   description: `Which compute node runs which instance, and why. Reading requires no credential.\nEvery error is \`{error, status: "error", code}\`.`,
 };
 
+/** For whoever asks for the document: a scheduler that is not asked for it does without. */
+export const readExamples = async () =>
+  (await import('@skerry/protocol/api/examples/scheduler')).SCHEDULER_EXAMPLES;
+
 function findPlacement({ planner }: Snapshot, hash: string) {
   const placement = planner.get(hash);
   if (!placement) throw new AppError('ALLOCATION_NOT_FOUND', 'no instance with this hash is known');
@@ -61,6 +65,6 @@ export function handlersOf(
     },
     getSchedulerStatus: () => statusView(status()),
     ...frontHandlers(SCHEDULER_API, INFO),
-    ...referenceHandlers(SCHEDULER_API, INFO, perMinute),
+    ...referenceHandlers(SCHEDULER_API, INFO, perMinute, readExamples),
   };
 }

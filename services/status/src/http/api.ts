@@ -10,6 +10,7 @@ import {
   readConfig,
   referenceHandlers,
   serveAll,
+  withExamples,
   writeDocument,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
@@ -32,6 +33,9 @@ const INFO = {
   title: 'Skerry status service',
   description: `Whether the services of the network answer, now, during the last week, and day by day for a year. Reading requires no credential.\nEvery error is \`{error, status: "error", code}\`.`,
 };
+
+/** For whoever asks for the document: a service that is not asked for it does without. */
+const readExamples = async () => (await import('@skerry/protocol/api/examples/status')).STATUS_EXAMPLES;
 
 function handlersOf(
   { services, find, reasons, periodSeconds, now }: ApiSource,
@@ -63,7 +67,7 @@ function handlersOf(
         'content-security-policy': CONTENT_SECURITY_POLICY,
         'x-content-type-options': 'nosniff',
       }),
-    ...referenceHandlers(STATUS_API, INFO, perMinute),
+    ...referenceHandlers(STATUS_API, INFO, perMinute, readExamples),
   };
 }
 
@@ -80,5 +84,9 @@ export async function createApi(
 }
 
 /** The OpenAPI 3.1 document of the status service with the default settings. */
-export const describeApi = () =>
-  writeDocument(STATUS_API, INFO, rateLimitsOf(readConfig(statusConfig, {})).perMinute);
+export const describeApi = async () =>
+  writeDocument(
+    withExamples(STATUS_API, await readExamples()),
+    INFO,
+    rateLimitsOf(readConfig(statusConfig, {})).perMinute,
+  );

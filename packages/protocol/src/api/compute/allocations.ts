@@ -28,8 +28,6 @@ const NotifiedView = Type.Object(
   { title: 'Notified' },
 );
 
-const INSTANCE = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
-
 /** How schedulers and owners point a node to its instances. */
 export const ALLOCATIONS_API = {
   setAllocations: {
@@ -42,10 +40,6 @@ export const ALLOCATIONS_API = {
     body: { kind: 'json', schema: Allocations },
     answers: { 200: AllocatedView, 207: AllocatedView, 503: AllocatedView },
     errors: ['SIGNATURE_REQUIRED', 'INVALID_SIGNATURE', 'NOT_PERMITTED', 'REQUEST_REPEATED'],
-    example: {
-      body: { instances: [INSTANCE] },
-      answer: { success: true, successful: [INSTANCE], failing: [], errors: {}, stopped: [] },
-    },
     deployed: {
       differs: 'a scheduler that the operator trusts signs the request, instead of sending a secret token',
     },
@@ -59,7 +53,6 @@ export const ALLOCATIONS_API = {
     params: Type.Object({ ref: Hash }),
     answers: { 200: Type.Object({ status: Type.Literal('updated'), vm_hash: Hash }) },
     errors: ['INSTANCE_NOT_FOUND', 'UPSTREAM_UNAVAILABLE'],
-    example: { params: { ref: INSTANCE }, answer: { status: 'updated', vm_hash: INSTANCE } },
   },
   notifyAllocation: {
     method: 'POST',
@@ -70,10 +63,6 @@ export const ALLOCATIONS_API = {
     body: { kind: 'json', schema: Type.Object({ instance: Hash }) },
     answers: { 200: NotifiedView, 503: NotifiedView },
     errors: [],
-    example: {
-      body: { instance: INSTANCE },
-      answer: { success: true, successful: true, failing: [], errors: {} },
-    },
     deployed: {
       differs: 'the node looks the instance up at its core node, and answers 503 if it cannot take it',
     },

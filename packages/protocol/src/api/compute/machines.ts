@@ -98,21 +98,6 @@ const ACCESS_ERRORS = [
 const TASK_ERRORS = [...ACCESS_ERRORS, 'INSTANCE_BUSY', 'INSTANCE_NOT_READY', 'VM_START_FAILED'] as const;
 const DISK_ERRORS = [...TASK_ERRORS, 'STORAGE_FULL', 'IMAGE_UNAVAILABLE'] as const;
 
-const REF = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
-const TIME = '2026-01-02T03:04:05.000Z';
-const SNAPSHOTS = { snapshots: [{ name: 'before-upgrade', created_at: TIME }] };
-const BACKUP = {
-  backup_id: '0123456789abcdef',
-  state: 'running',
-  reason: null,
-  size: null,
-  checksum: null,
-  created_at: TIME,
-  expires_at: '2026-01-03T03:04:05.000Z',
-  download_url: null,
-  volumes: [],
-};
-
 const owned = { tag: 'machines', rateClass: 'authenticated', params: RefParams } as const;
 const act = <S extends string>(action: string, summary: string, status: S) =>
   ({
@@ -122,7 +107,6 @@ const act = <S extends string>(action: string, summary: string, status: S) =>
     summary,
     answers: { 200: done(status) },
     errors: DISK_ERRORS,
-    example: { params: { ref: REF }, answer: { status, vm_hash: REF } },
   }) as const satisfies Operation;
 
 const EXPIRY_SECONDS_MAX = 7 * 86_400;
@@ -166,10 +150,6 @@ export const MACHINES_API = {
       'UNKNOWN_IMAGE',
       'INVALID_SSH_KEY',
     ],
-    example: {
-      body: { resources: { vcpus: 1, memory: 2048 } },
-      answer: { status: 'reserved', expires: TIME },
-    },
   },
   expireMachine: {
     ...owned,
@@ -190,11 +170,6 @@ export const MACHINES_API = {
       }),
     },
     errors: [...TASK_ERRORS, 'INVALID_PARAMETERS'],
-    example: {
-      params: { ref: REF },
-      body: { timeout: 60 },
-      answer: { status: 'expiring', vm_hash: REF, expires: TIME },
-    },
   },
   stopMachine: act('stop', 'Shut the machine down until it is started again', 'stopped'),
   rebootMachine: act('reboot', 'Restart the machine', 'rebooting'),
@@ -224,7 +199,6 @@ export const MACHINES_API = {
       }),
     },
     errors: [...ACCESS_ERRORS, 'INSTANCE_BUSY'],
-    example: { params: { ref: REF }, answer: { status: 'erased', vm_hash: REF, disks: 1 } },
     deployed: {},
   },
   restoreMachine: {
@@ -255,11 +229,6 @@ export const MACHINES_API = {
       'INVALID_IMAGE',
       'REQUEST_TIMEOUT',
     ],
-    example: {
-      params: { ref: REF },
-      body: { snapshot: 'before-upgrade' },
-      answer: { status: 'restored', vm_hash: REF },
-    },
     deployed: { differs: 'also from a snapshot' },
   },
   readMachineLogs: {
@@ -271,18 +240,6 @@ export const MACHINES_API = {
     query: LogsQuery,
     answers: { 200: Type.Array(LogLineView) },
     errors: ACCESS_ERRORS,
-    example: {
-      params: { ref: REF },
-      query: { limit: 1 },
-      answer: [
-        {
-          SYSLOG_IDENTIFIER: `vm-${REF}-stdout`,
-          MESSAGE: 'login:',
-          file: 'console',
-          __REALTIME_TIMESTAMP: '1767323045000000',
-        },
-      ],
-    },
     deployed: {},
   },
   listSnapshots: {
@@ -293,7 +250,6 @@ export const MACHINES_API = {
     query: NO_PARAMETERS,
     answers: { 200: SnapshotsView },
     errors: TASK_ERRORS,
-    example: { params: { ref: REF }, answer: SNAPSHOTS },
   },
   createSnapshot: {
     ...owned,
@@ -303,7 +259,6 @@ export const MACHINES_API = {
     body: { kind: 'stream', content: { 'application/json': Type.Object({ name: Type.String() }) } },
     answers: { 200: SnapshotsView },
     errors: [...TASK_ERRORS, 'INVALID_PARAMETERS', 'SNAPSHOT_EXISTS', 'TOO_MANY_COPIES', 'STORAGE_FULL'],
-    example: { params: { ref: REF }, body: { name: 'before-upgrade' }, answer: SNAPSHOTS },
   },
   deleteSnapshot: {
     ...owned,
@@ -313,7 +268,6 @@ export const MACHINES_API = {
     params: SnapshotParams,
     answers: { 200: SnapshotsView },
     errors: [...TASK_ERRORS, 'SNAPSHOT_NOT_FOUND'],
-    example: { params: { ref: REF, name: 'old' }, answer: SNAPSHOTS },
   },
   listBackups: {
     ...owned,
@@ -323,7 +277,6 @@ export const MACHINES_API = {
     query: NO_PARAMETERS,
     answers: { 200: Type.Object({ backups: Type.Array(BackupView) }) },
     errors: ACCESS_ERRORS,
-    example: { params: { ref: REF }, answer: { backups: [BACKUP] } },
     deployed: {},
   },
   startBackup: {
@@ -333,7 +286,6 @@ export const MACHINES_API = {
     summary: 'Start a backup of the disk',
     answers: { 202: BackupView },
     errors: [...TASK_ERRORS, 'TOO_MANY_COPIES', 'STORAGE_FULL'],
-    example: { params: { ref: REF }, answer: BACKUP },
     deployed: {},
   },
   deleteBackup: {
@@ -344,10 +296,6 @@ export const MACHINES_API = {
     params: BackupParams,
     answers: { 200: Type.Object({ status: Type.Literal('deleted'), backup_id: Type.String() }) },
     errors: [...ACCESS_ERRORS, 'BACKUP_NOT_FOUND'],
-    example: {
-      params: { ref: REF, id: BACKUP.backup_id },
-      answer: { status: 'deleted', backup_id: BACKUP.backup_id },
-    },
     deployed: {},
   },
   readBackup: {

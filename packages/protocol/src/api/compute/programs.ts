@@ -91,8 +91,5 @@ export const PROGRAMS_API = {
     ),
     answers: { 200: ChecksView, 503: ChecksView },
     errors: CALL_ERRORS,
-    example: {
-      answer: { index: true, environ: true, cache: true, error_handling: true, lifespan: true },
-    },
   },
 } as const satisfies Api;

@@ -232,13 +232,6 @@ export const COSTS_API = {
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: Type.Object({ hash: ItemHash }),
     answers: { 200: Type.Object({ item_hash: Type.String(), consumed_credits: Type.Integer() }) },
-    example: {
-      params: { hash: '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e' },
-      answer: {
-        item_hash: '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e',
-        consumed_credits: 342_000,
-      },
-    },
     deployed: { differs: '404 where the message is unknown' },
   },
 } as const satisfies Api;

@@ -122,20 +122,6 @@ const ChargesView = Type.Object(
 );
 export type ChargesView = Static<typeof ChargesView>;
 
-const ADDRESS = '0x1111111111111111111111111111111111111111';
-const ACCOUNT = {
-  address: ADDRESS,
-  credit_balance: 100,
-  credit_balance_nano: '100000000000',
-  credit_rate_nano: '0',
-  credit_hold: 0,
-  credit_available: 100,
-  credit_state: null,
-  credit_state_since: null,
-  runs_out_at: null,
-  time: 1_767_323_045,
-};
-
 /** What is owned and owed: balances, history, prices, charges (docs/credit.md). Reading is for everyone. */
 export const CREDITS_API = {
   getBalance: {
@@ -156,10 +142,6 @@ export const CREDITS_API = {
       strict,
     ),
     answers: { 200: BalanceView },
-    example: {
-      params: { address: ADDRESS },
-      answer: { ...ACCOUNT, balance: 0, details: {}, locked_amount: 0, credit_balance_details: null },
-    },
     deployed: { differs: 'this network has no token balances, so `balance` and `locked_amount` are 0' },
   },
   listCreditHistory: {
@@ -216,9 +198,6 @@ export const CREDITS_API = {
     summary: 'Get the prices of new instances, programs and files',
     ...reads(),
     answers: { 200: PricesView },
-    example: {
-      answer: { prices: { instance: { compute_unit: '277778', storage_mib: '10', since: 0 } } },
-    },
   },
   listCharges: {
     method: 'GET',
@@ -260,6 +239,5 @@ export const CREDITS_API = {
       strict,
     ),
     answers: { 200: Type.Object({ accounts: Type.Array(AccountView) }) },
-    example: { answer: { accounts: [ACCOUNT] } },
   },
 } as const satisfies Api;

@@ -69,6 +69,5 @@ export const EVENTS_API = {
         content: { 'application/json': EventPageView, 'text/event-stream': Type.String() },
       },
     },
-    example: { query: { cursor: '12' }, answer: { events: [], next_cursor: '12' } },
   },
 } as const satisfies Api;

@@ -200,7 +200,6 @@ export const INDEXER_API = {
     summary: 'List the chains this node indexes',
     ...reads(),
     answers: { 200: Type.Object({ networks: Type.Array(NetworkView) }) },
-    example: { answer: { networks: [] } },
   },
   getNetwork: {
     method: 'GET',
@@ -226,7 +225,6 @@ export const INDEXER_API = {
         }),
       }),
     },
-    example: { params: { address: `0x${'0'.repeat(40)}` }, answer: { requests: [] } },
   },
   listChainEvents: {
     method: 'GET',

@@ -142,8 +142,6 @@ const readsIpfs = () => {
   return { rateClass, errors: [...errors, 'NOT_ACCEPTABLE'] as readonly ErrorCode[] };
 };
 
-const EMPTY_DIRECTORY = 'QmUNLLsPACCz1vLxQVkXqqLX5R1X345qqfHbsf67hvA3Nn';
-
 /** IPFS (specification, "IPFS"), and what deployed nodes take for it. */
 export const IPFS_API = {
   getIpfsFile: {
@@ -155,10 +153,6 @@ export const IPFS_API = {
     params: Type.Object({ hash: Cid }),
     query: IpfsReadQuery,
     answers: readAnswers,
-    example: {
-      params: { hash: EMPTY_DIRECTORY },
-      answer: { hash: EMPTY_DIRECTORY, type: 'directory', entries: [], complete: true },
-    },
   },
   getIpfsPath: {
     method: 'GET',

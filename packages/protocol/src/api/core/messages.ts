@@ -184,15 +184,6 @@ export const MESSAGES_API = {
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: HashParams,
     answers: { 200: MessageStatusView },
-    example: {
-      params: { hash: '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e' },
-      answer: {
-        item_hash: '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e',
-        status: 'pending',
-        reception_time: '2026-01-02T03:04:05.000Z',
-        reason: { code: 'FILE_NOT_FOUND', message: 'the file is not here yet' },
-      },
-    },
     deployed: { differs: '`reason` says why' },
   },
   getMessageContent: {

@@ -59,9 +59,6 @@ const FileReferenceView = Type.Object(
 );
 export type FileReferenceView = Static<typeof FileReferenceView>;
 
-const HASH = 'a591a6d40bf420404a011733cfb7b190d62c65bf0bcda32b57b277d9ad9f146e';
-const OWNER = '0x1111111111111111111111111111111111111111';
-
 /** What deployed nodes take and answer about files beside the specification's paths. */
 export const NETWORK_STORAGE_API = {
   addFile: {
@@ -106,16 +103,6 @@ export const NETWORK_STORAGE_API = {
     }),
     query: NO_PARAMETERS,
     answers: { 200: FileReferenceView },
-    example: {
-      params: { address: OWNER, ref: 'logo' },
-      answer: {
-        ref: 'logo',
-        owner: OWNER,
-        file_hash: HASH,
-        size: 11,
-        download_url: `/api/v0/storage/raw/${HASH}`,
-      },
-    },
     deployed: {},
   },
   countFileMessages: {
@@ -126,7 +113,6 @@ export const NETWORK_STORAGE_API = {
     ...reads('INVALID_HASH'),
     params: Type.Object({ hash: FileHash }),
     answers: { 200: Type.Integer() },
-    example: { params: { hash: HASH }, answer: 2 },
     deployed: {},
   },
 } as const satisfies Api;

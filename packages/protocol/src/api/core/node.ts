@@ -164,7 +164,6 @@ export const NODE_API = {
     tag: 'node',
     ...answersFromMemory(),
     answers: { 200: VersionView },
-    example: { answer: { version: '0.1.0' } },
     deployed: {},
   },
   getRootVersion: {

@@ -28,8 +28,6 @@ const ProgramRunner = Type.Object(
 );
 export type ProgramRunner = Static<typeof ProgramRunner>;
 
-const PROGRAM = '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e';
-
 /** Programs: keep and run (specification, "Programs"; docs/programs.md). */
 export const PROGRAMS_API = {
   createProgram: {
@@ -58,7 +56,6 @@ export const PROGRAMS_API = {
         }),
       ),
     },
-    example: { answer: [] },
     deployed: {},
   },
   listAssignedPrograms: {
@@ -76,7 +73,6 @@ export const PROGRAMS_API = {
         cursor: Type.String({ description: 'events after it may not be in the list yet' }),
       }),
     },
-    example: { params: { node_id: '0'.repeat(64) }, answer: { programs: [], cursor: '0' } },
   },
   listProgramRunners: {
     method: 'GET',
@@ -88,18 +84,6 @@ export const PROGRAMS_API = {
       program_hash: Type.String({ description: 'item hash of the PROGRAM message' }),
     }),
     answers: { 200: Type.Object({ runners: Type.Array(ProgramRunner) }) },
-    example: {
-      params: { program_hash: PROGRAM },
-      answer: {
-        runners: [
-          {
-            node_id: '5f2ee1d03a4d9a1e05f1e1f8ae48bb0d2f0c9bd28bbab0d6b3d5d0d8c5a2b5a7',
-            node_address: '0x1234567890123456789012345678901234567890',
-            url: 'https://compute.example.org',
-          },
-        ],
-      },
-    },
   },
   runProgram: {
     method: 'POST',

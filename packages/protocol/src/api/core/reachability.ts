@@ -60,9 +60,5 @@ export const REACHABILITY_API = {
     rateClass: 'heavy',
     body: { kind: 'json', schema: ReachabilityBody, isStrict: true, limitBytes: 8 * 1024 },
     answers: { 200: ReachabilityView },
-    example: {
-      body: { url: 'http://203.0.113.9:4020', nonce: 'ab'.repeat(32) },
-      answer: { verdict: 'REACHED', seen_as: '203.0.113.9' },
-    },
   },
 } as const satisfies Api;

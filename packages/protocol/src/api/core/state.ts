@@ -36,8 +36,6 @@ export const StateDigestView = Type.Object(
 );
 export type StateDigestView = Static<typeof StateDigestView>;
 
-const EMPTY = { count: 0, digest: '0'.repeat(64) };
-
 /** State: what two nodes compare to see that they agree (docs/decisions.md 3). */
 export const STATE_API = {
   getStateDigest: {
@@ -48,7 +46,6 @@ export const STATE_API = {
     ...reads(),
     rateClass: 'heavy',
     answers: { 200: StateDigestView },
-    example: { answer: { cursor: '0', messages: EMPTY, derived: { aggregates: EMPTY } } },
   },
   getMessagesDigest: {
     method: 'GET',
@@ -58,7 +55,6 @@ export const STATE_API = {
       'Get a digest of all messages in force and forgotten, by hash and status, that anybody can compute',
     ...reads(),
     answers: { 200: DigestAtView },
-    example: { answer: { cursor: '0', ...EMPTY } },
   },
   getInstancesDigest: {
     method: 'GET',
@@ -68,7 +64,6 @@ export const STATE_API = {
     ...reads(),
     rateClass: 'heavy',
     answers: { 200: DigestAtView },
-    example: { answer: { cursor: '0', ...EMPTY } },
   },
   getDerivedDigests: {
     method: 'GET',
@@ -79,14 +74,5 @@ export const STATE_API = {
     ...reads(),
     rateClass: 'heavy',
     answers: { 200: DerivedDigestsView },
-    example: {
-      answer: {
-        cursor: '0',
-        kinds: {
-          ...{ posts: EMPTY, aggregates: EMPTY, credits: EMPTY },
-          ...{ files: EMPTY, measurements: EMPTY, programs: EMPTY },
-        },
-      },
-    },
   },
 } as const satisfies Api;

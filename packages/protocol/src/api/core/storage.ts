@@ -90,9 +90,6 @@ const FileLimitsView = Type.Object(
   { title: 'FileLimits' },
 );
 
-const HASH = 'a591a6d40bf420404a011733cfb7b190d62c65bf0bcda32b57b277d9ad9f146e';
-const MIB = 1024 * 1024;
-
 /** Files (specification, "Storage"; docs/api.md). */
 export const STORAGE_API = {
   storeFile: {
@@ -135,7 +132,6 @@ export const STORAGE_API = {
         hash: Type.String({ description: "the file's SHA-256" }),
       }),
     },
-    example: { body: { a: 1 }, answer: { status: 'success', hash: HASH } },
     deployed: {
       differs: 'the bytes are kept as they are sent; deployed nodes write the JSON anew, with sorted keys',
     },
@@ -176,10 +172,6 @@ export const STORAGE_API = {
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND', 'STORAGE_UNAVAILABLE', ...IPFS_READ_ERRORS),
     params: HashParams,
     answers: { 200: FileMetadataView },
-    example: {
-      params: { hash: HASH },
-      answer: { file_hash: HASH, type: 'file', size: 11, download_url: `/api/v0/storage/raw/${HASH}` },
-    },
     deployed: {},
   },
   getFileLimits: {
@@ -188,16 +180,6 @@ export const STORAGE_API = {
     summary: 'Get the upload limits',
     ...answersFromMemory(),
     answers: { 200: FileLimitsView },
-    example: {
-      answer: {
-        storage: { max_file_size: 1000 * MIB, max_unauthenticated_upload_file_size: 25 * MIB },
-        ipfs: {
-          max_upload_file_size: 1000 * MIB,
-          max_upload_car_size: 0,
-          max_unauthenticated_upload_file_size: 25 * MIB,
-        },
-      },
-    },
     deployed: { differs: 'limits are those of this node' },
   },
 } as const satisfies Api;
@@ -228,8 +210,6 @@ export const UploadView = Type.Object(
 );
 export type UploadView = Static<typeof UploadView>;
 
-const UPLOADER = '0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed';
-
 /** Files in parts: what was sent before a connection broke is not sent again. */
 export const UPLOADS_API = {
   getUpload: {
@@ -243,11 +223,6 @@ export const UPLOADS_API = {
     query: Type.Object(whole, { additionalProperties: false }),
     answers: { 200: UploadView },
     errors: ['DATABASE_UNAVAILABLE', 'INVALID_HASH', 'INVALID_ADDRESS'],
-    example: {
-      params: { hash: HASH },
-      query: { address: UPLOADER, size: 1_048_576 },
-      answer: { file_hash: HASH, size: 1_048_576, received: 65_536, item_hash: null },
-    },
   },
   sendPart: {
     method: 'PUT',

@@ -292,7 +292,6 @@ export const ADDRESSES_API = {
     summary: 'List all channels',
     ...reads('LIST_TOO_COSTLY'),
     answers: { 200: Type.Object({ channels: Type.Array(Type.String()) }) },
-    example: { answer: { channels: ['TEST'] } },
     deployed: {},
   },
 } as const satisfies Api;

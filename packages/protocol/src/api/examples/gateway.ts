@@ -1,0 +1,86 @@
+import type { Examples } from '../operation.ts';
+import { INSTANCE } from './signed.ts';
+import { frontOf, HOSTNAME, IPV6, TIME } from './values.ts';
+
+const DOMAIN = 'apps.example.org';
+const instance_hash = INSTANCE.itemHash;
+const RECORD = {
+  instance_hash,
+  subdomain: HOSTNAME,
+  url: `${HOSTNAME}.${DOMAIN}`,
+  ipv6: IPV6.guest,
+  active: true,
+};
+const STATUS = {
+  instance_count: 2,
+  route_count: 1,
+  last_sync_time: TIME + 0.5,
+  domain: DOMAIN,
+  http_port: 80,
+  https_port: 443,
+};
+
+/** Of what a gateway answers. */
+export const GATEWAY_EXAMPLES: Examples = {
+  getFront: frontOf(
+    'Skerry gateway',
+    'Which host name leads to which instance, and why one does not answer.',
+    { metrics: '/metrics' },
+  ),
+  getDomainOfInstance: { params: { hash: instance_hash }, answer: RECORD },
+  findDomain: { params: { subdomain: HOSTNAME }, answer: RECORD },
+  explainDomain: {
+    params: { subject: HOSTNAME },
+    answer: {
+      hostname: RECORD.url,
+      instance_hash,
+      ipv6: null,
+      chain: [
+        { step: 'message', ok: true, detail: 'the instance is known' },
+        { step: 'allocation', ok: false, detail: 'no node was chosen' },
+      ],
+      missing: { code: 'NO_CAPACITY', message: 'no node was chosen' },
+      http3: { ok: null, detail: 'this gateway does not forward QUIC: SKERRY_GATEWAY_QUIC is no' },
+    },
+  },
+  listRoutes: {
+    query: { limit: 1 },
+    answer: {
+      routes: [{ instance_hash, subdomain: HOSTNAME, ipv6: IPV6.guest, active: true, shared_by: 1 }],
+      total: 1,
+      next_position: null,
+    },
+  },
+  listCollisions: {
+    answer: {
+      collisions: [
+        {
+          subdomain: HOSTNAME,
+          holder: instance_hash,
+          // Its first 44 bits are the same.
+          waiting: [{ instance_hash: instance_hash.replace(/.$/, 'f'), because: 'it is older' }],
+        },
+      ],
+      total: 1,
+      next_position: null,
+    },
+  },
+  getTraffic: {
+    params: { hash: instance_hash },
+    answer: {
+      instance_hash,
+      url: RECORD.url,
+      since: TIME,
+      open: 1,
+      connections: 12,
+      bytes_to_instance: 6_144,
+      bytes_to_clients: 1_048_576,
+      requests: 3,
+    },
+  },
+  getGatewayStatus: { answer: STATUS },
+  syncGateway: {
+    body: { accept_loss: true },
+    answer: { ...STATUS, added: 1, removed: 0, changed: 0, duration_ms: 4.211 },
+  },
+};
