@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createTestCore, signers } from '../../testing/core.ts';
-import { ListedNodes, listAddresses } from './addresses.ts';
+import { keepConnected, ListedNodes, listAddresses } from './addresses.ts';
 
 const { alice } = signers;
 const MULTIADDRESS = '/ip4/192.0.2.1/tcp/4025/p2p/12D3KooWGRUtestabc';
@@ -48,16 +48,16 @@ test('a list of nodes that says where they answer over HTTP, as monitors write i
   assert.equal((await core.send(alice, { type: 'AGGREGATE', content })).status, 200);
   let uptime = 0;
   const find = (listed: ListedNodes) =>
-    listAddresses({ db, peers: [], nodeListOwner: alice.address, listed }, signal);
+    listAddresses({ db, peers: [], nodeListOwner: alice.address, listed, random: () => 0 }, signal);
   const listed = new ListedNodes(true, () => uptime);
-  assert.deepEqual(await find(listed), [MULTIADDRESS, teller.told]);
+  assert.deepEqual(await find(listed), [teller.told, MULTIADDRESS]);
   // Its word counts for a while, also where it says nothing then.
   const { told } = teller;
   teller.told = undefined;
   await find(listed);
   assert.equal(teller.asked, 1);
   uptime += 600_000;
-  assert.deepEqual(await find(listed), [MULTIADDRESS, told]);
+  assert.deepEqual(await find(listed), [told, MULTIADDRESS]);
   assert.equal(teller.asked, 2);
   // Anybody may have announced a place within somebody's network.
   assert.deepEqual(await find(new ListedNodes(false)), [MULTIADDRESS]);
@@ -93,6 +93,7 @@ test('a listed node has a few addresses, however many it says, and each node its
     peers: [],
     nodeListOwner: alice.address,
     listed: new ListedNodes(true),
+    random: () => 0,
   };
   const [first, ...others] = of(1, 8);
   assert.deepEqual(await listAddresses(sources, signal), [first, ...of(2, 1), ...others]);
@@ -114,4 +115,48 @@ test('where there are too many addresses, the nodes that are last in the list ha
   const found = await listAddresses(sources, signal);
   assert.equal(found.length, 1_000);
   assert.ok(urls.every((_, node) => found.includes(addressOf(node, 0))));
+});
+
+test('of more nodes than are kept the last have their turn: each time it begins at another place of the list', async (t) => {
+  await using core = await createTestCore();
+  const teller = await createTeller(t);
+  const told = addressOf(1, 0);
+  teller.told = told;
+  const listed = Array.from({ length: 1_100 }, (_, at) => `/ip4/192.0.2.2/tcp/${at + 1}/p2p/node${at}`);
+  const nodes = [...listed.map((multiaddress) => ({ multiaddress })), { address: teller.url }];
+  const content = { key: 'corechannel', content: { nodes } };
+  assert.equal((await core.send(alice, { type: 'AGGREGATE', content })).status, 200);
+  let random = 0;
+  const sources = {
+    ...{ db: core.rooms.db, peers: [MULTIADDRESS], nodeListOwner: alice.address },
+    ...{ listed: new ListedNodes(true), random: () => random },
+  };
+  assert.deepEqual(await listAddresses(sources, signal), [MULTIADDRESS, ...listed.slice(0, 999)]);
+  random = 0.5;
+  const found = await listAddresses(sources, signal);
+  assert.equal(found.length, 1_000);
+  assert.deepEqual(found.slice(0, 553), [MULTIADDRESS, ...listed.slice(550), told, listed[0]]);
+});
+
+test('all nodes of a list that is too long are asked, and the word of those who were asked longest ago is dropped', async (t) => {
+  const teller = await createTeller(t);
+  teller.told = MULTIADDRESS;
+  const urls = Array.from({ length: 1_008 }, (_, at) => `${teller.url}${at}`);
+  const listed = new ListedNodes(true, () => 0);
+  for (let look = 1; look < urls.length / 8; look++) await listed.addressesOf(urls, signal);
+  const found = await listed.addressesOf(urls, signal);
+  assert.equal(teller.asked, urls.length);
+  assert.deepEqual(
+    found,
+    urls.map((_, at) => (at < 8 ? [] : [MULTIADDRESS])),
+  );
+});
+
+test('a node that is connected is known as long as it is, by one address, and the others keep their places', () => {
+  const at = (peer: string, port: number) => `/ip4/192.0.2.1/tcp/${port}/p2p/${peer}`;
+  const before = [at('left', 1), at('stays', 1), at('stays', 2), at('named', 1)];
+  const connected = new Set(['stays', 'named', 'stranger']);
+  assert.deepEqual(keepConnected([at('named', 2)], before, connected), [at('named', 2), at('stays', 2)]);
+  const many = Array.from({ length: 1_000 }, (_, peer) => at(`${peer}`, 1));
+  assert.deepEqual(keepConnected(many, before, new Set(['stays'])), [...many.slice(0, 999), at('stays', 2)]);
 });

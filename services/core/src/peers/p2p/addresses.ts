@@ -3,11 +3,13 @@ import type { Kysely } from 'kysely';
 import { findField } from '../../state/aggregates/aggregates.ts';
 import type { Schema } from '../../store/schema.ts';
 import { askGreeting } from '../sync/greeting.ts';
-import { isNodeMultiaddr } from './multiaddr.ts';
+import { isNodeMultiaddr, peerOf } from './multiaddr.ts';
 
 /** Of the node list. Deployed networks say the `multiaddress` of each, monitors of Skerry the `address` where it answers over HTTP. */
 const NODE_LIST_FIELD = 'nodes';
 const ADDRESSES_MAX = 1_000;
+/** Listed nodes whose word of where they gossip is kept. */
+const SAID_MAX = 1_000;
 /** Of each listed node: none takes the places of the others. */
 const ADDRESSES_OF_LISTED = 8;
 const URL_CHARS_MAX = 2_048;
@@ -27,6 +29,33 @@ function inTurn(nodes: readonly (readonly string[])[]): string[] {
   return Array.from({ length: most }, (_, at) => nodes.flatMap((addresses) => addresses[at] ?? [])).flat();
 }
 
+/**
+ * What is known from now on: these addresses, and in the last places one of each other node that was known before and is connected, so
+ * that it is called again where the connection is lost, whoever's turn it is.
+ */
+export function keepConnected(
+  addresses: readonly string[],
+  before: readonly string[],
+  connected: ReadonlySet<string>,
+): string[] {
+  const named = new Set(addresses.map(peerOf));
+  const kept = new Map(
+    before.flatMap((address) => {
+      const peer = peerOf(address);
+      return connected.has(peer) && !named.has(peer) ? [[peer, address] as const] : [];
+    }),
+  );
+  return [...addresses.slice(0, ADDRESSES_MAX - kept.size), ...kept.values()];
+}
+
+/** The same in their order, beginning at another place: where not all are kept or called, each has its turn. */
+function turned<Value>(all: readonly Value[], random: () => number): Value[] {
+  const at = Math.floor(random() * all.length);
+  return [...all.slice(at), ...all.slice(0, at)];
+}
+
+const isMultiaddr = (place: string) => place.startsWith('/');
+
 /** What a core node says of itself over HTTP. */
 async function askAddresses(url: string, signal: AbortSignal, mayBePrivate?: boolean): Promise<string[]> {
   const { node_multi_addresses: addresses } = await askGreeting(url, signal, mayBePrivate);
@@ -45,22 +74,23 @@ interface Row {
   readonly address?: unknown;
 }
 
-/** Addresses of the list, and where those answer of which it says none. */
-async function readNodeList(db: Kysely<Schema>, owner: string) {
+/** Places of the nodes: each one's multiaddr, or the URL where it answers if the list says none. */
+async function readNodeList(db: Kysely<Schema>, owner: string): Promise<string[]> {
   const nodes = await findField(db, { owner, key: NODE_LIST_KEY, field: NODE_LIST_FIELD });
   const rows: readonly (Row | null)[] = Array.isArray(nodes) ? nodes : [];
-  const urls = rows.flatMap((row) => (isNodeMultiaddr(row?.multiaddress) ? [] : (urlOf(row?.address) ?? [])));
-  return {
-    addresses: pickAddresses(rows.map((row) => row?.multiaddress)),
-    urls: [...new Set(urls)].slice(0, ADDRESSES_MAX),
-  };
+  const places = rows.flatMap((row) => {
+    const { multiaddress, address }: Row = row ?? {};
+    return isNodeMultiaddr(multiaddress) ? multiaddress : (urlOf(address) ?? []);
+  });
+  return [...new Set(places)];
 }
 
 /**
  * Core nodes of a list that says where they answer over HTTP, and what each said last of where it gossips. A few are asked at a time,
- * those first that were never asked.
+ * those first whose word is not kept.
  */
 export class ListedNodes {
+  /** In the order in which they were asked. */
   readonly #said = new Map<string, { readonly addresses: readonly string[]; readonly dueMs: number }>();
   readonly #mayBePrivate: boolean;
   readonly #uptime: () => number;
@@ -74,8 +104,12 @@ export class ListedNodes {
     this.#uptime = uptime;
   }
 
-  /** What each of those at these places said. Who is not listed any more is forgotten. */
-  async addressesOf(urls: readonly string[], signal: AbortSignal): Promise<(readonly string[])[]> {
+  /**
+   * Where each of those at these places gossips: at its multiaddr, or as it said last over HTTP. Who is not listed any more is forgotten,
+   * and of those who are too many whoever was asked longest ago.
+   */
+  async addressesOf(places: readonly string[], signal: AbortSignal): Promise<(readonly string[])[]> {
+    const urls = places.filter((place) => !isMultiaddr(place));
     const listed = new Set(urls);
     for (const url of this.#said.keys()) if (!listed.has(url)) this.#said.delete(url);
     const dueOf = (url: string) => this.#said.get(url)?.dueMs ?? Number.NEGATIVE_INFINITY;
@@ -83,12 +117,15 @@ export class ListedNodes {
       .filter((url) => dueOf(url) <= this.#uptime())
       .toSorted((a, b) => dueOf(a) - dueOf(b) || 0);
     await Promise.all(due.slice(0, ASKED).map((url) => this.#ask(url, signal)));
-    return urls.map((url) => this.#said.get(url)?.addresses ?? []);
+    const oldest = [...this.#said.keys()].slice(0, Math.max(0, this.#said.size - SAID_MAX));
+    for (const url of oldest) this.#said.delete(url);
+    return places.map((place) => (isMultiaddr(place) ? [place] : (this.#said.get(place)?.addresses ?? [])));
   }
 
   async #ask(url: string, signal: AbortSignal): Promise<void> {
     const told = await askAddresses(url, signal, this.#mayBePrivate).catch(() => undefined);
     const addresses = told?.slice(0, ADDRESSES_OF_LISTED) ?? this.#said.get(url)?.addresses ?? [];
+    this.#said.delete(url);
     this.#said.set(url, { addresses, dueMs: this.#uptime() + (told ? SAID_MS.kept : SAID_MS.silent) });
   }
 }
@@ -100,22 +137,23 @@ export interface AddressSources {
   /** Whose node list counts. */
   readonly nodeListOwner: string | undefined;
   readonly listed: ListedNodes;
+  /** From 0 up to 1; a list is begun at another place each time. */
+  readonly random?: () => number;
 }
 
 async function listListed(
-  { db, nodeListOwner, listed }: AddressSources,
+  { db, nodeListOwner, listed, random = Math.random }: AddressSources,
   signal: AbortSignal,
 ): Promise<(readonly string[])[]> {
   if (nodeListOwner === undefined) return [];
-  const { addresses, urls } = await readNodeList(db, nodeListOwner);
-  return [...addresses.map((address) => [address]), ...(await listed.addressesOf(urls, signal))];
+  return listed.addressesOf(turned(await readNodeList(db, nodeListOwner), random), signal);
 }
 
 /** Every node that this one knows of: those that the settings name, and in turn what those and the network's list say. */
 export async function listAddresses(sources: AddressSources, signal: AbortSignal): Promise<string[]> {
   const { peers } = sources;
   const asked = peers
-    .filter((peer) => !peer.startsWith('/'))
+    .filter((peer) => !isMultiaddr(peer))
     .map((url) => askAddresses(url, signal).catch(() => []));
   const [listed, ...told] = await Promise.all([listListed(sources, signal), ...asked]);
   return pickAddresses([...peers, ...inTurn([...told, ...listed])]);

@@ -5,6 +5,8 @@ import { sharedText } from '@skerry/protocol';
 import type { Accepted } from '../../intake/accepted.ts';
 import type { PassedOn, ReadFrame } from '../../intake/passed-on.ts';
 import type { Reputation } from '../sync/reputation.ts';
+import { keepConnected } from './addresses.ts';
+import { peerOf } from './multiaddr.ts';
 import {
   type FromThread,
   GOSSIP_BYTES_MAX,
@@ -47,6 +49,7 @@ export class Gossip implements AsyncDisposable {
   readonly #options: GossipOptions;
   #worker: Worker | undefined;
   #peers: readonly string[] = [];
+  readonly #connected = new Set<string>();
   #addresses: readonly string[] = [];
   #onTheirWay = 0;
   #failures = 0;
@@ -81,6 +84,7 @@ export class Gossip implements AsyncDisposable {
       this.#addresses = [];
       this.#onTheirWay = 0;
       this.#counts.connected = 0;
+      this.#connected.clear();
       if (this.#closed) return;
       const waitMs = backoffMs(++this.#failures, RESTART_BASE_MS, RESTART_MAX_MS);
       this.#restart = setTimeout(() => this.#start(), waitMs).unref();
@@ -111,10 +115,12 @@ export class Gossip implements AsyncDisposable {
         break;
       case 'connected':
         this.#counts.connected = message.connected;
-        if (this.#peers.some((address) => address.endsWith(`/p2p/${message.peer}`))) this.#options.onMet();
+        this.#connected.add(message.peer);
+        if (this.#peers.some((address) => peerOf(address) === message.peer)) this.#options.onMet();
         break;
       case 'disconnected':
         this.#counts.connected = message.connected;
+        this.#connected.delete(message.peer);
     }
   }
 
@@ -156,10 +162,10 @@ export class Gossip implements AsyncDisposable {
 
   /**
    * To be called now and then: it also lets those back in whose faults are forgotten.
-   * @param addresses multiaddrs of all nodes that are known
+   * @param addresses multiaddrs of the nodes that are known; one that is connected is known as long as it is
    */
   meet(addresses: readonly string[]): void {
-    this.#peers = addresses;
+    this.#peers = keepConnected(addresses, this.#peers, this.#connected);
     this.#tellPeers();
   }
 

@@ -15,6 +15,9 @@ export function isNodeMultiaddr(value: unknown): value is string {
   return protocol !== undefined && Number(port) <= PORT_MAX;
 }
 
+/** Who is at a node's address. */
+export const peerOf = (address: string): string => address.split('/p2p/').at(-1)!;
+
 /** A place at which a node can be called, without who it is. Throws. */
 export function parsePlace(text: string): string {
   if (!isNodeMultiaddr(`${text}${SOMEBODY}`))

@@ -9,6 +9,7 @@ import { yamux } from '@libp2p/yamux';
 import { multiaddr } from '@multiformats/multiaddr';
 import { endWhenTold } from '@skerry/kit/threads';
 import { createLibp2p } from 'libp2p';
+import { peerOf } from './multiaddr.ts';
 import {
   type FromThread,
   GOSSIP_BYTES_MAX,
@@ -117,7 +118,7 @@ let known: readonly string[] = [];
 async function dialKnown(): Promise<void> {
   const connected = new Set(node.getPeers().map(String));
   const missing = known.filter((address) => {
-    const peer = address.split('/p2p/').at(-1)!;
+    const peer = peerOf(address);
     return peer !== node.peerId.toString() && !connected.has(peer) && !banned.has(peer);
   });
   await Promise.allSettled(
