@@ -1,6 +1,16 @@
 import { availableParallelism } from 'node:os';
 import { CoreClient, findAnnouncement } from '@skerry/client';
-import { checkPort, type Host, type Logger, listen, type RunningService, runLoop } from '@skerry/kit';
+import {
+  checkPort,
+  createClientOf,
+  exemptHosts,
+  type Host,
+  type Logger,
+  listen,
+  type RunningService,
+  rateLimitsOf,
+  runLoop,
+} from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from './config.ts';
 import { openDomains } from './domains/open.ts';
@@ -16,12 +26,12 @@ import { Instances } from './instances/instances.ts';
 import { createStarts } from './instances/starts.ts';
 import { watchInstances } from './instances/watch.ts';
 import { DiagnosticMachine } from './network/diagnostic-machine.ts';
-import { type GuestNetwork, openNetwork } from './network/open.ts';
+import { openNetwork } from './network/open.ts';
 import { ProofAddress } from './network/proof-address.ts';
 import { openPrograms } from './programs/open.ts';
 import { findAnnouncedUrlFault } from './publish/announced-url.ts';
 import { Announcer } from './publish/announcer.ts';
-import { type Identity, loadIdentity } from './publish/identity.ts';
+import { loadIdentity } from './publish/identity.ts';
 import { addProofRoute } from './publish/proof.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
@@ -43,10 +53,12 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const preparing = host.longStep?.('preparing this server');
   const node = await openNode(config, log, signal).finally(() => preparing?.[Symbol.dispose]());
   const { identity, obstacle, capacity, announcer } = node;
-  const app = await openServer(config, node);
+  // The core node that this one follows sends its callers' runs.
+  const limits = exemptHosts(rateLimitsOf(config), [config.coreUrl]);
+  const app = await openServer(config, { ...node, limits });
   const url = await listen(app, config.host, config.port);
   announcer.listensAt(url);
-  const proofAddress = openProofAddress(identity, node.guests, log);
+  const proofAddress = openProofAddress(node, createClientOf(limits));
   const keepProofAddress = async () => announcer.setPrefixObstacle(await proofAddress.keep());
   if (obstacle === null) await keepProofAddress();
   await node.diagnosticMachine.start();
@@ -164,13 +176,12 @@ function startJobs(
 }
 
 function openProofAddress(
-  { signer, nodeId, ipv6Prefix }: Identity,
-  { names }: GuestNetwork,
-  log: Logger,
+  { identity: { signer, nodeId, ipv6Prefix }, guests: { names }, log }: Node,
+  clientOf: ReturnType<typeof createClientOf>,
 ): ProofAddress {
   return new ProofAddress({
     ...{ prefix: ipv6Prefix, names, log },
-    addRoutes: (server, address) => addProofRoute(server, { signer, nodeId, place: () => address }),
+    addRoutes: (server, address) => addProofRoute(server, { signer, nodeId, place: () => address, clientOf }),
   });
 }
 

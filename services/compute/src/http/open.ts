@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
-import { createClientOf, exemptHosts, type HttpServer, type Logger, rateLimitsOf } from '@skerry/kit';
+import { createClientOf, type HttpServer, type Logger, type RateLimitOptions } from '@skerry/kit';
 import { OPERATION_WINDOW_MS, parseNodeUrl } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
 import type { DomainRegistry } from '../domains/registry.ts';
@@ -34,16 +34,16 @@ export interface ServerDeps {
   readonly domains: DomainRegistry | undefined;
   readonly announcer: Announcer;
   readonly diagnosticMachine: DiagnosticMachine;
+  readonly limits: RateLimitOptions;
   readonly log: Logger;
 }
 
 /** The node's HTTP server, over everything that it answers for. It does not listen yet. */
 export async function openServer(config: ComputeConfig, deps: ServerDeps): Promise<HttpServer> {
-  const { identity, core, guests, programs, images, instances, backups, domains, announcer, log } = deps;
+  const { identity, core, guests, programs, images, instances, backups, domains, announcer } = deps;
+  const { limits, log } = deps;
   const { dataDir, coreUrl } = config;
   const { signer, nodeId } = identity;
-  // The core node that this one follows sends its callers' runs.
-  const limits = exemptHosts(rateLimitsOf(config), [config.coreUrl]);
   const clientOf = createClientOf(limits);
   const now = Date.now;
   const replays = await Replays.load(

@@ -6,15 +6,17 @@ import { ProofBudget } from './proof.ts';
 const STRANGERS = 25;
 const FULL_RATE = 1_200;
 const SCHEDULER_PER_MINUTE = 120;
+/** As many as use up everything, each with as little as a scheduler. */
+const LIGHT_STRANGERS = 250;
 
-test('strangers who ask for as many proofs as they may leave those of a scheduler, whose node would get nothing', () => {
+/** @returns who asks for proofs, and is told how many of them it gets within one moment */
+function createAsker() {
   const budget = new ProofBudget();
-  /** @returns how many of the proofs it gets within one moment */
-  const ask = (key: string, times: number) => {
+  return (key: string, times: number, isExempt = false) => {
     let given = 0;
     for (let asked = 0; asked < times; asked++)
       try {
-        budget.take(key, 0);
+        budget.take({ key, isExempt }, 0);
         given++;
       } catch (error) {
         // Another code would count as silence.
@@ -23,9 +25,27 @@ test('strangers who ask for as many proofs as they may leave those of a schedule
       }
     return given;
   };
+}
+
+test('strangers who ask for as many proofs as they may leave those of a scheduler, whose node would get nothing', () => {
+  const ask = createAsker();
   assert.equal(ask('a client alone', FULL_RATE + 1), FULL_RATE);
   const given = Array.from({ length: STRANGERS }, (_, n) => ask(`stranger ${n}`, FULL_RATE));
   assert.equal(given[0], FULL_RATE);
   assert.equal(given.at(-1), SCHEDULER_PER_MINUTE);
   assert.equal(ask('scheduler', SCHEDULER_PER_MINUTE), SCHEDULER_PER_MINUTE);
+});
+
+test("any number of strangers who ask for few proofs leave those of the network's own services", () => {
+  const ask = createAsker();
+  for (let n = 0; n < LIGHT_STRANGERS; n++) ask(`stranger ${n}`, SCHEDULER_PER_MINUTE);
+  assert.equal(ask('one more', SCHEDULER_PER_MINUTE), 0);
+  assert.equal(ask('scheduler', SCHEDULER_PER_MINUTE, true), SCHEDULER_PER_MINUTE);
+  assert.equal(ask('monitor', FULL_RATE + 1, true), FULL_RATE);
+});
+
+test("the network's own services share with the others what they need beyond their own", () => {
+  const ask = createAsker();
+  const given = Array.from({ length: 10 }, (_, n) => ask(`service ${n}`, FULL_RATE, true));
+  assert.deepEqual(given, Array(10).fill(FULL_RATE));
 });
