@@ -38,7 +38,7 @@ export interface FollowerOptions {
 export interface StepResult {
   readonly gone: number;
   readonly fresh: number;
-  /** There is more to read at once. */
+  /** There is more to read at once: the next look begins further on. */
   readonly isCut: boolean;
   /** Undefined where the chain could not be looked at, or another process was faster. */
   readonly look?: Look;
@@ -164,6 +164,7 @@ export async function followOnce({
       );
     const isAnew = start.isOther || start.isAgain;
     const look = { isAnew, isCut, readTo, head: seen.head, requests: seen.requests };
-    return { gone: gone.length, fresh: fresh.length, isCut, look };
+    // Where a look is full of what can still change, the next one begins where it did: it waits until some of that is settled.
+    return { gone: gone.length, fresh: fresh.length, isCut: isCut && settledBlock >= start.from, look };
   });
 }
