@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { signal } from '@preact/signals';
 import { askOwner, type Identity, question } from './identity.ts';
 
 const BY: Identity = {
@@ -9,15 +10,13 @@ const BY: Identity = {
   place: 'browser',
   sign: (text: string) => Promise.resolve(`signed ${text}`),
 };
-const ABOUT = {
-  ...{ title: '', facts: [], type: null, isKnown: true, itemHash: null, hostname: null, cost: null },
-  lack: null,
-};
+const ABOUT = { title: '', facts: [], type: null, isKnown: true, itemHash: null, hostname: null, cost: null };
+const NO_LACK = signal<string | null>(null);
 
 test('a question is about its page: when the reader leaves, it and those that wait are refused, and the next page asks', async () => {
   const [left, here] = [new AbortController(), new AbortController()];
-  const ask = (text: string, { signal }: AbortController) =>
-    askOwner({ by: BY, text, about: ABOUT, here: signal });
+  const ask = (text: string, { signal: here }: AbortController) =>
+    askOwner({ by: BY, text, about: ABOUT, lack: NO_LACK, here });
   const refused = { code: 'SIGNATURE_REQUIRED' };
   const open = assert.rejects(ask('open', left), refused);
   const waiting = assert.rejects(ask('waiting', left), refused);

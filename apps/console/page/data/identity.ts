@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { type ReadonlySignal, signal } from '@preact/signals';
 import type { Explained } from '../workers/explain.ts';
 import { AskFailure } from './failure.ts';
 
@@ -22,6 +22,8 @@ export interface Question {
   readonly by: Identity;
   readonly text: string;
   readonly about: Explained;
+  /** Of a machine that no node has room for: what it would wait for. It comes while the question is open, or not. */
+  readonly lack: ReadonlySignal<string | null>;
   settle(answer: { readonly isWanted: boolean }): void;
 }
 
@@ -30,7 +32,7 @@ export const question = signal<Question | undefined>(undefined);
 /** One question at a time: the next one waits. */
 let before: Promise<unknown> = Promise.resolve();
 
-function ask({ by, text, about, here }: Wish): Promise<boolean> {
+function ask({ by, text, about, lack, here }: Wish): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = ({ isWanted }: { readonly isWanted: boolean }) => {
       here.removeEventListener('abort', leave);
@@ -43,11 +45,11 @@ function ask({ by, text, about, here }: Wish): Promise<boolean> {
       return;
     }
     here.addEventListener('abort', leave);
-    question.value = { by, text, about, settle };
+    question.value = { by, text, about, lack, settle };
   });
 }
 
-interface Wish extends Pick<Question, 'by' | 'text' | 'about'> {
+interface Wish extends Pick<Question, 'by' | 'text' | 'about' | 'lack'> {
   /** Ends with the page that the reader wanted it on: a question about a page that they left is refused for them. */
   readonly here: AbortSignal;
 }

@@ -1,3 +1,4 @@
+import { type Signal, signal } from '@preact/signals';
 import type { LiveState, LiveWish } from '../workers/live.ts';
 import type { SigningName, SigningTasks } from '../workers/signing.ts';
 import type { TaskName, Tasks, Told } from '../workers/tasks.ts';
@@ -43,6 +44,8 @@ class TaskWorker {
   readonly #worker: Worker;
   readonly #ready = Promise.withResolvers<void>();
   readonly #waiting = new Map<number, Waiting>();
+  /** Of each question, by its turn: where advice goes that comes while it is open. */
+  readonly #lacks = new Map<number, Signal<string | null>>();
   #next = 0;
   #state: 'starting' | 'ready' | 'lost' = 'starting';
   readonly #starting: ReturnType<typeof setTimeout>;
@@ -80,6 +83,11 @@ class TaskWorker {
       this.#ready.resolve();
       return;
     }
+    if (told.kind === 'advice') {
+      const lack = this.#lacks.get(told.advice.turn);
+      if (lack) lack.value = told.advice.lack;
+      return;
+    }
     const waiting = this.#waiting.get(told.id);
     if (told.kind === 'progress') {
       waiting?.onProgress?.(told.done);
@@ -96,16 +104,20 @@ class TaskWorker {
 
   async #sign({ toSign }: Extract<Told, { kind: 'sign' }>, waiting: Waiting | undefined): Promise<void> {
     const { turn, text, about } = toSign;
+    const lack = signal<string | null>(null);
+    this.#lacks.set(turn, lack);
     try {
       if (!waiting?.by) throw new AskFailure('SIGNATURE_REQUIRED', 'nobody was asked to sign');
       const { by, here } = waiting;
       this.#worker.postMessage({
         kind: 'signed',
         turn,
-        signature: await askOwner({ by, text, about, here }),
+        signature: await askOwner({ by, text, about, lack, here }),
       });
     } catch (error) {
       this.#worker.postMessage({ kind: 'refused', turn, message: failureOf(error).message });
+    } finally {
+      this.#lacks.delete(turn);
     }
   }
 

@@ -12,8 +12,16 @@ const pretty = (text: string): string => {
   }
 };
 
+/** Advice: nobody waits for it, and where it comes the rest stays as it is. */
+const Lack = ({ of: { value } }: { readonly of: Question['lack'] }) =>
+  value === null ? null : (
+    <p class="stale" role="status" data-room="lacking">
+      By the scheduler's word, <Safe text={value} limit={600} />.
+    </p>
+  );
+
 /** What only this tab can know before it is signed. */
-const Foreseen = ({ about: { itemHash, hostname, cost, lack } }: Question) => (
+const Foreseen = ({ about: { itemHash, hostname, cost }, lack }: Question) => (
   <>
     {hostname === null ? null : (
       <p class="foreseen">
@@ -23,11 +31,7 @@ const Foreseen = ({ about: { itemHash, hostname, cost, lack } }: Question) => (
       </p>
     )}
     {cost === null ? null : <Price cost={cost} />}
-    {lack === null ? null : (
-      <p class="stale" data-room="lacking">
-        By the scheduler's word, <Safe text={lack} limit={600} />.
-      </p>
-    )}
+    <Lack of={lack} />
     {itemHash === null ? null : (
       <p class="foreseen">
         <span class="muted">Its hash</span>

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
 import { serving } from '@skerry/kit/testing/serving';
+import { AppError } from '@skerry/protocol';
 import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
 import { act } from './actions.ts';
-import { hearReply, signerThatAsks } from './ask-owner.ts';
-import { quote } from './explain.ts';
+import { type Advice, hearReply, signerThatAsks } from './ask-owner.ts';
+import { lackOf, quote } from './explain.ts';
 import { askWebhooks } from './webhooks.ts';
 
 const NOWHERE = 'http://127.0.0.1:9';
@@ -46,8 +47,8 @@ test('what costs something is never shown without a word about its price', async
   assert.equal(await quote(NOWHERE, { type: 'POST', content: {} }), null);
 });
 
-/** A core node and its scheduler in one, whose only compute node has eight cores, two of them free. */
-const startNetwork = (services: (url: string) => object) =>
+/** A core node and its scheduler in one, whose only compute node has eight cores, two of them free. @param told resolves when it may say so */
+const startNetwork = (services: (url: string) => object, told: Promise<void> = Promise.resolve()) =>
   serving((request, response) => {
     const url = `http://${request.headers.host}`;
     const { pathname, searchParams } = new URL(request.url!, url);
@@ -67,31 +68,70 @@ const startNetwork = (services: (url: string) => object) =>
           : { schedulable: false, reasons: ['needs more cores'], code: 'NO_CAPACITY' },
     };
     const answer = answers[pathname];
-    response.statusCode = answer === undefined ? 404 : 'code' in answer ? 503 : 200;
-    response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify(answer ?? {}));
+    const reply = () => {
+      response.statusCode = answer === undefined ? 404 : 'code' in answer ? 503 : 200;
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(answer ?? {}));
+    };
+    if (pathname === '/api/v0/simulate') void told.then(reply);
+    else reply();
   });
 
-test('whoever is to sign for a machine that no node has room for is told so', async () => {
-  const { address } = createSigner(generatePrivateKey());
-  /** What is told of a machine with so many cores before it is signed. */
-  const lackOf = async (coreUrl: string, cpu: number) => {
-    let told: string | null | undefined;
-    const signer = signerThatAsks({ coreUrl, chain: 'ETH', address }, ({ turn, about }) => {
-      told = about.lack;
-      hearReply({ kind: 'refused', turn, message: 'not now' });
-    });
-    const action = { kind: 'createInstance', content: { ...MACHINE, cpu, ssh_key } } as const;
-    await assert.rejects(act(coreUrl, action, signer), { code: 'SIGNATURE_REQUIRED' });
-    return told;
+const machineOf = (cpu: number) =>
+  ({ kind: 'createInstance', content: { ...MACHINE, cpu, ssh_key } }) as const;
+
+/** What is to be signed for a machine with so many cores. */
+async function textOf(cpu: number): Promise<string> {
+  const { chain, address } = createSigner(generatePrivateKey());
+  const asked = Promise.withResolvers<string>();
+  const sign = (text: string) => {
+    asked.resolve(text);
+    return Promise.reject(new AppError('SIGNATURE_REQUIRED', 'not now'));
   };
+  await assert.rejects(act(NOWHERE, machineOf(cpu), { chain, address, sign }), {
+    code: 'SIGNATURE_REQUIRED',
+  });
+  return asked.promise;
+}
+
+test('whoever is to sign for a machine that no node has room for is told so', async () => {
+  const [small, large, huge] = [await textOf(2), await textOf(8), await textOf(64)];
   await using network = await startNetwork((url) => ({ scheduler: `${url}/` }));
-  assert.equal(await lackOf(network.url, 2), null);
-  assert.match((await lackOf(network.url, 8))!, /^no compute node has room for it now \(needs more cores\)/);
-  assert.match((await lackOf(network.url, 64))!, /large enough for 64 cores.*one node has at most 8 cores/);
+  assert.equal(await lackOf(network.url, small), null);
+  assert.match(
+    (await lackOf(network.url, large))!,
+    /^no compute node has room for it now \(needs more cores\)/,
+  );
+  assert.match((await lackOf(network.url, huge))!, /large enough for 64 cores.*one node has at most 8 cores/);
   // Where nobody says, nothing is said.
   await using alone = await startNetwork(() => ({}));
-  assert.equal(await lackOf(alone.url, 64), null);
+  assert.equal(await lackOf(alone.url, huge), null);
   await using silent = await startNetwork(() => ({ scheduler: NOWHERE }));
-  assert.equal(await lackOf(silent.url, 64), null);
+  assert.equal(await lackOf(silent.url, huge), null);
+  assert.equal(await lackOf(network.url, 'no message'), null);
+});
+
+test('nobody waits for the scheduler: the question is there before it answers, and its advice comes after', {
+  timeout: 60_000,
+}, async () => {
+  const { address } = createSigner(generatePrivateKey());
+  const shown = Promise.withResolvers<number>();
+  const advised = Promise.withResolvers<Advice>();
+  await using network = await startNetwork(
+    (url) => ({ scheduler: `${url}/` }),
+    // It says nothing before the question is there.
+    shown.promise.then(() => {}),
+  );
+  const signer = signerThatAsks(
+    { coreUrl: network.url, chain: 'ETH', address },
+    ({ turn }) => shown.resolve(turn),
+    (advice) => advised.resolve(advice),
+  );
+  const refused = assert.rejects(act(network.url, machineOf(8), signer), { code: 'SIGNATURE_REQUIRED' });
+  const turn = await shown.promise;
+  const advice = await advised.promise;
+  assert.equal(advice.turn, turn);
+  assert.match(advice.lack, /^no compute node has room for it now/);
+  hearReply({ kind: 'refused', turn, message: 'not now' });
+  await refused;
 });

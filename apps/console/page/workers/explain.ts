@@ -33,8 +33,6 @@ export interface Explained extends Words {
   /** Of a machine that is asked for: its four words. */
   readonly hostname: string | null;
   readonly cost: Quote;
-  /** Of a machine that no node has room for: what it would wait for. */
-  readonly lack: string | null;
 }
 
 /** What is to be priced: the content of a message, or the size of a file. */
@@ -49,7 +47,7 @@ function needsOf(priced: Priced): ResourceNeeds | undefined {
   return undefined;
 }
 
-/** So long whoever is to sign waits for the price, and for a word about room. */
+/** So long whoever is to sign waits for the price, and may hear of room. */
 const QUOTE_MS = 5_000;
 
 /** What something costs by the prices that the core node tells; also untold where this tab cannot say what it needs. */
@@ -73,10 +71,14 @@ export async function quote(coreUrl: string, priced: Priced): Promise<Quote> {
   }
 }
 
-/** Asks the scheduler that the core node names; null also where nobody says. */
-async function lackOf(coreUrl: string, { type, content }: { type: string; content: unknown }) {
-  if (type !== 'INSTANCE') return null;
+/**
+ * Of a machine that no node has room for, what it would wait for, by the scheduler that the core node names; null also where nobody says.
+ * Never rejects. Nobody waits for it: the scheduler may be silent.
+ */
+export async function lackOf(coreUrl: string, text: string): Promise<string | null> {
   try {
+    if (wordsOf(text).type !== 'INSTANCE') return null;
+    const { content } = fieldsOf(JSON.parse(text));
     const signal = AbortSignal.timeout(QUOTE_MS);
     const { services } = await call(coreUrl, NODE_API.getInfo, {}, { signal });
     if (services?.scheduler === undefined) return null;
@@ -89,15 +91,13 @@ async function lackOf(coreUrl: string, { type, content }: { type: string; conten
 
 export async function explain({ coreUrl, chain, address }: Owner, text: string): Promise<Explained> {
   const words = wordsOf(text);
-  if (words.type === null) return { ...words, itemHash: null, hostname: null, cost: null, lack: null };
+  if (words.type === null) return { ...words, itemHash: null, hostname: null, cost: null };
   const itemHash = itemHashOf(chain, address, text);
   const { content } = fieldsOf(JSON.parse(text));
-  const about = { type: words.type, content };
-  const [cost, lack] = await Promise.all([quote(coreUrl, about), lackOf(coreUrl, about)]);
   return {
     ...words,
     itemHash,
     hostname: words.type === 'INSTANCE' ? hostnameOf(itemHash) : null,
-    ...{ cost, lack },
+    cost: await quote(coreUrl, { type: words.type, content }),
   };
 }

@@ -4,7 +4,7 @@ import type { Quote } from '../pure/owner/cost.ts';
 import { type AddedUp, addUp } from './account.ts';
 import { type Action, act, type Done } from './actions.ts';
 import { type AnnouncedNode, judgeAnnounced, probeKey } from './announced.ts';
-import { signerThatAsks, type ToSign } from './ask-owner.ts';
+import { type Advice, signerThatAsks, type ToSign } from './ask-owner.ts';
 import { type CoreFact, judgeCores } from './core-keys.ts';
 import { type RecomputedState, recomputeState, type StateTrust } from './digests.ts';
 import { type Owner, type Priced, quote } from './explain.ts';
@@ -156,6 +156,7 @@ export type Told =
   | { readonly kind: 'ready' }
   | { readonly kind: 'progress'; readonly id: number; readonly done: number }
   | { readonly kind: 'sign'; readonly id: number; readonly toSign: ToSign }
+  | { readonly kind: 'advice'; readonly advice: Advice }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly kind: 'failure'; readonly id: number; readonly code: string; readonly message: string };
 
@@ -202,7 +203,13 @@ export async function doTask<N extends TaskName>(
   tell: (told: Told) => void,
 ): Promise<void> {
   try {
-    const signer = by && signerThatAsks(by, (toSign) => tell({ kind: 'sign', id, toSign }));
+    const signer =
+      by &&
+      signerThatAsks(
+        by,
+        (toSign) => tell({ kind: 'sign', id, toSign }),
+        (advice) => tell({ kind: 'advice', advice }),
+      );
     const answer = await HANDLERS[name](asked, (done) => tell({ kind: 'progress', id, done }), signer);
     tell({ kind: 'answer', id, answer });
   } catch (error) {
