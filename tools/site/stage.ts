@@ -117,7 +117,9 @@ export async function stageSite(to: string, base: string): Promise<Site> {
   for (const { path, text } of pages) write(join(to, 'src', path), text);
   for (const path of globSync('*.json', { cwd: join(ROOT, 'docs') }))
     write(join(to, 'src/public', path), read(join('docs', path)));
-  cpSync(join(ROOT, 'docs/pictures'), join(to, 'src/pictures'), { recursive: true });
+  // A page that shows one has a copy of it made, under another name; one that links to it needs the file itself.
+  for (const place of ['src/pictures', 'src/public/pictures'])
+    cpSync(join(ROOT, 'docs/pictures'), join(to, place), { recursive: true });
   cpSync(join(ROOT, 'tools/site/vitepress'), join(to, '.vitepress'), { recursive: true });
   for (const name of ['package.json', 'package-lock.json'])
     write(join(to, name), read(join('tools/site', name)));
