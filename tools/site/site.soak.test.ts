@@ -84,7 +84,8 @@ declare const signer: import('@skerry/client').Signer;
     const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8')) as {
       compilerOptions: object;
     };
-    const loose = { noUnusedLocals: false, preserveSymlinks: false, types: [] };
+    const loose = { noUnusedLocals: false, preserveSymlinks: false, types: ['node'] };
+    writeJson(join(folder, 'package.json'), { type: 'module' });
     writeJson(join(folder, 'tsconfig.json'), {
       compilerOptions: { ...compilerOptions, ...loose },
       include: ['*.ts'],
