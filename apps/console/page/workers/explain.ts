@@ -47,8 +47,10 @@ function needsOf(priced: Priced): ResourceNeeds | undefined {
   return undefined;
 }
 
-/** So long whoever is to sign waits for the price, and may hear of room. */
+/** So long whoever is to sign waits for the price. */
 const QUOTE_MS = 5_000;
+/** So long the scheduler has for its advice, which nobody waits for. */
+const ADVICE_MS = 30_000;
 
 /** What something costs by the prices that the core node tells; also untold where this tab cannot say what it needs. */
 export async function quote(coreUrl: string, priced: Priced): Promise<Quote> {
@@ -79,7 +81,7 @@ export async function lackOf(coreUrl: string, text: string): Promise<string | nu
   try {
     if (wordsOf(text).type !== 'INSTANCE') return null;
     const { content } = fieldsOf(JSON.parse(text));
-    const signal = AbortSignal.timeout(QUOTE_MS);
+    const signal = AbortSignal.timeout(ADVICE_MS);
     const { services } = await call(coreUrl, NODE_API.getInfo, {}, { signal });
     if (services?.scheduler === undefined) return null;
     const lack = await findLack(services.scheduler, parseInstanceContent(content, true), { signal });
