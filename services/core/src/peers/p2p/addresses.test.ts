@@ -152,11 +152,29 @@ test('all nodes of a list that is too long are asked, and the word of those who 
   );
 });
 
-test('a node that is connected is known as long as it is, by one address, and the others keep their places', () => {
-  const at = (peer: string, port: number) => `/ip4/192.0.2.1/tcp/${port}/p2p/${peer}`;
+const at = (peer: string, port: number) => `/ip4/192.0.2.1/tcp/${port}/p2p/${peer}`;
+/** Addresses of other nodes, as many as are kept. */
+const many = Array.from({ length: 1_000 }, (_, peer) => at(`${peer}`, 1));
+
+test('a node that is connected is known as long as it is, by one address, before all others', () => {
   const before = [at('left', 1), at('stays', 1), at('stays', 2), at('named', 1)];
   const connected = new Set(['stays', 'named', 'stranger']);
-  assert.deepEqual(keepConnected([at('named', 2)], before, connected), [at('named', 2), at('stays', 2)]);
-  const many = Array.from({ length: 1_000 }, (_, peer) => at(`${peer}`, 1));
-  assert.deepEqual(keepConnected(many, before, new Set(['stays'])), [...many.slice(0, 999), at('stays', 2)]);
+  const known = keepConnected([at('new', 1), at('named', 2)], before, connected);
+  assert.deepEqual(known, [at('named', 2), at('stays', 1), at('new', 1)]);
+  assert.deepEqual(keepConnected(many, before, new Set(['stays'])), [at('stays', 1), ...many.slice(0, 999)]);
+  assert.deepEqual(keepConnected([at('new', 1)], known, new Set()), [at('new', 1)]);
+});
+
+test('connected nodes that are named in the last places are not cut off for those that are not named', () => {
+  const connected = new Set(['stays', '998', '999']);
+  const known = keepConnected(many, [at('stays', 1)], connected);
+  assert.deepEqual(known, [at('998', 1), at('999', 1), at('stays', 1), ...many.slice(0, 997)]);
+});
+
+test('what others say of a connected node does not take the place of its own address', () => {
+  const connected = new Set(['victim']);
+  const named = [at('liar', 1), at('victim', 1), at('victim', 666)];
+  const known = keepConnected(named, [], connected);
+  assert.deepEqual(known, [at('victim', 1), at('liar', 1), at('victim', 666)]);
+  assert.deepEqual(keepConnected([at('liar', 1)], known, connected), [at('victim', 1), at('liar', 1)]);
 });

@@ -30,22 +30,22 @@ function inTurn(nodes: readonly (readonly string[])[]): string[] {
 }
 
 /**
- * What is known from now on: these addresses, and in the last places one of each other node that was known before and is connected, so
- * that it is called again where the connection is lost, whoever's turn it is.
+ * What is known from now on: one address of each connected node that is named or was known before, then the other addresses. Those of
+ * connected nodes come first: libp2p queues 500 calls and refuses the rest, and where a connection is lost, the node is to be called
+ * again. A node that is not named any more is kept for as long as it is connected. Of several addresses of a node the first counts: a
+ * second to eighth one that a node says may be another's, and false.
  */
 export function keepConnected(
   addresses: readonly string[],
   before: readonly string[],
   connected: ReadonlySet<string>,
 ): string[] {
-  const named = new Set(addresses.map(peerOf));
-  const kept = new Map(
-    before.flatMap((address) => {
-      const peer = peerOf(address);
-      return connected.has(peer) && !named.has(peer) ? [[peer, address] as const] : [];
-    }),
-  );
-  return [...addresses.slice(0, ADDRESSES_MAX - kept.size), ...kept.values()];
+  const kept = new Map<string, string>();
+  for (const address of [...addresses, ...before]) {
+    const peer = peerOf(address);
+    if (connected.has(peer) && !kept.has(peer)) kept.set(peer, address);
+  }
+  return [...new Set([...kept.values(), ...addresses])].slice(0, ADDRESSES_MAX);
 }
 
 /** The same in their order, beginning at another place: where not all are kept or called, each has its turn. */
