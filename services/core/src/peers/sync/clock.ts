@@ -1,7 +1,7 @@
 import type { Logger } from '@skerry/kit';
 
 /**
- * What a node makes of the clocks of its peers. Each clock is one vote, this machine's own among them: what the median
+ * What a node makes of the clocks of its peers. Each clock is one vote, this server's own among them: what the median
  * says counts where more than half of them agree with it, so that no minority of liars moves a node.
  */
 
@@ -19,29 +19,29 @@ const READING_MAX_MS = 24 * 3_600_000;
 const JUMP_MS = 5_000;
 
 /**
- * `unknown`: no peer told its time. `right`: most clocks agree with this machine's. `off`: most agree on another time, and
- * messages are judged by that. `unsure`: no majority agrees; messages are judged by this machine's clock.
+ * `unknown`: no peer told its time. `right`: most clocks agree with this server's. `off`: most agree on another time, and
+ * messages are judged by that. `unsure`: no majority agrees; messages are judged by this server's clock.
  */
 export type ClockState = 'unknown' | 'right' | 'off' | 'unsure';
 
 export interface ClockComparison {
   readonly state: ClockState;
-  /** What the median of the clocks has more than this machine's; null where it is unknown. */
+  /** What the median of the clocks has more than this server's; null where it is unknown. */
   readonly offsetMs: number | null;
-  /** How many were compared, this machine's among them. */
+  /** How many were compared, this server's among them. */
   readonly clocks: number;
 }
 
 const UNKNOWN: ClockComparison = { state: 'unknown', offsetMs: null, clocks: 1 };
 
-/** The middle one; of two the one that is nearer to this machine's. */
+/** The middle one; of two the one that is nearer to this server's. */
 function medianOf(offsets: readonly number[]): number {
   const sorted = offsets.toSorted((a, b) => a - b);
   const [low, high] = [sorted[Math.ceil(sorted.length / 2) - 1]!, sorted[Math.floor(sorted.length / 2)]!];
   return Math.abs(low) <= Math.abs(high) ? low : high;
 }
 
-/** @param peers what the clock of each peer has more than this machine's */
+/** @param peers what the clock of each peer has more than this server's */
 export function decideClock(peers: readonly number[], wasOff = false): ClockComparison {
   if (peers.length === 0) return UNKNOWN;
   const all = [0, ...peers];
@@ -61,7 +61,7 @@ export function adviseOnClock({ state, offsetMs, clocks }: ClockComparison): str
   if (state === 'off')
     return `this server's clock is ${seconds} s ${side} the median of ${clocks} clocks, its own and its peers': ${NTP}; until then messages are judged by the median`;
   if (state === 'unsure')
-    return `this server's clock is ${seconds} s ${side} the clocks of its peers, and no majority of the ${clocks} clocks agrees: ${NTP} here and on the peers; until then messages are judged by this machine's clock`;
+    return `this server's clock is ${seconds} s ${side} the clocks of its peers, and no majority of the ${clocks} clocks agrees: ${NTP} here and on the peers; until then messages are judged by its own`;
   return undefined;
 }
 
@@ -105,7 +105,7 @@ export class NetworkClock {
   /** Milliseconds since 1970, corrected. */
   readonly now = (): number => this.machineNow() + this.#correctionMs;
 
-  /** Milliseconds since 1970, as this machine has it: what peers are told, so that no correction feeds another. */
+  /** Milliseconds since 1970, as this server has it: what peers are told, so that no correction feeds another. */
   machineNow(): number {
     const now = this.#options.machineNow();
     const base = now - this.uptime();
