@@ -10,6 +10,10 @@ import { isWaiting, listScans } from './store/scans.ts';
 /** How long a halted network is left alone between two looks at whether it may go on: at most so long, and less where it is polled often. */
 const LOOK_EVERY_MAX_MS = 60_000;
 const POLLS_PER_LOOK = 30;
+/** Looks in a row at which the endpoints have other blocks than those that were final, before all is read again. */
+const CONTRADICTIONS = 3;
+/** Blocks that all endpoints are asked for at once. */
+const JUDGED_AT_ONCE = 32;
 
 export interface RecognitionOptions {
   readonly settings: Pick<NetworkSettings, 'name' | 'chain_id' | 'on_restart' | 'poll_ms'>;
@@ -26,6 +30,7 @@ export interface RecognitionOptions {
 export class Recognition {
   readonly #options: RecognitionOptions;
   #lookedMs = Number.NEGATIVE_INFINITY;
+  #contradictions = 0;
 
   constructor(options: RecognitionOptions) {
     this.#options = options;
@@ -81,16 +86,30 @@ export class Recognition {
   async #compareFinal(network: NetworkRow): Promise<void> {
     const { settings, pool, rpc } = this.#options;
     const blocks = await this.#listFinal(network);
-    if (await haveMost(rpc, blocks)) return this.#goOn(network);
-    if (settings.on_restart !== 'reset') return;
-    for (const { number, hash } of blocks) {
-      if ((await judgeBlock(rpc, number, hash)) !== 'gone') continue;
-      // Another chain altogether is told by its first block.
-      await this.#identify(network, true);
-      const { haltCode, genesisHash } = await loadNetwork(pool, network.id);
-      if (haltCode === network.haltCode) await this.#reset(network, genesisHash);
-      return;
+    if (await haveMost(rpc, blocks)) {
+      this.#contradictions = 0;
+      return this.#goOn(network);
     }
+    if (settings.on_restart !== 'reset') return;
+    this.#contradictions = (await this.#isAnyGone(blocks)) ? this.#contradictions + 1 : 0;
+    if (this.#contradictions < CONTRADICTIONS) return;
+    this.#contradictions = 0;
+    // Another chain altogether is told by its first block.
+    await this.#identify(network, true);
+    const { haltCode, genesisHash } = await loadNetwork(pool, network.id);
+    if (haltCode === network.haltCode) await this.#reset(network, genesisHash);
+  }
+
+  async #isAnyGone(blocks: readonly BlockName[]): Promise<boolean> {
+    const { rpc } = this.#options;
+    for (let at = 0; at < blocks.length; at += JUDGED_AT_ONCE) {
+      const part = blocks.slice(at, at + JUDGED_AT_ONCE);
+      const verdicts = await Promise.all(part.map(({ number, hash }) => judgeBlock(rpc, number, hash)));
+      if (verdicts.includes('gone')) return true;
+      // It is not waited for silent endpoints once for each part.
+      if (verdicts.every((verdict) => verdict === 'unknown')) return false;
+    }
+    return false;
   }
 
   /** The floor, and what scans have read last of what lies below. */

@@ -208,3 +208,21 @@ test('what a delegate did by a permission that was not understood is judged agai
   const statusOf = async ({ itemHash }: Sent) => (await core.get(`/messages/${itemHash}/status`)).body.status;
   assert.deepEqual([await statusOf(clear), await statusOf(unclear)], ['processed', 'rejected']);
 });
+
+test('what was followed of a chain, also of one that has halted, is of the reading that there is', async () => {
+  await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  const { kysely: db, pool } = database;
+  await pool.query(`
+    alter table indexer_networks drop column reading;
+    alter table anchor_networks drop column reading;
+    insert into indexer_networks (name, chain_id, halt_code) values ('halted', 1, 'REORG_BELOW_FINALITY'), ('other', 2, null);
+    insert into anchor_networks (network, settled_block, read_block) values ('halted', 7, 9), ('unknown', 7, 9)`);
+  await pool.query(await readFile(join(MIGRATIONS, '040-readings-of-chains.sql'), 'utf8'));
+  const { rows } = await sql<{ network: string; is_same: boolean | null }>`
+    select network, a.reading = n.reading as is_same from anchor_networks a left join indexer_networks n on name = network
+    order by network`.execute(db);
+  assert.deepEqual(
+    rows.map((row) => row.is_same),
+    [true, null],
+  );
+});

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Write } from '@skerry/database';
-import type { ContractEvent, IndexedChain } from '@skerry/indexer';
+import type { ContractEvent, ContractEvents, IndexedChain } from '@skerry/indexer';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
@@ -10,7 +10,7 @@ import { parseSyncContent } from './archive.ts';
 import type { Look } from './catch-up.ts';
 import { decideChanges } from './decide.ts';
 import { ARCHIVE_LIMITS } from './limits.ts';
-import { reopenPacked } from './packed.ts';
+import { reopenPacked, unsettlePacked } from './packed.ts';
 import type { ChainReader } from './reader.ts';
 import type { AnchorSettings } from './settings.ts';
 import {
@@ -106,6 +106,13 @@ export const forgiveEmitters = ({ write, settings }: Pick<FollowerOptions, 'writ
     await forgetRefused(trx, network, settings.emitters);
   });
 
+/**
+ * What the indexer has yet to read, up to where it was, is not gone. A chain that is shorter now is read whole: the head is of the same
+ * reading. Pure.
+ */
+const isReadAgain = ({ coveredTo, head }: ContractEvents, { readBlock }: FollowedTo): boolean =>
+  coveredTo !== null && coveredTo >= Math.min(readBlock ?? 0, head ?? Number.POSITIVE_INFINITY);
+
 const isSame = (a: FollowedTo, b: FollowedTo) =>
   a.settledBlock === b.settledBlock &&
   a.genesisHash === b.genesisHash &&
@@ -133,12 +140,14 @@ export async function followOnce({
   if (!indexed) return nothing;
   const start = startOf(settings, before, indexed);
   const seen = await reader.readEvents(start.from, ARCHIVE_LIMITS.events);
-  if (!seen || seen.readTo === null || seen.coveredTo === null) return nothing;
-  // It was read anew meanwhile.
-  if (!isDeepStrictEqual(startOf(settings, before, seen), start)) return nothing;
-  // What the indexer has yet to read up to where it was is not gone.
-  if (start.isAgain && seen.coveredTo < (before.readBlock ?? 0)) return nothing;
-  const { readTo, isCut, genesisHash, reading } = seen;
+  // Where they differ it was read anew meanwhile.
+  if (!seen || !isDeepStrictEqual(startOf(settings, before, seen), start)) return nothing;
+  const { isCut, head, requests, genesisHash, reading } = seen;
+  const isAnew = start.isOther || start.isAgain;
+  if (start.isAgain && !isReadAgain(seen, before))
+    return { ...nothing, look: { isAnew, isCut: true, readTo: -1, head, requests } };
+  if (seen.readTo === null) return nothing;
+  const { readTo } = seen;
   return write(async (writer) => {
     const { trx } = writer;
     const locked = await lockFollowed(trx, network);
@@ -154,16 +163,18 @@ export async function followOnce({
     for (const event of retimed) await retimeEvent(trx, event);
     for (const event of fresh) await insertEvent(trx, readSyncEvent(network, event, emitters), now());
     if (start.isOther) await reopenPacked(trx, network);
+    else await unsettlePacked(trx, network, gone);
     const settledBlock = Math.min(seen.settledTo, readTo);
-    const after = { settledBlock, readBlock: readTo, genesisHash, reading, contract, startBlock };
-    if (!isSame(after, before) || readTo !== before.readBlock) await noteFollowed(trx, network, after);
+    // What is kept above is compared by later looks, before which the index may be read anew once more.
+    const readBlock = isCut && !start.isOther ? Math.max(readTo, before.readBlock ?? readTo) : readTo;
+    const after = { settledBlock, readBlock, genesisHash, reading, contract, startBlock };
+    if (!isSame(after, before) || readBlock !== before.readBlock) await noteFollowed(trx, network, after);
     if (gone.length > 0)
       log.info(
         { network, gone: gone.length },
         start.isOther ? 'another chain or contract is followed' : 'a reorg removed archives from the chain',
       );
-    const isAnew = start.isOther || start.isAgain;
-    const look = { isAnew, isCut, readTo, head: seen.head, requests: seen.requests };
+    const look = { isAnew, isCut, readTo, head, requests };
     // Where a look is full of what can still change, the next one begins where it did: it waits until some of that is settled.
     return { gone: gone.length, fresh: fresh.length, isCut: isCut && settledBlock >= start.from, look };
   });

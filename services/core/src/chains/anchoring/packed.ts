@@ -43,6 +43,18 @@ export async function settlePacked(db: Db, network: string, settledBlock: number
         and e.state <> 'waiting' and e.block_number <= ${settledBlock})`.execute(db);
 }
 
+/** Archives whose events stood in blocks that never change, as an endpoint that lied had said: they may be in other ones. */
+export async function unsettlePacked(
+  db: Db,
+  network: string,
+  gone: readonly { readonly cid: string | null }[],
+): Promise<void> {
+  const cids = gone.flatMap(({ cid }) => cid ?? []);
+  if (cids.length === 0) return;
+  await sql`update packed_archives set settled = false
+    where network = ${network} and settled and cid = any(${cids}::text[])`.execute(db);
+}
+
 /** The chain was started anew: nothing that was sent is on it. */
 export async function reopenPacked(db: Db, network: string): Promise<void> {
   await sql`update packed_archives set settled = false, tx_hash = null, nonce = null, max_fee = null, sent_ms = null

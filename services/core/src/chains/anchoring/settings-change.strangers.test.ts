@@ -14,7 +14,7 @@ import { createTestCore, MIGRATIONS, signers, type TestCore } from '../../testin
 import { archiveOf, syncContentOf } from './archive.ts';
 import { CatchUp } from './catch-up.ts';
 import { followOnce, forgiveEmitters } from './follower.ts';
-import { listOpen, notePacked, noteSent } from './packed.ts';
+import { listOpen, notePacked, noteSent, settlePacked } from './packed.ts';
 import { Packer } from './packer.ts';
 import { Processor } from './processor.ts';
 import type { ChainReader } from './reader.ts';
@@ -46,6 +46,7 @@ let looks = 0;
 interface Index {
   /** As far as it is read again. */
   readonly coveredTo?: number;
+  readonly head?: number;
   readonly reading?: string;
 }
 
@@ -54,7 +55,7 @@ const READINGS = [randomUUID(), randomUUID()] as const;
 function readerOf(
   contract: string,
   written: readonly Written[],
-  { coveredTo = HEAD, reading = READINGS[0] }: Index = {},
+  { coveredTo = HEAD, head = HEAD, reading = READINGS[0] }: Index = {},
 ): ChainReader {
   const indexed = { genesisHash: 'genesis', reading };
   return {
@@ -66,7 +67,7 @@ function readerOf(
           ...{ blockNumber: block, logIndex: 0, transactionHash: `0x${block}`, timestamp: 1_700_000_000 },
           ...{ name: 'SyncEvent', args: { addr: emitter, message: content } },
         }));
-      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, head: HEAD, requests: ++looks };
+      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, head, requests: ++looks };
       return { ...read, ...indexed, events, isCut: false };
     },
   };
@@ -164,10 +165,54 @@ describe('the operator changes what is followed', () => {
     assert.deepEqual(await follow('anew', chain, {}), before, 'what is settled is not looked at');
     const again = { reading: READINGS[1] };
     assert.deepEqual(await follow('anew', chain, {}, { ...again, coveredTo: HEAD - 1 }), before);
+    const waiting = await lookWith('anew', chain, {}, { ...again, coveredTo: HEAD - 1 });
+    assert.deepEqual(
+      [waiting.look?.isAnew, waiting.look?.isCut],
+      [true, true],
+      'nothing is packed meanwhile',
+    );
     const after = { read: [11, 14], confirmed: [hidden.itemHash, late.itemHash].toSorted() };
     assert.deepEqual(await follow('anew', chain, {}, again), after);
     const { look } = await lookWith('anew', chain, {}, again);
     assert.equal(look?.isAnew, false);
+  });
+
+  test('a chain that is shorter since it is read anew is compared once it is read whole', async () => {
+    const one = post('stays');
+    const chain = [{ contract: CONTRACT!, block: 12, emitter: EMITTER, text: one.text }];
+    const untrue = { contract: CONTRACT!, block: HEAD, emitter: EMITTER, text: post('above the head').text };
+    assert.deepEqual((await follow('shorter', [...chain, untrue], {})).read, [12, HEAD]);
+    const again = { reading: READINGS[1], head: HEAD - 5 };
+    assert.deepEqual((await follow('shorter', chain, {}, { ...again, coveredTo: HEAD - 6 })).read, [
+      12,
+      HEAD,
+    ]);
+    const after = await follow('shorter', chain, {}, { ...again, coveredTo: HEAD - 5 });
+    assert.deepEqual(after, { read: [12], confirmed: [one.itemHash] });
+  });
+
+  test('an archive that was settled in a block that is another one now is open again, and keeps its transaction', async () => {
+    const { db } = core.rooms;
+    const network = 'settled';
+    const cid = 'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o';
+    const at = (block: number) => ({
+      ...{ contract: CONTRACT!, block, emitter: EMITTER, text: '', content: syncContentOf(cid) },
+    });
+    await lookWith(network, [at(15)], {});
+    await notePacked(db, network, { after: 0, seq: 1 }, { cid, messages: 1 }, 1);
+    const [sent] = await listOpen(db, network);
+    await noteSent(db, sent!, { hash: '0x15', nonce: 7, maxFee: 1n }, 1);
+    await db
+      .updateTable('anchor_events')
+      .set({ state: 'processed' })
+      .where('network', '=', network)
+      .execute();
+    await settlePacked(db, network, HEAD);
+    assert.deepEqual(await listOpen(db, network), []);
+    await lookWith(network, [at(14)], {}, { reading: READINGS[1] });
+    const [open] = await listOpen(db, network);
+    assert.deepEqual([open?.block, open?.transactionHash, open?.isRead], [14, '0x15', false]);
+    await db.deleteFrom('packed_archives').where('network', '=', network).execute();
   });
 
   test('with another contract its events are read from the start, those of the old one go, and archives are sent again', async () => {
