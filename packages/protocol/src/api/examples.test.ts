@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import type { InstanceContent } from '../content/instance.ts';
 import { nodeIdOf } from '../content/network.ts';
+import { creditsOf } from '../credit/amounts.ts';
+import { chargeOf, holdOf, instanceNeeds, rateOf } from '../credit/costs.ts';
+import { DEFAULT_PRICES } from '../credit/prices.ts';
 import { recoverPersonalSigner } from '../evm/personal-sign.ts';
 import { hostnameOf } from '../hostname.ts';
+import { checkImage } from '../images.ts';
 import { instanceAddress } from '../instance-address.ts';
+import { convertNetworkContent } from '../network-form/convert.ts';
 import { provesNode } from '../node-proof.ts';
 import { createParser } from '../schema.ts';
 import { verifySubmission } from '../submission.ts';
@@ -12,6 +18,7 @@ import type { TSchema } from '../type.ts';
 import type { NodeProofView } from '../views.ts';
 import { type VrfClaim, verifyVrfToken } from '../vrf/token.ts';
 import { COMPUTE_API } from './compute/index.ts';
+import type { AccountView, HistoryView } from './core/credits.ts';
 import { CORE_API } from './core/index.ts';
 import { CREDIT_API } from './credit.ts';
 import { COMPUTE_EXAMPLES } from './examples/compute.ts';
@@ -19,7 +26,7 @@ import { CORE_EXAMPLES } from './examples/core/index.ts';
 import { CREDIT_SERVICE_EXAMPLES } from './examples/credit.ts';
 import { GATEWAY_EXAMPLES } from './examples/gateway.ts';
 import { SCHEDULER_EXAMPLES } from './examples/scheduler.ts';
-import { FILE_SIGNATURE, INSTANCE, NETWORK_NOTE } from './examples/signed.ts';
+import { FILE_SIGNATURE, INSTANCE, NETWORK_NOTE, NOTE, PROFILE, PROGRAM } from './examples/signed.ts';
 import { STATUS_EXAMPLES } from './examples/status.ts';
 import { COMPUTE_NODE, CORE_NODE, FILE, HOSTNAME, IPV6, OWNER, TIME } from './examples/values.ts';
 import { GATEWAY_API } from './gateway.ts';
@@ -180,4 +187,64 @@ describe('what is signed in examples', () => {
     assert.deepEqual(values, (answer as { readonly values: unknown }).values);
     assert.equal(verifyVrfToken(body as VrfClaim).valid, true);
   });
+});
+
+describe('what is counted in examples', () => {
+  const told = <T>(id: string) => CORE_EXAMPLES[id]!.answer as T;
+
+  test('credits: what was bought, and what a machine costs in its first hour', () => {
+    const { accounts } = told<{ readonly accounts: readonly [AccountView] }>('listAccounts');
+    const { credit_history } = told<{ readonly credit_history: readonly [HistoryView] }>('listCreditHistory');
+    const [account] = accounts;
+    const rate = rateOf(instanceNeeds(INSTANCE.body.message.content), DEFAULT_PRICES.instance);
+    const used = chargeOf(rate, TIME, account.time);
+    const left = BigInt(credit_history[0].amount_nano) - used;
+    const [balance, hold] = [creditsOf(left), creditsOf(holdOf(rate))];
+    const counted = {
+      credit_balance: Number(balance),
+      credit_balance_nano: String(left),
+      credit_rate_nano: String(rate),
+      credit_hold: Number(hold),
+      credit_available: Number(balance - hold),
+      runs_out_at: account.time + Number(left / rate),
+    };
+    assert.deepEqual(account, { ...account, ...counted });
+    const ofAddress = told<AccountView>('getBalance');
+    assert.deepEqual(ofAddress, { ...ofAddress, ...account });
+
+    const consumed = Number(creditsOf(used));
+    const costs = told<{
+      readonly summary: { readonly total_consumed_credits: number };
+      readonly resources: readonly [{ readonly consumed_credits: number }];
+    }>('listCosts');
+    assert.equal(costs.summary.total_consumed_credits, consumed);
+    assert.equal(costs.resources[0].consumed_credits, consumed);
+    assert.equal(
+      told<{ readonly consumed_credits: number }>('getConsumedCredits').consumed_credits,
+      consumed,
+    );
+    const summary = told<{ readonly total_amount: number; readonly total_outgoing: number }>(
+      'getCreditSummary',
+    );
+    assert.deepEqual(
+      [summary.total_amount, summary.total_outgoing],
+      [Number(balance), Number(creditsOf(-used))],
+    );
+  });
+
+  test('channels of an owner are those of the messages that it is said to have sent', () => {
+    const used = [INSTANCE, NOTE, PROFILE, PROGRAM].map(({ body }) => body.message.channel);
+    const channels = [...new Set(used)].sort();
+    assert.deepEqual(told<{ readonly channels: unknown }>('listAddressChannels').channels, channels);
+    assert.deepEqual(told<{ readonly channels: unknown }>('listChannels').channels, channels);
+  });
+});
+
+test('an instance that is planned has a content that nodes take', () => {
+  for (const { body } of [CORE_EXAMPLES.estimateInstanceCost!, COMPUTE_EXAMPLES.reserveResources!]) {
+    const { content } = convertNetworkContent('INSTANCE', '0'.repeat(64), body);
+    const { cpu, memory, disk, image } = content as InstanceContent;
+    checkImage(image);
+    assert.deepEqual([cpu, memory, disk], [1, 2_048, 20]);
+  }
 });

@@ -8,8 +8,11 @@ import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { createSigner, generatePrivateKey, OwnerPass, type Signer } from '@skerry/client';
 import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
+import { checkOperation, listUnanswered, overHttp } from '@skerry/kit/testing';
 import { until } from '@skerry/kit/testing/until';
 import { LIMITS, OPERATION_WINDOW_MS, OWNER_HEADERS, sha256Hex } from '@skerry/protocol';
+import { MACHINES_API } from '@skerry/protocol/api/compute/machines';
+import { COMPUTE_EXAMPLES } from '@skerry/protocol/api/examples/compute';
 import { WebSocket } from 'ws';
 import { addLogStream, LOG_STREAM_PATHS } from '../http/log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
@@ -208,6 +211,25 @@ test('room is kept for whoever signs what is to be placed, or it is said why not
   assert.deepEqual(await send(content(1, 'fedora')), [400, 'UNKNOWN_IMAGE']);
   assert.deepEqual(await send('{}'), [400, 'INVALID_CONTENT']);
   assert.deepEqual(await post(reserve, {}, content(1), 'application/json'), [401, 'SIGNATURE_REQUIRED']);
+});
+
+test('what the examples of the contract send is taken, and answered as they show', async () => {
+  const ids = [
+    ...(['reserveResources', 'expireMachine', 'restoreMachine'] as const),
+    ...(['stopMachine', 'rebootMachine', 'reinstallMachine'] as const),
+    ...(['listSnapshots', 'createSnapshot', 'deleteSnapshot'] as const),
+  ];
+  for (const id of ids) {
+    const operation = MACHINES_API[id];
+    const example = COMPUTE_EXAMPLES[id]!;
+    const answered = await checkOperation(
+      async (sent) => overHttp(() => url, await signed(sent.method, sent.url, sent.payload))(sent),
+      operation,
+      { ...example, params: { ...example.params, ref: ID } },
+    );
+    assert.equal(answered.statusCode, 200, `${id}: ${answered.payload}`);
+    assert.deepEqual(listUnanswered(operation, example, [answered]), [], id);
+  }
 });
 
 test('H4: the body of an operation is the one that was signed', async () => {

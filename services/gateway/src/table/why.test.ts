@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { hostnameOf, type ItemHash } from '@skerry/protocol';
+import { GATEWAY_EXAMPLES } from '@skerry/protocol/api/examples/gateway';
+import type { WhyRecord } from '@skerry/protocol/api/gateway';
 import type { Instance } from './instance.ts';
 import { InstanceTable } from './table.ts';
 import { hashOf, instance } from './testing/setup.ts';
@@ -89,6 +92,28 @@ describe('why a name answers or does not', () => {
       told(null, plain, CLOSED, { answeredAt: null, refusedAt: 60 }),
       /udp:443 among its ports; it has answered no client so far, so most are refused/,
     );
+  });
+
+  test('the example of the contract is what is told of an instance that no node has room for', () => {
+    const shown = GATEWAY_EXAMPLES.explainDomain!.answer as WhyRecord;
+    const hash = shown.instance_hash as ItemHash;
+    const subdomain = hostnameOf(hash);
+    const table = new InstanceTable(shown.hostname.slice(subdomain.length + 1));
+    table.put(
+      instance({
+        hash,
+        createdAt: Date.UTC(2026, 0, 2, 3, 4, 5) / 1000,
+        placed: false,
+        ipv6: null,
+        phase: 'scheduled',
+        reasonCode: 'NO_CAPACITY',
+        reason: 'needs 2048 MiB of memory, the only node has 1024 MiB free',
+      }),
+    );
+    const subject = parseWhySubject(shown.hostname, table.domain);
+    const { hostname, instanceHash, ipv6, steps, missing } = explainWhy(table, subject, [], undefined);
+    const http3 = explainHttp3('SKERRY_GATEWAY_QUIC is no', undefined, undefined, undefined);
+    assert.deepEqual({ hostname, instance_hash: instanceHash, ipv6, chain: steps, missing, http3 }, shown);
   });
 
   test('a name is taken with or without the domain, in any case; anything else is refused', () => {

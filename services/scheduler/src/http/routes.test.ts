@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createLogger, type HttpServer, rateLimitsOf, readConfig, Since } from '@skerry/kit';
-import { testContract, testRate } from '@skerry/kit/testing';
+import { checkOperation, testContract, testRate } from '@skerry/kit/testing';
 import { AppError, nodeIdOf, sha256Hex } from '@skerry/protocol';
 import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
-import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { type ExplanationView, type NodeView, SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import type { Static } from '@skerry/protocol/type';
 import { schedulerConfig } from '../config.ts';
 import type { Snapshot } from '../controller.ts';
 import { DecisionLog } from '../decision-log.ts';
@@ -273,6 +274,41 @@ describe('with a plan', () => {
       'more than one compute node announces 2001:db8:1:1::/64',
     ]);
   });
+});
+
+test('the examples of the contract are what is answered of such a network', async () => {
+  const { capacity, ...node } = (SCHEDULER_EXAMPLES.listNodes!.answer as { nodes: [NodeView] }).nodes[0];
+  const { vm_hash, needs, created_at, vm_ipv6 } = SCHEDULER_EXAMPLES.explainPlacement!.answer as Static<
+    typeof ExplanationView
+  >;
+  const { waiting } = SCHEDULER_EXAMPLES.getPlan!.answer as {
+    readonly waiting: readonly [{ readonly vm_hash: string }];
+  };
+  const needsOf = ({ cpu, memory_mib, disk_gib }: typeof needs) => ({
+    cpu,
+    memoryMib: memory_mib,
+    diskGib: disk_gib,
+  });
+  const placed = { nodeId: node.node_id, nodeAddress: node.address, ipv6: vm_ipv6! };
+  const announced: Node = {
+    ...first,
+    ...{ nodeId: node.node_id, address: node.address, url: node.url!, ipv6Prefix: node.ipv6 },
+    capacity: needsOf(capacity),
+    announcedAtMs: node.announced_at * 1000,
+  };
+  snapshot = snapshotOf(
+    [announced],
+    [
+      { ...instanceOf(vm_hash, 0), needs: needsOf(needs), createdAt: created_at, ...placed },
+      instanceOf(waiting[0].vm_hash, 9_999),
+    ],
+  );
+  const ids = ['getPlan', 'listNodes', 'getAllocation', 'explainPlacement', 'simulatePlacement'] as const;
+  for (const id of ids) {
+    const example = SCHEDULER_EXAMPLES[id]!;
+    const { payload } = await checkOperation((sent) => app.inject(sent), SCHEDULER_API[id], example);
+    assert.deepEqual(JSON.parse(payload), example.answer, id);
+  }
 });
 
 test('a plan is one moment: what is decided while its text is read does not show in it', () => {

@@ -1,6 +1,6 @@
 import type { Examples } from '../operation.ts';
 import { INSTANCE } from './signed.ts';
-import { frontOf, HOSTNAME, IPV6, TIME } from './values.ts';
+import { DATE, frontOf, HOSTNAME, IPV6, TIME } from './values.ts';
 
 const DOMAIN = 'apps.example.org';
 const instance_hash = INSTANCE.itemHash;
@@ -11,6 +11,9 @@ const RECORD = {
   ipv6: IPV6.guest,
   active: true,
 };
+/** How the instance is while no node has room for it. */
+const WAITING = '"scheduled": needs 2048 MiB of memory, the only node has 1024 MiB free';
+const UNPLACED = `it has no address yet; phase ${WAITING}`;
 const STATUS = {
   instance_count: 2,
   route_count: 1,
@@ -36,10 +39,14 @@ export const GATEWAY_EXAMPLES: Examples = {
       instance_hash,
       ipv6: null,
       chain: [
-        { step: 'message', ok: true, detail: 'the instance is known' },
-        { step: 'allocation', ok: false, detail: 'no node was chosen' },
+        { step: 'message', ok: true, detail: `the instance counts from ${DATE}` },
+        { step: 'name', ok: true, detail: 'no other instance has the name' },
+        { step: 'desired', ok: true, detail: 'its owner wants it to run' },
+        { step: 'allocation', ok: false, detail: UNPLACED },
+        { step: 'phase', ok: false, detail: `its last known phase is ${WAITING}` },
+        { step: 'connection', ok: null, detail: 'not tried' },
       ],
-      missing: { code: 'NO_CAPACITY', message: 'no node was chosen' },
+      missing: { code: 'INSTANCE_NOT_ROUTED', message: UNPLACED },
       http3: { ok: null, detail: 'this gateway does not forward QUIC: SKERRY_GATEWAY_QUIC is no' },
     },
   },
@@ -58,7 +65,12 @@ export const GATEWAY_EXAMPLES: Examples = {
           subdomain: HOSTNAME,
           holder: instance_hash,
           // Its first 44 bits are the same.
-          waiting: [{ instance_hash: instance_hash.replace(/.$/, 'f'), because: 'it is older' }],
+          waiting: [
+            {
+              instance_hash: instance_hash.replace(/.$/, 'f'),
+              because: `the earlier one has it, and it counts from ${DATE}`,
+            },
+          ],
         },
       ],
       total: 1,

@@ -1,6 +1,6 @@
 import type { Examples } from '../operation.ts';
 import { INSTANCE } from './signed.ts';
-import { DATE } from './values.ts';
+import { DATE, PLANNED_INSTANCE } from './values.ts';
 
 const ref = INSTANCE.itemHash;
 const params = { ref };
@@ -31,7 +31,7 @@ export const MACHINE_EXAMPLES: Examples = {
     answer: { success: true, successful: true, failing: [], errors: {} },
   },
   reserveResources: {
-    body: { resources: { vcpus: 1, memory: 2048 } },
+    body: PLANNED_INSTANCE,
     answer: { status: 'reserved', expires: DATE },
   },
   expireMachine: {

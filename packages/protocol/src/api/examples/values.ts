@@ -47,6 +47,17 @@ export const FILE = {
 export const IPV6 = { network: '2001:db8:1:2:3:8163:15fb:2bc0/124', guest: '2001:db8:1:2:3:8163:15fb:2bc1' };
 export const HOSTNAME = 'lift-board-learn-fiscal';
 
+/** What an instance is to be whose message is not sent yet, in the network form. */
+export const PLANNED_INSTANCE = {
+  address: OWNER,
+  time: TIME,
+  allow_amend: false,
+  environment: { internet: true, aleph_api: true },
+  resources: { vcpus: 1, memory: 2_048, seconds: 30 },
+  rootfs: { parent: { ref: 'debian:12', use_latest: true }, persistence: 'host', size_mib: 20_480 },
+  volumes: [],
+};
+
 /** Of Ethereum: a block, a transaction in it, and the contract of a token. */
 export const BLOCK = 24_146_210;
 export const TRANSACTION = '0x1b5b9ccb3e8d006a5230de9bda23ff91edc794d4f56410560830b418528e446c';

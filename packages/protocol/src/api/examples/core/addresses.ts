@@ -5,6 +5,8 @@ const params = { address: OWNER };
 const STATS = {
   [OWNER]: { messages: 5, aggregate: 1, forget: 0, instance: 1, post: 1, program: 1, store: 1 },
 };
+/** Of these messages. */
+const CHANNELS = ['instances', 'notes', 'programs'];
 const PERMITTED = [{ types: ['POST'], channels: ['notes'] }];
 
 export const ADDRESS_EXAMPLES: Examples = {
@@ -18,8 +20,8 @@ export const ADDRESS_EXAMPLES: Examples = {
     },
   },
   listAddressPostTypes: { params, answer: { address: OWNER, post_types: ['note'] } },
-  listAddressChannels: { params, answer: { address: OWNER, channels: ['instances', 'notes'] } },
-  listChannels: { answer: { channels: ['instances', 'notes'] } },
+  listAddressChannels: { params, answer: { address: OWNER, channels: CHANNELS } },
+  listChannels: { answer: { channels: CHANNELS } },
   getAddressStats: { query: { addresses: OWNER }, answer: { data: STATS } },
   listAddressStats: {
     query: { sortBy: 'POST' },

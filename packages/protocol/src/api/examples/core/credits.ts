@@ -1,11 +1,19 @@
 import type { Examples } from '../../operation.ts';
 import { INSTANCE } from '../signed.ts';
-import { deployedPagination, FILE, OWNER, PAGINATION, TIME, TRANSACTION } from '../values.ts';
+import {
+  deployedPagination,
+  FILE,
+  OWNER,
+  PAGINATION,
+  PLANNED_INSTANCE,
+  TIME,
+  TRANSACTION,
+} from '../values.ts';
 
-/** One compute unit at the default price: credits of one second, and whole ones of an hour. */
+/** One compute unit at the default price: what a second costs, and an hour, which is 14,249.9999988 (docs/credit.md). */
 const NANO_PER_SECOND = '3958333333';
 const PER_SECOND = '3.958333333000000000';
-const PER_HOUR = 14_249;
+const PER_HOUR = 14_250;
 /** An hour after the owner bought credits and began to use them. */
 const LATER = TIME + 3_600;
 const NONE = '0.000000000000000000';
@@ -15,8 +23,8 @@ const ACCOUNT = {
   credit_balance: 4_985_750,
   credit_balance_nano: '4985750000001200',
   credit_rate_nano: NANO_PER_SECOND,
-  credit_hold: 341_999,
-  credit_available: 4_643_751,
+  credit_hold: 342_000,
+  credit_available: 4_643_750,
   credit_state: null,
   credit_state_since: null,
   runs_out_at: LATER + 1_259_557,
@@ -72,15 +80,6 @@ const PLANNED_FILE = {
   item_type: 'storage',
   item_hash: FILE.hash,
   estimated_size_mib: 30,
-};
-const PLANNED_INSTANCE = {
-  address: OWNER,
-  time: TIME,
-  allow_amend: false,
-  environment: { internet: true, aleph_api: true },
-  resources: { vcpus: 1, memory: 2_048, seconds: 30 },
-  rootfs: { parent: { ref: 'debian:12', use_latest: true }, persistence: 'host', size_mib: 20_480 },
-  volumes: [],
 };
 
 const recalculated = (messages: number) => ({
