@@ -122,6 +122,24 @@ test('examples are read when a document is asked for', async () => {
   assert.equal(readings, 2);
 });
 
+test('many that ask at once get one document and one page, each written once', async () => {
+  const small = { title: 'b', size: 2 };
+  let written = 0;
+  const examples = {
+    get makeThing() {
+      written++;
+      return { body: small, answer: small };
+    },
+  };
+  const { getDocument, getReference } = referenceHandlers(API, INFO, {}, async () => examples);
+  const ask = (handler: typeof getDocument | typeof getReference) =>
+    Promise.all(Array.from({ length: 20 }, () => (handler as typeof getReference)({} as never)));
+  assert.equal(new Set(await ask(getDocument)).size, 1);
+  assert.equal(written, 1);
+  const pages = new Set((await ask(getReference)).map((one) => JSON.stringify(one)));
+  assert.deepEqual([pages.size, written], [1, 2]);
+});
+
 test('two schemas of one title are a mistake', () => {
   const other = {
     ...API.listThings,

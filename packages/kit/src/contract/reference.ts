@@ -15,17 +15,25 @@ export function referenceHandlers(
   perMinute: PerMinute = {},
   readExamples: () => Promise<Examples> = async () => ({}),
 ): Handlers<typeof REFERENCE_API> {
-  let document: ReturnType<typeof writeDocument> | undefined;
-  let page: string | undefined;
+  /** Once, however many ask while the examples are read. */
+  const once = <T>(write: (shown: Api, about: ApiInfo, rates: PerMinute) => T) => {
+    let written: T | undefined;
+    return async (): Promise<T> => {
+      if (written !== undefined) return written;
+      const examples = await readExamples();
+      written ??= write(withExamples(api, examples), info, perMinute);
+      return written;
+    };
+  };
+  const document = once(writeDocument);
+  const page = once(renderReference);
   return {
     async getDocument() {
-      document ??= writeDocument(withExamples(api, await readExamples()), info, perMinute);
-      return document as unknown as Record<'openapi', string> &
+      return (await document()) as unknown as Record<'openapi', string> &
         Record<'info' | 'paths', Record<string, unknown>>;
     },
     async getReference() {
-      page ??= renderReference(withExamples(api, await readExamples()), info, perMinute);
-      return answer(200, page, {
+      return answer(200, await page(), {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': CONTENT_SECURITY_POLICY,
         'x-content-type-options': 'nosniff',
