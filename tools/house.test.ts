@@ -212,12 +212,24 @@ describe('house rules', () => {
   });
 
   test('examples of the HTTP contract are loaded by who asks for a document, and with no service', () => {
-    const loads = /from '@skerry\/protocol\/api\/examples\//;
-    none(
-      product
-        .filter(({ path, text }) => loads.test(text) && !path.startsWith('tools/'))
-        .map(({ path }) => path),
-    );
+    const folder = 'packages/protocol/src/api/examples/';
+    const statically = /\b(?:from|import) '([^']+)'/g;
+    const loads = (file: SourceFile) =>
+      [...file.text.matchAll(statically)].some(([, specifier = '']) =>
+        isRelative(specifier)
+          ? resolveRelative(file, specifier).startsWith(folder)
+          : specifier.startsWith('@skerry/protocol/api/examples/'),
+      );
+    const loading = sources.filter(loads);
+    // Of both ways to name one, some that may.
+    for (const path of [`${folder}core/index.ts`, 'services/core/src/api/contract.test.ts'])
+      assert.ok(
+        loading.some((one) => one.path === path),
+        path,
+      );
+    const may = ({ path, isTest }: SourceFile) =>
+      isTest || path.startsWith('tools/') || path.startsWith(folder);
+    none(loading.filter((file) => !may(file)).map(({ path }) => path));
   });
 
   test('the environment is read in one file per package', () => {
