@@ -12,13 +12,19 @@ const pretty = (text: string): string => {
   }
 };
 
-/** Advice: nobody waits for it, and where it comes the rest stays as it is. */
-const Lack = ({ of: { value } }: { readonly of: Question['lack'] }) =>
-  value === null ? null : (
-    <p class="stale" role="status" data-room="lacking">
-      By the scheduler's word, <Safe text={value} limit={600} />.
-    </p>
-  );
+/**
+ * Advice: nobody waits for it, and where it comes the rest stays as it is. What it comes in is there before: screen readers tell of
+ * changes in it, and not of what is there from its beginning.
+ */
+const Lack = ({ of: { value } }: { readonly of: Question['lack'] }) => (
+  <div role="status">
+    {value === null ? null : (
+      <p class="stale" data-room="lacking">
+        By the scheduler's word, <Safe text={value} limit={600} />.
+      </p>
+    )}
+  </div>
+);
 
 /** What only this tab can know before it is signed. */
 const Foreseen = ({ about: { itemHash, hostname, cost }, lack }: Question) => (

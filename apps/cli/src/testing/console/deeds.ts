@@ -92,6 +92,7 @@ async function sign(page: Page, begin: string): Promise<string> {
   const dialog = page.locator('dialog.sign');
   await button(page, 'Sign').waitFor();
   const said = await dialog.innerText();
+  assert.equal(await dialog.locator('[role=status]').count(), 1, 'advice that comes later is told');
   assert.equal(await dialog.evaluate(({ scrollTop }) => scrollTop), 0, 'it begins with what is to be read');
   await button(page, 'Sign').click();
   return said;
