@@ -1,3 +1,4 @@
+import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { spare } from '../files/doomed.ts';
 import type { Schema } from '../schema.ts';
@@ -18,7 +19,12 @@ export interface BlockIndex {
   begin(root: string): Promise<void>;
   /** Blocks that a root needs; its time is renewed with them, since all of a file may take longer than the grace period. */
   add(root: string, digests: readonly string[]): Promise<void>;
-  /** Gives the blocks of a file that came in to its CID, and notes that all are there. */
+  /** Renews the time of roots at most once a minute: called for each block that comes, since all that were noted may take long. */
+  renewing(...roots: readonly string[]): () => Promise<void>;
+  /**
+   * Gives the blocks of a root to its CID, and notes that all are there. Throws IPFS_TIMEOUT where the root was let go of meanwhile: then
+   * nobody knows which blocks are still there.
+   */
   complete(root: string, cid: string): Promise<void>;
   isComplete(cid: string): Promise<boolean>;
   /** @param beforeMs as long as nobody has begun with it again since, in whichever process; whatever happened, where left out */
@@ -62,6 +68,29 @@ function createTidying(db: Kysely<Schema>): BlockIndex['tidy'] {
   };
 }
 
+const letGoOf = (root: string) =>
+  new AppError(
+    'IPFS_TIMEOUT',
+    `the blocks of ${root} took too long, and those here were let go of; try again`,
+  );
+
+function createCompleting(db: Kysely<Schema>, now: () => number): BlockIndex['complete'] {
+  return async (root, cid) => {
+    await db.transaction().execute(async (trx) => {
+      // Whoever tidies up waits from here on.
+      const { rows } = await sql`select from ipfs_dags where root = ${root} for update`.execute(trx);
+      if (rows.length === 0) throw letGoOf(cid);
+      await sql`insert into ipfs_dags as old (root, complete, touched_ms) values (${cid}, true, ${now()})
+        on conflict (root) do update set
+          complete = true, touched_ms = greatest(excluded.touched_ms, old.touched_ms)`.execute(trx);
+      if (root === cid) return;
+      await sql`insert into ipfs_blocks (block, root) select block, ${cid} from ipfs_blocks where root = ${root}
+        on conflict do nothing`.execute(trx);
+      await trx.deleteFrom('ipfs_dags').where('root', '=', root).execute();
+    });
+  };
+}
+
 export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIndex {
   return {
     async begin(root) {
@@ -84,17 +113,17 @@ export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIn
         await spare(db, some);
       }
     },
-    async complete(root, cid) {
-      await db.transaction().execute(async (trx) => {
-        await sql`insert into ipfs_dags as old (root, complete, touched_ms) values (${cid}, true, ${now()})
-          on conflict (root) do update set
-            complete = true, touched_ms = greatest(excluded.touched_ms, old.touched_ms)`.execute(trx);
-        if (root === cid) return;
-        await sql`insert into ipfs_blocks (block, root) select block, ${cid} from ipfs_blocks where root = ${root}
-          on conflict do nothing`.execute(trx);
-        await trx.deleteFrom('ipfs_dags').where('root', '=', root).execute();
-      });
+    renewing(...roots) {
+      let renewedMs = now();
+      return async () => {
+        const nowMs = now();
+        if (nowMs - renewedMs < RENEWED_MS) return;
+        renewedMs = nowMs;
+        await sql`update ipfs_dags set touched_ms = ${nowMs}
+          where root = any(${roots}::text[]) and touched_ms < ${nowMs}`.execute(db);
+      };
     },
+    complete: createCompleting(db, now),
     async isComplete(cid) {
       const row = await db
         .selectFrom('ipfs_dags')

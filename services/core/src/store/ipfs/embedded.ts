@@ -142,11 +142,16 @@ const importCar = (parts: Keeping, car: Readable, { limitBytes, signal }: PinOpt
     };
     await createUnixfs(find).stat(root, [], signal);
     await keepingAll(parts, async (_keep, needed) => {
+      const renew = index.renewing(held, needed);
       await walkDag(root, {
         limitBytes,
         signal,
         note: (digests) => index.add(needed, digests),
-        obtain: find,
+        async obtain(id) {
+          const bytes = await find(id);
+          await renew();
+          return bytes;
+        },
       });
       await index.complete(needed, root.text);
     });
@@ -175,11 +180,16 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
       if (!(await index.isComplete(id.text))) {
         // What is no UnixFS is not worth fetching the rest of it.
         await unixfs.stat(id, [], signal);
+        const renew = index.renewing(id.text);
         await walkDag(id, {
           limitBytes,
           signal,
           note: (digests) => index.add(id.text, digests),
-          obtain: (one) => blocks.obtain(one, signal),
+          async obtain(one) {
+            const bytes = await blocks.obtain(one, signal);
+            await renew();
+            return bytes;
+          },
         });
         await index.complete(id.text, id.text);
       }

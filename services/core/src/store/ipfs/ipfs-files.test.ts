@@ -4,10 +4,12 @@ import { Readable } from 'node:stream';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { UnixFS } from 'ipfs-unixfs';
 import { createTestCore, type TestCore } from '../../testing/core.ts';
-import { type BlockIndex, createBlockIndex } from './block-index.ts';
+import { type BlockIndex, createBlockIndex, IMPORT_PREFIX } from './block-index.ts';
 import { parseCid } from './cid.ts';
 import { createEmbeddedIpfs } from './embedded.ts';
+import type { BlockSource } from './gateways.ts';
 import { IpfsFiles } from './ipfs-files.ts';
+import { IPFS_LIMITS } from './limits.ts';
 import { Dag } from './testing/dags.ts';
 
 const GRACE_MS = 3_600_000;
@@ -31,11 +33,14 @@ describe('what is taken in and becomes no file', () => {
     await core.rooms.db.deleteFrom('files').execute();
   });
 
-  function open(change: (index: BlockIndex) => Partial<BlockIndex> = () => ({})): IpfsFiles {
+  const nowhere: BlockSource = { fetch: () => assert.fail('all of it is here') };
+  function open(
+    change: (index: BlockIndex) => Partial<BlockIndex> = () => ({}),
+    source = nowhere,
+  ): IpfsFiles {
     const { db, pipeline, files } = core.rooms;
     const now = () => nowMs;
     const index = createBlockIndex(db, now);
-    const source = { fetch: () => assert.fail('all of it is here') };
     const options = {
       blobs: core.blobs,
       claims: files.claims,
@@ -94,12 +99,18 @@ describe('what is taken in and becomes no file', () => {
 
   test('what takes longer to come than the grace period is kept while it comes', async () => {
     let groups = 0;
+    /** Whatever keeps blocks that come, once all are here. */
+    let coming: string[] = [];
     const files = open((index) => ({
       async add(...what) {
         await index.add(...what);
         groups++;
-        nowMs += 0.6 * GRACE_MS;
+        nowMs += 0.4 * GRACE_MS;
         await open().sweep();
+      },
+      async complete(...what) {
+        coming = (await roots()).filter((root) => root.startsWith(IMPORT_PREFIX));
+        await index.complete(...what);
       },
     }));
     const { id } = await add(files, randomBytes(LONG_BYTES));
@@ -111,6 +122,50 @@ describe('what is taken in and becomes no file', () => {
     const { id: root } = await files.addCar(Readable.from([car]), limits());
     assert.ok(groups > 2, `${groups}`);
     assert.ok((await roots()).includes(root.text));
+    assert.equal(coming.length, 2, 'all of the CAR, and what its root needs');
+  });
+
+  test('a pin whose blocks take longer than the grace period to come keeps all of them', async () => {
+    const { parallelBlocks } = IPFS_LIMITS;
+    const count = parallelBlocks + 4;
+    const dag = new Dag();
+    const root = await dag.directory(
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`${n}`, randomBytes(100)])),
+    );
+    const known = new Map(dag.cids.map((cid, n) => [String(cid), dag.blocks[n]!]));
+    let asked = 0;
+    const waiting: (() => void)[] = [];
+    // As many as are fetched at the same time wait, then one comes.
+    const fetch: BlockSource['fetch'] = async ({ text }) => {
+      if (text === String(root)) return known.get(text)!;
+      const turn = new Promise<void>((resolve) => waiting.push(resolve));
+      if (++asked === count) for (const come of waiting.splice(0)) come();
+      else if (waiting.length === parallelBlocks) {
+        nowMs += 0.6 * GRACE_MS;
+        await open().sweep();
+        waiting.shift()!();
+      }
+      await turn;
+      return known.get(text)!;
+    };
+    await open(undefined, { fetch }).pin(parseCid(String(root)), limits());
+    assert.equal(asked, count);
+    const kept = await core.rooms.db
+      .selectFrom('ipfs_blocks')
+      .select('block')
+      .where('root', '=', String(root))
+      .execute();
+    assert.equal(kept.length, dag.blocks.length);
+  });
+
+  test('what was let go of while it came is not complete: it is tried again', async () => {
+    const index = createBlockIndex(core.rooms.db, () => nowMs);
+    const { id } = await add(open());
+    await index.drop(id.text);
+    await assert.rejects(index.complete(id.text, id.text), { code: 'IPFS_TIMEOUT' });
+    await assert.rejects(index.complete('import:gone', id.text), { code: 'IPFS_TIMEOUT' });
+    assert.deepEqual(await roots(), []);
+    assert.equal(await index.isComplete(id.text), false);
   });
 
   test('what another process pins while the sweep lets go of it is kept', async () => {
