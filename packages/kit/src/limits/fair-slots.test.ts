@@ -71,6 +71,26 @@ test('whose turn is next is known, unless all who wait have their share', async 
   assert.equal(next(), undefined);
 });
 
+test('a slot that its client has to give up goes to whoever was next, not back to that client', async () => {
+  const slots = create({ running: { total: 2, reserve: 0, perClient: 2 } });
+  const order: string[] = [];
+  const wait = async (key: string) => {
+    const slot = await slots.take(client(key));
+    order.push(key);
+    return slot;
+  };
+  const [a, b] = [await slots.take(client('a')), await slots.take(client('b'))];
+  const turns = ['a', 'b', 'c'].map(wait);
+  b[Symbol.dispose]();
+  await turns[2];
+  assert.deepEqual([slots.heldBy('b'), slots.next?.key], [0, 'b']);
+  slots.noteServed(client('a'));
+  a[Symbol.dispose]();
+  (await turns[1]!)[Symbol.dispose]();
+  await turns[0];
+  assert.deepEqual(order, ['c', 'b', 'a']);
+});
+
 test('a line has its end, for one client and for all; who leaves it, or is tired of it, is given no slot', async () => {
   const slots = create({ waiting: { total: 2, reserve: 0, perClient: 1 }, waitMs: 20 });
   const held = await slots.take(client('a'));

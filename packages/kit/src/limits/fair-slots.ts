@@ -58,6 +58,11 @@ export class FairSlots {
     return this.#first('all')?.client;
   }
 
+  /** Counts a client that has a slot as served just now: one that it has to give up goes to whoever was next, not to itself. */
+  noteServed({ key }: Asking): void {
+    this.#served.set(key, ++this.#count);
+  }
+
   /** Whether a client that comes now waits for nobody. */
   isFreeFor(client: Asking): boolean {
     return this.#running.whyNot(client) === undefined;
@@ -70,7 +75,7 @@ export class FairSlots {
   async take(client: Asking, signal?: AbortSignal): Promise<Disposable> {
     signal?.throwIfAborted();
     const free = this.#running.take(client);
-    if (typeof free !== 'string') this.#note(client);
+    if (typeof free !== 'string') this.noteServed(client);
     const running = typeof free === 'string' ? await this.#wait(client, signal) : free;
     return {
       [Symbol.dispose]: () => {
@@ -112,10 +117,6 @@ export class FairSlots {
     }
   }
 
-  #note({ key }: Asking): void {
-    this.#served.set(key, ++this.#count);
-  }
-
   /** Only who has something running or waiting is remembered. */
   #forget({ key }: Asking): void {
     if (this.#running.heldBy(key) + this.#waiting.heldBy(key) === 0) this.#served.delete(key);
@@ -141,7 +142,7 @@ export class FairSlots {
     const running = next && this.#running.take(next.client);
     if (!next || !running || typeof running === 'string') return;
     this.#line.delete(next);
-    this.#note(next.client);
+    this.noteServed(next.client);
     next.begin(running);
   }
 

@@ -115,11 +115,10 @@ export class Cars {
   }
 
   #take(client: Pick<Client, 'key' | 'isExempt'>): Held | NoShare {
-    const heldBy = (key: string) => this.#shares.heldBy(key);
-    for (;;) {
-      const place = this.#shares.take(client);
-      if (place !== 'all' || !this.#takers.endSlowest(heldBy(client.key), heldBy)) return place;
-    }
+    const place = this.#shares.take(client);
+    if (place !== 'all') return place;
+    const hasRoom = this.#takers.endSlowest(client, (key) => this.#shares.heldBy(key));
+    return hasRoom ? this.#shares.take(client) : place;
   }
 }
 

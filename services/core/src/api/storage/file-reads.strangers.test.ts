@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
@@ -7,12 +7,12 @@ import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
 import type { FastifyReply } from 'fastify';
 import { FileReads } from './file-reads.ts';
+import { FAIR_BYTES } from './takers.ts';
+import { TestReader } from './testing/reader.ts';
 
 const PER_CLIENT = 8;
 const STRANGERS = 224;
 const MINUTE_MS = 60_000;
-/** More than buffers take in a first minute. */
-const MUCH_BYTES = 32 * 1024 * 1024;
 
 /** More than the buffers of two sockets hold. */
 const endless = () =>
@@ -21,7 +21,7 @@ const endless = () =>
       for (;;) yield Buffer.alloc(64 * 1024);
     })(),
   );
-/** As of a store that is slow. */
+/** As of a store that has sent nothing yet. */
 const silent = () => new Readable({ read() {} });
 
 const log = { debug() {} };
@@ -30,7 +30,7 @@ const clientOf = (asked: { readonly headers: IncomingMessage['headers'] }) => {
   return { key, isExempt: key === 'own' };
 };
 
-/** A server of far files; `/silent` comes slowly. */
+/** A server of far files. */
 async function open() {
   const reads = new FileReads(clientOf as never);
   const sockets = new Map<string, Socket>();
@@ -39,7 +39,7 @@ async function open() {
     const reply = { raw, log, request: { raw: asked, headers: asked.headers } };
     using place = await reads.take(reply as unknown as FastifyReply);
     raw.flushHeaders();
-    const bytes = asked.url === '/silent' ? silent() : endless();
+    const bytes = endless();
     sources.push(bytes);
     place.keepFor(bytes).pipe(raw);
     sockets.set(String(asked.headers['x-reader']), raw.socket!);
@@ -50,9 +50,9 @@ async function open() {
   return {
     /** Of those who ask by these names. */
     sockets,
-    async ask(client: string, reader: string, path = '/'): Promise<IncomingMessage> {
+    async ask(client: string, reader: string): Promise<IncomingMessage> {
       const headers = { 'x-client': client, 'x-reader': reader };
-      const asked = request({ port, path, headers, agent: false })
+      const asked = request({ port, headers, agent: false })
         .on('error', () => {})
         .end();
       const [answer] = (await once(asked, 'response')) as [IncomingMessage];
@@ -60,20 +60,14 @@ async function open() {
     },
     /** Has the buffers of each fill up. */
     full: (...readers: string[]) => until('something waits to be taken', () => readers.every(waits)),
-    /** Takes more than so many bytes, and then nothing more. */
-    async read(answer: IncomingMessage, reader: string, bytes: number): Promise<void> {
+    /** Takes some bytes, and then nothing more. */
+    async read(answer: IncomingMessage, reader: string): Promise<void> {
       const socket = sockets.get(reader)!;
       const before = socket.bytesWritten;
       answer.resume();
-      await until('it takes some', () => socket.bytesWritten > before + bytes);
+      await until('it takes some', () => socket.bytesWritten > before);
       answer.pause();
       await until('something waits to be taken', () => waits(reader));
-    },
-    /** A read of a file that is still looked for. */
-    look(client: string) {
-      const raw = new EventEmitter();
-      const reply = { raw, request: { headers: { 'x-client': client } } };
-      return { turn: reads.take(reply as unknown as FastifyReply), leave: () => raw.emit('close') };
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -92,7 +86,7 @@ test('a reader that takes nothing of a far file loses its place after a minute o
   await world.full('idle', 'slow');
   for (let minute = 0; minute < 3; minute++) {
     t.mock.timers.tick(MINUTE_MS);
-    await world.read(slow, 'slow', 0);
+    await world.read(slow, 'slow');
   }
   await until('the idle one is ended', () => sockets.get('idle')!.destroyed);
   assert.equal(sockets.get('slow')!.destroyed, false);
@@ -102,25 +96,46 @@ test('a reader that takes nothing of a far file loses its place after a minute o
   for (const answer of [...more, slow]) answer.destroy();
 });
 
-test('where strangers have no place left and one waits, the slowest reader goes: after a minute, and none of our own', async (t) => {
+/** Readers of far files that have nothing yet, and what is still looked for. */
+function openByHand() {
+  const reads = new FileReads(clientOf as never);
+  return {
+    async read(client: string): Promise<TestReader> {
+      const reader = new TestReader(client);
+      using place = await reads.take(reader.reply);
+      place.keepFor(silent());
+      return reader;
+    },
+    look(client: string) {
+      const reader = new TestReader(client);
+      return { turn: reads.take(reader.reply), leave: () => reader.leave() };
+    },
+  };
+}
+
+test('where strangers have no place left and one waits, a slow reader goes: after a minute, and none of our own', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
-  await using world = await open();
-  const { ask, look, sockets } = world;
-  const answers = [
-    await ask('own', 'own'),
-    await ask('a', 'quick'),
-    await ask('b', 'slow'),
-    await ask('c', 'silent', '/silent'),
+  const { read, look } = openByHand();
+  const names = ['own', 'quick', 'slow', 'slower', 'patient'] as const;
+  const [own, quick, slow, slower, patient] = [
+    await read('own'),
+    await read('a'),
+    await read('b'),
+    await read('c'),
+    await read('d'),
   ];
-  await world.full('own', 'quick', 'slow');
-  await world.read(answers[1]!, 'quick', MUCH_BYTES);
-  const ended = () => [...sockets].flatMap(([reader, { destroyed }]) => (destroyed ? [reader] : []));
+  const ended = () =>
+    [own, quick, slow, slower, patient].flatMap(({ isEnded }, n) => (isEnded ? [names[n]] : []));
   // 28 clients have all that there is, eight each.
-  const others = Array.from({ length: STRANGERS / PER_CLIENT - 3 }, (_, n) => `${n}`);
-  for (const client of ['a', 'b', 'c', ...others]) {
+  const others = Array.from({ length: STRANGERS / PER_CLIENT - 4 }, (_, n) => `${n}`);
+  for (const client of ['a', 'b', 'c', 'd', ...others]) {
     const count = others.includes(client) ? PER_CLIENT : PER_CLIENT - 1;
     for (let n = 0; n < count; n++) await look(client).turn;
   }
+  quick.take(FAIR_BYTES);
+  slow.take(FAIR_BYTES - 1);
+  slower.take(FAIR_BYTES - 2);
+  patient.socket.writableLength = 0;
 
   const early = look('new');
   early.leave();
@@ -128,12 +143,36 @@ test('where strangers have no place left and one waits, the slowest reader goes:
   t.mock.timers.tick(MINUTE_MS);
   assert.deepEqual(ended(), [], 'nobody waits');
   await look('new').turn;
-  assert.deepEqual(ended(), ['slow']);
-  const again = look('b');
-  assert.deepEqual(ended(), ['slow'], 'whoever comes back would have as many as the others');
+  assert.deepEqual(ended(), ['slower']);
+  const again = look('c');
+  assert.deepEqual(ended(), ['slower'], 'whoever comes back would have as many as the others');
   await look('new').turn;
-  assert.deepEqual(ended(), ['quick', 'slow']);
+  assert.deepEqual(ended(), ['slow', 'slower']);
+  const last = look('newer');
+  assert.deepEqual(ended(), ['slow', 'slower'], 'nobody else is slow');
+  for (const { turn, leave } of [again, last]) {
+    leave();
+    await assert.rejects(turn, 'it waits');
+  }
+  for (const reader of [own, quick, patient]) reader.leave();
+});
+
+test('the place that a slow reader loses is for whoever was next, not for another reader of the same client', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { read, look } = openByHand();
+  const first = await read('first');
+  t.mock.timers.tick(1_000);
+  const second = await read('second');
+  for (let n = 0; n < STRANGERS - 3; n++) await look(`${n}`).turn;
+  const place = await look('next').turn;
+  const [again, next, newest] = [look('first'), look('next'), look('newest')];
+  place[Symbol.dispose]();
+  await newest.turn;
+  // Who is next was served later than the first.
+  t.mock.timers.tick(MINUTE_MS - 1_000);
+  await next.turn;
+  assert.deepEqual([first.isEnded, second.isEnded], [true, false]);
   again.leave();
-  await assert.rejects(again.turn, 'whoever has more waits');
-  for (const answer of answers) answer.destroy();
+  await assert.rejects(again.turn, 'it waits');
+  second.leave();
 });

@@ -36,7 +36,7 @@ export interface ReadPlace extends Disposable {
 export class FileReads {
   readonly #clientOf: (request: FastifyReply['request']) => Client;
   readonly #slots = new FairSlots(READS);
-  readonly #takers = new Takers(() => this.#makeRoom());
+  readonly #takers = new Takers({ onMinute: () => this.#makeRoom() });
 
   constructor(clientOf: (request: FastifyReply['request']) => Client) {
     this.#clientOf = clientOf;
@@ -52,7 +52,10 @@ export class FileReads {
     return {
       keepFor: (bytes) => {
         isKept = true;
-        const watch = this.#takers.watch(reply, client, () => slot[Symbol.dispose]());
+        const watch = this.#takers.watch(reply, client, () => {
+          this.#slots.noteServed(client);
+          slot[Symbol.dispose]();
+        });
         reply.raw.once('close', () => bytes.destroy());
         bytes.once('close', () => {
           watch[Symbol.dispose]();
@@ -66,12 +69,9 @@ export class FileReads {
     };
   }
 
-  /** A place for each who waits for others, as long as there are readers that it may be taken from. */
+  /** A place for whoever is next of those who wait for others, if there is a reader that it may be taken from: of one at a time. */
   #makeRoom(): void {
-    const heldBy = (key: string) => this.#slots.heldBy(key);
-    for (;;) {
-      const { next } = this.#slots;
-      if (!next || !this.#takers.endSlowest(heldBy(next.key), heldBy)) return;
-    }
+    const { next } = this.#slots;
+    if (next) this.#takers.endSlowest(next, (key) => this.#slots.heldBy(key));
   }
 }

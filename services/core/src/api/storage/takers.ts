@@ -2,7 +2,11 @@ import type { Socket } from 'node:net';
 import type { Client } from '@skerry/kit';
 import type { FastifyReply } from 'fastify';
 
-const LOOK_MS = 60_000;
+const MINUTE_MS = 60_000;
+/** Looks in a minute: of each reader another number, so that none knows when it is looked at. */
+const LOOKS = { least: 6, most: 12 } as const;
+/** Bytes: whoever takes as many in a minute (70 kB/s) is not slow, and keeps its place whoever waits. */
+export const FAIR_BYTES = 4 * 1024 * 1024;
 
 type Asking = Pick<Client, 'key' | 'isExempt'>;
 
@@ -10,8 +14,8 @@ type Asking = Pick<Client, 'key' | 'isExempt'>;
 export interface Taker {
   readonly client: Asking;
   /**
-   * Bytes of the last minute; undefined before the first has passed, and where it was the reader that waited for bytes. Not of all the
-   * time: buffers on the way take megabytes at once, and whoever begins fast could rest on that for hours.
+   * Bytes of the last minute; undefined before the first has passed, and where it was the reader that waited for bytes: at each look
+   * of that minute. Not of all the time: buffers on the way take megabytes at once, and whoever begins fast could rest on that for hours.
    */
   readonly taken: number | undefined;
 }
@@ -23,20 +27,24 @@ export interface Taker {
 const leastOf = (held: number) => (held === 0 ? 1 : held + 2);
 
 /**
- * Who loses its place to a client that has `held` of them: the slowest of those whose clients have enough (leastOf). Of equals it is the
- * first that is listed; our own keep theirs. Pure.
+ * Who loses its place to a client that comes: of the slow readers whose clients have enough (leastOf) one of the client that has most,
+ * and of these the slowest. Of equals it is the first that is listed. Our own keep theirs, and however many they have, they come as if
+ * they had none. Pure.
  */
 export function slowestOf<T extends Taker>(
   takers: Iterable<T>,
-  held: number,
+  coming: Asking,
   heldBy: (key: string) => number,
 ): T | undefined {
-  const least = leastOf(held);
+  let most = leastOf(coming.isExempt ? 0 : heldBy(coming.key));
   let slowest: T | undefined;
   for (const taker of takers) {
     const { client, taken } = taker;
-    if (taken === undefined || client.isExempt || heldBy(client.key) < least) continue;
-    if (slowest?.taken === undefined || taken < slowest.taken) slowest = taker;
+    if (taken === undefined || taken >= FAIR_BYTES || client.isExempt) continue;
+    const held = heldBy(client.key);
+    if (held < most) continue;
+    if (held === most && slowest?.taken !== undefined && slowest.taken <= taken) continue;
+    [slowest, most] = [taker, held];
   }
   return slowest;
 }
@@ -49,15 +57,22 @@ interface Watched extends Taker {
 /** What has left for the kernel, in bytes. */
 const takenFrom = (socket: Socket) => socket.bytesWritten - socket.writableLength;
 
+export interface TakersOptions {
+  /** Called each time that a minute of one of them has passed. */
+  readonly onMinute?: () => void;
+  readonly random?: () => number;
+}
+
 /** Readers that keep places: whoever takes nothing loses its place, and so does the slowest where others wait for it. */
 export class Takers {
   /** Whoever has had its place for longest comes first. */
   readonly #all = new Set<Watched>();
-  readonly #onLook: () => void;
+  readonly #onMinute: () => void;
+  readonly #random: () => number;
 
-  /** @param onLook called each time that one of them was looked at, a minute after the last */
-  constructor(onLook: () => void = () => {}) {
-    this.#onLook = onLook;
+  constructor({ onMinute = () => {}, random = Math.random }: TakersOptions = {}) {
+    this.#onMinute = onMinute;
+    this.#random = random;
   }
 
   /**
@@ -78,24 +93,30 @@ export class Takers {
       socket.destroy();
     };
     const watched: Watched = { client, taken: undefined, end };
+    const looks = LOOKS.least + Math.floor(this.#random() * (LOOKS.most - LOOKS.least + 1));
+    const everyMs = Math.floor(MINUTE_MS / looks);
+    let count = 0;
     let before = takenFrom(socket);
-    let wasBehind = false;
+    // At some look of this minute; at the end of the one before.
+    let [isBehind, wasBehind] = [false, false];
     const timer = setInterval(() => {
-      const now = takenFrom(socket);
       // What comes slowly is no fault of whoever reads it.
-      const isBehind = socket.writableLength > 0;
-      if (isBehind && wasBehind && now === before) end('it takes nothing');
+      const hasBytes = socket.writableLength > 0;
+      isBehind ||= hasBytes;
+      if (++count % looks !== 0) return;
+      const now = takenFrom(socket);
+      if (hasBytes && wasBehind && now === before) end('it takes nothing');
       watched.taken = isBehind ? now - before : undefined;
-      [before, wasBehind] = [now, isBehind];
-      this.#onLook();
-    }, LOOK_MS).unref();
+      [before, wasBehind, isBehind] = [now, hasBytes, false];
+      this.#onMinute();
+    }, everyMs).unref();
     this.#all.add(watched);
     return { [Symbol.dispose]: stop };
   }
 
-  /** Ends the slowest reader for a client that has `held` places (slowestOf). @returns whether there was one */
-  endSlowest(held: number, heldBy: (key: string) => number): boolean {
-    const slowest = slowestOf(this.#all, held, heldBy);
+  /** Ends the slowest reader for a client that comes (slowestOf). @returns whether there was one */
+  endSlowest(coming: Asking, heldBy: (key: string) => number): boolean {
+    const slowest = slowestOf(this.#all, coming, heldBy);
     slowest?.end('others wait for its place');
     return slowest !== undefined;
   }
