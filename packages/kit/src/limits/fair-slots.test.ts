@@ -71,6 +71,17 @@ test('whose turn is next is known, unless all who wait have their share', async 
   assert.equal(next(), undefined);
 });
 
+test('our own come as if they had none, however many they have', async () => {
+  const slots = create({ running: { total: 4, reserve: 0, perClient: 2 } });
+  const own = client('own', true);
+  for (const one of [own, own, client('a'), client('b')]) await slots.take(one);
+  const leaving = new AbortController();
+  const waiting = [client('a'), own].map((one) => slots.take(one, leaving.signal));
+  assert.equal(slots.next?.key, 'own');
+  leaving.abort();
+  assert.equal((await Promise.allSettled(waiting)).length, 2);
+});
+
 test('a slot that its client has to give up goes to whoever was next, not back to that client', async () => {
   const slots = create({ running: { total: 2, reserve: 0, perClient: 2 } });
   const order: string[] = [];

@@ -128,8 +128,9 @@ export class FairSlots {
     let least: readonly [number, number] = [Number.POSITIVE_INFINITY, 0];
     for (const waiter of this.#line) {
       if (this.#running.whyNot(waiter.client) !== why) continue;
-      const { key } = waiter.client;
-      const rank = [this.#running.heldBy(key), this.#served.get(key) ?? 0] as const;
+      const { key, isExempt } = waiter.client;
+      // Our own come as if they had none.
+      const rank = [isExempt ? 0 : this.#running.heldBy(key), this.#served.get(key) ?? 0] as const;
       if (rank[0] > least[0] || (rank[0] === least[0] && rank[1] >= least[1])) continue;
       first = waiter;
       least = rank;

@@ -70,7 +70,7 @@ test('who reads no CAR that it asked for keeps others from none', async () => {
   for (const one of held) one.request.destroy();
 });
 
-test('where all places of CARs are taken, one slow reader of the client with most goes for who comes; nobody that is not slow', (t) => {
+test('where all places of CARs are taken, one slow reader of the client with most goes for who comes; where nobody is slow, only for who has none', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const { total, reserve, perClient } = IPFS_LIMITS.cars;
   const cars = new Cars();
@@ -86,17 +86,21 @@ test('where all places of CARs are taken, one slow reader of the client with mos
   const ended = () => [honest, ...strangers].filter(({ isEnded }) => isEnded);
   for (const reader of [honest, ...strangers]) reader.take(FAIR_BYTES);
   t.mock.timers.tick(MINUTE_MS);
-  assert.throws(() => read('new'), { code: 'OVERLOADED' });
+  const some = `${Math.floor((strangers.length - 1) / perClient)}`;
+  assert.throws(() => read(some), { code: 'OVERLOADED' });
   assert.deepEqual(ended(), [], 'nobody is slow');
+  read('new');
+  assert.deepEqual(ended(), strangers.slice(0, 1));
 
   honest.take(1);
   for (const [n, reader] of strangers.entries()) reader.take(2 + n);
   t.mock.timers.tick(MINUTE_MS);
-  assert.deepEqual(ended(), [], 'nobody comes');
-  read('new');
-  assert.deepEqual(ended(), strangers.slice(0, 1));
+  assert.equal(ended().length, 1, 'nobody comes');
+  read('newer');
+  assert.deepEqual(ended(), [strangers[0], strangers[perClient]]);
   for (let n = 0; n < reserve; n++) read('own');
-  assert.equal(ended().length, 1, 'places are kept for our own');
+  assert.equal(ended().length, 2, 'places are kept for our own');
   read('own');
-  assert.deepEqual(ended(), [strangers[0], strangers[perClient]], 'our own come as if they had none');
+  const third = strangers[2 * perClient];
+  assert.deepEqual(ended(), [strangers[0], strangers[perClient], third], 'our own come as if they had none');
 });

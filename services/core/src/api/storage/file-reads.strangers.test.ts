@@ -148,13 +148,19 @@ test('where strangers have no place left and one waits, a slow reader goes: afte
   assert.deepEqual(ended(), ['slower'], 'whoever comes back would have as many as the others');
   await look('new').turn;
   assert.deepEqual(ended(), ['slow', 'slower']);
-  const last = look('newer');
+  const last = look('new');
   assert.deepEqual(ended(), ['slow', 'slower'], 'nobody else is slow');
+  await look('newer').turn;
+  assert.deepEqual(
+    ended(),
+    ['quick', 'slow', 'slower'],
+    'it had none, and the client of the quick one eight',
+  );
   for (const { turn, leave } of [again, last]) {
     leave();
     await assert.rejects(turn, 'it waits');
   }
-  for (const reader of [own, quick, patient]) reader.leave();
+  for (const reader of [own, patient]) reader.leave();
 });
 
 test('the place that a slow reader loses is for whoever was next, not for another reader of the same client', async (t) => {

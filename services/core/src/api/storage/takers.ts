@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 const MINUTE_MS = 60_000;
 /** Looks in a minute: of each reader another number, so that none knows when it is looked at. */
 const LOOKS = { least: 6, most: 12 } as const;
-/** Bytes: whoever takes as many in a minute (70 kB/s) is not slow, and keeps its place whoever waits. */
+/** Bytes: whoever takes as many in a minute (70 kB/s) is not slow, and keeps the last place that its client has. */
 export const FAIR_BYTES = 4 * 1024 * 1024;
 
 type Asking = Pick<Client, 'key' | 'isExempt'>;
@@ -14,7 +14,7 @@ type Asking = Pick<Client, 'key' | 'isExempt'>;
 export interface Taker {
   readonly client: Asking;
   /**
-   * Bytes of the last minute; undefined before the first has passed, and where it was the reader that waited for bytes: at each look
+   * Bytes of the last minute; undefined before the first has passed, and where it was the reader that waited for bytes: at most looks
    * of that minute. Not of all the time: buffers on the way take megabytes at once, and whoever begins fast could rest on that for hours.
    */
   readonly taken: number | undefined;
@@ -26,27 +26,40 @@ export interface Taker {
  */
 const leastOf = (held: number) => (held === 0 ? 1 : held + 2);
 
+/** Of the readers whose clients have `least` or more, one of the client that has most, and of these the slowest. */
+function slowestOfMost<T extends Taker>(
+  takers: Iterable<T>,
+  heldBy: (key: string) => number,
+  least: number,
+): T | undefined {
+  let most = least;
+  let slowest: T | undefined;
+  for (const taker of takers) {
+    const held = heldBy(taker.client.key);
+    if (taker.taken === undefined || held < most) continue;
+    if (held === most && slowest?.taken !== undefined && slowest.taken <= taker.taken) continue;
+    [slowest, most] = [taker, held];
+  }
+  return slowest;
+}
+
 /**
  * Who loses its place to a client that comes: of the slow readers whose clients have enough (leastOf) one of the client that has most,
- * and of these the slowest. Of equals it is the first that is listed. Our own keep theirs, and however many they have, they come as if
- * they had none. Pure.
+ * and of these the slowest. Where none is slow, a client that has none takes a place of one that has several. Of equals it is the first
+ * that is listed. Our own keep theirs, and however many they have, they come as if they had none. Pure.
  */
 export function slowestOf<T extends Taker>(
   takers: Iterable<T>,
   coming: Asking,
   heldBy: (key: string) => number,
 ): T | undefined {
-  let most = leastOf(coming.isExempt ? 0 : heldBy(coming.key));
-  let slowest: T | undefined;
-  for (const taker of takers) {
-    const { client, taken } = taker;
-    if (taken === undefined || taken >= FAIR_BYTES || client.isExempt) continue;
-    const held = heldBy(client.key);
-    if (held < most) continue;
-    if (held === most && slowest?.taken !== undefined && slowest.taken <= taken) continue;
-    [slowest, most] = [taker, held];
-  }
-  return slowest;
+  const counted = coming.isExempt ? 0 : heldBy(coming.key);
+  const strangers = [...takers].filter(({ client }) => !client.isExempt);
+  const slow = strangers.filter(({ taken }) => taken !== undefined && taken < FAIR_BYTES);
+  return (
+    slowestOfMost(slow, heldBy, leastOf(counted)) ??
+    (counted === 0 ? slowestOfMost(strangers, heldBy, 2) : undefined)
+  );
 }
 
 interface Watched extends Taker {
@@ -97,17 +110,17 @@ export class Takers {
     const everyMs = Math.floor(MINUTE_MS / looks);
     let count = 0;
     let before = takenFrom(socket);
-    // At some look of this minute; at the end of the one before.
-    let [isBehind, wasBehind] = [false, false];
+    // Looks of this minute at which something waited to be taken; whether something did at the end of the one before.
+    let [behind, wasBehind] = [0, false];
     const timer = setInterval(() => {
       // What comes slowly is no fault of whoever reads it.
       const hasBytes = socket.writableLength > 0;
-      isBehind ||= hasBytes;
+      if (hasBytes) behind++;
       if (++count % looks !== 0) return;
       const now = takenFrom(socket);
       if (hasBytes && wasBehind && now === before) end('it takes nothing');
-      watched.taken = isBehind ? now - before : undefined;
-      [before, wasBehind, isBehind] = [now, hasBytes, false];
+      watched.taken = behind * 2 >= looks ? now - before : undefined;
+      [before, wasBehind, behind] = [now, hasBytes, 0];
       this.#onMinute();
     }, everyMs).unref();
     this.#all.add(watched);
