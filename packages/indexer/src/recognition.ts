@@ -13,7 +13,7 @@ const POLLS_PER_LOOK = 30;
 /** Looks in a row at which the endpoints have other blocks than those that were final, before all is read again. */
 const CONTRADICTIONS = 3;
 /** Blocks that all endpoints are asked for at once. */
-const JUDGED_AT_ONCE = 32;
+const JUDGED_AT_ONCE = 8;
 
 export interface RecognitionOptions {
   readonly settings: Pick<NetworkSettings, 'name' | 'chain_id' | 'on_restart' | 'poll_ms'>;
@@ -91,7 +91,9 @@ export class Recognition {
       return this.#goOn(network);
     }
     if (settings.on_restart !== 'reset') return;
-    this.#contradictions = (await this.#isAnyGone(blocks)) ? this.#contradictions + 1 : 0;
+    const verdict = await this.#judge(blocks);
+    if (verdict === 'unknown') return;
+    this.#contradictions = verdict === 'gone' ? this.#contradictions + 1 : 0;
     if (this.#contradictions < CONTRADICTIONS) return;
     this.#contradictions = 0;
     // Another chain altogether is told by its first block.
@@ -100,16 +102,17 @@ export class Recognition {
     if (haltCode === network.haltCode) await this.#reset(network, genesisHash);
   }
 
-  async #isAnyGone(blocks: readonly BlockName[]): Promise<boolean> {
+  /** `gone`: the endpoints have another block in the place of one of these. */
+  async #judge(blocks: readonly BlockName[]): Promise<'gone' | 'stands' | 'unknown'> {
     const { rpc } = this.#options;
     for (let at = 0; at < blocks.length; at += JUDGED_AT_ONCE) {
       const part = blocks.slice(at, at + JUDGED_AT_ONCE);
       const verdicts = await Promise.all(part.map(({ number, hash }) => judgeBlock(rpc, number, hash)));
-      if (verdicts.includes('gone')) return true;
+      if (verdicts.includes('gone')) return 'gone';
       // It is not waited for silent endpoints once for each part.
-      if (verdicts.every((verdict) => verdict === 'unknown')) return false;
+      if (verdicts.every((verdict) => verdict === 'unknown')) return 'unknown';
     }
-    return false;
+    return 'stands';
   }
 
   /** The floor, and what scans have read last of what lies below. */

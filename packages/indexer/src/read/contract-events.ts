@@ -34,6 +34,8 @@ export interface ContractEvents extends IndexedChain {
   readonly coveredTo: number | null;
   /** Nothing up to this block ever changes. */
   readonly settledTo: number;
+  /** Nothing is to be read but what comes at the tip. */
+  readonly isLive: boolean;
   /** There is more after `readTo`. */
   readonly isCut: boolean;
   /** The newest block that any endpoint has shown. */
@@ -84,6 +86,7 @@ export async function readContractEvents(
         events: [],
         readTo: toBlock,
         coveredTo: toBlock,
+        isLive: coverage.live,
         isCut: false,
         head: row.head,
         requests: row.requests,

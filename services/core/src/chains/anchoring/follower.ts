@@ -107,11 +107,14 @@ export const forgiveEmitters = ({ write, settings }: Pick<FollowerOptions, 'writ
   });
 
 /**
- * What the indexer has yet to read, up to where it was, is not gone. A chain that is shorter now is read whole: the head is of the same
- * reading. Pure.
+ * What the indexer has yet to read, up to where it was, is not gone. A chain that is shorter now is read whole where the indexer has come to
+ * its tip: a head alone may be that of an endpoint that lags. Pure.
  */
-const isReadAgain = ({ coveredTo, head }: ContractEvents, { readBlock }: FollowedTo): boolean =>
-  coveredTo !== null && coveredTo >= Math.min(readBlock ?? 0, head ?? Number.POSITIVE_INFINITY);
+const isReadAgain = (
+  { coveredTo, isLive, head }: ContractEvents,
+  { readBlock }: Pick<FollowedTo, 'readBlock'>,
+): boolean =>
+  coveredTo !== null && (coveredTo >= (readBlock ?? 0) || (isLive && head !== null && coveredTo >= head));
 
 const isSame = (a: FollowedTo, b: FollowedTo) =>
   a.settledBlock === b.settledBlock &&

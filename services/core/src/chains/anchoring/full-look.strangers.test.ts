@@ -28,7 +28,13 @@ const readerOf = (floor: number): ChainReader => ({
       ...{ blockNumber: fromBlock + at, logIndex: 0, transactionHash: `0x${fromBlock + at}` },
       ...{ timestamp: 1_700_000_000, name: 'SyncEvent', args: { addr: STRANGER, message: '' } },
     }));
-    const read = { readTo, coveredTo: HEAD, settledTo: Math.min(floor, readTo), isCut: readTo < HEAD };
+    const read = {
+      readTo,
+      coveredTo: HEAD,
+      isLive: true,
+      settledTo: Math.min(floor, readTo),
+      isCut: readTo < HEAD,
+    };
     return { ...read, ...INDEXED, events, head: HEAD, requests: 1 };
   },
 });

@@ -47,6 +47,7 @@ interface Index {
   /** As far as it is read again. */
   readonly coveredTo?: number;
   readonly head?: number;
+  readonly isLive?: boolean;
   readonly reading?: string;
 }
 
@@ -55,7 +56,7 @@ const READINGS = [randomUUID(), randomUUID()] as const;
 function readerOf(
   contract: string,
   written: readonly Written[],
-  { coveredTo = HEAD, head = HEAD, reading = READINGS[0] }: Index = {},
+  { coveredTo = HEAD, head = HEAD, isLive = true, reading = READINGS[0] }: Index = {},
 ): ChainReader {
   const indexed = { genesisHash: 'genesis', reading };
   return {
@@ -67,7 +68,7 @@ function readerOf(
           ...{ blockNumber: block, logIndex: 0, transactionHash: `0x${block}`, timestamp: 1_700_000_000 },
           ...{ name: 'SyncEvent', args: { addr: emitter, message: content } },
         }));
-      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, head, requests: ++looks };
+      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, isLive, head, requests: ++looks };
       return { ...read, ...indexed, events, isCut: false };
     },
   };
@@ -183,10 +184,14 @@ describe('the operator changes what is followed', () => {
     const untrue = { contract: CONTRACT!, block: HEAD, emitter: EMITTER, text: post('above the head').text };
     assert.deepEqual((await follow('shorter', [...chain, untrue], {})).read, [12, HEAD]);
     const again = { reading: READINGS[1], head: HEAD - 5 };
-    assert.deepEqual((await follow('shorter', chain, {}, { ...again, coveredTo: HEAD - 6 })).read, [
-      12,
-      HEAD,
-    ]);
+    const early = { ...again, coveredTo: HEAD - 6 };
+    assert.deepEqual((await follow('shorter', chain, {}, early)).read, [12, HEAD]);
+    const lagging = { ...again, coveredTo: HEAD - 4, isLive: false };
+    assert.deepEqual(
+      (await follow('shorter', chain, {}, lagging)).read,
+      [12, HEAD],
+      'a head alone says little',
+    );
     const after = await follow('shorter', chain, {}, { ...again, coveredTo: HEAD - 5 });
     assert.deepEqual(after, { read: [12], confirmed: [one.itemHash] });
   });

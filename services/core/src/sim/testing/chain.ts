@@ -170,6 +170,7 @@ export class ChainView implements ChainReader {
       events,
       readTo: isCut ? last : readTo,
       coveredTo: readTo,
+      isLive: true,
       settledTo: Math.min(this.#settledTo, isCut ? last : readTo),
       isCut,
       head: readTo,
