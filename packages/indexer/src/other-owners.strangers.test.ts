@@ -74,6 +74,8 @@ test('who asks for a contract later does not decide how others read it: neither 
   const source = { network: NETWORK, contract: TOKEN, event: parseDeclaration(TRANSFER) };
   const read = await readContractEvents(pool, source, START, 1_000);
   assert.deepEqual([read?.readTo, read?.events.length, read?.isCut], [head, START + 2, false]);
+  const earlier = await readContractEvents(pool, source, 0, 1_000);
+  assert.deepEqual([read?.isAtTip, earlier?.isAtTip], [true, false]);
   // Of the blocks that nobody has read nothing is said.
   const all = await listEvents(pool, NETWORK, { ...filter, fromBlock: 0 }, { limit: 1, offset: 0 });
   assert.deepEqual(

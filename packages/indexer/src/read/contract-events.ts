@@ -34,8 +34,8 @@ export interface ContractEvents extends IndexedChain {
   readonly coveredTo: number | null;
   /** Nothing up to this block ever changes. */
   readonly settledTo: number;
-  /** Nothing is to be read but what comes at the tip. */
-  readonly isLive: boolean;
+  /** Everything is in `coveredTo` up to the tip of what is read of the chain. */
+  readonly isAtTip: boolean;
   /** There is more after `readTo`. */
   readonly isCut: boolean;
   /** The newest block that any endpoint has shown. */
@@ -86,7 +86,7 @@ export async function readContractEvents(
         events: [],
         readTo: toBlock,
         coveredTo: toBlock,
-        isLive: coverage.live,
+        isAtTip: toBlock !== null && toBlock === row.tipNumber,
         isCut: false,
         head: row.head,
         requests: row.requests,

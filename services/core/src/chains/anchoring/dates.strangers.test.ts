@@ -138,7 +138,7 @@ test('a reorganisation that leaves a transaction at its place in a block of anot
     readEvents: async (fromBlock) => {
       const event = { timestamp, blockNumber: 5, logIndex: 0, transactionHash: '0x05', name: 'SyncEvent' };
       const events = fromBlock > 5 ? [] : [{ ...event, args: { addr: EMITTER, message } }];
-      const read = { readTo: 5, coveredTo: 5, isLive: true, settledTo, isCut: false, head: 5, requests: 0 };
+      const read = { readTo: 5, coveredTo: 5, isAtTip: true, settledTo, isCut: false, head: 5, requests: 0 };
       return { ...read, ...indexed, events };
     },
   };

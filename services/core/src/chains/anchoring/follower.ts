@@ -111,10 +111,10 @@ export const forgiveEmitters = ({ write, settings }: Pick<FollowerOptions, 'writ
  * its tip: a head alone may be that of an endpoint that lags. Pure.
  */
 const isReadAgain = (
-  { coveredTo, isLive, head }: ContractEvents,
+  { coveredTo, isAtTip, head }: ContractEvents,
   { readBlock }: Pick<FollowedTo, 'readBlock'>,
 ): boolean =>
-  coveredTo !== null && (coveredTo >= (readBlock ?? 0) || (isLive && head !== null && coveredTo >= head));
+  coveredTo !== null && (coveredTo >= (readBlock ?? 0) || (isAtTip && head !== null && coveredTo >= head));
 
 const isSame = (a: FollowedTo, b: FollowedTo) =>
   a.settledBlock === b.settledBlock &&

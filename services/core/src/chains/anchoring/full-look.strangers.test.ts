@@ -31,7 +31,7 @@ const readerOf = (floor: number): ChainReader => ({
     const read = {
       readTo,
       coveredTo: HEAD,
-      isLive: true,
+      isAtTip: true,
       settledTo: Math.min(floor, readTo),
       isCut: readTo < HEAD,
     };

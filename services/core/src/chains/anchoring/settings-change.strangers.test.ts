@@ -47,7 +47,7 @@ interface Index {
   /** As far as it is read again. */
   readonly coveredTo?: number;
   readonly head?: number;
-  readonly isLive?: boolean;
+  readonly isAtTip?: boolean;
   readonly reading?: string;
 }
 
@@ -56,7 +56,7 @@ const READINGS = [randomUUID(), randomUUID()] as const;
 function readerOf(
   contract: string,
   written: readonly Written[],
-  { coveredTo = HEAD, head = HEAD, isLive = true, reading = READINGS[0] }: Index = {},
+  { coveredTo = HEAD, head = HEAD, isAtTip = true, reading = READINGS[0] }: Index = {},
 ): ChainReader {
   const indexed = { genesisHash: 'genesis', reading };
   return {
@@ -68,7 +68,7 @@ function readerOf(
           ...{ blockNumber: block, logIndex: 0, transactionHash: `0x${block}`, timestamp: 1_700_000_000 },
           ...{ name: 'SyncEvent', args: { addr: emitter, message: content } },
         }));
-      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, isLive, head, requests: ++looks };
+      const read = { readTo: coveredTo, coveredTo, settledTo: coveredTo, isAtTip, head, requests: ++looks };
       return { ...read, ...indexed, events, isCut: false };
     },
   };
@@ -186,7 +186,7 @@ describe('the operator changes what is followed', () => {
     const again = { reading: READINGS[1], head: HEAD - 5 };
     const early = { ...again, coveredTo: HEAD - 6 };
     assert.deepEqual((await follow('shorter', chain, {}, early)).read, [12, HEAD]);
-    const lagging = { ...again, coveredTo: HEAD - 4, isLive: false };
+    const lagging = { ...again, coveredTo: HEAD - 4, isAtTip: false };
     assert.deepEqual(
       (await follow('shorter', chain, {}, lagging)).read,
       [12, HEAD],

@@ -170,7 +170,7 @@ export class ChainView implements ChainReader {
       events,
       readTo: isCut ? last : readTo,
       coveredTo: readTo,
-      isLive: true,
+      isAtTip: true,
       settledTo: Math.min(this.#settledTo, isCut ? last : readTo),
       isCut,
       head: readTo,
