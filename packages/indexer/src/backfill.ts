@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { type Claim, Claims } from './chain/claims.ts';
 import { type Header, hexNumber } from './chain/shape.ts';
 import {
+  CONTRADICTIONS,
   checkAnchor,
   checkEmptyBlock,
   type FullBlock,
@@ -41,8 +42,6 @@ const SUSPICIONS_MAX = 16;
 /** How many headers are compared with the logs: of the ends of a range, of some blocks between, of every block. */
 export type Verification = 'ends' | 'sample' | 'every';
 const SAMPLES = 4;
-/** So often what was written has to be seen replaced: who could say otherwise may just have failed to. */
-const CONTRADICTIONS = 3;
 
 export interface BackfillOptions {
   readonly pool: pg.Pool;

@@ -1,7 +1,7 @@
 import type { Logger } from '@skerry/kit';
 import type pg from 'pg';
 import { type Identity, identify } from './chain/identity.ts';
-import { type BlockName, haveMost, judgeBlock } from './chain/source.ts';
+import { type BlockName, CONTRADICTIONS, haveMost, judgeBlock } from './chain/source.ts';
 import type { RpcPool } from './rpc/pool.ts';
 import { type NetworkSettings, READ_AGAIN } from './settings.ts';
 import { haltNetwork, listWindow, loadNetwork, type NetworkRow, resetNetwork } from './store/networks.ts';
@@ -10,8 +10,6 @@ import { isWaiting, listScans } from './store/scans.ts';
 /** How long a halted network is left alone between two looks at whether it may go on: at most so long, and less where it is polled often. */
 const LOOK_EVERY_MAX_MS = 60_000;
 const POLLS_PER_LOOK = 30;
-/** Looks in a row at which the endpoints have other blocks than those that were final, before all is read again. */
-const CONTRADICTIONS = 3;
 /** Blocks that all endpoints are asked for at once. */
 const JUDGED_AT_ONCE = 8;
 
@@ -30,6 +28,7 @@ export interface RecognitionOptions {
 export class Recognition {
   readonly #options: RecognitionOptions;
   #lookedMs = Number.NEGATIVE_INFINITY;
+  /** Looks in a row at which the endpoints have other blocks than those that were final. */
   #contradictions = 0;
 
   constructor(options: RecognitionOptions) {

@@ -5,6 +5,7 @@ import { findAncestor } from './chain/ancestor.ts';
 import { lookAtHead, type View } from './chain/look.ts';
 import type { Header } from './chain/shape.ts';
 import {
+  CONTRADICTIONS,
   checkAnchor,
   fetchFullBlocks,
   fetchHead,
@@ -32,8 +33,6 @@ const CATCH_UP_BLOCKS = 256;
 const LOOKS_PER_FINALIZED = 8;
 /** So often the chain has to be seen shorter than it was before that is believed. */
 const SHORTER_TIMES = 3;
-/** So often final blocks have to be seen replaced: who could say otherwise may just have failed to. */
-const CONTRADICTIONS = 3;
 /** Endpoints that one step tries, in turn: the next step looks anew, which is better than to insist. */
 const TRIES_PER_ENDPOINT = 2;
 

@@ -223,6 +223,9 @@ export async function checkAnchor(pool: RpcPool, asked: Endpoint, header: Header
   other.note({ kind: 'lie', reason: `block ${header.number} is another one at other endpoints` }, 0);
 }
 
+/** So often what was final, or written, has to be seen replaced (judgeBlock): who could say otherwise may just have failed to. */
+export const CONTRADICTIONS = 3;
+
 /**
  * Whether the chain still has a block that was read. That it is `gone` more than half of all endpoints have to say, whoever is
  * silent; it `stands` by the most of those that say anything.
