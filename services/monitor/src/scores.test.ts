@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import { text as bodyOf } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { parseVersionTable } from '@skerry/protocol';
-import { addReleases, isPublished, parseRelease } from './scores.ts';
+import { buildNetworkMessage, CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { createLogger } from '@skerry/kit';
+import { parseVersionTable, SCORES_POST_TYPE, SCORING_CHANNEL } from '@skerry/protocol';
+import type { StoredFileView } from '@skerry/protocol/api/core/storage';
+import { addReleases, createScoresPublisher, isPublished, parseRelease } from './scores.ts';
+import { startNode } from './testing/scene.ts';
 
 test('releases are SOFTWARE@VERSION, and nothing else', () => {
   assert.deepEqual(parseRelease('skerry-core@1.2.0-rc.1+x'), {
@@ -36,4 +41,104 @@ test('scores are published once for an hour, however often the monitor is starte
   assert.equal(isPublished(at('01'), at('01')), true);
   assert.equal(isPublished(at('01'), at('02')), false, 'the next hour, in which nothing changed');
   assert.equal(isPublished(at('01'), at('01', 'b')), false, 'a report came late');
+});
+
+const HOUR = 3_600;
+/** An hour in which scores are due that are published every six hours. */
+const DUE = 82_420 * 6;
+const EVERY_HOURS = 6;
+
+interface Row {
+  readonly item_hash: string;
+  readonly item_content: string;
+  readonly time: number;
+}
+
+const rowOf = (body: string): Row => {
+  const { message } = JSON.parse(body);
+  return { ...message, item_type: 'inline', content: JSON.parse(message.item_content) };
+};
+
+/** Files are kept without being looked at. */
+class Client extends CoreClient {
+  override async storeFile(): Promise<StoredFileView> {
+    return {} as StoredFileView;
+  }
+}
+
+/** A core node with a measurement of each hour, which keeps the scores that it is sent. */
+async function startScene() {
+  const signer = createSigner(generatePrivateKey());
+  const told: string[] = [];
+  const state = { isAway: false, metrics: [] as Row[], scores: [] as Row[] };
+  for (let hour = DUE - 10; hour < DUE + 10; hour++) {
+    const record = { node_id: 'a'.repeat(64), measured_at: hour * HOUR, asn: 64_512, version: '1.0.0' };
+    const metrics = { ccn: [], crn: [{ ...record, base_latency: 0.1 }] };
+    const content = { type: 'net-scoring-metrics', content: { version: '1.0', tags: [], metrics } };
+    const draft = { type: 'POST', channel: SCORING_CHANNEL, time: (hour + 0.5) * HOUR, content };
+    state.metrics.unshift(rowOf(buildNetworkMessage(draft, signer).body));
+  }
+  const answerOf = (method: string | undefined, { pathname, searchParams }: URL, body: string) => {
+    if (state.isAway) return [503, { status: 'error', code: 'DATABASE_UNAVAILABLE', error: 'away' }] as const;
+    if (method === 'POST') {
+      state.scores.unshift(rowOf(body));
+      const publication_status = { status: 'success', failed: [] };
+      return [200, { status: 'success', publication_status, message_status: 'processed' }] as const;
+    }
+    if (pathname.includes('/aggregates/'))
+      return [404, { status: 'error', code: 'AGGREGATE_NOT_FOUND', error: 'none' }] as const;
+    const to = Number(searchParams.get('endDate') ?? Number.POSITIVE_INFINITY);
+    const isScores = searchParams.get('contentTypes') === SCORES_POST_TYPE;
+    const messages = isScores ? state.scores.slice(0, 1) : state.metrics.filter(({ time }) => time < to);
+    return [200, { messages, pagination_per_page: 10, next_cursor: null }] as const;
+  };
+  const node = await startNode(async (request, response) => {
+    const [status, answer] = answerOf(
+      request.method,
+      new URL(request.url!, 'http://core'),
+      await bodyOf(request),
+    );
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answer));
+  });
+  const { signal } = new AbortController();
+  const publish = createScoresPublisher({
+    core: new Client({ url: node.url, signer, signal }),
+    ...{ nodeListOwner: undefined, hourSeconds: HOUR, everyHours: EVERY_HOURS, tags: [], signal },
+    log: createLogger('monitor', 'warn', { write: (line) => void told.push(line) }),
+  });
+  return {
+    state,
+    told,
+    publishAt: (hour: number) => publish((DUE + hour) * HOUR * 1000),
+    /** The ends of what was published, oldest first. */
+    published: () =>
+      state.scores
+        .map(({ item_content }) => Date.parse(JSON.parse(item_content).content.period.to_date) / 1000)
+        .map((end) => end / HOUR - DUE)
+        .toReversed(),
+    [Symbol.asyncDispose]: () => node[Symbol.asyncDispose](),
+  };
+}
+
+test('scores that could not be published when they were due are published as soon as they can be, and once', async () => {
+  await using scene = await startScene();
+  scene.state.isAway = true;
+  await assert.rejects(scene.publishAt(0), { code: 'DATABASE_UNAVAILABLE' });
+  scene.state.isAway = false;
+  for (let hour = 1; hour <= 8; hour++) await scene.publishAt(hour);
+  assert.deepEqual([scene.published(), scene.told], [[1, 6], []]);
+});
+
+test('the log names measurements that are not what the monitor signed: scores are without them', async () => {
+  await using scene = await startScene();
+  const [newest, ...others] = scene.state.metrics.slice(10) as [Row, ...Row[]];
+  const changed = newest.item_content.replace('"base_latency":0.1', '"base_latency":0.2');
+  scene.state.metrics = [{ ...newest, item_content: changed }, ...others];
+  await scene.publishAt(0);
+  assert.equal(scene.told.length, 1);
+  const { count, first } = JSON.parse(scene.told[0]!);
+  assert.deepEqual([count, first.itemHash], [1, newest.item_hash]);
+  const { inputs } = JSON.parse(scene.state.scores[0]!.item_content).content;
+  assert.equal(inputs.metrics.count, others.length);
 });

@@ -3,6 +3,7 @@ import {
   type CoreClient,
   computeScoresOf,
   publishScores,
+  type RefusedMessage,
   readLatestScores,
   readRegistrations,
   readVersionTable,
@@ -79,27 +80,45 @@ export const isPublished = (
   { period, scores_hash: hash }: Pick<ScoresContent, 'period' | 'scores_hash'>,
 ): boolean => latest?.scores_hash === hash && latest.period?.to_date === period.to_date;
 
+/** Whether scores of all that was measured before a time are published. Pure. @param due Unix seconds */
+const isPublishedSince = (latest: Pick<ScoresContent, 'period'> | undefined, due: number): boolean =>
+  Date.parse(latest?.period?.to_date ?? '') >= due * 1000;
+
 /**
- * Publishes scores from this monitor's own measurements when an hour begins. A network with many nodes has them computed
- * elsewhere (`skerry score compute --publish`): it takes minutes then, in which this process should measure.
+ * Publishes scores from this monitor's own measurements when an hour begins: every so many hours, and where that failed, as while the
+ * core node was away, in the next hour in which it succeeds. A network with many nodes has them computed elsewhere
+ * (`skerry score compute --publish`): it takes minutes then, in which this process should measure.
  */
 export function createScoresPublisher(options: ScoresOptions): (startMs: number) => Promise<void> {
   const { core, nodeListOwner, hourSeconds, everyHours, tags, signal, log } = options;
+  const publisher = core.signer.address;
+  const source = { coreUrl: core.url, signal };
   return async (startMs) => {
-    if (everyHours === 0 || Math.floor(startMs / 1000 / hourSeconds) % everyHours !== 0) return;
-    const source = { coreUrl: core.url, signal };
-    const publisher = core.signer.address;
-    const settings = { ...DEFAULT_SCORING_SETTINGS, hour_seconds: hourSeconds };
+    if (everyHours === 0) return;
     // What is dated before this hour is complete.
     const to = Math.floor(startMs / 1000);
-    const computed = await computeScoresOf(source, {
-      period: { from: Math.max(0, to - settings.period_seconds), to },
-      settings,
-      publishers: [publisher],
-      versions: await readVersionTable(source, publisher),
-      registrations: nodeListOwner === undefined ? undefined : await readRegistrations(source, nodeListOwner),
-      tags,
-    });
+    const due = to - (to % (everyHours * hourSeconds));
+    if (due !== to && isPublishedSince((await readLatestScores(source, [publisher]))?.content, due)) return;
+    const settings = { ...DEFAULT_SCORING_SETTINGS, hour_seconds: hourSeconds };
+    const refused: RefusedMessage[] = [];
+    const onRefused = (one: RefusedMessage) => void refused.push(one);
+    const computed = await computeScoresOf(
+      { ...source, onRefused },
+      {
+        period: { from: Math.max(0, to - settings.period_seconds), to },
+        settings,
+        publishers: [publisher],
+        versions: await readVersionTable(source, publisher),
+        registrations:
+          nodeListOwner === undefined ? undefined : await readRegistrations(source, nodeListOwner),
+        tags,
+      },
+    );
+    if (refused.length > 0)
+      log.warn(
+        { count: refused.length, first: refused[0] },
+        'measurements of this monitor cannot be verified as the core node gives them; they do not count',
+      );
     if (computed.newest === null || computed.newest < to - MAX_AGE_HOURS * hourSeconds) return;
     // A monitor that is started again within an hour comes here again.
     const latest = await readLatestScores(source, [publisher]).catch((error: unknown) => {
