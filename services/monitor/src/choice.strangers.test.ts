@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -113,5 +114,36 @@ test('M6: a monitor that was killed goes on with the same nodes, and knows after
   // In the next hour they are known, and others have their turns.
   await clock.drive(create(new AbortController(), 1_000).runHour());
   assert.equal(visited[2]!.length, 200);
+  await rm(dir, { recursive: true });
+});
+
+test('M6: strangers who let visits last keep no listed node waiting, and the log says how many the hour left out', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-monitor-'));
+  const clock = new VirtualClock(START);
+  const told: string[] = [];
+  const signed: string[] = [];
+  const known = Array.from({ length: 10 }, (_, index) => {
+    const { address: _address, ...node } = announced(index + 1);
+    return node;
+  });
+  const hours = new Hours({
+    ...{ clock, hourMs: HOUR_MS, concurrency: 4, seed: 'seed', signal: new AbortController().signal },
+    store: clock.stopDuring(await HourStore.create(dir, log)),
+    log: createLogger('monitor', 'info', { write: (line) => void told.push(line) }),
+    listNodes: async () => [...strangers.slice(0, 90), ...known],
+    measure: async ({ nodeId, address }, ended) => {
+      if (address !== undefined) await once(ended, 'abort');
+      return { node_id: nodeId, measured_at: clock.now() / 1000, base_latency: 0.1 };
+    },
+    sign: (entries) => {
+      signed.push(...entries.map(({ record }) => record.node_id));
+      return [{ itemHash: 'x', body: '' }];
+    },
+    send: async () => {},
+  });
+  await clock.drive(hours.runHour());
+  assert.deepEqual(signed.toSorted(), idsOf(known));
+  const line = told.map((one) => JSON.parse(one)).find(({ msg }) => msg.startsWith('the hour ended'));
+  assert.deepEqual([line.level, line.nodes, line.listed], [30, 90, 0]);
   await rm(dir, { recursive: true });
 });

@@ -122,6 +122,24 @@ describe('hours', () => {
     assert.deepEqual([stop.signal.aborted, told.length], [true, 1]);
   });
 
+  test('a core node that is away for a night is told of a few times, and so is its return', async () => {
+    await using rig = await createRig();
+    let isAway = true;
+    const told: string[] = [];
+    const hours = rig.create(new AbortController(), {
+      log: createLogger('monitor', 'info', { write: (line) => void told.push(JSON.parse(line).msg) }),
+      send: async () => {
+        if (isAway) throw new AppError('UPSTREAM_UNAVAILABLE', 'it is away');
+      },
+    });
+    await rig.clock.drive(hours.runHour());
+    for (let tries = 1; tries < 100; tries++) await hours.deliver();
+    isAway = false;
+    await hours.deliver();
+    const about = told.filter((one) => one.includes('did not accept the hour'));
+    assert.deepEqual([about.length, about.at(-1)!.startsWith('recovered')], [8, true]);
+  });
+
   test('killed in the middle of an hour, it goes on: only the node in hand is asked again', async () => {
     await using rig = await createRig();
     const stop = new AbortController();

@@ -1,10 +1,10 @@
-import type { Logger } from '@skerry/kit';
+import { Failures, type Logger, Slots } from '@skerry/kit';
 import { AppError, isClockFault } from '@skerry/protocol';
 import { chooseNodes, keyOf, noteAnswers } from './choice.ts';
 import { type Clock, followPlan } from './follow-plan.ts';
 import { type HourStore, type SignedReport, WAITING_MAX } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode } from './node-list.ts';
-import { type HourWindow, planHour, windowAt } from './plan.ts';
+import { type HourWindow, planHour, type Visit, windowAt } from './plan.ts';
 import type { PublishedRecord } from './probe/measure.ts';
 
 export interface HoursOptions {
@@ -25,6 +25,10 @@ export interface HoursOptions {
   readonly publishScores?: (startMs: number) => Promise<void>;
 }
 
+/** The part of the places that nodes may take which only announced themselves. */
+const STRANGERS_PART = 0.75;
+const isStranger = ({ node }: Visit) => node.address !== undefined && !node.isListed;
+
 const isRefusal = (error: unknown) =>
   error instanceof AppError &&
   ['invalid', 'refused', 'too_large'].includes(error.kind) &&
@@ -33,11 +37,15 @@ const isRefusal = (error: unknown) =>
 /** The monitor's work, hour after hour. Nothing that it needs is in memory alone. */
 export class Hours {
   readonly #options: HoursOptions;
+  /** Of sending in a row: a core node may be away for a night. */
+  readonly #failures: Failures;
   #nodes: readonly MeasuredNode[] = [];
   #delivery: Promise<void> = Promise.resolve();
 
   constructor(options: HoursOptions) {
     this.#options = options;
+    const what = 'the core node did not accept the hour; retrying';
+    this.#failures = new Failures({ log: options.log, what });
   }
 
   /** Measures what is left of the present hour, publishes it, and waits for the next one. */
@@ -78,12 +86,13 @@ export class Hours {
       for (const report of await store.readSigned(hour)) {
         try {
           await send(report);
+          this.#failures.clear();
           notes.push(report.itemHash);
           log.info({ item_hash: report.itemHash, hour: new Date(hour).toISOString() }, 'published the hour');
         } catch (error) {
           if (!isRefusal(error)) {
             // What was cut off by the end of this process is sent by the next one.
-            if (!signal.aborted) log.warn({ err: error }, 'the core node did not accept the hour; retrying');
+            if (!signal.aborted) this.#failures.note(error);
             return;
           }
           log.error({ err: error, item_hash: report.itemHash }, 'the core node refused the hour');
@@ -105,7 +114,7 @@ export class Hours {
   }
 
   async #measureHour(window: HourWindow): Promise<void> {
-    const { clock, concurrency, seed, store, signal, measure, log } = this.#options;
+    const { clock, concurrency, seed, store, signal, log } = this.#options;
     await this.#refreshNodes();
     const measured = new Set(
       (await store.read(window.startMs)).map(({ kind, record }) => keyOf(kind, record.node_id)),
@@ -117,27 +126,59 @@ export class Hours {
     );
     log.info({ nodes: this.#nodes.length, chosen: chosen.length, left: visits.length }, 'starting an hour');
     const over = new AbortController();
-    const ended = AbortSignal.any([signal, over.signal]);
     const idle = new AbortController();
     const alarm = clock
       .waitUntil(window.endMs, AbortSignal.any([signal, idle.signal]))
       .then((isEnd) => isEnd && over.abort());
-    await followPlan(visits, {
-      clock,
-      concurrency,
-      signal: ended,
-      visit: async ({ node }) => {
-        try {
-          const record = await measure(node, ended);
-          // What was cut off is no measurement: after a stop it is made again, at the hour's end it is left out.
-          if (!ended.aborted) await store.append(window.startMs, { kind: node.kind, record });
-        } catch (error) {
-          log.error({ err: error, node_id: node.nodeId }, 'a measurement was lost');
-        }
-      },
-    });
+    const left = await this.#visitAll(visits, window, AbortSignal.any([signal, over.signal]));
     idle.abort();
     await alarm;
+    if (left.length === 0 || signal.aborted) return;
+    // Of strangers that is no fault of this monitor's.
+    const listed = left.filter((one) => !isStranger(one)).length;
+    log[listed > 0 ? 'warn' : 'info'](
+      { nodes: left.length, listed },
+      'the hour ended before these nodes were measured: it was begun late, or they are too many or too slow for SKERRY_MONITOR_CONCURRENCY',
+    );
+  }
+
+  /**
+   * Strangers keep no listed node waiting, however long they let visits last: a part of the places is free of them.
+   * @param ended ends with the hour
+   * @returns the visits that were not made, or not to their end
+   */
+  async #visitAll(
+    visits: readonly Visit[],
+    { startMs }: HourWindow,
+    ended: AbortSignal,
+  ): Promise<readonly Visit[]> {
+    const { clock, concurrency, store, measure, log } = this.#options;
+    const places = new Slots(concurrency);
+    const left = new Set(visits);
+    const visit = async (one: Visit) => {
+      if (ended.aborted) return;
+      const { kind, nodeId } = one.node;
+      try {
+        const record = await measure(one.node, ended);
+        // What was cut off is no measurement: after a stop it is made again, at the hour's end it is left out.
+        if (ended.aborted) return;
+        await store.append(startMs, { kind, record });
+      } catch (error) {
+        log.error({ err: error, node_id: nodeId }, 'a measurement was lost');
+      }
+      left.delete(one);
+    };
+    const follow = (some: readonly Visit[], atOnce: number) =>
+      followPlan(some, {
+        ...{ clock, concurrency: atOnce, signal: ended },
+        visit: (one) => places.run(() => visit(one)),
+      });
+    const [strangers, listed] = [visits.filter(isStranger), visits.filter((one) => !isStranger(one))];
+    await Promise.all([
+      follow(listed, concurrency),
+      follow(strangers, Math.max(1, Math.floor(STRANGERS_PART * concurrency))),
+    ]);
+    return [...left];
   }
 
   async #refreshNodes(): Promise<void> {
