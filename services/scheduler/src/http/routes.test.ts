@@ -311,6 +311,28 @@ test('the examples of the contract are what is answered of such a network', asyn
   }
 });
 
+test('an instance that nothing was decided of yet has no node yet, and no reason', async () => {
+  const now = snapshotOf([first], [instanceOf(PLACED, 512)]);
+  now.planner.setInstance(instanceOf(WAITING, 512));
+  snapshot = now;
+  const { status, body } = await get(`/api/v0/allocation/${WAITING}`);
+  assert.deepEqual(
+    [status, body.error, body.details],
+    [404, 'no node has been chosen yet', { reason: null }],
+  );
+});
+
+test('of an instance that no node can start nobody is told that it waits for room elsewhere', async () => {
+  const barred = { code: 'UNKNOWN_IMAGE', message: 'there is no image "x"' };
+  const draining = { ...first, reason: { code: 'NODE_DRAINING', message: 'new disks' } };
+  const free = { ...second, reason: null };
+  const on = { nodeId: first.nodeId, nodeAddress: first.address, ipv6: '2001:db8:1:1:3:5330:dcef:e181' };
+  snapshot = snapshotOf([draining, free], [{ ...instanceOf(PLACED, 512), ...on, barred }]);
+  const { verdict, node_id } = (await get(`/api/v0/explain/${PLACED}`)).body;
+  assert.deepEqual([verdict.code, node_id], ['STAYS', first.nodeId]);
+  assert.match(verdict.message, /no node can start it.*there is no image "x"/);
+});
+
 test('a plan is one moment: what is decided while its text is read does not show in it', () => {
   const other = sha256Hex('other');
   const now = snapshotOf(

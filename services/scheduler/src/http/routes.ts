@@ -4,7 +4,7 @@ import { AppError, parseItemHash } from '@skerry/protocol';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import type { Snapshot } from '../controller.ts';
 import { type StatusInput, statusView } from './status.ts';
-import { allocationView, explanationView, nodesView, periodView, planText } from './wire.ts';
+import { allocationView, explanationView, NOTHING_CHOSEN, nodesView, periodView, planText } from './wire.ts';
 
 export interface RouteSource {
   /** Throws UPSTREAM_UNAVAILABLE where there is no plan yet. */
@@ -45,9 +45,11 @@ export function handlersOf(
       const placement = findPlacement(now, hash);
       const { nodeId, reason } = placement;
       if (nodeId === null)
-        throw new AppError('ALLOCATION_NOT_FOUND', `no node was chosen: ${reason?.message}`, {
-          details: { reason },
-        });
+        throw new AppError(
+          'ALLOCATION_NOT_FOUND',
+          reason ? `no node was chosen: ${reason.message}` : NOTHING_CHOSEN,
+          { details: { reason } },
+        );
       const period = periodView(now.checkedAtMs, periodSeconds);
       return allocationView(hash, { ...placement, nodeId }, now.view, period);
     },

@@ -12,7 +12,7 @@ import type { Snapshot } from '../controller.ts';
 import { type Candidate, listCandidates } from '../planning/explain.ts';
 import { freeOf, type NodeLoad, weightOf } from '../planning/load.ts';
 import type { Planner } from '../planning/planner.ts';
-import type { Placement, Resources, View } from '../view.ts';
+import type { Instance, Placement, Resources, View } from '../view.ts';
 
 const compareTexts = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 const isoOf = (ms: number) => new Date(ms).toISOString();
@@ -137,12 +137,20 @@ const candidateView = ({ load, weight, freeShare, against }: Candidate): Static<
   against,
 });
 
-function verdictOf({ planner }: Snapshot, placement: Placement): Static<typeof ExplanationView>['verdict'] {
-  const { nodeId, reason } = placement;
-  if (nodeId === null) return { code: 'WAITS', message: reason?.message ?? 'no node has been chosen yet' };
+/** Of an instance that is new: nothing was decided of it. */
+export const NOTHING_CHOSEN = 'no node has been chosen yet';
+
+function verdictOf(
+  { planner }: Snapshot,
+  { barred }: Instance,
+  { nodeId, reason }: Placement,
+): Static<typeof ExplanationView>['verdict'] {
+  if (nodeId === null) return { code: 'WAITS', message: reason?.message ?? NOTHING_CHOSEN };
   const load = planner.loads.get(nodeId);
   if (!load) return { code: 'FOREIGN', message: 'this scheduler does not use its node' };
   const { leaving } = load.standing;
+  if (leaving && barred)
+    return { code: 'STAYS', message: `no node can start it, so it is moved to none: ${barred.message}` };
   if (leaving)
     return { code: 'LEAVES', message: `it should leave (${leaving.message}), but no other node has room` };
   const but = reason ? `; the node gets nothing new: ${reason.message}` : '';
@@ -165,7 +173,7 @@ export function explanationView(
     created_at: instance.createdAt,
     node_id: placement.nodeId,
     vm_ipv6: placement.ipv6 === '' ? null : placement.ipv6,
-    verdict: verdictOf(snapshot, placement),
+    verdict: verdictOf(snapshot, instance, placement),
     decisions: decisions.list(instanceId).map(({ decidedAtMs, kind, from, placement: decided }) => ({
       decided_at: isoOf(decidedAtMs),
       kind,

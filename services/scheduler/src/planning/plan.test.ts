@@ -151,6 +151,14 @@ describe('what is placed', () => {
         instances.map(({ instanceId }) => result.placements.get(instanceId)!.nodeId),
         [small.nodeId, node.nodeId],
       );
+    // What else is wrong with the node is not why it is left.
+    const failed = { ...node, reason: { code: 'PREFIX_NOT_HELD', message: 'no rights' } };
+    const { unusable, leaving } = standingOf(failed, { isDrained: true });
+    assert.deepEqual(unusable, failed.reason);
+    assert.deepEqual(leaving, {
+      code: 'NODE_DRAINING',
+      message: "the scheduler's operator is draining the node",
+    });
   });
 
   test('stays on a node that has become too small, which then gets nothing new', () => {

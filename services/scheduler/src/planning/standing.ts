@@ -48,10 +48,12 @@ const reasonOf = (code: string, message: string): Reason => ({
   message: message.slice(0, LIMITS.reasonChars),
 });
 
+const BY_OPERATOR = reasonOf(NODE_DRAINING, "the scheduler's operator is draining the node");
+
 function unusableReason(node: Node, facts: NodeFacts, rules: StandingRules): Reason | null {
   if (facts.trust.against) return facts.trust.against;
   if (node.reason) return node.reason;
-  if (facts.isDrained) return reasonOf(NODE_DRAINING, "the scheduler's operator is draining the node");
+  if (facts.isDrained) return BY_OPERATOR;
   if (node.ipv6Prefix === null)
     return reasonOf('NODE_WITHOUT_PREFIX', 'the node has no IPv6 network for instances');
   if (!rules.privatePrefixes && isPrivatePrefix(node.ipv6Prefix))
@@ -79,8 +81,8 @@ function leavingReason(
   facts: NodeFacts,
   { graceMs, mayDeclareDead }: StandingRules,
 ): Reason | null {
-  if (facts.isDrained || node.reason?.code === NODE_DRAINING)
-    return reasonOf(NODE_DRAINING, node.reason?.message ?? 'the node is being drained');
+  if (node.reason?.code === NODE_DRAINING) return node.reason;
+  if (facts.isDrained) return BY_OPERATOR;
   if (facts.outage?.isSilent && mayDeclareDead && facts.outage.lastedMs >= graceMs) {
     const minutes = Math.floor(facts.outage.lastedMs / 60_000);
     return reasonOf('NODE_DEAD', `unreachable for ${minutes} minutes: ${facts.outage.failure}`);
