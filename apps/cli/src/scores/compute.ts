@@ -253,7 +253,7 @@ export async function explainAndShow(context: Context, node: string, options: Sc
   return refused.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
-/** The table with one release more: what was the newest before it is replaced on its day. */
+/** The table with one release more: it replaces what was the newest before it on its day, as the next one after it replaces it. */
 export function addRelease(
   table: VersionTable,
   software: string,
@@ -261,16 +261,17 @@ export function addRelease(
   date: string,
   isPrerelease: boolean,
 ): VersionTable {
-  const releases = Object.hasOwn(table, software) ? table[software]! : {};
-  const replaced = Object.entries(releases).map(([name, release]) => {
-    const isReplaced =
-      !isPrerelease &&
-      name !== version &&
-      (release.replaced_on ?? null) === null &&
-      release.released_on <= date;
+  const releases: VersionTable[string] = Object.hasOwn(table, software) ? table[software]! : {};
+  const { [version]: _, ...others } = releases;
+  const replaced = Object.entries(others).map(([name, release]) => {
+    const until = release.replaced_on ?? null;
+    const isReplaced = !isPrerelease && release.released_on <= date && (until === null || until > date);
     return [name, isReplaced ? { ...release, replaced_on: date } : release];
   });
-  const added = { released_on: date, replaced_on: null, ...(isPrerelease ? { prerelease: true } : {}) };
+  const [successor = null] = Object.values(others)
+    .flatMap(({ released_on: on, prerelease }) => (on > date && !prerelease ? [on] : []))
+    .sort();
+  const added = { released_on: date, replaced_on: successor, ...(isPrerelease ? { prerelease: true } : {}) };
   return parseVersionTable({ [software]: { ...Object.fromEntries(replaced), [version]: added } });
 }
 
