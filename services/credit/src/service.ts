@@ -76,7 +76,7 @@ export async function startCredit(config: CreditConfig, host: Host): Promise<Run
     ...{ sales, network, store, purchases, now, signal, log },
     scanned: records.progress.scanned,
   });
-  const charger = new Charger(network, store, records.progress.charged, now);
+  const charger = new Charger(network, store, records.progress.charged, now, log);
   const watcher = new Watcher({
     ...{ network, store, now, log },
     settings: watchOf(config),

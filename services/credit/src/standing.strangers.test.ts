@@ -96,7 +96,7 @@ test('a charge without effect is not repeated in the same round', async () => {
     postExpense: async (charges: ChargesView) => void posted.push(charges),
   };
   const store = { writeProgress: async () => {} };
-  await new Charger(network, store, {}, () => 1_000_000).runRound();
+  await new Charger(network, store, {}, () => 1_000_000, log).runRound();
   assert.equal(posted.length, 3);
 });
 
@@ -116,7 +116,7 @@ test('a period that is made up for is asked for again until nothing of it is lef
   const stored: unknown[] = [];
   const store = { writeProgress: async (change: unknown) => void stored.push(change) };
   const charged = { instance: now - HOUR, program: now, storage: now };
-  const charger = new Charger(network, store, charged, () => now * 1_000);
+  const charger = new Charger(network, store, charged, () => now * 1_000, log);
   await charger.runRound();
   assert.deepEqual(stored, []);
   isTold = true;
@@ -124,4 +124,29 @@ test('a period that is made up for is asked for again until nothing of it is lef
   await charger.runRound();
   assert.ok(asked.includes(now - HOUR));
   assert.equal(stored.length, 1);
+});
+
+test('the log says for which time nothing is charged, once', async () => {
+  const HOUR = 3_600;
+  const now = 500_000 * HOUR;
+  const told: string[] = [];
+  const asked: number[] = [];
+  const network = {
+    readCharges: async (kind: string, time: number) => {
+      if (kind === 'instance') asked.push(time);
+      return { ...CHARGES, credits: [] };
+    },
+    postExpense: async () => {},
+  };
+  const store = { writeProgress: async () => {} };
+  const charged = { instance: now - 100 * HOUR, program: now - 47 * HOUR, storage: now };
+  const warned = createLogger('credit', 'warn', { write: (line) => void told.push(line) });
+  const charger = new Charger(network, store, charged, () => now * 1_000, warned);
+  await charger.runRound();
+  await charger.runRound();
+  assert.equal(Math.min(...asked), now - 48 * HOUR);
+  assert.equal(told.length, 1);
+  const { kind, from, to } = JSON.parse(told[0]!);
+  const at = (hours: number) => new Date((now - hours * HOUR) * 1_000).toISOString();
+  assert.deepEqual([kind, from, to], ['instance', at(99), at(48)]);
 });
