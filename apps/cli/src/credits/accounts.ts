@@ -243,6 +243,14 @@ async function estimate(
   return call(url, CREDIT_API.estimateCredits, { body });
 }
 
+/** @param asked a token and its chain, in words */
+async function notSold(url: string, asked: string): Promise<AppError> {
+  const { prices } = await call(url, CREDIT_API.listSalePrices, { query: {} });
+  const sold = prices.map(({ tokenSymbol, blockchain }) => plainText(`${tokenSymbol} on ${blockchain}`));
+  const what = sold.length === 0 ? 'no token does here' : `what does is ${sold.join(', ')}`;
+  return new AppError('TOKEN_NOT_SOLD', `${asked} does not buy credits: ${what}`);
+}
+
 export async function showEstimate(
   context: Context,
   { chain, token, amount }: { readonly chain: string; readonly token: string; readonly amount: string },
@@ -251,7 +259,7 @@ export async function showEstimate(
   const url = await serviceUrl(context, options.credit);
   const { prices } = await call(url, CREDIT_API.listSalePrices, { query: { blockchain: chain } });
   const sale = prices.find(({ tokenSymbol }) => tokenSymbol.toLowerCase() === token.toLowerCase());
-  if (!sale) throw new AppError('TOKEN_NOT_SOLD', `${token} on ${chain} does not buy credits`);
+  if (!sale) throw await notSold(url, `${token} on ${chain}`);
   const { decimals } = sale;
   const asked = { amount, decimals, isCredits: options.credits === true };
   const answer = await estimate(url, { blockchain: chain, token }, asked);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { PriceView } from '@skerry/protocol/api/credit';
 import { skerryHere } from '../testing/here.ts';
 import { replying } from '../testing/replying.ts';
 import { renderPrice } from './price.ts';
@@ -38,4 +39,29 @@ test('what costs something is named so that it can be copied, and a page says th
   assert.equal(code, 0, err);
   assert.match(out, new RegExp(`^${hash} +program`, 'm'));
   assert.match(err, /^page 1 of 3 \(41 /m);
+});
+
+const priceOf = (blockchain: string, tokenSymbol: string): PriceView => ({
+  ...{ blockchain, chain: blockchain.toUpperCase(), tokenSymbol, tokenAmount: '1000000', decimals: 6 },
+  ...{ contract: `0x${'1'.repeat(40)}`, receiver: `0x${'2'.repeat(40)}` },
+  ...{ creditAmount: 1_000_000, creditBonusAmount: 0, price: 1, bonusRatio: 0 },
+});
+
+test('whoever asks for a token that does not buy credits hears which ones do', async () => {
+  let sold = [priceOf('ethereum', 'USDC'), priceOf('base', 'DAI')];
+  await using service = await replying(({ searchParams }) => {
+    const chain = searchParams.get('blockchain');
+    return { prices: sold.filter(({ blockchain }) => chain === null || chain === blockchain) };
+  });
+  const ask = async (chain: string) => {
+    const asked = ['credit', 'estimate', chain, 'DOGE', '1', '--credit', service.url, '--json'];
+    const { code, err } = await skerryHere({}, ['--core', service.url, ...asked]);
+    const told = JSON.parse(err);
+    return [code, told.code, told.error];
+  };
+  const told = 'does not buy credits: what does is USDC on ethereum, DAI on base';
+  assert.deepEqual(await ask('ethereum'), [3, 'TOKEN_NOT_SOLD', `DOGE on ethereum ${told}`]);
+  assert.deepEqual(await ask('polygon'), [3, 'TOKEN_NOT_SOLD', `DOGE on polygon ${told}`]);
+  sold = [];
+  assert.deepEqual((await ask('base')).at(-1), 'DOGE on base does not buy credits: no token does here');
 });
