@@ -271,6 +271,34 @@ test('where the core node is away nobody knows where the others are, and nobody 
   }
 });
 
+test('a credit service that charges nothing says so in its line; that it sells nothing is no fault', async () => {
+  const nothingSold = 'no chain is configured: nothing can be bought (SKERRY_CREDIT_SALES_FILE)';
+  const untrusted =
+    'the core node does not trust this service, which charges and announces nothing until it does';
+  let reasons: readonly string[] = [nothingSold];
+  await using credit = await replying((url) =>
+    url.pathname === '/status'
+      ? {
+          ...{ status: 'degraded', reasons, address: `0x${'1'.repeat(40)}`, enforcement: false, sales: [] },
+          purchases: { total: 0, waiting: 0 },
+        }
+      : undefined,
+  );
+  const ask = async () => {
+    const { out } = await skerryHere({}, [
+      ...['status', '--core', credit.url, '--credit', credit.url, '--json'],
+    ]);
+    return (JSON.parse(out) as { services: Row[] }).services.find(({ service }) => service === 'credit')!;
+  };
+  const healthy = await ask();
+  assert.equal(healthy.state, 'up');
+  assert.ok(!healthy.detail.includes('SKERRY_CREDIT_SALES_FILE'), healthy.detail);
+  reasons = [nothingSold, untrusted];
+  const sick = await ask();
+  assert.equal(sick.state, 'degraded');
+  assert.ok(sick.detail.endsWith(untrusted), sick.detail);
+});
+
 test('what a credit service sells, in one line', () => {
   assert.match(
     describeCredit({ sales: [], enforcement: false }),

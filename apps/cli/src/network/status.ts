@@ -56,6 +56,9 @@ export function describeCore({ version, status, checks }: HealthView): Described
   };
 }
 
+/** The setting without which a credit service sells nothing, as a devnet's: its line says that already. */
+const NO_SALES = 'SKERRY_CREDIT_SALES_FILE';
+
 /** What each service says of itself, in one line. Throws where it does not answer, or answers something else. */
 const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string | Described>>> = {
   core: async (url) => describeCore(await call(url, NODE_API.getApiHealth, {}, { timeoutMs: HEALTH_MS })),
@@ -65,7 +68,12 @@ const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string | Descri
     const { route_count, instance_count, domain } = await getGatewayStatus(url);
     return `${count(route_count, 'route')} of ${count(instance_count, 'instance')}, ${domain}`;
   },
-  credit: async (url) => describeCredit(await getCreditStatus(url)),
+  credit: async (url) => {
+    const said = await getCreditStatus(url);
+    const troubles = said.reasons.filter((one) => !one.includes(NO_SALES));
+    const detail = [describeCredit(said), ...troubles].join('; ');
+    return { state: troubles.length === 0 ? 'up' : 'degraded', detail };
+  },
   status: async (url) => {
     const { reasons, services } = await call(url, STATUS_API.getStatus, {}, ASIDE);
     return [`${services.online} of ${count(services.total, 'service')} up`, ...reasons].join('; ');
