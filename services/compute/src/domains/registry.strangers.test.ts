@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -88,6 +88,23 @@ test('the front beside the node is told which instances expect a header of the P
     ['www1.test', undefined],
     ['www3.test', true],
   ]);
+});
+
+test('what a full disk did not take is written after the next look, though nothing changed', async () => {
+  await using world = await openWorld(HONEST);
+  world.claims.set(HONEST, claimsOf(HONEST, 'www.honest.test'));
+  // It takes nothing, whoever asks.
+  await rm(world.dataDir, { recursive: true });
+  await world.registry.refresh();
+  assert.deepEqual(world.names(), ['www.honest.test']);
+  await mkdir(world.dataDir);
+  await world.registry.refresh();
+  const text = await readFile(join(world.dataDir, 'domains.json'), 'utf8');
+  const stored = JSON.parse(text) as { name: string }[];
+  assert.deepEqual(
+    stored.map(({ name }) => name),
+    ['www.honest.test'],
+  );
 });
 
 test('an owner whose claims the core node refuses to answer keeps nobody from theirs', async () => {

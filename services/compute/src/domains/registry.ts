@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import { Failures, type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 import { normaliseAddress } from '@skerry/protocol';
 import { type DomainState, decideDomains } from './claims.ts';
 import type { DomainRules } from './dns.ts';
@@ -44,11 +44,16 @@ export class DomainRegistry {
   #states: readonly DomainState[] = [];
   #stored: readonly DomainState[] = [];
   #storing: Promise<void> = Promise.resolve();
+  readonly #unstored: Failures;
   #wake = Promise.withResolvers<void>();
 
   constructor(options: RegistryOptions) {
     this.#options = options;
     this.#looks = new OwnerLooks({ ...options, onLooked: () => this.#decide() });
+    this.#unstored = new Failures({
+      log: options.log,
+      what: 'the custom domains could not be stored and are kept in memory',
+    });
   }
 
   async load(): Promise<void> {
@@ -104,23 +109,25 @@ export class DomainRegistry {
     const here = new Set(instances().map(({ id, owner }) => `${id} ${owner}`));
     const claims = this.#looks.claims().filter(({ instanceId, owner }) => here.has(`${instanceId} ${owner}`));
     const next = decideDomains(claims, this.#states);
-    if (JSON.stringify(next) === JSON.stringify(this.#states)) return;
-    this.#states = next;
-    log.info({ domains: next.length, active: next.filter((one) => one.isActive).length }, 'custom domains');
+    if (JSON.stringify(next) !== JSON.stringify(this.#states)) {
+      this.#states = next;
+      log.info({ domains: next.length, active: next.filter((one) => one.isActive).length }, 'custom domains');
+    }
     await this.#store();
   }
 
-  /** One after the other, the newest once. What could not be written is written with the next change. */
+  /** One after the other, the newest once. What could not be written is tried again after the next look. */
   async #store(): Promise<void> {
-    const { dataDir, log } = this.#options;
+    const { dataDir } = this.#options;
     this.#storing = this.#storing.then(async () => {
       const states = this.#states;
       if (states === this.#stored) return;
       try {
         await writeFileAtomically(join(dataDir, FILE), `${JSON.stringify(states)}\n`, 0o644);
         this.#stored = states;
+        this.#unstored.clear();
       } catch (error) {
-        log.warn({ err: error }, 'the custom domains could not be stored and are kept in memory');
+        this.#unstored.note(error);
       }
     });
     await this.#storing;
