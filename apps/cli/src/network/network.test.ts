@@ -11,7 +11,7 @@ import { describeAbility, describeCredit } from './ability.ts';
 import { findConsoleUrl } from './console-url.ts';
 import { renderDown } from './down.ts';
 import { hostAddresses } from './gateway.ts';
-import { describeCore } from './status.ts';
+import { describeCore, describeGateway } from './status.ts';
 import { createTerminal, isWorthShowing } from './terminal.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
 
@@ -297,6 +297,19 @@ test('a credit service that charges nothing says so in its line; that it sells n
   const sick = await ask();
   assert.equal(sick.state, 'degraded');
   assert.ok(sick.detail.endsWith(untrusted), sick.detail);
+});
+
+test('a gateway that has heard nothing from its core node for long is not said to be well', () => {
+  const now = 1_800_000_000;
+  const said = { instance_count: 3, route_count: 1, domain: 'skerry.localhost' };
+  const detail = '1 route of 3 instances, skerry.localhost';
+  const heardAt = (last_sync_time: number) => describeGateway({ ...said, last_sync_time }, now);
+  assert.deepEqual(heardAt(now - 301), { state: 'up', detail });
+  const unheard = `${detail}; it has heard nothing from its core node`;
+  const late = heardAt(now - 7_200);
+  assert.equal(late.state, 'degraded');
+  assert.ok(late.detail.startsWith(`${unheard} since 20`), late.detail);
+  assert.deepEqual(heardAt(0), { state: 'degraded', detail: `${unheard} yet` });
 });
 
 test('what a credit service sells, in one line', () => {

@@ -1,5 +1,6 @@
 import { call, readAnnouncedNodes } from '@skerry/client';
 import { type HealthView, NODE_API } from '@skerry/protocol/api/core/node';
+import type { GatewayStatus } from '@skerry/protocol/api/gateway';
 import { SCHEDULER_API, type SchedulerStatusView } from '@skerry/protocol/api/scheduler';
 import { STATUS_API } from '@skerry/protocol/api/status';
 import { AppError } from '@skerry/protocol/forms';
@@ -59,15 +60,26 @@ export function describeCore({ version, status, checks }: HealthView): Described
 /** The setting without which a credit service sells nothing, as a devnet's: its line says that already. */
 const NO_SALES = 'SKERRY_CREDIT_SALES_FILE';
 
+/** A gateway reads its core node every five minutes at least (SKERRY_GATEWAY_SYNC_INTERVAL_MS): twice as long is no coincidence. */
+const UNHEARD_SECONDS = 600;
+
+/** One whose core node is away routes as it did last: what changed since, it does not know. */
+export function describeGateway(
+  { route_count, instance_count, domain, last_sync_time: heard }: GatewayStatus,
+  nowSeconds: number,
+): Described {
+  const detail = `${count(route_count, 'route')} of ${count(instance_count, 'instance')}, ${domain}`;
+  if (nowSeconds - heard < UNHEARD_SECONDS) return { state: 'up', detail };
+  const since = heard === 0 ? 'yet' : `since ${renderTime(heard)}`;
+  return { state: 'degraded', detail: `${detail}; it has heard nothing from its core node ${since}` };
+}
+
 /** What each service says of itself, in one line. Throws where it does not answer, or answers something else. */
 const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string | Described>>> = {
   core: async (url) => describeCore(await call(url, NODE_API.getApiHealth, {}, { timeoutMs: HEALTH_MS })),
   scheduler: async (url) => describeScheduler(await call(url, SCHEDULER_API.getSchedulerStatus, {}, ASIDE)),
   compute: async (url) => describeAbility(await getNodeConfig(url)),
-  gateway: async (url) => {
-    const { route_count, instance_count, domain } = await getGatewayStatus(url);
-    return `${count(route_count, 'route')} of ${count(instance_count, 'instance')}, ${domain}`;
-  },
+  gateway: async (url) => describeGateway(await getGatewayStatus(url), Date.now() / 1000),
   credit: async (url) => {
     const said = await getCreditStatus(url);
     const troubles = said.reasons.filter((one) => !one.includes(NO_SALES));
