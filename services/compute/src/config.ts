@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { type ConfigOf, defineConfig, rateSettings, settings } from '@skerry/kit';
 import { DEPLOYED_IMAGES, IMAGES, parseEvmAddress, parseIpv6Prefix, parseNodeUrl } from '@skerry/protocol';
 import { parsePortRange } from './network/host-ports.ts';
@@ -6,6 +7,21 @@ import { parseIpv4Pool } from './network/ipv4.ts';
 const HARD_CPU_MAX = 4_096;
 const HARD_MEMORY_MIB_MAX = 64 * 1024 * 1024;
 const HARD_DISK_GIB_MAX = 1024 * 1024;
+
+/** With a port where it is not 53, as Node's `Resolver` takes it. */
+const RESOLVER = /^(?:\[(.+)\](?::[0-9]+)?|([0-9.]+):[0-9]+)$/;
+
+function parseResolver(text: string): string {
+  const [, ipv6, ipv4] = RESOLVER.exec(text) ?? [];
+  if (isIP(ipv6 ?? ipv4 ?? text) === 0)
+    throw new Error(`expected addresses such as 9.9.9.9 or [2620:fe::fe]:53, comma-separated, not "${text}"`);
+  return text;
+}
+
+function parseNameServer(text: string): string {
+  if (isIP(text) === 0) throw new Error(`expected IP addresses, comma-separated, not "${text}"`);
+  return text;
+}
 
 /** Settings of the compute node: `SKERRY_COMPUTE_*`. */
 export const computeConfig = defineConfig(
@@ -106,10 +122,11 @@ export const computeConfig = defineConfig(
       16,
       'largest stored file to fetch as an image, and the size of all files that an instance names as volumes',
     ),
-    domainZone: settings.optionalText(
+    domainZone: settings.optionalDomain(
       'zone for custom domains, which point to instances by a CNAME to their own name in this zone; by default none are served',
     ),
-    domainResolvers: settings.list(
+    domainResolvers: settings.listOf(
+      parseResolver,
       ['9.9.9.9', '1.1.1.1'],
       'resolvers for finding the name servers of custom domains',
     ),
@@ -117,7 +134,11 @@ export const computeConfig = defineConfig(
       false,
       'whether to query name servers of custom domains at private addresses; for private networks',
     ),
-    nameServers: settings.list(['2606:4700:4700::1111', '1.1.1.1'], 'resolvers for guests'),
+    nameServers: settings.listOf(
+      parseNameServer,
+      ['2606:4700:4700::1111', '1.1.1.1'],
+      'resolvers for guests',
+    ),
     ...rateSettings({
       heavy: 'program calls',
       exempt:

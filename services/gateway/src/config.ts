@@ -2,16 +2,6 @@ import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } fro
 import { QUIC_WISHES, type QuicWish } from './dataplane/port.ts';
 
 const SYNC_INTERVAL_MAX_MS = 300_000;
-const DOMAIN = /^(?!.{240})([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-
-const domain: Setting<string> = {
-  ...settings.text('skerry.localhost', 'parent domain of all host names'),
-  parse: (text) => {
-    const name = text.toLowerCase().replace(/\.$/, '');
-    if (!DOMAIN.test(name)) throw new Error('expected a domain name');
-    return name;
-  },
-};
 
 /** Also what flags are given as. */
 const quic: Setting<QuicWish> = {
@@ -37,7 +27,7 @@ export const gatewayConfig = defineConfig(
       ),
       isHost: true,
     },
-    domain,
+    domain: settings.domain('skerry.localhost', 'parent domain of all host names'),
     coreUrl: settings.coreUrl('core node to read instances from'),
     nodeUrl: settings.optionalUrl(
       'a compute node: forward only its custom domains (as a front beside that node)',

@@ -134,6 +134,18 @@ test('a password in an address is refused, and not repeated', () => {
   ]);
 });
 
+test('a domain is read as DNS compares it: in any case, with or without the dot at its end', () => {
+  const spec = defineConfig('TRY', {
+    below: settings.domain('a.test', 'below'),
+    zone: settings.optionalDomain('zone'),
+  });
+  assert.deepEqual(readConfig(spec, {}), { below: 'a.test', zone: undefined });
+  const given = { TRY_BELOW: 'Apps.Example.ORG.', TRY_ZONE: 'localhost' };
+  assert.deepEqual(readConfig(spec, given), { below: 'apps.example.org', zone: 'localhost' });
+  for (const wrong of ['https://a.test', '*.a.test', '-a.test', 'a..test', '.', 'a b', 'x'.repeat(64)])
+    assert.throws(() => readConfig(spec, { TRY_ZONE: wrong }), { code: 'INVALID_CONFIG' }, wrong);
+});
+
 test('a wrong value is told once', () => {
   const spec = defineConfig('TRY', {
     from: settings.addressRanges([], 'from'),

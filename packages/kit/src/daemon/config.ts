@@ -111,6 +111,14 @@ function parseDatabase(text: string): string {
   return text;
 }
 
+const DOMAIN = /^(?!.{240})([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** In lower case, without a dot at its end; some room is left for names below it. */
+function parseDomain(text: string): string {
+  const name = text.toLowerCase().replace(/\.$/, '');
+  return DOMAIN.test(name) ? name : bad('a domain name, such as example.org');
+}
+
 function parseFlag(text: string): boolean {
   if (/^(true|yes|1|on)$/i.test(text)) return true;
   if (/^(false|no|0|off)$/i.test(text)) return false;
@@ -213,6 +221,12 @@ export const settings = {
     isPort: true,
   }),
   url: (fallback: string | undefined, describe: string) => setting(parseUrl, fallback, describe),
+  /** A domain below which names are. */
+  domain: (fallback: string | undefined, describe: string) => setting(parseDomain, fallback, describe),
+  optionalDomain: (describe: string): Setting<string | undefined> => ({
+    ...settings.optionalText(describe),
+    parse: parseDomain,
+  }),
   coreUrl: (describe: string) => setting(parseUrl, 'http://localhost:4024', describe),
   flag: (fallback: boolean | undefined, describe: string): Setting<boolean> => ({
     ...setting(parseFlag, fallback, describe),
