@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "options.h"
 #include "relay.h"
+#include "scarcity.h"
 #include "stats.h"
 
 enum { LINGER_MS = 2000, TOUCHES_PER_TIMEOUT = 16 };
@@ -149,8 +150,11 @@ static void connected(struct conn *conn, int error) {
     relay_both(conn);
   } else {
     count(conn, CONNECT_FAILED);
-    conn->route->failed_at = unix_seconds();
-    conn->route->failure = (uint8_t)error;
+    /* What we lack ourselves is no failure of the instance's. */
+    if (!scarcity_note(error)) {
+      conn->route->failed_at = unix_seconds();
+      conn->route->failure = (uint8_t)error;
+    }
     cut(conn);
   }
 }

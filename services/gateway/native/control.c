@@ -249,6 +249,8 @@ static bool open_pipe(int fd, uint32_t events, unsigned which) {
 
 bool control_open(void) {
   table_seed();
+  /* Nothing waits until somebody reads what is said there. */
+  fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
   return open_pipe(STDIN_FILENO, EPOLLIN, CONTROL_INPUT) &&
          open_pipe(STDOUT_FILENO, EPOLLOUT | EPOLLET, CONTROL_OUTPUT);
 }

@@ -11,6 +11,7 @@
 #include "handover.h"
 #include "loop.h"
 #include "quic_socket.h"
+#include "scarcity.h"
 #include "stats.h"
 
 enum { BACKLOG = 4096, ACCEPTS_PER_TURN = 64, PAUSE_MS = 50, KEEP_ALIVE_PROBE_S = 60 };
@@ -175,7 +176,7 @@ void listen_accept(unsigned index, void (*accepted)(int fd, unsigned listener)) 
     if (listeners[index].fd < 0) return;
     int fd = accept4(listeners[index].fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_all();
+      if (scarcity_note(errno) || errno == ENOBUFS || errno == ENOMEM) pause_all();
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return;
     }

@@ -11,6 +11,7 @@
 
 #include "loop.h"
 #include "options.h"
+#include "scarcity.h"
 #include "stats.h"
 
 enum { BUFFER_BYTES = 4 * 1024 * 1024 };
@@ -262,7 +263,10 @@ int quic_connect(const uint8_t address[16], uint16_t port) {
   struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
   memcpy(&to.sin6_addr, address, sizeof to.sin6_addr);
   int fd = open_datagrams(), bytes = BUFFER_BYTES;
-  if (fd < 0) return -1;
+  if (fd < 0) {
+    scarcity_note(errno);
+    return -1;
+  }
   join_datagrams(fd, true);
   quic_socket_tell_drops(fd, true);
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);

@@ -13,6 +13,7 @@ import type { DataPlaneOptions } from '../port.ts';
 import {
   ADDRESS_A,
   ADDRESS_B,
+  endingOf,
   NAME_A,
   NAME_B,
   openClient,
@@ -107,6 +108,27 @@ describe('native data plane alone', () => {
       stdout,
       `the native data plane ended: spawn ${path} EMFILE\nspawn true EMFILE\nit runs again\n`,
     );
+  });
+
+  test('a program without descriptors says so, blames no instance, and serves again when it has some', async () => {
+    const script = join(directory, 'few.sh');
+    await writeFile(script, `#!/bin/sh\nulimit -n 32\nexec '${path}' "$@"\n`, { mode: 0o755 });
+    const said: string[] = [];
+    const onTrouble = (details: object) => void said.push(String((details as { text?: string }).text));
+    const few = (options: DataPlaneOptions) => create(options, { path: script, onTrouble });
+    await using world = await openWorld(few, { helloTimeoutMs: 600_000 });
+    world.tlsA.handle = echo;
+    const { https } = world.ports;
+    // Who never speaks takes one all the same; the last of them wait to be accepted.
+    const crowd = await Promise.all(Array.from({ length: 60 }, () => openClient(https)));
+    await until(() => said.some((text) => text.includes('no file descriptors are left')));
+    crowd[0]!.write(HELLO);
+    assert.equal(await endingOf(crowd[0]!), 'reset');
+    assert.equal((await world.plane.stats()).tls.outcomes.connect_failed, 1);
+    const { failedAt, failure } = (await world.plane.findAttempts(NAME_A))!;
+    assert.deepEqual([failedAt, failure], [null, null]);
+    for (const client of crowd) client.destroy();
+    (await speak(https)).destroy();
   });
 
   test('a change while it is told the whole table counts', async () => {
