@@ -23,7 +23,6 @@ export interface WatchOptions {
 const SILENCE_LIMIT_MS = 2 * HEARTBEAT_MS + 5_000;
 const RETRY_BASE_MS = 100;
 const RETRY_MAX_MS = 5_000;
-const CONNECT_TIMEOUT_MS = 3_600_000;
 /** Of an event that has not come to its end: several times the largest message. */
 const EVENT_CHARS_MAX = 16 * 1024 ** 2;
 
@@ -66,7 +65,8 @@ async function* readConnection(
     const options = {
       headers: { accept: 'text/event-stream' },
       signal: ended,
-      timeoutMs: CONNECT_TIMEOUT_MS,
+      // Silence ends it, and nothing else: it may go on for months.
+      timeoutMs: Number.POSITIVE_INFINITY,
     };
     const response = await callRaw(
       coreUrl,

@@ -14,6 +14,7 @@ export interface RequestOptions {
   readonly body?: string | FormData | Blob | Uint8Array<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
+  /** Until all of the answer is there; `Infinity` for a stream that goes on. */
   readonly timeoutMs?: number;
   /** Knows answers among the statuses that are no success. */
   readonly isAnswer?: (response: Omit<TextAnswer, 'text'>) => boolean;
@@ -115,12 +116,13 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
     isKnownByHash = false,
   } = options;
   const isQuestion = method === 'GET' || method === 'HEAD';
-  const timeout = AbortSignal.timeout(timeoutMs);
+  const timeout = timeoutMs === Infinity ? undefined : AbortSignal.timeout(timeoutMs);
+  const limits = [signal, timeout].filter((one) => one !== undefined);
   const sent: Sent = {
     method,
     redirect: 'manual',
     headers: { ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}), ...headers },
-    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    signal: limits.length === 1 ? limits[0]! : AbortSignal.any(limits),
     ...(body === undefined ? {} : { body }),
   };
   const askAt = async (place: string, redirect: Sent['redirect'] = 'manual'): Promise<Answer> => {
@@ -128,7 +130,7 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
       return await ask(place, { ...sent, redirect });
     } catch (error) {
       signal?.throwIfAborted();
-      const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : causeOf(error);
+      const why = timeout?.aborted ? `no answer within ${timeoutMs} ms` : causeOf(error);
       throw new AppError('UPSTREAM_UNAVAILABLE', `${new URL(place).origin} does not answer (${why})`, {
         cause: error,
       });

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { watchEvents } from './events.ts';
+
+const DATA = { instance_id: 'a'.repeat(64) };
+const eventOf = (cursor: string) =>
+  `id: ${cursor}\ndata: ${JSON.stringify({ cursor, kind: 'instance_removed', time_ms: 1, data: DATA })}\n\n`;
+
+test('a stream that goes on is not ended, however long ago it began', async (t) => {
+  /** What has a time of its own, which is over at once when the test says so. */
+  const times: AbortController[] = [];
+  t.mock.method(AbortSignal, 'timeout', () => {
+    const time = new AbortController();
+    times.push(time);
+    return time.signal;
+  });
+  const streams: ServerResponse[] = [];
+  const server = createServer((_request, response) => {
+    streams.push(response);
+    response.setHeader('content-type', 'text/event-stream');
+    response.write(eventOf('1'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = new AbortController();
+  const failures: unknown[] = [];
+  const onDisconnect = (error: unknown) => {
+    failures.push(error);
+    stop.abort();
+  };
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const seen: string[] = [];
+    for await (const { cursor } of watchEvents(url, { cursor: '0', signal: stop.signal, onDisconnect })) {
+      if (seen.push(cursor) === 2) break;
+      for (const time of times) time.abort();
+      streams[0]!.write(eventOf('2'));
+    }
+    assert.deepEqual([seen, failures, streams.length], [['1', '2'], [], 1]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
