@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DomainView } from '@skerry/protocol/api/compute/node';
-import { skerryHere } from '../testing/here.ts';
+import { skerryHere, succeedHere } from '../testing/here.ts';
 import { replying } from '../testing/replying.ts';
 import { createTestDir, RUNNING } from '../testing/run.ts';
 import { readDomain, renderDomain } from './custom.ts';
@@ -27,10 +27,10 @@ const CONFIG = {
   ...{ security: {}, networking: {}, computing: {} },
 };
 
-test('a node that serves no custom domains is told at once, and nothing is claimed', async () => {
-  await using home = await createTestDir();
+/** A core node that knows one instance, and the node that runs it. */
+const openNodes = (zone: string | null) => {
   const { instance_id: id, node_address: node } = RUNNING;
-  await using nodes = await replying(({ pathname, origin }) => {
+  return replying(({ pathname, origin }) => {
     if (pathname === `/api/v0/instances/${id}`) return RUNNING;
     if (pathname === '/api/v0/posts.json') {
       const content = {
@@ -39,16 +39,36 @@ test('a node that serves no custom domains is told at once, and nothing is claim
       };
       return { posts: [{ address: node, content, item_hash: id }], pagination_per_page: 100 };
     }
-    if (pathname === '/status/config') return { ...CONFIG, custom_domains: { zone: null } };
+    if (pathname === '/status/config') return { ...CONFIG, custom_domains: { zone } };
     return undefined;
   });
+};
+const ATTACH = ['domain', 'attach', 'www.example.org', RUNNING.instance_id];
+
+test('a node that serves no custom domains is told at once, and nothing is claimed', async () => {
+  await using home = await createTestDir();
+  await using nodes = await openNodes(null);
   const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: nodes.url };
-  const { code, err } = await skerryHere(environment, ['domain', 'attach', 'www.example.org', id]);
+  const { code, err } = await skerryHere(environment, ATTACH);
   assert.equal(code, 4, err);
   assert.match(
     err,
     /serves no custom domains \(DOMAINS_NOT_SERVED\)\nhint: its operator must set SKERRY_COMPUTE_/,
   );
+  assert.deepEqual(
+    nodes.asked.filter((line) => !line.startsWith('GET')),
+    [],
+  );
+});
+
+test('nothing is claimed for an instance of somebody else: no node would look at it', async () => {
+  await using home = await createTestDir();
+  await using nodes = await openNodes('zone.test');
+  const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: nodes.url };
+  await succeedHere(environment, 'key', 'new');
+  const { code, err } = await skerryHere(environment, ATTACH);
+  assert.equal(code, 4, err);
+  assert.match(err, new RegExp(`only the owner of .*, ${RUNNING.owner}, can attach .* \\(NOT_PERMITTED\\)`));
   assert.deepEqual(
     nodes.asked.filter((line) => !line.startsWith('GET')),
     [],

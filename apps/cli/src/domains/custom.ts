@@ -3,7 +3,7 @@ import { call, findNodeUrl, readAggregate } from '@skerry/client';
 import type { SubmittedMessage } from '@skerry/client/core-client';
 import { domainRules, zoneOfTarget } from '@skerry/protocol/api/compute/domain-rules';
 import { type DomainView, NODE_API } from '@skerry/protocol/api/compute/node';
-import { AppError, DOMAINS_KEY, parseDomainName } from '@skerry/protocol/forms';
+import { AppError, DOMAINS_KEY, normaliseAddress, parseDomainName } from '@skerry/protocol/forms';
 import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
@@ -90,7 +90,17 @@ export function renderDomain({ name, active, cname, owner_proof: proof, rules }:
   return `${name} ${active ? 'leads to the instance' : 'is not active yet; it needs these DNS records'}\n${renderTable(['TYPE', 'NAME', 'VALUE', 'FOUND'], rows)}`;
 }
 
-/** Claims a name for an instance and says which records make it so. Throws DOMAINS_NOT_SERVED, before anything is claimed. */
+/** What another claims for an instance, its node does not even look at. Throws NOT_PERMITTED. */
+async function checkOwner({ loadSigner }: Context, owner: string, reference: string): Promise<void> {
+  const { address } = await loadSigner();
+  if (normaliseAddress(address) === normaliseAddress(owner)) return;
+  throw new AppError(
+    'NOT_PERMITTED',
+    `nothing was claimed: only the owner of ${reference}, ${owner}, can attach a domain to it, and your key is that of ${address}`,
+  );
+}
+
+/** Claims a name for an instance and says which records make it so. Throws DOMAINS_NOT_SERVED, NOT_PERMITTED, before anything is claimed. */
 export async function attachDomain(context: Context, text: string, reference: string): Promise<void> {
   const name = parseName(text);
   const { instance_id: id, owner, node_address: node } = await findInstance(context, reference);
@@ -104,6 +114,7 @@ export async function attachDomain(context: Context, text: string, reference: st
     throw new AppError('DOMAINS_NOT_SERVED', `the node of ${reference} serves no custom domains`, {
       details: { hint: NOT_SERVED },
     });
+  await checkOwner(context, owner, reference);
   const sent = await writeClaim(context, name, { message_id: id, type: 'instance' });
   const hint = `your claim stays published; "skerry domain list ${shellWord(reference)}" shows when the node knows it`;
   const accepted: Accepted = { what: `${name} was claimed`, ids: { claim_hash: sent.item_hash }, hint };
