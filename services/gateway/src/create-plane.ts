@@ -4,6 +4,9 @@ import { createDataPlane } from './dataplane/choose.ts';
 import type { DataPlaneOptions } from './dataplane/port.ts';
 import { findListenHosts } from './listen-hosts.ts';
 
+/** A front may have the data directory of a gateway, and neither takes the other's listeners. */
+const HANDOVER_SOCKETS = { gateway: 'listeners.sock', front: 'front.sock' } as const;
+
 /** One in so many connections has its line in the sampled access log. */
 const SAMPLE_EVERY = 100;
 
@@ -46,6 +49,9 @@ export async function createPlane(
       quic: config.quic,
       ...accessOption(config.accessLog, log),
     },
-    { ...config, kind: config.dataPlane, log, signal: host.signal, onReplaced },
+    {
+      ...{ ...config, kind: config.dataPlane, log, signal: host.signal, onReplaced },
+      handoverSocket: HANDOVER_SOCKETS[config.nodeUrl === undefined ? 'gateway' : 'front'],
+    },
   );
 }

@@ -7,6 +7,7 @@ export const gatewayKeeping: Keeping<GatewayConfig> = {
     { path: 'routes.json', kind: 'state', what: 'the last good table' },
     { path: 'domains.json', kind: 'state', what: 'the last good routes of custom domains, of a front' },
     { path: 'listeners.sock', kind: 'passing', what: 'where the next process takes the listeners over' },
+    { path: 'front.sock', kind: 'passing', what: 'the same of a front' },
   ],
   elsewhere: async ({ apiKeyFile }) => (apiKeyFile === undefined ? [] : [apiKeyFile]),
 };

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { test } from 'node:test';
-import { createHttpServer, createLogger, listen, serve } from '@skerry/kit';
+import { createHttpServer, createLogger, listen, readConfig, serve } from '@skerry/kit';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { openClient, readBytes, until } from './dataplane/testing/suite/world.ts';
+import { gatewayService } from './index.ts';
 import { HASH, log, Scene } from './testing/scene.ts';
 import { helloWire } from './tls/testing/hello.ts';
 
@@ -59,4 +60,24 @@ test("a node's front begins connections with a PROXY protocol header where the i
   const bytes = await readBytes(client, PROXY_SIGNATURE.length);
   assert.deepEqual(bytes.subarray(0, PROXY_SIGNATURE.length), PROXY_SIGNATURE);
   client.destroy();
+});
+
+test('a front whose data directory a gateway has, too, is replaced by its own successor', async () => {
+  await using front = await openFront();
+  const { scene } = front;
+  await scene.start();
+  const start = (settings: Record<string, string>) =>
+    gatewayService.start(readConfig(gatewayService.config, { ...scene.settings, ...settings }), {
+      log,
+      signal: new AbortController().signal,
+    });
+  await using _beside = await start({ SKERRY_GATEWAY_NODE_URL: '' });
+  const [http = '', https = ''] = scene.urls.map((url) => new URL(url).port);
+  await using _successor = await start({
+    SKERRY_GATEWAY_HTTP_PORT: http,
+    SKERRY_GATEWAY_HTTPS_PORT: https,
+    SKERRY_GATEWAY_REPLACE: 'yes',
+  });
+  await scene.stopped;
+  assert.equal(await scene.visit(NAME), `for ${NAME}`);
 });

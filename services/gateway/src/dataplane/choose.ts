@@ -17,6 +17,8 @@ export interface PlaneChoice {
   readonly program: string | undefined;
   readonly programSha256: string | undefined;
   readonly dataDir: string;
+  /** Of the socket in it by which listeners pass from one process to the next: of another name where it is not to be that one's. */
+  readonly handoverSocket: string;
   readonly replace: boolean;
   readonly replacedDrainMs: number;
   readonly onReplaced: () => void;
@@ -28,7 +30,6 @@ export interface PlaneChoice {
 
 /** Longest path of a socket in the file system (unix(7)). */
 const MAX_SOCKET_PATH_CHARS = 99;
-const HANDOVER_SOCKET = 'listeners.sock';
 
 /** Throws INVALID_CONFIG where HAProxy is missing, or is to do what it cannot. */
 async function createHaproxyPlane(options: DataPlaneOptions, choice: PlaneChoice): Promise<HaproxyDataPlane> {
@@ -86,7 +87,7 @@ export async function createDataPlane(
     log.warn(`${message}; using the TypeScript data plane`);
     return typescript();
   }
-  const path = join(dataDir, HANDOVER_SOCKET);
+  const path = join(dataDir, choice.handoverSocket);
   await mkdir(dataDir, { recursive: true });
   const handover = { path, replace, drainMs: replacedDrainMs, onReplaced };
   const isShort = Buffer.byteLength(path) <= MAX_SOCKET_PATH_CHARS;

@@ -37,6 +37,7 @@ test('HAProxy is not asked for what it cannot do', async () => {
         program: undefined,
         programSha256: undefined,
         dataDir: '',
+        handoverSocket: '',
         replace,
         replacedDrainMs: 0,
         onReplaced: () => {},
