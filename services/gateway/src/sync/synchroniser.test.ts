@@ -40,3 +40,31 @@ test('full syncs come one after another, whoever asks for them meanwhile, and ca
   core.failWith = undefined;
   assert.equal((await sync.sync()).added, 0);
 });
+
+test('what is wrong with an instance is said once, and not by each full sync, until it is another', async () => {
+  await using core = await new TestingCore().open();
+  const lines: { msg: string; ipv6?: string; why?: string }[] = [];
+  const log = createLogger('test', 'warn', { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const explain = () => ({ code: 'HOSTNAME_NOT_FOUND', message: '' }) as const;
+  const ports = { httpPort: 0, httpsPort: 0, upstreamHttpPort: 80, upstreamHttpsPort: 443 };
+  await using plane = new TsDataPlane({ hosts: ['127.0.0.1'], ...ports, explain });
+  await using sync = new Synchroniser({
+    source: new CoreClient({ url: core.url }),
+    routing: new Routing(new InstanceTable('skerry.localhost'), plane, () => {}),
+    policy: { allowLocal: false, allowPrivate: false },
+    periodMs: 60_000,
+    log,
+  });
+  const said = () => lines.splice(0).map(({ msg, ipv6 }) => [msg, ipv6]);
+  const unreadable = ['the core node has an instance that cannot be read', undefined];
+  const notAllowed = (ipv6: string) => ['this address is not allowed', ipv6];
+  core.putQuietly({ instance_id: 'nonsense' });
+  core.putQuietly({ instance_id: 'e'.repeat(64), ipv6: '::1' });
+  await sync.sync();
+  assert.deepEqual(said().sort(), [notAllowed('::1'), unreadable].sort());
+  await sync.sync();
+  assert.deepEqual(said(), []);
+  core.putQuietly({ instance_id: 'e'.repeat(64), ipv6: '::2' });
+  await sync.sync();
+  assert.deepEqual(said(), [notAllowed('::2')]);
+});

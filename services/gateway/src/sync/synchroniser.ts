@@ -38,7 +38,12 @@ const FAILED_SYNC_RETRY_MS = 5_000;
 /** A core node that refuses even the cursors that it gives shall not be asked in a tight loop. */
 const REFUSED_CURSOR_PAUSE_MS = 1_000;
 
+/** Says what is wrong with an instance. */
+type Tell = (fields: object, message: string) => void;
+
 const reason = (error: unknown) => (error instanceof Error ? error.message : String(error));
+const tellUnreadable = ({ message: why }: AppError, tell: Tell) =>
+  tell({ why }, 'the core node has an instance that cannot be read');
 
 /**
  * Keeps the table true: told of each change by the core node's event stream, and reading everything once in a while, in
@@ -58,6 +63,9 @@ export class Synchroniser implements AsyncDisposable {
   #reconnect = new AbortController();
   #isAway = false;
   readonly #refused: Failures;
+  /** What the last full sync said of instances: what is still so is not said again by each. */
+  #said: ReadonlySet<string> = new Set();
+  readonly #warn: Tell = (fields, message) => this.#options.log.warn(fields, message);
 
   constructor(options: SynchroniserOptions) {
     this.#options = options;
@@ -124,32 +132,34 @@ export class Synchroniser implements AsyncDisposable {
   #parseAll(list: Pick<InstanceList, 'instances' | 'unreadable'>) {
     const read = new Map<string, Instance>();
     const unreadable: string[] = [];
+    const said = new Set<string>();
+    const tell: Tell = (fields, message) => {
+      const line = JSON.stringify([fields, message]);
+      if (!this.#said.has(line)) this.#warn(fields, message);
+      said.add(line);
+    };
     for (const { instanceId, error } of list.unreadable) {
-      this.#tellUnreadable(error);
+      tellUnreadable(error, tell);
       if (instanceId !== undefined) unreadable.push(instanceId);
     }
     for (const view of list.instances) {
-      const instance = this.#parse(view);
+      const instance = this.#parse(view, tell);
       if (instance) read.set(instance.hash, instance);
       else unreadable.push(view.instance_id);
     }
+    this.#said = said;
     return { read, unreadable };
   }
 
-  #tellUnreadable({ message: why }: AppError): void {
-    this.#options.log.warn({ why }, 'the core node has an instance that cannot be read');
-  }
-
-  #parse(view: InstanceView): Instance | undefined {
-    const { policy, log } = this.#options;
+  #parse(view: InstanceView, tell: Tell): Instance | undefined {
     try {
-      const instance = parseInstance(view, policy);
+      const instance = parseInstance(view, this.#options.policy);
       if (instance.ipv6 === null && view.ipv6 !== '')
-        log.warn({ instance: instance.hash, ipv6: view.ipv6 }, 'this address is not allowed');
+        tell({ instance: instance.hash, ipv6: view.ipv6 }, 'this address is not allowed');
       return instance;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      this.#tellUnreadable(error);
+      tellUnreadable(error, tell);
       return undefined;
     }
   }
@@ -202,7 +212,7 @@ export class Synchroniser implements AsyncDisposable {
       this.#isAway = true;
     };
     const onUnreadable = (kind: string, error: AppError) => {
-      if (kind === 'instance') this.#tellUnreadable(error);
+      if (kind === 'instance') tellUnreadable(error, this.#warn);
     };
     for await (const event of source.events({ cursor, signal, onDisconnect, onUnreadable })) {
       // A connection that was given up may still have something in hand.
@@ -224,7 +234,7 @@ export class Synchroniser implements AsyncDisposable {
       this.#forget(event.data.instance_id);
       return;
     }
-    const instance = this.#parse(event.data);
+    const instance = this.#parse(event.data, this.#warn);
     if (instance) this.#options.routing.put(instance);
   }
 
