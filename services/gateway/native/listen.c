@@ -167,8 +167,12 @@ uint32_t listen_resume_in_ms(void) {
 void listen_resume_when_due(void) {
   if (listen_resume_in_ms() > 0) return;
   paused = false;
-  for (unsigned i = 0; i < options.host_count; i++)
-    if (listeners[i].fd >= 0) watch(i);
+  for (unsigned i = 0; i < options.host_count; i++) {
+    if (listeners[i].fd < 0 || watch(i)) continue;
+    /* The system lacks still more: a listener that is not watched would never be heard of again. */
+    pause_all();
+    return;
+  }
 }
 
 void listen_accept(unsigned index, void (*accepted)(int fd, unsigned listener)) {

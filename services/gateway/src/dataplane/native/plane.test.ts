@@ -22,8 +22,9 @@ import {
   readBytes,
   until,
 } from '../testing/suite/world.ts';
+import { buildProgram, NATIVE } from './build.ts';
 import { NativeDataPlane, type NativePlaneOptions } from './plane.ts';
-import { builtForTests } from './testing/built.ts';
+import { builtForTests, TEST_CACHE } from './testing/built.ts';
 import { checkLeaks } from './testing/leaks.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'skerry-plane-'));
@@ -129,6 +130,16 @@ describe('native data plane alone', () => {
     assert.deepEqual([failedAt, failure], [null, null]);
     for (const client of crowd) client.destroy();
     (await speak(https)).destroy();
+  });
+
+  test('a listener that could not be watched again is tried again', async () => {
+    const sources = ['listen.c', 'scarcity.c'].map((name) => join(NATIVE, name));
+    const own = new URL('./testing/scarce-watch.c', import.meta.url).pathname;
+    const program = { name: 'scarce-watch', sources: [...sources, own], idleExitCode: 0 };
+    const built = await buildProgram(program, TEST_CACHE);
+    assert.ok('path' in built, 'missing' in built ? built.missing : '');
+    const { stdout } = await promisify(execFile)(built.path, ['run']);
+    assert.equal(stdout, 'waits, 0 watched\nlistens, 1 watched\n');
   });
 
   test('a change while it is told the whole table counts', async () => {
