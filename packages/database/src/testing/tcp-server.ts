@@ -95,6 +95,8 @@ async function start(plan: TcpPlan, more: ServerSettings = {}): Promise<TcpTestS
     port: String(port),
     unix_socket_directories: `"${home}"`,
     fsync: 'off',
+    // Within the cluster: what a kill -9 leaves goes with that.
+    dynamic_shared_memory_type: 'mmap',
     ...more,
   };
   const connection = { host: home, port, user: USER, database: 'postgres' };
