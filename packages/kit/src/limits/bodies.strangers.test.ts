@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { createLogger } from '../daemon/log.ts';
 import { listen } from '../http/listen.ts';
 import { createHttpServer, type HttpServer } from '../http/server.ts';
+import { listOfMost } from './bodies.ts';
 
 const KIB = 1024;
 const OWN = '127.0.0.9';
@@ -69,15 +70,28 @@ describe('bodies of many clients', () => {
     assert.equal(await send('127.0.0.2', 8 * KIB), 8 * KIB, 'small ones are not counted');
     assert.equal(await send('127.0.0.3', 64 * KIB), 64 * KIB);
     held.push(await begin('127.0.0.3', length));
-    assert.equal(await send('127.0.0.4', 64 * KIB), '503 OVERLOADED 1');
+    assert.equal(await send('127.0.0.3', 64 * KIB), '503 OVERLOADED 1', 'it has one on its way');
+    const ended = new Promise((resolve) => held[0]!.once('close', resolve));
+    assert.equal(await send('127.0.0.4', 64 * KIB), 64 * KIB, 'who has none takes the room of who has most');
+    await ended;
+    held.push(await begin('127.0.0.4', length));
+    assert.equal(await send('127.0.0.5', 64 * KIB), '503 OVERLOADED 1', 'nobody has more than that');
     assert.equal(await send(OWN, 64 * KIB), 64 * KIB);
     // What is answered, or hung up on, is given back.
     held[1]!.end();
     assert.equal(await answerTo(held[1]!), 1);
     assert.equal(await send('127.0.0.2', 64 * KIB), 64 * KIB);
-    for (const one of [held[0]!, held[2]!]) one.destroy();
+    for (const one of held) one.destroy();
     // The server hears of it a moment later.
     for (const other of ['127.0.0.4', '127.0.0.2'])
       while ((await send(other, 64 * KIB)) !== 64 * KIB) await new Promise(setImmediate);
   });
+});
+
+test('the bodies of the client that has most are those that may go, if they are more than is asked for', () => {
+  const body = (key: string, bytes: number) => ({ key, bytes });
+  const all = [body('a', 2), body('b', 4), body('a', 3), body('c', 5)];
+  assert.deepEqual(listOfMost(all, 4), [all[0], all[2]], 'of equals the first that has so much');
+  assert.deepEqual(listOfMost(all, 5), []);
+  assert.deepEqual(listOfMost([...all, body('b', 2)], 5), [all[1], body('b', 2)]);
 });

@@ -1,6 +1,6 @@
 import { AppError } from '@skerry/protocol/forms';
 import type { FastifyRequest, onRequestHookHandler, preValidationHookHandler } from 'fastify';
-import { type ClientOptions, createClientOf } from './client.ts';
+import { type Client, type ClientOptions, createClientOf } from './client.ts';
 import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 
 const MIB = 1024 * 1024;
@@ -36,19 +36,59 @@ function bytesOf({ headers, routeOptions: { bodyLimit = 0, config } }: FastifyRe
   return Math.min(isUnsaid ? bodyLimit : Number(headers['content-length'] ?? 0), bodyLimit);
 }
 
+/** A body of a stranger that is counted. */
+interface Counted {
+  readonly key: string;
+  readonly bytes: number;
+}
+
+/** Those of the client that has most, the first to come first; none where it has no more than so much. Pure. */
+export function listOfMost<B extends Counted>(bodies: Iterable<B>, bytes: number): readonly B[] {
+  const byClient = new Map<string, { bytes: number; readonly bodies: B[] }>();
+  let most: { bytes: number; readonly bodies: readonly B[] } = { bytes, bodies: [] };
+  for (const body of bodies) {
+    const own = byClient.get(body.key) ?? { bytes: 0, bodies: [] };
+    byClient.set(body.key, own);
+    own.bytes += body.bytes;
+    own.bodies.push(body);
+    if (own.bytes > most.bytes) most = own;
+  }
+  return most.bodies;
+}
+
 /**
  * Bodies have a share per client: one that sends many large ones at once, however slowly, or that has many wait for what is done with
- * them, leaves room for those of others.
+ * them, leaves room for those of others. Where strangers have no room left, a client that has none takes that of bodies on their way, of
+ * the client that has most, if that is more than is asked for.
  */
 export function shareBodies(app: Hooked, clients: ClientOptions, limits: ShareLimits = BODIES): void {
   const shares = new Shares(limits);
   const clientOf = createClientOf(clients);
   const held = new WeakMap<FastifyRequest, Held>();
+  const counted = new Set<Counted & { readonly request: FastifyRequest }>();
+  const makeRoom = (client: Client, bytes: number) => {
+    if (!client.isExempt && shares.heldBy(client.key) > 0) return;
+    const coming = [...counted].filter(({ request }) => !request.raw.complete);
+    for (const { request } of listOfMost(coming, bytes)) {
+      if (shares.whyNot(client, bytes) === undefined) return;
+      release(request);
+      request.raw.socket.destroy();
+    }
+  };
   const take = (request: FastifyRequest, bytes: number) => {
     if (!(bytes >= COUNTED_BYTES)) return;
-    const taken = shares.take(clientOf(request), bytes);
+    const client = clientOf(request);
+    if (shares.whyNot(client, bytes) === 'all') makeRoom(client, bytes);
+    const taken = shares.take(client, bytes);
     if (typeof taken === 'string') throw refusalOf(taken, limits.perClient);
-    held.set(request, taken);
+    const body = { key: client.key, bytes, request };
+    if (!client.isExempt) counted.add(body);
+    held.set(request, {
+      release() {
+        counted.delete(body);
+        taken.release();
+      },
+    });
   };
   const release = (request: FastifyRequest) => held.get(request)?.release();
   app.addHook('onRequest', (request, reply, done) => {
