@@ -61,7 +61,7 @@ export {
 } from './http/server.ts';
 export { takeUpgrade, type Upgrade, upgradeOf } from './http/upgrade.ts';
 export { type Client, createClientOf } from './limits/client.ts';
-export { FairSlots } from './limits/fair-slots.ts';
+export { FairSlots, type FairSlotsOptions } from './limits/fair-slots.ts';
 export { gathered } from './limits/gathered.ts';
 export {
   ClientTable,
@@ -74,6 +74,7 @@ export {
 } from './limits/rate-limit.ts';
 export { type Held, type NoShare, type ShareLimits, Shares } from './limits/shares.ts';
 export { Slots } from './limits/slots.ts';
+export { YieldingShares } from './limits/yielding-shares.ts';
 export { type Compiled, compileNative, runBriefly } from './native/compile.ts';
 export { APT_OPTIONS, findProgram, installPackages, isDebian } from './native/packages.ts';
 export {

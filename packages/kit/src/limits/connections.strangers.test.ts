@@ -20,13 +20,23 @@ test('one client’s connections leave room for others, and all strangers’ for
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     return Promise.race([once(socket, 'data').then(() => true), once(socket, 'close').then(() => false)]);
   };
-  const served: boolean[] = [];
-  const addresses = [2, 2, 2, 3, 3, 4, 9, 8, 9];
-  for (const last of addresses) served.push(await isServed(`127.0.0.${last}`));
-  assert.deepEqual(served, [true, true, false, true, true, false, true, true, false]);
-  sockets[0]!.destroy();
-  const [given] = sockets;
-  if (!given!.closed) await once(given!, 'close');
+  /** One after another, by the last number of its address. */
+  const serve = async (...addresses: number[]) => {
+    const served: boolean[] = [];
+    for (const last of addresses) served.push(await isServed(`127.0.0.${last}`));
+    return served;
+  };
+  const closed = async (socket: Socket) => socket.closed || once(socket, 'close');
+  assert.deepEqual(await serve(2, 2, 2), [true, true, false], 'it has its share');
+  assert.deepEqual(await serve(3, 3), [true, true]);
+  assert.deepEqual(await serve(4, 5), [true, true], 'who has none takes one of who has several');
+  const [first, second, , third, fourth] = sockets;
+  await Promise.all([closed(first!), closed(third!)]);
+  assert.deepEqual([second!.closed, fourth!.closed], [false, false], 'the oldest goes');
+  assert.deepEqual(await serve(6), [false], 'each has one');
+  assert.deepEqual(await serve(9, 8, 9), [true, true, false]);
+  second!.destroy();
+  await closed(second!);
   // The server hears of it a moment later.
   while (!(await isServed('127.0.0.2'))) assert.ok(sockets.length < 1_000);
   for (const socket of sockets) socket.destroy();

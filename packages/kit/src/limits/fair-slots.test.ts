@@ -52,6 +52,22 @@ test('whoever has had most of its turns waits for who has had none, though it ha
   assert.deepEqual(order.toSorted(), ['a', 'a', 'b', 'c']);
 });
 
+test('a few clients do not keep others out of the line: who has none there takes a place of who has most', async () => {
+  const slots = create({
+    running: { total: 1, reserve: 0, perClient: 1 },
+    waiting: { total: 2, reserve: 0, perClient: 2 },
+  });
+  const held = await slots.take(client('a'));
+  const [older, newer] = [slots.take(client('b')), slots.take(client('b'))];
+  const coming = slots.take(client('c'));
+  await assert.rejects(older, { code: 'OVERLOADED' });
+  await assert.rejects(slots.take(client('d')), { code: 'OVERLOADED' }, 'each has one');
+  held[Symbol.dispose]();
+  (await newer)[Symbol.dispose]();
+  (await coming)[Symbol.dispose]();
+  assert.equal(slots.waiting, 0);
+});
+
 test('whose turn is next is known, unless all who wait have their share', async () => {
   const slots = create({ running: { total: 3, reserve: 0, perClient: 2 } });
   const leaving = new AbortController();

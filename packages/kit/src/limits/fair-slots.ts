@@ -1,11 +1,12 @@
 import { AppError } from '@skerry/protocol/forms';
 import type { Client } from './client.ts';
 import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
+import { YieldingShares } from './yielding-shares.ts';
 
 export interface FairSlotsOptions {
   /** Tasks that run at once. */
   readonly running: ShareLimits;
-  /** Those that wait for it. */
+  /** Those that wait for it. Where strangers have no more of these, a client that has none takes one of the client that has most. */
   readonly waiting: ShareLimits;
   /** Whoever waited so long is refused. */
   readonly waitMs: number;
@@ -30,7 +31,7 @@ interface Waiter {
 export class FairSlots {
   readonly #options: FairSlotsOptions;
   readonly #running: Shares;
-  readonly #waiting: Shares;
+  readonly #waiting: YieldingShares;
   /** In the order they came. */
   readonly #line = new Set<Waiter>();
   /** When those who have something running or waiting were served last: the how many-th it was. */
@@ -40,7 +41,12 @@ export class FairSlots {
   constructor(options: FairSlotsOptions) {
     this.#options = options;
     this.#running = new Shares(options.running);
-    this.#waiting = new Shares(options.waiting);
+    this.#waiting = new YieldingShares(options.waiting);
+  }
+
+  /** How many run. */
+  get running(): number {
+    return this.#running.held;
   }
 
   /** How many wait. */
@@ -93,16 +99,16 @@ export class FairSlots {
   }
 
   async #wait(client: Asking, signal: AbortSignal | undefined): Promise<Held> {
-    const place = this.#waiting.take(client);
-    if (typeof place === 'string') throw this.#refuse(place === 'share');
     const { promise, resolve, reject } = Promise.withResolvers<Held>();
     const waiter: Waiter = { client, begin: resolve };
-    this.#line.add(waiter);
     // Who was given a slot already has it; who leaves is given none.
     const leave = (reason: unknown) => {
       this.#line.delete(waiter);
       reject(reason);
     };
+    const place = this.#waiting.take(client, () => leave(this.#refuse(false)));
+    if (typeof place === 'string') throw this.#refuse(place === 'share');
+    this.#line.add(waiter);
     const abort = () => leave(signal?.reason);
     signal?.addEventListener('abort', abort, { once: true });
     const refuse = () => leave(this.#refuse(this.#running.whyNot(client) === 'share'));

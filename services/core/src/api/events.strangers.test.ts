@@ -81,17 +81,22 @@ describe('event streams of strangers', () => {
     assert.equal(refused.response.headers['retry-after'], '10');
     assert.match(await bodyOf(refused.response), /RATE_LIMITED/);
     for (const address of ['127.0.0.3', '127.0.0.4', '127.0.0.5']) held.push(await open(url, address));
-    const late = await open(url, '127.0.0.6');
-    assert.equal(late.response.statusCode, 503, 'the rest is kept for own services');
+    const again = await open(url, '127.0.0.3');
+    assert.equal(again.response.statusCode, 503, 'it has one');
+    held.push(await open(url, '127.0.0.6'));
+    assert.match(await bodyOf(held[0]!.response), /: closed: a client that has no stream takes its place;/);
+    const late = await open(url, '127.0.0.7');
+    assert.equal(late.response.statusCode, 503, 'each has one, and the rest is kept for own services');
     for (let n = 0; n < 3; n++) held.push(await open(url, OWN));
     assert.ok(held.every(({ response }) => response.statusCode === 200));
-    held[0]!.request.destroy();
+    assert.match(await core.rooms.metrics.text(), /^skerry_event_streams_let_go_total 1$/m);
+    held[1]!.request.destroy();
     await until(
       'the place is free again',
       async () => {
-        const again = await open(url, '127.0.0.2');
-        held.push(again);
-        return again.response.statusCode;
+        const another = await open(url, '127.0.0.2');
+        held.push(another);
+        return another.response.statusCode;
       },
       (status) => status === 200,
     );

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type Handlers, type NoShare, Shares } from '@skerry/kit';
+import { type Handlers, type NoShare, YieldingShares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { EVENT_KINDS, type EVENTS_API, HEARTBEAT_MS, LATEST_CURSOR } from '@skerry/protocol/api/core/events';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -104,10 +104,8 @@ async function streamEvents(from: number, first: Found, stream: Stream): Promise
 }
 
 /** Says why, for a reader that looks later after all, and ends the connection whether it does or not. */
-function letGo(response: ServerResponse, stallMs: number): void {
-  response.end(
-    `: closed: nothing was read for ${stallMs} ms; connect again with the last cursor you have seen\n\n`,
-  );
+function letGo(response: ServerResponse, why: string): void {
+  response.end(`: closed: ${why}; connect again with the last cursor you have seen\n\n`);
   const timer = setTimeout(() => response.destroy(), LINGER_MS);
   response.once('close', () => clearTimeout(timer));
 }
@@ -149,7 +147,7 @@ function kindsOf(text: string | undefined): WantedKinds {
 /** All streams of a node: they share its turns, what they read, and the places that there are. */
 class Streams {
   readonly #used: Used;
-  readonly #shares: Shares;
+  readonly #shares: YieldingShares;
   readonly #feed: EventFeed;
   readonly #feedWithBodies: EventFeed;
   readonly #turns = new Turns(PIECES_A_TURN);
@@ -157,7 +155,7 @@ class Streams {
   constructor(used: Used) {
     const { maxStreams: total, streamReserve: reserve, streamsPerClient: perClient } = used.settings;
     this.#used = used;
-    this.#shares = new Shares({ total, reserve, perClient });
+    this.#shares = new YieldingShares({ total, reserve, perClient });
     this.#feed = new EventFeed(used.events);
     this.#feedWithBodies = new EventFeed(withBodies(used), { keptMs: BODIES_KEPT_MS });
   }
@@ -165,11 +163,12 @@ class Streams {
   /** Answers with a stream. Throws RATE_LIMITED, OVERLOADED, and what reading the first events throws, before it begins. */
   async serve(asked: Asked, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { clientOf, metrics, settings } = this.#used;
-    const place = this.#shares.take(clientOf(request));
+    const yielded = new AbortController();
+    const place = this.#shares.take(clientOf(request), () => yielded.abort());
     if (typeof place === 'string') throw refusalOf(place, settings);
     metrics.streams.opened();
     try {
-      await this.#send(asked, request, reply);
+      await this.#send(asked, request, reply, yielded.signal);
     } finally {
       place.release();
       metrics.streams.closed();
@@ -180,11 +179,12 @@ class Streams {
     { from, kinds, isProvable }: Asked,
     request: FastifyRequest,
     reply: FastifyReply,
+    yielded: AbortSignal,
   ): Promise<void> {
     const { events: log, metrics, settings, signal: stopping } = this.#used;
     const { streamStallMs: stallMs } = settings;
     const response = reply.raw;
-    const signal = AbortSignal.any([closing(reply), stopping]);
+    const signal = AbortSignal.any([closing(reply), stopping, yielded]);
     const feed = isProvable ? this.#feedWithBodies : this.#feed;
     const stream = { log, feed, kinds, turns: this.#turns, response, stallMs, signal };
     // Once the answer has begun, nobody can be told why there is nothing in it. Who has left waits for none.
@@ -192,9 +192,13 @@ class Streams {
     reply.hijack();
     response.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM_HEADERS });
     try {
-      if (await streamEvents(from, first, stream)) return;
+      const isRead = await streamEvents(from, first, stream);
+      if (isRead && (!yielded.aborted || response.destroyed)) return;
       metrics.streams.letGo();
-      letGo(response, stallMs);
+      letGo(
+        response,
+        isRead ? 'a client that has no stream takes its place' : `nothing was read for ${stallMs} ms`,
+      );
     } catch (error) {
       // The reader takes the stream up again at its cursor.
       if (!signal.aborted) request.log.warn({ err: error }, 'an event stream broke off');

@@ -7,7 +7,7 @@ import { until } from '@skerry/kit/testing/until';
 import { isErrorCode } from '@skerry/protocol';
 import { MESSAGE_FILTERS, namesIn } from '@skerry/protocol/api/core/common/filters';
 import fc from 'fast-check';
-import { BACKLOG_BYTES, SLOW } from '../../notify/sockets/connection.ts';
+import { BACKLOG_BYTES, SLOW, YIELDED } from '../../notify/sockets/connection.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { TestSocket } from '../../testing/sockets.ts';
 import { limitsExcept } from '../../testing/strangers.ts';
@@ -46,14 +46,20 @@ describe('WebSockets of strangers', () => {
     assert.deepEqual([refused.status, refused.body.code], [429, 'RATE_LIMITED']);
     assert.equal(refused.headers['retry-after'], '10');
     for (const address of ['127.0.0.3', '127.0.0.4', '127.0.0.5']) held.push(await open(address));
-    const late = await open('127.0.0.6');
-    assert.ok(!(late instanceof TestSocket) && late.status === 503, 'the rest is kept for own services');
+    held.push(await open('127.0.0.6'));
+    assert.deepEqual(await (held[0] as TestSocket).closed, { code: 1013, reason: YIELDED });
+    const late = await open('127.0.0.7');
+    assert.ok(
+      !(late instanceof TestSocket) && late.status === 503,
+      'each has one, and the rest is kept for own services',
+    );
+    assert.match(await core.rooms.metrics.text(), /^skerry_sockets_let_go_total\{kind="messages"\} 1$/m);
     for (let n = 0; n < 3; n++) held.push(await open(OWN));
     const sockets = held.map((one) => {
       assert.ok(one instanceof TestSocket);
       return one;
     });
-    sockets[0]!.close();
+    sockets[1]!.close();
     await until('a place for the client that let one go', async () => {
       const again = await open('127.0.0.2');
       if (again instanceof TestSocket) sockets.push(again);

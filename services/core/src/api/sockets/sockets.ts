@@ -4,14 +4,15 @@ import {
   type Handlers,
   type Logger,
   type NoShare,
-  Shares,
   takeUpgrade,
   upgradeOf,
+  YieldingShares,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { SOCKETS_API } from '@skerry/protocol/api/core/sockets';
 import type { FastifyReply } from 'fastify';
 import { watchSockets } from '../../node/metrics/sockets.ts';
+import type { Connection } from '../../notify/sockets/connection.ts';
 import { Connections } from '../../notify/sockets/connections.ts';
 import type { Form } from '../../notify/sockets/form.ts';
 import { type Past, readHistory } from '../../notify/sockets/history.ts';
@@ -42,32 +43,44 @@ function refusalOf(reason: NoShare, { socketsPerClient }: RouteSettings): AppErr
     : new AppError('OVERLOADED', 'all WebSockets are taken; try again later', { details });
 }
 
+/** Of a client that is connected. */
+interface Place {
+  /** Ends when the client is gone. */
+  readonly gone: AbortSignal;
+  /** Ends the connection, whose place is another client's by now. */
+  end(): void;
+}
+
 type Used = Pick<Rooms, 'answers' | 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
 
 /** All WebSockets of a node: they share its feeds, and the places that there are. */
 class Sockets {
   readonly #used: Used;
-  readonly #shares: Shares;
+  readonly #shares: YieldingShares;
   readonly #histories = new FairSlots({ ...HISTORIES, retryAfter: RETRY_AFTER });
   readonly #connections: Connections;
   readonly #messages: MessageFeed;
   readonly #status: StatusFeed;
-  readonly #open: Record<Kind, number> = { messages: 0, status: 0 };
+  readonly #connected: Record<Kind, number> = { messages: 0, status: 0 };
   readonly #refused: Record<Kind, number> = { messages: 0, status: 0 };
+  readonly #yielded: Record<Kind, number> = { messages: 0, status: 0 };
 
   constructor(used: Used, log: Logger) {
     const { db, events, metrics, signal, settings } = used;
     const { maxSockets: total, socketReserve: reserve, socketsPerClient: perClient } = settings;
     this.#used = used;
-    this.#shares = new Shares({ total, reserve, perClient });
+    this.#shares = new YieldingShares({ total, reserve, perClient });
     this.#connections = new Connections(signal);
     this.#messages = new MessageFeed({ db, events, connections: this.#connections, log, signal });
     this.#status = new StatusFeed(() => metrics.json(), log);
     const { counts } = this.#messages;
     watchSockets(metrics, total, () => ({
-      open: this.#open,
+      open: this.#connected,
       refused: this.#refused,
-      letGo: { messages: counts.letGo, status: this.#status.letGo },
+      letGo: {
+        messages: counts.letGo + this.#yielded.messages,
+        status: this.#status.letGo + this.#yielded.status,
+      },
       messages: counts.messages,
       restarts: counts.restarts,
     }));
@@ -75,20 +88,20 @@ class Sockets {
 
   async followMessages(filter: MessageFilter, past: Past, form: Form, reply: FastifyReply): Promise<void> {
     const client = this.#used.clientOf(reply.request);
-    const gone = this.#takePlace('messages', client, reply);
+    const place = this.#takePlace('messages', client, reply);
     const { answers, db } = this.#used;
     const history = answers.ofSocket(reply, upgradeOf(reply).socket);
     const reader = await this.#messages.join(filter, form);
     try {
       const read = () => readHistory(db, filter, past, form, history.hold);
-      const before = await this.#histories.run(client, read, gone);
+      const before = await this.#histories.run(client, read, place.gone);
       history.send();
       if (reader.isOver)
         throw new AppError(
           'OVERLOADED',
           'too many messages arrived while your history was read; use narrower filters',
         );
-      const connection = this.#connections.open(takeUpgrade(reply));
+      const connection = this.#open(place, reply);
       if (!connection) reader.end();
       else {
         reader.begin(connection, before, history.sent);
@@ -101,30 +114,41 @@ class Sockets {
   }
 
   async followStatus(reply: FastifyReply): Promise<void> {
-    this.#takePlace('status', this.#used.clientOf(reply.request), reply);
+    const place = this.#takePlace('status', this.#used.clientOf(reply.request), reply);
     const first = await this.#status.current();
-    const connection = this.#connections.open(takeUpgrade(reply));
+    const connection = this.#open(place, reply);
     if (connection) this.#status.add(connection, first);
   }
 
-  /** Holds a place for as long as the client is connected: until the signal ends. Throws RATE_LIMITED, OVERLOADED. */
-  #takePlace(kind: Kind, client: Client, reply: FastifyReply): AbortSignal {
+  /** Holds a place for as long as the client is connected, or until it yields. Throws RATE_LIMITED, OVERLOADED. */
+  #takePlace(kind: Kind, client: Client, reply: FastifyReply): Place {
     const { socket } = upgradeOf(reply);
-    const place = this.#shares.take(client);
-    if (typeof place === 'string') {
-      this.#refused[kind]++;
-      throw refusalOf(place, this.#used.settings);
-    }
-    this.#open[kind]++;
     const gone = new AbortController();
+    const place: Place = { gone: gone.signal, end: () => socket.destroy() };
+    const held = this.#shares.take(client, () => {
+      this.#yielded[kind]++;
+      place.end();
+    });
+    if (typeof held === 'string') {
+      this.#refused[kind]++;
+      throw refusalOf(held, this.#used.settings);
+    }
+    this.#connected[kind]++;
     const leave = () => {
-      place.release();
-      this.#open[kind]--;
+      held.release();
+      this.#connected[kind]--;
       gone.abort();
     };
     if (socket.closed) leave();
     else socket.once('close', leave);
-    return gone.signal;
+    return place;
+  }
+
+  /** From here on, who yields is told why. undefined: the client is gone, or was refused. */
+  #open(place: Place, reply: FastifyReply): Connection | undefined {
+    const connection = this.#connections.open(takeUpgrade(reply));
+    if (connection) place.end = () => connection.yield();
+    return connection;
   }
 }
 

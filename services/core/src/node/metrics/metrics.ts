@@ -30,7 +30,7 @@ const COMMIT_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1,
 export interface StreamCounter {
   opened(): void;
   closed(): void;
-  /** A reader that did not read. */
+  /** A reader that did not read, or whose place another client took. */
   letGo(): void;
 }
 
@@ -64,7 +64,7 @@ export async function createCoreMetrics({ isProcess }: { isProcess: boolean }): 
   streams.set(0);
   const letGo = own.counter(
     'skerry_event_streams_let_go_total',
-    'readers that were let go since they did not read',
+    'readers that were let go since they did not read, or since a client without a stream took their place',
     [],
   );
   const readers: (() => DeployedReadings | Promise<DeployedReadings>)[] = [];

@@ -6,7 +6,7 @@ type ByKind = Readonly<Record<'messages' | 'status', number>>;
 interface SocketCounts {
   readonly open: ByKind;
   readonly refused: ByKind;
-  /** Readers that did not read. */
+  /** Readers that did not read, or whose place another client took. */
   readonly letGo: ByKind;
   /** Messages that came into force while somebody followed them. */
   readonly messages: number;
@@ -29,7 +29,7 @@ export function watchSockets({ own, tell }: CoreMetrics, max: number, read: () =
   );
   own.watchCounter(
     'skerry_sockets_let_go_total',
-    'readers of WebSockets that were let go since they did not read',
+    'readers of WebSockets that were let go since they did not read, or since a client without one took their place',
     () => byKind(read().letGo),
     KIND,
   );

@@ -12,11 +12,12 @@ const HEARD_MAX = 100;
 const PING_BYTES = 8;
 
 const CLOSE_TALKING = 1008;
-const CLOSE_SLOW = 1013;
+const CLOSE_LATER = 1013;
 
 /** Why a reader is let go, as its close frame says. */
 export const SLOW =
   'you read too slowly: connect again, with startDate or history for what you missed, or with narrower filters';
+export const YIELDED = 'a client that has no WebSocket takes the place of one of yours: connect again later';
 
 /** One WebSocket of which clients only read. */
 export class Connection {
@@ -71,7 +72,12 @@ export class Connection {
   }
 
   letGo(): void {
-    this.close(CLOSE_SLOW, SLOW);
+    this.close(CLOSE_LATER, SLOW);
+  }
+
+  /** Its place is another client's. */
+  yield(): void {
+    this.close(CLOSE_LATER, YIELDED);
   }
 
   close(code: number, reason: string, lingerMs = LINGER_MS): void {

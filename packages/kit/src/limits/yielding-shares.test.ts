@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Held } from './shares.ts';
+import { YieldingShares } from './yielding-shares.ts';
+
+const client = (key: string, isExempt = false) => ({ key, isExempt });
+
+test('where strangers have no place left, who has none takes the oldest of the client that has most, and nobody loses its last', () => {
+  const shares = new YieldingShares({ total: 6, reserve: 1, perClient: 3 });
+  const ended: string[] = [];
+  const take = (key: string, isExempt = false) => {
+    const name = `${key}${count++}`;
+    const place = shares.take(client(key, isExempt), () => ended.push(name));
+    return typeof place === 'string' ? place : 'taken';
+  };
+  let count = 0;
+  assert.deepEqual(
+    ['a', 'b', 'a', 'a', 'b'].map((key) => take(key)),
+    Array(5).fill('taken'),
+  );
+  assert.deepEqual([take('a'), take('b'), ended], ['share', 'all', []], 'only for who has none');
+  assert.deepEqual([take('c'), ended], ['taken', ['a0']]);
+  assert.deepEqual([take('d'), take('e'), ended], ['taken', 'taken', ['a0', 'b1', 'a2']]);
+  assert.deepEqual([take('f'), ended.length], ['all', 3], 'everybody has one');
+  assert.deepEqual([take('own', true), take('own', true)], ['taken', 'all']);
+});
+
+test('our own come as if they had none', () => {
+  const shares = new YieldingShares({ total: 3, reserve: 1, perClient: 3 });
+  const own = client('own', true);
+  let ended = 0;
+  const take = (of: typeof own) => typeof shares.take(of, () => ended++) === 'object';
+  assert.deepEqual(
+    [take(client('a')), take(client('a')), take(own), take(own), ended],
+    [true, true, true, true, 1],
+  );
+  assert.deepEqual([take(own), ended], [false, 1], 'the stranger keeps its last');
+});
+
+test('whoever comes and goes, no more is held than there is, and who was ended holds nothing', () => {
+  const steps = fc.array(fc.record({ of: fc.nat(5), back: fc.boolean() }), { maxLength: 60 });
+  fc.assert(
+    fc.property(steps, fc.integer({ min: 1, max: 6 }), fc.nat(2), (list, total, reserve) => {
+      const shares = new YieldingShares({ total, reserve, perClient: 3 });
+      const held = new Map<Held, number>();
+      const countOf = (of: number) => [...held.values()].filter((one) => one === of).length;
+      for (const { of, back } of list) {
+        const [oldest] = held.keys();
+        if (back && oldest) {
+          held.delete(oldest);
+          oldest.release();
+          oldest.release();
+          continue;
+        }
+        let place: Held | string = '';
+        place = shares.take(client(`${of}`, of === 0), () => held.delete(place as Held));
+        if (typeof place !== 'string') held.set(place, of);
+        else if (place === 'share') assert.equal(countOf(of), 3);
+        else if (of === 0 || countOf(of) === 0)
+          assert.ok(
+            [...held.values()].every((one) => one === 0 || countOf(one) === 1),
+            'nobody has several',
+          );
+        assert.ok(held.size <= total);
+        assert.ok([...held.values()].filter((one) => one !== 0).length <= Math.max(0, total - reserve));
+      }
+    }),
+  );
+});
