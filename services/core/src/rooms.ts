@@ -18,6 +18,7 @@ import type { Kysely } from 'kysely';
 import { Answers } from './api/answers.ts';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import { FileReads } from './api/storage/file-reads.ts';
+import { createUploadPlaces } from './api/storage/places.ts';
 import { type CoreConfig, peerUrlsOf } from './config.ts';
 import { createImageCheck } from './intake/image-check.ts';
 import { createIntake, type Intake } from './intake/intake.ts';
@@ -314,7 +315,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...{ nodeAddress, proveKey, randomness, announce, onCommitted, reserve, now, signal, settings },
     identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
     reads: createReads({ database, standby: ground.standby, metrics }),
-    uploads: new Uploads(db, config),
+    ...{ uploads: new Uploads(db, config), uploadPlaces: createUploadPlaces(config) },
     parts: new Parts({ place: choosePlace({ ...{ db, pieces, reserve, now }, directory: partsDir }), now }),
     clientOf: createClientOf(settings.limits),
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
@@ -343,13 +344,13 @@ export const identityOf = (
 
 /** What the routes may use. */
 export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms {
-  const { db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness } = rooms;
+  const { db, intake, events, files, parts, clientOf, secrets, metrics, health, randomness } = rooms;
   const { nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings } = rooms;
-  const { pipeline, reads, listRunners, listRunnersNow } = rooms;
+  const { pipeline, reads, uploads, uploadPlaces, listRunners, listRunnersNow } = rooms;
   return {
-    ...{ db, intake, events, files, uploads, parts, clientOf, secrets, metrics, health, randomness },
+    ...{ db, intake, events, files, parts, clientOf, secrets, metrics, health, randomness },
     ...{ nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings },
-    ...{ network, reads, listRunners, listRunnersNow },
+    ...{ network, reads, uploads, uploadPlaces, listRunners, listRunnersNow },
     answers: new Answers(clientOf),
     fileReads: new FileReads(clientOf),
     lastEvent: () => Math.max(pipeline.lastEvent, events.seen),

@@ -15,13 +15,14 @@ import type { Sync } from '../peers/sync/sync.ts';
 import type { Trust } from '../peers/trust/trust.ts';
 import type { Files } from '../store/files/files.ts';
 import type { Parts } from '../store/files/parts/parts.ts';
-import type { UploadLimits, Uploads } from '../store/files/uploads.ts';
+import type { UnpinnedLimits, Uploads } from '../store/files/uploads.ts';
 import type { IpfsFiles } from '../store/ipfs/ipfs-files.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Answers } from './answers.ts';
 import type { ForwardOptions } from './programs/forward.ts';
 import type { FileReads } from './storage/file-reads.ts';
+import type { Places, UploadLimits } from './storage/places.ts';
 
 /** What the routes may use. */
 export interface Rooms {
@@ -35,8 +36,10 @@ export interface Rooms {
   readonly resumeLine: () => void;
   readonly events: EventLog;
   readonly files: Files;
-  /** What clients may have this node receive. */
+  /** What clients may have this node keep. */
   readonly uploads: Uploads;
+  /** Who sends files. */
+  readonly uploadPlaces: Places;
   readonly parts: Parts;
   /** Who asks, for whatever is shared among clients. */
   readonly clientOf: (request: {
@@ -75,7 +78,7 @@ export interface Rooms {
 }
 
 /** Settings of the node, by their names. */
-export interface RouteSettings extends UploadLimits {
+export interface RouteSettings extends UploadLimits, UnpinnedLimits {
   /** What this process does; without `answer` it says how it is, and nothing else. */
   readonly roles: readonly Role[];
   readonly name: string;

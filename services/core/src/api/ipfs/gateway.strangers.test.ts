@@ -4,18 +4,13 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { until } from '@skerry/kit/testing/until';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
 import { Dag } from '../../store/ipfs/testing/dags.ts';
 import { createTestCore } from '../../testing/core.ts';
-import { FAIR_BYTES } from '../storage/takers.ts';
-import { TestReader } from '../storage/testing/reader.ts';
-import { Cars } from './gateway.ts';
 
 /** More than the buffers of a connection that nobody reads from hold. */
 const LARGE_BYTES = 24 * 1024 * 1024;
 const OWN = '127.0.0.9';
-const MINUTE_MS = 60_000;
 
 interface Asked {
   readonly request: ClientRequest;
@@ -30,7 +25,7 @@ async function ask(url: string, localAddress: string): Promise<Asked> {
   return { request: asked, response: response.on('error', () => {}) };
 }
 
-test('who reads no CAR that it asked for keeps others from none', async () => {
+test('who reads no CAR that it asked for keeps others from none', async (t) => {
   await using core = await createTestCore({
     settings: {
       limits: {
@@ -41,12 +36,13 @@ test('who reads no CAR that it asked for keeps others from none', async () => {
       },
     },
   });
+  t.mock.timers.enable({ apis: ['setInterval'] });
   const dag = new Dag();
   const root = String(await dag.directory({ 'large.bin': randomBytes(LARGE_BYTES) }));
   for (const block of dag.blocks)
     await (await core.blobs.receive(Readable.from([block]), block.length)).keep();
   const url = `${await core.listen()}/ipfs/${root}?format=car`;
-  const { total, reserve, perClient } = IPFS_LIMITS.cars;
+  const { total, reserve, perClient } = IPFS_LIMITS.cars.running;
 
   const held: Asked[] = [];
   const hold = async (address: string) => {
@@ -54,53 +50,21 @@ test('who reads no CAR that it asked for keeps others from none', async () => {
     if (asked.response.statusCode === 200) held.push(asked);
     return asked.response.statusCode;
   };
+  const endFirst = () => held.shift()!.request.destroy();
   for (let n = 0; n < perClient; n++) assert.equal(await hold('127.0.0.2'), 200);
-  assert.equal(await hold('127.0.0.2'), 429, 'a client has its share');
-  assert.equal(await hold('127.0.0.3'), 200, 'and another its own');
+  const beyond = hold('127.0.0.2');
+  assert.equal(await hold('127.0.0.3'), 200, 'a client that has its share waits for itself');
+  assert.equal(held.length, perClient + 1);
+  endFirst();
+  assert.equal(await beyond, 200);
   for (let n = 0; held.length < total - reserve; n++)
     assert.equal(await hold(`127.0.1.${1 + Math.floor(n / perClient)}`), 200);
-  assert.equal(await hold('127.0.0.4'), 503, 'the rest is kept for own services');
-  assert.equal(await hold(OWN), 200);
-  held[0]!.request.destroy();
-  await until(
-    'its place is free again',
-    () => hold('127.0.0.4'),
-    (status) => status === 200,
-  );
+  const next = hold('127.0.0.4');
+  assert.equal(await hold(OWN), 200, 'the rest is kept for own services');
+  assert.equal(held.length, total - reserve + 1);
+  endFirst();
+  assert.equal(await next, 200, 'its place is free again');
+  t.mock.timers.tick(60_000);
+  assert.equal(await hold('127.0.0.5'), 200, 'one that reads nothing goes for who has none');
   for (const one of held) one.request.destroy();
-});
-
-test('where all places of CARs are taken, one slow reader of the client with most goes for who comes; where nobody is slow, only for who has none', (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] });
-  const { total, reserve, perClient } = IPFS_LIMITS.cars;
-  const cars = new Cars();
-  const read = (key: string) => {
-    const reader = new TestReader(key);
-    cars.take({ key, isExempt: key === 'own' }, reader.reply);
-    return reader;
-  };
-  const honest = read('honest');
-  const strangers = Array.from({ length: total - reserve - 1 }, (_, n) =>
-    read(`${Math.floor(n / perClient)}`),
-  );
-  const ended = () => [honest, ...strangers].filter(({ isEnded }) => isEnded);
-  for (const reader of [honest, ...strangers]) reader.take(FAIR_BYTES);
-  t.mock.timers.tick(MINUTE_MS);
-  const some = `${Math.floor((strangers.length - 1) / perClient)}`;
-  assert.throws(() => read(some), { code: 'OVERLOADED' });
-  assert.deepEqual(ended(), [], 'nobody is slow');
-  read('new');
-  assert.deepEqual(ended(), strangers.slice(0, 1));
-
-  honest.take(1);
-  for (const [n, reader] of strangers.entries()) reader.take(2 + n);
-  t.mock.timers.tick(MINUTE_MS);
-  assert.equal(ended().length, 1, 'nobody comes');
-  read('newer');
-  assert.deepEqual(ended(), [strangers[0], strangers[perClient]]);
-  for (let n = 0; n < reserve; n++) read('own');
-  assert.equal(ended().length, 2, 'places are kept for our own');
-  read('own');
-  const third = strangers[2 * perClient];
-  assert.deepEqual(ended(), [strangers[0], strangers[perClient], third], 'our own come as if they had none');
 });

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { type Client, type Held, type NoShare, Shares } from '@skerry/kit';
 import type { BlockId, ReadBlock } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -8,10 +7,8 @@ import { encodeCar, encodeCarHeader } from '../../store/ipfs/car/encode.ts';
 import { blocksOfPath, selectBlocks } from '../../store/ipfs/car/select.ts';
 import { streamOf } from '../../store/ipfs/idle.ts';
 import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
-import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
 import { closing } from '../storage/file-reads.ts';
 import { decideRead } from '../storage/storage-conditions.ts';
-import { Takers } from '../storage/takers.ts';
 import type { Asked } from './asked.ts';
 
 /** What its name says for ever. */
@@ -88,40 +85,6 @@ function tagOfCar({ id, segments }: GatewayPath, { scope, bytes }: Asked & { for
   return `"${id.text}.car.${createHash('sha256').update(asked).digest('hex').slice(0, 16)}"`;
 }
 
-/** Seconds: a place is free when some CAR has been sent, whenever that is. */
-const RETRY_AFTER = 10;
-
-/** The places of CARs that are being sent: where all are taken, the slowest reader ends (takers.ts). */
-export class Cars {
-  readonly #shares = new Shares(IPFS_LIMITS.cars);
-  readonly #takers = new Takers();
-
-  /** Throws RATE_LIMITED where the client has its share already, OVERLOADED where all have. */
-  take(client: Pick<Client, 'key' | 'isExempt'>, reply: FastifyReply): Held {
-    const place = this.#take(client);
-    if (typeof place !== 'string') {
-      const watch = this.#takers.watch(reply, client, () => place.release());
-      return {
-        release() {
-          watch[Symbol.dispose]();
-          place.release();
-        },
-      };
-    }
-    const details = { retry_after: RETRY_AFTER };
-    if (place === 'all') throw new AppError('OVERLOADED', 'too many CARs are being sent', { details });
-    const { perClient } = IPFS_LIMITS.cars;
-    throw new AppError('RATE_LIMITED', `a client may read ${perClient} CARs at once`, { details });
-  }
-
-  #take(client: Pick<Client, 'key' | 'isExempt'>): Held | NoShare {
-    const place = this.#shares.take(client);
-    if (place !== 'all') return place;
-    const hasRoom = this.#takers.endSlowest(client, (key) => this.#shares.heldBy(key));
-    return hasRoom ? this.#shares.take(client) : place;
-  }
-}
-
 /**
  * A CAR of what is kept here, sent as fast as the caller takes it. Where a block turns out to be missing or malformed once
  * the head is sent, the connection is broken off: a client must check a CAR anyway.
@@ -129,13 +92,14 @@ export class Cars {
  */
 export async function sendCar(
   ipfs: Pick<IpfsFiles, 'block'>,
-  place: Held,
+  place: Disposable,
   path: GatewayPath,
   asked: Asked & { form: 'car' },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const signal = closing(reply);
+  const giveBack = () => place[Symbol.dispose]();
   try {
     const read: ReadBlock = (id) => ipfs.block(id, signal);
     const blocks = await blocksOfPath(path.id, path.segments, read, signal);
@@ -143,13 +107,13 @@ export async function sendCar(
     const sent = { path, contentType: CAR_TYPE, etag, fileName: `${path.id.text}.car` };
     const isKnown = sendHead(sent, request, reply);
     if (isKnown || request.method === 'HEAD') {
-      place.release();
+      giveBack();
       return isKnown ? reply.status(304).send() : reply.send();
     }
     const root = blocks.at(-1)!.cid;
-    return reply.send(streamOf(encodeCar([root], selectBlocks(blocks, asked, read)), () => place.release()));
+    return reply.send(streamOf(encodeCar([root], selectBlocks(blocks, asked, read)), giveBack));
   } catch (error) {
-    place.release();
+    giveBack();
     throw error;
   }
 }

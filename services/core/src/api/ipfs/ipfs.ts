@@ -13,7 +13,9 @@ import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
 import { answerOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
 import { closing } from '../storage/file-reads.ts';
+import { readingLine } from '../storage/flows.ts';
 import { type Guarded, guardedReader, readMetadata, submitStore } from '../storage/network-storage.ts';
+import { Places } from '../storage/places.ts';
 import { checkJson } from '../storage/storage.ts';
 import {
   checkStored,
@@ -25,7 +27,6 @@ import {
 import { type Reading, sendBytes } from '../storage/storage-read.ts';
 import { readAsked } from './asked.ts';
 import {
-  Cars,
   contentPathOf,
   type GatewayPath,
   IMMUTABLE,
@@ -36,8 +37,11 @@ import {
   sendProbe,
 } from './gateway.ts';
 
-type ReadRooms = Pick<Rooms, 'ipfs' | 'fileReads' | 'clientOf'> & { readonly cars: Cars };
-type Adding = Pick<Rooms, 'db' | 'ipfs' | 'intake' | 'settings' | 'uploads' | 'clientOf' | 'now'>;
+type ReadRooms = Pick<Rooms, 'ipfs' | 'fileReads' | 'clientOf'> & { readonly cars: Places };
+type Adding = Pick<
+  Rooms,
+  'db' | 'ipfs' | 'intake' | 'settings' | 'uploads' | 'uploadPlaces' | 'clientOf' | 'now'
+>;
 type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal' | 'clientOf'>;
 
 async function sendDirectory(found: IpfsDirectory, { method }: FastifyRequest, reply: FastifyReply) {
@@ -89,7 +93,8 @@ async function answerRead(rooms: ReadRooms, wanted: Wanted, request: FastifyRequ
   if (path.id === probeId) return sendProbe(path, asked, request, reply);
   try {
     if (asked.form === 'car') {
-      const place = rooms.cars.take(rooms.clientOf(request), reply);
+      const place = await rooms.cars.take(rooms.clientOf(request), closing(reply));
+      place.watch(readingLine(reply));
       return await sendCar(rooms.ipfs, place, path, asked, request, reply);
     }
     using place = await rooms.fileReads.take(reply);
@@ -240,7 +245,7 @@ async function pin(rooms: Pinning, body: Uint8Array, client: Client) {
 
 /** IPFS (specification, "IPFS"), and what deployed nodes take for it. */
 export function ipfsHandlers(used: Pick<Rooms, 'fileReads'> & Adding & Pinning): Handlers<typeof IPFS_API> {
-  const rooms = { ...used, cars: new Cars() };
+  const rooms = { ...used, cars: new Places(IPFS_LIMITS.cars) };
   return {
     getIpfsFile: ({ params: { hash }, query, request, reply }) =>
       answerRead(rooms, { hash, path: '', query }, request, reply),

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
 import type { FastifyReply } from 'fastify';
 import { FileReads } from './file-reads.ts';
-import { FAIR_BYTES } from './takers.ts';
+import { FAIR_BYTES } from './flows.ts';
 import { TestReader } from './testing/reader.ts';
 
 const PER_CLIENT = 8;

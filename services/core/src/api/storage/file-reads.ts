@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
-import { type Client, FairSlots } from '@skerry/kit';
+import type { Client } from '@skerry/kit';
 import type { FastifyReply } from 'fastify';
-import { Takers } from './takers.ts';
+import { readingLine } from './flows.ts';
+import { Places } from './places.ts';
 
 /** Files that clients read at once, from when they are looked for. */
 const READS = {
@@ -29,14 +30,12 @@ export interface ReadPlace extends Disposable {
 }
 
 /**
- * Places of those who read files. Where files are behind connections of which there are few (an object store, IPFS), readers wait for
- * these in one line: each client has its share of it. Where somebody waits for others, the slowest reader ends (takers.ts): it may ask
- * for the rest, and wait for its turn as everybody does.
+ * Places of those who read files. Where files are behind connections of which there are few (an object store, IPFS), readers keep theirs
+ * until they have taken all.
  */
 export class FileReads {
   readonly #clientOf: (request: FastifyReply['request']) => Client;
-  readonly #slots = new FairSlots(READS);
-  readonly #takers = new Takers({ onMinute: () => this.#makeRoom() });
+  readonly #places = new Places(READS);
 
   constructor(clientOf: (request: FastifyReply['request']) => Client) {
     this.#clientOf = clientOf;
@@ -44,34 +43,19 @@ export class FileReads {
 
   /** Throws RATE_LIMITED, OVERLOADED. */
   async take(reply: FastifyReply): Promise<ReadPlace> {
-    const client = this.#clientOf(reply.request);
-    const turn = this.#slots.take(client, closing(reply));
-    this.#makeRoom();
-    const slot = await turn;
+    const place = await this.#places.take(this.#clientOf(reply.request), closing(reply));
     let isKept = false;
     return {
       keepFor: (bytes) => {
         isKept = true;
-        const watch = this.#takers.watch(reply, client, () => {
-          this.#slots.noteServed(client);
-          slot[Symbol.dispose]();
-        });
+        place.watch(readingLine(reply));
         reply.raw.once('close', () => bytes.destroy());
-        bytes.once('close', () => {
-          watch[Symbol.dispose]();
-          slot[Symbol.dispose]();
-        });
+        bytes.once('close', () => place[Symbol.dispose]());
         return bytes;
       },
       [Symbol.dispose]: () => {
-        if (!isKept) slot[Symbol.dispose]();
+        if (!isKept) place[Symbol.dispose]();
       },
     };
-  }
-
-  /** A place for whoever is next of those who wait for others, if there is a reader that it may be taken from: of one at a time. */
-  #makeRoom(): void {
-    const { next } = this.#slots;
-    if (next) this.#takers.endSlowest(next, (key) => this.#slots.heldBy(key));
   }
 }

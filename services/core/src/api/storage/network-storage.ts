@@ -112,7 +112,7 @@ function found(reference: FileReference | undefined, what: string) {
 }
 
 type Received = Awaited<ReturnType<Rooms['files']['receive']>>;
-type Adding = Pick<Rooms, 'files' | 'intake' | 'settings' | 'uploads' | 'clientOf'>;
+type Adding = Pick<Rooms, 'files' | 'intake' | 'settings' | 'uploads' | 'uploadPlaces' | 'clientOf'>;
 
 /** Keeps a file that was received: for its message, or within the share of its sender. */
 async function keep(

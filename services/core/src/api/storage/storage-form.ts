@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import multipart, { type MultipartFile, type MultipartValue } from '@fastify/multipart';
-import type { Held, HttpServer, ServeOptions } from '@skerry/kit';
+import type { HttpServer, ServeOptions } from '@skerry/kit';
 import { AppError, LIMITS } from '@skerry/protocol';
 import { FILE_CHANNEL_DEFAULT } from '@skerry/protocol/api/core/storage';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -9,6 +9,8 @@ import type { Verdict } from '../../intake/accepted.ts';
 import type { UploadFields } from '../../intake/upload.ts';
 import type { ReceivedBlob } from '../../store/files/blob-store.ts';
 import type { Rooms } from '../rooms.ts';
+import { closing } from './file-reads.ts';
+import { sendingLine } from './flows.ts';
 
 const FIELDS: readonly string[] = ['address', 'signature', 'channel', 'tags'];
 const FIELD_BYTES_MAX = 16_384;
@@ -16,8 +18,6 @@ const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
 /** What a form adds to its file: fields, boundaries, heads of parts. */
 export const FORM_OVERHEAD_BYTES = 1024 * 1024;
-/** An upload that sends nothing for so long has ended. */
-const IDLE_MS = 60_000;
 /** How much of a refused upload is still read, so that the sender meets the answer and not a broken connection. */
 const LINGER_BYTES = 64 * 1024 * 1024;
 const LINGER_MS = 5_000;
@@ -185,16 +185,6 @@ async function readParts<Received>(
   }
 }
 
-/** Ends a request whose sender is silent. A sender that waits for our disk is not. */
-function watchBody(raw: IncomingMessage): () => void {
-  let before = raw.socket.bytesRead;
-  const timer = setInterval(() => {
-    if (raw.socket.bytesRead === before && raw.readableLength === 0 && !raw.complete) raw.destroy();
-    before = raw.socket.bytesRead;
-  }, IDLE_MS);
-  return () => clearInterval(timer);
-}
-
 /**
  * Reads on for a while what nobody wants any more, once the answer is sent: a connection that is closed on somebody who
  * is still sending can lose the answer.
@@ -221,7 +211,7 @@ function linger(raw: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-type FormRooms = Pick<Rooms, 'settings' | 'uploads' | 'clientOf'>;
+type FormRooms = Pick<Rooms, 'settings' | 'uploadPlaces' | 'clientOf'>;
 
 /**
  * Reads an upload and gives it to `act`; whatever happens, nothing of it is left in the spool. An upload may last as
@@ -238,19 +228,15 @@ export const withForm = <T>(
 export async function withPlace<T>(
   request: FastifyRequest,
   reply: FastifyReply,
-  { uploads, clientOf }: Pick<FormRooms, 'uploads' | 'clientOf'>,
+  { uploadPlaces, clientOf }: Pick<FormRooms, 'uploadPlaces' | 'clientOf'>,
   act: () => Promise<T>,
 ): Promise<T> {
-  const { raw } = request;
-  const stopWatching = watchBody(raw);
-  let place: Held | undefined;
   try {
-    place = uploads.begin(clientOf(request));
+    using place = await uploadPlaces.take(clientOf(request), closing(reply));
+    place.watch(sendingLine(request));
     return await act();
   } finally {
-    stopWatching();
-    place?.release();
-    linger(raw, reply.raw);
+    linger(request.raw, reply.raw);
   }
 }
 

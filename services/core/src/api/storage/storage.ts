@@ -49,7 +49,10 @@ async function addJson(
 
 /** Storage (specification, "Storage"): upload and download. */
 export const storageHandlers = (
-  rooms: Pick<Rooms, 'db' | 'files' | 'ipfs' | 'fileReads' | 'uploads' | 'clientOf' | 'settings'>,
+  rooms: Pick<
+    Rooms,
+    'db' | 'files' | 'ipfs' | 'fileReads' | 'uploads' | 'uploadPlaces' | 'clientOf' | 'settings'
+  >,
 ): Handlers<typeof STORAGE_API> => ({
   storeFile: ({ request, reply }) => withForm(request, reply, rooms, (form) => storeFile(rooms, form)),
   addJson: ({ body, request }) => addJson(rooms, body, request),

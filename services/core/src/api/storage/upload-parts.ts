@@ -16,7 +16,10 @@ import { findFileOfMessage } from '../../store/files/references.ts';
 import type { Rooms } from '../rooms.ts';
 import { asContentType, checkStored, fieldsOf, withPlace } from './storage-form.ts';
 
-type Used = Pick<Rooms, 'db' | 'intake' | 'files' | 'parts' | 'uploads' | 'clientOf' | 'settings' | 'now'>;
+type Used = Pick<
+  Rooms,
+  'db' | 'intake' | 'files' | 'parts' | 'uploadPlaces' | 'clientOf' | 'settings' | 'now'
+>;
 
 const viewOf = ({ hash, sizeBytes }: Whole, received: number, itemHash: string | null): UploadView => ({
   file_hash: hash,

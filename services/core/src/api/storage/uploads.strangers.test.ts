@@ -5,6 +5,7 @@ import { request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { limitsExcept } from '../../testing/strangers.ts';
 
 const KIB = 1024;
 const OWN = '127.0.0.9';
@@ -143,20 +144,59 @@ describe('uploads of strangers', () => {
       return asked;
     };
     const held = [await open('127.0.0.6'), await open('127.0.0.6')];
-    const underWay = () => core.rooms.uploads.underWay;
+    const underWay = () => core.rooms.uploadPlaces.taken;
     await until('both are under way', underWay, (count) => count === 2);
     const bytes = randomBytes(KIB);
     const form = formOf(bytes, {
       address: signers.bob.address,
       signature: signers.bob.sign(hashOf(bytes)),
     });
-    const refused = await send(`${root}/storage/store`, '127.0.0.6', ...form);
+    const store = (from: string) => send(`${root}/storage/store`, from, ...form);
+    const waiting = [store('127.0.0.6'), store('127.0.0.6')];
+    await until(
+      'two more wait',
+      () => core.rooms.uploadPlaces.waiting,
+      (count) => count === 2,
+    );
+    const refused = await store('127.0.0.6');
     assert.deepEqual([refused.status, refused.body.code, refused.retryAfter], [429, 'RATE_LIMITED', '10']);
-    assert.equal((await send(`${root}/storage/store`, '127.0.0.7', ...form)).status, 200);
+    assert.equal((await store('127.0.0.7')).status, 200);
     for (const one of held) one.destroy();
-    await until('both have ended', underWay, (count) => count === 0);
-    assert.equal((await send(`${root}/storage/store`, '127.0.0.6', ...form)).status, 200);
+    for (const { status } of await Promise.all(waiting)) assert.equal(status, 200);
+    await until('all have ended', underWay, (count) => count === 0);
   });
+});
+
+test('who sends much in a minute is not slow', async (t) => {
+  await using core = await createTestCore({
+    uploadLimitBytes: 64 * KIB * KIB,
+    settings: { limits: limitsExcept(OWN), uploads: 2, uploadsPerClient: 1 },
+  });
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { uploadPlaces } = core.rooms;
+  const url = `${await core.listen()}/api/v0/storage/store`;
+  const begin = (localAddress: string, bytes: number) => {
+    const headers = { 'content-type': FORM };
+    const asked = request(url, { method: 'POST', localAddress, agent: false, headers });
+    asked.on('error', () => {}).write(FILE_HEAD);
+    return { asked, sent: new Promise((resolve) => asked.write(randomBytes(bytes), resolve)) };
+  };
+  // More than the buffers of a connection hold, and a fair amount beside.
+  const quick = begin('127.0.0.2', 32 * KIB * KIB);
+  await quick.sent;
+  const slow = begin('127.0.0.3', 1);
+  await until(
+    'both are under way',
+    () => uploadPlaces.taken,
+    (count) => count === 2,
+  );
+  const coming = begin('127.0.0.4', 1);
+  await until('the slow one goes', () => {
+    if (uploadPlaces.waiting > 0) t.mock.timers.tick(60_000);
+    return slow.asked.destroyed;
+  });
+  assert.equal(quick.asked.destroyed, false);
+  for (const { asked } of [quick, coming]) asked.destroy();
 });
 
 test('a file that IPFS keeps counts, whatever comes after it in its form', async () => {
@@ -182,13 +222,18 @@ describe('a file that comes alone, as the body', () => {
   });
   after(() => core[Symbol.asyncDispose]());
 
+  const underWay = () => core.rooms.uploadPlaces.taken;
+  /** Sends a little of it. */
+  const begin = (localAddress: string) => {
+    const headers = { 'content-type': 'application/octet-stream', 'content-length': 1_000 };
+    const asked = request(url, { method: 'POST', localAddress, agent: false, headers });
+    asked.write('abc');
+    return asked;
+  };
+
   test('has ended where its sender sends nothing for a minute or two, and gives its place back', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
-    const headers = { 'content-type': 'application/octet-stream', 'content-length': 1_000 };
-    const asked = request(url, { method: 'POST', localAddress: '127.0.0.2', agent: false, headers });
-    const ended = once(asked, 'error');
-    asked.write('abc');
-    const underWay = () => core.rooms.uploads.underWay;
+    const ended = once(begin('127.0.0.2'), 'error');
     await until('it is under way', underWay, (count) => count === 1);
     const aMinuteLater = () => {
       t.mock.timers.tick(60_000);
@@ -196,6 +241,29 @@ describe('a file that comes alone, as the body', () => {
     };
     await until('it has ended', aMinuteLater, (count) => count === 0);
     await ended;
+  });
+
+  test('goes where its sender is slow, strangers have no place left and one waits: five clients kept all from all others', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const { uploadPlaces } = core.rooms;
+    const slow = Array.from({ length: 9 }, (_, n) =>
+      begin(`127.0.1.${1 + Math.floor(n / 2)}`).on('error', () => {}),
+    );
+    await until('all places are taken', underWay, (count) => count === 9);
+    let status: number | undefined;
+    void send(url, '127.0.0.3', randomBytes(KIB)).then((answer) => {
+      status = answer.status;
+    });
+    await until('it is kept', () => {
+      if (uploadPlaces.waiting > 0) t.mock.timers.tick(60_000);
+      return status !== undefined;
+    });
+    assert.equal(status, 200);
+    const ended = () => slow.filter(({ destroyed }) => destroyed).length;
+    await until('one is ended', ended, (count) => count > 0);
+    assert.deepEqual([ended(), underWay()], [1, 8]);
+    for (const one of slow) one.destroy();
+    await until('nothing is under way', underWay, (count) => count === 0);
   });
 
   test('is refused with a reason where it is too large, however it is sent', async () => {

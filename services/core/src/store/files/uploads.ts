@@ -5,15 +5,10 @@ import type { Schema } from '../schema.ts';
 
 /** What a file counts as that is smaller: its name, its place in the database and on the disk. */
 const LEAST_BYTES = 64 * 1024;
-/** Of the uploads at once, one in so many is kept for exempt clients. */
-const RESERVE_PART = 10;
 /** Seconds after which a client is told to come back. */
-const RETRY_AFTER = { upload: 10, share: 3_600 } as const;
+const RETRY_AFTER = 3_600;
 
-export interface UploadLimits {
-  /** Uploads that are received at once, of all clients. */
-  readonly uploads: number;
-  readonly uploadsPerClient: number;
+export interface UnpinnedLimits {
   /** Files without a message that are kept for the grace period, together. */
   readonly unpinnedBytes: number;
   readonly unpinnedBytesPerClient: number;
@@ -25,50 +20,23 @@ interface Use {
 }
 
 /**
- * What clients may have this node receive and keep. A signed message says whose a file is, and it is that owner's; a file
+ * What clients may have this node keep. A signed message says whose a file is, and it is that owner's; a file
  * without one uses the share of the client that sent it until a message names it or the grace period ends.
  */
 export class Uploads {
   readonly #db: Kysely<Schema>;
-  readonly #limits: UploadLimits;
-  readonly #atOnce: Shares;
+  readonly #limits: UnpinnedLimits;
   readonly #unpinned: Shares;
 
-  constructor(db: Kysely<Schema>, limits: UploadLimits) {
+  constructor(db: Kysely<Schema>, limits: UnpinnedLimits) {
     this.#db = db;
     this.#limits = limits;
-    const { uploads, uploadsPerClient, unpinnedBytes, unpinnedBytesPerClient } = limits;
-    this.#atOnce = new Shares({
-      total: uploads,
-      reserve: Math.floor(uploads / RESERVE_PART),
-      perClient: uploadsPerClient,
-    });
+    const { unpinnedBytes, unpinnedBytesPerClient } = limits;
     this.#unpinned = new Shares({
       total: Math.max(unpinnedBytes, LEAST_BYTES),
       reserve: 0,
       perClient: unpinnedBytesPerClient,
     });
-  }
-
-  /** Uploads that are received now. */
-  get underWay(): number {
-    return this.#atOnce.held;
-  }
-
-  /** A place to send a file. Throws RATE_LIMITED, OVERLOADED. */
-  begin(client: Client): Held {
-    const place = this.#atOnce.take(client);
-    if (typeof place !== 'string') return place;
-    const details = { retry_after: RETRY_AFTER.upload };
-    throw place === 'share'
-      ? new AppError(
-          'RATE_LIMITED',
-          `a client can upload ${this.#limits.uploadsPerClient} files at once; wait for one to finish`,
-          { details },
-        )
-      : new AppError('OVERLOADED', 'the node is at its limit of parallel uploads; try again later', {
-          details,
-        });
   }
 
   /**
@@ -120,7 +88,7 @@ export class Uploads {
   #refusal(reason: NoShare): AppError {
     const { unpinnedBytes, unpinnedBytesPerClient } = this.#limits;
     const advice = 'send a signed STORE message with the file, or try again later';
-    const details = { retry_after: RETRY_AFTER.share };
+    const details = { retry_after: RETRY_AFTER };
     return reason === 'share'
       ? new AppError(
           'UPLOAD_SHARE_USED',

@@ -23,8 +23,15 @@ export const IPFS_LIMITS = {
   /** Entries of a directory in one answer. */
   entries: DIRECTORY_ENTRIES_MAX,
   pathSegments: 64,
-  /** CARs that are sent at the same time: a client's share, and what is kept for exempt clients. */
-  cars: { total: 64, reserve: 16, perClient: 8 },
+  /** CARs that are sent at the same time, and that wait for it: a client's share, and what is kept for exempt clients. */
+  cars: {
+    running: { total: 64, reserve: 16, perClient: 8 },
+    waiting: { total: 256, reserve: 64, perClient: 16 },
+    waitMs: 10_000,
+    what: 'CARs that are sent',
+    /** Seconds. */
+    retryAfter: 10,
+  },
   /** Pins under way. */
   parallelPins: 4,
   /** Longest wait between two tries of a pin, as deployed nodes have it. */

@@ -13,12 +13,13 @@ export class TestReader {
     },
   };
   readonly reply: FastifyReply;
-  readonly #raw = new EventEmitter();
+  /** The answer: what of it waits behind another one of its connection. */
+  readonly raw = Object.assign(new EventEmitter(), { writableLength: 0 });
 
   /** @param client told as the header x-client */
   constructor(client: string) {
     const request = { raw: { socket: this.socket }, headers: { 'x-client': client } };
-    this.reply = { raw: this.#raw, log: { debug() {} }, request } as unknown as FastifyReply;
+    this.reply = { raw: this.raw, log: { debug() {} }, request } as unknown as FastifyReply;
   }
 
   /** Bytes that leave for the kernel, beside what waits. */
@@ -27,6 +28,6 @@ export class TestReader {
   }
 
   leave(): void {
-    this.#raw.emit('close');
+    this.raw.emit('close');
   }
 }

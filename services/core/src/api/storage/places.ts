@@ -1,0 +1,76 @@
+import { type Client, FairSlots, type FairSlotsOptions } from '@skerry/kit';
+import { Flows, type Line } from './flows.ts';
+
+/** Given back when it is disposed of. */
+export interface Place extends Disposable {
+  /** Watches over what passes, until the place is given back: where nothing does, or too little while others wait, it is lost. */
+  watch(line: Line): void;
+}
+
+/**
+ * Places of clients that read or send files for as long as that takes. They wait for them in one line, and each has its share. Where
+ * somebody waits for others, the slowest goes (flows.ts): it may come again for the rest, and waits for its turn as everybody does.
+ */
+export class Places {
+  readonly #slots: FairSlots;
+  readonly #flows = new Flows({ onMinute: () => this.#makeRoom() });
+
+  constructor(options: FairSlotsOptions) {
+    this.#slots = new FairSlots(options);
+  }
+
+  /** How many are taken. */
+  get taken(): number {
+    return this.#slots.running;
+  }
+
+  /** How many clients' requests wait for one. */
+  get waiting(): number {
+    return this.#slots.waiting;
+  }
+
+  /** Throws RATE_LIMITED, OVERLOADED; the signal's reason when it ends first. */
+  async take(client: Pick<Client, 'key' | 'isExempt'>, signal: AbortSignal): Promise<Place> {
+    const turn = this.#slots.take(client, signal);
+    this.#makeRoom();
+    const slot = await turn;
+    let watch: Disposable | undefined;
+    return {
+      watch: (line) => {
+        watch = this.#flows.watch(line, client, () => {
+          this.#slots.noteServed(client);
+          slot[Symbol.dispose]();
+        });
+      },
+      [Symbol.dispose]: () => {
+        watch?.[Symbol.dispose]();
+        slot[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** A place for whoever is next of those who wait for others, if there is one that it may be taken from: of one at a time. */
+  #makeRoom(): void {
+    const { next } = this.#slots;
+    if (next) this.#flows.endSlowest(next, (key) => this.#slots.heldBy(key));
+  }
+}
+
+export interface UploadLimits {
+  /** Uploads that are received at once, of all clients. */
+  readonly uploads: number;
+  readonly uploadsPerClient: number;
+}
+
+/** Of the uploads at once, and of those that wait, one in so many is kept for exempt clients. */
+const RESERVE_PART = 10;
+
+/** Places of those who send files. As many may wait as may send. */
+export function createUploadPlaces({ uploads, uploadsPerClient }: UploadLimits): Places {
+  const share = {
+    total: uploads,
+    reserve: Math.floor(uploads / RESERVE_PART),
+    perClient: uploadsPerClient,
+  };
+  return new Places({ running: share, waiting: share, waitMs: 10_000, what: 'uploads', retryAfter: 10 });
+}
