@@ -35,6 +35,7 @@ import { hashOfFile, type OpenFile } from './files/stored-file.ts';
 import { checkStored } from './files/upload-hash.ts';
 import { checkKept, type MessageDraft, requestChange, requestMessage, type SignedBody } from './message.ts';
 import { checkPages } from './pages.ts';
+import { checkAsked } from './reads/asked.ts';
 import type { InstanceList, UnreadableInstance } from './reads/instance-list.ts';
 import { readLastChange } from './reads/last-change.ts';
 import { ReadPlace } from './reads/read-place.ts';
@@ -155,8 +156,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
     });
   }
 
-  getMessage(hash: string): Promise<JudgedMessageView> {
-    return this.#call(MESSAGES_API.getMessage, { params: { hash } });
+  async getMessage(hash: string): Promise<JudgedMessageView> {
+    return checkAsked(hash, 'item_hash', await this.#call(MESSAGES_API.getMessage, { params: { hash } }));
   }
 
   /** What became of a message, and why. */
@@ -242,8 +243,9 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return this.#take(itemHash, created);
   }
 
-  getInstance(instanceId: string): Promise<InstanceView> {
-    return this.#call(INSTANCES_API.getInstance, { params: { instance_id: instanceId } });
+  async getInstance(instanceId: string): Promise<InstanceView> {
+    const input = { params: { instance_id: instanceId } };
+    return checkAsked(instanceId, 'instance_id', await this.#call(INSTANCES_API.getInstance, input));
   }
 
   /** One page. */

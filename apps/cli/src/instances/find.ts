@@ -63,13 +63,18 @@ export async function findInstance(context: Context, reference: string): Promise
   const matches = matchInstances(own, reference);
   if (matches.length > 1) throw ambiguous(reference, matches);
   if (matches[0] !== undefined) return matches[0];
-  if (words !== undefined)
-    return reader.getInstance(
-      (await lookupDomain(await context.findService('gateway'), words)).instance_hash,
-    );
+  if (words !== undefined) return reader.getInstance(await findNamed(context, words));
   throw new AppError('INSTANCE_NOT_FOUND', `you have no instance ${JSON.stringify(reference)}`, {
     details: { hint: '"skerry instance list" shows your instances' },
   });
+}
+
+/** The id that a gateway has for four words. Throws UNEXPECTED_ANSWER where it is that of other words, which follow from the id. */
+async function findNamed({ findService }: Context, words: string): Promise<string> {
+  const url = await findService('gateway');
+  const { instance_hash: id } = await lookupDomain(url, words);
+  if (isFullId(id) && hasHostname(id, words)) return id.toLowerCase();
+  throw new AppError('UNEXPECTED_ANSWER', `${url} tells of an instance that is not ${words}`);
 }
 
 /** @param optional whether it does without a key */

@@ -56,7 +56,6 @@ export async function proveShown(coreUrl: string, hash: string, view: JudgedMess
     new AppError('UNEXPECTED_ANSWER', `${hash} was not signed as the core node shows it: ${message}`, {
       cause,
     });
-  if (view.item_hash !== hash) throw refuse(`it names ${plainText(view.item_hash)}`);
   let signed: VerifiedMessage;
   try {
     signed = await verifyListed({ coreUrl }, listedOf(view));
