@@ -47,6 +47,13 @@ test('it reads an answer as fetch does: status, headers, text', async () => {
   }
 });
 
+test('it reads bytes as they are', async () => {
+  const bytes = Buffer.from([0xff, 0, 0xef, 0xbb, 0xbf]);
+  answer = (response) => response.end(bytes);
+  for (const one of [await ask(), await fetch(`${url}/a?b=c`)])
+    assert.deepEqual(Buffer.from(await one.arrayBuffer()), bytes);
+});
+
 test('a body is sent with its length, whatever the method', async () => {
   answer = (response) => response.end('{}');
   for (const method of ['POST', 'PUT', 'DELETE']) {

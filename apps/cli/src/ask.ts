@@ -64,10 +64,9 @@ async function unpack(bytes: Buffer): Promise<Buffer> {
   return gunzipSync(bytes, { maxOutputLength: TEXT_BYTES_MAX });
 }
 
-async function readText(message: IncomingMessage): Promise<string> {
+async function readWhole(message: IncomingMessage): Promise<Buffer> {
   const bytes = await readBytes(message);
-  const isPacked = message.headers['content-encoding'] === 'gzip';
-  return new TextDecoder().decode(isPacked ? await unpack(bytes) : bytes);
+  return message.headers['content-encoding'] === 'gzip' ? unpack(bytes) : bytes;
 }
 
 const answerOf = (request: ClientRequest): Promise<IncomingMessage> =>
@@ -98,12 +97,13 @@ export async function askWithin(stalledMs: number, url: string, sent: Sent): Pro
   else open.end(body);
   const message = await answer;
   const { statusCode: status = 0, headers: told } = message;
-  const text = await readText(message);
+  const bytes = await readWhole(message);
   // It may have been answered before all of it was sent.
   if (body instanceof Blob) open.destroy();
   return {
     ...{ status, url, ok: status >= 200 && status < 300 },
     headers: { get: (name) => told[name.toLowerCase()]?.toString() ?? null },
-    text: () => Promise.resolve(text),
+    text: async () => new TextDecoder().decode(bytes),
+    arrayBuffer: async () => new Uint8Array(bytes).buffer,
   };
 }

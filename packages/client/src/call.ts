@@ -76,7 +76,7 @@ function requestOptionsOf(
   };
 }
 
-async function callBy<O extends Operation, Answer extends Omit<TextAnswer, 'text'>>(
+async function callBy<O extends Operation, Answer extends Pick<TextAnswer, 'headers'>>(
   ask: (url: string, options: RequestOptions) => Promise<Answer>,
   baseUrl: string,
   operation: O,

@@ -39,7 +39,7 @@ import { checkAsked } from './reads/asked.ts';
 import type { InstanceList, UnreadableInstance } from './reads/instance-list.ts';
 import { readLastChange } from './reads/last-change.ts';
 import { ReadPlace } from './reads/read-place.ts';
-import { request } from './request.ts';
+import { requestText, type TextAnswer } from './request.ts';
 import type { AskedSigner, Signer } from './signer.ts';
 
 export interface CoreClientOptions<S extends AskedSigner = Signer> {
@@ -222,8 +222,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
   }
 
   /** What the program answers, whatever status it gives it. Throws where it did not answer: PROGRAM_FAILED, PROGRAM_TIMED_OUT, ... */
-  runProgram(hash: string, variables: Readonly<Record<string, unknown>>): Promise<Response> {
-    return request(urlOfCall(this.url, PROGRAMS_API.runProgram, { params: { program_hash: hash } }), {
+  runProgram(hash: string, variables: Readonly<Record<string, unknown>>): Promise<TextAnswer> {
+    return requestText(urlOfCall(this.url, PROGRAMS_API.runProgram, { params: { program_hash: hash } }), {
       method: PROGRAMS_API.runProgram.method,
       body: JSON.stringify({ variables }),
       signal: this.#signal,

@@ -2,10 +2,10 @@ import { AppError, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 import { causeOf } from './reads/cause.ts';
 import { readText } from './reads/read-body.ts';
 
-export { readBytes, TEXT_BYTES_MAX } from './reads/read-body.ts';
+export { TEXT_BYTES_MAX } from './reads/read-body.ts';
 
-/** What is read of an answer that is text. */
-export interface TextAnswer extends Pick<Response, 'ok' | 'status' | 'url' | 'text'> {
+/** What is read of an answer that is read whole: text, or what a program made. */
+export interface TextAnswer extends Pick<Response, 'ok' | 'status' | 'url' | 'text' | 'arrayBuffer'> {
   readonly headers: Pick<Headers, 'get'>;
 }
 
@@ -17,7 +17,7 @@ export interface RequestOptions {
   /** Until all of the answer is there; `Infinity` for a stream that goes on. */
   readonly timeoutMs?: number;
   /** Knows answers among the statuses that are no success. */
-  readonly isAnswer?: (response: Omit<TextAnswer, 'text'>) => boolean;
+  readonly isAnswer?: (response: Omit<TextAnswer, 'text' | 'arrayBuffer'>) => boolean;
   /** A question whose answer the caller knows by its hash: whoever has it may give it, where the service sends there by `https`. */
   readonly isKnownByHash?: boolean | undefined;
 }
@@ -38,8 +38,8 @@ const askByFetch = (url: string, sent: Sent): Promise<Response> => fetch(url, se
 let askText: AskText = askByFetch;
 
 /**
- * From now on requests of this process whose answers are text go by `ask`. For programs that start for one request: Node takes
- * longer to load `fetch` than to start.
+ * From now on requests of this process whose answers are read whole go by `ask`. For programs that start for one request, and for those
+ * that wait long for an answer: Node takes longer to load `fetch` than to start, and its `fetch` waits five minutes at most.
  */
 export function askTextBy(ask: AskText): void {
   askText = ask;
@@ -157,6 +157,6 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
 export const request = (url: string, options: RequestOptions = {}): Promise<Response> =>
   requestBy(askByFetch, url, options);
 
-/** The same for an answer that is text (askTextBy). */
+/** The same for an answer that is read whole (askTextBy). */
 export const requestText = (url: string, options: RequestOptions): Promise<TextAnswer> =>
   requestBy(askText, url, options);

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
 import { jsonText } from '../output/text.ts';
+import { skerryHere } from '../testing/here.ts';
+import { replying } from '../testing/replying.ts';
+import { createTestDir } from '../testing/run.ts';
 import { asSource, chooseRuntime, outputOf, parseVariables } from './programs.ts';
 
 const isWrongUse = (error: unknown) => error instanceof AppError && error.kind === 'invalid';
@@ -41,4 +44,15 @@ test('an answer is told as what it is, also where its type is not true', () => {
 test('the numbers of an answer keep their digits', () => {
   const answer = '{"id":12345678901234567890,"wei":[1e400,0.1,-9007199254740993],"n":1}';
   assert.equal(jsonText(outputOf(Buffer.from(answer), 'application/json')), answer);
+});
+
+test('a call is waited for as long as the program may take: not by fetch, which gives up after five minutes', async (t) => {
+  await using home = await createTestDir();
+  await using core = await replying((_url, response) =>
+    response.setHeader('net-program-outcome', 'answered').end('é\n'),
+  );
+  const fetched = t.mock.method(globalThis, 'fetch');
+  const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: core.url };
+  const { out, code } = await skerryHere(environment, ['program', 'run', 'a'.repeat(64)]);
+  assert.deepEqual([out, code, fetched.mock.callCount()], ['é\n', 0, 0]);
 });

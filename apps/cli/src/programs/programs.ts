@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import type { CoreClient } from '@skerry/client/core-client';
-import { readBytes, TEXT_BYTES_MAX } from '@skerry/client/request';
 import type { JudgedMessageView } from '@skerry/protocol/api/core/messages';
 import {
   AppError,
@@ -174,7 +173,7 @@ export async function runProgram(context: Context, text: string, options: Progra
       output.note(String(tracebackOf(error)).trimEnd());
     throw error;
   });
-  const bytes = Buffer.from(await readBytes(response, TEXT_BYTES_MAX));
+  const bytes = Buffer.from(await response.arrayBuffer());
   const contentType = response.headers.get('content-type') ?? '';
   const { status } = response;
   const answer = { status, content_type: contentType, output: outputOf(bytes, contentType) };
