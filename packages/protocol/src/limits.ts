@@ -55,6 +55,8 @@ export const LIMITS = {
   programDescriptionChars: 1024,
   /** Source text; larger programs are files, named by hash. */
   programCodeChars: 256 * 1024,
+  /** Of such a file, packed or not. */
+  programFileBytes: 64 * 1024 * 1024,
   programMemoryMibMin: 16,
   programMemoryMibMax: 64 * 1024,
   programTimeoutSecondsMax: 3600,

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { AppError } from '@skerry/protocol';
+import { AppError, LIMITS } from '@skerry/protocol';
 import { jsonText } from '../output/text.ts';
-import { skerryHere } from '../testing/here.ts';
+import { skerryHere, succeedHere } from '../testing/here.ts';
 import { replying } from '../testing/replying.ts';
 import { createTestDir } from '../testing/run.ts';
 import { asSource, chooseRuntime, outputOf, parseVariables } from './programs.ts';
@@ -55,4 +57,18 @@ test('a call is waited for as long as the program may take: not by fetch, which 
   const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: core.url };
   const { out, code } = await skerryHere(environment, ['program', 'run', 'a'.repeat(64)]);
   assert.deepEqual([out, code, fetched.mock.callCount()], ['é\n', 0, 0]);
+});
+
+test('code that no node would run is not sent, so that nobody pays for its file', async () => {
+  await using home = await createTestDir();
+  await using core = await replying(() => undefined);
+  const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: core.url };
+  await succeedHere(environment, 'key', 'new');
+  const file = join(home.path, 'site.zip');
+  await writeFile(file, '');
+  await truncate(file, LIMITS.programFileBytes + 1);
+  const { code, err } = await skerryHere(environment, ['program', 'create', file, '--runtime', 'nodejs']);
+  assert.equal(code, 2, err);
+  assert.match(err, /site\.zip is too large: .* at most 64\.0 MiB, packed or not \(INVALID_CONTENT\)/);
+  assert.deepEqual(core.asked, []);
 });

@@ -94,6 +94,11 @@ export async function createProgram(
 ): Promise<void> {
   const { output } = context;
   const bytes = await readCode(path);
+  if (bytes.length > LIMITS.programFileBytes)
+    throw new AppError(
+      'INVALID_CONTENT',
+      `${path} is too large: the code of a program has at most ${renderBytes(LIMITS.programFileBytes)}, packed or not`,
+    );
   const runtime = chooseRuntime(path, options.runtime);
   const source = asSource(bytes);
   const { memory, timeout, description } = options;

@@ -1,3 +1,5 @@
+import { LIMITS } from '@skerry/protocol';
+
 /** Limits of programs and of the sandboxes that they run in. Units last. */
 export const PROGRAM_LIMITS = {
   /** An answer's body. */
@@ -5,7 +7,7 @@ export const PROGRAM_LIMITS = {
   /** Head of a frame, either way: path, query, header fields. */
   frameHeadBytes: 128 * 1024,
   /** Code, packed or not. */
-  codeBytes: 64 * 1024 * 1024,
+  codeBytes: LIMITS.programFileBytes,
   /** Code that is fetched at once, each in memory until it is there: of all programs, and of those of one owner. */
   codeFetched: {
     running: { total: 4, reserve: 0, perClient: 2 },
