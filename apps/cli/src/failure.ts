@@ -20,9 +20,15 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   TIMESTAMP_TOO_OLD: "set this computer's clock",
 };
 
-function hintOf(error: AppError): string | undefined {
-  const { hint } = (error.details ?? {}) as { hint?: unknown };
-  return typeof hint === 'string' ? hint : HINTS[error.code];
+const ITEM_HASH = /^[0-9a-f]{64}$/;
+
+function hintOf({ code, details }: AppError): string | undefined {
+  const { hint, item_hash: sent } = (details ?? {}) as { hint?: unknown; item_hash?: unknown };
+  if (typeof hint === 'string') return hint;
+  // Of a message that may have arrived all the same.
+  if (code === 'UPSTREAM_UNAVAILABLE' && typeof sent === 'string' && ITEM_HASH.test(sent))
+    return `the message may have arrived: "skerry message get ${sent}" tells, and sent again it is another one`;
+  return HINTS[code];
 }
 
 /** Recognised by name, so that this file does not load the whole protocol for a typing error. */

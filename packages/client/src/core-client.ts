@@ -33,6 +33,7 @@ import { type WatchOptions, watchEvents } from './events.ts';
 import { askForFile } from './files/raw-file.ts';
 import { hashOfFile, type OpenFile } from './files/stored-file.ts';
 import { checkStored } from './files/upload-hash.ts';
+import { withSent } from './lost.ts';
 import { checkKept, type MessageDraft, requestChange, requestMessage, type SignedBody } from './message.ts';
 import { checkPages } from './pages.ts';
 import { checkAsked } from './reads/asked.ts';
@@ -112,8 +113,9 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return call(this.url, operation, input, this.options);
   }
 
-  /** For each call that sends a message. Throws HASH_MISMATCH. */
-  #take<A extends SubmittedMessage>(itemHash: string, answer: A): A {
+  /** For each call that sends a message. Throws HASH_MISMATCH; an error that leaves open whether it arrived has its `item_hash`. */
+  async #take<A extends SubmittedMessage>(itemHash: string, sending: Promise<A>): Promise<A> {
+    const answer = await withSent(itemHash, sending);
     checkKept(itemHash, answer.item_hash);
     this.#onKept?.(answer);
     return answer;
@@ -134,7 +136,8 @@ export class CoreClient<S extends AskedSigner = Signer> {
 
   /**
    * What changes an aggregate or a post is dated after the last change of it that the node knows of, where it has no time of its own.
-   * Throws HASH_MISMATCH, as does whatever sends a message, where the node names another message than the one that was signed.
+   * Throws HASH_MISMATCH, as does whatever sends a message, where the node names another message than the one that was signed. Where the
+   * error is that nobody answers, the message may be kept all the same: its `item_hash` is in the details.
    */
   async postMessage(draft: MessageDraft): Promise<SubmittedMessage> {
     const { timestamp } = draft;
@@ -145,7 +148,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
             await readLastChange(this.url, draft, this.signer.address, this.options),
           )
         : await this.#sign(draft);
-    return this.#take(itemHash, await this.#call(MESSAGES_API.submitMessage, { body }));
+    return this.#take(itemHash, this.#call(MESSAGES_API.submitMessage, { body }));
   }
 
   /** Takes messages of the signer back: instances end, programs run no more, files are not kept for it. */
@@ -207,7 +210,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
     content: Record<string, unknown>,
   ): Promise<AnswerOf<typeof PROGRAMS_API.createProgram>> {
     const { body, itemHash } = await this.#sign({ type: 'PROGRAM', content });
-    return this.#take(itemHash, await this.#call(PROGRAMS_API.createProgram, { body }));
+    return this.#take(itemHash, this.#call(PROGRAMS_API.createProgram, { body }));
   }
 
   /** The programs that a compute node runs by itself. */
@@ -238,9 +241,11 @@ export class CoreClient<S extends AskedSigner = Signer> {
   ): Promise<AnswerOf<typeof INSTANCES_API.createInstance>> {
     const draft = { type: 'INSTANCE', content, ...(channel ? { channel } : {}) };
     const { body, itemHash } = await this.#sign(draft);
-    const created = await this.#call(INSTANCES_API.createInstance, { body });
-    checkKept(itemHash, created.instance_id);
-    return this.#take(itemHash, created);
+    const creating = this.#call(INSTANCES_API.createInstance, { body }).then((created) => {
+      checkKept(itemHash, created.instance_id);
+      return created;
+    });
+    return this.#take(itemHash, creating);
   }
 
   async getInstance(instanceId: string): Promise<InstanceView> {
@@ -284,7 +289,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
     const content = { instance_id: instanceId, ...changes };
     const { body, itemHash } = await this.#signChange({ type: 'INSTANCE_UPDATE', content }, after);
     const input = { params: { instance_id: instanceId }, body };
-    return this.#take(itemHash, await this.#call(INSTANCES_API.updateInstance, input));
+    return this.#take(itemHash, this.#call(INSTANCES_API.updateInstance, input));
   }
 
   /** @param after the `updated_at` of the instance as the caller saw it */
@@ -296,7 +301,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
     const content = { instance_id: instanceId, action };
     const { body, itemHash } = await this.#signChange({ type: 'INSTANCE_CONTROL', content }, after);
     const input = { params: { instance_id: instanceId }, body };
-    return this.#take(itemHash, await this.#call(INSTANCES_API.controlInstance, input));
+    return this.#take(itemHash, this.#call(INSTANCES_API.controlInstance, input));
   }
 
   /**

@@ -144,8 +144,10 @@ export function blameVariable(error: unknown, { name, beats, network: { core } }
   // The core node of a network that has a name is that one's, whatever other services are named by variables.
   if (name !== undefined || beats === undefined) return error;
   const { code, message } = error;
-  const details = error.details as { readonly hint?: unknown } | undefined;
-  if (details?.hint !== undefined || !message.includes(new URL(core).origin)) return error;
+  const details = error.details as { readonly hint?: unknown; readonly item_hash?: unknown } | undefined;
+  // One that had a message sent to it was there.
+  if (details?.hint !== undefined || details?.item_hash !== undefined) return error;
+  if (!message.includes(new URL(core).origin)) return error;
   return new AppError(code, message, {
     cause: error,
     details: { ...details, hint: `${beats}; without the variable, or with --network, another is asked` },
