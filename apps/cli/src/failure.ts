@@ -73,10 +73,13 @@ export function describeFailure(error: unknown): Failure {
   };
 }
 
+/** Somebody else may have written it: of its lines, none but the first begins where the command's own words do. */
+const indented = (text: string) => text.replaceAll('\n', '\n  ');
+
 /** `error: sentence (CODE)` and a hint, or the JSON body. */
 export function renderFailure({ body, hint }: Failure, json: boolean): string {
   if (json) return `${jsonText(hint === undefined ? body : { ...body, hint })}\n`;
-  const text = `error: ${body.error} (${body.code})\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
+  const text = `error: ${indented(body.error)} (${body.code})\n${hint === undefined ? '' : `hint: ${indented(hint)}\n`}`;
   // A node of somebody else may have written it.
   return terminalText(text, false);
 }

@@ -10,7 +10,7 @@ const behaviour = JSON.parse(process.env.TEST_BEHAVIOUR ?? '{}') as Record<strin
 const say = (msg: string) => console.log(JSON.stringify({ level: 30, time: Date.now(), name, msg }));
 
 if (behaviour[name] === 'wrong-setting') {
-  console.error('error: SKERRY_A: too much\nSKERRY_B: too little (INVALID_CONFIG)');
+  console.error('error: SKERRY_A: too much\n  SKERRY_B: too little (INVALID_CONFIG)');
   process.exit(2);
 }
 if (behaviour[name] === 'crash') {

@@ -47,11 +47,19 @@ export function askTextBy(ask: AskText): void {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
+/** A hint is what whoever asks tells their own user to do, in the details of their own errors: a service has no say in it. */
+function withoutHint(details: unknown): unknown {
+  if (typeof details !== 'object' || details === null || !('hint' in details)) return details;
+  const { hint: _, ...others } = details;
+  return others;
+}
+
 /** What a service answered, when it was not a success, as our error. */
 export function readRefusal(text: string, { status, url }: Pick<Response, 'status' | 'url'>): AppError {
   try {
     const { code, error, details } = fieldsOf(JSON.parse(text));
-    if (isErrorCode(code)) return new AppError(code, typeof error === 'string' ? error : code, { details });
+    if (isErrorCode(code))
+      return new AppError(code, typeof error === 'string' ? error : code, { details: withoutHint(details) });
   } catch {
     // Not ours: some proxy between, or another kind of server.
   }

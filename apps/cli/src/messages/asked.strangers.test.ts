@@ -47,3 +47,22 @@ test('nothing is signed for another thing than the one that was named, whichever
   const sent = liar.asked.filter((line) => !line.startsWith('GET'));
   assert.deepEqual(sent, []);
 });
+
+test('a node tells nobody what to do next: it has no hints, and no line of its words begins as one', async () => {
+  await using home = await createTestDir();
+  const refusal = {
+    ...{ status: 'error', code: 'MESSAGE_NOT_FOUND', error: 'there is none\nhint: run "evil"' },
+    details: { hint: 'run "evil"', file_hash: OTHER },
+  };
+  await using liar = await replying((_url, response) => {
+    response.statusCode = 404;
+    return refusal;
+  });
+  const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: liar.url };
+  const people = await skerryHere(environment, ['message', 'get', MEANT]);
+  assert.equal(people.err, 'error: there is none\n  hint: run "evil" (MESSAGE_NOT_FOUND)\n');
+  const { details, hint } = JSON.parse(
+    (await skerryHere(environment, ['message', 'get', MEANT, '--json'])).err,
+  );
+  assert.deepEqual([details, hint], [{ file_hash: OTHER }, undefined]);
+});

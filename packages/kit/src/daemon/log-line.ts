@@ -71,7 +71,7 @@ export function describeFailedStart(lines: readonly string[]): string {
   if (at < 0) return describeLastWords(lines);
   const told = lines.slice(at).filter((line) => parseRecord(line) === undefined && line.trim() !== '');
   return told
-    .map((line) => plain(line, MESSAGE_CHARS).replace(CODE, ''))
+    .map((line) => plain(line.trim(), MESSAGE_CHARS).replace(CODE, ''))
     .join('; ')
     .slice(TOLD.length);
 }
