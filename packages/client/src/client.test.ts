@@ -3,7 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { verifyEnvelope } from '@skerry/protocol';
+import { MachineClient } from './compute/machine-client.ts';
 import { CoreClient } from './core-client.ts';
+import { GatewayClient } from './gateway-client.ts';
 import { requestMessage, signMessage } from './message.ts';
 import { OwnerPass } from './owner-pass.ts';
 import { request } from './request.ts';
@@ -78,6 +80,31 @@ test('whatever message a node says that it keeps, it is the one that was signed'
   }))
     await assert.rejects(send(), { code: 'HASH_MISMATCH' }, what);
   assert.deepEqual(told, []);
+});
+
+test('what is asked of a compute node or a gateway ends with the signal of the client', async () => {
+  const config = {
+    version: '1',
+    references: { API_SERVER: '' },
+    security: {},
+    networking: {},
+    computing: {},
+  };
+  const status = { instance_count: 0, route_count: 0, last_sync_time: 0, domain: 'node' };
+  await using node = await answering({
+    ...{ '/status/config': [{ ...config, DOMAIN_NAME: 'node' }], '/api/status': [status] },
+    '/control/machine/a/logs': [[]],
+  });
+  const stop = new AbortController();
+  const { signal } = stop;
+  const machine = await MachineClient.open({ url: node.url, nodeId: 'b' }, 'a', signer, { signal });
+  const gateway = await GatewayClient.open(node.url, signer, { signal });
+  const opened = node.asked.length;
+  stop.abort();
+  for (const ask of [() => machine.readLogs(1), () => machine.act('stop'), () => gateway.readTraffic('a')])
+    await assert.rejects(ask(), { name: 'AbortError' });
+  await assert.rejects(GatewayClient.open(node.url, signer, { signal }), { name: 'AbortError' });
+  assert.equal(node.asked.length, opened);
 });
 
 test('two equal messages of one second are two messages', () => {

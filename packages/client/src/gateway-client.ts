@@ -1,6 +1,6 @@
 import { GATEWAY_API } from '@skerry/protocol/api/gateway';
 import type { TrafficView } from '@skerry/protocol/api/gateway-names';
-import { call, urlOfCall } from './call.ts';
+import { type CallOptions, call, urlOfCall } from './call.ts';
 import { OwnerPass } from './owner-pass.ts';
 import type { AskedSigner } from './signer.ts';
 
@@ -8,16 +8,22 @@ import type { AskedSigner } from './signer.ts';
 export class GatewayClient {
   readonly url: string;
   readonly #pass: OwnerPass;
+  readonly #signal: AbortSignal | undefined;
 
-  private constructor(url: string, pass: OwnerPass) {
+  private constructor(url: string, pass: OwnerPass, signal: AbortSignal | undefined) {
     this.url = url;
     this.#pass = pass;
+    this.#signal = signal;
   }
 
-  /** The owner signs once, for an hour. */
-  static async open(url: string, signer: AskedSigner): Promise<GatewayClient> {
-    const { domain } = await call(url, GATEWAY_API.getGatewayStatus, {});
-    return new GatewayClient(url, await OwnerPass.create(signer, { domain }));
+  /** The owner signs once, for an hour. @param signal ends every request of this client */
+  static async open(
+    url: string,
+    signer: AskedSigner,
+    { signal }: Pick<CallOptions, 'signal'> = {},
+  ): Promise<GatewayClient> {
+    const { domain } = await call(url, GATEWAY_API.getGatewayStatus, {}, { signal });
+    return new GatewayClient(url, await OwnerPass.create(signer, { domain }), signal);
   }
 
   /** What passed through the gateway to an instance of the owner's. */
@@ -25,6 +31,6 @@ export class GatewayClient {
     const input = { params: { hash: instanceId } };
     const path = urlOfCall('', GATEWAY_API.getTraffic, input);
     const headers = await this.#pass.headers({ method: 'GET', path });
-    return call(this.url, GATEWAY_API.getTraffic, input, { headers });
+    return call(this.url, GATEWAY_API.getTraffic, input, { headers, signal: this.#signal });
   }
 }

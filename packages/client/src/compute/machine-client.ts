@@ -37,26 +37,30 @@ export class MachineClient {
   readonly url: string;
   readonly #instanceId: string;
   readonly #pass: OwnerPass;
+  readonly #signal: AbortSignal | undefined;
 
-  private constructor(url: string, instanceId: string, pass: OwnerPass) {
+  private constructor(url: string, instanceId: string, pass: OwnerPass, signal: AbortSignal | undefined) {
     this.url = url;
     this.#instanceId = instanceId;
     this.#pass = pass;
+    this.#signal = signal;
   }
 
   /**
    * Signs for the node that is meant: one that answers could name another as itself, and repeat there what it was asked. Throws
    * UNEXPECTED_ANSWER where it does.
+   * @param signal ends every request of this client
    */
   static async open(
     { url, nodeId }: ComputeNode,
     instanceId: string,
     signer: AskedSigner,
+    { signal }: Pick<CallOptions, 'signal'> = {},
   ): Promise<MachineClient> {
-    const { DOMAIN_NAME: domain, node_hash: told } = await call(url, NODE_API.getNodeConfig, {});
+    const { DOMAIN_NAME: domain, node_hash: told } = await call(url, NODE_API.getNodeConfig, {}, { signal });
     if (told !== undefined && told !== nodeId)
       throw new AppError('UNEXPECTED_ANSWER', `${url} says that it is another node than ${nodeId}`);
-    return new MachineClient(url, instanceId, await OwnerPass.create(signer, { domain, nodeId }));
+    return new MachineClient(url, instanceId, await OwnerPass.create(signer, { domain, nodeId }), signal);
   }
 
   async #ask<O extends Operation>(
@@ -75,6 +79,7 @@ export class MachineClient {
     const headers = await this.#pass.headers({ method: operation.method, path, bodySha256 });
     const sent = (body === undefined ? input : { ...(input as object), body }) as CallInput<O>;
     return call(this.url, operation, sent, {
+      signal: this.#signal,
       ...options,
       headers: { ...headers, ...(body instanceof Blob ? { 'content-type': OCTETS } : {}) },
     });
@@ -135,7 +140,7 @@ export class MachineClient {
     const url = `${this.url}${link}`;
     if (!link?.startsWith('/') || URL.parse(url)?.origin !== origin)
       throw new AppError('UNEXPECTED_ANSWER', `${this.url} gives no path of its own for the backup`);
-    return request(url, { timeoutMs: DISK_TIMEOUT_MS });
+    return request(url, { timeoutMs: DISK_TIMEOUT_MS, signal: this.#signal });
   }
 
   /** From a snapshot, a backup of the node's, or a file that is stored on the network. */
