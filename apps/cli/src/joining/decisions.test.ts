@@ -121,7 +121,8 @@ describe('a core node that is synced has joined', () => {
 test('what a monitor is told to do next shows its own reports, of the network that it joined', () => {
   const id = `0x${'1'.repeat(40)}`;
   const standing = { state: 'counted', text: '', id } as const;
-  const steps = nextSteps({ role: 'monitor' } as RoleSettings, standing, 'https://a.example').join('\n');
+  const network = { coreUrl: 'https://a.example', isUnit: false };
+  const steps = nextSteps({ role: 'monitor' } as RoleSettings, standing, network).join('\n');
   for (const words of [
     `skerry message list --address ${id} --channel net-scoring --core https://a.example`,
     `skerry score compute --publisher ${id} --core https://a.example`,
@@ -129,8 +130,18 @@ test('what a monitor is told to do next shows its own reports, of the network th
     'SKERRY_MONITOR_ASN_FILE',
   ])
     assert.ok(steps.includes(words), words);
-  const shown = nextSteps({ role: 'gateway' } as RoleSettings, standing, 'https://a.example');
+  const shown = nextSteps({ role: 'gateway' } as RoleSettings, standing, network);
   assert.ok(shown.every((step) => /: skerry domain \w+ NAME --core https:\/\/a\.example$/.test(step)));
+});
+
+test('of what is to be done next, it is said what takes root: what reads the settings and data of a unit', () => {
+  const standing = { state: 'counted', text: '', id: 'f'.repeat(64) } as const;
+  const rootIn = (isUnit: boolean) =>
+    nextSteps({ role: 'compute' } as RoleSettings, standing, { coreUrl: 'https://a.example', isUnit })
+      .filter((step) => step.includes(', as root: '))
+      .map((step) => step.split(': ').at(-1));
+  assert.deepEqual(rootIn(true), ['skerry backup FILE --role compute', 'skerry leave --role compute']);
+  assert.deepEqual(rootIn(false), []);
 });
 
 test('what leaving would do is told by step; what does not run is not emptied', () => {

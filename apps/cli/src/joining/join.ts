@@ -146,7 +146,7 @@ async function waitUntilCounted(
 }
 
 function report(context: Context, plan: Plan, standing?: Standing): void {
-  const { role, file, variables, coreUrl, settings, examined } = plan;
+  const { role, file, variables, coreUrl, settings, examined, start } = plan;
   const value = {
     ...{ role, settings_file: file, settings: variables, checks: examined.checks, core: coreUrl },
     ...(standing && {
@@ -161,7 +161,7 @@ function report(context: Context, plan: Plan, standing?: Standing): void {
         `This ${role} node has joined: ${standing.text}.`,
         '',
         'Next:',
-        ...nextSteps(settings, standing, coreUrl).map((one) => `  ${one}`),
+        ...nextSteps(settings, standing, { coreUrl, isUnit: start === 'unit' }).map((one) => `  ${one}`),
       ]
     : [describePlan(plan), '', 'Nothing was changed (--dry-run).'];
   context.output.result(value, text.join('\n'));

@@ -3,15 +3,19 @@ import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Standing } from './counted.ts';
 import type { RoleSettings } from './roles.ts';
 
-/** What to do after a node has joined, for people. A command stands at the end of its line, without a full stop: it is copied. Pure. */
+/**
+ * What to do after a node has joined, for people. A command stands at the end of its line, without a full stop: it is copied. Pure.
+ * @param isUnit whether it is a unit of systemd, whose settings and data only root can read
+ */
 export function nextSteps(
   { role, announceUrl }: RoleSettings,
   { state, id }: Standing,
-  coreUrl: string,
+  { coreUrl, isUnit }: { readonly coreUrl: string; readonly isUnit: boolean },
 ): string[] {
   /** Without --core, a command asks this server, or the network that was chosen before. */
   const there = (command: string) => `${command} --core ${shellWord(coreUrl)}`;
-  const backUp = `Save what the node must not lose: skerry backup FILE --role ${role}`;
+  const asRoot = isUnit ? ', as root' : '';
+  const backUp = `Save what the node must not lose${asRoot}: skerry backup FILE --role ${role}`;
   switch (role) {
     case 'compute':
       return [
@@ -20,7 +24,7 @@ export function nextSteps(
           : []),
         `See what it runs: ${there('skerry scheduler nodes')}`,
         backUp,
-        'Take it away again: skerry leave --role compute',
+        `Take it away again${asRoot}: skerry leave --role compute`,
       ];
     case 'core':
       return [
