@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { readTextIfAny } from '@skerry/kit';
 import { uuidOf } from './command-line.ts';
@@ -30,6 +30,7 @@ export async function readProcess(pid: number): Promise<ProcessFacts | undefined
 /**
  * Whether a process is the QEMU of this machine. Numbers of processes are used again, so the number alone says nothing:
  * the program, its working directory and the machine's UUID must all fit.
+ * @param directory as the kernel names it
  */
 export function isOurQemu(facts: ProcessFacts, directory: string, machineId: string): boolean {
   // The kernel marks a program that was replaced by an upgrade while it runs.
@@ -58,14 +59,22 @@ export async function findQemu(directory: string, machineId: string): Promise<nu
 
 /** The same, looked for among all processes: one that was started an instant ago has written nothing yet. */
 export async function searchQemu(directory: string, machineId: string): Promise<number | undefined> {
+  const place = await placeOf(directory);
   for (const name of await readdir('/proc')) {
-    if (await isQemuOf(Number(name), directory, machineId)) return Number(name);
+    if (await isQemuAt(Number(name), place, machineId)) return Number(name);
   }
   return undefined;
 }
 
 export async function isQemuOf(pid: number, directory: string, machineId: string): Promise<boolean> {
+  return isQemuAt(pid, await placeOf(directory), machineId);
+}
+
+/** A directory as the kernel names it, whatever links lead there. */
+const placeOf = (directory: string): Promise<string> => realpath(directory).catch(() => directory);
+
+async function isQemuAt(pid: number, place: string, machineId: string): Promise<boolean> {
   if (!Number.isSafeInteger(pid) || pid <= 1) return false;
   const facts = await readProcess(pid);
-  return facts !== undefined && isOurQemu(facts, directory, machineId);
+  return facts !== undefined && isOurQemu(facts, place, machineId);
 }

@@ -24,7 +24,8 @@ export interface GroupLimits {
   readonly cpus: number;
 }
 
-const unescapePath = (path: string) =>
+/** A path as /proc/self/mountinfo writes it: spaces, and what else parts its fields, in octal digits. */
+export const unescapePath = (path: string): string =>
   path.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8)));
 
 interface GroupMount {

@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs';
-import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { renameDurably, syncFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
@@ -13,6 +13,7 @@ import { checkReserve, type promiseRoom, withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import { TOOLS_UID } from '../../host/users.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
+import { unescapePath } from '../sandbox/control-groups.ts';
 
 /** File systems in files, made by this node: a stranger's own would be read by the kernel of the machine. */
 
@@ -51,13 +52,17 @@ export async function unmount(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** Mounts below a directory, which an earlier process left. */
+/**
+ * Mounts below a directory, which an earlier process left: by the names that the kernel has for them, whatever links lead there
+ * (proc_pid_mountinfo(5)).
+ */
 export async function listMounts(below: string): Promise<string[]> {
   const text = await readFile('/proc/self/mountinfo', 'utf8');
+  const place = await realpath(below).catch(() => below);
   return text
     .split('\n')
-    .map((line) => line.split(' ')[4] ?? '')
-    .filter((path) => path.startsWith(`${below}/`));
+    .map((line) => unescapePath(line.split(' ')[4] ?? ''))
+    .filter((path) => path.startsWith(`${place}/`));
 }
 
 /** The same bytes, from the first of them on within room that was promised: whoever sends is told at once where there is none. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -8,7 +8,7 @@ import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import { promiseRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
-import { onDiskOf } from '../../testing/directory.ts';
+import { inDirectory, onDiskOf } from '../../testing/directory.ts';
 import { TestPrograms } from '../testing/setup.ts';
 import { type AskedVolume, readVolumes } from './asked.ts';
 import { listMounts, makeReady } from './images.ts';
@@ -266,3 +266,30 @@ test('a volume without a place is left out; a place that cannot be is refused', 
       (error) => error instanceof AppError && error.code === 'PROGRAM_UNSUPPORTED',
     );
 });
+
+test('what a process that was killed had mounted stays whole, also where a link leads to it and its name has a space', () =>
+  inDirectory(async (directory) => {
+    const [place, link] = [join(directory, 'a place'), join(directory, 'link')];
+    await mkdir(place);
+    await symlink(place, link);
+    const open = async () => {
+      const core = { getFile } as unknown as CoreClient;
+      const volumes = new Volumes({ core, directory: join(link, 'volumes'), limitMib: 64 });
+      await volumes.clear();
+      return volumes;
+    };
+    const own = { kind: 'own', mount: '/data', sizeMib: 16, name: 'data' } as const;
+    const asking = { hash: 'a'.repeat(64), owner: '0x0', volumes: [own] };
+    const attach = async (volumes: Volumes) => (await volumes.prepare(asking)).attach();
+    const [left] = (await attach(await open())).mounts;
+    try {
+      await writeFile(join(left!.from, 'kept'), 'by a program');
+      const next = await open();
+      assert.deepEqual(await readdir(join(place, 'volumes', 'mounts')), []);
+      const { mounts, detach } = await attach(next);
+      assert.equal(await readFile(join(mounts[0]!.from, 'kept'), 'utf8'), 'by a program');
+      await detach();
+    } finally {
+      await run('umount', ['-l', left!.from]).catch(() => {});
+    }
+  }));
