@@ -185,3 +185,24 @@ test('a file comes from the node itself where that would send to what is not to 
     node.close();
   }
 });
+
+test('the rest of a file is asked for by its first byte, wherever it is', async () => {
+  const ranges: (string | undefined)[] = [];
+  const node = createServer(({ headers, url }, response) => {
+    ranges.push(headers.range);
+    if (url?.endsWith('/moved')) response.writeHead(307, { location: '/file' }).end();
+    else response.writeHead(headers.range ? 206 : 200).end('le');
+  }).listen(0, '127.0.0.1');
+  await once(node, 'listening');
+  try {
+    const { port } = node.address() as AddressInfo;
+    for (const firstByte of [4, 0]) {
+      const response = await askForFile(`http://127.0.0.1:${port}`, 'moved', {}, firstByte);
+      assert.equal(await response.text(), 'le');
+    }
+    assert.deepEqual(ranges, ['bytes=4-', 'bytes=4-', undefined, undefined]);
+  } finally {
+    node.closeAllConnections();
+    node.close();
+  }
+});

@@ -345,9 +345,10 @@ export class CoreClient<S extends AskedSigner = Signer> {
    * The file's bytes as a stream. The caller checks the hash (`openFile` says which one, where a message is asked for).
    * @param hash of the file, or of the STORE message that keeps it
    * @param timeoutMs until all of it is there
+   * @param firstByte where to begin; a node that does so answers 206, any other sends all of it
    */
-  getFile(hash: string, timeoutMs = FILE_TIMEOUT_MS): Promise<Response> {
-    return askForFile(this.url, hash, { ...this.options, timeoutMs });
+  getFile(hash: string, timeoutMs = FILE_TIMEOUT_MS, firstByte = 0): Promise<Response> {
+    return askForFile(this.url, hash, { ...this.options, timeoutMs }, firstByte);
   }
 
   /** What the node says of a file without its bytes. Throws FILE_NOT_FOUND. */

@@ -156,4 +156,18 @@ describe('a file by its CID', () => {
     for (let depth = 0; depth < 40; depth++) deep = store.node([deep]);
     await assert.rejects(store.read(deep), isError('NOT_UNIXFS'));
   });
+
+  test('whose blocks or bytes break off is not there for now, whatever it is', async () => {
+    const broken = async () =>
+      new Response(
+        new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) }),
+      );
+    const [blocks, bytes] = [new Store(), new Store()];
+    blocks.getIpfsBlock = broken;
+    bytes.getFile = broken;
+    for (const store of [blocks, bytes]) {
+      const file = store.node([store.leaf('a'), store.leaf('b')]);
+      await assert.rejects(store.read(file), isError('UPSTREAM_UNAVAILABLE'));
+    }
+  });
 });

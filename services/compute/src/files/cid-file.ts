@@ -15,6 +15,7 @@ import {
 } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import { ByteQueue } from './byte-queue.ts';
+import { asBrokenOff, bytesOf } from './file-bytes.ts';
 import { limited } from './limited.ts';
 
 /** Where files of IPFS come from. Nothing that it sends is believed. */
@@ -51,8 +52,8 @@ class CidFile {
       yield root.data;
       return;
     }
-    const { body } = await this.#source.getFile(this.#id.text);
-    await using queue = new ByteQueue(body ?? (async function* () {})());
+    const { text } = this.#id;
+    await using queue = new ByteQueue(bytesOf(this.#source, text, await this.#source.getFile(text)));
     await this.#expect(queue, root.data);
     // The queue gives bytes in order: no part can be read ahead of the one before it.
     yield* walkFile(this.#id, root, { read: (part) => this.#read(part, queue), ahead: 0 });
@@ -61,7 +62,10 @@ class CidFile {
 
   async #fetch(id: BlockId): Promise<FileNode> {
     const response = await this.#source.getIpfsBlock(id.text);
-    const bytes = await buffer(limited(response.body ?? [], BLOCK_BYTES_MAX, 'a block of IPFS'));
+    const body = limited(response.body ?? [], BLOCK_BYTES_MAX, 'a block of IPFS');
+    const bytes = await buffer(body).catch((error: unknown) => {
+      throw asBrokenOff(id.text, error);
+    });
     if (digestOfBlock(bytes) !== id.digest) throw corrupt(this.#id.text);
     return fileNodeOf({ id, bytes });
   }
@@ -82,8 +86,8 @@ class CidFile {
 }
 
 /**
- * A file of IPFS, each piece checked by the CID before it is given. Throws FILE_CORRUPT, NOT_UNIXFS, FILE_TOO_LARGE, and
- * what the core node answers.
+ * A file of IPFS, each piece checked by the CID before it is given. Throws FILE_CORRUPT, NOT_UNIXFS, FILE_TOO_LARGE,
+ * UPSTREAM_UNAVAILABLE, and what the core node answers.
  */
 export async function openCidFile(
   source: CidSource,

@@ -31,8 +31,9 @@ async function readContentFile(
   itemType: ItemType,
   { sender: signedSender, time }: NetworkMessageView,
 ): Promise<unknown> {
-  const { bytes } = await openNetworkFile(core, hash);
-  const file = await buffer(limited(bytes, LIMITS.contentFileBytes, 'the content of a message'));
+  const limit = { bytes: LIMITS.contentFileBytes, what: 'the content of a message' };
+  const { bytes } = await openNetworkFile(core, hash, limit);
+  const file = await buffer(limited(bytes, limit.bytes, limit.what));
   return parseContentFile(file, { itemType, itemHash: hash, signedSender, time }, Date.now() / 1000);
 }
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { AppError } from '@skerry/protocol';
 import { limited } from '../files/limited.ts';
 import { resolveFile, type VersionSource } from '../files/message.ts';
-import { type NetworkFile, openNetworkFile } from '../files/network-file.ts';
+import { type NetworkFile, openNetworkFile, type SizeLimit } from '../files/network-file.ts';
 import { chunksUnless, unless } from '../files/unless.ts';
 import { withinRoom } from '../host/room.ts';
 import { convertDisk, readBootKind, readDiskFormat } from './convert.ts';
@@ -38,8 +38,9 @@ export async function makeFileImage(
   signal: AbortSignal,
 ): Promise<{ kernelVersion: string; diskMib: number; boot: 'firmware' | 'kernel' }> {
   const download = join(directory, 'download');
-  const file = await unless(signal, openImageFile(files, name));
-  await fetchFile(file, download, limitBytes, report, signal);
+  const limit = { bytes: limitBytes, what: 'an image file' };
+  const file = await unless(signal, openImageFile(files, name, limit));
+  await fetchFile(file, download, limit, report, signal);
   const { format, virtualBytes } = await readDiskFormat(download);
   report({ percent: DOWNLOAD_PERCENT, message: `converting a ${format} image` });
   const disk = join(directory, IMAGE_FILES.disk);
@@ -50,9 +51,9 @@ export async function makeFileImage(
 }
 
 /** The file itself, or what the message with that hash stored, as its sender signed it. */
-async function openImageFile(files: FileSource, name: string): Promise<NetworkFile> {
+async function openImageFile(files: FileSource, name: string, limit: SizeLimit): Promise<NetworkFile> {
   try {
-    return await openNetworkFile(files, await resolveFile(files, { ref: name, useLatest: false }));
+    return await openNetworkFile(files, await resolveFile(files, { ref: name, useLatest: false }), limit);
   } catch (error) {
     throw error instanceof AppError && error.kind === 'missing' ? notThere(name, error) : error;
   }
@@ -64,14 +65,14 @@ const notThere = (name: string, cause: unknown) =>
 async function fetchFile(
   { sizeBytes: expected = 0, bytes: source }: NetworkFile,
   path: string,
-  limitBytes: number,
+  limit: SizeLimit,
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
   try {
-    const chunks = limited(chunksUnless(signal, source), limitBytes, 'an image file');
+    const chunks = limited(chunksUnless(signal, source), limit.bytes, limit.what);
     for await (const chunk of withinRoom(chunks, dirname(path))) {
       bytes += chunk.length;
       await file.writeFile(chunk);

@@ -10,7 +10,7 @@ import {
   resolveFile,
   type VersionSource,
 } from '../../files/message.ts';
-import { openNetworkFile } from '../../files/network-file.ts';
+import { openNetworkFile, type SizeLimit } from '../../files/network-file.ts';
 import { chunksUnless, unless } from '../../files/unless.ts';
 import { withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
@@ -45,10 +45,10 @@ async function fetchTo(
   path: string,
   core: VersionSource,
   ref: FileRef,
-  limit: { readonly bytes: number; readonly what: string },
+  limit: SizeLimit,
   signal: AbortSignal,
 ): Promise<void> {
-  const opening = resolveFile(core, ref).then((name) => openNetworkFile(core, name));
+  const opening = resolveFile(core, ref).then((name) => openNetworkFile(core, name, limit));
   const { bytes } = await unless(signal, opening);
   const file = await open(path, 'wx', 0o600);
   try {

@@ -20,6 +20,8 @@ describe('retries', () => {
       new AppError('STORAGE_FULL', 'full'),
       new AppError('NO_CAPACITY', 'no memory'),
       new AppError('UPSTREAM_UNAVAILABLE', 'no core node'),
+      new AppError('OVERLOADED', 'a core node with much to do'),
+      new AppError('DATABASE_UNAVAILABLE', 'a core node without its database'),
     ])
       assert.deepEqual(decideRetry(error, times, times.length), { retryInMs: PASSING_RETRY_MAX_MS });
     assert.equal(reasonOf(full).code, 'STORAGE_FULL');

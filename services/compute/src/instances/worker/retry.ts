@@ -1,4 +1,5 @@
 import { AppError, type Reason } from '@skerry/protocol';
+import { AWAY } from '../../files/away.ts';
 import { asStorageFull } from '../../host/disk-full.ts';
 import { storableText } from '../../publish/storable.ts';
 
@@ -8,7 +9,7 @@ export const FAILURE_WINDOW_MS = 10 * 60_000;
 const RETRY_BASE_MS = 1_000;
 export const RETRY_MAX_MS = 60_000;
 /** What the node lacks now it may have soon, whatever is done with the instance: it is tried for as long as it takes. */
-const PASSING: ReadonlySet<string> = new Set(['STORAGE_FULL', 'NO_CAPACITY', 'UPSTREAM_UNAVAILABLE']);
+const PASSING: ReadonlySet<string> = new Set(['STORAGE_FULL', 'NO_CAPACITY', ...AWAY]);
 export const PASSING_RETRY_MAX_MS = 15_000;
 const MESSAGE_CHARS = 1_000;
 

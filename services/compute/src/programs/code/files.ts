@@ -30,8 +30,9 @@ export class CodeFiles {
   async read(name: string): Promise<Buffer> {
     const kept = await this.#find(name);
     if (kept) return kept;
-    const { bytes: source } = await openNetworkFile(this.#core, name);
-    const bytes = await buffer(limited(source, PROGRAM_LIMITS.codeBytes, 'the code of a program'));
+    const limit = { bytes: PROGRAM_LIMITS.codeBytes, what: 'the code of a program' };
+    const { bytes: source } = await openNetworkFile(this.#core, name, limit);
+    const bytes = await buffer(limited(source, limit.bytes, limit.what));
     await this.#keep(join(this.#directory, nameOf(name, sha256Of(bytes))), bytes).catch((error: unknown) => {
       // A program runs from memory: where its code cannot be kept it is fetched again some day.
       if (!isDiskFull(error)) throw error;

@@ -3,6 +3,7 @@ import type { CoreClient } from '@skerry/client';
 import { Failures, type Logger, makeDirectory, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 import { AppError, type MessageEventData, NETWORK_POST } from '@skerry/protocol';
 import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
+import { AWAY } from '../../files/away.ts';
 import { findMessage } from '../../files/message.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
@@ -32,12 +33,6 @@ const RETRY_BASE_MS = 500;
 const RETRY_MAX_MS = 30_000;
 /** A program that will not be there again. */
 const GONE = ['PROGRAM_NOT_FOUND', 'MESSAGE_FORGOTTEN', 'PROGRAM_UNSUPPORTED'];
-/** What keeps any program from being called, and passes. All else may be of the program's own making, and last. */
-const PASSING = [
-  ...['OVERLOADED', 'RATE_LIMITED', 'SHUTTING_DOWN', 'ROLE_ELSEWHERE', 'UPSTREAM_UNAVAILABLE'],
-  ...['UNEXPECTED_ANSWER', 'DATABASE_UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'IPFS_UNAVAILABLE'],
-];
-
 /** The core node failed before it said what a message is: that is nothing of the program's. */
 class NotReached extends Error {
   constructor(cause: AppError) {
@@ -45,10 +40,10 @@ class NotReached extends Error {
   }
 }
 
-/** Whether what kept a program from being called may be gone later. */
+/** Whether what kept a program from being called may be gone later. All else may be of the program's own making, and last. */
 function passes(error: unknown): boolean {
   if (!(error instanceof AppError) || isDiskFull(error)) return true;
-  return PASSING.includes(error.code) || (error.cause !== undefined && isDiskFull(error.cause));
+  return AWAY.has(error.code) || (error.cause !== undefined && isDiskFull(error.cause));
 }
 
 export interface TriggersOptions {

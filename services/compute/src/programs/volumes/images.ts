@@ -82,11 +82,12 @@ async function* withPromise(
 }
 
 async function fetchTo(path: string, core: CidSource, name: string, promise: PromiseRoom): Promise<void> {
-  const { sizeBytes = 0, bytes } = await openNetworkFile(core, name);
+  const { volumeFileBytes } = PROGRAM_LIMITS;
+  const limit = { bytes: volumeFileBytes, what: A_VOLUME };
+  const { sizeBytes = 0, bytes } = await openNetworkFile(core, name, limit);
   await rm(path, { force: true });
   const file = await open(path, 'wx', 0o644);
   try {
-    const { volumeFileBytes } = PROGRAM_LIMITS;
     const all = withPromise(limited(bytes, volumeFileBytes, A_VOLUME), () =>
       promise(path, Math.min(sizeBytes, volumeFileBytes), A_VOLUME),
     );
