@@ -20,6 +20,12 @@ export const lockNameOf = (directoryName: string): string => `.lock-${lockNumber
 export const buildPrefixOf = (directoryName: string): string =>
   `${BUILD_PREFIX}${lockNumberOf(directoryName)}-`;
 
+/** The lock that the builder of a directory holds, by the directory's name, and what the names begin with that are its; undefined of others. */
+export function lockOfBuild(name: string): { readonly lock: string; readonly prefix: string } | undefined {
+  const [prefix, number] = /^\.build-([0-9]+)-/.exec(name) ?? [];
+  return prefix === undefined ? undefined : { lock: `.lock-${number}`, prefix };
+}
+
 /** An image that is ready for use; it never changes. */
 export interface Image {
   readonly name: string;

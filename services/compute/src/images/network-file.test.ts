@@ -7,10 +7,13 @@ import { test } from 'node:test';
 import type { CoreClient } from '@skerry/client';
 import { createLogger, readConfig } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { AppError } from '@skerry/protocol';
+import { AppError, sha256Hex } from '@skerry/protocol';
 import { computeConfig } from '../config.ts';
 import { run } from '../host/run.ts';
+import { inDirectory } from '../testing/directory.ts';
 import { RealCore } from '../testing/real-core.ts';
+import { type FileSource, makeFileImage } from './network-file.ts';
+import type { Progress } from './progress.ts';
 import { ImageStore } from './store.ts';
 
 const isError = (code: string) => (error: unknown) => error instanceof AppError && error.code === code;
@@ -106,3 +109,30 @@ test('an image by hash is fetched, verified and converted once; what is no image
     await rm(directory, { recursive: true, force: true });
   }
 });
+
+test('how far an image is fetched is told by the percent, however small its pieces are', () =>
+  inDirectory(async (directory) => {
+    const piece = new Uint8Array(1_024);
+    const count = 4_096;
+    let sent = 0;
+    const pull = (controller: ReadableStreamDefaultController) =>
+      sent++ < count ? controller.enqueue(piece) : controller.close();
+    const headers = { 'content-length': `${count * piece.length}` };
+    const files = {
+      getMessage: () => Promise.reject(new AppError('MESSAGE_NOT_FOUND', 'none')),
+      getFile: async () => new Response(new ReadableStream({ pull }), { headers }),
+    } as unknown as FileSource;
+    const reports: Progress[] = [];
+    const report = (one: Progress) => void reports.push(one);
+    const name = sha256Hex(Buffer.alloc(count * piece.length));
+    const { signal } = new AbortController();
+    await assert.rejects(
+      makeFileImage(files, name, directory, 8 * 1024 ** 2, report, signal),
+      isError('INVALID_IMAGE'),
+    );
+    const percents = Array.from({ length: 80 }, (_, index) => index + 1);
+    assert.deepEqual(
+      reports.map(({ percent }) => percent),
+      percents,
+    );
+  }));

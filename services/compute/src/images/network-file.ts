@@ -18,6 +18,8 @@ const HASH = /^[0-9a-f]{64}$/;
 const MIB = 1024 * 1024;
 /** Of the whole: the rest is for converting. */
 const DOWNLOAD_PERCENT = 80;
+/** Each report is a line of the log: there is one for each percent, and for so many bytes where one is more. */
+const REPORT_EVERY_BYTES = 64 * MIB;
 
 export function isFileImage(name: string): boolean {
   return HASH.test(name);
@@ -71,13 +73,16 @@ async function fetchFile(
 ): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
+  let told = { percent: 0, bytes: 0 };
   try {
     const chunks = limited(chunksUnless(signal, source), limit.bytes, limit.what);
     for await (const chunk of withinRoom(chunks, dirname(path))) {
       bytes += chunk.length;
       await file.writeFile(chunk);
-      const percent = expected > 0 ? Math.min(1, bytes / expected) * DOWNLOAD_PERCENT : 1;
-      report({ percent: Math.floor(percent), message: `fetching the image, ${Math.floor(bytes / MIB)} MiB` });
+      const percent = expected > 0 ? Math.floor(Math.min(1, bytes / expected) * DOWNLOAD_PERCENT) : 1;
+      if (percent === told.percent && bytes - told.bytes < REPORT_EVERY_BYTES) continue;
+      told = { percent, bytes };
+      report({ percent, message: `fetching the image, ${Math.floor(bytes / MIB)} MiB` });
     }
   } finally {
     await file.close();

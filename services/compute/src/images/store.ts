@@ -5,6 +5,7 @@ import {
   acquireLock,
   type Client,
   FairSlots,
+  isMissing,
   type Logger,
   makeDirectory,
   readTextIfAny,
@@ -15,7 +16,7 @@ import {
 import { AppError } from '@skerry/protocol';
 import { buildImage } from './build.ts';
 import { buildFailureOf } from './build-failure.ts';
-import { buildPrefixOf, filesOf, type Image, lockNameOf, MANIFEST } from './image.ts';
+import { buildPrefixOf, filesOf, type Image, lockNameOf, lockOfBuild, MANIFEST } from './image.ts';
 import { type FileSource, isFileImage, makeFileImage } from './network-file.ts';
 import type { Progress, Report } from './progress.ts';
 import { findRecipe, imageDirectoryName, type Mirrors } from './recipe.ts';
@@ -69,6 +70,7 @@ export class ImageStore {
   /** What each owner waits for: what waits in the line of one keeps no other from the same image. */
   readonly #builds = new Map<string, Build>();
   readonly #slots = new FairSlots(BUILDS);
+  #isTidied = false;
 
   constructor(options: ImageStoreOptions) {
     this.#options = options;
@@ -101,10 +103,16 @@ export class ImageStore {
     return watch(this.#builds.get(key) ?? this.#start(key, origin, owner), report);
   }
 
-  /** Removes images of files that are not used (sweep.ts). */
+  /** Removes images of files that are not used (sweep.ts); the first time, what builds left that were cut off. */
   async sweep(nowMs: number): Promise<void> {
+    const { log } = this.#options;
+    if (!this.#isTidied)
+      await this.#tidy().catch((error: unknown) => {
+        if (!this.#options.signal.aborted) log.warn({ err: error }, 'unfinished images could not be removed');
+      });
+    this.#isTidied = true;
     const images = await sweepFileImages(this.#directory, nowMs);
-    if (images.length > 0) this.#options.log.info({ images }, 'removed images that nobody uses');
+    if (images.length > 0) log.info({ images }, 'removed images that nobody uses');
   }
 
   #originOf(asked: string): Origin {
@@ -201,6 +209,27 @@ export class ImageStore {
     if (free) return free;
     report({ percent: 0, message: 'waiting for somebody else who makes this image' });
     return acquireLock(path, { signal });
+  }
+
+  /** Of images that nobody may ask for again. Where somebody builds, the lock is held. */
+  async #tidy(): Promise<void> {
+    const names = await readdir(this.#directory).catch((error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    });
+    const left = new Map(
+      names.flatMap((name) => {
+        const build = lockOfBuild(name);
+        return build ? [[build.lock, build.prefix] as const] : [];
+      }),
+    );
+    for (const [lock, prefix] of left) {
+      using free = await acquireLock(join(this.#directory, lock), {
+        waitMs: 0,
+        signal: this.#options.signal,
+      });
+      if (free) await this.#removeLeftovers(prefix);
+    }
   }
 
   /** Directories of builds that were cut off. Only the holder of their lock may call this: nobody else is at them. */

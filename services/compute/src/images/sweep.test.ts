@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { acquireLock, createLogger, readConfig } from '@skerry/kit';
+import { computeConfig } from '../config.ts';
 import { inDirectory, onDiskOf } from '../testing/directory.ts';
 import { MANIFEST } from './image.ts';
+import { ImageStore } from './store.ts';
 import { noteUse, sweepFileImages } from './sweep.ts';
 
 const MIB = 1024 ** 2;
@@ -45,4 +48,26 @@ test('where the disk is full, images of files go that were not asked for lately'
     assert.deepEqual(await sweepFileImages(directory, nowMs), []);
     await writeFile(join(directory, 'another'), new Uint8Array(8 * MIB));
     assert.deepEqual(await sweepFileImages(directory, nowMs), [older, old]);
+  }));
+
+test('what a build left that was killed goes when the node starts, whoever may ask for its image again; one that goes on stays', () =>
+  inDirectory(async (cacheDir) => {
+    const directory = join(cacheDir, 'images');
+    const [left, other, going] = ['.build-3-0a', '.build-3-0b', '.build-5-0a'] as const;
+    for (const name of [left, other, going]) {
+      await mkdir(join(directory, name), { recursive: true });
+      await writeFile(join(directory, name, 'download'), 'x');
+    }
+    using _held = await acquireLock(join(directory, '.lock-5'), { waitMs: 0 });
+    const store = new ImageStore({
+      ...{ cacheDir, mirrors: readConfig(computeConfig, { SKERRY_HOME: cacheDir }) },
+      ...{ log: createLogger('test', 'silent'), signal: new AbortController().signal },
+    });
+    await store.sweep(nowMs);
+    const builds = (await readdir(directory)).filter((name) => name.startsWith('.build'));
+    assert.deepEqual(builds, [going]);
+    // One that begins later is looked after by whoever builds.
+    await mkdir(join(directory, left));
+    await store.sweep(nowMs);
+    assert.ok((await readdir(directory)).includes(left));
   }));

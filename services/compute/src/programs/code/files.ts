@@ -11,6 +11,7 @@ import { PROGRAM_LIMITS } from '../limits.ts';
 
 const CACHE_BYTES_MAX = 1024 * 1024 * 1024;
 
+const DIGEST_CHARS = 64;
 const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 /** A file's name on the disk: the name that it has on the network, and the SHA-256 of its bytes. */
@@ -42,14 +43,18 @@ export class CodeFiles {
 
   async #find(name: string): Promise<Buffer | undefined> {
     const names = await readdir(this.#directory).catch(() => []);
-    const own = names.find((one) => one.startsWith(nameOf(name, '')));
-    if (own === undefined) return undefined;
-    const path = join(this.#directory, own);
-    const bytes = await readFile(path).catch(() => undefined);
-    if (!bytes || own !== nameOf(name, sha256Of(bytes))) return undefined;
-    const now = new Date();
-    await utimes(path, now, now).catch(() => {});
-    return bytes;
+    const start = nameOf(name, '');
+    // What a process that was killed left has a longer name; and one may be damaged beside one that is not.
+    const isOwn = (one: string) => one.startsWith(start) && one.length === start.length + DIGEST_CHARS;
+    for (const own of names.filter(isOwn)) {
+      const path = join(this.#directory, own);
+      const bytes = await readFile(path).catch(() => undefined);
+      if (!bytes || own !== nameOf(name, sha256Of(bytes))) continue;
+      const now = new Date();
+      await utimes(path, now, now).catch(() => {});
+      return bytes;
+    }
+    return undefined;
   }
 
   async #keep(path: string, bytes: Buffer): Promise<void> {
