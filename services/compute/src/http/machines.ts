@@ -157,7 +157,7 @@ const reserveHandler =
   };
 
 const diskHandlers = (
-  { dataDir, instances, access, now }: MachineRoutes,
+  { dataDir, instances, access, backups, now }: MachineRoutes,
   permit: Permit,
   signedOf: (request: FastifyRequest) => SignedRequest,
 ): Pick<MachineHandlers, 'reinstallMachine' | 'eraseMachine'> => ({
@@ -176,6 +176,7 @@ const diskHandlers = (
     const isOwn = (await listReleased(dataDir)).some((one) => one.id === ref && one.owner === sender);
     if (!isOwn) throw new AppError('INSTANCE_NOT_FOUND', 'this node has no disk of yours for this instance');
     await access.note(operation, sender);
+    if (!instances.find(ref)) await backups.eraseAll(ref);
     return { status: 'erased', vm_hash: ref, disks: await eraseReleased(dataDir, ref, sender) };
   },
 });

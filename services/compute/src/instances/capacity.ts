@@ -17,8 +17,11 @@ export async function readNodeCapacity(
   log: Logger,
 ): Promise<Capacity> {
   const { dataDir } = config;
-  const disks = (await readRecords(dataDir, log)).map(({ id }) =>
-    join(instanceDirectory(dataDir, id), MACHINE_FILES.disk),
-  );
+  const records = await readRecords(dataDir, log);
+  // Volumes that a guest writes to are part of what its instance was promised, as its own disk is; files that were fetched are not.
+  const disks = records.flatMap(({ id, volumes = [] }) => {
+    const written = volumes.filter(({ isReadOnly }) => !isReadOnly).map(({ file }) => file);
+    return [MACHINE_FILES.disk, ...written].map((file) => join(instanceDirectory(dataDir, id), file));
+  });
   return decideCapacity(config, withoutMemory(await readMachine(dataDir, disks), programMemoryMib));
 }

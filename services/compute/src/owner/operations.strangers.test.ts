@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,6 +16,9 @@ import { COMPUTE_EXAMPLES } from '@skerry/protocol/api/examples/compute';
 import { WebSocket } from 'ws';
 import { addLogStream, LOG_STREAM_PATHS } from '../http/log-stream.ts';
 import { addMachineRoutes, type MachineRoutes } from '../http/machines.ts';
+import { Backups } from '../instances/disks/backups.ts';
+import { putAside } from '../instances/disks/released.ts';
+import { type InstanceRecord, instanceDirectory } from '../instances/record/record.ts';
 import { fillDisk, onDiskOf } from '../testing/directory.ts';
 import { OwnerAccess } from './access.ts';
 import { Replays } from './replays.ts';
@@ -70,12 +73,10 @@ async function open(): Promise<void> {
       cpu > 8 ? { code: 'NO_CAPACITY', message: 'full' } : nowMs + 60_000,
   };
   app = await createHttpServer({ log, socketPaths: LOG_STREAM_PATHS });
+  const now = () => nowMs;
   const sources = {
-    dataDir: directory,
-    instances,
-    access,
-    log,
-    now: () => nowMs,
+    ...{ dataDir: directory, instances, access, log, now },
+    backups: await Backups.open({ dataDir: directory, signal: new AbortController().signal, now }),
   } as unknown as MachineRoutes;
   await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
   addLogStream(app, {
@@ -362,4 +363,23 @@ test('M9: strangers leave no trace in what is remembered, and an owner fills onl
     { code: 'RATE_LIMITED', details: { retry_after: (2 * OPERATION_WINDOW_MS) / 1_000 - 1 } },
   );
   await seen.note(owner.address, 'one', nowMs);
+});
+
+test('of a deleted instance nothing is left where its owner has it erased, its backups neither', async () => {
+  const id = 'd'.repeat(64);
+  const record = { id, base: null, wanted: { owner: owner.address } } as unknown as InstanceRecord;
+  for (const one of [instanceDirectory(directory, id), join(directory, 'backups', id)])
+    await mkdir(one, { recursive: true });
+  await writeFile(join(directory, 'backups', id, 'a.qcow2'), 'what was on the disk');
+  await putAside(directory, record, 'forgotten', nowMs);
+  const erase = `/control/machine/${id}/erase`;
+  const listLeft = () => Promise.all(['released', 'backups'].map((name) => readdir(join(directory, name))));
+  const strangers = await signed('POST', erase, undefined, stranger);
+  assert.deepEqual(await post(erase, strangers), [404, 'INSTANCE_NOT_FOUND']);
+  assert.deepEqual(
+    (await listLeft()).map((names) => names.length),
+    [1, 1],
+  );
+  assert.deepEqual(await post(erase, await signed('POST', erase)), [200, undefined]);
+  assert.deepEqual(await listLeft(), [[], []]);
 });

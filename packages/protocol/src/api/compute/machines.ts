@@ -190,7 +190,7 @@ export const MACHINES_API = {
     ...owned,
     method: 'POST',
     path: '/control/machine/:ref/erase',
-    summary: 'Erase the disks set aside from a deleted instance',
+    summary: 'Erase the disks set aside from a deleted instance, and its backups',
     answers: {
       200: Type.Object({
         status: Type.Literal('erased'),

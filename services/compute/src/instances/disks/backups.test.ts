@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
+import { readDiskUsage } from '../../host/capacity.ts';
+import { promiseRoom } from '../../host/room.ts';
+import { run } from '../../host/run.ts';
 import { fillDisk, inDirectory, onDiskOf } from '../../testing/directory.ts';
+import { instanceDirectory } from '../record/record.ts';
+import type { IdleInstance } from '../worker/owner-tasks.ts';
 import { Backups } from './backups.ts';
 
 const ID = 'a'.repeat(64);
@@ -96,4 +103,45 @@ test('a backup that is deleted while it is made does not come back', () =>
       (await list()).map(({ id }) => id),
       [kept.id],
     );
+  }));
+
+test('a copy that no note tells of goes when the node starts: its process ended while its owner deleted it', () =>
+  inDirectory(async (dataDir) => {
+    const directory = join(dataDir, 'backups', ID);
+    await mkdir(directory, { recursive: true });
+    const [kept, gone] = ['0', '1'].map((digit) => digit.repeat(16));
+    const done = { id: kept, state: 'done', createdAtMs: 1, expiresAtMs: 2 };
+    await writeFile(join(directory, `${kept}.json`), JSON.stringify(done));
+    for (const name of [`${kept}.qcow2`, `${gone}.qcow2`, `${gone}.tmp`])
+      await writeFile(join(directory, name), 'x');
+    await open(dataDir);
+    assert.deepEqual((await readdir(directory)).sort(), [`${kept}.json`, `${kept}.qcow2`]);
+  }));
+
+/** An instance that is off, with an empty disk. */
+async function makeInstance(dataDir: string): Promise<IdleInstance> {
+  const base = join('bases', 'x');
+  const directory = instanceDirectory(dataDir, ID);
+  for (const one of [join(dataDir, base), directory]) await mkdir(one, { recursive: true });
+  const [backing, disk] = [join(dataDir, base, 'disk.qcow2'), join(directory, 'disk.qcow2')];
+  await run('qemu-img', ['create', '-q', '-f', 'qcow2', backing, '64M']);
+  await run('qemu-img', ['create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', backing, disk]);
+  return { directory, record: { id: ID, base }, vm: undefined } as unknown as IdleInstance;
+}
+
+test('a backup takes no room that is promised to something else', () =>
+  onDiskOf(3 * 1_024, async (dataDir) => {
+    const instance = await makeInstance(dataDir);
+    const backups = await open(dataDir);
+    const make = async () => {
+      const { id } = await backups.start(ID, (task) => task(instance));
+      const find = async () => (await backups.list(ID)).find((one) => one.id === id);
+      const made = await until('it has ended', find, (one) => one !== undefined && one.state !== 'running');
+      return made?.reason?.code ?? made?.state;
+    };
+    const { availableBytes } = await readDiskUsage(dataDir);
+    const other = await promiseRoom(join(dataDir, 'other'), availableBytes - 2 * 1024 ** 3, 'another copy');
+    assert.equal(await make(), 'STORAGE_FULL');
+    other[Symbol.dispose]();
+    assert.equal(await make(), 'done');
   }));

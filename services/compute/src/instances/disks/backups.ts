@@ -12,9 +12,9 @@ import {
   writeFileAtomically,
 } from '@skerry/kit';
 import { AppError, type Reason } from '@skerry/protocol';
-import { readDiskUsage } from '../../host/capacity.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { runImageTool, type ToolFiles } from '../../host/image-tool.ts';
+import { promiseRoom } from '../../host/room.ts';
 import { machineUid } from '../../host/users.ts';
 import { copyDiskLive } from '../../vm/disk-jobs.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
@@ -46,9 +46,10 @@ export interface BackupsOptions {
 const BACKUPS_MAX = 3;
 const BACKUP_LIFE_MS = 24 * 3_600_000;
 const COPY_TIMEOUT_MS = 60 * 60_000;
-/** What is left of the machine's disk when a backup is done. */
-const RESERVE_BYTES = 2 * 1024 ** 3;
-const ID = /^[0-9a-f]{16}$/;
+/** What is left of the server's disk when a backup is done, beside the reserve that all leave (host/room.ts). */
+const LEFT_BYTES = 1024 ** 3;
+const ID_DIGITS = 16;
+const ID = new RegExp(`^[0-9a-f]{${ID_DIGITS}}$`);
 const SUFFIX = { note: '.json', file: '.qcow2', draft: '.tmp' } as const;
 
 /** Backups of all instances of a node: files of their own, which last for a day and are there to be fetched. */
@@ -66,6 +67,7 @@ export class Backups {
   /** Backups that a process which ended left unfinished failed: this is known before any other can be begun. */
   static async open(options: BackupsOptions): Promise<Backups> {
     const backups = new Backups(options);
+    for (const instanceId of await backups.#instances()) await backups.#eraseUnnoted(instanceId);
     for await (const [instanceId, backup] of backups.#all()) {
       if (backup.state !== 'running') continue;
       backups.#cutOff.add(backup.id);
@@ -79,9 +81,21 @@ export class Backups {
   }
 
   async *#all(): AsyncGenerator<[instanceId: string, Backup]> {
-    const root = join(this.#options.dataDir, 'backups');
-    for (const instanceId of await readdir(root).catch(() => []))
+    for (const instanceId of await this.#instances())
       for (const backup of await this.list(instanceId)) yield [instanceId, backup];
+  }
+
+  #instances(): Promise<string[]> {
+    return readdir(join(this.#options.dataDir, 'backups')).catch(() => []);
+  }
+
+  /** What no note tells of: the process ended while what its owner had deleted was copied, or between a note and its file. */
+  async #eraseUnnoted(instanceId: string): Promise<void> {
+    const directory = this.#directory(instanceId);
+    const names = await readdir(directory);
+    const isNoted = (name: string) => names.includes(`${name.slice(0, ID_DIGITS)}${SUFFIX.note}`);
+    for (const name of names)
+      if (!isNoted(name)) await rm(join(directory, name), { recursive: true, force: true });
   }
 
   #directory(instanceId: string): string {
@@ -119,7 +133,10 @@ export class Backups {
       ? (await this.list(instanceId)).find((one) => one.id === backupId)
       : undefined;
     if (backup?.state !== 'done')
-      throw new AppError('BACKUP_NOT_FOUND', `the instance has no finished backup ${backupId.slice(0, 16)}`);
+      throw new AppError(
+        'BACKUP_NOT_FOUND',
+        `the instance has no finished backup ${backupId.slice(0, ID_DIGITS)}`,
+      );
     return { backup, path: this.#path(instanceId, backupId, 'file') };
   }
 
@@ -147,7 +164,7 @@ export class Backups {
       );
     const createdAtMs = this.#options.now();
     const begun: Backup = {
-      id: randomBytes(8).toString('hex'),
+      id: randomBytes(ID_DIGITS / 2).toString('hex'),
       state: 'running',
       createdAtMs,
       expiresAtMs: createdAtMs + BACKUP_LIFE_MS,
@@ -197,21 +214,17 @@ export class Backups {
     const uid = machineUid(instance.record.id);
     const reads = [disk, ...backingOf(instance)];
     const { required, virtualBytes } = await measure(disk, { uid, reads });
-    const free = (await readDiskUsage(this.#options.dataDir)).availableBytes - RESERVE_BYTES;
-    if (required > free)
-      throw new AppError(
-        'STORAGE_FULL',
-        `the backup needs ${required} bytes, but the node has only ${Math.max(0, free)}`,
-      );
+    // QEMU sees its own directory and nothing else: the copy is made there, and moved.
+    const name = `backup-${id}.qcow2.tmp`;
+    const copied = join(instance.directory, name);
+    const what = 'a backup, with 1 GiB beside it,';
+    using _room = await promiseRoom(instance.vm ? copied : target, required + LEFT_BYTES, what);
     if (!instance.vm) {
       const args = ['convert', '-f', 'qcow2', '-O', 'qcow2', disk, target];
       const limits = { timeoutMs: COPY_TIMEOUT_MS, signal: this.#options.signal };
       await runImageTool(['qemu-img', ...args], { uid, reads, writes: [target] }, limits);
       return;
     }
-    // QEMU sees its own directory and nothing else: the copy is made there, and moved.
-    const name = `backup-${id}.qcow2.tmp`;
-    const copied = join(instance.directory, name);
     try {
       const create = ['qemu-img', 'create', '-q', '-f', 'qcow2', copied, `${virtualBytes}`];
       await runImageTool(create, { uid, writes: [copied] });
@@ -230,6 +243,11 @@ export class Backups {
       await rm(this.#path(instanceId, backupId, 'note'), { force: true });
       await rm(this.#path(instanceId, backupId, 'file'), { force: true });
     });
+  }
+
+  /** Erases all of an instance, whose owner wants nothing of it to be left. */
+  eraseAll(instanceId: string): Promise<void> {
+    return this.#turn.run(() => rm(this.#directory(instanceId), { recursive: true, force: true }));
   }
 
   /**

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { inDirectory } from '../../testing/directory.ts';
+import { fillDisk, inDirectory, onDiskOf } from '../../testing/directory.ts';
 import { instanceDirectory, newRecord, readRecord, writeRecord } from '../record/record.ts';
+import { removeLeftovers } from './leftovers.ts';
 import {
   chooseToErase,
   eraseReleased,
@@ -98,6 +99,31 @@ describe('disks that were put aside', () => {
       assert.equal(await eraseReleased(dataDir, ID, `0x${'b'.repeat(40)}`), 0);
       assert.equal(await eraseReleased(dataDir, ID, OWNER), 1);
       assert.deepEqual(await listReleased(dataDir), []);
+    }));
+
+  test('one for which there is no room leaves nothing: a directory without a note would be left alone for ever', () =>
+    onDiskOf(1, async (dataDir) => {
+      const record = await makeInstance(dataDir, 'disk');
+      await fillDisk(dataDir);
+      await assert.rejects(putDiskAside(dataDir, record, 1), { code: 'ENOSPC' });
+      assert.deepEqual(await readdir(join(dataDir, 'released')), []);
+    }));
+
+  test('what a killed process was putting aside or erasing is none, and goes at the next start', () =>
+    inDirectory(async (dataDir) => {
+      const record = await makeInstance(dataDir, 'disk');
+      for (const atMs of [1, 2]) await putDiskAside(dataDir, record, atMs);
+      const [erased, kept] = (await listReleased(dataDir)).map(({ directory }) => directory);
+      await rename(erased!, `${erased}.tmp`);
+      assert.deepEqual(
+        (await listReleased(dataDir)).map(({ directory }) => directory),
+        [kept],
+      );
+      assert.deepEqual(await removeLeftovers(dataDir), [`${erased}.tmp`]);
+      assert.deepEqual(
+        (await listReleased(dataDir)).map(({ directory }) => directory),
+        [kept],
+      );
     }));
 });
 

@@ -41,10 +41,12 @@ interface Found extends Release {
 }
 
 const NOTE = 'released.json';
+/** The end of the name of what is not put aside yet, or is being erased: the next start removes it (leftovers.ts). */
+const DRAFT = '.tmp';
 /** Disks of one instance that its owner had replaced: each may be as large as the instance's. */
 const REPLACED_MAX = 3;
 
-function releasedDirectory(dataDir: string): string {
+export function releasedDirectory(dataDir: string): string {
   return join(dataDir, 'released');
 }
 
@@ -82,32 +84,61 @@ export async function putAside(
   return directory;
 }
 
-/** Keeps only the disk of an instance, which goes on with another: the file gets a second name, and the caller replaces it. */
+/**
+ * Keeps only the disk of an instance, which goes on with another: the file gets a second name, and the caller replaces it. Nothing is
+ * left of what there is no room for.
+ */
 export async function putDiskAside(dataDir: string, record: InstanceRecord, nowMs: number): Promise<void> {
   const { release, directory } = await makeRelease(dataDir, record, 'replaced', nowMs);
-  await mkdir(directory, { mode: 0o700 });
-  await syncDirectory(releasedDirectory(dataDir));
-  await writeNote(directory, release);
+  const draft = `${directory}${DRAFT}`;
   const { disk } = MACHINE_FILES;
-  await link(join(instanceDirectory(dataDir, record.id), disk), join(directory, disk)).catch((error) => {
-    if (!isMissing(error)) throw error;
-  });
-  await syncDirectory(directory);
+  try {
+    await mkdir(draft, { mode: 0o700 });
+    await writeNote(draft, release);
+    await link(join(instanceDirectory(dataDir, record.id), disk), join(draft, disk)).catch((error) => {
+      if (!isMissing(error)) throw error;
+    });
+    await syncDirectory(draft);
+    await renameDurably(draft, directory);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  }
   const replaced = (await listReleased(dataDir)).filter(
     ({ id, why }) => id === record.id && why === 'replaced',
   );
-  for (const one of replaced.slice(0, -REPLACED_MAX))
-    await rm(one.directory, { recursive: true, force: true });
+  for (const one of replaced.slice(0, -REPLACED_MAX)) await erase(one.directory);
 }
 
-/** The disks that were put aside; a directory without a readable note is left alone for ever. */
-export async function listReleased(dataDir: string): Promise<Found[]> {
+/** As a whole, whatever ends the process meanwhile: a disk whose note is gone already would be left alone for ever. */
+async function erase(directory: string): Promise<void> {
+  const gone = `${directory}${DRAFT}`;
+  // What an earlier try left.
+  await rm(gone, { recursive: true, force: true });
+  const isMoved = await renameDurably(directory, gone).then(
+    () => true,
+    (error: unknown) => {
+      // Somebody else was quicker; or there is no room for the name, which erasing it makes.
+      if (isMissing(error) || isDiskFull(error)) return false;
+      throw error;
+    },
+  );
+  await rm(isMoved ? gone : directory, { recursive: true, force: true });
+}
+
+/** What is in the directory of all that was put aside. */
+async function listNames(dataDir: string): Promise<string[]> {
   const names = await readdir(releasedDirectory(dataDir)).catch((error: unknown) => {
     if (isMissing(error)) return [];
     throw error;
   });
+  return names.filter((name) => !name.endsWith(DRAFT));
+}
+
+/** The disks that were put aside; a directory without a readable note is left alone for ever. */
+export async function listReleased(dataDir: string): Promise<Found[]> {
   const found: Found[] = [];
-  for (const name of names) {
+  for (const name of await listNames(dataDir)) {
     const directory = join(releasedDirectory(dataDir), name);
     try {
       found.push({ ...(JSON.parse(await readFile(join(directory, NOTE), 'utf8')) as Release), directory });
@@ -139,7 +170,7 @@ export async function takeBack(dataDir: string, id: string): Promise<boolean> {
 /** Erases at once what was put aside of an instance, when its owner asks. Returns how many disks there were. */
 export async function eraseReleased(dataDir: string, id: string, owner: string): Promise<number> {
   const own = (await listReleased(dataDir)).filter((one) => one.id === id && one.owner === owner);
-  for (const { directory } of own) await rm(directory, { recursive: true, force: true });
+  for (const { directory } of own) await erase(directory);
   return own.length;
 }
 
@@ -188,7 +219,7 @@ export async function eraseForRoom(dataDir: string, log: Logger): Promise<void> 
     givenUp.map(async (one) => ({ ...one, takenBytes: await takenBytesOf(one.directory) })),
   );
   for (const { id, why, directory } of chooseToErase(released, missingBytes)) {
-    await rm(directory, { recursive: true, force: true });
+    await erase(directory);
     log.warn({ instance: id, why }, "erasing a disk that was set aside: this node's disk is full");
   }
 }
@@ -219,7 +250,7 @@ export async function sweepReleased(
       await noteKept(one, keptMs);
       continue;
     }
-    await rm(one.directory, { recursive: true, force: true });
+    await erase(one.directory);
     log.info({ instance: one.id, why: one.why }, 'erasing a disk whose grace period has ended');
   }
   await sweepBases(dataDir, [...records.flatMap(basesOf), ...kept.flatMap(({ bases }) => bases)], nowMs);
@@ -229,9 +260,8 @@ export async function sweepReleased(
 const BASE_AGE_MS = 24 * 3_600_000;
 
 async function sweepBases(dataDir: string, needed: readonly string[], nowMs: number): Promise<void> {
-  const released = await readdir(releasedDirectory(dataDir)).catch(() => []);
   // What an older version put aside does not say which base it needs: then nothing is removed.
-  if (released.length > (await listReleased(dataDir)).length) return;
+  if ((await listNames(dataDir)).length > (await listReleased(dataDir)).length) return;
   for (const name of await readdir(join(dataDir, 'bases')).catch(() => [])) {
     const path = join(dataDir, 'bases', name);
     if (needed.includes(join('bases', name)) || nowMs - (await stat(path)).ctimeMs < BASE_AGE_MS) continue;

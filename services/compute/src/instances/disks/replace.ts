@@ -8,6 +8,7 @@ import { MACHINE_FILES } from '../../vm/machine.ts';
 import type { InstanceRecord, Restoring } from '../record/record.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
 import { putDiskAside } from './released.ts';
+import { needDisk } from './snapshots.ts';
 import { rootMibOf } from './volumes.ts';
 
 const GIB = 1024 ** 3;
@@ -43,7 +44,8 @@ export async function removeDiscarded(directory: string, files: readonly string[
 
 /**
  * Puts a disk from a file in the place of the instance's, which is put aside for its grace. The file is verified and made
- * one of our own first: an image that is not one changes nothing. Throws INVALID_IMAGE, DISK_TOO_SMALL, STORAGE_FULL.
+ * one of our own first: an image that is not one changes nothing. Throws INSTANCE_NOT_READY, INVALID_IMAGE, DISK_TOO_SMALL,
+ * STORAGE_FULL.
  */
 export async function restoreDisk(
   instance: IdleInstance,
@@ -52,6 +54,8 @@ export async function restoreDisk(
   nowMs: number,
 ): Promise<void> {
   const { record, directory } = instance;
+  // What is put there before the instance's own disk is made would go with what that replaces.
+  needDisk(instance);
   const { format, virtualBytes } = await readDiskFormat(source);
   const sizeBytes = rootMibOf(record.wanted.diskGib, record.volumes) * MIB;
   if (virtualBytes > sizeBytes)

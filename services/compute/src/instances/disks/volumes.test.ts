@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { buildNetworkMessage, createSigner, generatePrivateKey } from '@skerry/client';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import type { VersionSource } from '../../files/message.ts';
-import { onDiskOf } from '../../testing/directory.ts';
+import { inDirectory, onDiskOf } from '../../testing/directory.ts';
 import type { InstanceRecord } from '../record/record.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
-import { findRestored, reinstall, removeDiscarded } from './replace.ts';
+import { findRestored, reinstall, removeDiscarded, restoreDisk } from './replace.ts';
 import { dropFetched, makeVolumes } from './volumes.ts';
 
 const signer = createSigner(generatePrivateKey());
@@ -156,6 +156,16 @@ test('a reinstall that is cut off, or finds no room, has not happened; what it n
     await rm(directory, { recursive: true, force: true });
   }
 });
+
+test('nothing is restored in the place of a disk that is yet to be made: it would go with what that replaces', () =>
+  inDirectory(async (directory) => {
+    const record = { base: null, discarded: ['disk.qcow2'], wanted: { diskGib: 1 } };
+    const instance = { directory, record } as unknown as IdleInstance;
+    const sent = join(directory, 'sent');
+    await writeFile(sent, 'a disk');
+    await assert.rejects(restoreDisk(instance, sent, directory, 0), isError('INSTANCE_NOT_READY'));
+    assert.deepEqual(await readdir(directory), ['sent']);
+  }));
 
 test('a restore that is cut off is what the disk says: the kernel goes with it', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-volumes-'));
