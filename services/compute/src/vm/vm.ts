@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -72,19 +72,11 @@ export class Vm {
     if (running) return running;
     for (const name of [MACHINE_FILES.qmp, MACHINE_FILES.pid])
       await rm(join(directory, name), { force: true });
-    const log = openSync(join(directory, MACHINE_FILES.log), 'w', 0o600);
     const uid = machineUid(machine.id);
     await giveTo(uid, directory, [machine.disk, machine.seed, ...machine.volumes.map(({ file }) => file)]);
     const args = qemuArguments(machine, accelerator, { uid, root: directory });
     const scope = scopeCommand(`Skerry machine ${machine.machineId}`);
-    const [program, ...rest] = [...scope, 'prlimit', ...QEMU_LIMITS, '--', QEMU, ...args] as [string];
-    const child = spawn(program, rest, {
-      cwd: directory,
-      env: programEnvironment(),
-      detached: true,
-      stdio: ['ignore', log, log],
-    });
-    closeSync(log);
+    const child = spawnLogged(directory, [...scope, 'prlimit', ...QEMU_LIMITS, '--', QEMU, ...args]);
     child.unref();
     let ended: string | undefined;
     child.once('error', (error) => {
@@ -101,12 +93,9 @@ export class Vm {
       await pause(POLL_MS, NEVER);
     }
     if (ended === undefined) child.kill('SIGKILL');
-    const tail = (await readFile(join(directory, MACHINE_FILES.log), 'utf8').catch(() => ''))
-      .trim()
-      .slice(-LOG_TAIL_CHARS);
     throw new AppError(
       'VM_START_FAILED',
-      `QEMU ${ended ?? `did not answer within ${START_DEADLINE_MS} ms`}${tail === '' ? '' : `: ${tail}`}`,
+      `QEMU ${ended ?? `did not answer within ${START_DEADLINE_MS} ms`}${await readLastWords(directory)}`,
     );
   }
 
@@ -272,6 +261,29 @@ export class Vm {
     this.#isReleased = true;
     this.onChange = () => {};
     this.#qmp?.[Symbol.dispose]();
+  }
+}
+
+/** What a machine's QEMU complained of last, behind a colon; nothing where it did not. */
+export async function readLastWords(directory: string): Promise<string> {
+  const words = await readFile(join(directory, MACHINE_FILES.log), 'utf8').catch(() => '');
+  const tail = words.trim().slice(-LOG_TAIL_CHARS);
+  return tail === '' ? '' : `: ${tail}`;
+}
+
+/** A process of its own, whose words are in the machine's log. Nothing is left open where it cannot be started. */
+function spawnLogged(directory: string, argv: readonly string[]): ChildProcess {
+  const [program = '', ...args] = argv;
+  const log = openSync(join(directory, MACHINE_FILES.log), 'w', 0o600);
+  try {
+    return spawn(program, args, {
+      cwd: directory,
+      env: programEnvironment(),
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+  } finally {
+    closeSync(log);
   }
 }
 

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { inDirectory } from '../../testing/directory.ts';
 import { enterPhase, instanceDirectory, newRecord, readRecords, writeRecord } from './record.ts';
+import { StoredRecord } from './stored-record.ts';
 
 const wanted = {
   isRunning: true,
@@ -33,6 +35,23 @@ describe('records', () => {
       await rm(dataDir, { recursive: true, force: true });
     }
   });
+
+  test('a boot is as old as the clock says; one that was set back since has it begin anew, and once', () =>
+    inDirectory(async (dataDir) => {
+      let nowMs = 10_000;
+      const options = { dataDir, now: () => nowMs, log: createLogger('test', 'silent'), onStatus() {} };
+      const record = { ...newRecord('a'.repeat(64), wanted, 1), bootedAtMs: 9_000 };
+      const stored = new StoredRecord(record, options);
+      assert.equal(await stored.bootAge(), 1_000);
+      for (const [now, age] of [
+        [500, 0],
+        [700, 200],
+      ] as const) {
+        nowMs = now;
+        assert.equal(await stored.bootAge(), age);
+      }
+      assert.equal((await readRecords(dataDir, options.log))[0]?.bootedAtMs, 500);
+    }));
 
   test('entering a phase forgets the times of later ones', () => {
     const times = { scheduled: 1, preparing: 2, starting: 3, running: 4, stopping: 5, stopped: 6 };

@@ -11,6 +11,11 @@ export interface StoredRecordOptions {
   readonly onStatus: (id: string, status: Status) => void;
 }
 
+/** What is prepared again after a failure says why it failed until it has gone on for so long. */
+const GOES_ON_MS = 60_000;
+const REASON_CHARS = 1_024;
+const RETRYING = / \(retrying in [0-9]+ s\)$/;
+
 /** The record of one instance, in memory and on the disk. */
 export class StoredRecord {
   readonly #options: StoredRecordOptions;
@@ -69,6 +74,13 @@ export class StoredRecord {
     return Math.max(this.#options.now(), (status?.observedAtMs ?? phaseTimesMs.scheduled ?? 0) + 1);
   }
 
+  /** How long ago the guest began to boot, in milliseconds; from now on where that is ahead of the clock, which was set back since. */
+  async bootAge(): Promise<number> {
+    const nowMs = this.#options.now();
+    if ((this.#record.bootedAtMs ?? 0) > nowMs) await this.tryUpdate({ bootedAtMs: nowMs });
+    return nowMs - (this.#record.bootedAtMs ?? 0);
+  }
+
   /** Tells the status again. One that a core node took is dated anew: it counted for less than something that was told before it. */
   async tellAgain(): Promise<void> {
     const { id, status, publishedAtMs } = this.#record;
@@ -79,8 +91,36 @@ export class StoredRecord {
     this.#options.onStatus(id, again);
   }
 
+  /**
+   * States that it is prepared, until it is disposed of. One that is prepared again after a failure says why it failed for as long as that
+   * may be all that comes of it: the network keeps each telling for good.
+   */
+  async beginPreparing(): Promise<Disposable> {
+    const isAgain = () => {
+      const { phase, reason } = this.#record.status ?? {};
+      return phase === 'preparing' && RETRYING.test(reason?.message ?? '');
+    };
+    if (!isAgain()) await this.setPhase('preparing', null);
+    const tell = () => {
+      if (isAgain()) this.tellPreparing(null);
+    };
+    const timer = setTimeout(tell, GOES_ON_MS).unref();
+    return { [Symbol.dispose]: () => clearTimeout(timer) };
+  }
+
+  /** States that what failed is tried again. Of a failure that goes on and on the words stay that were told first: how much is free differs each time. */
+  async tellRetry({ code, message }: Reason, retryInMs: number): Promise<void> {
+    const { base, status, restartId } = this.#record;
+    const phase = base === null ? 'preparing' : 'starting';
+    const end = ` (retrying in ${Math.ceil(retryInMs / 1_000)} s)`;
+    const { phase: before, reason, restartId: restarted } = status ?? {};
+    if (before === phase && restarted === restartId && reason?.code === code && reason.message.endsWith(end))
+      return;
+    await this.setPhase(phase, { code, message: `${message.slice(0, REASON_CHARS - end.length)}${end}` });
+  }
+
   /** States how far preparing came. That it cannot be told is no reason to stop. */
-  tellPreparing(reason: Reason): void {
+  tellPreparing(reason: Reason | null): void {
     this.setPhase('preparing', reason).catch((error: unknown) =>
       this.#options.log.debug({ err: error }, 'progress could not be reported'),
     );

@@ -57,6 +57,11 @@ export const REASONS = {
     code: 'GUEST_SILENT',
     message: 'the address answers, but the guest has not reported that it is up',
   },
+  guestAbsent: {
+    code: 'GUEST_SILENT',
+    message:
+      'the guest has not reported that it is up, and its address does not answer; its log says how far it came',
+  },
 } as const satisfies Record<string, Reason>;
 
 /** What to do next with an instance. Pure: everything it depends on is an argument. `wanted` is null when it is not ours any more. */

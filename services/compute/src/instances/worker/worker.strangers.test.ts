@@ -10,6 +10,7 @@ import { inDirectory } from '../../testing/directory.ts';
 import type { InstanceDeps } from '../deps.ts';
 import type { Place } from '../place.ts';
 import { instanceDirectory, newRecord, readRecord, writeRecord } from '../record/record.ts';
+import { StoredRecord } from '../record/stored-record.ts';
 import { createStarts } from '../starts.ts';
 import { InstanceWorker } from './worker.ts';
 
@@ -131,3 +132,30 @@ for (const [what, block] of Object.entries(WAITS))
         await working;
       }
     }));
+
+test('what fails again and again is told of as often as its words say something new: each telling is kept for good', () =>
+  inDirectory(async (dataDir) => {
+    const ending = new AbortController();
+    const told: (string | undefined)[] = [];
+    let tries = 0;
+    const ensure = async () => {
+      throw new AppError('OVERLOADED', `${++tries} others wait`);
+    };
+    const worker = await openWorker(dataDir, ending.signal, async () => {}, {
+      images: { ensure } as unknown as ImageStore,
+      onStatus: (_id, { reason }) => told.push(reason?.message),
+    });
+    const working = worker.work();
+    await until('it is tried again', () => tries > 1 && told.at(-1)?.endsWith('(retrying in 4 s)'));
+    ending.abort();
+    await working;
+    const words = ['1 others wait (retrying in 1 s)', '2 others wait (retrying in 4 s)'];
+    assert.deepEqual(told, [undefined, ...words]);
+    const stored = new StoredRecord(worker.record, {
+      ...{ dataDir, now: Date.now, log: LOG },
+      onStatus: (_id, { reason }) => told.push(reason?.message),
+    });
+    for (let count = 3; count < 10; count++)
+      await stored.tellRetry({ code: 'OVERLOADED', message: `${count} others wait` }, 15_000);
+    assert.deepEqual(told, [undefined, ...words, '3 others wait (retrying in 15 s)']);
+  }));

@@ -5,7 +5,7 @@ import { isDiskFull } from '../../host/disk-full.ts';
 import type { OpenPorts } from '../../network/host-ports.ts';
 import type { GuestLink } from '../../network/ruleset.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
-import { Vm } from '../../vm/vm.ts';
+import { readLastWords, Vm } from '../../vm/vm.ts';
 import { ConsoleLog } from '../console/console-log.ts';
 import type { InstanceDeps } from '../deps.ts';
 import { findRestored, removeDiscarded } from '../disks/replace.ts';
@@ -250,7 +250,7 @@ export class InstanceWorker {
 
   async #prepare(): Promise<void> {
     const { wanted, discarded } = this.#stored.record;
-    await this.#stored.setPhase('preparing', null);
+    using _preparing = await this.#stored.beginPreparing();
     await removeDiscarded(this.#directory, discarded);
     const { ipv4 } = await this.#claimLink();
     const { signal: changed } = this.#change;
@@ -321,7 +321,8 @@ export class InstanceWorker {
   /** QEMU ended although nobody asked for it. */
   async #handleExit(): Promise<number> {
     this.#machine.forget();
-    const error = new AppError('VM_START_FAILED', 'the virtual machine exited unexpectedly');
+    const words = await readLastWords(this.#directory);
+    const error = new AppError('VM_START_FAILED', `the virtual machine exited unexpectedly${words}`);
     return this.#handleFailure(error, this.#deps.now());
   }
 
@@ -357,16 +358,19 @@ export class InstanceWorker {
   }
 
   async #waitForGuest(): Promise<number> {
-    const { kernel, status, bootedAtMs } = this.#stored.record;
+    const { kernel, status } = this.#stored.record;
     const untoldMs = status?.phase === 'running' ? this.#relapses.note(this.#deps.now()) : 0;
     if (untoldMs > 0) return untoldMs;
-    await this.#stored.setPhase('starting', null);
-    const silentMs = this.#deps.now() - (bootedAtMs ?? 0);
+    const isTold = status?.phase === 'starting' && status.reason?.message === REASONS.guestAbsent.message;
+    if (!isTold) await this.#stored.setPhase('starting', null);
+    const silentMs = await this.#stored.bootAge();
     const { limitMs, recheckMs } = kernel === null ? SILENCE.stranger : SILENCE.own;
     if (silentMs < limitMs) return limitMs - silentMs;
     const { tap, guest, mac } = this.#place;
     this.#machine.isSilentButThere = await this.#deps.network.answers(tap, guest, mac);
-    return this.#machine.isSilentButThere ? 0 : recheckMs;
+    if (this.#machine.isSilentButThere) return 0;
+    if (silentMs >= SILENCE.own.limitMs) await this.#stored.setPhase('starting', REASONS.guestAbsent);
+    return recheckMs;
   }
 
   /** A step failed: say so, and try again after a while or give up. */
@@ -386,12 +390,7 @@ export class InstanceWorker {
       // What has to end is tried for as long as it takes.
       return this.#nextStep().do === 'rest' ? 0 : RETRY_MAX_MS;
     }
-    const { code, message } = reasonOf(error);
-    const seconds = Math.ceil(decision.retryInMs / 1000);
-    await this.#stored.setPhase(this.#stored.record.base === null ? 'preparing' : 'starting', {
-      code,
-      message: `${message} (retrying in ${seconds} s)`.slice(0, 1_024),
-    });
+    await this.#stored.tellRetry(reasonOf(error), decision.retryInMs);
     return decision.retryInMs;
   }
 }
