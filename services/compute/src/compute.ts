@@ -36,8 +36,8 @@ import { addProofRoute } from './publish/proof.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
 
-/** How often the address that proves the prefix is looked after. */
-const PROOF_ADDRESS_EVERY_MS = 30_000;
+/** How often it is looked whether something took away the address that proves the prefix, or the rules of the firewall. */
+const NETWORK_EVERY_MS = 30_000;
 const GIB = 1024 ** 3;
 /** After the signal to stop, what is in the middle of a step gets this long. All of it can be gone on with later. */
 const SETTLE_LIMIT_MS = 5_000;
@@ -64,7 +64,12 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   await node.diagnosticMachine.start();
   announcer.announce();
 
-  const jobs = startJobs(config, node, obstacle === null ? keepProofAddress : undefined);
+  const keepNetwork = async () => {
+    await keepProofAddress();
+    if (await node.guests.network.keepRules())
+      log.warn('something had removed the firewall rules of instances; they are in place again');
+  };
+  const jobs = startJobs(config, node, obstacle === null ? keepNetwork : undefined);
   const { nodeId, ipv6Prefix, signer } = identity;
   log.info({ nodeId, address: signer.address, ipv6Prefix, capacity }, 'this compute node');
   return {
@@ -141,7 +146,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
 
 type Node = Awaited<ReturnType<typeof createNode>>;
 
-/** Each ends with the signal. @param keepProofAddress undefined where the node takes no virtual machines */
+/** Each ends with the signal. @param keepNetwork undefined where the node takes no virtual machines */
 function startJobs(
   config: ComputeConfig,
   {
@@ -157,7 +162,7 @@ function startJobs(
     log,
     signal,
   }: Node,
-  keepProofAddress: (() => Promise<void>) | undefined,
+  keepNetwork: (() => Promise<void>) | undefined,
 ): (Promise<void> | undefined)[] {
   return [
     publisher.work(async (status) => instances.find(status.instance_id)?.noteAccepted(status.observed_at_ms)),
@@ -168,10 +173,9 @@ function startJobs(
       ...{ core, instances, nodeId: identity.nodeId, log, signal },
       onAggregate: (sender) => domains?.wake(sender),
     }),
-    keepProofAddress &&
-      runLoop({ name: 'proof address', intervalMs: PROOF_ADDRESS_EVERY_MS, signal, log }, keepProofAddress),
+    keepNetwork && runLoop({ name: 'network', intervalMs: NETWORK_EVERY_MS, signal, log }, keepNetwork),
     domains?.work(),
-    prepareImages(keepProofAddress ? config.prepareImages : [], images, accelerator, log, signal),
+    prepareImages(keepNetwork ? config.prepareImages : [], images, accelerator, log, signal),
   ];
 }
 

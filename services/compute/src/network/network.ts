@@ -5,7 +5,7 @@ import { GATEWAY } from '../vm/seed.ts';
 import { LINK_LENGTH } from './ipv4.ts';
 import type { NetworkNames } from './names.ts';
 import { dropRuleset, type GuestLink, nodeRuleset, type RuleSettings, TAP_GROUP } from './ruleset.ts';
-import { dropShares, type GuestShare, sharesRuleset } from './shares.ts';
+import { dropShares, type GuestShare, sharesRuleset, sharesTableOf } from './shares.ts';
 import { findOnLinkInterface, isInPrefix, type ShownInterface } from './uplink.ts';
 
 const DEVICES = '/proc/self/net/dev';
@@ -36,6 +36,7 @@ export class NodeNetwork {
   readonly #guests = new Map<string, GuestLink>();
   /** Where the node answers for its guests; undefined where it need not. */
   #onLink: string | undefined;
+  #isUp = false;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: NodeNetworkOptions) {
@@ -53,8 +54,9 @@ export class NodeNetwork {
       await enableForwarding();
       await this.#unreachable('replace');
       for (const guest of guests) this.#guests.set(guest.tap, guest);
+      this.#isUp = true;
       await this.#applyRules();
-      await run('nft', ['-f', '-'], { input: sharesRuleset(this.#options.names, this.#options) });
+      await this.#applyShares();
       const taps = await this.#listTaps();
       for (const tap of taps) if (!this.#guests.has(tap)) await run('ip', ['link', 'delete', tap]);
       await this.#dropNamespaces((name) => !this.#guests.has(name));
@@ -88,9 +90,27 @@ export class NodeNetwork {
     });
   }
 
+  /**
+   * Puts the rules up again that something else took away, such as another firewall that begins with none: without them guests would
+   * reach what is closed to them, and nobody would reach guests.
+   * @returns whether any were missing
+   */
+  keepRules(): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (!this.#isUp) return false;
+      const there = parseTables(await run('nft', ['-j', 'list', 'tables']));
+      const { names } = this.#options;
+      if ([names.table, sharesTableOf(names)].every((table) => there.includes(table))) return false;
+      await this.#applyRules();
+      await this.#applyShares();
+      return true;
+    });
+  }
+
   /** Takes away all that this node ever made. */
   async clear(): Promise<void> {
     await this.#inTurn(async () => {
+      this.#isUp = false;
       for (const { guest } of this.#guests.values()) await this.#dropProxy(guest);
       this.#guests.clear();
       for (const tap of await this.#listTaps()) await run('ip', ['link', 'delete', tap]);
@@ -213,12 +233,24 @@ export class NodeNetwork {
     await run('nft', ['-f', '-'], { input });
   }
 
+  async #applyShares(): Promise<void> {
+    await run('nft', ['-f', '-'], { input: sharesRuleset(this.#options.names, this.#options) });
+  }
+
   /** One change at a time: each replaces the whole table. */
   #inTurn<T>(body: () => Promise<T>): Promise<T> {
     const result = this.#turn.then(body);
     this.#turn = result.catch(() => {});
     return result;
   }
+}
+
+/** Names of the tables of the family `inet`, from `nft -j list tables`. */
+function parseTables(json: string): string[] {
+  const { nftables = [] } = JSON.parse(json || '{}') as {
+    nftables?: { table?: { family: string; name: string } }[];
+  };
+  return nftables.flatMap(({ table }) => (table?.family === 'inet' ? [table.name] : []));
 }
 
 /**

@@ -39,7 +39,8 @@ const SETS = {
 const HOOKS = ['forward', 'input'];
 const CHAINS = ['from_guest', 'to_guest', 'to_neighbours'];
 
-const tableOf = ({ table }: NetworkNames) => `${table}_shares`;
+/** The name of the table that holds guests to their shares. */
+export const sharesTableOf = ({ table }: NetworkNames): string => `${table}_shares`;
 
 /** What is counted and measured of packets to or from a guest. */
 function shareRules(
@@ -75,7 +76,7 @@ export function sharesRuleset(
     throw new AppError('INVALID_PARAMETERS', "a guest's share must be a whole number");
   if (!ipaddr.IPv6.isValidCIDR(prefix))
     throw new AppError('INVALID_PARAMETERS', 'a firewall rule is malformed');
-  const table = tableOf(names);
+  const table = sharesTableOf(names);
   const taps = `"${names.tapPrefix}*"`;
   const sets = Object.entries(SETS).map(([name, body]) => `  set ${name} {\n    ${body}\n  }\n`);
   const hooks = HOOKS.map(
@@ -109,5 +110,6 @@ ${shareRules(share, 'oifname', ['taken', 'received'])}  }
 
 /** Takes the table away, whether it is there or not. */
 export function dropShares(names: NetworkNames): string {
-  return `table inet ${tableOf(names)}\ndelete table inet ${tableOf(names)}\n`;
+  const table = sharesTableOf(names);
+  return `table inet ${table}\ndelete table inet ${table}\n`;
 }

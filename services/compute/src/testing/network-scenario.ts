@@ -182,6 +182,15 @@ async function scenario(): Promise<void> {
   assert.equal(await far.greets(NODE4, a.hostPorts[80]!), FAR4);
   assert.equal(await far.greets(a.guest, 80), FAR6);
 
+  step('rules that another firewall took away are put up again, and those that are there are left alone');
+  assert.equal(await next.keepRules(), false);
+  for (const table of [names.table, `${names.table}_shares`]) {
+    await run('nft', ['delete', 'table', 'inet', table]);
+    assert.equal(await next.keepRules(), true);
+  }
+  assert.equal(await run('nft', ['list', 'table', 'inet', names.table]), before);
+  assert.ok(await far.isShut(a.guest, 8080));
+
   step('everything is torn down (a reboot) and put up again from what is remembered');
   await run('nft', ['delete', 'table', 'inet', names.table]);
   const again = new AddressBook({ table: names.table, ports: PORTS });
@@ -198,6 +207,7 @@ async function scenario(): Promise<void> {
 
   step('what belongs to others was not touched');
   await last.clear();
+  assert.equal(await last.keepRules(), false);
   assert.match(await readOthers(), /chain keep/);
   assert.ok(!(await run('nft', ['list', 'tables'])).includes(names.table));
   assert.equal((await run('ip', ['-6', 'neigh', 'show', 'proxy'])).trim(), '');
