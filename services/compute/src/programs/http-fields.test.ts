@@ -27,6 +27,9 @@ test("what is the connection's or the node's own is not the program's to say, no
       'Access-Control-Allow-Origin': 'x',
     },
     'x-split': 'a\r\nb: c',
+    // A browser would tell their maker of every address of the node that is asked for, other programs' as well.
+    ...{ NEL: '{"report_to":"x","max_age":1,"success_fraction":1}', 'Report-To': '{"group":"x"}' },
+    'Alt-Svc': 'h2="elsewhere.example:443"',
   });
   assert.deepEqual(answered, { 'content-type': 'text/html', 'x-own': 'a' });
   assert.deepEqual(

@@ -16,16 +16,21 @@ const CONNECTION_FIELDS = [
 ];
 /** Cookies of a node's origin are the node's, since all programs share it. */
 const NOT_PASSED = new Set([...CONNECTION_FIELDS, 'cookie']);
+/**
+ * By which a browser goes for everything of an origin from then on: where it is, and whom to tell which of its addresses were asked for
+ * (Alt-Svc, RFC 7838; Network Error Logging; the Reporting API). All programs share the node's.
+ */
+const ORIGIN_FIELDS = [
+  ...['set-cookie', 'strict-transport-security', 'clear-site-data', 'service-worker-allowed'],
+  ...['alt-svc', 'nel', 'report-to'],
+];
 const NOT_ANSWERED = new Set([
   ...CONNECTION_FIELDS,
+  ...ORIGIN_FIELDS,
   'content-length',
-  'set-cookie',
   'server',
   'date',
   'x-request-id',
-  'strict-transport-security',
-  'clear-site-data',
-  'service-worker-allowed',
 ]);
 
 const FIELDS_MAX = 64;

@@ -6,6 +6,8 @@ export const PROGRAM_LIMITS = {
   outputBytes: 8 * 1024 * 1024,
   /** Head of a frame, either way: path, query, header fields. */
   frameHeadBytes: 128 * 1024,
+  /** Pieces that a frame comes in: a runtime's have kilobytes. Each costs the node time and memory, however small it is. */
+  framePieces: 16 * 1024,
   /** Code, packed or not. */
   codeBytes: LIMITS.programFileBytes,
   /** Code that is fetched at once, each in memory until it is there: of all programs, and of those of one owner. */
@@ -18,6 +20,9 @@ export const PROGRAM_LIMITS = {
   },
   /** What one call may write to standard output and error. One that writes more is ended. */
   logBytesPerCall: 4 * 1024 * 1024,
+  /** What a kept program may write there in a second, where each piece that is read counts as so much at least. What is more waits. */
+  keptLogBytesPerSecond: 1024 * 1024,
+  logPieceBytes: 1024,
   /** The end of what a program wrote is kept, for its owner to read: so many characters, in so many lines of this length. */
   logTailChars: 64 * 1024,
   logTailLines: 1_000,

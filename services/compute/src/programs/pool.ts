@@ -60,6 +60,8 @@ export class Pool implements AsyncDisposable {
     signal.addEventListener('abort', stop, { once: true });
     try {
       signal.throwIfAborted();
+      // Those who waited beside it did not know of each other.
+      this.#checkKept(order, place);
       await this.#fill(place, order);
       const result = await place.sandbox!.begin();
       if (result.kind === 'failed' || !place.sandbox!.isUsable) return result;
@@ -118,10 +120,11 @@ export class Pool implements AsyncDisposable {
     return sum;
   }
 
-  /** Others must have room beside what is kept. */
-  #checkKept(order: Order): void {
+  /** Others must have room beside what is kept. @param own the place that the order has already, where it has one */
+  #checkKept(order: Order, own?: Place): void {
     let keptMib = this.#needOf(order);
-    for (const place of this.#places) if (place.isKept) keptMib += place.reservedMib;
+    for (const place of this.#places)
+      if (place.isKept && place !== own && place.state !== 'ending') keptMib += place.reservedMib;
     const limitMib = Math.floor(this.#options.memoryMib * PROGRAM_LIMITS.keptShare);
     if (keptMib > limitMib)
       throw new AppError('NO_RUNNER', `programs that are kept running have ${limitMib} MiB on this node`);

@@ -23,6 +23,8 @@ export function renderFrame(
   return Buffer.concat([prefix, text, body]);
 }
 
+const broken = () => new AppError('PROGRAM_CRASHED', 'the program broke the channel to its runtime');
+
 function parseHead(bytes: Buffer): Frame['head'] {
   let head: unknown;
   try {
@@ -30,8 +32,7 @@ function parseHead(bytes: Buffer): Frame['head'] {
   } catch {
     head = undefined;
   }
-  if (typeof head !== 'object' || head === null || Array.isArray(head))
-    throw new AppError('PROGRAM_CRASHED', 'the program broke the channel to its runtime');
+  if (typeof head !== 'object' || head === null || Array.isArray(head)) throw broken();
   return head as Frame['head'];
 }
 
@@ -46,6 +47,7 @@ export class FrameReader {
     this.#sizeBytes += chunk.length;
     const frames: Frame[] = [];
     for (let frame = this.#take(); frame; frame = this.#take()) frames.push(frame);
+    if (this.#parts.length > PROGRAM_LIMITS.framePieces) throw broken();
     return frames;
   }
 

@@ -53,6 +53,15 @@ describe('frames', () => {
   });
 });
 
+test('a frame that comes byte by byte is none: each piece costs the node more than its byte', () => {
+  const reader = new FrameReader();
+  const frame = renderFrame({}, Buffer.alloc(2 * PROGRAM_LIMITS.framePieces));
+  const push = (count: number) => {
+    for (let at = 0; at < count; at++) reader.push(frame.subarray(at, at + 1));
+  };
+  assert.throws(() => push(frame.length), { code: 'PROGRAM_CRASHED' });
+});
+
 describe('the end of what a program wrote', () => {
   const { logLineChars, logLinesTold, logTailLines } = PROGRAM_LIMITS;
   const LINES = 65_536;

@@ -64,6 +64,9 @@ const MIB = 1024 * 1024;
 const FREEZE_AFTER_MS = 25;
 const REMOVE_TRIES = 100;
 const REMOVE_PAUSE_MS = 20;
+/** What a program wrote last that was held back is read after its end: that is as much as its pipes hold. */
+const LAST_READ_MS = 5_000;
+const SECOND_MS = 1_000;
 
 const stringOf = (value: unknown) => (typeof value === 'string' ? value : '');
 
@@ -91,6 +94,9 @@ export class Sandbox {
   #log: LogTail | undefined;
   #writers: Readonly<Record<'stdout' | 'stderr', LogWriter>> | undefined;
   #logBytes = 0;
+  /** Of a kept program: what it wrote since it was held back last, and until when that is. */
+  #unheldBytes = 0;
+  #holding: NodeJS.Timeout | undefined;
   #memoryMib = 0;
   #calls = 0;
   #freezing: NodeJS.Timeout | undefined;
@@ -118,10 +124,7 @@ export class Sandbox {
     this.#channel?.on('data', (chunk: Buffer) => this.#onData(chunk)).on('error', () => {});
     for (const type of ['stdout', 'stderr'] as const)
       this.#child[type]?.on('data', (chunk: Buffer) => this.#onOutput(type, chunk)).on('error', () => {});
-    this.#child
-      .on('error', (error) => this.#end(error.message))
-      // What it wrote last is in its pipes: that is read first.
-      .on('exit', () => setImmediate(() => this.#end()));
+    this.#child.on('error', (error) => this.#end(error.message)).on('exit', () => this.#endSoon());
   }
 
   /** Resolves when its runtime is there. Throws PROGRAM_CRASHED, with what the machine complained. */
@@ -262,7 +265,11 @@ export class Sandbox {
     if (this.#writers) this.#writers[type].write(chunk);
     else this.#complaint = (this.#complaint + chunk.toString('utf8')).slice(-PROGRAM_LIMITS.logTailChars);
     // What runs on between calls may say something all the time; the end of it is kept.
-    if (this.#isKept || this.#logBytes <= PROGRAM_LIMITS.logBytesPerCall) return;
+    if (this.#isKept) {
+      this.#holdBack(chunk.length);
+      return;
+    }
+    if (this.#logBytes <= PROGRAM_LIMITS.logBytesPerCall) return;
     const limit = PROGRAM_LIMITS.logBytesPerCall;
     this.#fail(
       new AppError('PROGRAM_OUTPUT_TOO_LARGE', `the program wrote more than ${limit} bytes in one call`),
@@ -270,6 +277,23 @@ export class Sandbox {
   }
   /** What came before there was a program. */
   #complaint = '';
+
+  /** Reading takes the node's own time: a program that writes without end waits for what is left of each second. */
+  #holdBack(bytes: number): void {
+    const { keptLogBytesPerSecond, logPieceBytes } = PROGRAM_LIMITS;
+    const { exitCode, signalCode } = this.#child;
+    this.#unheldBytes += Math.max(bytes, logPieceBytes);
+    if (this.#unheldBytes < keptLogBytesPerSecond || exitCode !== null || signalCode !== null) return;
+    this.#unheldBytes = 0;
+    for (const type of ['stdout', 'stderr'] as const) this.#child[type]?.pause();
+    this.#holding = setTimeout(() => this.#readOn(), SECOND_MS);
+  }
+
+  #readOn(): void {
+    clearTimeout(this.#holding);
+    this.#holding = undefined;
+    for (const type of ['stdout', 'stderr'] as const) this.#child[type]?.resume();
+  }
 
   /** What a call wrote without its end is a line of its own. */
   #finishLines(): void {
@@ -292,6 +316,14 @@ export class Sandbox {
     this.#child.kill('SIGKILL');
   }
 
+  /** What it wrote last is in its pipes: that is read first. */
+  #endSoon(): void {
+    if (!this.#holding) return void setImmediate(() => this.#end());
+    this.#readOn();
+    this.#child.once('close', () => this.#end());
+    this.#holding = setTimeout(() => this.#end(), LAST_READ_MS);
+  }
+
   #end(complaint = this.#complaint.trim()): void {
     const { exitCode, signalCode } = this.#child;
     const limit = `${this.memoryMib} MiB`;
@@ -305,6 +337,7 @@ export class Sandbox {
     this.#writers?.stderr.close();
     this.#channel?.destroy();
     clearTimeout(this.#freezing);
+    clearTimeout(this.#holding);
     this.#ended.resolve();
   }
 

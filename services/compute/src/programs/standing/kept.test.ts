@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { CoreClient } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
+import { PROGRAM_LIMITS } from '../limits.ts';
 import { callOf, TestPrograms } from '../testing/setup.ts';
 
 /** Programs that are kept running, in real sandboxes. */
@@ -82,6 +83,65 @@ test('what is kept leaves room for calls, and makes none', async () => {
   assert.equal((await room.run(kept)).start, 'warm');
   stop();
   await ended;
+});
+
+test('one that writes without end is read so much a second, and is called all the same; its last words are read', async () => {
+  const perSecond = PROGRAM_LIMITS.keptLogBytesPerSecond;
+  const hash = room.add(
+    'python3',
+    `
+import os, threading
+written = 0
+def write():
+    global written
+    while not isOver:
+        written += os.write(1, b"\\n" * 65536)
+    os.write(1, b"last words\\n")
+    os._exit(3)
+isOver = False
+threading.Thread(target=write, daemon=True).start()
+def main(variables):
+    global isOver
+    isOver = variables == "end"
+    return written`,
+  );
+  const { ended } = keep(hash);
+  const countOf = async () => Number((await room.outcomeOf(hash)).text);
+  const first = await until('it writes', countOf, (count) => count > 0);
+  const begunMs = performance.now();
+  await until('it wrote for three seconds', countOf, (count) => count > first + 3 * perSecond);
+  assert.ok(performance.now() - begunMs > 1_500);
+  await room.outcomeOf(hash, 'end');
+  await ended;
+  assert.ok((await room.programs.listLog(hash)).some(({ text }) => text === 'last words'));
+});
+
+test('those that waited for room together are not kept beyond it', async () => {
+  await using own = await TestPrograms.open({ spares: 0, memoryMib: 512 });
+  const large = own.add(
+    'nodejs',
+    'export default () => { console.log("here"); return new Promise(() => {}); }',
+    { memoryMib: 320 },
+  );
+  const ending = new AbortController();
+  const call = own.programs.run(large, callOf(), 'test', ending.signal);
+  await until('it runs', async () => (await own.programs.listLog(large)).length > 0);
+  const hashes = ['one', 'two', 'three'].map((name) =>
+    own.add('python3', `${ASGI}\n# ${name}`, { memoryMib: 128 }),
+  );
+  const kept = hashes.map((hash) => keep(hash, own));
+  const refused: string[] = [];
+  for (const { ended } of kept) void ended.then((how) => refused.push(how));
+  // By then they wait in the line.
+  await setImmediate();
+  ending.abort(new AppError('PROGRAM_TIMED_OUT', 'over'));
+  await assert.rejects(call, { code: 'PROGRAM_TIMED_OUT' });
+  await until('one has no room', () => refused.length > 0);
+  const countKept = async () =>
+    (await Promise.all(hashes.map((hash) => own.programs.isKept(hash)))).filter(Boolean).length;
+  assert.deepEqual([refused, await countKept()], [['NO_RUNNER'], 2]);
+  for (const { stop } of kept) stop();
+  await Promise.all(kept.map(({ ended }) => ended));
 });
 
 test('one that is stopped while its volumes are fetched is not started', async () => {

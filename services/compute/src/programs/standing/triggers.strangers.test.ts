@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError } from '@skerry/protocol';
-import { inDirectory } from '../../testing/directory.ts';
+import { fillDisk, inDirectory, onDiskOf } from '../../testing/directory.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { Triggers, type TriggersOptions } from './triggers.ts';
 
@@ -140,4 +140,34 @@ test('a program that cannot be called for what it asks for is given up; for what
       },
     };
     assert.deepEqual(await callEach(['unread'], silent), { waiting: 1, isWritten: false });
+  }));
+
+test('a full disk is told of now and then, however often what waits could not be stored', () =>
+  onDiskOf(1, async (directory) => {
+    const ending = new AbortController();
+    const names = Array.from({ length: 16 }, (_, index) => `${index}`);
+    const failed = new Set<string>();
+    let warned = 0;
+    const log = {
+      info() {},
+      warn: () => void warned++,
+      debug: ({ program }: { program: string }) => void failed.add(program),
+    };
+    const programs = {
+      isKept: async () => false,
+      async run() {
+        throw new AppError('PROGRAM_CRASHED', 'on purpose');
+      },
+    };
+    const triggers = await Triggers.open({
+      ...{ core, programs, directory, log, signal: ending.signal },
+    } as unknown as TriggersOptions);
+    await fillDisk(directory);
+    triggers.set(new Map(names.map((name) => [name, FILTERS] as const)), '0');
+    const working = triggers.work();
+    // Each of these is noted in the file.
+    await until('each was called', () => failed.size === names.length);
+    ending.abort();
+    await working;
+    assert.ok(warned > 0 && warned < names.length, `${warned}`);
   }));

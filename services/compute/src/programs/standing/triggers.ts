@@ -94,6 +94,8 @@ export class Triggers {
   /** What is in the file. */
   #savedText: string;
   #saving: Promise<void> = Promise.resolve();
+  /** It is tried at each look, however long the disk is full. */
+  readonly #unsaved: Failures;
   #round = new AbortController();
   #changed = Promise.withResolvers<void>();
   #left = 0;
@@ -104,6 +106,8 @@ export class Triggers {
     this.#state = state;
     this.#saved = state;
     this.#savedText = text;
+    const what = 'what programs are to be called with cannot be stored';
+    this.#unsaved = new Failures({ log: options.log, what });
   }
 
   static async open(options: TriggersOptions): Promise<Triggers> {
@@ -264,8 +268,9 @@ export class Triggers {
         if (text !== this.#savedText) await writeFileAtomically(this.#path, text, 0o600);
         this.#saved = state;
         this.#savedText = text;
+        this.#unsaved.clear();
       } catch (error) {
-        this.#options.log.warn({ err: error }, 'what programs are to be called with cannot be stored');
+        this.#unsaved.note(error);
       }
     });
     return this.#saving;
