@@ -286,6 +286,18 @@ test('what is heard of an instance while the node resumes makes no second machin
       assert.equal(record?.phaseTimesMs.scheduled, 1, 'since when it is there is not forgotten');
   }));
 
+test('an instance that can never start has no part of the IPv4 after a restart either', () =>
+  inDirectory(async (dataDir) => {
+    const view = viewOf('a');
+    const { instance_id: id } = view;
+    const failure = { code: 'INVALID_IMAGE', message: 'none' };
+    await writeRecord(dataDir, { ...newRecord(id, wantedOf(view), 1), failure });
+    await using node = openInstances(dataDir);
+    await node.instances.resume(0);
+    await node.untilTold(id, 'failed');
+    assert.equal((await readRecord(dataDir, id, log))?.ipv4, undefined);
+  }));
+
 test('what a reinstall had noted when it was cut off is removed before another disk is made', () =>
   inDirectory(async (dataDir) => {
     const view = viewOf('a');

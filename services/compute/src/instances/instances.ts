@@ -132,14 +132,18 @@ export class Instances {
     this.#run(worker);
   }
 
-  /** Records of older versions get their part of the node's IPv4 now: their taps must be among those that are kept. */
+  /** Records of older versions, of instances with a disk, get their part of the node's IPv4 now: their taps must be among those that are kept. */
   async #withClaims(records: readonly InstanceRecord[]): Promise<InstanceRecord[]> {
     const { addresses, dataDir } = this.#deps;
     for (const { id, ipv4 } of records) if (ipv4) addresses.restore(id, ipv4);
     const claimed: InstanceRecord[] = [];
     for (const record of records) {
-      const ipv4 = record.ipv4 ?? (await addresses.claim(record.id, record.wanted));
-      if (!record.ipv4) await writeRecord(dataDir, { ...record, ipv4 });
+      if (record.ipv4 || record.base === null) {
+        claimed.push(record);
+        continue;
+      }
+      const ipv4 = await addresses.claim(record.id, record.wanted);
+      await writeRecord(dataDir, { ...record, ipv4 });
       claimed.push({ ...record, ipv4 });
     }
     return claimed;

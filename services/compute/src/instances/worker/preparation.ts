@@ -46,12 +46,13 @@ export interface Preparing {
 /**
  * Makes all that an instance needs before it can be started: its image, its seed, its disk. A disk that is there is kept.
  * Throws what ImageStore.ensure and makeVolumes do, STORAGE_FULL, DISK_TOO_SMALL, and the reason why `changed` ended.
+ * @param claim gives the instance's part of the node's IPv4, of which there are few: one that can never start takes none
  */
 export async function prepareInstance(
   deps: InstanceDeps,
   place: Place,
   wanted: Wanted,
-  ipv4: Ipv4Link,
+  claim: () => Promise<Ipv4Link>,
   { tell, changed }: Preparing,
 ): Promise<Prepared> {
   const { images, core, fileLimitBytes, dataDir, nameServers, now } = deps;
@@ -84,7 +85,7 @@ export async function prepareInstance(
   // The first one may have been changed since, by another message.
   const sshKeys = wanted.sshKey === '' ? [] : [wanted.sshKey, ...all.slice(1)];
   const disks = { sshKeys, rootMib, volumes, nameServers };
-  const base = await makeDisks(dataDir, newest, place, ipv4, disks);
+  const base = await makeDisks(dataDir, newest, place, await claim(), disks);
   if (image.boot === 'firmware') return { base, kernel: null, volumes };
   const isComplete = image.kernelVersion !== '';
   const kernel = isComplete ? newest : await keepBase(dataDir, await ensure(KERNEL_IMAGE));

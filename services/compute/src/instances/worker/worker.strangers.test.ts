@@ -6,6 +6,7 @@ import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError } from '@skerry/protocol';
 import type { ImageStore } from '../../images/store.ts';
+import type { AddressBook } from '../../network/address-book.ts';
 import { inDirectory } from '../../testing/directory.ts';
 import type { InstanceDeps } from '../deps.ts';
 import type { Place } from '../place.ts';
@@ -132,6 +133,23 @@ for (const [what, block] of Object.entries(WAITS))
         await working;
       }
     }));
+
+test('one that can never start takes no part of the IPv4 that all share', () =>
+  inDirectory(async (dataDir) => {
+    const ending = new AbortController();
+    let claimed = 0;
+    const claim = async () => ({ link: claimed++, hostPorts: {} });
+    const ensure = () => Promise.reject(new AppError('INVALID_IMAGE', 'none'));
+    const worker = await openWorker(dataDir, ending.signal, async () => {}, {
+      images: { ensure } as unknown as ImageStore,
+      addresses: { claim, free() {} } as unknown as AddressBook,
+    });
+    const working = worker.work();
+    await until('it has failed', () => phaseOf(worker) === 'failed');
+    assert.equal(claimed, 0);
+    ending.abort();
+    await working;
+  }));
 
 test('what fails again and again is told of as often as its words say something new: each telling is kept for good', () =>
   inDirectory(async (dataDir) => {

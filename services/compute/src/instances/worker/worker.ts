@@ -252,12 +252,12 @@ export class InstanceWorker {
     const { wanted, discarded } = this.#stored.record;
     using _preparing = await this.#stored.beginPreparing();
     await removeDiscarded(this.#directory, discarded);
-    const { ipv4 } = await this.#claimLink();
+    const claim = async () => (await this.#claimLink()).ipv4;
     const { signal: changed } = this.#change;
     const tell = (reason: Reason) => {
       if (!changed.aborted) this.#stored.tellPreparing(reason);
     };
-    const prepared = await prepareInstance(this.#deps, this.#place, wanted, ipv4, { tell, changed });
+    const prepared = await prepareInstance(this.#deps, this.#place, wanted, claim, { tell, changed });
     await this.#stored.update({ ...prepared, discarded: undefined });
   }
 
