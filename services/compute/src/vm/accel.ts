@@ -142,7 +142,11 @@ export class AcceleratorChoice {
     this.#trial ??= runProbe(kernel, initrd, 'kvm').then((failure) => {
       if (failure === undefined)
         return this.#decide({ accelerator: 'kvm', why: 'a guest kernel booted with it' });
-      if (this.#wanted === 'kvm') throw new AppError('HOST_NOT_READY', `KVM is required, but ${failure}`);
+      if (this.#wanted === 'kvm') {
+        // A server may be too busy for once: the next machine tries again.
+        this.#trial = undefined;
+        throw new AppError('HOST_NOT_READY', `KVM is required, but ${failure}`);
+      }
       return this.#decide({ accelerator: 'tcg', why: `KVM is available, but ${failure}` });
     });
     return this.#trial;
