@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import { decideRetry, FAILURE_WINDOW_MS, FAILURES_MAX, PASSING_RETRY_MAX_MS, reasonOf } from './retry.ts';
+import {
+  DOWNLOAD_RETRY_MAX_MS,
+  decideRetry,
+  FAILURE_WINDOW_MS,
+  FAILURES_MAX,
+  isOwnersFault,
+  PASSING_RETRY_MAX_MS,
+  reasonOf,
+} from './retry.ts';
 
 describe('retries', () => {
   const broken = new AppError('VM_START_FAILED', 'no');
@@ -25,6 +33,24 @@ describe('retries', () => {
     ])
       assert.deepEqual(decideRetry(error, times, times.length), { retryInMs: PASSING_RETRY_MAX_MS });
     assert.equal(reasonOf(full).code, 'STORAGE_FULL');
+  });
+
+  test('what each try may download as a whole is tried more rarely, and for as long as it takes', () => {
+    for (const code of ['IMAGE_UNAVAILABLE', 'FILE_CORRUPT', 'HASH_MISMATCH'] as const) {
+      const error = new AppError(code, 'no mirror, or a core node that gives other bytes');
+      const times: number[] = [];
+      const waits: number[] = [];
+      for (let [nowMs, tries] = [0, 0]; tries < 4 * FAILURES_MAX; tries++) {
+        const decision = decideRetry(error, times, nowMs);
+        assert.ok('retryInMs' in decision, code);
+        times.push(nowMs);
+        waits.push(decision.retryInMs);
+        nowMs += decision.retryInMs;
+      }
+      assert.ok(Math.max(...waits) > PASSING_RETRY_MAX_MS);
+      assert.ok(Math.max(...waits) <= DOWNLOAD_RETRY_MAX_MS);
+      assert.equal(isOwnersFault(error), false, code);
+    }
   });
 
   test('else it is tried again, after longer and longer, up to a limit', () => {

@@ -8,9 +8,17 @@ export const FAILURES_MAX = 5;
 export const FAILURE_WINDOW_MS = 10 * 60_000;
 const RETRY_BASE_MS = 1_000;
 export const RETRY_MAX_MS = 60_000;
-/** What the node lacks now it may have soon, whatever is done with the instance: it is tried for as long as it takes. */
-const PASSING: ReadonlySet<string> = new Set(['STORAGE_FULL', 'NO_CAPACITY', ...AWAY]);
 export const PASSING_RETRY_MAX_MS = 15_000;
+/** For what may be downloaded as a whole by each try. */
+export const DOWNLOAD_RETRY_MAX_MS = 5 * 60_000;
+/** What the node lacks now it may have later, whatever is done with the instance: it is tried for as long as it takes, at least so often. */
+const PASSING: ReadonlyMap<string, number> = new Map([
+  ...['STORAGE_FULL', 'NO_CAPACITY', ...AWAY].map((code) => [code, PASSING_RETRY_MAX_MS] as const),
+  // A mirror is away, or a core node gives other bytes than were asked for.
+  ...['IMAGE_UNAVAILABLE', 'FILE_CORRUPT', 'HASH_MISMATCH'].map(
+    (code) => [code, DOWNLOAD_RETRY_MAX_MS] as const,
+  ),
+]);
 const MESSAGE_CHARS = 1_000;
 
 /** What follows from a failure: try again after a while, or give up. Pure. */
@@ -23,8 +31,9 @@ export function decideRetry(error: unknown, times: readonly number[], nowMs: num
   const reason = reasonOf(error);
   const count = recentOf(times, nowMs).length + 1;
   const waitMs = RETRY_BASE_MS * 4 ** (count - 1);
+  const passingMs = PASSING.get(reason.code);
+  if (passingMs !== undefined) return { retryInMs: Math.min(passingMs, waitMs) };
   if (isOwnersFault(error)) return { giveUp: reason };
-  if (PASSING.has(reason.code)) return { retryInMs: Math.min(PASSING_RETRY_MAX_MS, waitMs) };
   if (count >= FAILURES_MAX) {
     const message = `stopped after ${count} failures in ${FAILURE_WINDOW_MS / 60_000} minutes; the last one: ${reason.message}`;
     return { giveUp: { code: reason.code, message: storableText(message, MESSAGE_CHARS) } };
@@ -34,7 +43,7 @@ export function decideRetry(error: unknown, times: readonly number[], nowMs: num
 
 /** Whether the instance is asked for in a way that no node can run. */
 export const isOwnersFault = (error: unknown): boolean =>
-  error instanceof AppError && error.kind === 'invalid';
+  error instanceof AppError && error.kind === 'invalid' && !PASSING.has(error.code);
 
 export function recentOf(times: readonly number[], nowMs: number): number[] {
   return times.filter((time) => nowMs - time < FAILURE_WINDOW_MS);
