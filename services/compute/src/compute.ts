@@ -137,7 +137,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     runsPrograms: programs.programs !== undefined,
   });
   const domains = await openDomains(config, { instances, ipv4Pool, log, signal });
-  const backups = await Backups.open({ dataDir, signal, now });
+  const backups = await Backups.open({ dataDir, signal, now, log });
   return {
     ...{ identity, obstacle, accelerator, guests, core, programs, images, publisher, capacity, instances },
     ...{ announcer, diagnosticMachine, domains, backups, log, signal },

@@ -1,6 +1,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { JsonLines, type Logger, makeDirectory, writeFileAtomically } from '@skerry/kit';
+import { JsonLines, type Logger, makeDirectory, readJsonOrSetAside, writeFileAtomically } from '@skerry/kit';
 import type { NodeKind } from '@skerry/protocol';
 import type { PublishedRecord } from './probe/measure.ts';
 
@@ -31,6 +31,14 @@ function parseEntry(value: unknown): HourEntry | undefined {
   return typeof record.node_id === 'string' && (kind === 'core' || kind === 'compute')
     ? { kind, record }
     : undefined;
+}
+
+/** Before hours could have several reports, the one stood alone. Throws where it is none. */
+function parseSigned(value: unknown): readonly SignedReport[] {
+  const reports = (Array.isArray(value) ? value : [value]) as readonly SignedReport[];
+  if (!reports.every(({ itemHash, body }) => typeof itemHash === 'string' && typeof body === 'string'))
+    throw new Error('it is not what an hour has to be sent');
+  return reports;
 }
 
 const ANSWERED = 'answered.json';
@@ -111,11 +119,11 @@ export class HourStore {
     await this.#removeJournal(startMs);
   }
 
-  async readSigned(startMs: number): Promise<SignedReport[]> {
-    const text = await readFile(this.#path(startMs, 'signed'), 'utf8');
-    const signed = JSON.parse(text) as SignedReport | SignedReport[];
-    // Before hours could have several reports, the one stood alone.
-    return Array.isArray(signed) ? signed : [signed];
+  /** None where they cannot be read: what was measured is lost, and the hours behind it are not. */
+  async readSigned(startMs: number): Promise<readonly SignedReport[]> {
+    const instead = 'the hour is not published';
+    const path = this.#path(startMs, 'signed');
+    return (await readJsonOrSetAside(path, { parse: parseSigned, instead, log: this.#log })) ?? [];
   }
 
   /** Nothing more to do for this hour; older hours are forgotten in time. */

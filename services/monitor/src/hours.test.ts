@@ -226,6 +226,15 @@ describe('hours', () => {
     assert.equal(tries, 1);
   });
 
+  test('a signed hour that cannot be read keeps no other from being sent', async () => {
+    await using rig = await createRig();
+    await writeFile(join(rig.dir, `${START - HOUR_MS}.signed`), '');
+    await rig.clock.drive(rig.create(new AbortController()).runHour());
+    assert.equal(rig.sent.length, 1);
+    const names = await readdir(rig.dir);
+    assert.ok(names.includes(`${START - HOUR_MS}.signed.unreadable`));
+  });
+
   test('an hour that only a wrong clock keeps away waits until it is set right', async () => {
     await using rig = await createRig();
     let isFast = true;

@@ -1,4 +1,4 @@
-import { parseDomainName } from '@skerry/protocol';
+import { fieldsOf, parseDomainName } from '@skerry/protocol';
 
 /** An owner's wish that a host name leads to an instance: one member of the aggregate `domains`. */
 export interface DomainClaim {
@@ -45,6 +45,24 @@ export interface ProvenClaim extends DomainClaim {
 /** Where a name points, and why it does or does not lead to its instance. */
 export interface DomainState extends ProvenClaim {
   readonly isActive: boolean;
+}
+
+const ANSWERS = [true, false, 'unknown'];
+
+function isDomainState(value: unknown): value is DomainState {
+  const { name, owner, instanceId, isActive, proof } = fieldsOf(value);
+  const { cname, ownerProof } = fieldsOf(proof);
+  return (
+    [name, owner, instanceId].every((one) => typeof one === 'string') &&
+    typeof isActive === 'boolean' &&
+    [cname, ownerProof].every((one) => ANSWERS.includes(one as boolean))
+  );
+}
+
+/** What a node kept of them. Throws where it is something else. */
+export function parseDomainStates(value: unknown): readonly DomainState[] {
+  if (!Array.isArray(value) || !value.every(isDomainState)) throw new Error('it is not a list of domains');
+  return value;
 }
 
 const keyOf = ({ name, owner, instanceId }: DomainClaim) => `${name} ${owner} ${instanceId}`;

@@ -107,6 +107,22 @@ test('what a full disk did not take is written after the next look, though nothi
   );
 });
 
+test('custom domains that cannot be read from the disk are set aside, and asked for again', async () => {
+  await using world = await openWorld(HONEST);
+  const path = join(world.dataDir, 'domains.json');
+  for (const text of ['', '[{"name":"www.hon', '{}', '[null]', '[{"name":"www.honest.test"}]']) {
+    await writeFile(path, text);
+    await world.registry.load();
+    assert.deepEqual(world.names(), []);
+    assert.equal(await readFile(`${path}.unreadable`, 'utf8'), text);
+  }
+  world.claims.set(HONEST, claimsOf(HONEST, 'www.honest.test'));
+  await world.registry.refresh();
+  assert.deepEqual(world.names(), ['www.honest.test']);
+  await world.registry.load();
+  assert.deepEqual(world.names(), ['www.honest.test'], 'what was stored since');
+});
+
 test('an owner whose claims the core node refuses to answer keeps nobody from theirs', async () => {
   await using world = await openWorld(HOSTILE, HONEST);
   world.claims.set(HONEST, claimsOf(HONEST, 'www.honest.test'));

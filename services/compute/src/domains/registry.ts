@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { Failures, type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import { Failures, type Logger, pause, readJsonOrSetAside, writeFileAtomically } from '@skerry/kit';
 import { normaliseAddress } from '@skerry/protocol';
-import { type DomainState, decideDomains } from './claims.ts';
+import { type DomainState, decideDomains, parseDomainStates } from './claims.ts';
 import type { DomainRules } from './dns.ts';
 import { OwnerLooks } from './owner-looks.ts';
 
@@ -57,10 +57,13 @@ export class DomainRegistry {
   }
 
   async load(): Promise<void> {
-    const text = await readTextIfAny(join(this.#options.dataDir, FILE));
-    if (text === undefined) return;
-    this.#states = this.#stored = JSON.parse(text) as DomainState[];
-    this.#looks.remember(this.#states);
+    const { dataDir, log } = this.#options;
+    const instead = 'the custom domains are asked for again';
+    const options = { parse: parseDomainStates, instead, log };
+    const states = await readJsonOrSetAside(join(dataDir, FILE), options);
+    if (states === undefined) return;
+    this.#states = this.#stored = states;
+    this.#looks.remember(states);
   }
 
   list(): readonly DomainState[] {

@@ -76,7 +76,7 @@ async function open(): Promise<void> {
   const now = () => nowMs;
   const sources = {
     ...{ dataDir: directory, instances, access, log, now },
-    backups: await Backups.open({ dataDir: directory, signal: new AbortController().signal, now }),
+    backups: await Backups.open({ dataDir: directory, signal: new AbortController().signal, now, log }),
   } as unknown as MachineRoutes;
   await app.register(async (scope) => addMachineRoutes(scope as HttpServer, sources));
   addLogStream(app, {

@@ -138,6 +138,30 @@ test('results survive any end of the process, once each', async () => {
   assert.deepEqual(third.services[1]!.history.last, bad(NOW));
 });
 
+test('a history that cannot be read is set aside, and a new one begins', async () => {
+  for (const text of [
+    '',
+    '{"sequence":3,"nextId":2,"serv',
+    '{"sequence":3,"nextId":2,"services":[{}]}',
+    '[]',
+  ]) {
+    await using dir = await createDir();
+    const first = await Store.open(dir.path, log);
+    const [web] = await first.sync(targets, NOW);
+    await first.add([{ service: web!, result: ok(NOW) }]);
+    await writeFile(join(dir.path, 'snapshot.json'), text);
+    const second = await Store.open(dir.path, log);
+    assert.equal(await readFile(join(dir.path, 'snapshot.json.unreadable'), 'utf8'), text);
+    const [again] = await second.sync(targets, NOW);
+    await second.add([{ service: again!, result: bad(NOW) }]);
+    const third = await Store.open(dir.path, log);
+    assert.deepEqual(countsOf(third.services), [
+      [1, 'web', 1, 1],
+      [2, 'api', 0, 0],
+    ]);
+  }
+});
+
 test('a service keeps its id, and one that is gone is forgotten after a week', async () => {
   await using dir = await createDir();
   const store = await Store.open(dir.path, log);

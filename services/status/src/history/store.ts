@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { JsonLines, type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import { JsonLines, type Logger, makeDirectory, readJsonOrSetAside, writeFileAtomically } from '@skerry/kit';
 import type { Target } from '../registry.ts';
 import { History, type HistoryRecord, KEPT_MS, type Result } from './history.ts';
 
@@ -37,6 +37,17 @@ function parseLine(value: unknown): Line | undefined {
     : undefined;
 }
 
+/** Throws where it is none. */
+function parseSnapshot(value: unknown) {
+  const { sequence, nextId, services } = value as SnapshotFile;
+  if (!Number.isInteger(sequence) || !Number.isInteger(nextId)) throw new Error('it is not a snapshot');
+  const restored = services.map(({ history, ...service }): [string, Service] => [
+    service.target.key,
+    { ...service, history: History.fromRecord(history) },
+  ]);
+  return { sequence, nextId, services: restored };
+}
+
 /**
  * The services and what became of their checks, in a directory: a snapshot, and a journal of what came after it. Each
  * line of the journal has a number, and the snapshot says up to which it goes; so a kill at any moment counts nothing twice.
@@ -64,7 +75,7 @@ export class Store {
     const path = join(dir, 'journal.jsonl');
     const { journal, lines } = await JsonLines.open({ path, parse: parseLine, log, live });
     const store = new Store(join(dir, 'snapshot.json'), journal);
-    await store.#restore(lines);
+    await store.#restore(lines, log);
     await journal.compact();
     return store;
   }
@@ -126,9 +137,14 @@ export class Store {
     await this.#journal.append(lines);
   }
 
-  async #restore(lines: readonly Line[]): Promise<void> {
-    const text = await readTextIfAny(this.#snapshotFile);
-    if (text !== undefined) this.#restoreSnapshot(JSON.parse(text) as SnapshotFile);
+  async #restore(lines: readonly Line[], log: Logger): Promise<void> {
+    const instead = 'the services begin a new history';
+    const snapshot = await readJsonOrSetAside(this.#snapshotFile, { parse: parseSnapshot, instead, log });
+    if (snapshot) {
+      this.#sequence = snapshot.sequence;
+      this.#nextId = snapshot.nextId;
+      for (const [key, service] of snapshot.services) this.#services.set(key, service);
+    }
     const byId = new Map(this.services.map((service) => [service.id, service]));
     for (const { n, id, ...result } of lines) {
       if (n <= this.#sequence) continue;
@@ -138,13 +154,6 @@ export class Store {
     // A snapshot is written seldom; what was checked was there.
     for (const service of this.#services.values())
       service.seenMs = Math.max(service.seenMs, service.history.last?.atMs ?? service.seenMs);
-  }
-
-  #restoreSnapshot({ sequence, nextId, services }: SnapshotFile): void {
-    this.#sequence = sequence;
-    this.#nextId = nextId;
-    for (const { history, ...service } of services)
-      this.#services.set(service.target.key, { ...service, history: History.fromRecord(history) });
   }
 
   async #writeSnapshot(): Promise<void> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { readDiskUsage } from '../../host/capacity.ts';
 import { promiseRoom } from '../../host/room.ts';
@@ -12,9 +13,10 @@ import type { IdleInstance } from '../worker/owner-tasks.ts';
 import { Backups } from './backups.ts';
 
 const ID = 'a'.repeat(64);
+const log = createLogger('test', 'silent');
 
 const open = (dataDir: string, now = Date.now) =>
-  Backups.open({ dataDir, signal: new AbortController().signal, now });
+  Backups.open({ dataDir, signal: new AbortController().signal, now, log });
 /** One that is never done. */
 const copying = () => new Promise<void>(() => {});
 
@@ -116,6 +118,28 @@ test('a copy that no note tells of goes when the node starts: its process ended 
       await writeFile(join(directory, name), 'x');
     await open(dataDir);
     assert.deepEqual((await readdir(directory)).sort(), [`${kept}.json`, `${kept}.qcow2`]);
+  }));
+
+test('a note that cannot be read is set aside with its backup, and the others are as they were', () =>
+  inDirectory(async (dataDir) => {
+    const directory = join(dataDir, 'backups', ID);
+    await mkdir(directory, { recursive: true });
+    const [whole, ...damaged] = ['0', '1', '2', '3'].map((digit) => digit.repeat(16));
+    const done = { id: whole, state: 'done', createdAtMs: 1, expiresAtMs: 2 };
+    const notes = [JSON.stringify(done), '', '{"id":"2222', JSON.stringify({ ...done, state: 'held' })];
+    for (const [index, id] of [whole!, ...damaged].entries()) {
+      await writeFile(join(directory, `${id}.json`), notes[index]!);
+      await writeFile(join(directory, `${id}.qcow2`), 'x');
+    }
+    const backups = await open(dataDir);
+    assert.deepEqual(
+      (await backups.list(ID)).map(({ id }) => id),
+      [whole],
+    );
+    const left = [`${whole}.json`, `${whole}.qcow2`, ...damaged.map((id) => `${id}.json.unreadable`)];
+    assert.deepEqual((await readdir(directory)).sort(), left);
+    await open(dataDir);
+    assert.deepEqual((await readdir(directory)).sort(), left, 'what is set aside stays');
   }));
 
 /** An instance that is off, with an empty disk. */

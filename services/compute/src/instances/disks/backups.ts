@@ -4,14 +4,16 @@ import { chown, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   isMissing,
+  isSetAside,
+  type Logger,
   makeDirectory,
-  readTextIfAny,
+  readJsonOrSetAside,
   renameDurably,
   Slots,
   syncFile,
   writeFileAtomically,
 } from '@skerry/kit';
-import { AppError, type Reason } from '@skerry/protocol';
+import { AppError, fieldsOf, type Reason } from '@skerry/protocol';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { runImageTool, type ToolFiles } from '../../host/image-tool.ts';
 import { promiseRoom } from '../../host/room.ts';
@@ -41,6 +43,7 @@ export interface BackupsOptions {
   readonly dataDir: string;
   readonly signal: AbortSignal;
   readonly now: () => number;
+  readonly log: Logger;
 }
 
 const BACKUPS_MAX = 3;
@@ -51,6 +54,15 @@ const LEFT_BYTES = 1024 ** 3;
 const ID_DIGITS = 16;
 const ID = new RegExp(`^[0-9a-f]{${ID_DIGITS}}$`);
 const SUFFIX = { note: '.json', file: '.qcow2', draft: '.tmp' } as const;
+const STATES = ['running', 'done', 'failed'];
+
+/** Of the backup of an id. Throws where it is none. */
+function parseNote(id: string, value: unknown): Backup {
+  const { id: noted, state, createdAtMs, expiresAtMs } = fieldsOf(value);
+  if (noted !== id || !STATES.includes(String(state)) || ![createdAtMs, expiresAtMs].every(Number.isFinite))
+    throw new Error(`it is not the note of the backup ${id}`);
+  return value as Backup;
+}
 
 /** Backups of all instances of a node: files of their own, which last for a day and are there to be fetched. */
 export class Backups {
@@ -67,7 +79,11 @@ export class Backups {
   /** Backups that a process which ended left unfinished failed: this is known before any other can be begun. */
   static async open(options: BackupsOptions): Promise<Backups> {
     const backups = new Backups(options);
-    for (const instanceId of await backups.#instances()) await backups.#eraseUnnoted(instanceId);
+    for (const instanceId of await backups.#instances()) {
+      // Sets notes aside that cannot be read: of a backup without its note, nobody knows whether it is whole.
+      await backups.list(instanceId);
+      await backups.#eraseUnnoted(instanceId);
+    }
     for await (const [instanceId, backup] of backups.#all()) {
       if (backup.state !== 'running') continue;
       backups.#cutOff.add(backup.id);
@@ -95,7 +111,8 @@ export class Backups {
     const names = await readdir(directory);
     const isNoted = (name: string) => names.includes(`${name.slice(0, ID_DIGITS)}${SUFFIX.note}`);
     for (const name of names)
-      if (!isNoted(name)) await rm(join(directory, name), { recursive: true, force: true });
+      if (!isNoted(name) && !isSetAside(name))
+        await rm(join(directory, name), { recursive: true, force: true });
   }
 
   #directory(instanceId: string): string {
@@ -114,11 +131,13 @@ export class Backups {
     const found: Backup[] = [];
     for (const name of names) {
       if (!name.endsWith(SUFFIX.note)) continue;
-      const text = await readTextIfAny(join(this.#directory(instanceId), name));
+      const backup = await readJsonOrSetAside(join(this.#directory(instanceId), name), {
+        parse: (value) => parseNote(name.slice(0, -SUFFIX.note.length), value),
+        instead: 'the backup that it told of is given up',
+        log: this.#options.log,
+      });
       // It may have been deleted since.
-      if (text === undefined) continue;
-      const backup = JSON.parse(text) as Backup;
-      found.push(this.#cutOff.has(backup.id) ? asCutOff(backup) : backup);
+      if (backup) found.push(this.#cutOff.has(backup.id) ? asCutOff(backup) : backup);
     }
     return found.sort((one, other) => one.createdAtMs - other.createdAtMs);
   }
