@@ -38,7 +38,15 @@ export {
   parseTypedEvmAddress,
 } from './evm/address.ts';
 export { personalSignDigest } from './evm/personal-digest.ts';
-export { type ItemHash, itemHashOf, keccak256, parseItemHash, sha256Hex, sha256HexOf } from './hash.ts';
+export {
+  type ItemHash,
+  itemHashOf,
+  keccak256,
+  parseItemHash,
+  readItemHash,
+  sha256Hex,
+  sha256HexOf,
+} from './hash.ts';
 export { bytesToHex, hexToBytes } from './hex.ts';
 export { hasHostname, hostnameOf, prefixOfHostname } from './hostname.ts';
 export { checkImage, DEPLOYED_IMAGES, IMAGE_ALIASES, IMAGE_NAMES, IMAGES, isBeyondStart } from './images.ts';

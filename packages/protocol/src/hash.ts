@@ -1,6 +1,7 @@
 import { createKeccak, createSHA256 } from 'hash-wasm';
 import { AppError } from './errors.ts';
 import { bytesToHex } from './hex.ts';
+import { isItemHash64 } from './network-form/item-hash.ts';
 
 // One WebAssembly instance of each, used synchronously from start to end of a digest: ten times faster than
 // the pure JavaScript ones (docs/dependencies.md).
@@ -30,17 +31,20 @@ export async function sha256HexOf(chunks: AsyncIterable<Uint8Array>): Promise<st
 /** A SHA-256 in 64 lower-case hexadecimal digits that names a message, an instance or a file. */
 export type ItemHash = string & { readonly __brand: 'ItemHash' };
 
-const ITEM_HASH = /^[0-9a-f]{64}$/;
+/** The same as `parseItemHash`; undefined where it throws. */
+export function readItemHash(text: string): ItemHash | undefined {
+  const lower = text.toLowerCase();
+  return isItemHash64(lower) ? (lower as ItemHash) : undefined;
+}
 
 /** Accepts upper case too, since people paste; throws INVALID_HASH. */
 export function parseItemHash(text: string): ItemHash {
-  const lower = text.toLowerCase();
-  if (!ITEM_HASH.test(lower)) {
+  const hash = readItemHash(text);
+  if (hash === undefined)
     throw new AppError('INVALID_HASH', 'a hash is 64 hexadecimal digits', {
       details: { length: text.length },
     });
-  }
-  return lower as ItemHash;
+  return hash;
 }
 
 /**

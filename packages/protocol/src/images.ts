@@ -1,5 +1,5 @@
 import { AppError, ERRORS, isErrorCode } from './errors.ts';
-import { HASH64_PATTERN } from './network-form/item-hash.ts';
+import { isItemHash64 } from './network-form/item-hash.ts';
 
 /** Names without a version, and what they mean now. */
 export const IMAGE_ALIASES: Readonly<Record<string, string>> = { ubuntu: 'ubuntu:24.04' };
@@ -18,11 +18,9 @@ export const DEPLOYED_IMAGES: Readonly<Record<string, (typeof IMAGES)[number]>> 
   '5330dcefe1857bcd97b7b7f24d1420a7d46232d53f27be280c8a7071d88bd84e': 'ubuntu:24.04',
 };
 
-const HASH = new RegExp(HASH64_PATTERN);
-
 /** Throws UNKNOWN_IMAGE, naming those there are, for what no compute node can start. */
 export function checkImage(name: string): void {
-  if (IMAGE_NAMES.includes(name) || HASH.test(name)) return;
+  if (IMAGE_NAMES.includes(name) || isItemHash64(name)) return;
   throw new AppError(
     'UNKNOWN_IMAGE',
     `there is no image ${JSON.stringify(name)}; there is ${IMAGE_NAMES.join(', ')}, and any disk that is stored on the network, by its hash`,

@@ -3,6 +3,7 @@ import { parseEvmAddress } from './evm/address.ts';
 import { recoverPersonalSigner } from './evm/personal-sign.ts';
 import { sha256Hex } from './hash.ts';
 import { hexToBytes } from './hex.ts';
+import { HASH64_PATTERN } from './network-form/item-hash.ts';
 import { createParser } from './schema.ts';
 import { type Static, Type } from './type.ts';
 
@@ -37,7 +38,7 @@ const KeyPayload = Type.Object(
   },
   CLOSED,
 );
-const Digest = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Digest = Type.String({ pattern: HASH64_PATTERN });
 /** The first four are the deployed form. The others say what it leaves open; a request that needs one is refused without it. */
 const OperationPayload = Type.Object(
   {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { NodeKind } from '@skerry/protocol';
+import { type NodeKind, readItemHash } from '@skerry/protocol';
 
 export interface MeasuredNode {
   readonly kind: NodeKind;
@@ -17,7 +17,6 @@ export interface MeasuredNode {
 const NODES_MAX = 50_000;
 const URL_CHARS_MAX = 2_048;
 const CORE_PORT = 4024;
-const NODE_ID = /^[0-9a-f]{64}$/;
 const IPV4_MULTIADDRESS = /\/ip4\/([0-9]{1,3}(?:\.[0-9]{1,3}){3})\//;
 
 /** A base address to measure, or undefined for what is none. Credentials, query and fragment are dropped. */
@@ -33,8 +32,7 @@ const rowsOf = (value: unknown): Json[] =>
   Array.isArray(value)
     ? value.filter((one): one is Json => typeof one === 'object' && one !== null).slice(0, NODES_MAX)
     : [];
-const nodeIdOf = ({ hash }: Json) =>
-  typeof hash === 'string' && NODE_ID.test(hash.toLowerCase()) ? hash.toLowerCase() : undefined;
+const nodeIdOf = ({ hash }: Json) => (typeof hash === 'string' ? readItemHash(hash) : undefined);
 
 /** Lists of deployed networks say a multiaddress, those that monitors of this kind keep (listContentOf) a URL. */
 function coreUrlOf({ multiaddress, address }: Json): string | undefined {

@@ -1,12 +1,10 @@
 import { type CoreClient, call } from '@skerry/client';
-import { fieldsOf, SCORES_POST_TYPE } from '@skerry/protocol';
+import { fieldsOf, isItemHash64, SCORES_POST_TYPE } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { Earned } from './planning/trust.ts';
 
 /** By node id. */
 export type Scores = ReadonlyMap<string, Earned>;
-
-const NODE_ID = /^[0-9a-f]{64}$/;
 
 const HOURS_MAX = 100_000;
 /** Who published a score has measured; without a number it was an hour. */
@@ -22,7 +20,7 @@ export function parseScores(content: unknown): Scores {
       const { node_id: nodeId, total_score: score, measurements } = fieldsOf(row);
       const isScore = typeof score === 'number' && score >= 0 && score <= 1;
       const { record_count: hours } = fieldsOf(measurements);
-      return typeof nodeId === 'string' && NODE_ID.test(nodeId) && isScore
+      return typeof nodeId === 'string' && isItemHash64(nodeId) && isScore
         ? [[nodeId, { score, hours: hoursOf(hours) }]]
         : [];
     }),

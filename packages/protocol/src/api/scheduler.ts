@@ -1,11 +1,12 @@
 import { LIMITS } from '../limits.ts';
+import { HASH64_PATTERN } from '../network-form/item-hash.ts';
 import { type Static, Type } from '../type.ts';
 import { type Api, defaulted, NO_PARAMETERS, orNull } from './operation.ts';
 import { FRONT_API, REFERENCE_API } from './reference.ts';
 
 /** The shapes of answers. Those of the deployed scheduler's v0 interface keep its fields; our own stand beside them. */
 
-const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Hash = Type.String({ pattern: HASH64_PATTERN });
 
 export const ReasonView = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'Reason' });
 export type ReasonView = Static<typeof ReasonView>;

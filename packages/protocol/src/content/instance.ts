@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
+import { HASH64_PATTERN } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 import { type Static, Type } from '../type.ts';
 import { OnBehalfOf, PRINTABLE } from './on-behalf.ts';
@@ -34,7 +35,7 @@ export const DEFAULT_FIREWALL: Firewall = { allowedPorts: [22] };
 
 const Name = Type.String({ minLength: 1, maxLength: LIMITS.instanceNameChars, pattern: PRINTABLE });
 const Description = Type.String({ maxLength: LIMITS.instanceDescriptionChars });
-const InstanceId = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const InstanceId = Type.String({ pattern: HASH64_PATTERN });
 
 /** What a disk is made of: what nodes build by name, or a disk that is stored on the network. */
 export const ImageName = Type.String({

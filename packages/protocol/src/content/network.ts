@@ -1,6 +1,6 @@
 import { sha256Hex } from '../hash.ts';
 import { LIMITS } from '../limits.ts';
-import { ANY_HASH_PATTERN } from '../network-form/item-hash.ts';
+import { ANY_HASH_PATTERN, HASH64_PATTERN } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 import { type Static, Type } from '../type.ts';
 
@@ -31,7 +31,7 @@ export const UNIX_MS_MAX = 8_640_000_000_000_000;
 const UnixMs = (description = 'milliseconds since 1970') =>
   Type.Integer({ minimum: 0, maximum: UNIX_MS_MAX, description });
 const UnixSeconds = { minimum: 0, maximum: UNIX_MS_MAX / 1000 } as const;
-const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Hash = Type.String({ pattern: HASH64_PATTERN });
 const Address = Type.String({ pattern: '^0x[0-9a-f]{40}$' });
 
 /** Why something is as it is: a code for programs, a sentence for people. */

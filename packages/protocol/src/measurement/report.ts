@@ -1,3 +1,5 @@
+import { readItemHash } from '../hash.ts';
+
 /**
  * Node metrics: what a monitor measured in one hour (specification, "Node metrics"). Published as a POST on
  * `net-scoring`; `net-network-metrics` is a second name of the same type (docs/decisions.md 11).
@@ -56,7 +58,6 @@ export type MetricsReport = Readonly<Record<NodeKind, readonly NodeRecord[]>>;
 
 export const REPORT_LIMITS = { recordsPerKind: 50_000, textChars: 512, features: 64 } as const;
 
-const NODE_ID = /^[0-9a-f]{64}$/i;
 const ASN_MAX = 0xffff_ffff;
 
 type Json = Readonly<Record<string, unknown>>;
@@ -70,8 +71,9 @@ const isNumber = (value: unknown): value is number => typeof value === 'number' 
 /** A record, or undefined for one that names no node or no time. */
 function parseRecord(raw: unknown, kind: NodeKind): NodeRecord | undefined {
   if (!isObject(raw)) return undefined;
-  const [nodeId, measuredAt, asn] = [own(raw, 'node_id'), own(raw, 'measured_at'), own(raw, 'asn')];
-  if (typeof nodeId !== 'string' || !NODE_ID.test(nodeId)) return undefined;
+  const [said, measuredAt, asn] = [own(raw, 'node_id'), own(raw, 'measured_at'), own(raw, 'asn')];
+  const nodeId = typeof said === 'string' ? readItemHash(said) : undefined;
+  if (nodeId === undefined) return undefined;
   if (!isNumber(measuredAt) || measuredAt < 0) return undefined;
   const numbers: Partial<Record<NumberField, number>> = {};
   for (const field of RECORD_NUMBERS[kind]) {
@@ -81,7 +83,7 @@ function parseRecord(raw: unknown, kind: NodeKind): NodeRecord | undefined {
   const features = own(raw, 'features');
   const text = (field: string) => textOf(own(raw, field));
   return {
-    nodeId: nodeId.toLowerCase(),
+    nodeId,
     measuredAt,
     url: text('url'),
     asn: Number.isInteger(asn) && (asn as number) >= 0 && (asn as number) <= ASN_MAX ? (asn as number) : null,

@@ -6,7 +6,7 @@ import type { VerifiedMessage } from '../envelope.ts';
 import { AppError } from '../errors.ts';
 import { scanJsonObject } from '../json/scan.ts';
 import { LIMITS } from '../limits.ts';
-import { parseMessageHash } from '../network-form/item-hash.ts';
+import { HASH64_PATTERN, parseMessageHash } from '../network-form/item-hash.ts';
 import { createParser } from '../schema.ts';
 import { verifyScannedSubmission } from '../submission.ts';
 import { type Static, Type } from '../type.ts';
@@ -29,7 +29,7 @@ const NotedMs = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Upload = Type.Object(
   {
     address: Type.String({ minLength: 1, maxLength: LIMITS.addressChars }),
-    file_hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    file_hash: Type.String({ pattern: HASH64_PATTERN }),
     size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
     content_type: StoreContent.properties.content_type,
     signature: Type.String({ minLength: 1, maxLength: LIMITS.signatureChars }),

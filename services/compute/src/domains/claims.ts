@@ -1,4 +1,4 @@
-import { fieldsOf, parseDomainName } from '@skerry/protocol';
+import { fieldsOf, isItemHash64, parseDomainName } from '@skerry/protocol';
 
 /** An owner's wish that a host name leads to an instance: one member of the aggregate `domains`. */
 export interface DomainClaim {
@@ -8,7 +8,6 @@ export interface DomainClaim {
   readonly instanceId: string;
 }
 
-const HASH = /^[0-9a-f]{64}$/;
 /** Of one owner; the rest is not looked at. */
 const CLAIMS_MAX = 100;
 
@@ -24,7 +23,7 @@ export function readClaims(owner: string, aggregate: unknown): DomainClaim[] {
       if (name === undefined || typeof entry !== 'object' || entry === null) return [];
       const { message_id: instanceId, type, programType } = entry as Record<string, unknown>;
       const isInstance = (type ?? programType) === 'instance';
-      return isInstance && typeof instanceId === 'string' && HASH.test(instanceId)
+      return isInstance && typeof instanceId === 'string' && isItemHash64(instanceId)
         ? [{ name, owner, instanceId }]
         : [];
     })

@@ -1,6 +1,6 @@
 import { open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AppError } from '@skerry/protocol';
+import { AppError, isItemHash64 } from '@skerry/protocol';
 import { limited } from '../files/limited.ts';
 import { resolveFile, type VersionSource } from '../files/message.ts';
 import { type NetworkFile, openNetworkFile, type SizeLimit } from '../files/network-file.ts';
@@ -13,17 +13,14 @@ import type { Report } from './progress.ts';
 /** Files of the network, by hash. */
 export type FileSource = VersionSource;
 
-/** What the name of an image looks like that is a file of the network: its SHA-256, or the message that stored it. */
-const HASH = /^[0-9a-f]{64}$/;
 const MIB = 1024 * 1024;
 /** Of the whole: the rest is for converting. */
 const DOWNLOAD_PERCENT = 80;
 /** Each report is a line of the log: there is one for each percent, and for so many bytes where one is more. */
 const REPORT_EVERY_BYTES = 64 * MIB;
 
-export function isFileImage(name: string): boolean {
-  return HASH.test(name);
-}
+/** Whether the name of an image is a file of the network: its SHA-256, or the message that stored it. */
+export const isFileImage = isItemHash64;
 
 /**
  * Makes an image, in an empty directory, of a qcow2 or raw disk that is stored on the network: fetched, verified,

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import { isPrivateIpv6, isPublicAddress } from '@skerry/kit';
 import {
   createParser,
+  HASH64_PATTERN,
   InstanceStatus,
   type InstanceView,
   type ItemHash,
@@ -37,7 +38,7 @@ export interface Instance {
 
 /** The part of an instance view that the gateway reads, and writes to its file. */
 const SourceInstance = Type.Object({
-  instance_id: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  instance_id: Type.String({ pattern: HASH64_PATTERN }),
   created_at: Type.Integer({ minimum: 0 }),
   // Core nodes before these fields left them out.
   effective_at: Type.Optional(Type.Integer({ minimum: 0 })),

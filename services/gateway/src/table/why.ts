@@ -1,4 +1,4 @@
-import { type ErrorCode, hostnameOf, type ItemHash, parseItemHash, prefixOfHostname } from '@skerry/protocol';
+import { type ErrorCode, hostnameOf, type ItemHash, prefixOfHostname, readItemHash } from '@skerry/protocol';
 import { WHY_STEPS, type WhyRecord } from '@skerry/protocol/api/gateway';
 import type { Attempts, QuicAttempts, RouteFailure } from '../dataplane/port.ts';
 import { explainNoAddress, type Instance, isBarred, isRoutable, sinceOf, whyHolder } from './instance.ts';
@@ -28,14 +28,10 @@ export interface WhySubject {
   readonly hash: ItemHash | undefined;
 }
 
-const HASH = /^[0-9a-f]{64}$/i;
-
 /** A hash, four words, or a whole host name of this gateway. Throws INVALID_HOSTNAME. */
 export function parseWhySubject(text: string, domain: string): WhySubject {
-  if (HASH.test(text)) {
-    const hash = parseItemHash(text);
-    return { subdomain: hostnameOf(hash), hash };
-  }
+  const hash = readItemHash(text);
+  if (hash !== undefined) return { subdomain: hostnameOf(hash), hash };
   const lower = text.toLowerCase().replace(/\.$/, '');
   const subdomain = lower.endsWith(`.${domain}`) ? lower.slice(0, -domain.length - 1) : lower;
   prefixOfHostname(subdomain);

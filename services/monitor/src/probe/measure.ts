@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { type Family, findAddresses, type MayReach } from '@skerry/kit';
 import {
+  isItemHash64,
   NODE_LIST_KEY,
   NODE_PROOF_PATH,
   parseIpv6Prefix,
@@ -45,7 +46,6 @@ export const VISIT_MS_MAX = 60_000;
 const PROOF_TRIES = 2;
 const CHALLENGE_BYTES = 32;
 const VERSION_WAITS_MS = [1_000, 2_000];
-const NODE_ID = /^[0-9a-f]{64}$/;
 const VERSION = /^[\x21-\x7e]{1,64}$/;
 const FEATURES_MAX = 16;
 const FEATURE = /^[\x21-\x7e]{1,32}$/;
@@ -222,7 +222,7 @@ async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promis
   const usage = readJson(await session.get('about/usage/system', about));
   const config = readJson(await session.get('status/config', about));
   const said = pick(config, 'node_hash');
-  const claimed = typeof said === 'string' && NODE_ID.test(said) ? said : undefined;
+  const claimed = typeof said === 'string' && isItemHash64(said) ? said : undefined;
   if (claimed !== undefined && claimed !== node.nodeId) return silentRecord(node, measured_at);
   const ipv6_pool = poolOf(pick(config, 'networking', 'IPV6_ADDRESS_POOL'));
   const pinged = vm ? await pingMachine(ipv6_pool, place.ipv6, options) : undefined;

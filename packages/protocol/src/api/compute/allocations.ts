@@ -1,7 +1,8 @@
+import { HASH64_PATTERN } from '../../network-form/item-hash.ts';
 import { Type } from '../../type.ts';
 import type { Api } from '../operation.ts';
 
-const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });
+const Hash = Type.String({ pattern: HASH64_PATTERN });
 const Hashes = Type.Optional(Type.Union([Type.Array(Hash, { maxItems: 4_096 }), Type.Null()]));
 const Allocations = Type.Object({
   persistent_vms: Hashes,

@@ -1,8 +1,8 @@
-import { ANY_HASH_PATTERN } from '../../network-form/item-hash.ts';
+import { ANY_HASH_PATTERN, HASH64_PATTERN } from '../../network-form/item-hash.ts';
 import { type Static, Type } from '../../type.ts';
 import { type Api, Bytes, content, NO_PARAMETERS, type Operation, orNull } from '../operation.ts';
 
-const ref = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'item hash of the INSTANCE message' });
+const ref = Type.String({ pattern: HASH64_PATTERN, description: 'item hash of the INSTANCE message' });
 const RefParams = Type.Object({ ref });
 const LogParams = Type.Object({
   ref: Type.String({

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../limits.ts';
+import { HASH64_PATTERN } from '../../network-form/item-hash.ts';
 import { type Static, Type } from '../../type.ts';
 import { type Api, orNull } from '../operation.ts';
 import { answersFromMemory } from './common/declare.ts';
@@ -19,7 +20,7 @@ const ReachabilityBody = Type.Object(
     ipv6_prefix: Type.Optional(
       Type.String({ maxLength: 64, description: 'a /64: its own address of a compute node is tried' }),
     ),
-    nonce: Type.String({ pattern: '^[0-9a-f]{64}$', description: `what answers at ${REACHABILITY_PATH}` }),
+    nonce: Type.String({ pattern: HASH64_PATTERN, description: `what answers at ${REACHABILITY_PATH}` }),
   },
   { additionalProperties: false },
 );

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissing, type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
-import type { Phase, Reason } from '@skerry/protocol';
+import { isItemHash64, type Phase, type Reason } from '@skerry/protocol';
 import type { Ipv4Claim } from '../../network/address-book.ts';
 import type { Volume } from '../../vm/machine.ts';
 import type { Wanted } from '../wanted.ts';
@@ -85,7 +85,6 @@ export function enterPhase(times: PhaseTimes, phase: Phase, nowMs: number): Phas
 }
 
 const RECORD_FILE = 'vm.json';
-const ID = /^[0-9a-f]{64}$/;
 
 export function newRecord(id: string, wanted: Wanted, nowMs: number): InstanceRecord {
   return {
@@ -123,7 +122,7 @@ export async function writeRecord(dataDir: string, record: InstanceRecord): Prom
 export async function readRecords(dataDir: string, log: Logger): Promise<InstanceRecord[]> {
   const records: InstanceRecord[] = [];
   for (const name of await listNames(instancesDirectory(dataDir))) {
-    const record = ID.test(name) ? await readRecord(dataDir, name, log) : undefined;
+    const record = isItemHash64(name) ? await readRecord(dataDir, name, log) : undefined;
     if (record) records.push(record);
   }
   return records;
