@@ -46,6 +46,7 @@ export {
 export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
 export { type NodeNames, type OperationToSign, OwnerPass } from './owner-pass.ts';
 export { readPages } from './pages.ts';
+export { type ChosenField, readChosenInstance } from './proofs/chosen-instance.ts';
 export {
   type ChainedConfirmation,
   type Confirmation,

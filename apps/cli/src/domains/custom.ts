@@ -7,6 +7,7 @@ import { AppError, DOMAINS_KEY, normaliseAddress, parseDomainName } from '@skerr
 import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { findInstance } from '../instances/find.ts';
+import { findMeant } from '../instances/meant.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import { verdictFields } from '../messages/verdict.ts';
 import { renderTable } from '../output/text.ts';
@@ -103,7 +104,7 @@ async function checkOwner({ loadSigner }: Context, owner: string, reference: str
 /** Claims a name for an instance and says which records make it so. Throws DOMAINS_NOT_SERVED, NOT_PERMITTED, before anything is claimed. */
 export async function attachDomain(context: Context, text: string, reference: string): Promise<void> {
   const name = parseName(text);
-  const { instance_id: id, owner, node_address: node } = await findInstance(context, reference);
+  const { instance_id: id, owner, node_address: node } = await findMeant(context, reference);
   if (!node)
     throw new AppError(
       'INSTANCE_NOT_READY',

@@ -2,8 +2,8 @@ import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/pro
 import type { Context } from '../context.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import type { Ports } from '../options.ts';
-import { findInstance } from './find.ts';
 import { decideGoal, type Goal } from './goal.ts';
+import { findMeant, findMeantWithFirewall } from './meant.ts';
 import { checkNewName } from './names.ts';
 import { messageFields, renderCreated, reportOf, shortId } from './render.ts';
 import { readCursor, type WaitOptions, waitForInstance, waitLimits } from './wait.ts';
@@ -31,7 +31,7 @@ export async function controlInstance(
   options: WaitOptions,
 ): Promise<void> {
   const core = await context.openWriter();
-  const before = await findInstance(context, reference);
+  const before = await findMeant(context, reference);
   const instanceId = before.instance_id;
   const cursor = await readCursor(core);
   const sent = await core.controlInstance(instanceId, action, before.updated_at);
@@ -84,7 +84,9 @@ export async function updateInstance(
     });
   }
   const core = await context.openWriter();
-  const before = await findInstance(context, reference);
+  const isFirewallKept = (allow === undefined) !== (proxyProtocol === undefined);
+  const find = isFirewallKept ? findMeantWithFirewall : findMeant;
+  const before = await find(context, reference);
   const { instance_id: instanceId, updated_at: updatedAt, firewall } = before;
   if (name !== undefined && name !== before.name) await checkNewName(context, before.owner, name);
   const changes = {

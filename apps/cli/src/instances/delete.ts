@@ -6,7 +6,8 @@ import type { Context } from '../context.ts';
 import { afterAccepted } from '../messages/accepted.ts';
 import { verdictFields } from '../messages/verdict.ts';
 import { plainText } from '../output/text.ts';
-import { findInstance, isFullId } from './find.ts';
+import { isFullId } from './find.ts';
+import { findMeant } from './meant.ts';
 import { findRecord, rememberNode } from './records.ts';
 
 export interface InstanceDeleteOptions extends LossOptions {
@@ -26,7 +27,7 @@ export async function deleteInstance(
 ): Promise<void> {
   const { output, paths } = context;
   const core = await context.openWriter();
-  const instance = await findInstance(context, reference);
+  const instance = await findMeant(context, reference);
   const { instance_id: id, name, node_address: node } = instance;
   await confirmLoss(context, options, `Delete ${name} (${id}) and its disk?`);
   if (node) await rememberNode(paths.config, id, node);
@@ -62,7 +63,7 @@ async function findErasable(context: Context, reference: string): Promise<{ id: 
     ? await findRecord(context.paths.config, reference.toLowerCase())
     : undefined;
   if (record?.node_address) return { id: record.instance_id, node: record.node_address };
-  const instance: InstanceView = await findInstance(context, reference);
+  const instance: InstanceView = await findMeant(context, reference);
   if (!instance.node_address)
     throw new AppError('INSTANCE_NOT_READY', `no node was chosen for ${reference}, so there is no disk`);
   return { id: instance.instance_id, node: instance.node_address };

@@ -9,8 +9,8 @@ import { writeVerified } from '../files/get.ts';
 import { tellDrafts } from '../files/write-file.ts';
 import { whenEnded } from '../interrupt.ts';
 import { renderBytes } from '../output/text.ts';
-import { findInstance } from './find.ts';
 import { followLogs, type Line, waitForBackup } from './machine-waits.ts';
+import { findMeant } from './meant.ts';
 
 const LOG_LINES = 10_000;
 
@@ -33,7 +33,7 @@ async function openMachine(
 ): Promise<Opened> {
   const signer = await context.loadSigner();
   if (isChange) context.tellNetwork();
-  const { instance_id: instanceId, name, node_address: address } = await findInstance(context, reference);
+  const { instance_id: instanceId, name, node_address: address } = await findMeant(context, reference);
   if (loss) await confirmLoss(context, loss.options, loss.question(`${name} (${instanceId})`));
   if (!address)
     throw new AppError('INSTANCE_NOT_READY', `no node has been chosen for ${reference} yet`, {
