@@ -75,9 +75,14 @@ export const chargeOf = (rateNano: bigint, from: number, to: number): bigint =>
 
 export const holdOf = (rateNano: bigint): bigint => rateNano * HOLD_SECONDS;
 
-/** The part of a period in which a resource is charged: from its creation, and before it not at all. */
-export const chargedFrom = (createdSeconds: number, periodStart: number): number =>
-  Math.max(Math.floor(createdSeconds), periodStart);
+/**
+ * The part of a period in which a resource is charged: from its creation, and before it not at all. What is there before the time that
+ * its sender wrote is charged from when it was seen: dates may be some minutes ahead.
+ *
+ * @param seenSeconds when it is known to be there
+ */
+export const chargedFrom = (createdSeconds: number, periodStart: number, seenSeconds: number): number =>
+  Math.max(Math.floor(Math.min(createdSeconds, seenSeconds)), periodStart);
 
 /** How long a charge is for: machines by the hour, files by the day, from midnight of 1970 on. */
 export const CHARGE_PERIOD_SECONDS: Readonly<Record<ResourceKind, number>> = {

@@ -129,7 +129,8 @@ describe('costs', () => {
     assert.equal(creditsOf(chargeOf(small, 0, 3600)), 14_250n);
     assert.equal(creditsOf(holdOf(small)), 342_000n);
     assert.deepEqual(periodOf('instance', 7_201), { start: 7_200, end: 10_800 });
-    assert.deepEqual([chargedFrom(7_300.9, 7_200), chargedFrom(5, 7_200)], [7_300, 7_200]);
+    assert.deepEqual([chargedFrom(7_300.9, 7_200, 9_999), chargedFrom(5, 7_200, 9_999)], [7_300, 7_200]);
+    assert.deepEqual([chargedFrom(7_900, 7_200, 7_300.9), chargedFrom(7_900, 7_200, 7_100)], [7_300, 7_200]);
   });
 
   test('however a time is cut into pieces, its pieces cost what it costs', () => {

@@ -51,8 +51,9 @@ export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers
       return { prices: Object.fromEntries(prices) };
     },
     async listCharges({ query }) {
-      const period = periodOf(query.kind, query.time ?? nowSeconds());
-      const charges = await listCharges(db, query.kind, period, query.limit);
+      const at = nowSeconds();
+      const period = periodOf(query.kind, query.time ?? at);
+      const charges = await listCharges(db, query.kind, period, at, query.limit);
       return {
         start_date: period.start,
         end_date: period.end,

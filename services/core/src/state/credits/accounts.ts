@@ -99,24 +99,28 @@ export interface Charge {
 
 /**
  * What is not charged yet for a period of everything of one kind that is in force, in order of creation. What costs nothing is
- * left out before the limit: it is never charged, and would stand before the rest for ever.
+ * left out before the limit: it is never charged, and would stand before the rest for ever. What is dated ahead is there now.
+ *
+ * @param now Unix seconds
  */
 export async function listCharges(
   db: Db,
   kind: ResourceKind,
   period: { readonly start: number; readonly end: number },
+  now: number,
   limit: number,
 ): Promise<Charge[]> {
   const { start, end } = period;
+  const isThere = now < end ? sql`true` : sql`r.created < ${end}`;
   const { rows } = await sql<{ owner: string; ref: string; created: number; rate: string }>`
     select r.owner, r.item_hash as ref, r.created, (${RATE})::text as rate
     from ${PRICED}
-    where r.kind = ${kind} and r.created < ${end} and ${RATE} > 0
+    where r.kind = ${kind} and ${isThere} and ${RATE} > 0
       and not exists (select from credit_entries e where e.key = ${chargeKeyOf(sql`r.item_hash`, start)})
     order by r.created, r.item_hash limit ${limit}`.execute(db);
   return rows.map(({ owner, ref, created, rate }) => ({
     owner,
     ref,
-    nano: chargeOf(BigInt(rate), chargedFrom(created, start), end),
+    nano: chargeOf(BigInt(rate), chargedFrom(created, start, now), end),
   }));
 }

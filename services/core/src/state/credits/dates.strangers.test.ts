@@ -46,3 +46,20 @@ test('H2: dated back to a time without a price, it is charged from when it came'
     .executeTakeFirstOrThrow();
   assert.equal(row.created, T + 2_000);
 });
+
+test('H2: dated ahead, it is charged from when it is there', async () => {
+  const [rate, end] = [3_958_333_333n, 1_700_002_800];
+  const charge = async (now: number, time = now) => {
+    nowMs = now * 1000;
+    const { body: charges } = await core.get(`/credits/charges?kind=instance&time=${time}`);
+    return charges.credits.find(({ ref }: { ref: string }) => ref === body.item_hash)?.nanocredits;
+  };
+  const { status, body } = await wish(end - 300, end + 300);
+  assert.equal(status, 200);
+  // Deleted when the hour ends, it would have cost nothing.
+  assert.equal(await charge(end - 290), String(rate * 290n));
+  assert.equal(await charge(end - 290, end - 3_700), undefined);
+  assert.equal(await charge(end + 10), String(rate * 3_590n));
+  assert.equal(await charge(end + 10, end - 1), undefined);
+  assert.equal(await charge(end + 4_000, end + 10), String(rate * 3_300n));
+});
