@@ -82,6 +82,7 @@ export * from './scoring/scorer.ts';
 export { type ComputeScore, type CoreScore, SCORE_CODES, type ScoreView } from './scoring/scores.ts';
 export * from './scoring/settings.ts';
 export * from './scoring/versions.ts';
+export { leastHoursFor } from './scoring/weights.ts';
 export { verifySubmission } from './submission.ts';
 export * from './sync/codec.ts';
 export {

@@ -5,13 +5,26 @@ import { Controller } from './controller.ts';
 import { Health } from './health.ts';
 import { Outbox } from './outbox.ts';
 import { instanceAt, nodeAt, size } from './planning/testing/setup.ts';
-import { applyInstance, applyNode, createView, type Instance, type Node, type Placement } from './view.ts';
+import {
+  applyInstance,
+  applyNode,
+  createView,
+  type Instance,
+  NODES_MAX,
+  type Node,
+  type Placement,
+} from './view.ts';
 
 const GRACE_MS = 60_000;
 const log = createLogger('test', 'silent');
 
 /** A controller with a clock, nodes that answer as told, and a network that takes every decision. */
-async function createTrial(nodes: Node[], instances: Instance[], silentNodes: readonly Node[] = []) {
+async function createTrial(
+  nodes: Node[],
+  instances: Instance[],
+  silentNodes: readonly Node[] = [],
+  isListed: (address: string) => boolean = () => true,
+) {
   const stop = new AbortController();
   const silent = new Set(silentNodes.map(({ nodeId }) => nodeId));
   /** Of the nodes that may run programs, each time that it told them. */
@@ -45,8 +58,8 @@ async function createTrial(nodes: Node[], instances: Instance[], silentNodes: re
     outbox,
     cpuOvercommit: 4,
     manages: () => true,
-    trust: 'listed',
-    isListed: () => true,
+    trust: 'measured',
+    isListed,
     rules: { graceMs: GRACE_MS, scoreMin: 0, privatePrefixes: true, allowPrivate: false },
     isDrained: () => false,
     leads: () => leads,
@@ -140,6 +153,27 @@ test('while most nodes are out of reach none counts as dead: the scheduler may b
   assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);
   await trial.pass(1, first);
   assert.notEqual(trial.nodeOf(instance.instanceId), first.nodeId);
+});
+
+test('however many nodes are announced, those that were measured have their places', async () => {
+  const crowd = Array.from({ length: NODES_MAX }, (_, index) => nodeAt(index + 1, small));
+  const [late, later] = [nodeAt(NODES_MAX + 1, small), nodeAt(NODES_MAX + 2, small)];
+  using trial = await createTrial(crowd, [], [], () => false);
+  const { controller } = trial;
+  const has = ({ nodeId }: Node) => controller.snapshot().view.nodes.has(nodeId);
+  controller.onNode(late);
+  assert.ok(!has(late));
+  assert.deepEqual(controller.listMissing(), []);
+  controller.setScores(
+    new Map([
+      [late.nodeId, { score: 0.5, hours: 1 }],
+      [later.nodeId, { score: 0.5, hours: 1, outdatedMs: 1 }],
+      [crowd[0]!.nodeId, { score: 0.5, hours: 1 }],
+    ]),
+  );
+  assert.deepEqual(controller.listMissing(), [late.nodeId]);
+  for (const node of [late, later]) controller.onNode(node);
+  assert.deepEqual([has(late), has(later), controller.listMissing()], [true, false, []]);
 });
 
 test('nodes that were given up long ago hold nobody back', async () => {

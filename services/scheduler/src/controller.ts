@@ -5,7 +5,15 @@ import type { Health } from './health.ts';
 import type { Outbox } from './outbox.ts';
 import { type Decision, Planner } from './planning/planner.ts';
 import { decideStanding, isSameStanding, type StandingRules } from './planning/standing.ts';
-import { countedRoom, decideTrust, type Trust, type TrustLevel } from './planning/trust.ts';
+import {
+  countedRoom,
+  decideTrust,
+  type Earned,
+  isMeasured,
+  scoreOf,
+  type Trust,
+  type TrustLevel,
+} from './planning/trust.ts';
 import { Wordings } from './planning/wordings.ts';
 import type { Scores } from './scores.ts';
 import {
@@ -127,9 +135,25 @@ export class Controller implements Watcher {
     return this.#isCutOff;
   }
 
+  #earnedBy(nodeId: string): Earned | null {
+    return this.#scores.get(nodeId) ?? null;
+  }
+
   #trustOf({ nodeId, address }: Node): Trust {
     const { trust: level, isListed } = this.#options;
-    return decideTrust({ level, isListed: isListed(address), earned: this.#scores.get(nodeId) ?? null });
+    return decideTrust({ level, isListed: isListed(address), earned: this.#earnedBy(nodeId) });
+  }
+
+  /** Whether a node has its place in the view whoever announces what: it is listed, or measured. */
+  isKept({ nodeId, address }: Node): boolean {
+    return this.#options.isListed(address) || isMeasured(this.#earnedBy(nodeId));
+  }
+
+  /** Measured nodes that are not in the view, where it is so full that their announcements may have been turned away. */
+  listMissing(): string[] {
+    const nodes = this.#view?.nodes;
+    if (!nodes || nodes.size < NODES_MAX) return [];
+    return [...this.#scores].flatMap(([id, earned]) => (isMeasured(earned) && !nodes.has(id) ? [id] : []));
   }
 
   /** Whether a node is asked for proofs: only where it matters, since a stranger may have announced any URL. */
@@ -187,7 +211,7 @@ export class Controller implements Watcher {
 
   onNode(node: Node): void {
     this.#coreFailure = null;
-    if (!this.#view || !applyNode(this.#view, node, NODES_MAX, this.#options.isListed)) return;
+    if (!this.#view || !applyNode(this.#view, node, (one) => this.isKept(one))) return;
     void this.#options.health.probe(node);
     this.#assess(node, true);
     this.planSoon();
@@ -320,7 +344,7 @@ export class Controller implements Watcher {
       trust,
       isListed: isListed(node.address),
       isDrained: isDrained(node),
-      score: this.#scores.get(node.nodeId)?.score ?? null,
+      score: scoreOf(this.#earnedBy(node.nodeId)),
     };
     const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff });
     const isWrong = standing.unusable !== null || standing.leaving !== null;

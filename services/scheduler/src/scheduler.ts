@@ -30,7 +30,7 @@ import { probeNode } from './probe.ts';
 import { listRunners, RunnersPublisher } from './runners.ts';
 import { readScores } from './scores.ts';
 import type { Node, Placement } from './view.ts';
-import { watchNetwork } from './watch.ts';
+import { admitNodes, type WatchOptions, watchNetwork } from './watch.ts';
 
 /** Publishes decisions. */
 const createPublisher =
@@ -150,18 +150,42 @@ interface LoopParts extends Pick<ControllerOptions, 'health' | 'signal' | 'log'>
   readonly status: () => StatusInput;
 }
 
+/** Reads scores, and the nodes that they are of where the registry had no place for these before. */
+function createScoresRound(
+  config: SchedulerConfig,
+  { core, controller, listed, signal, log }: LoopParts,
+): { readonly watch: WatchOptions; readonly run: () => Promise<void> } {
+  let sought: ReadonlySet<string> = new Set();
+  const read = async () =>
+    controller.setScores(await readScores(core, config.scoringPublishers, Date.now(), signal));
+  const watch: WatchOptions = {
+    ...{ core, listed, signal, log },
+    nodes: () => controller.nodes,
+    allowed: config.trust === 'listed' ? listed : undefined,
+    isKept: (node) => controller.isKept(node),
+    prepare: () =>
+      read().catch((error: unknown) => log.debug({ err: error }, 'the scores could not be read')),
+  };
+  const run = async () => {
+    await read();
+    const missing = new Set(watch.allowed ? [] : controller.listMissing());
+    // A node that took its announcement back is sought once.
+    if ([...missing].some((nodeId) => !sought.has(nodeId))) await admitNodes(missing, watch, controller);
+    sought = missing;
+  };
+  return { watch, run };
+}
+
 /** What the scheduler does again and again. Each ends with the signal. */
 function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] {
-  const { core, controller, health, leadership, listed, status, signal, log } = parts;
+  const { core, controller, health, leadership, status, signal, log } = parts;
   const intervalMs = config.probeIntervalSeconds * 1000;
-  const allowed = config.trust === 'listed' ? listed : undefined;
+  const scores = createScoresRound(config, parts);
   return [
-    watchNetwork({ core, nodes: () => controller.nodes, allowed, listed, signal, log }, controller),
+    watchNetwork(scores.watch, controller),
     runLoop({ name: 'probes', intervalMs, signal, log }, () => health.probeAll(controller.nodes)),
     runLoop({ name: 'peers', intervalMs: PEERS_PERIOD_MS, signal, log }, () => leadership.refresh()),
-    runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, async () =>
-      controller.setScores(await readScores(core, config.scoringPublishers, signal)),
-    ),
+    runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, scores.run),
     runLoop({ name: 'checkpoint', intervalMs, signal, log }, async () => {
       try {
         await core.getInfo();

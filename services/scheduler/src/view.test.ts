@@ -146,15 +146,17 @@ test('a date further ahead of its message than any clock may be outranks nothing
   assert.ok(at(2_001, 'd', 2_001_000));
 });
 
-test('a full registry takes no strangers, but every node that holds an instance', () => {
+test('a full registry takes no strangers, but every node that holds an instance or is more than announced', () => {
   const view = createView();
   const from = (digit: string) => parseAnnouncement(messageOf({}, { sender: `0x${digit.repeat(40)}` }));
-  assert.ok(applyNode(view, from('1'), 1));
-  assert.ok(!applyNode(view, from('2'), 1));
-  assert.ok(!applyNode(view, parseAnnouncement(messageOf({})), 1));
+  const none = () => false;
+  assert.ok(applyNode(view, from('1'), none, 1));
+  assert.ok(!applyNode(view, from('2'), none, 1));
+  assert.ok(!applyNode(view, parseAnnouncement(messageOf({})), none, 1));
   applyInstance(view, parseInstance(instanceView));
-  assert.ok(applyNode(view, parseAnnouncement(messageOf({})), 1));
+  assert.ok(applyNode(view, parseAnnouncement(messageOf({})), none, 1));
   assert.equal(view.nodes.size, 2);
+  assert.ok(applyNode(view, from('2'), ({ nodeId }) => nodeId === from('2').nodeId, 1));
 });
 
 test('an instance is what was told of it last; the reason of a placed one is not the scheduler’s', () => {

@@ -55,7 +55,7 @@ export interface View {
   readonly holders: Map<string, number>;
 }
 
-/** Announcing costs strangers nothing; a node that holds an instance or is listed is never turned away. */
+/** Announcing costs strangers nothing; a node that holds an instance, is listed or was measured is never turned away. */
 export const NODES_MAX = 10_000;
 
 export function createView(): View {
@@ -117,15 +117,19 @@ function isNewer(node: Node, known: Node): boolean {
   return node.itemHash > known.itemHash;
 }
 
-/** Takes in an announcement: the newest of a sender by (timestamp, item hash) counts, in whatever order they come. Says whether it did. */
+/**
+ * Takes in an announcement: the newest of a sender by (timestamp, item hash) counts, in whatever order they come. Says whether it did.
+ *
+ * @param isKept whether a node is more than announced: it has a place however many are
+ */
 export function applyNode(
   view: View,
   node: Node,
+  isKept: (node: Node) => boolean = () => false,
   nodesMax = NODES_MAX,
-  isListed: (address: string) => boolean = () => false,
 ): boolean {
   const known = view.nodes.get(node.nodeId);
-  const isWelcome = view.nodes.size < nodesMax || view.holders.has(node.nodeId) || isListed(node.address);
+  const isWelcome = view.nodes.size < nodesMax || view.holders.has(node.nodeId) || isKept(node);
   if (known ? !isNewer(node, known) : !isWelcome) return false;
   view.nodes.set(node.nodeId, node);
   return true;

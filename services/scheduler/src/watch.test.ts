@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { serving } from '@skerry/kit/testing/serving';
-import { watchNetwork } from './watch.ts';
+import { type MessageView, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { admitNodes, watchNetwork } from './watch.ts';
 
 test('announcements are read page after page by cursor, so that one that is taken back meanwhile hides none', async () => {
   const asked: string[] = [];
@@ -12,7 +13,7 @@ test('announcements are read page after page by cursor, so that one that is take
     const { pathname, searchParams } = new URL(request.url!, 'http://core');
     const isList = pathname === '/api/v0/messages';
     if (isList) asked.push(`${searchParams.get('page')} ${searchParams.get('cursor')}`);
-    const next_cursor = isList && asked.length === 1 ? 'n' : null;
+    const next_cursor = isList && asked.length === 2 ? 'n' : null;
     const list = isList ? { messages: [] } : { instances: [], cursor: '5' };
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ ...list, pagination, next_cursor }));
@@ -25,6 +26,8 @@ test('announcements are read page after page by cursor, so that one that is take
       nodes: () => [],
       allowed: undefined,
       listed: new Set(),
+      isKept: () => false,
+      prepare: async () => void asked.push('prepared'),
       signal: stop.signal,
       log: createLogger('test', 'silent'),
     },
@@ -37,5 +40,70 @@ test('announcements are read page after page by cursor, so that one that is take
       onDisconnect: ignore,
     },
   );
-  assert.deepEqual(asked, ['null null', 'null n']);
+  assert.deepEqual(asked, ['prepared', 'null null', 'null n']);
+});
+
+const SENDERS = ['a1', 'b2', 'c3'].map((pair) => `0x${pair.repeat(20)}`);
+
+function announcementOf(sender: string, timestamp: number): MessageView {
+  const content = {
+    url: 'http://[fd00:1::1]:4020/',
+    ipv6_prefix: 'fd00:1::/64',
+    capacity: { cpu: 4, memory_mib: 8192, disk_gib: 100 },
+    features: [],
+    version: '0.1.0',
+    announced_at_ms: timestamp * 1000,
+    reason: null,
+  };
+  return {
+    item_hash: sha256Hex(`${sender} ${timestamp}`),
+    chain: 'ETH',
+    sender,
+    type: 'POST',
+    channel: 'net-compute',
+    timestamp,
+    content: { type: 'net-node', content },
+    signature: '',
+    signed_text: '',
+    confirmations: [],
+  };
+}
+
+test('nodes that have a place since are read, and of each what it says now', async () => {
+  const [admitted, other, left] = SENDERS as [string, string, string];
+  await using served = await serving((request, response) => {
+    const { searchParams } = new URL(request.url!, 'http://core');
+    const sender = searchParams.get('addresses');
+    // The last one takes its word back while the others are read.
+    const senders = sender === null ? SENDERS : [sender].filter((one) => one !== left);
+    const messages = senders.map((one) => announcementOf(one, 1_000));
+    const pagination = { total: messages.length, page: 1, per_page: 100, total_pages: 1 };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ messages, pagination, next_cursor: null }));
+  });
+  const told: string[] = [];
+  const ignore = () => {};
+  await admitNodes(
+    new Set([admitted, left].map(nodeIdOf)),
+    {
+      core: new CoreClient({ url: served.url }),
+      nodes: () => [],
+      allowed: undefined,
+      listed: new Set(),
+      isKept: () => true,
+      prepare: async () => {},
+      signal: new AbortController().signal,
+      log: createLogger('test', 'silent'),
+    },
+    {
+      onView: ignore,
+      onNode: ({ address }) => told.push(`node ${address}`),
+      onNodeGone: (nodeId, instead) => told.push(`gone ${nodeId} ${instead}`),
+      onInstance: ignore,
+      onInstanceRemoved: ignore,
+      onDisconnect: ignore,
+    },
+  );
+  assert.ok(!told.includes(`node ${other}`));
+  assert.deepEqual(told, [`node ${admitted}`, `node ${left}`, `gone ${nodeIdOf(left)} undefined`]);
 });

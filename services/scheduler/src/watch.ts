@@ -14,7 +14,6 @@ import {
   applyNode,
   createView,
   type Instance,
-  NODES_MAX,
   type Node,
   parseInstance,
   type View,
@@ -39,8 +38,12 @@ export interface WatchOptions {
   readonly nodes: () => Iterable<Node>;
   /** Addresses whose nodes count; all where undefined. */
   readonly allowed: ReadonlySet<string> | undefined;
-  /** Addresses of nodes that are never left out. */
+  /** Addresses of nodes that the operator vouches for: theirs are read first. */
   readonly listed: ReadonlySet<string>;
+  /** Whether a node has a place however many are announced. */
+  readonly isKept: (node: Node) => boolean;
+  /** Learns what that hangs on, before nodes are read. Never rejects. */
+  readonly prepare: () => Promise<void>;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -111,14 +114,14 @@ const tellUnreadable = ({ log }: WatchOptions, { message: why }: AppError) =>
 
 /** The whole network as it is now, and the cursor from which events go on: it is older than all that is read here, so nothing falls between. */
 async function readView(options: WatchOptions): Promise<{ view: View; cursor: string }> {
-  const { core, allowed, listed } = options;
+  const { core, allowed, listed, isKept, prepare } = options;
+  await prepare();
   const view = createView();
   const { instances, unreadable, cursor } = await core.readAllInstances();
   for (const { error } of unreadable) tellUnreadable(options, error);
   for (const instance of instances) applyInstance(view, parseInstance(instance));
   const take = (node: Node) => {
-    if (!allowed || allowed.has(node.address))
-      applyNode(view, node, NODES_MAX, (address) => listed.has(address));
+    if (!allowed || allowed.has(node.address)) applyNode(view, node, isKept);
   };
   if (allowed) await readAnnouncementsOf(options, [...allowed], take);
   else {
@@ -129,14 +132,40 @@ async function readView(options: WatchOptions): Promise<{ view: View; cursor: st
   return { view, cursor };
 }
 
+async function readNewest(options: WatchOptions, { nodeId, address }: Node): Promise<Node | undefined> {
+  const view = createView();
+  await readAnnouncementsOf(options, [address], (one) => applyNode(view, one));
+  return view.nodes.get(nodeId);
+}
+
 /** An announcement was forgotten: what the node said before it counts, or the node has left. */
 async function applyRemoval(itemHash: string, options: WatchOptions, watcher: Watcher): Promise<void> {
   for (const node of options.nodes()) {
     if (node.itemHash !== itemHash) continue;
-    const view = createView();
-    await readAnnouncementsOf(options, [node.address], (one) => applyNode(view, one));
-    watcher.onNodeGone(node.nodeId, view.nodes.get(node.nodeId));
+    watcher.onNodeGone(node.nodeId, await readNewest(options, node));
     return;
+  }
+}
+
+/**
+ * Reads the announcements of nodes that were turned away while they were nothing but announced.
+ *
+ * @param nodeIds of nodes that have a place now
+ */
+export async function admitNodes(
+  nodeIds: ReadonlySet<string>,
+  options: WatchOptions,
+  watcher: Watcher,
+): Promise<void> {
+  const found = new Map<string, Node>();
+  await readAnnouncements(options, undefined, (node) => {
+    if (nodeIds.has(node.nodeId)) found.set(node.nodeId, node);
+  });
+  for (const node of found.values()) {
+    watcher.onNode(node);
+    // Of what is forgotten from here on an event tells; what was forgotten meanwhile is seen here.
+    const newest = await readNewest(options, node);
+    if (newest?.itemHash !== node.itemHash) watcher.onNodeGone(node.nodeId, newest);
   }
 }
 

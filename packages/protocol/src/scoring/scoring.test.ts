@@ -21,7 +21,7 @@ import {
   VERSIONS,
 } from './testing/setup.ts';
 import { isVersionValid } from './versions.ts';
-import { totalOf, WEIGHT_UNIT, weightOf } from './weights.ts';
+import { leastHoursFor, totalOf, WEIGHT_UNIT, weightOf } from './weights.ts';
 
 const near = (actual: number, expected: number, within = 1e-9) =>
   assert.ok(Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);
@@ -63,6 +63,22 @@ describe('golden numbers', () => {
       near(Number(exact) / 1e30, sum, 1e-10);
       near(totalOf(exact) / UNIT, total, 1e-10);
     }
+  });
+
+  test('the fewest hours that give a score: those of a perfect node, never more than had anything to show', () => {
+    const totalAfter = (qualities: readonly number[]) =>
+      totalOf(qualities.reduce((sum, quality, index) => sum + weightOf(index + 1) * BigInt(quality), 0n)) /
+      UNIT;
+    for (const hours of [0, 1, 2, 24, 168, 2_000])
+      assert.equal(leastHoursFor(totalAfter(Array(hours).fill(UNIT))), hours);
+    assert.equal(leastHoursFor(1), 730 * 24);
+    const quality = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: UNIT }), fc.constant(UNIT));
+    fc.assert(
+      fc.property(fc.array(quality, { maxLength: 300 }), (qualities) => {
+        const shown = qualities.filter((one) => one > 0).length;
+        assert.ok(leastHoursFor(totalAfter(qualities)) <= shown);
+      }),
+    );
   });
 
   test('percentiles', () => {

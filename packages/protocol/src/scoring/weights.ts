@@ -35,3 +35,28 @@ const CUBE_EXCESS = 10n ** 42n;
 export function totalOf(sum: bigint): number {
   return Math.min(Number(floorRoot(sum ** 3n / CUBE_EXCESS, 4)), UNIT);
 }
+
+/** More hours than a perfect node's score still tells apart: the usual period has no more. */
+const TOLD_HOURS_MAX = 730 * 24;
+/** What so many perfect hours come to, in WEIGHT_UNIT times UNIT. */
+const perfectSums: bigint[] = [0n];
+
+/**
+ * The fewest hours that give a total score: perfect ones, the newest of all, whose weights are the greatest. Whoever has the score had
+ * something to show in as many hours at least, however many more were measured.
+ * @param score 0..1, as published
+ */
+export function leastHoursFor(score: number): number {
+  const cube = BigInt(Math.round(score * UNIT)) ** 4n * CUBE_EXCESS;
+  const root = floorRoot(cube, 3);
+  const sum = root ** 3n < cube ? root + 1n : root;
+  while (perfectSums.at(-1)! < sum && perfectSums.length <= TOLD_HOURS_MAX)
+    perfectSums.push(perfectSums.at(-1)! + weightOf(perfectSums.length) * BigInt(UNIT));
+  let [low, high] = [0, perfectSums.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (perfectSums[middle]! < sum) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

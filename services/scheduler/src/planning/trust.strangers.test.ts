@@ -85,8 +85,21 @@ describe('H3: room counts as it is earned', () => {
         id,
       )?.hours;
     assert.deepEqual([5, 1e300, -1, '7', null].map(hoursOf), [5, 1, 1, 1, 1]);
-    assert.equal(hoursOf(10 ** 12), 100_000);
+    assert.equal(hoursOf(10 ** 12), 17_520);
   });
+});
+
+test('H3: hours in which a node was silent earn no room', () => {
+  const id = 'a'.repeat(64);
+  const earnedBy = (total_score: number, record_count: number) =>
+    parseScores({ scores: { crn: [{ node_id: id, total_score, measurements: { record_count } }] } }).get(id)!;
+  // What a perfect node has after a day, and a week (docs/scoring.md).
+  const [day, week] = [0.271962735, 0.751386028];
+  assert.deepEqual(earnedBy(day, 24), { score: day, hours: 24 });
+  assert.equal(earnedRoom(earnedBy(week, 168)).cpu, 127);
+  // A year of silence before it.
+  assert.deepEqual(earnedRoom(earnedBy(day, 366 * 24)), earnedRoom(earnedBy(day, 24)));
+  assert.equal(earnedRoom(earnedBy(day, 366 * 24)).cpu, 7);
 });
 
 describe('H3: networks', () => {

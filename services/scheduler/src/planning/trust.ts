@@ -9,9 +9,26 @@ export type TrustLevel = (typeof TRUST_LEVELS)[number];
 export interface Earned {
   /** 0 to 1. */
   readonly score: number;
-  /** Hours of measurements that the score is made of. */
+  /** Hours of measurements that earned it. */
   readonly hours: number;
+  /** Of a score that is too old to count: the time of the newest measurement behind it, Unix milliseconds. */
+  readonly outdatedMs?: number;
 }
+
+const SCORES_AGE_MAX_DAYS = 7;
+/** A score of measurements that are older counts no longer: what a node was like then says nothing of now. */
+export const SCORES_AGE_MAX_MS = SCORES_AGE_MAX_DAYS * 86_400_000;
+
+/** The score that counts; null where there is none. Pure. */
+export const scoreOf = (earned: Earned | null): number | null =>
+  earned === null || earned.outdatedMs !== undefined ? null : earned.score;
+
+/** Whether a trusted publisher measured the node and found it of use. Pure. */
+export const isMeasured = (earned: Earned | null): boolean =>
+  earned !== null && (scoreOf(earned) ?? 0) > 0 && earned.hours > 0;
+
+const outdatedWords = (outdatedMs: number) =>
+  `its score is of measurements up to ${new Date(outdatedMs).toISOString()}, older than ${SCORES_AGE_MAX_DAYS} days, and counts no longer`;
 
 export interface TrustFacts {
   readonly level: TrustLevel;
@@ -50,20 +67,23 @@ const wordsOf = ({ cpu, memoryMib, diskGib }: Resources) =>
 
 /** Whether a node may get something new of strangers, and how much of what it announces counts. Pure. */
 export function decideTrust({ level, isListed, earned }: TrustFacts): Trust {
+  const outdated = earned?.outdatedMs === undefined ? null : outdatedWords(earned.outdatedMs);
+  const but = outdated === null ? '' : `; ${outdated}`;
   if (isListed)
     return {
       against: null,
       room: null,
-      words: "listed by the scheduler's operator: all its announced capacity counts",
+      words: `listed by the scheduler's operator: all its announced capacity counts${but}`,
     };
   if (level === 'all')
     return {
       against: null,
       room: null,
-      words: 'not listed; the scheduler accepts every node that proves its key and its network',
+      words: `not listed; the scheduler accepts every node that proves its key and its network${but}`,
     };
   if (level === 'listed') return refuse(NOT_LISTED, "the scheduler's operator has not listed the node");
-  if (earned === null || earned.score <= 0 || earned.hours <= 0)
+  if (outdated !== null) return refuse(NOT_MEASURED, `the node is not listed, and ${outdated}`);
+  if (earned === null || !isMeasured(earned))
     return refuse(
       NOT_MEASURED,
       'the node is not listed, and no trusted score publisher gives it a score above zero',
