@@ -155,6 +155,26 @@ test('while most nodes are out of reach none counts as dead: the scheduler may b
   assert.notEqual(trial.nodeOf(instance.instanceId), first.nodeId);
 });
 
+test('strangers that fall silent together keep no dead node from being left, where listed nodes of two providers answer', async () => {
+  const room = size(4, 4_096, 100);
+  const listed = ['2a00:1::/64', '2a01:1::/64', '2a02:1::/64'].map((ipv6Prefix, index) =>
+    nodeAt(index, room, { ipv6Prefix }),
+  ) as [Node, Node, Node];
+  const strangers = [3, 4, 5, 6, 7].map((index) => nodeAt(index, room, { ipv6Prefix: `2a09:${index}::/64` }));
+  const own = new Set(listed.map(({ address }) => address));
+  const instance = placedOn(listed[0], 0);
+  using trial = await createTrial([...listed, ...strangers], [instance], [], (one) => own.has(one));
+  trial.controller.setScores(new Map(strangers.map(({ nodeId }) => [nodeId, { score: 1, hours: 1 }])));
+  await trial.pass(1);
+  await trial.pass(GRACE_MS, ...strangers, ...listed.slice(0, 2));
+  assert.ok(trial.controller.isCutOff);
+  assert.equal(trial.nodeOf(instance.instanceId), listed[0].nodeId);
+  await trial.pass(1, ...strangers, listed[0]);
+  assert.ok(!trial.controller.isCutOff);
+  const moved = trial.nodeOf(instance.instanceId);
+  assert.ok(moved === listed[1].nodeId || moved === listed[2].nodeId);
+});
+
 test('however many nodes are announced, those that were measured have their places', async () => {
   const crowd = Array.from({ length: NODES_MAX }, (_, index) => nodeAt(index + 1, small));
   const [late, later] = [nodeAt(NODES_MAX + 1, small), nodeAt(NODES_MAX + 2, small)];

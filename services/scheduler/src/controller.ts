@@ -3,6 +3,7 @@ import { AppError } from '@skerry/protocol';
 import { DecisionLog } from './decision-log.ts';
 import type { Health } from './health.ts';
 import type { Outbox } from './outbox.ts';
+import { decideCutOff, type Sighting } from './planning/cut-off.ts';
 import { type Decision, Planner } from './planning/planner.ts';
 import { decideStanding, isSameStanding, type StandingRules } from './planning/standing.ts';
 import {
@@ -130,7 +131,7 @@ export class Controller implements Watcher {
     return this.#view?.nodes.values() ?? [];
   }
 
-  /** True while most nodes are out of reach: then it is more likely that this scheduler is. */
+  /** True while so many nodes are out of reach that it is more likely that this scheduler is. */
   get isCutOff(): boolean {
     return this.#isCutOff;
   }
@@ -163,16 +164,18 @@ export class Controller implements Watcher {
 
   /** What was given up long ago and holds nothing says nothing of now, nor does what never proved that it is there. */
   #lookAround(): void {
-    const { health } = this.#options;
-    let [lost, inReach] = [0, 0];
+    const { health, isListed } = this.#options;
+    const seen: Sighting[] = [];
     for (const node of this.nodes) {
       const isHolder = this.#view?.holders.has(node.nodeId) === true;
-      if (!this.isAsked(node) || !(isHolder || health.proofOf(node).isKeyProved)) continue;
+      const { isKeyProved, prefix, prefixFault } = health.proofOf(node);
+      if (!this.isAsked(node) || !(isHolder || isKeyProved)) continue;
       const outage = health.outageOf(node.nodeId);
-      if (!outage) inReach++;
-      else if (isHolder || outage.lastedMs < GIVEN_UP_MS) lost++;
+      if (outage && !isHolder && outage.lastedMs >= GIVEN_UP_MS) continue;
+      const proved = prefixFault === null ? prefix : null;
+      seen.push({ isInReach: !outage, isListed: isListed(node.address), prefix: proved });
     }
-    this.#isCutOff = lost > inReach;
+    this.#isCutOff = decideCutOff(seen);
   }
 
   /** The nodes that programs may be sent to. */
