@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MESSAGE_FILTERS, namesIn } from '@skerry/protocol/api/core/common/filters';
+import { machineUrls } from './machine-urls.ts';
 import { findInLog, logText } from './owner/log-text.ts';
 import { messageQuery } from './queries/message-query.ts';
 import { volumesOf } from './volumes.ts';
@@ -27,6 +28,20 @@ test('volumes are told by what they are, whatever else a message has', () => {
     ],
   );
   assert.deepEqual([{}, null, { volumes: 'x' }].flatMap(volumesOf), []);
+});
+
+test('a machine has no URLs before the ports of its gateway are known, nor others for a moment', () => {
+  const ports = (http: number | null, https: number | null) => ({ http_port: http, https_port: https });
+  assert.equal(machineUrls('four-words-it-has.example.org', undefined), undefined);
+  assert.equal(machineUrls(undefined, ports(8080, 8443)), undefined);
+  assert.deepEqual(machineUrls('four-words-it-has.example.org', ports(8080, 8443)), {
+    https: 'https://four-words-it-has.example.org:8443/',
+    http: 'http://four-words-it-has.example.org:8080/',
+  });
+  assert.deepEqual(machineUrls('four-words-it-has.example.org', ports(null, 443)), {
+    https: 'https://four-words-it-has.example.org/',
+    http: 'http://four-words-it-has.example.org/',
+  });
 });
 
 test('messages are asked for by what the reader filled in, times in the zone of the page', () => {

@@ -1,19 +1,12 @@
 import type { Instance } from '../../data/answers.ts';
 import { useSchedulerNodes, useService } from '../../data/questions.ts';
+import { type MachineUrls, machineUrls } from '../../pure/machine-urls.ts';
 import { fields, maybe, number, text } from '../../pure/read.ts';
 
 const SELDOM_MS = 60_000;
-const HTTP = 80;
-const HTTPS = 443;
 
 const readDomain = fields({ url: text });
 const readPorts = fields({ http_port: maybe(number), https_port: maybe(number) });
-
-/** Where a machine answers under its name, by its gateway's word. */
-export interface MachineUrls {
-  readonly https: string;
-  readonly http: string;
-}
 
 /** Where the node of a machine is, by the scheduler's word; empty: nobody knows. */
 export function useNodeUrl({ node_id: nodeId }: Pick<Instance, 'node_id'>): string {
@@ -21,17 +14,9 @@ export function useNodeUrl({ node_id: nodeId }: Pick<Instance, 'node_id'>): stri
   return nodes.value?.nodes.find((one) => one.node_id === nodeId)?.url?.replace(/\/+$/, '') ?? '';
 }
 
-const urlOf = (scheme: string, host: string, port: number, usual: number) =>
-  `${scheme}://${host}${port === usual ? '' : `:${port}`}/`;
-
 /** Undefined until the gateway has answered, and where the core node does not say where it is. */
 export function useMachineUrls(id: string): MachineUrls | undefined {
   const domain = useService('gateway', `/api/hash/${id}`, readDomain, SELDOM_MS);
   const ports = useService('gateway', '/api/status', readPorts, SELDOM_MS);
-  if (!domain.value) return undefined;
-  const { url: host } = domain.value;
-  return {
-    https: urlOf('https', host, ports.value?.https_port ?? HTTPS, HTTPS),
-    http: urlOf('http', host, ports.value?.http_port ?? HTTP, HTTP),
-  };
+  return machineUrls(domain.value?.url, ports.value);
 }
