@@ -36,8 +36,10 @@ function makeReport(random: () => number): MetricsReport {
     },
     features: [],
     ipv4: `192.0.2.${index % 256}`,
+    ipv4Proved: true,
     ipv6: null,
     ipv6Pool: null,
+    ipv6PoolProved: false,
     configNodeHash: null,
   });
   const half = NODES / 2;

@@ -48,8 +48,12 @@ export interface NodeRecord {
   readonly numbers: Readonly<Partial<Record<NumberField, number>>>;
   readonly features: readonly string[];
   readonly ipv4: string | null;
+  /** Whether the node's key answered at that address. */
+  readonly ipv4Proved: boolean;
   readonly ipv6: string | null;
   readonly ipv6Pool: string | null;
+  /** Whether the node's key answered in that network. */
+  readonly ipv6PoolProved: boolean;
   /** The node id that the node itself claims. */
   readonly configNodeHash: string | null;
 }
@@ -94,8 +98,10 @@ function parseRecord(raw: unknown, kind: NodeKind): NodeRecord | undefined {
       ? features.slice(0, REPORT_LIMITS.features).flatMap((one) => textOf(one) ?? [])
       : [],
     ipv4: text('ipv4'),
+    ipv4Proved: own(raw, 'ipv4_proved') === true,
     ipv6: text('ipv6'),
     ipv6Pool: text('ipv6_pool'),
+    ipv6PoolProved: own(raw, 'ipv6_pool_proved') === true,
     configNodeHash: text('config_node_hash'),
   };
 }

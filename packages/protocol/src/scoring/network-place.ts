@@ -13,10 +13,12 @@ function mostFrequent(values: readonly (string | null)[]): string | null {
   return best;
 }
 
-function poolOf(text: string | null): string | null {
-  if (text === null) return null;
+const ipv4Of = ({ ipv4 }: NodeRecord) => ipv4;
+
+function poolOf({ ipv6Pool }: NodeRecord): string | null {
+  if (ipv6Pool === null) return null;
   try {
-    return parseIpv6Prefix(text);
+    return parseIpv6Prefix(ipv6Pool);
   } catch {
     return null;
   }
@@ -27,6 +29,7 @@ class Place {
   /** The newest that is known. */
   newest: string | null = null;
   #older: string | null = null;
+  #proved: string | null = null;
   changes = 0;
 
   /** @param counts whether the hour is within the window of stability */
@@ -36,6 +39,16 @@ class Place {
     if (!counts) return;
     if (this.#older !== null && this.#older !== value) this.changes++;
     this.#older = value;
+  }
+
+  /** A value that the node's key answered at a short while ago. */
+  prove(value: string | null): void {
+    this.#proved ??= value;
+  }
+
+  /** Whether the newest value is the one that was proved last. */
+  get isProved(): boolean {
+    return this.newest !== null && this.newest === this.#proved;
   }
 
   get isKnown(): boolean {
@@ -51,8 +64,14 @@ export class NetworkPlace {
 
   add(records: readonly NodeRecord[], counts: boolean): void {
     if (counts) this.#hasHistory = true;
-    this.ipv4.add(mostFrequent(records.map((record) => record.ipv4)), counts);
-    this.pool.add(mostFrequent(records.map((record) => poolOf(record.ipv6Pool))), counts);
+    this.ipv4.add(mostFrequent(records.map(ipv4Of)), counts);
+    this.pool.add(mostFrequent(records.map(poolOf)), counts);
+  }
+
+  /** Takes in what records of a short while ago proved. */
+  prove(records: readonly NodeRecord[]): void {
+    this.ipv4.prove(mostFrequent(records.filter(({ ipv4Proved }) => ipv4Proved).map(ipv4Of)));
+    this.pool.prove(mostFrequent(records.filter(({ ipv6PoolProved }) => ipv6PoolProved).map(poolOf)));
   }
 
   /** Whether it has no address, or changed it too often. Without any history it is not to blame. */
@@ -67,14 +86,22 @@ export interface Claim {
   readonly nodeId: string;
   readonly ipv4: string | null;
   readonly pool: string | null;
+  /** Which of them are proved. */
+  readonly proved: Readonly<Record<'ipv4' | 'pool', boolean>>;
   /** Whether the node itself claimed its id. */
   readonly isVerified: boolean;
 }
 
+/** Those that something is true of; all where it is of none. */
+function someOf(claims: readonly Claim[], isTrue: (claim: Claim) => boolean): readonly Claim[] {
+  const some = claims.filter(isTrue);
+  return some.length > 0 ? some : claims;
+}
+
 /**
- * The nodes that stand at an address which another node holds. Of those that share one, the node keeps it that claims
- * its own id; of several, the one that registered first. Where none of these is registered nobody is to blame: a place is its
- * node's own word, and a stranger could take a score away by naming another's.
+ * The nodes that stand at an address which another node holds. Of those that share one, the node keeps it that proved it; of several,
+ * and where none did, the one that claims its own id; of several, the one that registered first. Where none of these is registered
+ * nobody is to blame: a place that is not proved is its node's own word, and a stranger could take a score away by naming another's.
  * @param registrations node id -> Unix seconds; an unknown node counts as the last
  */
 export function findDuplicates(
@@ -89,8 +116,11 @@ export function findDuplicates(
     );
     for (const group of groups.values()) {
       if (group.length < 2) continue;
-      const verified = group.filter((claim) => claim.isVerified);
-      const keeper = (verified.length > 0 ? verified : group)
+      const best = someOf(
+        someOf(group, ({ proved }) => proved[place]),
+        ({ isVerified }) => isVerified,
+      );
+      const keeper = best
         .map(({ nodeId }) => ({ nodeId, time: registrations.get(nodeId) ?? Number.POSITIVE_INFINITY }))
         .reduce((a, b) => (b.time < a.time || (b.time === a.time && b.nodeId < a.nodeId) ? b : a));
       if (keeper.time === Number.POSITIVE_INFINITY) continue;

@@ -78,8 +78,10 @@ export class NodeFold {
     if (kind === 'compute') {
       this.place.add(records, hour >= context.to - settings.ip_window_seconds);
       this.isVerified ||= records.some(({ configNodeHash, nodeId }) => configNodeHash === nodeId);
-      if (hour + settings.hour_seconds > context.to - settings.dead_window_seconds)
+      if (hour + settings.hour_seconds > context.to - settings.dead_window_seconds) {
         this.#noteLife(records.some((record, index) => isAlive(record, validities[index]!)));
+        if (settings.proved_places) this.place.prove(records);
+      }
     }
     if (!onHour) return;
     const weight = Number(weightOf(rank)) / Number(WEIGHT_UNIT);

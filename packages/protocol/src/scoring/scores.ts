@@ -144,6 +144,7 @@ export function scoresOf(
     nodeId,
     ipv4: place.ipv4.newest,
     pool: place.pool.newest,
+    proved: { ipv4: place.ipv4.isProved, pool: place.pool.isProved },
     isVerified,
   }));
   const duplicates = registrations === null ? new Set<string>() : findDuplicates(claims, registrations);

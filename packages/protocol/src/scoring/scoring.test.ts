@@ -165,7 +165,9 @@ describe('the same bytes everywhere', () => {
     asn: fc.constantFrom(null, 1, 2),
     version: fc.constantFrom(null, '1.0.0', '9.9.9'),
     ipv4: fc.constantFrom(null, '192.0.2.1', '192.0.2.2'),
+    ipv4Proved: fc.boolean(),
     ipv6Pool: fc.constantFrom(null, '2001:db8:1::/64', '2001:db8:2::/64', 'nonsense'),
+    ipv6PoolProved: fc.boolean(),
     configNodeHash: fc.constantFrom(null, idOf(1), idOf(2)),
     numbers: fc.record(
       {
@@ -404,6 +406,59 @@ describe('corrections', () => {
       [1, 1],
     );
     assert.equal(scores[1]!.decentralization, 0.25);
+  });
+
+  describe('whoever names the place of a node that proves it takes nothing from it', () => {
+    const registrations = new Map([
+      [idOf(1), 1],
+      [idOf(2), 9],
+    ]);
+    const flaggedIn = (messages: MetricsMessage[], settings: Partial<ScoringSettings> = {}) =>
+      scoreMessages(messages, inputOf(settings), registrations)
+        .scores.crn.filter(({ measurements }) => measurements.duplicate_ip)
+        .map(({ node_id: id }) => id);
+    const own = { configNodeHash: idOf(2), ipv4: '192.0.2.2', ipv4Proved: true };
+    const [proving, saying] = [at(2, { ...own, ipv6PoolProved: true }), at(2, own)];
+    /** Registered first, and proves another address. */
+    const naming = at(1, { configNodeHash: idOf(1), ipv4: '192.0.2.1', ipv4Proved: true });
+
+    test('whoever registered first', () => {
+      const messages = hourly(2, () => ({ compute: [naming, proving] }));
+      assert.deepEqual(flaggedIn(messages), [idOf(1)]);
+      // As it was counted before proofs, and published scores that say nothing of them are.
+      const { proved_places: _, ...before } = DEFAULT_SCORING_SETTINGS;
+      const { scores } = scoreMessages(messages, { ...inputOf(), settings: before }, registrations);
+      assert.deepEqual(
+        scores.crn.map(({ measurements }) => measurements.duplicate_ip),
+        [false, true],
+      );
+      assert.deepEqual(flaggedIn(messages, { proved_places: false }), [idOf(2)]);
+      assert.deepEqual(flaggedIn(hourly(2, () => ({ compute: [naming, saying] }))), [idOf(2)]);
+    });
+
+    test('for as long as the newest proof is not too old, whatever was proved before', () => {
+      const hours = (proved: number, window: number) =>
+        flaggedIn(
+          hourly(5, (index) => ({ compute: [naming, index === proved ? proving : saying] })),
+          { dead_window_seconds: window * HOUR },
+        );
+      assert.deepEqual([hours(2, 3), hours(3, 3)], [[idOf(1)], [idOf(2)]]);
+      const moved = hourly(3, (index) => ({
+        compute: [
+          naming,
+          index === 0 ? saying : at(2, { ...own, ipv6Pool: '2001:db8:8::/64', ipv6PoolProved: true }),
+        ],
+      }));
+      assert.deepEqual(flaggedIn(moved), [idOf(2)]);
+    });
+
+    test('of several that prove it the rule is the one of before', () => {
+      const both = { ipv6PoolProved: true };
+      const messages = hourly(1, () => ({
+        compute: [at(1, { ...naming, ...both }), at(2, proving), at(3, {})],
+      }));
+      assert.deepEqual(flaggedIn(messages), [idOf(2), idOf(3)]);
+    });
   });
 
   test('liveness', () => {

@@ -26,6 +26,12 @@ export const ScoringSettings = Type.Object(
     ip_max_changes: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 2 }),
     ip_enforced: Type.Boolean(),
     duplicate_ip_enforced: Type.Boolean(),
+    proved_places: Type.Optional(
+      Type.Boolean({
+        description:
+          'whether of nodes at one address the one that proved it within dead_window_seconds keeps it; scores from before proofs do not say',
+      }),
+    ),
     dead_window_seconds: seconds(DAY, 'how long a node may be silent'),
     dead_enforced: Type.Boolean(),
   },
@@ -44,6 +50,7 @@ export const DEFAULT_SCORING_SETTINGS: ScoringSettings = {
   ip_max_changes: 2,
   ip_enforced: false,
   duplicate_ip_enforced: true,
+  proved_places: true,
   dead_window_seconds: DAY,
   dead_enforced: false,
 };

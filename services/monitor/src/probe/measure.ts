@@ -5,6 +5,8 @@ import {
   isItemHash64,
   NODE_LIST_KEY,
   NODE_PROOF_PATH,
+  nodeProofAddress,
+  nodeProofUrl,
   parseIpv6Prefix,
   parseNodeUrl,
   programAddress,
@@ -29,6 +31,8 @@ export interface ProbeOptions {
   /** Names of node software in the `Server` header. */
   readonly software: readonly string[];
   readonly trusted?: SecureContext | undefined;
+  /** Where a node's own address in its network is asked, without a slash at the end. */
+  readonly proofUrlOf?: (pool: string) => string;
   readonly ping: (address: string, signal: AbortSignal) => Promise<number | undefined>;
   readonly pause: (milliseconds: number, signal: AbortSignal) => Promise<boolean>;
   readonly now: () => number;
@@ -174,23 +178,65 @@ const featuresOf = (value: unknown) =>
     ? value.slice(0, FEATURES_MAX).filter((one) => typeof one === 'string' && FEATURE.test(one))
     : [];
 
+type Announced = MeasuredNode & { readonly address: string };
+const isAnnounced = (node: MeasuredNode): node is Announced => node.address !== undefined;
+
+interface Asked {
+  readonly status: number;
+  readonly isProof: boolean;
+  /** The address that answered. */
+  readonly from: string | undefined;
+}
+
+/** Asks for a proof of the key that announced the node, at a place, with a challenge that was never used. */
+async function askProof(
+  session: Session,
+  place: string,
+  { nodeId, address }: Announced,
+): Promise<Asked | undefined> {
+  const challenge = randomBytes(CHALLENGE_BYTES).toString('hex');
+  const path = `${NODE_PROOF_PATH.slice(1)}?challenge=${challenge}`;
+  const answer = await session.get(path, { timeoutMs: TIMEOUT.proof });
+  if (answer === undefined) return undefined;
+  const { status, body, from } = answer;
+  return { status, isProof: status === 200 && provesNode(body, { nodeId, place, challenge }, address), from };
+}
+
 /**
  * Whether the key that announced the node answers at its URL. A node from before proofs (404) is measured without. No answer
  * is none to any other question either, so that silent nodes take little time.
  */
 async function isAtItsUrl(node: MeasuredNode, options: ProbeOptions): Promise<boolean> {
-  const { nodeId, url, address } = node;
-  if (address === undefined) return true;
+  if (!isAnnounced(node)) return true;
   using session = openSession(node, 0, options);
   for (let tries = 0; tries < PROOF_TRIES; tries++) {
-    const challenge = randomBytes(CHALLENGE_BYTES).toString('hex');
-    const path = `${NODE_PROOF_PATH.slice(1)}?challenge=${challenge}`;
-    const answer = await session.get(path, { timeoutMs: TIMEOUT.proof });
-    if (answer === undefined) continue;
-    if (answer.status !== 200) return answer.status === 404;
-    return provesNode(answer.body, { nodeId, place: parseNodeUrl(url), challenge }, address);
+    const asked = await askProof(session, parseNodeUrl(node.url), node);
+    if (asked) return asked.isProof || asked.status === 404;
   }
   return false;
+}
+
+/** Whether the key answers at its own address in the network that the node says: anybody can say another's. Undefined where it does not. */
+async function provesPool(
+  pool: string | undefined,
+  node: MeasuredNode,
+  { proofUrlOf = nodeProofUrl, mayReach, signal }: ProbeOptions,
+): Promise<true | undefined> {
+  if (pool === undefined || !isAnnounced(node)) return undefined;
+  using session = new Session({ url: `${proofUrlOf(pool)}/`, family: 6, mayReach, signal });
+  const asked = await askProof(session, nodeProofAddress(pool), node);
+  return asked?.isProof || undefined;
+}
+
+/** The same of an IPv4 address: a name may lead to another's. @param session over IPv4 */
+async function provesIpv4(
+  ipv4: string | undefined,
+  node: MeasuredNode,
+  session: Session,
+): Promise<true | undefined> {
+  if (ipv4 === undefined || !isAnnounced(node)) return undefined;
+  const asked = await askProof(session, parseNodeUrl(node.url), node);
+  return (asked?.isProof && asked.from === ipv4) || undefined;
 }
 
 /** The record of a node that does not answer, or of an answer that is another's: it must not pass for the other. */
@@ -225,10 +271,12 @@ async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promis
   const claimed = typeof said === 'string' && isItemHash64(said) ? said : undefined;
   if (claimed !== undefined && claimed !== node.nodeId) return silentRecord(node, measured_at);
   const ipv6_pool = poolOf(pick(config, 'networking', 'IPV6_ADDRESS_POOL'));
+  const ipv6_pool_proved = await provesPool(ipv6_pool, node, options);
   const pinged = vm ? await pingMachine(ipv6_pool, place.ipv6, options) : undefined;
   using fourth = openSession(node, 4, options);
   await fourth.get('', anyStatus);
   const base4 = await fourth.get('about/login', usual(401));
+  const ipv4_proved = await provesIpv4(place.ipv4, node, fourth);
   const missing: [unknown, number][] = [
     [place.ipv4, MEASUREMENT_CODES.DNS_IPV4_FAIL],
     [place.ipv6, MEASUREMENT_CODES.DNS_IPV6_FAIL],
@@ -253,8 +301,10 @@ async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promis
     full_check_latency: full?.latency,
     diagnostic_vm_ping_latency: pinged,
     ipv4: place.ipv4,
+    ipv4_proved,
     ipv6: place.ipv6,
     ipv6_pool,
+    ipv6_pool_proved,
     config_node_hash: claimed,
     ...(codes.length > 0 ? { codes } : {}),
   };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { test } from 'node:test';
 import { createSigner, generatePrivateKey } from '@skerry/client';
-import { createNodeProof, NODE_PROOF_PATH, nodeIdOf, parseNodeUrl } from '@skerry/protocol';
+import { createNodeProof, NODE_PROOF_PATH, nodeIdOf, nodeProofAddress, parseNodeUrl } from '@skerry/protocol';
 import type { MeasuredNode } from '../node-list.ts';
 import { type Handler, probeOptionsOf, startNode } from '../testing/scene.ts';
 import { measureNode } from './measure.ts';
@@ -14,6 +14,8 @@ const announced = ({ address }: typeof owner, url: string): MeasuredNode => ({
   url,
   address,
 });
+
+const POOL = 'fd00:1:2:3::/64';
 
 /** A compute node with this key. @param place where it says it is; undefined where it is from before proofs */
 const nodeOf =
@@ -27,7 +29,9 @@ const nodeOf =
       response.end(JSON.stringify(createNodeProof(claim, signer.sign)));
     } else if (url.pathname === NODE_PROOF_PATH) response.writeHead(404).end('{}');
     else if (url.pathname === '/about/login') response.writeHead(401).end('{}');
-    else response.end(JSON.stringify(url.pathname === '/status/config' ? { node_hash: nodeId } : {}));
+    else if (url.pathname === '/status/config')
+      response.end(JSON.stringify({ node_hash: nodeId, networking: { IPV6_ADDRESS_POOL: POOL } }));
+    else response.end('{}');
   };
 const proving = nodeOf(owner, (port) => `http://127.0.0.1:${port}/`);
 const old = nodeOf(owner, () => undefined);
@@ -72,4 +76,34 @@ test('M6: a node that does not answer is asked nothing else', async () => {
   const record = await measureNode(announced(owner, node.url), probeOptionsOf());
   assert.deepEqual(record.codes, [2003, 2004, 2005, 2006, 2007]);
   assert.ok(node.requests.every(({ path }) => path.startsWith(NODE_PROOF_PATH)));
+});
+
+test('H3: which address and which network a node proves stands in its record', async () => {
+  const placeOf =
+    (signer: typeof owner): Handler =>
+    (request, response) => {
+      const challenge = new URL(request.url!, 'http://here').searchParams.get('challenge')!;
+      const claim = { nodeId: nodeIdOf(owner.address), place: nodeProofAddress(POOL), challenge };
+      response.end(JSON.stringify(createNodeProof(claim, signer.sign)));
+    };
+  await using own = await startNode(placeOf(owner), { host: '::1' });
+  await using other = await startNode(placeOf(thief), { host: '::1' });
+  const provedBy = async (handler: Handler, proofUrl: string) => {
+    await using node = await startNode(handler);
+    const options = probeOptionsOf({ proofUrlOf: () => proofUrl.replace(/\/$/, '') });
+    const record = await measureNode(announced(owner, node.url), options);
+    assert.deepEqual([record.ipv4, record.ipv6_pool], ['127.0.0.1', POOL]);
+    return [record.ipv4_proved, record.ipv6_pool_proved];
+  };
+  assert.deepEqual(await provedBy(proving, own.url), [true, true]);
+  assert.deepEqual(await provedBy(proving, other.url), [true, undefined]);
+  // A name that leads to another's server after the first answer.
+  const foreign = nodeOf(thief, (port) => `http://127.0.0.1:${port}/`);
+  let proofs = 0;
+  const moving: Handler = (request, response) => {
+    const isProof = request.url!.startsWith(NODE_PROOF_PATH);
+    (isProof && ++proofs > 1 ? foreign : proving)(request, response);
+  };
+  assert.deepEqual(await provedBy(moving, own.url), [undefined, true]);
+  assert.deepEqual(await provedBy(old, 'http://[::1]:1'), [undefined, undefined]);
 });

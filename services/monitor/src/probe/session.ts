@@ -19,6 +19,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: Buffer;
+  /** The address that answered, wherever its name leads before and after. */
+  readonly from: string | undefined;
 }
 
 export interface GetOptions {
@@ -74,6 +76,8 @@ export class Session implements Disposable {
         url,
         { agent: this.#agent, signal: ended, maxHeaderSize: HEADER_BYTES_MAX, headers: { accept: '*/*' } },
         (response) => {
+          // At the end the connection may be gone.
+          const from = response.socket.remoteAddress;
           const chunks: Buffer[] = [];
           let size = 0;
           response.on('data', (chunk: Buffer) => {
@@ -84,9 +88,8 @@ export class Session implements Disposable {
           response.on('end', () => {
             const latency = Math.round(((performance.now() - begunMs) / 1000) * DECIMALS) / DECIMALS;
             const { statusCode: status = 0, headers } = response;
-            resolve(
-              response.complete ? { latency, status, headers, body: Buffer.concat(chunks) } : undefined,
-            );
+            const body = Buffer.concat(chunks);
+            resolve(response.complete ? { latency, status, headers, body, from } : undefined);
           });
           response.on('error', () => resolve(undefined));
           response.on('close', () => resolve(undefined));

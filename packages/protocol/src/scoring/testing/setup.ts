@@ -22,8 +22,10 @@ export const recordOf = (own: Partial<NodeRecord> & { numbers: NodeRecord['numbe
   version: '1.0.0',
   features: [],
   ipv4: null,
+  ipv4Proved: false,
   ipv6: null,
   ipv6Pool: null,
+  ipv6PoolProved: false,
   configNodeHash: null,
   ...own,
 });
