@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { sha256Hex } from '../hash.ts';
 import { canonicalJson } from '../json/canonical.ts';
-import { type NodeRecord, parseMetricsReport } from '../measurement/report.ts';
+import { type NodeRecord, parseMetricsReport, RECORD_NUMBERS, WIRE_KIND } from '../measurement/report.ts';
 import { exactMean, meanOf, percentileOf, percentilesOf, qualityOf, secondsOf, UNIT } from './quality.ts';
 import { floorRoot } from './roots.ts';
 import { type MetricsMessage, Scorer, scoreMessages } from './scorer.ts';
@@ -527,4 +528,40 @@ test('canonical JSON is JSON, whatever the order of members', () => {
       assert.deepEqual(JSON.parse(canonicalJson(value)), JSON.parse(JSON.stringify(value))),
     ),
   );
+});
+
+describe('the page about scores', () => {
+  const page = readFileSync(new URL('../../../../docs/scoring.md', import.meta.url), 'utf8');
+  const [, section = ''] = /\n## What is published\n(.*?)\n## /s.exec(page) ?? [];
+
+  test('names every field of a record', () => {
+    const [, table = ''] = /A record has\n(.*?)\n\nLatencies/s.exec(section) ?? [];
+    const names = new Set([...table.matchAll(/`([a-z0-9_]+)`/g)].map(([, name]) => name!));
+    const texts = /^(url|as_name|version|ipv4|ipv6|ipv6_pool|config_node_hash)$/;
+    const sampleOf = (name: string) => {
+      if (name === 'node_id') return idOf(1);
+      if (name === 'features') return ['a'];
+      return texts.test(name) ? 'a' : 1;
+    };
+    const record = Object.fromEntries([...names].map((name) => [name, sampleOf(name)]));
+    const read = parseMetricsReport({ metrics: { ccn: [record], crn: [record] } });
+    for (const kind of ['core', 'compute'] as const) {
+      const [{ numbers, ...others }] = read[kind] as [NodeRecord];
+      assert.deepEqual(Object.keys(numbers).sort(), [...RECORD_NUMBERS[kind]].sort());
+      assert.deepEqual(
+        Object.entries(others).filter(([, value]) => value === null || (Array.isArray(value) && !value[0])),
+        [],
+      );
+    }
+  });
+
+  test('names every field of a score', () => {
+    const record = recordOf({ numbers: PERFECT_COMPUTE });
+    const scores = scoreOne([messageOf(1, TO - HOUR, { core: [record], compute: [record] })]);
+    for (const kind of Object.values(WIRE_KIND)) {
+      const [score] = scores[kind];
+      for (const name of [...Object.keys(score!), ...Object.keys(score!.measurements)])
+        assert.ok(section.includes(`\`${name}\``), `${kind}: ${name}`);
+    }
+  });
 });
