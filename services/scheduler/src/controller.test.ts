@@ -192,8 +192,11 @@ test('however many nodes are announced, those that were measured have their plac
     ]),
   );
   assert.deepEqual(controller.listMissing(), [late.nodeId]);
+  assert.equal(controller.scoresOutdatedMs, null);
   for (const node of [late, later]) controller.onNode(node);
   assert.deepEqual([has(late), has(later), controller.listMissing()], [true, false, []]);
+  controller.setScores(new Map([[late.nodeId, { score: 0.5, hours: 1, outdatedMs: 1 }]]));
+  assert.equal(controller.scoresOutdatedMs, 1);
 });
 
 test('nodes that were given up long ago hold nobody back', async () => {

@@ -136,6 +136,12 @@ export class Controller implements Watcher {
     return this.#isCutOff;
   }
 
+  /** Of scores that are too old to count: the time of the newest measurement behind them, Unix milliseconds; null where they count. */
+  get scoresOutdatedMs(): number | null {
+    for (const { outdatedMs } of this.#scores.values()) return outdatedMs ?? null;
+    return null;
+  }
+
   #earnedBy(nodeId: string): Earned | null {
     return this.#scores.get(nodeId) ?? null;
   }

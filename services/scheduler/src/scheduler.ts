@@ -243,6 +243,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     snapshot: controller.hasPlan ? controller.snapshot() : undefined,
     coreFailure: controller.coreFailure,
     isCutOff: controller.hasPlan && controller.isCutOff,
+    scoresOutdatedMs: controller.scoresOutdatedMs,
     trouble: outbox.trouble,
     address: signer.address,
     standpoint: leadership.standpoint,

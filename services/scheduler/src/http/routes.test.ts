@@ -63,6 +63,7 @@ function snapshotOf(nodes: Node[], instances: Instance[]): Snapshot {
 
 const standpoint = { address: ADDRESSES[0]!, role: 'leader', sinceMs: 7, canLead: true } as const;
 let nowMs = 10;
+let scoresOutdatedMs: number | null = null;
 const since = new Since(() => nowMs);
 let app: HttpServer;
 let snapshot: Snapshot | undefined;
@@ -78,6 +79,7 @@ before(async () => {
       snapshot,
       coreFailure: null,
       isCutOff: false,
+      scoresOutdatedMs,
       trouble,
       address: ADDRESSES[0]!,
       standpoint,
@@ -264,6 +266,11 @@ describe('with a plan', () => {
     );
     trouble = { unconfirmed: 0, failure: null };
     snapshot = snapshotOf([first], [instanceOf(PLACED, 512)]);
+    scoresOutdatedMs = Date.parse('2026-05-01T00:00:00Z');
+    assert.deepEqual((await get('/status')).body.reasons, [
+      'no node counts as measured: the newest scores are of measurements up to 2026-05-01T00:00:00.000Z, older than 7 days',
+    ]);
+    scoresOutdatedMs = null;
     assert.equal((await get('/status')).body.status, 'ok');
     // Larger than any node is: whoever asks for it says nothing of the network.
     snapshot = snapshotOf([first], [instanceOf(PLACED, 512), instanceOf(WAITING, 4_097)]);

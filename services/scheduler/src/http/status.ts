@@ -4,13 +4,15 @@ import type { Static } from '@skerry/protocol/type';
 import type { Snapshot } from '../controller.ts';
 import type { Peer, Standpoint } from '../leadership.ts';
 import { largestOf, type NodeLoad } from '../planning/load.ts';
-import { isDistrust } from '../planning/trust.ts';
+import { agedWords, isDistrust } from '../planning/trust.ts';
 
 export interface StatusInput {
   readonly snapshot: Snapshot | undefined;
   readonly coreFailure: string | null;
   /** Most nodes are out of reach. */
   readonly isCutOff: boolean;
+  /** The time of the newest measurement behind scores that are too old to count, Unix milliseconds; null where they count. */
+  readonly scoresOutdatedMs: number | null;
   /** Of the outbox: decisions without effect, and the last failure to publish. */
   readonly trouble: { readonly unconfirmed: number; readonly failure: string | null };
   readonly address: string;
@@ -67,13 +69,18 @@ function listNetworkProblems({ planner }: Snapshot): Problem[] {
 
 /** Everything that keeps the scheduler or the network from being in order. */
 function listProblems(input: StatusInput): Problem[] {
-  const { snapshot, coreFailure, isCutOff, trouble, address } = input;
+  const { snapshot, coreFailure, isCutOff, scoresOutdatedMs, trouble, address } = input;
   const problems: Problem[] = [];
   const tell = (code: string, message: string) => problems.push({ code, message });
   if (coreFailure !== null) tell('CORE_UNREADABLE', `cannot read the core node: ${coreFailure}`);
   else if (!snapshot) tell('CORE_UNREAD', 'the core node has not been read yet');
   if (isCutOff && snapshot && snapshot.view.nodes.size > 0)
     tell('CUT_OFF', 'most compute nodes are unreachable, so none counts as dead');
+  if (scoresOutdatedMs !== null)
+    tell(
+      'SCORES_OUTDATED',
+      `no node counts as measured: the newest scores are ${agedWords(scoresOutdatedMs)}`,
+    );
   if (trouble.failure !== null)
     tell('UNPUBLISHED', `decisions are waiting to be published: ${trouble.failure}`);
   if (trouble.unconfirmed > 0)

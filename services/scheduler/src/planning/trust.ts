@@ -27,8 +27,9 @@ export const scoreOf = (earned: Earned | null): number | null =>
 export const isMeasured = (earned: Earned | null): boolean =>
   earned !== null && (scoreOf(earned) ?? 0) > 0 && earned.hours > 0;
 
-const outdatedWords = (outdatedMs: number) =>
-  `its score is of measurements up to ${new Date(outdatedMs).toISOString()}, older than ${SCORES_AGE_MAX_DAYS} days, and counts no longer`;
+/** How old scores are that count no longer, in words. @param outdatedMs Unix milliseconds */
+export const agedWords = (outdatedMs: number) =>
+  `of measurements up to ${new Date(outdatedMs).toISOString()}, older than ${SCORES_AGE_MAX_DAYS} days`;
 
 export interface TrustFacts {
   readonly level: TrustLevel;
@@ -67,7 +68,10 @@ const wordsOf = ({ cpu, memoryMib, diskGib }: Resources) =>
 
 /** Whether a node may get something new of strangers, and how much of what it announces counts. Pure. */
 export function decideTrust({ level, isListed, earned }: TrustFacts): Trust {
-  const outdated = earned?.outdatedMs === undefined ? null : outdatedWords(earned.outdatedMs);
+  const outdated =
+    earned?.outdatedMs === undefined
+      ? null
+      : `its score is ${agedWords(earned.outdatedMs)}, and counts no longer`;
   const but = outdated === null ? '' : `; ${outdated}`;
   if (isListed)
     return {
