@@ -73,3 +73,54 @@ test('what a client reads after it sent a part, or scores, knows of them', async
     assert.equal(node.headers.at(-1)!['x-after-event'], '7');
   }
 });
+
+/** Of a node that has kept nothing yet, and says by itself how far a file came. */
+const coreThatHas = (received: () => number) =>
+  Object.assign(new CoreClient({ url: 'http://127.0.0.1:1', signer }), {
+    getMessageStatus: () => Promise.reject(new AppError('MESSAGE_NOT_FOUND', 'no message has this hash')),
+    getUpload: async (file_hash: string, size: number) => ({
+      ...{ file_hash, size, received: received(), item_hash: null },
+    }),
+  });
+
+test('a file that breaks off goes on for as long as the node has more of it each time, and ends where it does not', async () => {
+  const MIB = 1024 ** 2;
+  const large = new Blob([new Uint8Array(14 * MIB)]);
+  const ofLarge = sha256Hex(new Uint8Array(14 * MIB));
+  const kept = itemHashOf('ETH', signer.address, ofLarge);
+  const store = async (steps: readonly number[]) => {
+    let received = 0;
+    let sent = 0;
+    const send = async () => {
+      received += steps[sent++ % steps.length]!;
+      if (received >= large.size)
+        return { file_hash: ofLarge, size: large.size, received: large.size, item_hash: kept };
+      throw new AppError('UPSTREAM_UNAVAILABLE', 'it broke off');
+    };
+    const core = coreThatHas(() => received);
+    const item = await storeInParts(core, large, ofLarge, { send }).catch((error: AppError) => error.message);
+    return { item, sent };
+  };
+  assert.deepEqual(await store([MIB]), { item: kept, sent: 14 });
+  assert.deepEqual(
+    await store([...Array<number>(9).fill(1), MIB - 9]),
+    { item: kept, sent: 140 },
+    'together',
+  );
+  const { item, sent } = await store([MIB, ...Array<number>(20).fill(1)]);
+  assert.match(item!, /^the node has \d+ of \d+ bytes after 11 tries; send the same file again/);
+  assert.equal(sent, 11);
+});
+
+test('a node that says that it has ever more than all is not believed for ever', async () => {
+  let received = 0;
+  let sent = 0;
+  const send = async () => {
+    sent++;
+    received += 1024 ** 2;
+    return at(received, null);
+  };
+  const core = coreThatHas(() => received);
+  await assert.rejects(storeInParts(core, file, hash, { send }), { code: 'UPSTREAM_UNAVAILABLE' });
+  assert.equal(sent, 10);
+});

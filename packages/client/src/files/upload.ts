@@ -8,8 +8,10 @@ import { checkStored, uploadHashOf } from './upload-hash.ts';
 
 /** A smaller file is sent as a whole: what breaks off is soon sent again. */
 export const PARTS_FROM_BYTES = 1024 ** 2;
-/** A file that breaks off more often is left to its sender. */
-const PARTS_MAX = 10;
+/** A file that breaks off so often without getting on is left to its sender. */
+const IDLE_TRIES_MAX = 10;
+/** It gets on where the node has so much more of it: so many mebibytes as it has, so often it may break off beside. */
+const STEP_BYTES = 1024 ** 2;
 /** How often a node is asked again that still reads a part whose connection broke, with a pause before each. */
 const BUSY_PAUSES_MS = [200, 1_000, 2_000, 4_000, 8_000, 16_000];
 const PART_TIMEOUT_MS = 3_600_000;
@@ -134,19 +136,24 @@ export async function storeInParts(
 ): Promise<string | undefined> {
   const keptBy = (item_hash: string) =>
     checkStored(core.signer, hash, { item_hash, file_hash: hash }).item_hash;
-  let [offset, received, tries] = [0, 0, 0];
+  let [offset, received, tries, idleTries] = [0, 0, 0, 0];
   try {
     const place = await findPlace({ core, file, hash });
     if (place.item_hash !== null) return keptBy(place.item_hash);
     ({ received } = place);
     const going = { ...options, core, file, hash, signature: await core.signer.sign(hash) };
-    for (let isMoving = true; isMoving && tries < PARTS_MAX; tries++) {
+    let reached = received;
+    for (let isMoving = true; isMoving && idleTries < IDLE_TRIES_MAX; tries++) {
       offset = received;
       options.onPart?.(offset);
       const told = await sendPart(going, offset);
       if (told.item_hash !== null) return keptBy(told.item_hash);
       ({ received } = told);
       isMoving = received > offset || told.isLost === true;
+      // A node may say what it likes: it never has more than all.
+      const isFurther = Math.min(received, file.size) >= reached + STEP_BYTES;
+      idleTries = isFurther ? 0 : idleTries + 1;
+      if (isFurther) reached = received;
     }
   } catch (error) {
     if (!isForWhole(error, offset)) throw error;
