@@ -94,7 +94,7 @@ async function answerRead(rooms: ReadRooms, wanted: Wanted, request: FastifyRequ
   try {
     if (asked.form === 'car') {
       const place = await rooms.cars.take(rooms.clientOf(request), closing(reply));
-      place.watch(readingLine(reply));
+      place.watch(readingLine(reply, { isWhole: true }));
       return await sendCar(rooms.ipfs, place, path, asked, request, reply);
     }
     using place = await rooms.fileReads.take(reply);

@@ -1,15 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { FAIR_BYTES, type Flow, Flows, readingLine, sendingLine, slowestOf } from './flows.ts';
+import {
+  FAIR_BYTES,
+  type Flow,
+  Flows,
+  readingLine,
+  sendingLine,
+  slowestOf,
+  WHOLE_BYTES,
+  WHOLE_MINUTES,
+} from './flows.ts';
 import { TestReader } from './testing/reader.ts';
 
 const MINUTE_MS = 60_000;
 
 const client = (key: string, isExempt = false) => ({ key, isExempt });
-const flow = (key: string, passed: number | undefined, isExempt = false): Flow => ({
+const flow = (key: string, passed: number | undefined, isExempt = false, keptBy = FAIR_BYTES): Flow => ({
   client: client(key, isExempt),
-  passed,
+  ...{ passed, keptBy },
 });
 
 test('a slow reader of the client that has most goes: no reader of our own, none that waits for bytes itself, none of a client with little', () => {
@@ -53,9 +62,11 @@ test('whoever takes a fair amount in a minute is not slow: its client loses a pl
 });
 
 test('whoever comes, each that goes is slow where one is, of a client with most, and no client is left with less than who came, unless that had none', () => {
-  const bytes = fc.oneof(fc.nat(5), fc.integer({ min: FAIR_BYTES - 1, max: FAIR_BYTES + 1 }));
+  const bounds = [WHOLE_BYTES, FAIR_BYTES] as const;
+  const near = bounds.map((bound) => fc.integer({ min: bound - 1, max: bound + 1 }));
+  const passed = fc.option(fc.oneof(fc.nat(5), ...near), { nil: undefined });
   const flows = fc.array(
-    fc.record({ of: fc.nat(4), passed: fc.option(bytes, { nil: undefined }), isOwn: fc.boolean() }),
+    fc.record({ of: fc.nat(4), passed, isOwn: fc.boolean(), keptBy: fc.constantFrom(...bounds) }),
     { maxLength: 30 },
   );
   const comers = fc.array(fc.record({ of: fc.nat(6), isOwn: fc.boolean() }), { maxLength: 30 });
@@ -65,15 +76,16 @@ test('whoever comes, each that goes is slow where one is, of a client with most,
       const held = new Map<string, number>();
       const heldBy = (key: string) => held.get(key) ?? 0;
       const note = (key: string, more: number) => held.set(key, heldBy(key) + more);
-      const all = new Set(listed.map((one) => flow(nameOf(one), one.passed, one.isOwn)));
+      const all = new Set(listed.map((one) => flow(nameOf(one), one.passed, one.isOwn, one.keptBy)));
       for (const one of all) note(one.client.key, 1);
       for (const comer of coming) {
         const key = nameOf(comer);
         const counted = comer.isOwn ? 0 : heldBy(key);
         const strangers = [...all].filter(({ client, passed }) => !client.isExempt && passed !== undefined);
-        const slow = strangers.filter(
-          (one) => one.passed! < FAIR_BYTES && heldBy(one.client.key) > counted + Math.min(1, counted),
-        );
+        const slow = strangers.filter((one) => {
+          const has = heldBy(one.client.key);
+          return one.passed! < (has === 1 ? one.keptBy : FAIR_BYTES) && has > counted + Math.min(1, counted);
+        });
         const several = strangers.filter((one) => counted === 0 && heldBy(one.client.key) > 1);
         const may = slow.length > 0 ? slow : several;
         const most = Math.max(...may.map((one) => heldBy(one.client.key)));
@@ -149,6 +161,44 @@ test('an answer that waits behind another one of its connection is as slow as th
     true,
   );
   assert.equal(reader.isEnded, true);
+});
+
+/** What a sender sends is set by hand as what a reader takes is. */
+function sendingBy({ socket, reply }: TestReader) {
+  const sent = {
+    destroy: () => socket.destroy(),
+    get bytesRead() {
+      return socket.bytesWritten;
+    },
+  };
+  return sendingLine({ raw: { socket: sent, readableLength: 0, complete: false }, log: reply.log } as never);
+}
+
+test('who sends, or reads what has no rest, keeps its only place for ten minutes: the two slowest ended each other for ever', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const flows = new Flows({ random: () => 0 });
+  const watch = (key: string, lineOf: (reader: TestReader) => ReturnType<typeof sendingBy>) => {
+    const reader = new TestReader(key);
+    flows.watch(lineOf(reader), client(key), () => {});
+    return { key, reader };
+  };
+  const all = [
+    watch('sender', sendingBy),
+    watch('reader of a CAR', ({ reply }) => readingLine(reply, { isWhole: true })),
+    watch('reader', ({ reply }) => readingLine(reply)),
+    watch('sender of a byte', sendingBy),
+    ...[watch('sender of two', sendingBy), watch('sender of two', sendingBy)],
+  ];
+  const kept = () => all.filter(({ reader }) => !reader.isEnded).map(({ key }) => key);
+  const aMinute = () => {
+    for (const { key, reader } of all) reader.take(key === 'sender of a byte' ? 1 : WHOLE_BYTES);
+    t.mock.timers.tick(MINUTE_MS);
+    while (flows.endSlowest(client('new'), (of) => kept().filter((key) => key === of).length));
+    return kept();
+  };
+  for (let minutes = 1; minutes < WHOLE_MINUTES; minutes++)
+    assert.deepEqual(aMinute(), ['sender', 'reader of a CAR', 'sender of two'], `minute ${minutes}`);
+  assert.deepEqual(aMinute(), []);
 });
 
 test('a sender is slow where we wait for it: not while what it sent waits for us, nor once all has come', (t) => {

@@ -6,6 +6,13 @@ const MINUTE_MS = 60_000;
 const LOOKS = { least: 6, most: 12 } as const;
 /** Bytes: a flow of as many in a minute (70 kB/s) is not slow, and keeps the last place that its client has. */
 export const FAIR_BYTES = 4 * 1024 * 1024;
+/**
+ * Bytes: one that has to begin anew where it is ended keeps the last place of its client for as many in a minute (4 kB/s), through its
+ * first minutes: the two slowest would displace each other in turn, and neither would ever be done. A reader that can ask for the rest
+ * is none of them: what it has, it keeps.
+ */
+export const WHOLE_BYTES = 256 * 1024;
+export const WHOLE_MINUTES = 10;
 
 type Asking = Pick<Client, 'key' | 'isExempt'>;
 
@@ -17,6 +24,8 @@ export interface Flow {
    * minute. Not of all the time: buffers on the way hold megabytes, and whoever begins fast could rest on that for hours.
    */
   readonly passed: number | undefined;
+  /** Bytes of a minute by which it keeps the last place that its client has: FAIR_BYTES or WHOLE_BYTES. */
+  readonly keptBy: number;
 }
 
 /**
@@ -44,8 +53,9 @@ function slowestOfMost<T extends Flow>(
 
 /**
  * Which loses its place to a client that comes: of the slow flows whose clients have enough (leastOf) one of the client that has most,
- * and of these the slowest. Where none is slow, a client that has none takes a place of one that has several. Of equals it is the first
- * that is listed. Our own keep theirs, and however many they have, they come as if they had none. Pure.
+ * and of these the slowest. One that is all that its client has is slow below `keptBy`, others below FAIR_BYTES. Where none is slow, a
+ * client that has none takes a place of one that has several. Of equals it is the first that is listed. Our own keep theirs, and however
+ * many they have, they come as if they had none. Pure.
  */
 export function slowestOf<T extends Flow>(
   flows: Iterable<T>,
@@ -54,7 +64,10 @@ export function slowestOf<T extends Flow>(
 ): T | undefined {
   const counted = coming.isExempt ? 0 : heldBy(coming.key);
   const strangers = [...flows].filter(({ client }) => !client.isExempt);
-  const slow = strangers.filter(({ passed }) => passed !== undefined && passed < FAIR_BYTES);
+  const slow = strangers.filter(
+    ({ client, passed, keptBy }) =>
+      passed !== undefined && passed < (heldBy(client.key) > 1 ? FAIR_BYTES : keptBy),
+  );
   return (
     slowestOfMost(slow, heldBy, leastOf(counted)) ??
     (counted === 0 ? slowestOfMost(strangers, heldBy, 2) : undefined)
@@ -69,13 +82,22 @@ export interface Line {
   isClientsTurn(): boolean;
   /** Whether all has passed: the place is on its way back. */
   isOver(): boolean;
+  /** Whether all that has passed was for nothing where it is ended. */
+  readonly isWhole: boolean;
   end(reason: string): void;
 }
 
-/** Of whoever reads an answer: the connection's, since an answer behind another one of its connection is as slow as that. */
-export function readingLine({ request, raw, log }: Pick<FastifyReply, 'request' | 'raw' | 'log'>): Line {
+/**
+ * Of whoever reads an answer: the connection's, since an answer behind another one of its connection is as slow as that.
+ * @param isWhole an answer of which the rest cannot be asked for
+ */
+export function readingLine(
+  { request, raw, log }: Pick<FastifyReply, 'request' | 'raw' | 'log'>,
+  { isWhole = false } = {},
+): Line {
   const { socket } = request.raw;
   return {
+    isWhole,
     // What has left for the kernel.
     passed: () => socket.bytesWritten - socket.writableLength,
     // What waits behind another answer is not with the connection yet.
@@ -88,9 +110,10 @@ export function readingLine({ request, raw, log }: Pick<FastifyReply, 'request' 
   };
 }
 
-/** Of whoever sends a body. */
+/** Of whoever sends a body. A part of a file would go on where it ended; whoever only holds places sends forms, so it is spared too. */
 export function sendingLine({ raw, log }: Pick<FastifyRequest, 'raw' | 'log'>): Line {
   return {
+    isWhole: true,
     passed: () => raw.socket.bytesRead,
     isClientsTurn: () => raw.readableLength === 0 && !raw.complete,
     isOver: () => raw.complete,
@@ -104,6 +127,7 @@ export function sendingLine({ raw, log }: Pick<FastifyRequest, 'raw' | 'log'>): 
 
 interface Watched extends Flow {
   passed: number | undefined;
+  keptBy: number;
   isOver(): boolean;
   end(reason: string): void;
 }
@@ -140,7 +164,8 @@ export class Flows {
       giveBack();
       line.end(reason);
     };
-    const watched: Watched = { client, passed: undefined, isOver: () => line.isOver(), end };
+    const keptBy = line.isWhole ? WHOLE_BYTES : FAIR_BYTES;
+    const watched: Watched = { client, passed: undefined, keptBy, isOver: () => line.isOver(), end };
     const looks = LOOKS.least + Math.floor(this.#random() * (LOOKS.most - LOOKS.least + 1));
     const everyMs = Math.floor(MINUTE_MS / looks);
     let count = 0;
@@ -154,6 +179,7 @@ export class Flows {
       const now = line.passed();
       if (isBehind && wasBehind && now === before) end('nothing passes');
       watched.passed = behind * 2 >= looks ? now - before : undefined;
+      if (count >= WHOLE_MINUTES * looks) watched.keptBy = FAIR_BYTES;
       [before, wasBehind, behind] = [now, isBehind, 0];
       this.#onMinute();
     }, everyMs).unref();
