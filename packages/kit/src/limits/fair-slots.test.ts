@@ -52,7 +52,7 @@ test('whoever has had most of its turns waits for who has had none, though it ha
   assert.deepEqual(order.toSorted(), ['a', 'a', 'b', 'c']);
 });
 
-test('a few clients do not keep others out of the line: who has none there takes a place of who has most', async () => {
+test('a few clients do not keep others out of the line: who has none there takes the newest place of who has most', async () => {
   const slots = create({
     running: { total: 1, reserve: 0, perClient: 1 },
     waiting: { total: 2, reserve: 0, perClient: 2 },
@@ -60,10 +60,10 @@ test('a few clients do not keep others out of the line: who has none there takes
   const held = await slots.take(client('a'));
   const [older, newer] = [slots.take(client('b')), slots.take(client('b'))];
   const coming = slots.take(client('c'));
-  await assert.rejects(older, { code: 'OVERLOADED' });
+  await assert.rejects(newer, { code: 'OVERLOADED' });
   await assert.rejects(slots.take(client('d')), { code: 'OVERLOADED' }, 'each has one');
   held[Symbol.dispose]();
-  (await newer)[Symbol.dispose]();
+  (await older)[Symbol.dispose]();
   (await coming)[Symbol.dispose]();
   assert.equal(slots.waiting, 0);
 });

@@ -6,7 +6,7 @@ import { YieldingShares } from './yielding-shares.ts';
 export interface FairSlotsOptions {
   /** Tasks that run at once. */
   readonly running: ShareLimits;
-  /** Those that wait for it. Where strangers have no more of these, a client that has none takes one of the client that has most. */
+  /** Those that wait for it. Where strangers have no more of these, a client that has none takes the newest of the client that has most. */
   readonly waiting: ShareLimits;
   /** Whoever waited so long is refused. */
   readonly waitMs: number;
@@ -41,7 +41,7 @@ export class FairSlots {
   constructor(options: FairSlotsOptions) {
     this.#options = options;
     this.#running = new Shares(options.running);
-    this.#waiting = new YieldingShares(options.waiting);
+    this.#waiting = new YieldingShares(options.waiting, 'newest');
   }
 
   /** How many run. */

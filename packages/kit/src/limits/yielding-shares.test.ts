@@ -26,6 +26,15 @@ test('where strangers have no place left, who has none takes the oldest of the c
   assert.deepEqual([take('own', true), take('own', true)], ['taken', 'all']);
 });
 
+test('where they wait in line, the newest goes instead', () => {
+  const shares = new YieldingShares({ total: 3, reserve: 0, perClient: 3 }, 'newest');
+  const ended: number[] = [];
+  const [first, , last] = [0, 1, 2].map((n) => shares.take(client('a'), () => ended.push(n)));
+  assert.deepEqual([typeof shares.take(client('b'), () => {}), ended], ['object', [2]]);
+  for (const place of [first, last]) (place as Held).release();
+  assert.equal(shares.heldBy('a'), 1, 'it was given back already');
+});
+
 test('our own come as if they had none', () => {
   const shares = new YieldingShares({ total: 3, reserve: 1, perClient: 3 });
   const own = client('own', true);

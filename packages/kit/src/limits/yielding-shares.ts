@@ -8,8 +8,8 @@ type Yield = () => void;
 
 /**
  * Places that clients hold for as long as they like. Where strangers have none left, a client that has none takes one of the client that
- * has most, if that has several, the one that it has held for longest: a few clients cannot keep out all others. Our own keep theirs, and
- * however many they have, they come as if they had none.
+ * has most, if that has several: a few clients cannot keep out all others. Our own keep theirs, and however many they have, they come as
+ * if they had none.
  */
 export class YieldingShares {
   readonly #shares: Shares;
@@ -18,8 +18,12 @@ export class YieldingShares {
   /** The same clients, by how many they hold: whoever comes when all have one costs no look at each of them. */
   readonly #byCount: Set<string>[] = [new Set()];
 
-  constructor(limits: ShareLimits) {
+  readonly #yields: 'oldest' | 'newest';
+
+  /** @param yields which of its places a client loses: the newest where it has waited for something with the others */
+  constructor(limits: ShareLimits, yields: 'oldest' | 'newest' = 'oldest') {
     this.#shares = new Shares(limits);
+    this.#yields = yields;
   }
 
   heldBy(key: string): number {
@@ -73,8 +77,10 @@ export class YieldingShares {
     const most = this.#byCount.length - 1;
     if (most < 2 || (!isExempt && this.#held.has(key))) return false;
     const [first] = this.#byCount[most]!;
-    const [oldest] = this.#held.get(first!)!;
-    oldest!();
+    const own = this.#held.get(first!)!;
+    const [oldest] = own;
+    const yields = this.#yields === 'oldest' ? oldest! : [...own].at(-1)!;
+    yields();
     return true;
   }
 }
