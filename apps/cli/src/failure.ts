@@ -22,11 +22,19 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
 
 const ITEM_HASH = /^[0-9a-f]{64}$/;
 
-function hintOf({ code, details }: AppError): string | undefined {
-  const { hint, item_hash: sent } = (details ?? {}) as { hint?: unknown; item_hash?: unknown };
+/** The message that was sent and may have arrived all the same. Of these errors the client alone says it: no node has a say in it. */
+export function lostMessageOf({ code, details }: Pick<AppError, 'code' | 'details'>): string | undefined {
+  if (code !== 'UPSTREAM_UNAVAILABLE' && code !== 'INTERNAL') return undefined;
+  const { item_hash: sent } = (details ?? {}) as { item_hash?: unknown };
+  return typeof sent === 'string' && ITEM_HASH.test(sent) ? sent : undefined;
+}
+
+function hintOf(error: AppError): string | undefined {
+  const { code, details } = error;
+  const { hint } = (details ?? {}) as { hint?: unknown };
   if (typeof hint === 'string') return hint;
-  // Of a message that may have arrived all the same.
-  if (code === 'UPSTREAM_UNAVAILABLE' && typeof sent === 'string' && ITEM_HASH.test(sent))
+  const sent = lostMessageOf(error);
+  if (sent !== undefined)
     return `the message may have arrived: "skerry message get ${sent}" tells, and sent again it is another one`;
   return HINTS[code];
 }

@@ -1,4 +1,5 @@
-import { AppError, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
+import { AppError, type ErrorCode, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
+import { leavesOpen } from './lost.ts';
 import { causeOf } from './reads/cause.ts';
 import { readText } from './reads/read-body.ts';
 
@@ -47,10 +48,14 @@ export function askTextBy(ask: AskText): void {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** A hint is what whoever asks tells their own user to do, in the details of their own errors: a service has no say in it. */
-function withoutHint(details: unknown): unknown {
-  if (typeof details !== 'object' || details === null || !('hint' in details)) return details;
-  const { hint: _, ...others } = details;
+/**
+ * What whoever asks says in the details of their own errors: a hint for their user, and the message of theirs that may have arrived
+ * (lost.ts). A service has no say in it.
+ */
+function withoutOwn(code: ErrorCode, details: unknown): unknown {
+  if (typeof details !== 'object' || details === null || Array.isArray(details)) return details;
+  const { hint: _, ...others } = details as { hint?: unknown; item_hash?: unknown };
+  if (leavesOpen(code)) delete others.item_hash;
   return others;
 }
 
@@ -59,7 +64,9 @@ export function readRefusal(text: string, { status, url }: Pick<Response, 'statu
   try {
     const { code, error, details } = fieldsOf(JSON.parse(text));
     if (isErrorCode(code))
-      return new AppError(code, typeof error === 'string' ? error : code, { details: withoutHint(details) });
+      return new AppError(code, typeof error === 'string' ? error : code, {
+        details: withoutOwn(code, details),
+      });
   } catch {
     // Not ours: some proxy between, or another kind of server.
   }

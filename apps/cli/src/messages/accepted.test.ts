@@ -29,3 +29,25 @@ test('what fails once a message was accepted says what was done, whatever fails'
   assert.match((await failing(new TypeError('oops'))).body.error, /was created, but TypeError: oops\n +at /);
   assert.equal(await afterAccepted(output, accepted, async () => 1), 1);
 });
+
+test('of a second message whose answer was lost, its own hash and hint are told; no other failure says of whom the ids are', async () => {
+  const stored = {
+    what: 'f was stored',
+    ids: { file_hash: 'f', item_hash: '1' },
+    hint: 'it is stored only once',
+  };
+  const after = async (code: 'UPSTREAM_UNAVAILABLE' | 'INTERNAL' | 'OVERLOADED', details: object) => {
+    const failed = Promise.reject(new AppError(code, 'no answer', { details }));
+    const error = await afterAccepted(output, stored, () => failed).catch((caught: unknown) => caught);
+    return describeFailure(error);
+  };
+  const second = '2'.repeat(64);
+  for (const code of ['UPSTREAM_UNAVAILABLE', 'INTERNAL'] as const) {
+    const { body, hint } = await after(code, { item_hash: second });
+    assert.deepEqual(body.details, { file_hash: 'f', item_hash: second });
+    assert.match(hint ?? '', new RegExp(`"skerry message get ${second}"`));
+  }
+  const { body, hint } = await after('OVERLOADED', { item_hash: second, file_hash: 'g' });
+  assert.deepEqual(body.details, { ...stored.ids, hint });
+  assert.equal(hint, 'it is stored only once');
+});

@@ -1,4 +1,5 @@
 import { AppError } from '@skerry/protocol/forms';
+import { lostMessageOf } from '../failure.ts';
 import { whenEnded } from '../interrupt.ts';
 import type { Output } from '../output/output.ts';
 import { jsonText } from '../output/text.ts';
@@ -30,7 +31,8 @@ function tellOnInterrupt({ stderr, json }: Output, { what, ids, hint }: Accepted
 
 /**
  * Does what follows once a message was accepted. Where that fails, or Ctrl-C ends it, it is said what was done all the same: whoever
- * reads of the failure alone sends the message again.
+ * reads of the failure alone sends the message again. Where another message was sent since, whose answer was lost, the failure names that
+ * one and its hint speaks of it: whoever does the same again makes it twice.
  */
 export async function afterAccepted<T>(
   output: Output,
@@ -43,9 +45,11 @@ export async function afterAccepted<T>(
     return await follow();
   } catch (error) {
     const { code, details } = error instanceof AppError ? error : { code: 'INTERNAL' as const, details: {} };
+    const lost = lostMessageOf({ code, details });
+    const told = { ...(details as object | undefined), ...ids };
     throw new AppError(code, `${what}, but ${sentenceOf(error)}`, {
       cause: error,
-      details: { hint, ...(details as object | undefined), ...ids },
+      details: lost === undefined ? { hint, ...told } : { ...told, item_hash: lost },
     });
   }
 }
