@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,11 @@
 #include "stats.h"
 
 enum { CONTROL_INPUT = 0, CONTROL_OUTPUT = 1, CONTROL_HANDOVER = 2 };
-enum { MAX_FRAME_BYTES = 1024 * 1024, HEADER_BYTES = 5, MAX_OUTPUT_BYTES = 8 * 1024 * 1024, READ_BYTES = 64 * 1024 };
+enum { MAX_FRAME_BYTES = 1024 * 1024, HEADER_BYTES = 5, READ_BYTES = 64 * 1024 };
+/* What may wait before lines of the access log are dropped. The rest is no more than answers to what was asked. */
+enum { MAX_LOGGED_BYTES = 8 * 1024 * 1024 };
+/* Without a byte being read. */
+enum { LAST_WORDS_MS = 5000 };
 
 static struct {
   uint8_t *bytes;
@@ -53,13 +58,23 @@ static void flush_output(void) {
 
 void control_tell(enum report type, const void *payload, uint32_t length) {
   uint32_t size = length + 1;
-  if (is_orphan || output.length + size + 4 > MAX_OUTPUT_BYTES) return;
-  if (!reserve(&output.bytes, &output.capacity, output.length + size + 4)) return;
+  bool may_be_lost = type == REPORT_ACCESS;
+  if (is_orphan || (may_be_lost && output.length + size + 4 > MAX_LOGGED_BYTES)) return;
+  if (!reserve(&output.bytes, &output.capacity, output.length + size + 4)) {
+    if (may_be_lost) return;
+    abort();
+  }
   memcpy(output.bytes + output.length, &size, 4);
   output.bytes[output.length + 4] = (uint8_t)type;
   if (length) memcpy(output.bytes + output.length + HEADER_BYTES, payload, length);
   output.length += size + 4;
   flush_output();
+}
+
+void control_finish(void) {
+  struct pollfd told = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  for (flush_output(); !is_orphan && output.length > 0; flush_output())
+    if (poll(&told, 1, LAST_WORDS_MS) <= 0 || (told.revents & (POLLERR | POLLNVAL))) return;
 }
 
 static void set_deadline(uint32_t ms) {

@@ -8,7 +8,7 @@
 
 bool control_open(void);
 void control_event(unsigned which);
-/* Lines of the access log are dropped where nobody reads them fast enough. */
+/* Lines of the access log are dropped where nobody reads them fast enough; nothing else is. */
 void control_tell(enum report type, const void *payload, uint32_t length);
 /* As of all that was said before now: a connection that was opened after a change shall see it. */
 struct route *control_find_route(const char *name, uint8_t length);
@@ -17,3 +17,5 @@ struct route *control_known_route(const char *name, uint8_t length);
 /* Whether the program has come to its end. */
 bool control_is_over(void);
 uint32_t control_due_in_ms(void);
+/* Before the end: waits until what was told is read, unless nobody reads. */
+void control_finish(void);

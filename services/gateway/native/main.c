@@ -80,5 +80,6 @@ int main(int count, char **arguments) {
   if (!stats_map() || !loop_open() || !control_open()) return 1;
   run();
   conns_end_all();
+  control_finish();
   return 0;
 }

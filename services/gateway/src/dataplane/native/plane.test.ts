@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +51,15 @@ async function speak(port: number): Promise<Socket> {
   client.write(HELLO);
   await readBytes(client, HELLO.length);
   return client;
+}
+
+/** A program of ./testing with some sources of the plane. */
+async function runOwn(name: string, sources: readonly string[]) {
+  const own = new URL(`./testing/${name}.c`, import.meta.url).pathname;
+  const program = { name, sources: [...sources, own], idleExitCode: 0 };
+  const built = await buildProgram(program, TEST_CACHE);
+  assert.ok('path' in built, 'missing' in built ? built.missing : '');
+  return await promisify(execFile)(built.path, ['run']);
 }
 
 describe('native data plane alone', () => {
@@ -134,12 +143,15 @@ describe('native data plane alone', () => {
 
   test('a listener that could not be watched again is tried again', async () => {
     const sources = ['listen.c', 'scarcity.c'].map((name) => join(NATIVE, name));
-    const own = new URL('./testing/scarce-watch.c', import.meta.url).pathname;
-    const program = { name: 'scarce-watch', sources: [...sources, own], idleExitCode: 0 };
-    const built = await buildProgram(program, TEST_CACHE);
-    assert.ok('path' in built, 'missing' in built ? built.missing : '');
-    const { stdout } = await promisify(execFile)(built.path, ['run']);
+    const { stdout } = await runOwn('scarce-watch', sources);
     assert.equal(stdout, 'waits, 0 watched\nlistens, 1 watched\n');
+  });
+
+  test('lines of the access log that nobody reads take nothing else with them', async () => {
+    const names = (await readdir(NATIVE)).filter((name) => name.endsWith('.c') && name !== 'main.c');
+    const sources = names.map((name) => join(NATIVE, name));
+    const { stderr } = await runOwn('unread-reports', sources);
+    assert.equal(stderr, 'some lines, handed over 1\n');
   });
 
   test('a change while it is told the whole table counts', async () => {
