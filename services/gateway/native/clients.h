@@ -1,16 +1,34 @@
-/* How many connections each client has: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has. */
+/*
+ * The connections of each client: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has. Each client has a share
+ * of them; and where a group has no place left, its clients tell which of theirs makes room.
+ */
 #pragma once
 #include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-struct client;
+#include "options.h"
 
-/* Counted by itself: who sends from is not proven by a first packet of QUIC. */
-enum client_kind { CLIENT_TLS, CLIENT_QUIC, CLIENT_KINDS };
+/*
+ * Each listener of TLS by its number, and QUIC: what has a limit of connections. A client's share is one of all listeners, and one of QUIC,
+ * since who sends is not proven by a first packet of QUIC.
+ */
+enum { GROUP_QUIC = MAX_LISTENERS, GROUPS };
 
-/* Counts one more connection of the client at the other end, and tells its address; NULL where that is one too many. */
-struct client *client_enter(int fd, struct sockaddr_in6 *address);
-/* The same for a kind of connection that is known by the address alone. */
-struct client *client_enter_from(const struct sockaddr_in6 *address, enum client_kind kind);
+/* What a connection has among those of its client; the first thing in it, so that it is found by this. */
+struct place {
+  struct place *previous, *next; /* the same client's in the same group, oldest first */
+  struct client *client;
+};
+
+void client_address(int fd, struct sockaddr_in6 *address);
+/* Counts one more connection of the client at an address; false where that is one too many, or there is no memory. */
+bool client_enter(struct place *place, const struct sockaddr_in6 *address, unsigned group);
+void client_leave(struct place *place);
+/*
+ * Which place goes to the client at an address, where a group has none left: the oldest of the client that has most, if that has
+ * several and the one at the address has none. NULL for none.
+ */
+struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group);
 /* Of the client at an address, for who counts something else of it. */
 uint32_t client_hash(const struct in6_addr *address);
-void client_leave(struct client *client, enum client_kind kind);

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clients.h"
+
 enum { CLIENT = 0, INSTANCE = 1 };
 enum state { UNDECIDED, CONNECTING, OPEN, LINGERING, CLOSED, STATES };
 
@@ -17,9 +19,9 @@ enum {
 };
 
 struct conn {
+  struct place place;
   struct conn *previous, *next; /* in the list of its state, oldest first */
   struct route *route;
-  struct client *client;
   struct trace *trace; /* only where the access log tells of it */
   union {
     struct pending_hello *hello; /* UNDECIDED */

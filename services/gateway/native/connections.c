@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "access.h"
-#include "clients.h"
 #include "connect.h"
 #include "control.h"
 #include "decide.h"
@@ -96,7 +95,7 @@ static void end(struct conn *conn) {
   stats->bytes_to_instances += conn->bytes[CLIENT];
   stats->bytes_to_clients += conn->bytes[INSTANCE];
   listen_left(conn->listener);
-  client_leave(conn->client, CLIENT_TLS);
+  client_leave(&conn->place);
   if (conn->route) {
     conn->route->open--;
     route_add(conn->route, conn->bytes[CLIENT], conn->bytes[INSTANCE]);
@@ -193,31 +192,48 @@ static void hear(struct conn *conn) {
 }
 
 /* NULL where it may not be, or where there is no memory for it. */
-static struct conn *create(int fd, unsigned listener) {
-  struct sockaddr_in6 address;
-  struct client *client = client_enter(fd, &address);
-  if (!client) return NULL;
+static struct conn *create(int fd, const struct sockaddr_in6 *address, unsigned listener) {
   struct conn *conn = memory_take(sizeof *conn);
-  if (!conn) {
-    client_leave(client, CLIENT_TLS);
+  if (!conn) return NULL;
+  *conn = (struct conn){.fd = {fd, -1}, .state = UNDECIDED, .listener = (uint8_t)listener};
+  if (!client_enter(&conn->place, address, listener)) {
+    memory_give(conn);
     return NULL;
   }
-  *conn = (struct conn){.client = client, .fd = {fd, -1}, .state = UNDECIDED, .listener = (uint8_t)listener};
   conn->started_ms = conn->touched_ms = now_ms;
   conn->outcome = OUTCOMES;
   conn->flags[CLIENT] = WRITABLE;
-  access_begin(conn, &address);
+  access_begin(conn, address);
   stats->open++;
   listen_entered(listener);
   append_conn(conn);
   return conn;
 }
 
+/* A few clients cannot keep all others out of a listener: who has nothing there gets a place of the one that has most. */
+static bool make_room(const struct sockaddr_in6 *address, unsigned listener) {
+  struct conn *conn = (struct conn *)client_yielding(address, listener);
+  if (!conn) return false;
+  if (conn->state == UNDECIDED || conn->state == CONNECTING) count(conn, CROWDED_OUT);
+  cut(conn);
+  return true;
+}
+
+static void turn_away(int fd, enum outcome outcome) {
+  stats->outcomes[outcome]++;
+  close(fd);
+}
+
 void conns_accepted(int fd, unsigned listener) {
-  struct conn *conn = create(fd, listener);
+  struct sockaddr_in6 address;
+  client_address(fd, &address);
+  if (listen_is_full(listener) && !make_room(&address, listener)) {
+    turn_away(fd, TOO_MANY);
+    return;
+  }
+  struct conn *conn = create(fd, &address, listener);
   if (!conn) {
-    stats->outcomes[CLIENT_LIMIT]++;
-    close(fd);
+    turn_away(fd, CLIENT_LIMIT);
     return;
   }
   /* Watched only after the first read: what is read at once would be told of a second time. */

@@ -12,7 +12,6 @@
 #include "loop.h"
 #include "quic_socket.h"
 #include "scarcity.h"
-#include "stats.h"
 
 enum { BACKLOG = 4096, ACCEPTS_PER_TURN = 64, PAUSE_MS = 50, KEEP_ALIVE_PROBE_S = 60 };
 
@@ -184,15 +183,11 @@ void listen_accept(unsigned index, void (*accepted)(int fd, unsigned listener)) 
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return;
     }
-    if (listeners[index].open >= options.max_connections) {
-      stats->outcomes[TOO_MANY]++;
-      close(fd);
-    } else {
-      accepted(fd, index);
-    }
+    accepted(fd, index);
   }
 }
 
+bool listen_is_full(unsigned index) { return listeners[index].open >= options.max_connections; }
 void listen_entered(unsigned index) { listeners[index].open++; }
 void listen_left(unsigned index) { listeners[index].open--; }
 

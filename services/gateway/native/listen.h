@@ -13,6 +13,8 @@ void listen_stop(void);
 unsigned listen_descriptors(int fds[MAX_HANDED]);
 /* Accepts what has come, up to a turn's share, and hands it on. */
 void listen_accept(unsigned index, void (*accepted)(int fd, unsigned listener));
+/* Whether it has all the connections that it may have. */
+bool listen_is_full(unsigned index);
 /* A connection of the listener that counts from now on, and one that has ended. */
 void listen_entered(unsigned index);
 void listen_left(unsigned index);

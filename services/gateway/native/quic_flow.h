@@ -1,5 +1,6 @@
 /* One QUIC connection: a client, and once its name is known the instance behind it. It is known by the client and the ids. */
 #pragma once
+#include "clients.h"
 #include "flight.h"
 #include "quic_socket.h"
 
@@ -40,11 +41,11 @@ struct undecided {
 };
 
 struct quic_flow {
+  struct place place;
   struct quic_flow *previous, *next; /* of the same state, the one that was silent for longest first */
   struct quic_flow *next_near, *next_here; /* in the index: by address and port, by address */
   struct quic_flow **link_here;            /* what leads to it there */
   struct route *route;
-  struct client *client;
   struct undecided *undecided;
   uint64_t to_instance, to_client; /* bytes */
   uint32_t touched_ms, unheard; /* bytes to the client since its last datagram */

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clients.h"
 #include "control.h"
 #include "loop.h"
 #include "memory.h"
@@ -150,16 +149,12 @@ static void decide(struct quic_flow *flow, struct flight *flight, const uint8_t 
   }
 }
 
+/* What ends for it may be any flow of another client. */
 static struct quic_flow *create(const struct quic_peer *peer, const struct packet *packet) {
-  struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = peer->address};
-  if (stats->quic_open >= options.max_connections) return count(QUIC_TOO_MANY), NULL;
-  struct client *client = client_enter_from(&address, CLIENT_QUIC);
-  if (!client) return count(QUIC_CLIENT_LIMIT), NULL;
-  struct quic_flow *flow = quic_lists_add(client, peer, packet->version, packet->destination, packet->source);
-  if (flow) return flow;
-  client_leave(client, CLIENT_QUIC);
-  count(QUIC_CLIENT_LIMIT);
-  return NULL;
+  if (stats->quic_open >= options.max_connections && !quic_lists_make_room(peer)) return count(QUIC_TOO_MANY), NULL;
+  struct quic_flow *flow = quic_lists_add(peer, packet->version, packet->destination, packet->source);
+  if (!flow) count(QUIC_CLIENT_LIMIT);
+  return flow;
 }
 
 /* Who is not proven to be where it says takes no place from those that are: of these, who was silent for longest goes. */
@@ -182,6 +177,10 @@ static void make_room(void) {
 static void move(const struct heard *heard, const struct quic_flow *old) {
   struct quic_flow *flow = create(heard->peer, &heard->packet);
   if (!flow) return;
+  if (old->state == FLOW_ENDED) {
+    give_up(flow, QUIC_CROWDED_OUT);
+    return;
+  }
   flow->version = old->version;
   flow->first = old->first;
   flow->source = old->source;

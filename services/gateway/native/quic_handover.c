@@ -108,15 +108,10 @@ static struct route *route_of(const struct record *record) {
 
 static struct quic_flow *add(const struct record *record) {
   struct quic_peer peer = record->peer;
-  struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = peer.address};
   int index = quic_socket_find(&record->bound);
   if (index < 0 || !is_sound(record)) return NULL;
   peer.socket = (uint8_t)index;
-  struct client *client = client_enter_from(&address, CLIENT_QUIC);
-  if (!client) return NULL;
-  struct quic_flow *flow = quic_lists_add(client, &peer, record->version, id_of(&record->first), id_of(&record->source));
-  if (!flow) client_leave(client, CLIENT_QUIC);
-  return flow;
+  return quic_lists_add(&peer, record->version, id_of(&record->first), id_of(&record->source));
 }
 
 static void take_record(const struct record *record, int socket) {

@@ -36,14 +36,22 @@ static void append_flow(struct quic_flow *flow, enum quic_state state) {
   list->count++;
 }
 
-struct quic_flow *quic_lists_add(struct client *client, const struct quic_peer *peer, uint32_t version, struct id first,
-                                 struct id source) {
+static struct sockaddr_in6 address_of(const struct quic_peer *peer) {
+  return (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = peer->address};
+}
+
+struct quic_flow *quic_lists_add(const struct quic_peer *peer, uint32_t version, struct id first, struct id source) {
+  const struct sockaddr_in6 address = address_of(peer);
   struct quic_flow *flow = memory_take(sizeof *flow);
   if (!flow) return NULL;
-  *flow = (struct quic_flow){.client = client, .fd = -1, .version = version, .peer = *peer};
+  *flow = (struct quic_flow){.fd = -1, .version = version, .peer = *peer};
   quic_id_set(&flow->first, first);
   quic_id_set(&flow->source, source);
-  if (!quic_index_add(flow)) return memory_give(flow), NULL;
+  if (!client_enter(&flow->place, &address, GROUP_QUIC)) return memory_give(flow), NULL;
+  if (!quic_index_add(flow)) {
+    client_leave(&flow->place);
+    return memory_give(flow), NULL;
+  }
   append_flow(flow, FLOW_UNDECIDED);
   stats->quic_open++;
   return flow;
@@ -74,7 +82,7 @@ void quic_lists_end(struct quic_flow *flow) {
   unlink_flow(flow);
   flow->state = FLOW_ENDED;
   if (flow->fd >= 0) close(flow->fd);
-  client_leave(flow->client, CLIENT_QUIC);
+  client_leave(&flow->place);
   if (flow->route) {
     flow->route->flows--;
     route_release(flow->route);
@@ -82,6 +90,16 @@ void quic_lists_end(struct quic_flow *flow) {
   stats->quic_open--;
   flow->next = ended;
   ended = flow;
+}
+
+bool quic_lists_make_room(const struct quic_peer *peer) {
+  const struct sockaddr_in6 address = address_of(peer);
+  struct quic_flow *flow = (struct quic_flow *)client_yielding(&address, GROUP_QUIC);
+  if (!flow) return false;
+  /* What was answered is counted already. */
+  if (flow->state <= FLOW_UNANSWERED) stats->quic_outcomes[QUIC_CROWDED_OUT]++;
+  quic_lists_end(flow);
+  return true;
 }
 
 void quic_lists_turn_ended(void) {

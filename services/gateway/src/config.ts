@@ -87,7 +87,7 @@ export const gatewayConfig = defineConfig(
       1,
       1_000_000,
       4096,
-      'connections from one IPv4 address or IPv6 /64, per listener; an HTTP/2 request counts as one',
+      'connections from one IPv4 address or IPv6 /64, per listener; an HTTP/2 request beside another counts as one',
     ),
     maxConnectionsPerInstance: settings.integer(
       1,
@@ -99,7 +99,7 @@ export const gatewayConfig = defineConfig(
       1,
       1_000_000,
       20_000,
-      'open connections per listener; an HTTP/2 request counts as one',
+      'open connections per listener; an HTTP/2 request beside another counts as one; where all are taken, a client that has none takes the oldest of the client that has most',
     ),
     ...rateSettings({
       heavy: 'explanations why a name does not answer,',

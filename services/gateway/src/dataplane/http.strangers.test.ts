@@ -3,7 +3,15 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2';
 import { describe, test } from 'node:test';
 import { askRaw, serveHttp } from './testing/suite/http-client.ts';
 import { openHttp2, serveHttp2 } from './testing/suite/http2-client.ts';
-import { NAME_A, openWorld, until } from './testing/suite/world.ts';
+import {
+  endingOf,
+  expectTurnedAway,
+  NAME_A,
+  openClient,
+  openWorld,
+  readBytes,
+  until,
+} from './testing/suite/world.ts';
 import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './ts/http/headers.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
@@ -50,6 +58,27 @@ describe('what strangers say to instances', () => {
     serveHttp(world.httpA, (_request, response) => response.write('begun'));
     const wire = `GET / HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\nCONNECT ${NAME_A}:22 HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\n`;
     assert.equal(await askRaw(world.ports.http, wire).catch(() => ''), '');
+  });
+
+  test('where no place is left, who has none takes the oldest of the client that has most', async () => {
+    await using world = await openWorld(create, { maxConnections: 3 });
+    serveHttp(world.httpA, (_request, response) => response.end('answer'));
+    const { http } = world.ports;
+    const open = async (from: string) => {
+      const client = await openClient(http, '127.0.0.1', from);
+      client.write(`GET / HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\n`);
+      return client;
+    };
+    const many = [await open('127.0.0.1'), await open('127.0.0.1'), await open('127.0.0.1')];
+    for (const client of many) assert.match(String(await readBytes(client, 15)), /^HTTP\/1.1 200/);
+    await expectTurnedAway(http);
+    const others = [await open('127.0.0.3'), await open('127.0.0.4')];
+    for (const client of others) assert.match(String(await readBytes(client, 15)), /^HTTP\/1.1 200/);
+    for (const gone of many.slice(0, 2)) await endingOf(gone);
+    // Everybody has one, and keeps it.
+    await expectTurnedAway(http, '127.0.0.5');
+    assert.equal((await world.plane.stats()).httpOpen, 3);
+    for (const client of [many[2]!, ...others]) client.destroy();
   });
 
   test('L1: nor over HTTP/2, in its trailers neither', async () => {

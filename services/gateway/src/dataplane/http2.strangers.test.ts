@@ -162,8 +162,22 @@ describe('what strangers do over HTTP/2', () => {
     assert.deepEqual([headers[':status'], hints], [200, 4]);
   });
 
+  test('where no place is left, a client’s streams make room for who has none', async () => {
+    await using world = await openWorld(create, { maxConnections: 4 });
+    serveHttp2(world.httpA, (stream, headers) => {
+      if (headers[':path'] === '/') stream.end('answer');
+    });
+    using greedy = openFrom('127.0.0.2', world);
+    const ended = new Promise<void>((resolve) => greedy.once('close', () => resolve()));
+    const asked = Array.from({ length: 8 }, () => statusFor(greedy, '/stay').catch(() => 0));
+    assert.deepEqual(await Promise.all(asked.slice(4)), [503, 503, 503, 503]);
+    using other = openFrom('127.0.0.3', world);
+    assert.equal(await statusFor(other, '/'), 200);
+    await ended;
+  });
+
   test('a client’s streams have its share of places: an instance has room for others', async () => {
-    await using world = await openWorld(create, { maxPerClient: 4, maxPerInstance: 4 });
+    await using world = await openWorld(create, { maxPerClient: 4, maxPerInstance: 5 });
     let staying = 0;
     serveHttp2(world.httpA, (stream, headers) => {
       if (headers[':path'] === '/') stream.end('answer');
@@ -171,11 +185,10 @@ describe('what strangers do over HTTP/2', () => {
     });
     using greedy = openFrom('127.0.0.2', world);
     const asked = Array.from({ length: 8 }, () => statusFor(greedy, '/stay'));
-    // Its connection has one of the four places.
-    await until(() => staying >= 3);
+    await until(() => staying >= 4);
     using other = openFrom('127.0.0.3', world);
     assert.equal(await statusFor(other, '/'), 200);
-    assert.deepEqual(await Promise.all(asked.slice(3)), [503, 503, 503, 503, 503]);
+    assert.deepEqual(await Promise.all(asked.slice(4)), [503, 503, 503, 503]);
     greedy.destroy();
     await until(async () => (await world.plane.stats()).httpOpen === 1);
     using again = openFrom('127.0.0.2', world);

@@ -162,7 +162,10 @@ export interface DataPlaneOptions {
 export type CreateDataPlane = (options: DataPlaneOptions) => DataPlane;
 
 export interface DataPlaneLimits {
-  /** Open connections of each listener; more are closed at once. A request of HTTP/2 counts as one, and is refused. */
+  /**
+   * Open connections of each listener; each request of HTTP/2 beside another counts as one. More are closed at once, or refused; but for a client that has
+   * none, the oldest of the client that has most is closed, if that has several.
+   */
   readonly maxConnections: number;
   /** Connections whose ClientHello is not complete; one more ends the oldest of them. */
   readonly maxUndecided: number;

@@ -11,6 +11,8 @@ export const HAPROXY_DIFFERENCES = {
     'A malformed hello is counted as one without a server name: HAProxy does not tell the two apart.',
   crowding_out:
     'Connections that never speak are not crowded out by others: HAProxy cannot end the oldest of them. They end after the time for a hello, and count towards the limits of their client and of the listener.',
+  yielding:
+    'Where no place is left, everybody is refused, also who has none: HAProxy cannot end the connections of those who have many. Lower `SKERRY_GATEWAY_MAX_CONNECTIONS_PER_CLIENT`, so that no few clients hold all.',
   orderly_ends:
     'Where the instance refuses, does not answer, resets or is idle, or the time of a drain is over, the client sees an orderly end in place of a reset. TLS itself tells a cut from an end.',
   unreachable:

@@ -22,7 +22,7 @@ import {
   readBytes,
   until,
 } from '../testing/suite/world.ts';
-import { buildProgram, NATIVE } from './build.ts';
+import { buildProgram, NATIVE, SANITIZER_FLAGS } from './build.ts';
 import { NativeDataPlane, type NativePlaneOptions } from './plane.ts';
 import { builtForTests, TEST_CACHE } from './testing/built.ts';
 import { checkLeaks } from './testing/leaks.ts';
@@ -54,10 +54,10 @@ async function speak(port: number): Promise<Socket> {
 }
 
 /** A program of ./testing with some sources of the plane. */
-async function runOwn(name: string, sources: readonly string[]) {
+async function runOwn(name: string, sources: readonly string[], flags: readonly string[] = []) {
   const own = new URL(`./testing/${name}.c`, import.meta.url).pathname;
   const program = { name, sources: [...sources, own], idleExitCode: 0 };
-  const built = await buildProgram(program, TEST_CACHE);
+  const built = await buildProgram(program, TEST_CACHE, flags);
   assert.ok('path' in built, 'missing' in built ? built.missing : '');
   return await promisify(execFile)(built.path, ['run']);
 }
@@ -145,6 +145,12 @@ describe('native data plane alone', () => {
     const sources = ['listen.c', 'scarcity.c'].map((name) => join(NATIVE, name));
     const { stdout } = await runOwn('scarce-watch', sources);
     assert.equal(stdout, 'waits, 0 watched\nlistens, 1 watched\n');
+  });
+
+  test('whoever comes and goes, the oldest of a client that has most makes room for one that has none', async () => {
+    const sources = ['clients.c', 'memory.c'].map((name) => join(NATIVE, name));
+    const { stdout } = await runOwn('client-places', sources, SANITIZER_FLAGS);
+    assert.equal(stdout, '0 bytes left\n');
   });
 
   test('lines of the access log that nobody reads take nothing else with them', async () => {

@@ -26,35 +26,6 @@ export class Counts {
   }
 }
 
-export interface PlaceLimits {
-  readonly total: number;
-  readonly perClient: number;
-}
-
-/** Places that clients hold: each has a share, and all together a limit. */
-export class Places {
-  readonly #total: number;
-  readonly #perClient: Counts;
-  #held = 0;
-
-  constructor({ total, perClient }: PlaceLimits) {
-    this.#total = total;
-    this.#perClient = new Counts(perClient);
-  }
-
-  /** @returns false, and nothing is held, where the client or all have as many as they may */
-  enter(client: string): boolean {
-    if (this.#held >= this.#total || !this.#perClient.enter(client)) return false;
-    this.#held++;
-    return true;
-  }
-
-  leave(client: string): void {
-    this.#perClient.leave(client);
-    this.#held--;
-  }
-}
-
 const IPV4 = /^[0-9.]+$/;
 const IPV4_MAPPED = /^::ffff:([0-9.]+)$/;
 const PREFIX_GROUPS = 4;

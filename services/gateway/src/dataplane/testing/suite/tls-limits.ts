@@ -25,8 +25,8 @@ const HELLO = helloWire({ serverName: NAME_A });
 const INTERNAL_ERROR = Buffer.from([21, 3, 3, 0, 2, 2, 80]);
 const echo = (socket: Socket) => void socket.pipe(socket);
 
-async function speak(port: number, hello = HELLO): Promise<Socket> {
-  const client = await openClient(port);
+async function speak(port: number, hello = HELLO, from?: string): Promise<Socket> {
+  const client = await openClient(port, '127.0.0.1', from);
   client.write(hello);
   await readBytes(client, hello.length);
   return client;
@@ -62,6 +62,41 @@ export function tlsLimitsSuite(subject: Subject): void {
       await until(async () => (await world.plane.stats()).tls.figures.open === 1);
       const three = await speak(https);
       for (const client of [two, three]) client.destroy();
+    });
+
+    test('where no place is left, who has none takes the oldest of the client that has most', async () => {
+      await using world = await openWorld(create, { maxConnections: 4 });
+      world.tlsA.handle = echo;
+      const { https } = world.ports;
+      const [few, many] = [[await speak(https, HELLO, '127.0.0.2')], [] as Socket[]];
+      for (let index = 0; index < 3; index++) many.push(await speak(https));
+      await expectTurnedAway(https);
+      if (subject.differs('yielding')) {
+        await expectTurnedAway(https, '127.0.0.3');
+      } else {
+        for (const from of ['127.0.0.3', '127.0.0.4']) few.push(await speak(https, HELLO, from));
+        for (const gone of many.splice(0, 2)) assert.equal(await endingOf(gone), 'reset');
+        // Everybody has one, and keeps it.
+        await expectTurnedAway(https, '127.0.0.5');
+      }
+      for (const client of [...few, ...many]) {
+        client.end('still here');
+        assert.equal(String(await readAll(client)), 'still here');
+      }
+      assert.equal((await world.plane.stats()).tls.outcomes.too_many, 2);
+    });
+
+    test('who waits for its instance, or has not spoken, makes room too', async () => {
+      await using world = await openWorld(create, { maxConnections: 2 });
+      if (subject.differs('yielding')) return;
+      world.tlsA.handle = echo;
+      const { https } = world.ports;
+      const silent = [await openClient(https), await openClient(https)];
+      await until(async () => (await world.plane.stats()).tls.figures.open === 2);
+      (await speak(https, HELLO, '127.0.0.2')).destroy();
+      await endingOf(silent[0]!);
+      assert.equal((await world.plane.stats()).tls.outcomes.crowded_out, 1);
+      silent[1]!.destroy();
     });
 
     test('one instance has so many connections; others are not touched', async () => {

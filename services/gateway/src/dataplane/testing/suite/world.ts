@@ -124,8 +124,9 @@ export async function openWorld(
 }
 
 /** A plain connection to the data plane, open when it is returned. Its errors show as `close`. */
-export async function openClient(port: number, host = '127.0.0.1'): Promise<Socket> {
-  const socket = connect({ host, port, noDelay: true, allowHalfOpen: true });
+export async function openClient(port: number, host = '127.0.0.1', from?: string): Promise<Socket> {
+  const options = { host, port, noDelay: true, allowHalfOpen: true };
+  const socket = connect(from === undefined ? options : { ...options, localAddress: from });
   socket.on('error', () => {});
   await once(socket, 'connect');
   return socket;
@@ -135,8 +136,8 @@ export async function openClient(port: number, host = '127.0.0.1'): Promise<Sock
  * A connection that is ended without a word; its reset may come before anybody here knows that it was open. So ends one that never
  * speaks, too, after a while: what was counted tells why it was.
  */
-export async function expectTurnedAway(port: number): Promise<void> {
-  const socket = connect({ host: '127.0.0.1', port });
+export async function expectTurnedAway(port: number, from = '127.0.0.1'): Promise<void> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress: from });
   assert.equal((await readLeft(socket)).length, 0);
 }
 
@@ -159,14 +160,23 @@ export async function readLeft(socket: Socket): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Reads until `count` bytes are there, and leaves the socket paused. */
+/** Something came, or nothing more will. */
+async function hearFrom(socket: Socket): Promise<void> {
+  const heard = new AbortController();
+  const { signal } = heard;
+  const events = ['readable', 'end', 'close'].map((event) => once(socket, event, { signal }));
+  await Promise.race(events).finally(() => heard.abort());
+}
+
+/** Reads until `count` bytes are there, and leaves the socket paused. Throws where fewer come. */
 export async function readBytes(socket: Socket, count: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   while (length < count) {
     const chunk = socket.read() as Buffer | null;
     if (chunk === null) {
-      await once(socket, 'readable');
+      if (socket.closed || socket.readableEnded) throw new Error('it ended before all was there');
+      await hearFrom(socket);
       continue;
     }
     chunks.push(chunk);

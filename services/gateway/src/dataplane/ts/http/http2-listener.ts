@@ -6,9 +6,10 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { YieldingShares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Explanation } from '../../port.ts';
-import { clientKey, type Places } from '../counts.ts';
+import { clientKey } from '../counts.ts';
 import { CLIENT_IDLE_FACTOR, type Forwarding, OVERLOADED } from './forward.ts';
 import { parseRequestTarget } from './host.ts';
 import { forwardStream, InstanceSessions, MAX_HEADER_LIST_BYTES } from './http2-forward.ts';
@@ -39,8 +40,8 @@ export interface Http2ListenerOptions {
   readonly forwarding: Forwarding;
   readonly counters: { requests: number };
   readonly journal: HttpJournal;
-  /** Those of connections. A stream takes one, as the connection does that a request of HTTP/1.1 would come by. */
-  readonly places: Places;
+  /** Those of connections. A stream beside another takes one, as the connection does that a request of HTTP/1.1 would come by. */
+  readonly places: YieldingShares;
 }
 
 const NO_PLACE: Explanation = {
@@ -115,10 +116,12 @@ function serveSession(
       authority: headers[':authority'] ?? null,
     });
     if (++open === 1) session.setTimeout(limits.idleTimeoutMs * CLIENT_IDLE_FACTOR);
-    const hasPlace = places.enter(client);
+    const asking = { key: client, isExempt: false };
+    // The first has that of its connection.
+    const place = open > 1 ? places.take(asking, () => stream.close(NGHTTP2_CANCEL)) : undefined;
     stream.on('error', () => {});
     stream.once('close', () => {
-      if (hasPlace) places.leave(client);
+      if (typeof place === 'object') place.release();
       const status = stream.headersSent ? Number(stream.sentHeaders[':status']) : null;
       over({ status, refusedWith: findPage(stream) });
       if (--open === 0 && !session.destroyed) session.setTimeout(limits.keepAliveTimeoutMs);
@@ -127,7 +130,7 @@ function serveSession(
       // Nobody waits for it, or nobody can be named who asked. One that was taken back may be closed, and neither of the others yet.
       if (stream.destroyed || stream.aborted || stream.closed || clientAddress === '')
         stream.close(NGHTTP2_CANCEL);
-      else if (!hasPlace) respondWithPage(stream, NO_PLACE, headers.accept);
+      else if (typeof place === 'string') respondWithPage(stream, NO_PLACE, headers.accept);
       else serveStream(stream, headers, clientAddress, forwarding, instances);
     };
     if (open > CALM_STREAMS) setImmediate(serve);

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { YieldingShares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { DataPlaneLimits, Explanation, HttpClass, RouteFailure } from '../../port.ts';
-import { type Counts, clientKey, Places } from '../counts.ts';
+import { type Counts, clientKey } from '../counts.ts';
 import { linger } from '../linger.ts';
 import type { RouteTable } from '../routes.ts';
 import { RequestTurns } from '../turns.ts';
@@ -60,7 +61,8 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { limits, upstreamPort, explain, routes, counters, journal, perInstance } = options;
   const agents = createInstanceAgents(limits.connectTimeoutMs);
   const forwarding = { limits, upstreamPort, agents, explain, routes, perInstance };
-  const places = new Places({ total: limits.maxConnections, perClient: limits.maxPerClient });
+  const { maxConnections: total, maxPerClient: perClient } = limits;
+  const places = new YieldingShares({ total, reserve: 0, perClient });
   const http2 = createHttp2Listener({ forwarding, counters, journal, places });
   const turns = new RequestTurns();
   const shared: Shared = { ...options, forwarding, turns, http2 };
@@ -99,24 +101,24 @@ function createNodeServer(limits: DataPlaneLimits, turns: RequestTurns): Server 
   });
   // A client that closes its side after the request still gets the response.
   Object.assign(server, { httpAllowHalfOpen: true });
-  server.maxConnections = limits.maxConnections;
   server.setTimeout(limits.idleTimeoutMs * CLIENT_IDLE_FACTOR);
   return server;
 }
 
-/** What is open; a client that has too many loses the one that is too many. */
-function followConnections(server: Server, places: Places): ReadonlySet<Socket> {
+/** What is open; one too many is closed at once, or an old one of a client that has many. */
+function followConnections(server: Server, places: YieldingShares): ReadonlySet<Socket> {
   const connections = new Set<Socket>();
   server.prependListener('connection', (socket) => {
-    const client = clientKey(socket.remoteAddress);
-    if (!places.enter(client)) {
+    const client = { key: clientKey(socket.remoteAddress), isExempt: false };
+    const place = places.take(client, () => socket.destroy());
+    if (typeof place === 'string') {
       socket.destroy();
       return;
     }
     connections.add(socket);
     socket.once('close', () => {
       connections.delete(socket);
-      places.leave(client);
+      place.release();
     });
   });
   return connections;

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Held, YieldingShares } from '@skerry/kit';
 import { ALERT, alertRecord } from '../../../tls/alert.ts';
 import { ClientHelloReader, type HelloAnswer } from '../../../tls/client-hello.ts';
 import type { TlsCounters, TlsOutcome } from '../../figures.ts';
@@ -23,6 +24,8 @@ export interface TlsOptions {
 /** What the connections of one listener share. */
 export interface TlsContext extends TlsOptions {
   readonly stages: Stages<TlsConnection>;
+  /** Of the listener. */
+  readonly places: YieldingShares;
 }
 
 type DecidedAnswer = Exclude<HelloAnswer, { kind: 'need_more' }>;
@@ -34,6 +37,7 @@ export class TlsConnection implements WireOwner, Staged {
   readonly #context: TlsContext;
   readonly #client: Wire;
   readonly #clientKey: string;
+  #place: Held | undefined;
   readonly #trace: Trace | undefined;
   readonly #reader = new ClientHelloReader();
   #instance: Wire | undefined;
@@ -56,9 +60,9 @@ export class TlsConnection implements WireOwner, Staged {
 
   /** Waits for the hello; closes at once where there are too many connections, or too many of this client. */
   start(): void {
-    const { stages, limits, counters, side } = this.#context;
-    if (stages.size >= limits.maxConnections) counters.outcomes.too_many++;
-    else if (!side.perClient.enter(this.#clientKey)) counters.outcomes.client_limit++;
+    const { stages, limits, counters } = this.#context;
+    const refused = this.#takePlace();
+    if (refused) counters.outcomes[refused]++;
     else {
       // From the first moment to the complete hello, however many bytes keep coming.
       stages.enter(this, 'undecided');
@@ -68,6 +72,22 @@ export class TlsConnection implements WireOwner, Staged {
       return;
     }
     this.#client.close();
+  }
+
+  #takePlace(): 'client_limit' | 'too_many' | undefined {
+    const { side, places } = this.#context;
+    const key = this.#clientKey;
+    if (!side.perClient.enter(key)) return 'client_limit';
+    const place = places.take({ key, isExempt: false }, () => this.#yield());
+    if (typeof place === 'object') this.#place = place;
+    else side.perClient.leave(key);
+    return this.#place ? undefined : 'too_many';
+  }
+
+  /** Its place goes to a client that had none. */
+  #yield(): void {
+    if (this.stage === 'undecided' || this.stage === 'connecting') this.#count('crowded_out');
+    this.cut();
   }
 
   giveUp(outcome: TlsOutcome): void {
@@ -94,6 +114,7 @@ export class TlsConnection implements WireOwner, Staged {
     const { stages, side, counters, routes } = this.#context;
     stages.leave(this);
     side.perClient.leave(this.#clientKey);
+    this.#place?.release();
     if (this.#hostname !== undefined) {
       side.perInstance.leave(this.#hostname);
       routes.countBytes(this.#hostname, this.#bytesToInstance, this.#bytesToClient);

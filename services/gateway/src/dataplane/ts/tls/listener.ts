@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:net';
+import { YieldingShares } from '@skerry/kit';
 import { LINGER_MS } from '../linger.ts';
 import { TlsConnection, type TlsOptions } from './connection.ts';
 import { Stages } from './stages.ts';
@@ -17,7 +18,9 @@ export function createTlsListener(options: TlsOptions): TlsListener {
     open: limits.idleTimeoutMs,
     lingering: LINGER_MS,
   });
-  const context = { ...options, stages };
+  const { maxConnections: total, maxPerClient: perClient } = limits;
+  const places = new YieldingShares({ total, reserve: 0, perClient });
+  const context = { ...options, stages, places };
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
     new TlsConnection(context, socket).start(),
   );

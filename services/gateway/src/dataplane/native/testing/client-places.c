@@ -1,0 +1,93 @@
+/* clients.c against a plain model of it: clients of several groups come and go at random, and a full group has one of them make room. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../../native/clients.h"
+#include "../../../../native/layout.h"
+#include "../../../../native/memory.h"
+#include "../../../../native/options.h"
+#include "../../../../native/stats.h"
+
+enum { STEPS = 200 * 1000, CLIENTS = 9, HELD = 24, SHARE = 6, FULL = 8 };
+
+struct options options = {.max_per_client = SHARE};
+static struct shared_stats figures;
+struct shared_stats *stats = &figures;
+
+/* Oldest first. */
+static struct held {
+  struct place place;
+  unsigned client, group;
+} *held[HELD];
+static unsigned count;
+static const unsigned groups[] = {0, 3, GROUP_QUIC};
+
+static struct sockaddr_in6 address_of(unsigned client) {
+  struct sockaddr_in6 address = {.sin6_family = AF_INET6};
+  /* Of two in the same /64 the last bytes are their own. */
+  address.sin6_addr.s6_addr[7] = (uint8_t)client;
+  address.sin6_addr.s6_addr[15] = (uint8_t)rand();
+  return address;
+}
+
+static unsigned open_of(unsigned client, unsigned group) {
+  unsigned open = 0;
+  for (unsigned i = 0; i < count; i++) open += held[i]->client == client && held[i]->group == group;
+  return open;
+}
+
+static unsigned share_of(unsigned client, unsigned group) {
+  return group == GROUP_QUIC ? open_of(client, group) : open_of(client, 0) + open_of(client, 3);
+}
+
+static void let_go(unsigned index) {
+  client_leave(&held[index]->place);
+  free(held[index]);
+  memmove(held + index, held + index + 1, (--count - index) * sizeof *held);
+}
+
+/* Whether it is the oldest of one that has most, and has several. */
+static bool may_yield(const struct place *place, unsigned group) {
+  unsigned most = 0, at = 0;
+  for (unsigned client = 0; client < CLIENTS; client++) most = open_of(client, group) > most ? open_of(client, group) : most;
+  while (at < count && &held[at]->place != place) at++;
+  if (at == count || held[at]->group != group || open_of(held[at]->client, group) != most || most < 2) return false;
+  for (unsigned i = 0; i < at; i++)
+    if (held[i]->client == held[at]->client && held[i]->group == group) return false;
+  return true;
+}
+
+static bool come(unsigned client, unsigned group) {
+  struct sockaddr_in6 address = address_of(client);
+  unsigned in_group = 0, several = 0;
+  for (unsigned one = 0; one < CLIENTS; one++) in_group += open_of(one, group), several += open_of(one, group) > 1;
+  if (in_group == FULL) {
+    struct place *place = client_yielding(&address, group);
+    bool wanted = several > 0 && open_of(client, group) == 0 && share_of(client, group) < SHARE;
+    if (wanted != (place != NULL) || (place && !may_yield(place, group))) return false;
+    if (!place) return true;
+    for (unsigned i = 0; i < count; i++)
+      if (&held[i]->place == place) let_go(i--);
+  }
+  bool may = share_of(client, group) < SHARE;
+  struct held *one = malloc(sizeof *one);
+  *one = (struct held){.client = client, .group = group};
+  if (client_enter(&one->place, &address, group) != may) return false;
+  if (may) held[count++] = one;
+  else free(one);
+  return true;
+}
+
+int main(int arguments, char **values) {
+  (void)values;
+  if (arguments == 1) return 0;
+  srand(1);
+  for (int i = 0; i < STEPS; i++) {
+    if (count > 0 && rand() % 4 == 0) let_go((unsigned)rand() % count);
+    else if (!come((unsigned)rand() % CLIENTS, groups[rand() % 3])) return printf("wrong at step %d\n", i), 1;
+  }
+  while (count > 0) let_go(0);
+  printf("%llu bytes left\n", (unsigned long long)figures.connection_bytes);
+  return 0;
+}
