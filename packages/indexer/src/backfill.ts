@@ -21,9 +21,10 @@ import { RpcError } from './rpc/failures.ts';
 import { lowerBatch } from './rpc/limits.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
 import { commitStretch, OffChain } from './store/commit.ts';
+import { listContractEvents } from './store/declared.ts';
 import { listWindow } from './store/networks.ts';
 import type { Partitions } from './store/partitions.ts';
-import { claimsOf, listContractEvents, type Pass } from './store/scans.ts';
+import { claimsOf, type Pass } from './store/scans.ts';
 
 /** Logs that one request should bring: enough for COPY to pay, little enough for a timeout. */
 const TARGET_LOGS = 10_000;

@@ -29,8 +29,8 @@ export interface WatchLimits {
 }
 
 /**
- * Asks for a contract to be indexed. Asking again changes what is asked for: another ABI becomes its owner's newest
- * version, an earlier block extends what is read backwards. Only what was not read yet is read.
+ * Asks for a contract to be indexed. Asking again changes what is asked for: the events of another ABI come before those that its
+ * owner declared earlier, an earlier block extends what is read backwards. Only what was not read yet is read.
  *
  * Throws NETWORK_NOT_FOUND, INVALID_ADDRESS, INVALID_ABI, INVALID_PARAMETERS, WATCH_LIMIT_REACHED.
  *
@@ -43,7 +43,7 @@ export async function watchContract(
 ): Promise<void> {
   const address = parseEvmAddress(request.contract);
   const events = parseAbi(request.abi);
-  const { startBlock, owner } = request;
+  const { startBlock } = request;
   if (!Number.isSafeInteger(startBlock) || startBlock < 0)
     throw new AppError('INVALID_PARAMETERS', 'the start block is a whole number from 0');
   const network = await findNetwork(pool, request.network);
@@ -53,11 +53,12 @@ export async function watchContract(
     const contract = await ensureContract(client, network.id, address);
     await ensureWatch(client, contract.id, request, limits);
     const eventIds = await ensureEventTypes(client, events);
-    await ensureAbi(client, contract.id, owner, eventIds);
-    if (limits) await checkEvents(client, contract.id, owner);
+    const hasDeclared = await declareEvents(client, contract.id, request.owner, eventIds);
+    if (limits && hasDeclared) await checkEvents(client, contract.id, request.owner);
     // What was read for others is still being deleted: reading begins when it is gone.
-    if (!contract.removed)
-      await ensureReading(client, { networkId: network.id, ...contract }, events, request);
+    if (contract.removed) return;
+    const isEarlier = await ensureReading(client, { networkId: network.id, ...contract }, events, request);
+    if (limits && isEarlier) await checkEarlier(client);
   });
 }
 
@@ -85,15 +86,17 @@ export async function readAgain(
   for (const { events, ...request } of rows) await ensureReading(client, contract, events, request);
 }
 
+/** @returns whether blocks are to be read that come before some which are read already */
 async function ensureReading(
   client: pg.PoolClient,
   { networkId, id }: { readonly networkId: number; readonly id: number },
   events: readonly EventDefinition[],
   { startBlock, transactions = false }: Pick<WatchRequest, 'startBlock' | 'transactions'>,
-): Promise<void> {
+): Promise<boolean> {
   const topics = [...new Set(events.map((event) => (event.anonymous ? ANY_TOPIC : topicOf(event))))];
-  await ensureScans(client, networkId, id, 'events', topics, startBlock);
-  if (transactions) await ensureScans(client, networkId, id, 'transactions', [''], startBlock);
+  const isEarlier = await ensureScans(client, networkId, id, 'events', topics, startBlock);
+  if (!transactions) return isEarlier;
+  return (await ensureScans(client, networkId, id, 'transactions', [''], startBlock)) || isEarlier;
 }
 
 /** Takes an owner's wish back; the last one's takes the contract's rows with it. Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
@@ -118,7 +121,8 @@ export async function unwatchContract(
         `${request.owner} has not asked for ${address} on ${request.network}`,
       );
     const rest = await client.query('select from indexer_watches where contract_id = $1 limit 1', [id]);
-    if (rest.rowCount !== 0) return;
+    if (rest.rowCount !== 0) return leaveEvents(client, id, request.owner);
+    await client.query('delete from indexer_abis where contract_id = $1', [id]);
     await client.query('delete from indexer_scans where contract_id = $1', [id]);
     await client.query('update indexer_contracts set removed = true where id = $1', [id]);
   });
@@ -197,34 +201,101 @@ async function ensureEventTypes(
   return [...new Set(declarations.map((declaration) => ids.get(declaration)!))];
 }
 
-/** A new version, unless it is its owner's newest already. */
-async function ensureAbi(
+/**
+ * An owner has one ABI of a contract, which has each event once: what is declared last comes first. However often somebody
+ * declares, it takes no more than the events do, and keeps its owner's place among others.
+ *
+ * @returns whether anything is declared otherwise than before
+ */
+async function declareEvents(
   client: pg.PoolClient,
   contractId: number,
   owner: string,
   eventIds: readonly number[],
-): Promise<void> {
-  await client.query(
-    `with newest as (
-       select event_ids from indexer_abis where contract_id = $1 and owner = $2 order by version desc limit 1)
-     insert into indexer_abis (contract_id, version, owner, event_ids)
-     select $1, coalesce((select max(version) from indexer_abis where contract_id = $1), 0) + 1, $2, $3::integer[]
-     where not exists (select from newest where event_ids = $3::integer[])`,
-    [contractId, owner, eventIds],
+): Promise<boolean> {
+  const { rows } = await client.query<{ version: number; eventIds: number[] }>(
+    `select version, event_ids as "eventIds" from indexer_abis where contract_id = $1 and owner = $2
+     order by version desc`,
+    [contractId, owner],
   );
+  const all = [...new Set([...eventIds, ...rows.flatMap((row) => row.eventIds)])];
+  const first = rows.at(-1);
+  if (!first) {
+    await client.query(
+      `insert into indexer_abis (contract_id, version, owner, event_ids)
+       select $1, coalesce(max(version), 0) + 1, $2, $3::integer[] from indexer_abis where contract_id = $1`,
+      [contractId, owner, all],
+    );
+    return true;
+  }
+  // Versions that stand apart were written before there was one ABI of an owner.
+  await client.query('delete from indexer_abis where contract_id = $1 and owner = $2 and version > $3', [
+    contractId,
+    owner,
+    first.version,
+  ]);
+  const { rowCount } = await client.query(
+    `update indexer_abis set event_ids = $3, added_at = clock_timestamp()
+     where contract_id = $1 and version = $2 and event_ids <> $3`,
+    [contractId, first.version, all],
+  );
+  return rowCount !== 0;
 }
 
-/** Every declaration is a part of each request for logs, for as long as anybody asks for the contract. */
-async function checkEvents(client: pg.PoolClient, contractId: number, owner: string): Promise<void> {
-  const { rows } = await client.query<{ n: number }>(
-    `select count(distinct id)::integer as n from indexer_abis cross join unnest(event_ids) as id
+/**
+ * By what an owner declared who asks no more, logs were read and go on to be, for as long as others ask for the contract: it stays,
+ * but for what somebody else declared too.
+ */
+async function leaveEvents(client: pg.PoolClient, contractId: number, owner: string): Promise<void> {
+  await client.query(
+    `with others as (
+       select distinct id from indexer_abis cross join unnest(event_ids) as id where contract_id = $1 and owner <> $2)
+     update indexer_abis set added_at = clock_timestamp(), event_ids = array(
+       select id from unnest(event_ids) with ordinality as e (id, place)
+       where id not in (select id from others) order by place)
      where contract_id = $1 and owner = $2`,
     [contractId, owner],
   );
-  if (rows[0]!.n > ABI_LIMITS.eventsPerOwner)
+  await client.query("delete from indexer_abis where contract_id = $1 and owner = $2 and event_ids = '{}'", [
+    contractId,
+    owner,
+  ]);
+}
+
+/** Every declaration is gone through at each look at the chain, for as long as anybody asks for the contract. */
+async function checkEvents(client: pg.PoolClient, contractId: number, owner: string): Promise<void> {
+  const { rows } = await client.query<{ own: number; all: number }>(
+    `select (select cardinality(event_ids) from indexer_abis where contract_id = $1 and owner = $2) as own,
+       (select count(*)::integer from (
+         select contract_id, id from indexer_abis cross join unnest(event_ids) as id where owner <> $3
+         except
+         select contract_id, id from indexer_abis cross join unnest(event_ids) as id where owner = $3) e) as all`,
+    [contractId, owner, SETTINGS_OWNER],
+  );
+  const { own, all } = rows[0]!;
+  if (own > ABI_LIMITS.eventsPerOwner)
     throw new AppError(
       'WATCH_LIMIT_REACHED',
       `one owner can declare ${ABI_LIMITS.eventsPerOwner} events of a contract here`,
+    );
+  if (all > ABI_LIMITS.eventsOfOwners)
+    throw new AppError(
+      'WATCH_LIMIT_REACHED',
+      `all owners together can declare ${ABI_LIMITS.eventsOfOwners} events here`,
+    );
+}
+
+/** Events, each as often as earlier blocks of it were asked for: what is to be known of each such part for as long as the contract is read. */
+const EARLIER_MAX = 4_096;
+
+async function checkEarlier(client: pg.PoolClient): Promise<void> {
+  const { rows } = await client.query<{ n: number }>(
+    'select coalesce(sum(cardinality(topics)), 0)::integer as n from indexer_scans where to_block is not null',
+  );
+  if (rows[0]!.n > EARLIER_MAX)
+    throw new AppError(
+      'WATCH_LIMIT_REACHED',
+      `earlier blocks of contracts that are read already can be asked for ${EARLIER_MAX} times here, counted for each event`,
     );
 }
 
@@ -233,7 +304,11 @@ interface ScanReach {
   readonly fromBlock: number;
 }
 
-/** Scans for what no scan covers yet: new topics from the start, known ones for the blocks before where they begin. */
+/**
+ * Scans for what no scan covers yet: new topics from the start, known ones for the blocks before where they begin.
+ *
+ * @returns whether there are such earlier blocks
+ */
 async function ensureScans(
   client: pg.PoolClient,
   networkId: number,
@@ -241,7 +316,7 @@ async function ensureScans(
   kind: 'events' | 'transactions',
   topics: readonly string[],
   startBlock: number,
-): Promise<void> {
+): Promise<boolean> {
   const { rows } = await client.query<ScanReach>(
     `select topics, from_block as "fromBlock" from indexer_scans where contract_id = $1 and kind = $2`,
     [contractId, kind],
@@ -269,4 +344,5 @@ async function ensureScans(
        values ($1, $2, $3, $4, $5, $5, $6)`,
       [networkId, contractId, kind, wanted, startBlock, toBlock],
     );
+  return [...groups.keys()].some((end) => end !== null);
 }

@@ -5,7 +5,8 @@ import { checkEmptyBlock, type FullBlock, fetchFullBlocks, fetchLogsOf } from '.
 import { blockRows, EMPTY_BATCH, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
-import { claimsOf, listContractEvents, type Scan } from './store/scans.ts';
+import { listContractEvents } from './store/declared.ts';
+import { claimsOf, type Scan } from './store/scans.ts';
 
 export interface WindowReader {
   readonly pool: pg.Pool;

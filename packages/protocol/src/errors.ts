@@ -234,7 +234,7 @@ export const ERRORS = {
   INVALID_ABI: invalid('The ABI has no events, or a malformed one'),
   WATCH_NOT_FOUND: missing('The owner has not requested indexing of this contract'),
   WATCH_LIMIT_REACHED: refused(
-    'The owner, or all owners together, have reached the limit of indexed contracts or of declared events',
+    'The owner, or all owners together, have reached the limit of indexed contracts, of declared events, or of requests for earlier blocks',
   ),
   CURSOR_REORGED: conflict(
     'A reorg removed blocks that earlier pages showed; details.ancestor is the last block that still stands',

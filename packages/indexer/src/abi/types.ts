@@ -28,6 +28,8 @@ export const ABI_LIMITS = {
   eventsPerAbi: 256,
   /** In all versions of one owner's ABI of one contract. */
   eventsPerOwner: 512,
+  /** Of all contracts, that owners have declared and the settings have not: each look at a chain goes through them. */
+  eventsOfOwners: 8_192,
   parametersPerEvent: 64,
   typeDepth: 8,
   nameChars: 128,

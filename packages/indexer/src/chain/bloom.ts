@@ -7,9 +7,22 @@ import { hexToBytes, keccak256 } from '@skerry/protocol';
 export type BloomBits = readonly [number, number, number];
 
 const BLOOM_BYTES = 256;
+/** Values whose bits are kept: each block is looked through for the same ones. */
+const KEPT_MAX = 32_768;
+const kept = new Map<string, BloomBits>();
 
 /** @param value an address or a topic, `0x…` */
 export function bloomBitsOf(value: string): BloomBits {
+  let bits = kept.get(value);
+  if (!bits) {
+    if (kept.size >= KEPT_MAX) kept.clear();
+    bits = hashBits(value);
+    kept.set(value, bits);
+  }
+  return bits;
+}
+
+function hashBits(value: string): BloomBits {
   const hash = keccak256(hexToBytes(value)!);
   const bit = (place: number) => ((hash[place]! << 8) | hash[place + 1]!) & 2047;
   return [bit(0), bit(2), bit(4)];

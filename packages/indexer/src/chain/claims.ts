@@ -1,6 +1,6 @@
 import { createEventDecoder, type EventDecoder } from '../abi/decode.ts';
-import { topicOf } from '../abi/topic.ts';
-import type { EventDefinition } from '../abi/types.ts';
+import { hashText } from '../abi/topic.ts';
+import { type EventDefinition, signatureOf } from '../abi/types.ts';
 import { type BloomBits, bloomBitsOf, mayContain } from './bloom.ts';
 import type { Log } from './shape.ts';
 
@@ -32,13 +32,19 @@ interface CompiledEvent {
   readonly decoder: EventDecoder;
 }
 
-interface CompiledClaim {
+interface CompiledEvents {
+  /** By their first topic. */
+  readonly named: ReadonlyMap<string, readonly CompiledEvent[]>;
+  readonly anonymous: readonly CompiledEvent[];
+  /** Name or signature -> first topics, ANY_TOPIC for the anonymous ones. */
+  readonly topics: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+interface CompiledClaim extends Pick<CompiledEvents, 'named' | 'anonymous'> {
   readonly contractId: number;
   readonly fromBlock: number;
   readonly topics: ReadonlySet<string>;
   readonly any: boolean;
-  readonly named: ReadonlyMap<string, readonly CompiledEvent[]>;
-  readonly anonymous: readonly CompiledEvent[];
   readonly addressBits: BloomBits;
   readonly topicBits: readonly BloomBits[];
 }
@@ -94,17 +100,43 @@ export class Claims {
   }
 }
 
-function compile(claim: Claim): CompiledClaim {
+function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}
+
+/** A contract of which nothing was declared since has the same list: it is compiled once. */
+const compiled = new WeakMap<readonly ClaimedEvent[], CompiledEvents>();
+
+function compileEvents(events: readonly ClaimedEvent[]): CompiledEvents {
+  const known = compiled.get(events);
+  if (known) return known;
   const named = new Map<string, CompiledEvent[]>();
   const anonymous: CompiledEvent[] = [];
-  for (const { id, definition } of claim.events) {
+  const topics = new Map<string, string[]>();
+  for (const { id, definition } of events) {
     const event = { id, decoder: createEventDecoder(definition) };
+    const signature = signatureOf(definition);
+    const topic = definition.anonymous ? ANY_TOPIC : hashText(signature);
     if (definition.anonymous) anonymous.push(event);
-    else {
-      const topic = topicOf(definition);
-      named.set(topic, [...(named.get(topic) ?? []), event]);
-    }
+    else addTo(named, topic, event);
+    for (const key of [definition.name, signature]) addTo(topics, key, topic);
   }
+  const made = {
+    ...{ named, anonymous },
+    topics: new Map([...topics].map(([key, list]) => [key, new Set(list)])),
+  };
+  compiled.set(events, made);
+  return made;
+}
+
+/** The first topics, or ANY_TOPIC, by which declared events of a name or a signature are read. */
+export const topicsNamed = (events: readonly ClaimedEvent[], eventName: string): ReadonlySet<string> =>
+  compileEvents(events).topics.get(eventName) ?? new Set();
+
+function compile(claim: Claim): CompiledClaim {
+  const { named, anonymous } = compileEvents(claim.events);
   const topics = claim.topics.filter((topic) => topic !== ANY_TOPIC);
   return {
     contractId: claim.contractId,

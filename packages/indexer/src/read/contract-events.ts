@@ -78,7 +78,7 @@ export async function readContractEvents(
     async (client) => {
       const row = await findNetwork(client, network);
       if (!row || row.haltCode !== null) return undefined;
-      const asked = { address: contract, topics: [topicOf(event)], fromBlock };
+      const asked = { address: contract, topics: new Set([topicOf(event)]), fromBlock };
       const coverage = (await listCoverage(client, row.id, asked)).find(({ kind }) => kind === 'events');
       if (!coverage) return undefined;
       const { contractId, toBlock } = coverage;

@@ -1,7 +1,6 @@
 import type pg from 'pg';
-import { topicOf } from '../abi/topic.ts';
-import type { EventDefinition } from '../abi/types.ts';
-import { ANY_TOPIC } from '../chain/claims.ts';
+import { ANY_TOPIC, topicsNamed } from '../chain/claims.ts';
+import { listContractEvents } from '../store/declared.ts';
 import { findNetwork, type NetworkRow } from '../store/networks.ts';
 import { isWaiting, listScans, type Scan } from '../store/scans.ts';
 
@@ -121,7 +120,7 @@ interface Asked {
   /** Lower case; all contracts where left out. */
   readonly address?: string | undefined;
   /** First topics of the events; all where left out. */
-  readonly topics?: readonly string[] | undefined;
+  readonly topics?: ReadonlySet<string> | undefined;
   /** Blocks before it are not asked for. */
   readonly fromBlock?: number | undefined;
 }
@@ -135,16 +134,20 @@ async function findTopics(
   networkId: number,
   address: string,
   eventName: string,
-): Promise<string[]> {
-  const { rows } = await db.query<{ definition: EventDefinition }>(
-    `select definition from indexer_event_types where (name = $3 or signature = $3) and id in (
-       select unnest(event_ids) from indexer_abis a join indexer_contracts c on c.id = a.contract_id
-       where c.network_id = $1 and c.address = $2)`,
-    [networkId, address, eventName],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: number }>(
+    'select id from indexer_contracts where network_id = $1 and address = $2',
+    [networkId, address],
   );
-  const topics = rows.map(({ definition }) => (definition.anonymous ? ANY_TOPIC : topicOf(definition)));
-  const named = topics.filter((topic) => topic !== ANY_TOPIC);
-  return [...new Set(eventName.includes('(') && named.length > 0 ? named : topics)];
+  const [events = []] = (
+    await listContractEvents(
+      db,
+      rows.map(({ id }) => id),
+    )
+  ).values();
+  const topics = topicsNamed(events, eventName);
+  const named = new Set([...topics].filter((topic) => topic !== ANY_TOPIC));
+  return eventName.includes('(') && named.size > 0 ? named : topics;
 }
 
 /** Whether what a scan reads belongs to the answer. Pure. */
@@ -154,7 +157,7 @@ function isAsked(
 ): boolean {
   if (asked.address !== undefined && address !== asked.address) return false;
   if (toBlock !== null && toBlock < (asked.fromBlock ?? 0)) return false;
-  return kind !== 'events' || (asked.topics?.some((topic) => topics.includes(topic)) ?? true);
+  return kind !== 'events' || asked.topics === undefined || topics.some((topic) => asked.topics?.has(topic));
 }
 
 interface AskedByName extends Pick<Asked, 'fromBlock'> {

@@ -1,5 +1,4 @@
 import type pg from 'pg';
-import type { EventDefinition } from '../abi/types.ts';
 import type { Claim, ClaimedEvent } from '../chain/claims.ts';
 import type { RowKind } from './partitions.ts';
 
@@ -39,51 +38,18 @@ export async function listScans(db: Queryable, networkId: number): Promise<Scan[
 /** The owner of what the node's own settings ask for. */
 export const SETTINGS_OWNER = 'settings';
 
-/**
- * Events of each contract's ABIs, in the order in which a log is read by them: those of the settings, then those of whoever
- * asked first and still does, and of each owner the newest version first. Anybody may ask for a contract: what others read of
- * it must not follow from that.
- */
-export async function listContractEvents(
-  db: Queryable,
-  contractIds: readonly number[],
-): Promise<Map<number, ClaimedEvent[]>> {
-  const { rows } = await db.query<{ contractId: number; id: number; definition: EventDefinition }>(
-    `select a.contract_id as "contractId", t.id, t.definition
-     from (select *, min(version) over (partition by contract_id, owner) as first from indexer_abis) a
-     cross join unnest(a.event_ids) with ordinality as e (id, place) join indexer_event_types t on t.id = e.id
-     where a.contract_id = any($1)
-     order by a.contract_id, a.owner <> $2,
-       not exists (select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner),
-       a.first, a.version desc, e.place`,
-    [contractIds, SETTINGS_OWNER],
-  );
-  const events = new Map<number, ClaimedEvent[]>();
-  for (const { contractId, id, definition } of rows) {
-    const list = events.get(contractId) ?? [];
-    if (!list.some((one) => one.id === id)) list.push({ id, definition });
-    events.set(contractId, list);
-  }
-  return events;
-}
-
 /** The claims of some scans, one for each contract. */
 export function claimsOf(
   scans: readonly Scan[],
   events: ReadonlyMap<number, readonly ClaimedEvent[]>,
 ): Claim[] {
-  const byContract = new Map<number, Claim>();
-  for (const { contractId, address, topics, fromBlock } of scans) {
-    const known = byContract.get(contractId);
-    byContract.set(contractId, {
-      contractId,
-      address,
-      topics: [...new Set([...(known?.topics ?? []), ...topics])],
-      events: events.get(contractId) ?? [],
-      fromBlock: Math.min(fromBlock, known?.fromBlock ?? fromBlock),
-    });
-  }
-  return [...byContract.values()];
+  return [...Map.groupBy(scans, ({ contractId }) => contractId)].map(([contractId, own]) => ({
+    contractId,
+    address: own[0]!.address,
+    topics: [...new Set(own.flatMap(({ topics }) => topics))],
+    events: events.get(contractId) ?? [],
+    fromBlock: Math.min(...own.map(({ fromBlock }) => fromBlock)),
+  }));
 }
 
 /** Scans that a backfill reads together: all that stand at one block, up to where the next one joins. */

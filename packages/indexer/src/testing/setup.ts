@@ -10,7 +10,7 @@ import { type Claim, Claims } from '../chain/claims.ts';
 import { parseLogs, parseTransactions } from '../chain/shape.ts';
 import { findFreshness } from '../read/status.ts';
 import { type NetworkSettings, parseIndexerSettings } from '../settings.ts';
-import { listContractEvents } from '../store/scans.ts';
+import { listContractEvents } from '../store/declared.ts';
 import type { Anvil } from './anvil.ts';
 import { TRANSFER } from './contracts.ts';
 
