@@ -13,9 +13,22 @@ import {
   rewritePrices,
   type Touched,
 } from '../../state/credits/write.ts';
-import { securityKey } from '../../store/dependency-keys.ts';
+import { creditKey, securityKey } from '../../store/dependency-keys.ts';
 import { Effect, hashOf, made, undone, type Writing } from '../effect.ts';
 import { fileEffect } from './files.ts';
+
+/** Of what one owner has after a change of their credit so many are put in line at once: there may be any number. */
+const LATER_MAX = 1_000;
+
+/** Where there is more, all that hangs on the owner's credit is decided again, a page at a time. */
+async function reconsiderLater(
+  { trx, changedKeys, reconsider }: Writing,
+  stamps: Parameters<typeof findLater>[1],
+): Promise<void> {
+  for (const [owner, hashes] of await findLater(trx, stamps, LATER_MAX))
+    if (hashes.length === LATER_MAX) changedKeys.add(creditKey(owner));
+    else for (const hash of hashes) reconsider.add(hash);
+}
 
 /** What costs something, for as long as its message is in force. */
 export const resourceEffect = new Effect<Resource>({
@@ -23,7 +36,8 @@ export const resourceEffect = new Effect<Resource>({
   // A file is charged by its size.
   after: [fileEffect],
   isByDate: () => true,
-  async write(steps, { trx, reconsider }) {
+  async write(steps, writing) {
+    const { trx } = writing;
     const gone = undone(steps).map(hashOf);
     if (gone.length > 0) await deleteResources(trx, gone);
     const rows = made(steps).map(({ message, owner, data }) => ({
@@ -38,7 +52,7 @@ export const resourceEffect = new Effect<Resource>({
       time: effectiveTime(message),
       itemHash: message.itemHash,
     }));
-    for (const hash of await findLater(trx, stamps)) reconsider.add(hash);
+    await reconsiderLater(writing, stamps);
   },
 });
 
@@ -59,7 +73,8 @@ export const creditEffect = new Effect<Entries>({
   compared: { part: 'credits', rows: sql`select to_jsonb(e)::text as r from credit_entries e` },
   isByTrust: true,
   rowsOf: (entries) => entries.length,
-  async write(steps, { trx, reconsider }) {
+  async write(steps, writing) {
+    const { trx } = writing;
     const gone = undone(steps).map(hashOf);
     const removed = gone.length > 0 ? await deleteEntries(trx, gone) : [];
     const rows = made(steps).flatMap(({ message, owner, data }) =>
@@ -67,8 +82,7 @@ export const creditEffect = new Effect<Entries>({
     );
     const added = rows.length > 0 ? await insertEntries(trx, rows) : [];
     if (removed.length + added.length === 0) return;
-    for (const hash of await findLater(trx, await stampsOf(trx, [...removed, ...added])))
-      reconsider.add(hash);
+    await reconsiderLater(writing, await stampsOf(trx, [...removed, ...added]));
   },
 });
 

@@ -37,7 +37,8 @@ export interface Affordance {
 
 const FREE: Affordance = { isEnforced: false, findShortage: () => undefined, note: () => {} };
 
-const isBefore = (a: Wish, b: Wish) => (a.time !== b.time ? a.time < b.time : a.itemHash < b.itemHash);
+const isBefore = (a: Pick<Wish, 'time' | 'itemHash'>, b: Pick<Wish, 'time' | 'itemHash'>) =>
+  a.time !== b.time ? a.time < b.time : a.itemHash < b.itemHash;
 
 /**
  * Each wish adds up what came since the one before it of the same owner: all that an owner ever had is read once, however many
@@ -139,18 +140,46 @@ export async function loadAffordance(
   };
 }
 
-/** Messages of owners that come after a stamp, and whose verdict is a matter of credit. */
+/** Since when whose balance or rate is another one: for messages after it. */
+type Stamp = Pick<Wish, 'itemHash' | 'owner' | 'time'>;
+
+/** Of each owner the first. */
+function earliestOf(stamps: readonly Stamp[]): Stamp[] {
+  const byOwner = new Map<string, Stamp>();
+  for (const stamp of stamps) {
+    const known = byOwner.get(stamp.owner);
+    if (!known || isBefore(stamp, known)) byOwner.set(stamp.owner, stamp);
+  }
+  return [...byOwner.values()];
+}
+
+/**
+ * Messages of owners that come after a stamp, and whose verdict is a matter of credit.
+ *
+ * @param limit of one owner, of whom there may be more
+ * @returns hashes by owner
+ */
 export async function findLater(
   db: Kysely<Schema>,
-  stamps: readonly { readonly owner: string; readonly time: number; readonly itemHash: string }[],
-): Promise<string[]> {
-  const { rows } = await sql<{ item_hash: string }>`
-    select distinct d.item_hash
-    from unnest(${stamps.map(({ owner }) => creditKey(owner))}::text[], ${stamps.map(({ time }) => time)}::float8[],
-      ${stamps.map(({ itemHash }) => itemHash)}::text[]) as s (key, "time", item_hash)
-    join dependencies d on d.key = s.key join messages m on m.item_hash = d.item_hash
-    where (${effectiveTimeOf('m')}, m.item_hash) > (s."time", s.item_hash)`.execute(db);
-  return rows.map((row) => row.item_hash);
+  stamps: readonly Stamp[],
+  limit: number,
+): Promise<Map<string, string[]>> {
+  const earliest = earliestOf(stamps);
+  const owners = earliest.map(({ owner }) => owner);
+  const { rows } = await sql<{ owner: string; item_hash: string }>`
+    select s.owner, later.item_hash
+    from unnest(${owners}::text[], ${owners.map(creditKey)}::text[], ${earliest.map(({ time }) => time)}::float8[],
+      ${earliest.map(({ itemHash }) => itemHash)}::text[]) as s (owner, key, "time", item_hash)
+    cross join lateral (
+      select d.item_hash from dependencies d join messages m on m.item_hash = d.item_hash
+      where d.key = s.key and (${effectiveTimeOf('m')}, m.item_hash) > (s."time", s.item_hash)
+      limit ${sql.lit(limit)}) later`.execute(db);
+  return new Map(
+    [...Map.groupBy(rows, ({ owner }) => owner)].map(([owner, own]) => [
+      owner,
+      own.map((row) => row.item_hash),
+    ]),
+  );
 }
 
 /** Every message whose verdict is a matter of credit: after other prices. */

@@ -27,10 +27,13 @@ import { errorsOf } from '@skerry/protocol/api/operation';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { acceptMessage } from '../../intake/accept.ts';
+import { resourceEffect } from '../../intake/effects/credits.ts';
+import { creditKey } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import { clearMessages } from '../../testing/clear.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
 import { loadAffordance } from './afford.ts';
+import type { Resource } from './write.ts';
 
 const { alice, bob, credit } = signers;
 const T0 = 1_700_000_000;
@@ -55,13 +58,15 @@ function signed(signer: Signer, type: string, content: unknown, at: number): Sen
   return { ...signMessage(draft, signer), time: T0 + at };
 }
 
+const acceptedOf = ({ body }: Sent) => ({
+  accepted: acceptMessage(verifySubmission(body, Math.floor(Date.now() / 1000))),
+});
+
 async function put(all: readonly Sent[], into: TestCore = core): Promise<void> {
   const { intake, pipeline } = into.rooms;
   await Promise.all(
-    all.map(({ body }) =>
-      // A peer's word that they came in time.
-      intake.peer.keep([{ accepted: acceptMessage(verifySubmission(body, Math.floor(Date.now() / 1000))) }]),
-    ),
+    // A peer's word that they came in time.
+    all.map((sent) => intake.peer.keep([acceptedOf(sent)])),
   );
   await pipeline.idle();
 }
@@ -163,6 +168,39 @@ describe('without credit', () => {
     assert.equal(await statusOf(wanted), 'processed');
     await put([signed(alice, 'FORGET', { hashes: [wanted.itemHash] }, 20)]);
     assert.equal(await statusOf(wanted), 'forgotten');
+  });
+
+  test('of one owner a bounded number is put in line at once, however many were refused', async () => {
+    await clearMessages(core);
+    const wanted = instance(10, 1);
+    await put([wanted]);
+    assert.equal(await statusOf(wanted), 'rejected');
+    const { accepted } = acceptedOf(wanted);
+    const [change] = accepted.changes;
+    await core.rooms.db
+      .transaction()
+      .execute(async (trx) => {
+        const forget = async (refused: number) => {
+          await sql`
+            insert into messages select copy.* from messages m, generate_series(1, ${refused}::int) n,
+              jsonb_populate_record(m, jsonb_build_object('item_hash', 'copy' || n, 'time', m."time" + n)) copy
+            where m.item_hash = ${wanted.itemHash} on conflict do nothing`.execute(trx);
+          await sql`
+            insert into dependencies select key, 'copy' || n from dependencies, generate_series(1, ${refused}::int) n
+            where item_hash = ${wanted.itemHash} on conflict do nothing`.execute(trx);
+          const lined = { changedKeys: new Set<string>(), reconsider: new Set<string>() };
+          const writing = { trx, schedulers: new Set<string>(), events: [], changesOf: () => [], ...lined };
+          const step = { message: accepted.message, owner: accepted.owner, data: change!.data as Resource };
+          await resourceEffect.write([{ ...step, undo: true, isNew: false }], writing);
+          return lined;
+        };
+        const few = await forget(999);
+        assert.deepEqual([few.reconsider.size, few.changedKeys.size], [999, 0]);
+        const many = await forget(1_500);
+        assert.deepEqual([many.reconsider.size, [...many.changedKeys]], [0, [creditKey(alice.address)]]);
+        throw new RangeError('nothing of it is kept');
+      })
+      .catch((error: unknown) => assert.ok(error instanceof RangeError, error as Error));
   });
 
   test('the setting decides again when it changes', async () => {
