@@ -3,10 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import type { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { serving } from '@skerry/kit/testing/serving';
-import { AppError, type CreditState } from '@skerry/protocol';
+import { AppError, type CreditState, type InstanceView, LIMITS } from '@skerry/protocol';
 import type { AccountView } from '@skerry/protocol/api/core/credits';
+import { Network } from './network.ts';
 import { quoteTransfer } from './purchase.ts';
 import { type Progress, PurchaseStore } from './purchase-store.ts';
 import { Purchases } from './purchases.ts';
@@ -273,6 +275,22 @@ describe('what is refused holds up nobody else', () => {
     });
     await round();
     assert.deepEqual(stopped, ['a2', 'b1', 'b2', 'c1', 'c2']);
+  });
+
+  test('an owner who renames an instance as far ahead as anybody may has no stop of it refused', async () => {
+    const after: (number | undefined)[] = [];
+    const core = {
+      controlInstance: async (_id: string, _action: string, updatedAt?: number) => void after.push(updatedAt),
+    } as unknown as CoreClient;
+    const network = new Network(core, new AbortController().signal);
+    const now = Math.floor(Date.now() / 1000);
+    for (const updatedAt of [now - 5, now + LIMITS.futureSeconds])
+      await network.stopInstance({ instance_id: 'a', updated_at: updatedAt } as InstanceView);
+    // Dated later than that it is sent with a minute left, for as long as it may be under way.
+    const asked = Math.floor(Date.now() / 1000);
+    assert.equal(after[0], now - 5);
+    assert.ok(after[1]! <= asked + LIMITS.futureSeconds - 60, `${after[1]! - asked} seconds ahead`);
+    assert.ok(after[1]! > now + LIMITS.futureSeconds / 2);
   });
 
   test('without a core node the round ends: nobody is refused by it', async () => {

@@ -5,6 +5,7 @@ import {
   CREDIT_POST,
   type CreditState,
   type InstanceView,
+  LIMITS,
   NETWORK_POST,
   type ResourceKind,
 } from '@skerry/protocol';
@@ -17,6 +18,8 @@ import { indexWish } from './transfers.ts';
 /** What the service says to the core node, and asks of it. */
 
 const ACCOUNTS_PAGE = 100;
+/** A minute less than nodes take, for their clocks. */
+const STOP_AHEAD_SECONDS_MAX = LIMITS.futureSeconds - 60;
 
 export class Network {
   readonly #core: CoreClient;
@@ -118,8 +121,13 @@ export class Network {
     return instances.filter(({ desired }) => desired === 'running');
   }
 
-  /** Rejects where the core node refuses, as where the owner dates changes as far ahead as it may. */
+  /**
+   * A stop has to be later than the last control alone, but the core node tells only of the last change: an owner who renames an
+   * instance all the time, as far ahead as anybody may, would have each stop refused. Of a control that is dated later than the stop, a
+   * later round's stop comes after it.
+   */
   async stopInstance({ instance_id, updated_at }: InstanceView): Promise<void> {
-    await this.#core.controlInstance(instance_id, 'stop', updated_at);
+    const latest = Math.floor(Date.now() / 1000) + STOP_AHEAD_SECONDS_MAX;
+    await this.#core.controlInstance(instance_id, 'stop', Math.min(updated_at, latest));
   }
 }
