@@ -35,6 +35,17 @@ test('M12: whatever fails each time rests longer each time, a second at least, a
   assert.deepEqual([failures.count, failures.note(new Error('anew'))], [0, 750]);
 });
 
+test('drafts of one file that cannot be written are one failure, whatever their names', () => {
+  const { lines, log } = createLines();
+  const failures = new Failures({ log, what: 'it cannot be stored' });
+  for (const draft of ['a1b2c3d4e5f6', '0123456789ab', 'ffffffffffff', 'c0ffee123456'])
+    failures.note(new Error(`EROFS: read-only file system, open '/data/routes.json.${draft}.draft'`));
+  assert.deepEqual(
+    lines.map((line) => line.failures),
+    [1, 2, 4],
+  );
+});
+
 test('the end of failures that lasted is told, a hiccup is not', () => {
   const { lines, log } = createLines();
   const failures = new Failures({ log, what: 'it failed', fields: { loop: 'upkeep' } });

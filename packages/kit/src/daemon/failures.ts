@@ -28,9 +28,11 @@ export function backoffMs(
   return Math.round(whole * (1 - random / 4));
 }
 
-/** What makes two failures the same although they name other numbers. */
+/** What makes two failures the same although they name other numbers, or other drafts of the same file (`writeFileAtomically`). */
 const kindOf = (error: unknown) =>
-  (error instanceof Error ? `${error.name} ${error.message}` : String(error)).replace(/[0-9]+/g, '#');
+  (error instanceof Error ? `${error.name} ${error.message}` : String(error))
+    .replace(/\.[0-9a-f]{12}\.draft\b/g, '')
+    .replace(/[0-9]+/g, '#');
 
 /**
  * Failures in a row of work that is tried again for ever: each rests longer than the one before, and a failure is

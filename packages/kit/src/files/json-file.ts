@@ -31,9 +31,6 @@ export async function readJsonOrSetAside<T>(
   }
 }
 
-/** Whether a file is one that was set aside. */
-export const isSetAside = (name: string): boolean => name.endsWith(ASIDE);
-
 /** @returns where it is now: at its place, where it cannot be renamed */
 const setAside = (path: string): Promise<string> =>
   renameDurably(path, `${path}${ASIDE}`).then(

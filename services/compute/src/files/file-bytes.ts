@@ -23,9 +23,14 @@ export function asBrokenOff(name: string, error: unknown): unknown {
 }
 
 const isAway = (error: unknown) => error instanceof AppError && AWAY.has(error.code);
+/** Nothing comes behind that byte. */
+const isBeyondEnd = (error: unknown) => error instanceof AppError && error.code === 'RANGE_NOT_SATISFIABLE';
 
-/** Throws what the node answers, and UPSTREAM_UNAVAILABLE where it begins elsewhere. */
-async function askRest(source: BytesSource, name: string, firstByte: number): Promise<Response> {
+/**
+ * Throws what the node answers, and UPSTREAM_UNAVAILABLE where it begins elsewhere.
+ * @returns undefined where there is none: what broke off was the end, before it was told
+ */
+async function askRest(source: BytesSource, name: string, firstByte: number): Promise<Response | undefined> {
   for (let asks = 1; ; asks++) {
     try {
       const response = await source.getFile(name, undefined, firstByte);
@@ -33,6 +38,7 @@ async function askRest(source: BytesSource, name: string, firstByte: number): Pr
       if (response.status === 206 && range?.startsWith(`bytes ${firstByte}-`)) return response;
       await response.body?.cancel().catch(() => {});
     } catch (error) {
+      if (isBeyondEnd(error)) return undefined;
       if (asks >= ASKS_MAX || !isAway(error)) throw error;
       await pause(backoffMs(asks, REST_BASE_MS, REST_MAX_MS), NEVER);
       continue;
@@ -69,7 +75,9 @@ export async function* bytesOf(
       const failure = asBrokenOff(name, error);
       if (failure === error || parts >= PARTS_MAX || takenBytes - begunBytes < PART_BYTES_MIN) throw failure;
     }
-    response = await askRest(source, name, takenBytes);
+    const rest = await askRest(source, name, takenBytes);
+    if (!rest) return;
+    response = rest;
   }
 }
 

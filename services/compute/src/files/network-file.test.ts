@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { serving } from '@skerry/kit/testing/serving';
-import { sha256Hex } from '@skerry/protocol';
+import { AppError, sha256Hex } from '@skerry/protocol';
 import type { CidSource } from './cid-file.ts';
 import { openNetworkFile } from './network-file.ts';
 
@@ -34,18 +34,20 @@ test('a file is whole, whatever is done between opening and reading it', async (
  * A core node whose answers break off.
  * @param partBytes behind how many bytes
  * @param isWhole it begins anew each time, whatever is asked for
+ * @param isEndLost also behind the last byte
  */
-function breaking(bytes: Buffer, partBytes: number, isWhole = false) {
+function breaking(bytes: Buffer, partBytes: number, isWhole = false, isEndLost = false) {
   const asked: number[] = [];
   const getFile = async (_hash: string, _timeoutMs?: number, firstByte = 0) => {
     asked.push(firstByte);
+    if (firstByte >= bytes.length) throw new AppError('RANGE_NOT_SATISFIABLE', 'nothing is there');
     const isPart = firstByte > 0 && !isWhole;
     let at = isPart ? firstByte : 0;
     const end = Math.min(at + partBytes, bytes.length);
     const pull = (controller: ReadableStreamDefaultController) => {
       const next = Math.min(at + MIB / 4, end);
       if (at < next) controller.enqueue(new Uint8Array(bytes.subarray(at, next)));
-      else if (end === bytes.length) controller.close();
+      else if (end === bytes.length && !isEndLost) controller.close();
       else controller.error(new TypeError('terminated'));
       at = next;
     };
@@ -64,6 +66,14 @@ test('a file that breaks off is gone on with where it did, and checked as a whol
   assert.deepEqual(asked, [0, MIB, 2 * MIB, 3 * MIB]);
   const other = await openNetworkFile(source, sha256Hex('another file'), LIMIT);
   await assert.rejects(buffer(other.bytes), { code: 'FILE_CORRUPT' });
+});
+
+test('one that breaks off behind its last byte is whole', async () => {
+  const bytes = randomBytes(2 * MIB);
+  const { asked, source } = breaking(bytes, MIB, false, true);
+  const file = await openNetworkFile(source, sha256Hex(bytes), LIMIT);
+  assert.ok(bytes.equals(await buffer(file.bytes)));
+  assert.deepEqual(asked, [0, MIB, 2 * MIB]);
 });
 
 test('one that breaks off at once, or that the core node does not go on with, is no fault of whoever names it', async () => {

@@ -1,5 +1,5 @@
 import type { CoreClient } from '@skerry/client';
-import { Failures, type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause, type Remark, Remarks } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Instances } from './instances.ts';
 
@@ -29,11 +29,12 @@ export async function watchInstances(options: WatchOptions): Promise<void> {
     baseMs: RETRY_BASE_MS,
     maxMs: RETRY_MAX_MS,
   });
+  const remarks = new Remarks(log);
   while (!signal.aborted) {
     const round = new AbortController();
     const timer = setTimeout(() => round.abort(), FULL_SYNC_EVERY_MS);
     try {
-      const cursor = await syncAll(options);
+      const cursor = await syncAll(options, remarks.begin());
       if (failures.count > 0) log.info('the core node answers again');
       failures.clear();
       await followEvents(options, cursor, AbortSignal.any([signal, round.signal]));
@@ -56,13 +57,13 @@ async function wasForgotten(core: CoreClient, instanceId: string): Promise<boole
   }
 }
 
-async function syncAll({ core, instances, nodeId, log }: WatchOptions): Promise<string> {
+async function syncAll({ core, instances, nodeId }: WatchOptions, remark: Remark): Promise<string> {
   const { instances: views, unreadable, cursor } = await core.readAllInstances({ node_id: nodeId });
   await instances.applyAll(views);
   const listed = new Set<string | undefined>(views.map((view) => view.instance_id));
   for (const { instanceId, error } of unreadable) {
     listed.add(instanceId);
-    log.warn({ instance: instanceId, why: error.message }, UNREADABLE);
+    remark({ instance: instanceId, why: error.message }, UNREADABLE);
   }
   for (const { record } of instances.list()) {
     if (listed.has(record.id)) continue;
@@ -71,7 +72,7 @@ async function syncAll({ core, instances, nodeId, log }: WatchOptions): Promise<
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       if (error.code === 'UNEXPECTED_ANSWER') {
-        log.warn({ instance: record.id, why: error.message }, UNREADABLE);
+        remark({ instance: record.id, why: error.message }, UNREADABLE);
         continue;
       }
       if (error.code !== 'INSTANCE_NOT_FOUND') throw error;
@@ -80,10 +81,7 @@ async function syncAll({ core, instances, nodeId, log }: WatchOptions): Promise<
         continue;
       }
       // A core node that lost its memory is no reason to end a machine.
-      log.warn(
-        { instance: record.id },
-        'the core node does not know a running instance, which is left alone',
-      );
+      remark({ instance: record.id }, 'the core node does not know a running instance, which is left alone');
     }
   }
   return cursor;

@@ -1,5 +1,5 @@
 import type { InstanceList } from '@skerry/client';
-import { Failures, type Logger, pause } from '@skerry/kit';
+import { Failures, type Logger, pause, type Remark, Remarks } from '@skerry/kit';
 import { AppError, type InstanceView, type NetworkEvent, parseItemHash } from '@skerry/protocol';
 import { type AddressPolicy, type Instance, parseInstance } from '../table/instance.ts';
 import { decideSync } from './decide.ts';
@@ -38,12 +38,9 @@ const FAILED_SYNC_RETRY_MS = 5_000;
 /** A core node that refuses even the cursors that it gives shall not be asked in a tight loop. */
 const REFUSED_CURSOR_PAUSE_MS = 1_000;
 
-/** Says what is wrong with an instance. */
-type Tell = (fields: object, message: string) => void;
-
 const reason = (error: unknown) => (error instanceof Error ? error.message : String(error));
-const tellUnreadable = ({ message: why }: AppError, tell: Tell) =>
-  tell({ why }, 'the core node has an instance that cannot be read');
+const tellUnreadable = (instance: string | undefined, { message: why }: AppError, tell: Remark) =>
+  tell({ instance, why }, 'the core node has an instance that cannot be read');
 
 /**
  * Keeps the table true: told of each change by the core node's event stream, and reading everything once in a while, in
@@ -63,12 +60,12 @@ export class Synchroniser implements AsyncDisposable {
   #reconnect = new AbortController();
   #isAway = false;
   readonly #refused: Failures;
-  /** What the last full sync said of instances: what is still so is not said again by each. */
-  #said: ReadonlySet<string> = new Set();
-  readonly #warn: Tell = (fields, message) => this.#options.log.warn(fields, message);
+  readonly #remarks: Remarks;
+  readonly #warn: Remark = (fields, message) => this.#options.log.warn(fields, message);
 
   constructor(options: SynchroniserOptions) {
     this.#options = options;
+    this.#remarks = new Remarks(options.log);
     this.#refused = new Failures({
       log: options.log,
       what: 'the event stream cannot be resumed; reading everything again',
@@ -132,14 +129,9 @@ export class Synchroniser implements AsyncDisposable {
   #parseAll(list: Pick<InstanceList, 'instances' | 'unreadable'>) {
     const read = new Map<string, Instance>();
     const unreadable: string[] = [];
-    const said = new Set<string>();
-    const tell: Tell = (fields, message) => {
-      const line = JSON.stringify([fields, message]);
-      if (!this.#said.has(line)) this.#warn(fields, message);
-      said.add(line);
-    };
+    const tell = this.#remarks.begin();
     for (const { instanceId, error } of list.unreadable) {
-      tellUnreadable(error, tell);
+      tellUnreadable(instanceId, error, tell);
       if (instanceId !== undefined) unreadable.push(instanceId);
     }
     for (const view of list.instances) {
@@ -147,11 +139,10 @@ export class Synchroniser implements AsyncDisposable {
       if (instance) read.set(instance.hash, instance);
       else unreadable.push(view.instance_id);
     }
-    this.#said = said;
     return { read, unreadable };
   }
 
-  #parse(view: InstanceView, tell: Tell): Instance | undefined {
+  #parse(view: InstanceView, tell: Remark): Instance | undefined {
     try {
       const instance = parseInstance(view, this.#options.policy);
       if (instance.ipv6 === null && view.ipv6 !== '')
@@ -159,7 +150,7 @@ export class Synchroniser implements AsyncDisposable {
       return instance;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      tellUnreadable(error, tell);
+      tellUnreadable(view.instance_id, error, tell);
       return undefined;
     }
   }
@@ -212,7 +203,7 @@ export class Synchroniser implements AsyncDisposable {
       this.#isAway = true;
     };
     const onUnreadable = (kind: string, error: AppError) => {
-      if (kind === 'instance') tellUnreadable(error, this.#warn);
+      if (kind === 'instance') tellUnreadable(undefined, error, this.#warn);
     };
     for await (const event of source.events({ cursor, signal, onDisconnect, onUnreadable })) {
       // A connection that was given up may still have something in hand.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
@@ -114,10 +114,15 @@ test('a copy that no note tells of goes when the node starts: its process ended 
     const [kept, gone] = ['0', '1'].map((digit) => digit.repeat(16));
     const done = { id: kept, state: 'done', createdAtMs: 1, expiresAtMs: 2 };
     await writeFile(join(directory, `${kept}.json`), JSON.stringify(done));
-    for (const name of [`${kept}.qcow2`, `${gone}.qcow2`, `${gone}.tmp`])
+    for (const name of [`${kept}.qcow2`, `${gone}.qcow2`, `${gone}.tmp`, `${gone}.json.0123456789ab.draft`])
       await writeFile(join(directory, name), 'x');
+    // What an operator keeps there.
+    const others = [join(directory, 'notes.txt'), join(dataDir, 'backups', '2026-11-28', `${gone}.qcow2`)];
+    await mkdir(dirname(others[1]!));
+    for (const path of others) await writeFile(path, 'x');
     await open(dataDir);
-    assert.deepEqual((await readdir(directory)).sort(), [`${kept}.json`, `${kept}.qcow2`]);
+    assert.deepEqual((await readdir(directory)).sort(), [`${kept}.json`, `${kept}.qcow2`, 'notes.txt']);
+    for (const path of others) assert.equal(await readFile(path, 'utf8'), 'x');
   }));
 
 test('a note that cannot be read is set aside with its backup, and the others are as they were', () =>

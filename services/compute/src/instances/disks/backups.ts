@@ -4,7 +4,6 @@ import { chown, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   isMissing,
-  isSetAside,
   type Logger,
   makeDirectory,
   readJsonOrSetAside,
@@ -13,7 +12,7 @@ import {
   syncFile,
   writeFileAtomically,
 } from '@skerry/kit';
-import { AppError, fieldsOf, type Reason } from '@skerry/protocol';
+import { AppError, fieldsOf, isItemHash64, type Reason } from '@skerry/protocol';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { runImageTool, type ToolFiles } from '../../host/image-tool.ts';
 import { promiseRoom } from '../../host/room.ts';
@@ -54,6 +53,8 @@ const LEFT_BYTES = 1024 ** 3;
 const ID_DIGITS = 16;
 const ID = new RegExp(`^[0-9a-f]{${ID_DIGITS}}$`);
 const SUFFIX = { note: '.json', file: '.qcow2', draft: '.tmp' } as const;
+/** What may be left of a copy that ended with its process, beside its note. */
+const COPY = new RegExp(`^[0-9a-f]{${ID_DIGITS}}\\.(qcow2|tmp|json\\.[0-9a-f]{12}\\.draft)$`);
 const STATES = ['running', 'done', 'failed'];
 
 /** Of the backup of an id. Throws where it is none. */
@@ -101,8 +102,10 @@ export class Backups {
       for (const backup of await this.list(instanceId)) yield [instanceId, backup];
   }
 
-  #instances(): Promise<string[]> {
-    return readdir(join(this.#options.dataDir, 'backups')).catch(() => []);
+  /** Whatever else an operator put there is not the node's. */
+  async #instances(): Promise<string[]> {
+    const names = await readdir(join(this.#options.dataDir, 'backups')).catch(() => []);
+    return names.filter(isItemHash64);
   }
 
   /** What no note tells of: the process ended while what its owner had deleted was copied, or between a note and its file. */
@@ -110,9 +113,10 @@ export class Backups {
     const directory = this.#directory(instanceId);
     const names = await readdir(directory);
     const isNoted = (name: string) => names.includes(`${name.slice(0, ID_DIGITS)}${SUFFIX.note}`);
-    for (const name of names)
-      if (!isNoted(name) && !isSetAside(name))
-        await rm(join(directory, name), { recursive: true, force: true });
+    const unnoted = names.filter((name) => COPY.test(name) && !isNoted(name));
+    if (unnoted.length === 0) return;
+    for (const name of unnoted) await rm(join(directory, name), { force: true });
+    this.#options.log.info({ instance: instanceId, files: unnoted }, 'removed what no backup needs');
   }
 
   #directory(instanceId: string): string {

@@ -115,15 +115,12 @@ async function erase(directory: string): Promise<void> {
   const gone = `${directory}${DRAFT}`;
   // What an earlier try left.
   await rm(gone, { recursive: true, force: true });
-  const isMoved = await renameDurably(directory, gone).then(
-    () => true,
-    (error: unknown) => {
-      // Somebody else was quicker; or there is no room for the name, which erasing it makes.
-      if (isMissing(error) || isDiskFull(error)) return false;
-      throw error;
-    },
-  );
-  await rm(isMoved ? gone : directory, { recursive: true, force: true });
+  await renameDurably(directory, gone).catch((error: unknown) => {
+    // Somebody else was quicker; or there is no room for the name, which erasing it makes.
+    if (!isMissing(error) && !isDiskFull(error)) throw error;
+  });
+  // What was renamed may not have been made durable: it may have either name.
+  for (const one of [gone, directory]) await rm(one, { recursive: true, force: true });
 }
 
 /** What is in the directory of all that was put aside. */

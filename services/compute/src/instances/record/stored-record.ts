@@ -16,6 +16,12 @@ const GOES_ON_MS = 60_000;
 const REASON_CHARS = 1_024;
 const RETRYING = / \(retrying in [0-9]+ s\)$/;
 
+/** An instance that is prepared. */
+interface Preparation extends Disposable {
+  /** States how far it came. */
+  tell(reason: Reason): void;
+}
+
 /** The record of one instance, in memory and on the disk. */
 export class StoredRecord {
   readonly #options: StoredRecordOptions;
@@ -93,19 +99,23 @@ export class StoredRecord {
 
   /**
    * States that it is prepared, until it is disposed of. One that is prepared again after a failure says why it failed for as long as that
-   * may be all that comes of it: the network keeps each telling for good.
+   * may be all that comes of it: the network keeps each telling for good. How far it came is not told before either.
    */
-  async beginPreparing(): Promise<Disposable> {
-    const isAgain = () => {
-      const { phase, reason } = this.#record.status ?? {};
-      return phase === 'preparing' && RETRYING.test(reason?.message ?? '');
+  async beginPreparing(): Promise<Preparation> {
+    const { phase, reason } = this.#record.status ?? {};
+    let goesOn = phase !== 'preparing' || !RETRYING.test(reason?.message ?? '');
+    if (goesOn) await this.setPhase('preparing', null);
+    const goOn = () => {
+      goesOn = true;
+      this.#tellPreparing(null);
     };
-    if (!isAgain()) await this.setPhase('preparing', null);
-    const tell = () => {
-      if (isAgain()) this.tellPreparing(null);
+    const timer = goesOn ? undefined : setTimeout(goOn, GOES_ON_MS).unref();
+    return {
+      tell: (told) => {
+        if (goesOn) this.#tellPreparing(told);
+      },
+      [Symbol.dispose]: () => clearTimeout(timer),
     };
-    const timer = setTimeout(tell, GOES_ON_MS).unref();
-    return { [Symbol.dispose]: () => clearTimeout(timer) };
   }
 
   /** States that what failed is tried again. Of a failure that goes on and on the words stay that were told first: how much is free differs each time. */
@@ -119,8 +129,8 @@ export class StoredRecord {
     await this.setPhase(phase, { code, message: `${message.slice(0, REASON_CHARS - end.length)}${end}` });
   }
 
-  /** States how far preparing came. That it cannot be told is no reason to stop. */
-  tellPreparing(reason: Reason | null): void {
+  /** That it cannot be told is no reason to stop. */
+  #tellPreparing(reason: Reason | null): void {
     this.setPhase('preparing', reason).catch((error: unknown) =>
       this.#options.log.debug({ err: error }, 'progress could not be reported'),
     );

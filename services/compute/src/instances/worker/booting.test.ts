@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, writeFile } from 'node:fs/promises';
+import { copyFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
@@ -82,7 +82,7 @@ async function bootAt(dataDir: string, nowMs: number) {
 const untilTold = (told: readonly Status[], words: RegExp) =>
   until('it is told', () => told.find(({ reason }) => words.test(reason?.message ?? '')));
 
-test('of a guest that does not come up in its time it is told where its words are, and once', () =>
+test('of a guest that does not come up in its time it is told where its words are', () =>
   inDirectory(async (dataDir) => {
     await using boot = await bootAt(dataDir, BOOTED_MS + 5 * MINUTE_MS);
     const { phase, reason } = await untilTold(boot.told, /does not answer; its log says/);
@@ -106,4 +106,16 @@ test('why a QEMU ended is told in its own words', () =>
       reason?.message ?? '',
       /exited unexpectedly: qemu: cannot map guest memory \(retrying in 1 s\)/,
     );
+  }));
+
+test('what a QEMU wrote long before it ended is not told as the reason', () =>
+  inDirectory(async (dataDir) => {
+    await using boot = await bootAt(dataDir, BOOTED_MS);
+    const log = join(instanceDirectory(dataDir, ID), 'qemu.log');
+    await writeFile(log, 'qemu: a warning of its start\n');
+    const before = Date.now() / 1_000 - 3_600;
+    await utimes(log, before, before);
+    await boot.end();
+    const { reason } = await untilTold(boot.told, /exited unexpectedly/);
+    assert.match(reason?.message ?? '', /exited unexpectedly \(retrying in 1 s\)/);
   }));

@@ -36,8 +36,8 @@ describe('retries', () => {
   });
 
   test('what each try may download as a whole is tried more rarely, and for as long as it takes', () => {
-    for (const code of ['IMAGE_UNAVAILABLE', 'FILE_CORRUPT', 'HASH_MISMATCH'] as const) {
-      const error = new AppError(code, 'no mirror, or a core node that gives other bytes');
+    for (const code of ['IMAGE_UNAVAILABLE', 'FILE_CORRUPT', 'HASH_MISMATCH', 'UNEXPECTED_ANSWER'] as const) {
+      const error = new AppError(code, 'no mirror, or a core node that gives something else');
       const times: number[] = [];
       const waits: number[] = [];
       for (let [nowMs, tries] = [0, 0]; tries < 4 * FAILURES_MAX; tries++) {

@@ -14,8 +14,8 @@ export const DOWNLOAD_RETRY_MAX_MS = 5 * 60_000;
 /** What the node lacks now it may have later, whatever is done with the instance: it is tried for as long as it takes, at least so often. */
 const PASSING: ReadonlyMap<string, number> = new Map([
   ...['STORAGE_FULL', 'NO_CAPACITY', ...AWAY].map((code) => [code, PASSING_RETRY_MAX_MS] as const),
-  // A mirror is away, or a core node gives other bytes than were asked for.
-  ...['IMAGE_UNAVAILABLE', 'FILE_CORRUPT', 'HASH_MISMATCH'].map(
+  // A mirror is away, or a core node gives something else than was asked for.
+  ...['IMAGE_UNAVAILABLE', 'FILE_CORRUPT', 'HASH_MISMATCH', 'UNEXPECTED_ANSWER'].map(
     (code) => [code, DOWNLOAD_RETRY_MAX_MS] as const,
   ),
 ]);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Relapses } from './silence.ts';
+import { isAbsent, Relapses, SILENCE } from './silence.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -24,4 +24,13 @@ test('a guest that starts again now and then has that told at once, and is told 
   assert.equal(relapses.note(2 + MINUTE_MS), 0);
   assert.equal(relapses.note(3 + MINUTE_MS), 2 * MINUTE_MS - 1);
   for (let day = 2; day < 5; day++) assert.equal(relapses.note(day * DAY_MS), 0);
+});
+
+test('a guest that starts itself again does not come up where it takes as long as after its first start', () => {
+  const { limitMs } = SILENCE.own;
+  const week = 7 * 86_400_000;
+  assert.equal(isAbsent(limitMs, limitMs), true);
+  assert.equal(isAbsent(week, 3_000), false);
+  assert.equal(isAbsent(week, limitMs), true);
+  assert.equal(isAbsent(limitMs - 1, week), false);
 });

@@ -5,6 +5,16 @@ export const SILENCE = {
   stranger: { limitMs: 5_000, recheckMs: 2_000 },
 } as const;
 
+/**
+ * Whether a guest that says nothing does not come up. One that starts itself again has booted for a moment only, however long its QEMU
+ * has run. Pure.
+ *
+ * @param silentMs since its QEMU began
+ * @param startingMs since it was said to be starting
+ */
+export const isAbsent = (silentMs: number, startingMs: number): boolean =>
+  Math.min(silentMs, startingMs) >= SILENCE.own.limitMs;
+
 /** So many relapses within a day are told at once; the next ones after a minute, two, four, up to an hour. */
 const TOLD_AT_ONCE = 3;
 const REST_BASE_MS = 60_000;

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError } from '@skerry/protocol';
+import type { Report } from '../../images/progress.ts';
 import type { ImageStore } from '../../images/store.ts';
 import type { AddressBook } from '../../network/address-book.ts';
 import { inDirectory } from '../../testing/directory.ts';
@@ -156,7 +157,8 @@ test('what fails again and again is told of as often as its words say something 
     const ending = new AbortController();
     const told: (string | undefined)[] = [];
     let tries = 0;
-    const ensure = async () => {
+    const ensure = async (_name: string, report: Report) => {
+      report({ percent: 1, message: 'creating it' });
       throw new AppError('OVERLOADED', `${++tries} others wait`);
     };
     const worker = await openWorker(dataDir, ending.signal, async () => {}, {
@@ -167,7 +169,11 @@ test('what fails again and again is told of as often as its words say something 
     await until('it is tried again', () => tries > 1 && told.at(-1)?.endsWith('(retrying in 4 s)'));
     ending.abort();
     await working;
-    const words = ['1 others wait (retrying in 1 s)', '2 others wait (retrying in 4 s)'];
+    const words = [
+      'building debian:12: 1 %, creating it',
+      '1 others wait (retrying in 1 s)',
+      '2 others wait (retrying in 4 s)',
+    ];
     assert.deepEqual(told, [undefined, ...words]);
     const stored = new StoredRecord(worker.record, {
       ...{ dataDir, now: Date.now, log: LOG },

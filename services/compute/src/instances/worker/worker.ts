@@ -1,6 +1,5 @@
-import type { Logger } from '@skerry/kit';
-import type { Phase, Reason } from '@skerry/protocol';
-import { AppError } from '@skerry/protocol';
+import { Failures, type Logger } from '@skerry/kit';
+import { AppError, type Phase, type Reason } from '@skerry/protocol';
 import { isDiskFull } from '../../host/disk-full.ts';
 import type { OpenPorts } from '../../network/host-ports.ts';
 import type { GuestLink } from '../../network/ruleset.ts';
@@ -21,7 +20,7 @@ import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './
 import { release } from './release.ts';
 import { decideRetry, isOwnersFault, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
 import { shutDown } from './shut-down.ts';
-import { Relapses, SILENCE } from './silence.ts';
+import { isAbsent, Relapses, SILENCE } from './silence.ts';
 import { FOREVER_MS, sleep } from './sleep.ts';
 import { Turn } from './turn.ts';
 
@@ -44,6 +43,7 @@ export class InstanceWorker {
   readonly #tasks = new OwnerTaskQueue();
   #open: OpenPorts = { allowedPorts: [] };
   #failureTimes: number[] = [];
+  readonly #problems: Failures;
   readonly #relapses = new Relapses();
   #wake = Promise.withResolvers<void>();
   /** Ends the waiting of the step that is being done: for a turn to boot, for an image. */
@@ -59,6 +59,7 @@ export class InstanceWorker {
     this.#wanted = record.leaving ? null : record.wanted;
     this.#releaseReason = record.leaving ?? 'moved';
     this.#log = deps.log.child({ instance: place.id });
+    this.#problems = new Failures({ log: this.#log, what: 'the instance has a problem' });
     this.#turn = new Turn(deps.starts);
     this.#stored = new StoredRecord(record, { ...deps, log: this.#log });
     this.console = new ConsoleLog(this.#directory, deps.now);
@@ -244,18 +245,19 @@ export class InstanceWorker {
         await this.#release();
         return 0;
       case 'rest':
+        if (step.phase !== 'failed') this.#problems.clear();
         return this.#reportPhase(step.phase, step.reason);
     }
   }
 
   async #prepare(): Promise<void> {
     const { wanted, discarded } = this.#stored.record;
-    using _preparing = await this.#stored.beginPreparing();
+    using preparing = await this.#stored.beginPreparing();
     await removeDiscarded(this.#directory, discarded);
     const claim = async () => (await this.#claimLink()).ipv4;
     const { signal: changed } = this.#change;
     const tell = (reason: Reason) => {
-      if (!changed.aborted) this.#stored.tellPreparing(reason);
+      if (!changed.aborted) preparing.tell(reason);
     };
     const prepared = await prepareInstance(this.#deps, this.#place, wanted, claim, { tell, changed });
     await this.#stored.update({ ...prepared, discarded: undefined });
@@ -369,7 +371,8 @@ export class InstanceWorker {
     const { tap, guest, mac } = this.#place;
     this.#machine.isSilentButThere = await this.#deps.network.answers(tap, guest, mac);
     if (this.#machine.isSilentButThere) return 0;
-    if (silentMs >= SILENCE.own.limitMs) await this.#stored.setPhase('starting', REASONS.guestAbsent);
+    const startingMs = this.#deps.now() - (this.#stored.record.phaseTimesMs.starting ?? 0);
+    if (isAbsent(silentMs, startingMs)) await this.#stored.setPhase('starting', REASONS.guestAbsent);
     return recheckMs;
   }
 
@@ -378,10 +381,9 @@ export class InstanceWorker {
     const decision = decideRetry(error, this.#failureTimes, nowMs);
     this.#failureTimes = [...recentOf(this.#failureTimes, nowMs), nowMs];
     // What its owner asked for is no news to whoever runs the node.
-    this.#log[isOwnersFault(error) ? 'info' : 'warn'](
-      { err: error },
-      'giveUp' in decision ? 'the instance failed' : 'the instance has a problem',
-    );
+    if ('giveUp' in decision)
+      this.#log[isOwnersFault(error) ? 'info' : 'warn']({ err: error }, 'the instance failed');
+    else this.#problems.note(error);
     if (!this.#machine.vm) this.#turn.end();
     if ('giveUp' in decision) {
       await this.#stored.update({ failure: decision.giveUp });
