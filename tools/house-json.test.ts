@@ -15,10 +15,8 @@ const OWN: Readonly<Record<string, string>> = {
   'packages/kit/src/contract/components.ts': 'a schema that it wrote',
   'packages/protocol/src/json/scan.ts': 'text that was scanned: an object, or a string',
   'packages/protocol/src/sync/shared.ts': 'text that another thread verified',
-  'services/compute/src/domains/registry.ts': 'a file of its own',
   'services/compute/src/images/convert.ts': 'what qemu-img says',
   'services/compute/src/images/store.ts': 'a file of its own',
-  'services/compute/src/instances/disks/backups.ts': 'a file of its own',
   'services/compute/src/instances/disks/disks.ts': 'what qemu-img says',
   'services/compute/src/instances/disks/released.ts': 'a file of its own',
   'services/compute/src/instances/disks/snapshots.ts': 'what qemu-img says',
@@ -33,7 +31,6 @@ const OWN: Readonly<Record<string, string>> = {
   'services/core/src/state/messages/view.ts': 'a message that was verified',
   'services/credit/src/purchase-store.ts': 'a file of its own',
   'services/monitor/src/hour-store.ts': 'a file of its own',
-  'services/status/src/history/store.ts': 'a file of its own',
 };
 
 const product = listSources().filter(({ isTest, package: owner }) => !isTest && owner !== ROOT_PACKAGE);
