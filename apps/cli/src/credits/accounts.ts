@@ -266,6 +266,7 @@ export async function showEstimate(
   const fields = renderFields([
     ['send', `${renderTokens(answer.tokenAmount, sale.decimals)} ${plainText(sale.tokenSymbol)}`],
     ['to', plainText(sale.receiver)],
+    ['from', 'your own address, never an exchange: who sends gets the credits, and they cannot be moved'],
     ['contract', plainText(sale.contract)],
     ['credits', renderCredits(answer.creditAmount)],
     [

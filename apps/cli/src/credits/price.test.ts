@@ -65,3 +65,17 @@ test('whoever asks for a token that does not buy credits hears which ones do', a
   sold = [];
   assert.deepEqual((await ask('base')).at(-1), 'DOGE on base does not buy credits: no token does here');
 });
+
+test('an estimate says from where to send the tokens', async () => {
+  const estimate = {
+    ...{ tokenAmount: '9580000', tokenSymbol: 'USDC', creditAmount: 9_580_000, creditBonusAmount: 0 },
+    ...{ totalPrice: 9.58, price: 1, bonusRatio: 0, timestamp: 0 },
+  };
+  await using service = await replying(({ pathname }) =>
+    pathname.endsWith('/token-to-credit') ? estimate : { prices: [priceOf('ethereum', 'USDC')] },
+  );
+  const asked = ['credit', 'estimate', 'ethereum', 'USDC', '9.58', '--credit', service.url];
+  const { code, out, err } = await skerryHere({}, ['--core', service.url, ...asked]);
+  assert.equal(code, 0, err);
+  assert.match(out, /^to: 0x2{40}\nfrom: your own address, never an exchange/m);
+});
