@@ -70,6 +70,8 @@ class Client extends CoreClient {
 async function startScene() {
   const signer = createSigner(generatePrivateKey());
   const told: string[] = [];
+  /** How many are asked for, in each question for measurements. */
+  const pages: (string | null)[] = [];
   const state = { isAway: false, metrics: [] as Row[], scores: [] as Row[] };
   for (let hour = DUE - 10; hour < DUE + 10; hour++) {
     const record = { node_id: 'a'.repeat(64), measured_at: hour * HOUR, asn: 64_512, version: '1.0.0' };
@@ -89,6 +91,7 @@ async function startScene() {
       return [404, { status: 'error', code: 'AGGREGATE_NOT_FOUND', error: 'none' }] as const;
     const to = Number(searchParams.get('endDate') ?? Number.POSITIVE_INFINITY);
     const isScores = searchParams.get('contentTypes') === SCORES_POST_TYPE;
+    if (!isScores) pages.push(searchParams.get('pagination'));
     const messages = isScores ? state.scores.slice(0, 1) : state.metrics.filter(({ time }) => time < to);
     return [200, { messages, pagination_per_page: 10, next_cursor: null }] as const;
   };
@@ -110,6 +113,7 @@ async function startScene() {
   return {
     state,
     told,
+    pages,
     publishAt: (hour: number) => publish((DUE + hour) * HOUR * 1000),
     /** The ends of what was published, oldest first. */
     published: () =>
@@ -141,4 +145,10 @@ test('the log names measurements that are not what the monitor signed: scores ar
   assert.deepEqual([count, first.itemHash], [1, newest.item_hash]);
   const { inputs } = JSON.parse(scene.state.scores[0]!.item_content).content;
   assert.equal(inputs.metrics.count, others.length);
+});
+
+test('where nothing was measured of late, the whole period is not read to find that out', async () => {
+  await using scene = await startScene();
+  await scene.publishAt(20);
+  assert.deepEqual([scene.published(), scene.pages], [[], ['1']]);
 });

@@ -5,8 +5,10 @@ import {
   publishScores,
   type RefusedMessage,
   readLatestScores,
+  readNewestMetrics,
   readRegistrations,
   readVersionTable,
+  type SignedMessageSource,
 } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { DEFAULT_SCORING_SETTINGS, VERSIONS_KEY, type VersionTable } from '@skerry/protocol';
@@ -84,6 +86,16 @@ export const isPublished = (
 const isPublishedSince = (latest: Pick<ScoresContent, 'period'> | undefined, due: number): boolean =>
   Date.parse(latest?.period?.to_date ?? '') >= due * 1000;
 
+/** Whether nothing was measured since: that is known without the whole period. What cannot be read or verified tells nothing. */
+async function isSilentSince(source: SignedMessageSource, publisher: string, time: number): Promise<boolean> {
+  try {
+    const newest = await readNewestMetrics(source, [publisher]);
+    return newest === undefined || newest.time < time;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Publishes scores from this monitor's own measurements when an hour begins: every so many hours, and where that failed, as while the
  * core node was away, in the next hour in which it succeeds. A network with many nodes has them computed elsewhere
@@ -99,6 +111,8 @@ export function createScoresPublisher(options: ScoresOptions): (startMs: number)
     const to = Math.floor(startMs / 1000);
     const due = to - (to % (everyHours * hourSeconds));
     if (due !== to && isPublishedSince((await readLatestScores(source, [publisher]))?.content, due)) return;
+    const oldest = to - MAX_AGE_HOURS * hourSeconds;
+    if (await isSilentSince(source, publisher, oldest)) return;
     const settings = { ...DEFAULT_SCORING_SETTINGS, hour_seconds: hourSeconds };
     const refused: RefusedMessage[] = [];
     const onRefused = (one: RefusedMessage) => void refused.push(one);
@@ -119,7 +133,7 @@ export function createScoresPublisher(options: ScoresOptions): (startMs: number)
         { count: refused.length, first: refused[0] },
         'measurements of this monitor cannot be verified as the core node gives them; they do not count',
       );
-    if (computed.newest === null || computed.newest < to - MAX_AGE_HOURS * hourSeconds) return;
+    if (computed.newest === null || computed.newest < oldest) return;
     // A monitor that is started again within an hour comes here again.
     const latest = await readLatestScores(source, [publisher]).catch((error: unknown) => {
       log.debug({ err: error }, 'what was published last could not be read');
