@@ -315,7 +315,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...{ nodeAddress, proveKey, randomness, announce, onCommitted, reserve, now, signal, settings },
     identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
     reads: createReads({ database, standby: ground.standby, metrics }),
-    ...{ uploads: new Uploads(db, config), uploadPlaces: createUploadPlaces(config) },
+    ...{ uploads: new Uploads(db, config), uploadPlaces: createUploadPlaces(config, metrics.http) },
     parts: new Parts({ place: choosePlace({ ...{ db, pieces, reserve, now }, directory: partsDir }), now }),
     clientOf: createClientOf(settings.limits),
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
@@ -352,7 +352,7 @@ export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms
     ...{ nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings },
     ...{ network, reads, uploads, uploadPlaces, listRunners, listRunnersNow },
     answers: new Answers(clientOf),
-    fileReads: new FileReads(clientOf),
+    fileReads: new FileReads(clientOf, metrics.http),
     lastEvent: () => Math.max(pipeline.lastEvent, events.seen),
     resumeLine: () => pipeline.resume(),
   };

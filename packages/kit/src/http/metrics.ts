@@ -2,7 +2,7 @@ import type { ErrorCode } from '@skerry/protocol';
 import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { cached } from '../cached.ts';
 import { VERSION } from '../daemon/version.ts';
-import type { HttpObserver } from './request-trace.ts';
+import type { HttpObserver, LetGo } from './request-trace.ts';
 
 /** However often it is asked for, the text is made this often at most. */
 const TEXT_TTL_MS = 1_000;
@@ -90,11 +90,17 @@ export function createHttpObserver(metrics: Metrics): HttpObserver {
     ['method', 'route'],
   );
   const refusals = metrics.counter('skerry_refusals_total', 'errors returned, by code', ['code']);
+  const letGo = metrics.counter(
+    'skerry_let_go_total',
+    'connections, bodies, readers and senders of files that were ended: no room, or another client has it now',
+    ['kind'],
+  );
   return {
     answered({ method, route, status, seconds }) {
       requests.inc({ method, route, status: statusClass(status) });
       if (seconds !== undefined) durations.observe({ method, route }, seconds);
     },
     refused: (code: ErrorCode) => refusals.inc({ code }),
+    letGo: (kind: LetGo) => letGo.inc({ kind }),
   };
 }

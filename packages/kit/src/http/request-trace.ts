@@ -11,11 +11,18 @@ declare module 'fastify' {
   }
 }
 
+/**
+ * What was ended without an answer, as there is no room or another client has it now: a connection, a body that came, or whoever took too
+ * long to read or to send a file.
+ */
+export type LetGo = 'connection' | 'body' | 'reader' | 'sender';
+
 /** What somebody who counts wants to know of requests. Every value is one of few: a route is its pattern, never a path. */
 export interface HttpObserver {
   /** `seconds` from the request's head to the head of the answer; undefined for streams. */
   answered(request: { method: string; route: string; status: number; seconds: number | undefined }): void;
   refused(code: ErrorCode): void;
+  letGo(kind: LetGo): void;
 }
 
 /** An answer that begins later than this is worth a warning. */

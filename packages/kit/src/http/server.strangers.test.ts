@@ -170,7 +170,7 @@ test('a body that breaks off is no failure of the server, and none of its databa
   const sink = new PassThrough();
   await using app = await createHttpServer({
     log: pino({ level: 'warn' }, sink),
-    observer: { answered: () => {}, refused: (code) => void refused.push(code) },
+    observer: { answered: () => {}, letGo: () => {}, refused: (code) => void refused.push(code) },
     translateError: () => new AppError('DATABASE_UNAVAILABLE', 'whatever it is'),
   });
   app.post('/things', async () => ({}));

@@ -276,8 +276,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   if (limits) limitRates(app, log, limits);
   const clients = (limits?.isEnabled ?? true) ? (limits ?? LOOPBACK) : undefined;
   if (clients) {
-    shareConnections(app.server, clients);
-    shareBodies(app, clients, options.bodies);
+    shareConnections(app.server, clients, { onLetGo: () => observer?.letGo('connection') });
+    shareBodies(app, clients, { limits: options.bodies, onLetGo: () => observer?.letGo('body') });
   }
   takeTurns(app.server, {
     ...{ urgentPaths: new Set(options.urgentPaths), clients },

@@ -88,7 +88,7 @@ test('F9: a client that sends thousands of requests at once leaves places for ot
     ...clients,
   };
   let refused = 0;
-  const observer = { answered: () => {}, refused: () => void refused++ };
+  const observer = { answered: () => {}, letGo: () => {}, refused: () => void refused++ };
   const app = await createHttpServer({ log, limits, observer, corsMethods: ['GET'] });
   app.get('/', { config: { rateClass: 'general' } }, async () => 'here');
   const port = Number(new URL(await listen(app, '127.0.0.1', 0)).port);

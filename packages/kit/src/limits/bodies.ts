@@ -60,8 +60,13 @@ export function listOfMost<B extends Counted>(bodies: Iterable<B>, bytes: number
  * Bodies have a share per client: one that sends many large ones at once, however slowly, or that has many wait for what is done with
  * them, leaves room for those of others. Where strangers have no room left, a client that has none takes that of bodies on their way, of
  * the client that has most, if that is more than is asked for.
+ * @param onLetGo called for each whose room another client takes
  */
-export function shareBodies(app: Hooked, clients: ClientOptions, limits: ShareLimits = BODIES): void {
+export function shareBodies(
+  app: Hooked,
+  clients: ClientOptions,
+  { limits = BODIES, onLetGo }: { readonly limits?: ShareLimits | undefined; readonly onLetGo: () => void },
+): void {
   const shares = new Shares(limits);
   const clientOf = createClientOf(clients);
   const held = new WeakMap<FastifyRequest, Held>();
@@ -72,6 +77,7 @@ export function shareBodies(app: Hooked, clients: ClientOptions, limits: ShareLi
     for (const { request } of listOfMost(coming, bytes)) {
       if (shares.whyNot(client, bytes) === undefined) return;
       release(request);
+      onLetGo();
       request.raw.socket.destroy();
     }
   };

@@ -8,7 +8,9 @@ import { shareConnections } from './connections.ts';
 test('one client’s connections leave room for others, and all strangers’ for our own', async () => {
   const server = createServer((_request, response) => response.end('here'));
   const ours = { exempt: ['127.0.0.9'], trustedProxies: ['127.0.0.8'] };
-  shareConnections(server, ours, { total: 6, reserve: 2, perClient: 2 });
+  let letGo = 0;
+  const limits = { total: 6, reserve: 2, perClient: 2 };
+  shareConnections(server, ours, { limits, onLetGo: () => letGo++ });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const sockets: Socket[] = [];
@@ -34,6 +36,7 @@ test('one client’s connections leave room for others, and all strangers’ for
   await Promise.all([closed(first!), closed(third!)]);
   assert.deepEqual([second!.closed, fourth!.closed], [false, false], 'the oldest goes');
   assert.deepEqual(await serve(6), [false], 'each has one');
+  assert.equal(letGo, 4);
   assert.deepEqual(await serve(9, 8, 9), [true, true, false]);
   second!.destroy();
   await closed(second!);

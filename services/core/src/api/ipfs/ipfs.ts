@@ -244,8 +244,10 @@ async function pin(rooms: Pinning, body: Uint8Array, client: Client) {
 }
 
 /** IPFS (specification, "IPFS"), and what deployed nodes take for it. */
-export function ipfsHandlers(used: Pick<Rooms, 'fileReads'> & Adding & Pinning): Handlers<typeof IPFS_API> {
-  const rooms = { ...used, cars: new Places(IPFS_LIMITS.cars) };
+export function ipfsHandlers(
+  used: Pick<Rooms, 'fileReads' | 'metrics'> & Adding & Pinning,
+): Handlers<typeof IPFS_API> {
+  const rooms = { ...used, cars: new Places(IPFS_LIMITS.cars, () => used.metrics.http.letGo('reader')) };
   return {
     getIpfsFile: ({ params: { hash }, query, request, reply }) =>
       answerRead(rooms, { hash, path: '', query }, request, reply),

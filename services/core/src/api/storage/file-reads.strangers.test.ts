@@ -32,7 +32,7 @@ const clientOf = (asked: { readonly headers: IncomingMessage['headers'] }) => {
 
 /** A server of far files. */
 async function open() {
-  const reads = new FileReads(clientOf as never);
+  const reads = new FileReads(clientOf as never, { letGo: () => {} });
   const sockets = new Map<string, Socket>();
   const sources: Readable[] = [];
   const server = createServer(async (asked, raw) => {
@@ -98,7 +98,7 @@ test('a reader that takes nothing of a far file loses its place after a minute o
 
 /** Readers of far files that have nothing yet, and what is still looked for. */
 function openByHand() {
-  const reads = new FileReads(clientOf as never);
+  const reads = new FileReads(clientOf as never, { letGo: () => {} });
   return {
     async read(client: string): Promise<TestReader> {
       const reader = new TestReader(client);

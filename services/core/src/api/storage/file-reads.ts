@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Client } from '@skerry/kit';
+import type { Client, HttpObserver } from '@skerry/kit';
 import type { FastifyReply } from 'fastify';
 import { readingLine } from './flows.ts';
 import { Places } from './places.ts';
@@ -35,9 +35,10 @@ export interface ReadPlace extends Disposable {
  */
 export class FileReads {
   readonly #clientOf: (request: FastifyReply['request']) => Client;
-  readonly #places = new Places(READS);
+  readonly #places: Places;
 
-  constructor(clientOf: (request: FastifyReply['request']) => Client) {
+  constructor(clientOf: (request: FastifyReply['request']) => Client, observer: Pick<HttpObserver, 'letGo'>) {
+    this.#places = new Places(READS, () => observer.letGo('reader'));
     this.#clientOf = clientOf;
   }
 

@@ -135,6 +135,8 @@ interface Watched extends Flow {
 export interface FlowsOptions {
   /** Called each time that a minute of one of them has passed. */
   readonly onMinute?: () => void;
+  /** Called for each that is ended. */
+  readonly onLetGo?: () => void;
   readonly random?: () => number;
 }
 
@@ -143,10 +145,12 @@ export class Flows {
   /** What has had its place for longest comes first. */
   readonly #all = new Set<Watched>();
   readonly #onMinute: () => void;
+  readonly #onLetGo: () => void;
   readonly #random: () => number;
 
-  constructor({ onMinute = () => {}, random = Math.random }: FlowsOptions = {}) {
+  constructor({ onMinute = () => {}, onLetGo = () => {}, random = Math.random }: FlowsOptions = {}) {
     this.#onMinute = onMinute;
+    this.#onLetGo = onLetGo;
     this.#random = random;
   }
 
@@ -162,6 +166,7 @@ export class Flows {
     const end = (reason: string) => {
       stop();
       giveBack();
+      this.#onLetGo();
       line.end(reason);
     };
     const keptBy = line.isWhole ? WHOLE_BYTES : FAIR_BYTES;

@@ -1,4 +1,4 @@
-import { type Client, FairSlots, type FairSlotsOptions } from '@skerry/kit';
+import { type Client, FairSlots, type FairSlotsOptions, type HttpObserver } from '@skerry/kit';
 import { Flows, type Line } from './flows.ts';
 
 /** Given back when it is disposed of. */
@@ -13,10 +13,12 @@ export interface Place extends Disposable {
  */
 export class Places {
   readonly #slots: FairSlots;
-  readonly #flows = new Flows({ onMinute: () => this.#makeRoom() });
+  readonly #flows: Flows;
 
-  constructor(options: FairSlotsOptions) {
+  /** @param onLetGo called for each that is ended */
+  constructor(options: FairSlotsOptions, onLetGo: () => void) {
     this.#slots = new FairSlots(options);
+    this.#flows = new Flows({ onMinute: () => this.#makeRoom(), onLetGo });
   }
 
   /** How many are taken. */
@@ -66,11 +68,15 @@ export interface UploadLimits {
 const RESERVE_PART = 10;
 
 /** Places of those who send files. As many may wait as may send. */
-export function createUploadPlaces({ uploads, uploadsPerClient }: UploadLimits): Places {
+export function createUploadPlaces(
+  { uploads, uploadsPerClient }: UploadLimits,
+  observer: Pick<HttpObserver, 'letGo'>,
+): Places {
   const share = {
     total: uploads,
     reserve: Math.floor(uploads / RESERVE_PART),
     perClient: uploadsPerClient,
   };
-  return new Places({ running: share, waiting: share, waitMs: 10_000, what: 'uploads', retryAfter: 10 });
+  const limits = { running: share, waiting: share, waitMs: 10_000, what: 'uploads', retryAfter: 10 };
+  return new Places(limits, () => observer.letGo('sender'));
 }

@@ -262,6 +262,7 @@ describe('a file that comes alone, as the body', () => {
     const ended = () => slow.filter(({ destroyed }) => destroyed).length;
     await until('one is ended', ended, (count) => count > 0);
     assert.deepEqual([ended(), underWay()], [1, 8]);
+    assert.match(await core.rooms.metrics.text(), /^skerry_let_go_total\{kind="sender"\} [1-9]/m);
     for (const one of slow) one.destroy();
     await until('nothing is under way', underWay, (count) => count === 0);
   });
