@@ -20,6 +20,8 @@ export interface Standing {
   readonly text: string;
   /** How the network knows it: an address, or a node's id. */
   readonly id?: string;
+  /** Of a compute node: what its announcements are signed with, and schedulers list it by. */
+  readonly address?: string;
 }
 
 export interface Joined {
@@ -57,12 +59,18 @@ export function standingOf(node: NodeView | undefined, id: string): Standing {
     return {
       state: 'counted',
       id,
+      address: node.address,
       text: `the scheduler gives it instances: ${cpu} cores, ${memory} MiB, ${disk} GiB`,
     };
   }
   const why = node.reason?.message ?? 'it does not say why';
   if (node.reason?.code === UNMEASURED)
-    return { state: 'known', id, text: `the scheduler knows it and waits for measurements: ${why}` };
+    return {
+      state: 'known',
+      id,
+      address: node.address,
+      text: `the scheduler knows it and waits for measurements: ${why}`,
+    };
   return waiting(`the scheduler does not use it yet: ${why}`);
 }
 
@@ -81,10 +89,12 @@ async function lookAtCompute({ settings, coreUrl, schedulerUrl }: Joined): Promi
     new CoreClient({ url: coreUrl }),
     AbortSignal.timeout(ANSWER.timeoutMs),
   );
-  return announced.some(({ nodeId }) => nodeId === id)
+  const own = announced.find(({ nodeId }) => nodeId === id);
+  return own
     ? {
         state: 'known',
         id,
+        address: own.address,
         text: `the network has its announcement; ${
           schedulerUrl === undefined
             ? 'its core node does not say where the scheduler is'

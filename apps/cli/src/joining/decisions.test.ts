@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { parseEvmAddress } from '@skerry/protocol';
 import type { TrustView } from '@skerry/protocol/api/core/node';
 import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
 import type { NodeView } from '@skerry/protocol/api/scheduler';
@@ -85,7 +86,15 @@ test('what a scheduler’s word about a node comes to', () => {
   const reason = (code: string) => ({ ...node, healthy: false, reason: { code, message: 'so' } });
   assert.equal(standingOf(undefined, id).state, 'waiting');
   assert.deepEqual(standingOf(node, id).state, 'counted');
-  assert.deepEqual(standingOf(reason('NODE_NOT_MEASURED'), id).state, 'known');
+  const unmeasured = standingOf(reason('NODE_NOT_MEASURED'), id);
+  assert.equal(unmeasured.state, 'known');
+  // A scheduler lists nodes by their addresses, and takes no id.
+  const steps = nextSteps({ role: 'compute' } as RoleSettings, unmeasured, {
+    coreUrl: 'https://a.example',
+    isUnit: true,
+  });
+  assert.match(steps[0]!, new RegExp(`put ${node.address} into SKERRY_SCHEDULER_NODES`));
+  assert.equal(parseEvmAddress(node.address), node.address);
   assert.match(standingOf(reason('NODE_UNREACHABLE'), id).text, /does not use it yet: so/);
 });
 

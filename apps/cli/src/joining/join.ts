@@ -153,6 +153,7 @@ function report(context: Context, plan: Plan, standing?: Standing): void {
       counted: standing.state === 'counted',
       state: standing.state,
       id: standing.id ?? null,
+      address: standing.address ?? null,
       text: standing.text,
     }),
   };

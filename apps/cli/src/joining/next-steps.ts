@@ -9,7 +9,7 @@ import type { RoleSettings } from './roles.ts';
  */
 export function nextSteps(
   { role, announceUrl }: RoleSettings,
-  { state, id }: Standing,
+  { state, id, address }: Standing,
   { coreUrl, isUnit }: { readonly coreUrl: string; readonly isUnit: boolean },
 ): string[] {
   /** Without --core, a command asks this server, or the network that was chosen before. */
@@ -20,7 +20,9 @@ export function nextSteps(
     case 'compute':
       return [
         ...(state === 'known'
-          ? [`Ask the scheduler's operator to list the node, or wait until it has been measured: ${id}`]
+          ? [
+              `Ask the scheduler's operator to put ${address} into SKERRY_SCHEDULER_NODES, or wait for scores of it.`,
+            ]
           : []),
         `See what it runs: ${there('skerry scheduler nodes')}`,
         backUp,

@@ -44,7 +44,7 @@ export async function explainPlacement(
   });
   const { needs, node_id, vm_ipv6, verdict, decisions, nodes, candidates } = answer;
   const facts = renderFields([
-    ['machine', hash],
+    ['instance', hash],
     ['needs', sizeOf(needs)],
     ['node', node_id ?? 'none'],
     ['ipv6', vm_ipv6 ?? 'none'],
@@ -96,7 +96,7 @@ export async function listSchedulerNodes(context: Context, options: SchedulerOpt
     plainText(node.trust),
     whyOf(node.leaving ?? node.reason),
   ]);
-  const heads = ['NODE', 'URL', 'MACHINES', 'FREE', 'SCORE', 'WEIGHT', 'TRUST', 'TAKES NOTHING NEW'];
+  const heads = ['NODE', 'URL', 'INSTANCES', 'FREE', 'SCORE', 'WEIGHT', 'TRUST', 'TAKES NOTHING NEW'];
   context.output.result(
     answer,
     renderTable(heads, rows, context.output.width) || 'no compute nodes are known',
@@ -110,7 +110,7 @@ export async function showPlan(context: Context, options: SchedulerOptions): Pro
     instances.map((hash) => [hash, shortOf(nodeId), '']),
   );
   const waiting = answer.waiting.map(({ vm_hash: hash, reason }) => [hash, 'waits', whyOf(reason)]);
-  const table = renderTable(['MACHINE', 'NODE', 'WHY'], [...placed, ...waiting], context.output.width);
+  const table = renderTable(['INSTANCE', 'NODE', 'WHY'], [...placed, ...waiting], context.output.width);
   const facts = `plan of ${answer.period.start_timestamp}`;
   context.output.result(answer, table === '' ? `${facts}\nno instances` : `${facts}\n\n${table}`);
 }
