@@ -3,7 +3,7 @@ import { text as bodyOf } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { buildNetworkMessage, CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
-import { parseVersionTable, SCORES_POST_TYPE, SCORING_CHANNEL } from '@skerry/protocol';
+import { isVersionValid, parseVersionTable, SCORES_POST_TYPE, SCORING_CHANNEL } from '@skerry/protocol';
 import type { StoredFileView } from '@skerry/protocol/api/core/storage';
 import { addReleases, createScoresPublisher, isPublished, parseRelease } from './scores.ts';
 import { startNode } from './testing/scene.ts';
@@ -17,7 +17,10 @@ test('releases are SOFTWARE@VERSION, and nothing else', () => {
     assert.throws(() => parseRelease(text), /SOFTWARE@VERSION/, text);
 });
 
-test('a table gets what it lacks of each software, and keeps what it has', () => {
+const DAY_MS = 86_400_000;
+const GRACE_DAYS = 14;
+
+test('a table gets what it lacks of each software, which replaces what it had', () => {
   const table = {
     'skerry-core': { '1.0.0': { released_on: '2026-01-01' } },
     other: { '9': { released_on: '2020-01-01' } },
@@ -26,10 +29,24 @@ test('a table gets what it lacks of each software, and keeps what it has', () =>
   const content = addReleases(table, releases, '2026-02-03');
   // An aggregate's fields are replaced one by one: what is not named stays.
   assert.deepEqual(content, {
-    'skerry-core': { '1.0.0': { released_on: '2026-01-01' }, '1.1.0': { released_on: '2026-02-03' } },
-    'skerry-compute': { '1.1.0': { released_on: '2026-02-03' } },
+    'skerry-core': {
+      '1.0.0': { released_on: '2026-01-01', replaced_on: '2026-02-03' },
+      '1.1.0': { released_on: '2026-02-03', replaced_on: null },
+    },
+    'skerry-compute': { '1.1.0': { released_on: '2026-02-03', replaced_on: null } },
   });
+  const entered = parseVersionTable(content);
+  const counts = (version: string, date: string) =>
+    isVersionValid(entered, 'skerry-core', version, Date.parse(date) / DAY_MS, GRACE_DAYS);
+  assert.deepEqual([counts('1.0.0', '2026-02-16'), counts('1.0.0', '2026-02-17')], [true, false]);
+  assert.equal(counts('1.1.0', '2026-02-17'), true);
   assert.equal(addReleases(parseVersionTable(content), releases, '2026-02-04'), undefined);
+  assert.deepEqual(addReleases({}, releases.slice(0, 2), '2026-02-03'), {
+    'skerry-core': {
+      '1.0.0': { released_on: '2026-02-03', replaced_on: null },
+      '1.1.0': { released_on: '2026-02-03', replaced_on: null },
+    },
+  });
 });
 
 test('scores are published once for an hour, however often the monitor is started in it', () => {

@@ -11,7 +11,7 @@ import {
   type SignedMessageSource,
 } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
-import { DEFAULT_SCORING_SETTINGS, VERSIONS_KEY, type VersionTable } from '@skerry/protocol';
+import { addRelease, DEFAULT_SCORING_SETTINGS, VERSIONS_KEY, type VersionTable } from '@skerry/protocol';
 
 export interface Release {
   readonly software: string;
@@ -25,27 +25,23 @@ export function parseRelease(text: string): Release {
   return { software, version };
 }
 
-/** What a table lacks of these releases, as released on a day; undefined where it has all. */
+/**
+ * What a table lacks of these releases, as released on a day, on which they replace those that it has of the same software. None of
+ * those that are added together replaces another one. Undefined where it has all.
+ */
 export function addReleases(
   table: VersionTable,
   releases: readonly Release[],
   date: string,
 ): VersionTable | undefined {
-  const missing = releases.filter(({ software, version }) => !table[software]?.[version]);
-  if (missing.length === 0) return undefined;
-  const names = new Set(missing.map(({ software }) => software));
-  return Object.fromEntries(
-    Array.from(names, (name) => {
-      const added = missing.filter(({ software }) => software === name);
-      return [
-        name,
-        {
-          ...table[name],
-          ...Object.fromEntries(added.map(({ version }) => [version, { released_on: date }])),
-        },
-      ];
-    }),
-  );
+  const content: Record<string, VersionTable[string]> = {};
+  for (const { software, version } of releases)
+    if (!table[software]?.[version])
+      content[software] = {
+        ...content[software],
+        ...addRelease(table, software, version, date, false)[software],
+      };
+  return Object.keys(content).length === 0 ? undefined : content;
 }
 
 /** Sees to it that the version table of this key has these releases: for a network where nobody else keeps one. */

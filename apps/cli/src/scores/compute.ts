@@ -14,15 +14,14 @@ import {
 } from '@skerry/client';
 import {
   AppError,
+  addRelease,
   type ComputeScore,
   DEFAULT_SCORING_SETTINGS,
   type HourDetail,
   parseItemHash,
   parseScoringSettings,
   parseTypedEvmAddress,
-  parseVersionTable,
   VERSIONS_KEY,
-  type VersionTable,
 } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -251,28 +250,6 @@ export async function explainAndShow(context: Context, node: string, options: Sc
     `${table}\n\n${facts}`,
   );
   return refused.length === 0 ? EXIT.ok : EXIT.failed;
-}
-
-/** The table with one release more: it replaces what was the newest before it on its day, as the next one after it replaces it. */
-export function addRelease(
-  table: VersionTable,
-  software: string,
-  version: string,
-  date: string,
-  isPrerelease: boolean,
-): VersionTable {
-  const releases: VersionTable[string] = Object.hasOwn(table, software) ? table[software]! : {};
-  const { [version]: _, ...others } = releases;
-  const replaced = Object.entries(others).map(([name, release]) => {
-    const until = release.replaced_on ?? null;
-    const isReplaced = !isPrerelease && release.released_on <= date && (until === null || until > date);
-    return [name, isReplaced ? { ...release, replaced_on: date } : release];
-  });
-  const [successor = null] = Object.values(others)
-    .flatMap(({ released_on: on, prerelease }) => (on > date && !prerelease ? [on] : []))
-    .sort();
-  const added = { released_on: date, replaced_on: successor, ...(isPrerelease ? { prerelease: true } : {}) };
-  return parseVersionTable({ [software]: { ...Object.fromEntries(replaced), [version]: added } });
 }
 
 /** A day that the calendar has. Throws INVALID_PARAMETERS. */

@@ -50,3 +50,25 @@ export function isVersionValid(
   if (day < dayOf(released_on)) return false;
   return replaced_on === undefined || replaced_on === null || day < dayOf(replaced_on) + graceDays;
 }
+
+/** The table with one release more: it replaces what was the newest before it on its day, as the next one after it replaces it. */
+export function addRelease(
+  table: VersionTable,
+  software: string,
+  version: string,
+  date: string,
+  isPrerelease: boolean,
+): VersionTable {
+  const releases: VersionTable[string] = Object.hasOwn(table, software) ? table[software]! : {};
+  const { [version]: _, ...others } = releases;
+  const replaced = Object.entries(others).map(([name, release]) => {
+    const until = release.replaced_on ?? null;
+    const isReplaced = !isPrerelease && release.released_on <= date && (until === null || until > date);
+    return [name, isReplaced ? { ...release, replaced_on: date } : release];
+  });
+  const [successor = null] = Object.values(others)
+    .flatMap(({ released_on: on, prerelease }) => (on > date && !prerelease ? [on] : []))
+    .sort();
+  const added = { released_on: date, replaced_on: successor, ...(isPrerelease ? { prerelease: true } : {}) };
+  return parseVersionTable({ [software]: { ...Object.fromEntries(replaced), [version]: added } });
+}
