@@ -108,7 +108,7 @@ export const DEPLOYED_COMPUTE: readonly DeployedRoute[] = [
     'POST /control/machine/{}/update',
   ),
   ...absent(
-    'no tokens exist: owners sign their requests, and everything else is in the metrics',
+    'no tokens exist; what is public is in `/status/config`, `/about/usage/system` and `/v2/about/executions/list`',
     'GET /about/executions/details',
     'GET /about/config',
     'GET /about/executions/records',

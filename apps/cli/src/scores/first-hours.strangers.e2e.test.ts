@@ -97,7 +97,7 @@ test('S2, S3, S17, M13: scores out of the box, a second core node that answers l
     },
   );
 
-  // The steps of docs/operating.md, "A second core node".
+  // What docs/operating.md, "Other core nodes", says of a new node.
   const second = stack.use(
     await startDaemon('core', {
       SKERRY_CORE_PEERS: first,
