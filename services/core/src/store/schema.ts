@@ -129,7 +129,16 @@ export interface Schema {
     updated: number;
     latest_hash: string;
   };
-  programs: { program_hash: string; owner: string; content: Json<Program>; created: number };
+  programs: {
+    program_hash: string;
+    owner: string;
+    content: Json<Program>;
+    created: number;
+    /** Unix seconds (protocol's effectiveTime). */
+    effective: number;
+    /** JSON (state/programs/standing.ts). */
+    standing: ColumnType<unknown, string | null, string | null>;
+  };
   webhooks: {
     webhook_id: string;
     owner: string;

@@ -1,10 +1,12 @@
-import type { Program } from '@skerry/protocol';
+import { effectiveTime, type Program } from '@skerry/protocol';
 import { sql } from 'kysely';
+import { standingOf } from '../../state/programs/standing.ts';
 import { Effect, hashOf, made, undone } from '../effect.ts';
 
 /** Programs can be called while their message is in force. */
 export const programEffect = new Effect<Program>({
   compared: { part: 'programs', rows: sql`select to_jsonb(p)::text as r from programs p` },
+  isByDate: () => true,
   async write(steps, { trx }) {
     const gone = undone(steps).map(hashOf);
     if (gone.length > 0) await trx.deleteFrom('programs').where('program_hash', 'in', gone).execute();
@@ -13,12 +15,14 @@ export const programEffect = new Effect<Program>({
     await trx
       .insertInto('programs')
       .values(
-        fresh.map(({ message, owner, data }) => ({
-          program_hash: message.itemHash,
-          owner,
-          content: JSON.stringify(data),
-          created: message.time,
-        })),
+        fresh.map(({ message, owner, data }) => {
+          const standing = standingOf(message.content, data);
+          return {
+            ...{ program_hash: message.itemHash, owner, content: JSON.stringify(data) },
+            ...{ created: message.time, effective: effectiveTime(message) },
+            standing: standing && JSON.stringify(standing),
+          };
+        }),
       )
       .onConflict((conflict) => conflict.doNothing())
       .execute();

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
 import { type Hold, readWeighed } from '../lists/weight.ts';
+import type { Standing } from './standing.ts';
 
 /** What says which nodes can run a program. */
 export interface RunnableProgram {
@@ -31,8 +32,7 @@ const TRIGGERED_MAX = 1_000;
 
 interface Triggered {
   readonly itemHash: string;
-  /** As its message has them. */
-  readonly filters: readonly unknown[];
+  readonly filters: Standing['filters'];
 }
 
 /**
@@ -43,44 +43,41 @@ export const listTriggered = (db: Kysely<Schema>, oldestFirst: boolean, hold: Ho
   withTimeLimit(db, (on) => {
     const direction = oldestFirst ? sql`asc` : sql`desc`;
     const from = sql`(
-      select p.created, m.item_hash, m.content -> 'on' -> 'message' as filters
-      from programs p join messages m on m.item_hash = p.program_hash
-      where jsonb_typeof(m.content -> 'on' -> 'message') = 'array'
-      order by p.created ${direction}, m.item_hash limit ${TRIGGERED_MAX}) t`;
+      select created, program_hash, standing -> 'filters' as filters from programs
+      where standing is not null and (standing ->> 'isTriggered')::boolean
+      order by created ${direction}, program_hash limit ${TRIGGERED_MAX}) t`;
     return readWeighed<Triggered>(on, {
-      ...{ columns: sql`t.item_hash as "itemHash", t.filters`, from, hold },
-      order: sql`order by t.created ${direction}, t.item_hash`,
+      ...{ columns: sql`t.program_hash as "itemHash", t.filters`, from, hold },
+      order: sql`order by t.created ${direction}, t.program_hash`,
       ...{ bytes: sql`octet_length(t.filters::text)`, of: 'filters' },
     });
   });
 
 /** Programs that run without being called; those beyond it wait until others are forgotten. */
 const STANDING_MAX = 1_000;
-/** Text of the filters of one of them. Of one with more there are none: a thousand are read again and again. */
-const FILTERS_BYTES_MAX = 16 * 1024;
 
-/** A program in force that runs without being called: it is persistent, or asks to be run when messages come. */
+/** A program in force that runs without being called. */
 export interface StandingProgram extends RunnableProgram {
   readonly isPersistent: boolean;
-  /** As its message has them. */
-  readonly filters: readonly unknown[];
+  readonly filters: Standing['filters'];
 }
 
-/** The first ones, oldest first, without what only their runs need: their code is part of many. */
+/**
+ * The first ones, oldest first: of each owner one, then of each a second one, so that nobody's many keep another's from running. How old
+ * they are is no word of their senders.
+ */
 export const listStanding = (db: Kysely<Schema>): Promise<StandingProgram[]> =>
   withTimeLimit(db, async (on) => {
-    const { rows } = await sql<StandingProgram>`
-      select "programHash", jsonb_build_object('runtime', runtime) as program, "isPersistent",
-        case when jsonb_typeof(filters) = 'array' and octet_length(filters::text) <= ${FILTERS_BYTES_MAX}
-          then filters else '[]' end as filters
+    const { rows } = await sql<{ programHash: string; standing: Standing }>`
+      select p.program_hash as "programHash", p.standing
       from (
-        select p.created, p.program_hash as "programHash", p.content -> 'runtime' as runtime,
-          m.content -> 'on' -> 'persistent' is not distinct from 'true'::jsonb as "isPersistent",
-          m.content -> 'on' -> 'message' as filters
-        from programs p join messages m on m.item_hash = p.program_hash
-        where m.content -> 'on' -> 'persistent' = 'true'::jsonb
-          or jsonb_typeof(m.content -> 'on' -> 'message') = 'array'
-        order by p.created, m.item_hash limit ${STANDING_MAX}) t
-      order by created, "programHash"`.execute(on);
-    return rows;
+        select program_hash, effective,
+          row_number() over (partition by owner order by effective, program_hash) as turn
+        from programs where standing is not null
+        order by turn, effective, program_hash limit ${STANDING_MAX}) t
+      join programs p using (program_hash)
+      order by t.effective, "programHash"`.execute(on);
+    return rows.map(({ programHash, standing: { runtime, isPersistent, filters } }) => ({
+      ...{ programHash, program: { runtime }, isPersistent, filters },
+    }));
   });

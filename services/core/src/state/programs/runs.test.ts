@@ -2,11 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Signer } from '@skerry/client';
 import { NETWORK_CHANNEL, NETWORK_POST, nodeIdOf, type ProgramRun, type Runner } from '@skerry/protocol';
-import { sql } from 'kysely';
 import { orderRunners } from '../../api/programs/forward.ts';
 import { deliverFor, LOCAL, register, startReceiver } from '../../notify/webhooks/testing/setup.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
-import { listStanding } from './programs.ts';
 
 const runnerOf = (signer: Signer, runtimes = ['nodejs']): Runner => ({
   node_id: nodeIdOf(signer.address),
@@ -114,25 +112,6 @@ describe('runs of programs', () => {
     assert.deepEqual(await listRunnersOf(), [signers.node.address]);
     const { body } = await core.post(`/run/${program}`, '{}');
     assert.match(body.error, /ECONNREFUSED/, 'the node is asked');
-  });
-
-  test('what programs ask for that run by themselves is read without their code, and no more than 16 KiB of filters', async () => {
-    await using core = await createTestCore();
-    const content = { name: 'a', code: 'x'.repeat(100_000), runtime: 'nodejs', memory: 64, timeout: 1 };
-    const { item_hash: hash } = (await core.send(signers.alice, { type: 'PROGRAM', content })).body;
-    const listWith = async (on: object) => {
-      await sql`update messages set content = content || jsonb_build_object('on', ${JSON.stringify(on)}::jsonb)
-        where item_hash = ${hash}`.execute(core.rooms.db);
-      return listStanding(core.rooms.db);
-    };
-    const runtime = { kind: 'named', runtime: 'nodejs', version: null };
-    const expected = { programHash: hash, program: { runtime }, isPersistent: true, filters: [] };
-    const filters = [{ channel: 'x'.repeat(16_000) }];
-    assert.deepEqual(await listWith({ persistent: true }), [expected]);
-    assert.deepEqual(await listWith({ message: filters }), [{ ...expected, isPersistent: false, filters }]);
-    const many = [...filters, { channel: 'x'.repeat(1_000) }];
-    assert.deepEqual(await listWith({ message: many, persistent: true }), [expected]);
-    assert.deepEqual(await listWith({ http: true }), []);
   });
 
   test('malformed words are refused', async () => {
