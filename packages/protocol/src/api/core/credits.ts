@@ -128,7 +128,7 @@ export const CREDITS_API = {
     method: 'GET',
     path: '/api/v0/addresses/:address/balance',
     summary: 'Get the credits of an address, now or at a given time',
-    ...reads('INVALID_ADDRESS'),
+    ...reads('INVALID_ADDRESS', 'LIST_TOO_COSTLY'),
     ...asDeployed,
     params: AddressParams,
     query: Type.Object(
@@ -203,7 +203,8 @@ export const CREDITS_API = {
     method: 'GET',
     path: '/api/v0/credits/charges',
     summary: 'Get what has not been charged yet for a period',
-    ...reads(),
+    ...reads('LIST_TOO_COSTLY'),
+    rateClass: 'heavy',
     query: Type.Object(
       {
         kind: Type.Enum([...RESOURCE_KINDS], {
@@ -223,7 +224,8 @@ export const CREDITS_API = {
     method: 'GET',
     path: '/api/v0/credits/accounts',
     summary: 'List every account, ordered by address',
-    ...reads(),
+    ...reads('LIST_TOO_COSTLY'),
+    rateClass: 'heavy',
     query: Type.Object(
       {
         after: defaulted(

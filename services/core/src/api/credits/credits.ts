@@ -5,19 +5,35 @@ import type { CREDITS_API } from '@skerry/protocol/api/core/credits';
 import { getAccount, listAccounts, listCharges } from '../../state/credits/accounts.ts';
 import { readPrices } from '../../state/credits/costs.ts';
 import { listHistory } from '../../state/credits/history.ts';
+import { withTimeLimit } from '../../state/lists/time-limit.ts';
 import { readAddress } from '../address.ts';
 import { deployedPaginationOf, eitherSizeOf, pageOf, paginationOf } from '../pagination.ts';
 import type { Rooms } from '../rooms.ts';
 import { accountView, historyView, NO_TOKENS } from './credit-views.ts';
 import { historyFilterOf } from './history-filter.ts';
 
-/** What is owned and owed: balances, history, prices, charges (docs/credit.md). */
-export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers<typeof CREDITS_API> {
-  const nowSeconds = () => Math.floor(now() / 1000);
+type Used = Pick<Rooms, 'db' | 'now' | 'clientOf'>;
+type CreditHandlers = Handlers<typeof CREDITS_API>;
+type Asking = Parameters<Used['clientOf']>[0];
+
+const secondsBy =
+  ({ now }: Used) =>
+  () =>
+    Math.floor(now() / 1000);
+
+/** As long as it takes for the services of the node, by which all are charged; strangers have the time of a list. */
+const within = <T>({ db, clientOf }: Used, request: Asking, read: (on: Used['db']) => Promise<T>) =>
+  clientOf(request).isExempt ? read(db) : withTimeLimit(db, read);
+
+/** Of one address, and what things cost. */
+function ownCredits(used: Used): Omit<CreditHandlers, 'listCharges' | 'listAccounts'> {
+  const { db } = used;
+  const nowSeconds = secondsBy(used);
   return {
-    async getBalance({ params, query }) {
+    async getBalance({ params, query, request }) {
       const at = query.time ?? nowSeconds();
-      const account = await getAccount(db, await readAddress(db, params.address), at);
+      const address = await readAddress(db, params.address);
+      const account = await within(used, request, (on) => getAccount(on, address, at));
       const view = accountView(account, at);
       const details = [{ expiration_date: null, amount: view.credit_balance }];
       return {
@@ -50,10 +66,19 @@ export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers
       );
       return { prices: Object.fromEntries(prices) };
     },
-    async listCharges({ query }) {
+  };
+}
+
+/** Of everybody: what the credit service goes by. */
+function allCredits(used: Used): Pick<CreditHandlers, 'listCharges' | 'listAccounts'> {
+  const nowSeconds = secondsBy(used);
+  return {
+    async listCharges({ query, request }) {
       const at = nowSeconds();
       const period = periodOf(query.kind, query.time ?? at);
-      const charges = await listCharges(db, query.kind, period, at, query.limit);
+      const charges = await within(used, request, (on) =>
+        listCharges(on, query.kind, period, at, query.limit),
+      );
       return {
         start_date: period.start,
         end_date: period.end,
@@ -64,10 +89,13 @@ export function creditHandlers({ db, now }: Pick<Rooms, 'db' | 'now'>): Handlers
         })),
       };
     },
-    async listAccounts({ query }) {
+    async listAccounts({ query, request }) {
       const at = nowSeconds();
-      const accounts = await listAccounts(db, at, query.after, query.limit);
+      const accounts = await within(used, request, (on) => listAccounts(on, at, query.after, query.limit));
       return { accounts: accounts.map((account) => accountView(account, at)) };
     },
   };
 }
+
+/** What is owned and owed: balances, history, prices, charges (docs/credit.md). */
+export const creditHandlers = (used: Used): CreditHandlers => ({ ...ownCredits(used), ...allCredits(used) });
