@@ -16,6 +16,7 @@ export * from './content/program.ts';
 export * from './content/sizes.ts';
 export { parseStoreContent, StoreContent } from './content/store.ts';
 export * from './content/webhook.ts';
+export { whyTooLongWrittenOut } from './content/written-out.ts';
 export * from './credit/amounts.ts';
 export * from './credit/content.ts';
 export * from './credit/costs.ts';

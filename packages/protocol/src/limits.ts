@@ -41,6 +41,10 @@ export const LIMITS = {
   inlineContentChars: 200_000,
   /** A content that is a file of its own. */
   contentFileBytes: 4 * 1024 * 1024,
+  /** So many times as long as JSON writes it a number of a content may be without its exponent... */
+  numberGrowth: 4,
+  /** ...and all numbers of one content together so many characters longer. */
+  grownNumberChars: 32 * 1024,
   messageTypeChars: 32,
   aggregateKeyChars: 256,
   /** A member of an aggregate at its top level: it is found by its name. */

@@ -71,6 +71,10 @@ export const forgotten = (message: string): Verdict => ({
   reason: { code: 'MESSAGE_FORGOTTEN', message },
 });
 
+/** Whether what a message says is here: also one whose content is not kept beside its text was read. */
+export const isRead = ({ content, sourceText }: Pick<VerifiedMessage, 'content' | 'sourceText'>): boolean =>
+  content !== null || sourceText !== null;
+
 /** A message that passed everything decidable without I/O. */
 export interface Accepted {
   readonly message: VerifiedMessage;

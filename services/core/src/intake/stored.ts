@@ -50,6 +50,20 @@ export function verifiedOf(row: SaidByRow): VerifiedMessage {
   };
 }
 
+/**
+ * The content as it was signed, keys and numbers in their order and spelling: the database's own form of it serves queries alone. An
+ * upload's content was written by the node that took it.
+ */
+export function contentOf({
+  form,
+  source_text: text,
+  content,
+}: Pick<StoredMessage, 'form' | 'source_text' | 'content'>): StoredMessage['content'] {
+  if (text === null || form === 'upload') return content;
+  const signed = JSON.parse(text);
+  return form === 'envelope' ? (signed.content ?? null) : signed;
+}
+
 /** A message whose content is a file, with that content. */
 export function withContentOf(
   message: VerifiedMessage,
@@ -106,7 +120,7 @@ export async function acceptStored(
   read: ReadContentFile,
   nowSeconds = Number.POSITIVE_INFINITY,
 ): Promise<Accepted> {
-  const message = verifiedOf(row);
+  const message = verifiedOf(row.content === null ? { ...row, content: contentOf(row) } : row);
   if (row.status === 'forgotten' && row.content === null)
     return acceptErased(row, message, row.reason?.message ?? 'the message was forgotten');
   const bytes = message.content === null ? await tryRead(message.itemHash, read) : undefined;

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@skerry/protocol';
-import type { StoredMessage } from '../../intake/stored.ts';
+import { contentOf, type StoredMessage } from '../../intake/stored.ts';
 import type { Confirmations } from '../../state/messages/confirmations.ts';
 import { isoOf, networkViewOf } from '../../state/messages/view.ts';
 
@@ -19,9 +19,9 @@ const NETWORK_CODES: Partial<Record<ErrorCode, number>> = {
 const INVALID_FORMAT = 0;
 
 /** Bytes of what a forgotten message said, and how it was paid; null once that is erased. */
-const erasable = ({ source_text, content }: StoredMessage) => ({
-  payment_type: (content as { payment?: { type?: unknown } } | null)?.payment?.type ?? null,
-  size: source_text === null ? null : Buffer.byteLength(source_text),
+const erasable = (row: StoredMessage) => ({
+  payment_type: (contentOf(row) as { payment?: { type?: unknown } } | null)?.payment?.type ?? null,
+  size: row.source_text === null ? null : Buffer.byteLength(row.source_text),
 });
 
 /** The message as deployed nodes show it: one that waits as it came, of a forgotten one what is left. */

@@ -12,6 +12,7 @@ import {
   type Accepted,
   type Facts,
   forgotten,
+  isRead,
   type MessageHead,
   rejected,
   type Verdict,
@@ -27,7 +28,7 @@ export const headOf = ({ message, owner, subject, contentType }: Accepted): Mess
   chain: message.chain,
   sender: message.sender,
   owner,
-  isRead: message.content !== null,
+  isRead: isRead(message),
   status: 'processed',
 });
 

@@ -40,7 +40,7 @@ async function loadHeads(db: Kysely<Schema>, hashes: string[]): Promise<Map<stri
     is_read: boolean;
     status: MessageHead['status'];
   }>`select m.item_hash, type, content_type, channel, subject, chain, sender, owner, status,
-       content is not null or status = 'forgotten' as is_read
+       content is not null or source_text is not null or status = 'forgotten' as is_read
      from ${messagesOf(hashes)}`.execute(db);
   return new Map(
     rows.map((row) => [

@@ -55,7 +55,7 @@ export async function loadKept(trx: Transaction<Schema>, batch: readonly Candida
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
   const { rows } = await sql<Found>`${prepared(hashes)}
     select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms,
-      content is not null as is_read,
+      content is not null or source_text is not null as is_read,
       array(select forget_hash from forgets where target = k.item_hash order by forget_hash limit ${sql.lit(FORGETTING_TOLD)}) as forgotten_by
     from unnest(${textsOf(hashes)}) as k (item_hash)
     left join ${MESSAGE_OF_KEY}

@@ -2,7 +2,7 @@ import type { Writer } from '@skerry/database';
 import { isEarlierStatement, type SyncFields, uncoveredText } from '@skerry/protocol';
 import { sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
-import type { Accepted, Verdict } from '../accepted.ts';
+import { type Accepted, isRead, type Verdict } from '../accepted.ts';
 import { acceptStored, type StoredMessage } from '../stored.ts';
 import { decideMessage } from './decide.ts';
 import type { Candidate, Decided, Weight } from './decided.ts';
@@ -49,7 +49,7 @@ function isTaken(theirs: SyncFields, weight: Weight, { fields }: Known): boolean
 function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known, isForgotten: boolean): Step {
   const theirs = fieldsOfAccepted(accepted);
   const isSame = isSameButDate(theirs, known.fields);
-  const tellsLess = accepted.message.content === null && (known.isRead || known.status === 'forgotten');
+  const tellsLess = !isRead(accepted.message) && (known.isRead || known.status === 'forgotten');
   if (isTaken(theirs, weight, known)) {
     // Of a skeleton alone only a peer says that it was forgotten: what was signed takes its place whole.
     const isHearsay = known.status === 'forgotten' && !known.isRead && !isForgotten;

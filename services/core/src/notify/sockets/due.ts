@@ -1,13 +1,15 @@
+import { LIMITS } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
 import { columnsFor, type Row } from '../../state/lists/matcher.ts';
 import type { PropertyName } from '../../state/lists/properties.ts';
+import { SHOWN_COLUMNS } from '../../state/messages/columns.ts';
 import { type Confirmations, loadConfirmations } from '../../state/messages/confirmations.ts';
 import type { Schema } from '../../store/schema.ts';
 
 /** Events that are read at a time. */
 const EVENTS_MAX = 512;
-/** Text of messages that is read at a time; a longer message comes alone. */
+/** Text of messages, and of files that are contents, that is read at a time; a longer message comes alone. */
 const BYTES_MAX = 8 * 1024 * 1024;
 
 /** Messages that came into force. */
@@ -28,7 +30,8 @@ interface Told {
 
 async function listTold(db: Kysely<Schema>, after: number): Promise<Told[]> {
   const { rows } = await sql<Told>`
-    select e.seq, m.item_hash, coalesce(octet_length(m.source_text), octet_length(m.content::text), 0) as bytes
+    select e.seq, m.item_hash, case when m.content is null then 0 else coalesce(octet_length(m.source_text),
+      (select f.size_bytes from files f where f.hash = m.item_hash), ${LIMITS.contentFileBytes}) end as bytes
     from events e left join messages m on e.kind = 'message' and m.item_hash = e.data ->> 'item_hash'
     where e.seq > ${after} order by e.seq limit ${EVENTS_MAX}`.execute(db);
   let bytes = 0;
@@ -53,7 +56,7 @@ export async function readDue(
   if (!last) return undefined;
   const hashes = told.flatMap(({ item_hash }) => item_hash ?? []);
   if (hashes.length === 0) return { seq: last.seq, messages: [], confirmations: new Map() };
-  const columns = sql.join([sql`m.*`, ...columnsFor(made)]);
+  const columns = sql.join([SHOWN_COLUMNS, ...columnsFor(made)]);
   const { rows } = await sql<StoredMessage>`
     select ${columns} from messages m
     where m.item_hash = any(${hashes}::text[]) and m.status = 'processed'`.execute(db);

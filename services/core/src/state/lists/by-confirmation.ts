@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Schema } from '../../store/schema.ts';
+import { SHOWN_COLUMNS } from '../messages/columns.ts';
 import {
   type ConfirmedPage,
   confirmedOrder,
@@ -35,7 +36,7 @@ export async function listByConfirmation(
     from (${sql.join(found, sql` union all `)}) x join messages m using (item_hash)`;
   return withTimeLimit(db, (on) =>
     readWeighed<ConfirmedMessage>(on, {
-      columns: sql`m.*, nullif(o.confirmed, 'infinity'::float8) as confirmed`,
+      columns: sql`${SHOWN_COLUMNS}, nullif(o.confirmed, 'infinity'::float8) as confirmed`,
       from: sql`(${confirmedPage(rows, page)}) o join messages m using (item_hash)`,
       order: confirmedOrder(page),
       hold,

@@ -2,6 +2,7 @@ import type { TimedPage } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
 import type { Schema } from '../../store/schema.ts';
+import { SHOWN_COLUMNS } from '../messages/columns.ts';
 import { chooseScans } from './choose.ts';
 import {
   countCombinations,
@@ -149,7 +150,7 @@ export const listMessages = (
   sortedRowsMax = SORTED_ROWS_MAX,
 ): Promise<StoredMessage[]> =>
   pickPage(db, asked, page, sortedRowsMax, (from, on) =>
-    readWeighed<StoredMessage>(on, { columns: sql`m.*`, from, order: orderOf(page), hold }),
+    readWeighed<StoredMessage>(on, { columns: SHOWN_COLUMNS, from, order: orderOf(page), hold }),
   );
 
 /** What became of a message, without the message. */

@@ -6,6 +6,7 @@ import type { StoredMessage } from '../../intake/stored.ts';
 import type { Reads } from '../../store/reads.ts';
 import type { Schema } from '../../store/schema.ts';
 import { type Hold, LIGHT_BYTES, readWeighed } from '../lists/weight.ts';
+import { SHOWN_COLUMNS } from './columns.ts';
 import { type Confirmation, type Confirmations, shownConfirmations } from './confirmations.ts';
 
 /** A message with what is shown of its confirmations. */
@@ -29,7 +30,7 @@ async function readMessages(
 ): Promise<ReadonlyMap<string, ReadMessage>> {
   const rows = await readWeighed<Row>(db, {
     begin: prepared(hashes),
-    columns: sql`m.*, ${shownConfirmations} as shown`,
+    columns: sql`${SHOWN_COLUMNS}, ${shownConfirmations} as shown`,
     from: sql`messages m where item_hash = any(${textsOf(hashes)})`,
     hold,
   });

@@ -1,17 +1,7 @@
 import type { ItemType, MessageView } from '@skerry/protocol';
 import type { NetworkMessageView } from '@skerry/protocol/api/core/messages';
-import type { StoredMessage } from '../../intake/stored.ts';
+import { contentOf, type StoredMessage } from '../../intake/stored.ts';
 import type { Confirmation, Confirmations } from './confirmations.ts';
-
-/**
- * The content as it was signed, keys and numbers in their order and spelling: the database's own form of it serves
- * queries alone. An upload's content was written by the node that took it.
- */
-function contentOf(row: StoredMessage): unknown {
-  if (row.source_text === null || row.form === 'upload') return row.content;
-  const signed = JSON.parse(row.source_text) as { content?: unknown };
-  return row.form === 'envelope' ? signed.content : signed;
-}
 
 /** The last moment that a date can be. */
 const DATE_MS_MAX = 8.64e15;
@@ -55,10 +45,10 @@ function itemTypeOf(row: StoredMessage): ItemType {
  * says in other places; its signature covers its own form, not this one.
  */
 function networkContentOf(row: StoredMessage): unknown {
-  if (row.status === 'forgotten' || row.content === null) return null;
-  return row.form === 'network'
-    ? contentOf(row)
-    : { address: row.owner, time: row.time, ...(contentOf(row) as object) };
+  const content = row.status === 'forgotten' ? null : contentOf(row);
+  return content === null || row.form === 'network'
+    ? content
+    : { address: row.owner, time: row.time, ...content };
 }
 
 /** A message in the form of deployed nodes, all of it; their clients refuse unknown fields. */

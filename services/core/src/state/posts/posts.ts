@@ -8,6 +8,7 @@ import type { MessageFilter } from '../lists/properties.ts';
 import { type Condition, conditionOf } from '../lists/property.ts';
 import { withTimeLimit } from '../lists/time-limit.ts';
 import { type Hold, readWeighed } from '../lists/weight.ts';
+import { SHOWN_COLUMNS } from '../messages/columns.ts';
 import {
   type ConfirmedPage,
   confirmedOrder,
@@ -111,7 +112,7 @@ async function loadPosts<P extends Place>(
 ): Promise<(P & PostWithMessages)[]> {
   const hashes = [...new Set(places.flatMap((place) => [place.item_hash, place.latest_hash]))];
   const from = sql`messages m where m.item_hash = any(${hashes}::text[])`;
-  const rows = await readWeighed<StoredMessage>(db, { columns: sql`m.*`, from, hold });
+  const rows = await readWeighed<StoredMessage>(db, { columns: SHOWN_COLUMNS, from, hold });
   const byHash = new Map(rows.map((row) => [row.item_hash, row]));
   return places.flatMap((place) => {
     const [original, latest] = [byHash.get(place.item_hash), byHash.get(place.latest_hash)];
