@@ -90,6 +90,7 @@ export {
   readVersionTable,
   type ScoringSource,
 } from './scoring/published.ts';
+export { readSignedReleases } from './scoring/signed-releases.ts';
 export {
   type PublishedScores,
   readLatestScores,

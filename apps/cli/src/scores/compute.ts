@@ -5,6 +5,7 @@ import {
   type RefusedMessage,
   readLatestScores,
   readRegistrations,
+  readSignedReleases,
   readTerms,
   readVersionTable,
   type ScoresPublication,
@@ -16,6 +17,7 @@ import {
   AppError,
   addRelease,
   type ComputeScore,
+  canonicalJson,
   DEFAULT_SCORING_SETTINGS,
   type HourDetail,
   parseItemHash,
@@ -50,6 +52,8 @@ export interface ComputeOptions extends ScoreOptions {
 
 /** Of messages that were refused, those that are told to people; programs get all. */
 const REFUSED_SHOWN = 10;
+/** Of the releases that are signed, the last. */
+const RELEASES_SHOWN = 10;
 
 /** Of a text such as 2026-02-28: the 30th of February would be the 2nd of March. */
 function isDay(text: string): boolean {
@@ -264,6 +268,25 @@ export interface ReleaseOptions {
   readonly prerelease?: boolean;
 }
 
+/** The releases that are signed again with a new one. Throws UNEXPECTED_ANSWER where they are not those that were signed. */
+async function readProvenReleases(coreUrl: string, owner: string, software: string) {
+  const table = await readVersionTable({ coreUrl }, owner);
+  const told = Object.hasOwn(table, software) ? table[software]! : {};
+  const signed = (await readSignedReleases({ coreUrl }, owner, software)) ?? {};
+  if (canonicalJson(told) === canonicalJson(signed)) return signed;
+  throw new AppError(
+    'UNEXPECTED_ANSWER',
+    `nothing was signed: what ${coreUrl} tells of the releases of ${software} is not what ${owner} signed`,
+  );
+}
+
+/** Tells what is signed: a release that the core node hides is not in the table any more. */
+function describeReleases(software: string, releases: VersionTable[string]): string {
+  const names = Object.keys(releases).map(plainText);
+  const shown = [...(names.length > RELEASES_SHOWN ? ['…'] : []), ...names.slice(-RELEASES_SHOWN)];
+  return `you sign ${names.length} releases of ${plainText(software)}: ${shown.join(', ')}`;
+}
+
 /** Publishes a release in the signer's version table. */
 export async function publishRelease(
   context: Context,
@@ -273,8 +296,9 @@ export async function publishRelease(
 ): Promise<void> {
   const date = parseDay(options.on ?? new Date().toISOString().slice(0, 10));
   const writer = await context.openWriter();
-  const table = await readVersionTable({ coreUrl: context.coreUrl }, writer.signer.address);
-  const content = addRelease(table, software, version, date, options.prerelease === true);
+  const known = await readProvenReleases(context.coreUrl, writer.signer.address, software);
+  const content = addRelease({ [software]: known }, software, version, date, options.prerelease === true);
+  context.output.note(describeReleases(software, content[software]!));
   const answer = await writer.postMessage({ type: 'AGGREGATE', content: { key: VERSIONS_KEY, content } });
   context.output.result({ ...answer, ...verdictFields(answer), versions: content }, answer.item_hash);
 }
