@@ -68,7 +68,8 @@ async function sendFile(
           ? `uploading ${name} (${renderBytes(size)})`
           : `uploading ${name}: the node has ${renderBytes(received)} of ${renderBytes(size)}, sending the rest`,
       );
-    const itemHash = await storeInParts(core, file, hash, { ...options, onPart });
+    const onBusy = () => progress.show(`the node has no room for ${name} now; it is asked again`);
+    const itemHash = await storeInParts(core, file, hash, { ...options, onPart, onBusy });
     if (itemHash !== undefined) return { status: 'success', file_hash: hash, item_hash: itemHash };
   }
   progress.show(`uploading ${name} (${renderBytes(size)})`);

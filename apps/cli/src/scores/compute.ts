@@ -24,6 +24,7 @@ import {
   parseScoringSettings,
   parseTypedEvmAddress,
   VERSIONS_KEY,
+  type VersionTable,
 } from '@skerry/protocol';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -48,6 +48,23 @@ test('whoever ends a client ends its uploads and what it publishes, also where i
   assert.equal(node.asked.length, asked);
 });
 
+test('a node that has no room is told of before the same part is sent again', async () => {
+  await using node = await answering({ [UPLOAD]: [at(5, null)] }, unknown);
+  const told: string[] = [];
+  let tries = 0;
+  const send = async () => {
+    if (tries++ === 0) throw new AppError('OVERLOADED', 'too many files are being uploaded');
+    return at(19, itemHash);
+  };
+  const stored = await storeInParts(new CoreClient({ url: node.url, signer }), file, hash, {
+    send,
+    onPart: (received) => told.push(`part at ${received}`),
+    onBusy: (pauseMs) => told.push(`busy for ${pauseMs}`),
+  });
+  assert.equal(stored, itemHash);
+  assert.deepEqual(told, ['part at 5', 'busy for 200', 'part at 5']);
+});
+
 test('of scores that are not in force yet it is told why', async () => {
   const reason = { code: 'CONTENT_NOT_FOUND', message: 'the content is not here yet' };
   const publication_status = { status: 'success', failed: [] };

@@ -12,7 +12,10 @@ export const PARTS_FROM_BYTES = 1024 ** 2;
 const IDLE_TRIES_MAX = 10;
 /** It gets on where the node has so much more of it: so many mebibytes as it has, so often it may break off beside. */
 const STEP_BYTES = 1024 ** 2;
-/** How often a node is asked again that still reads a part whose connection broke, with a pause before each. */
+/**
+ * How often a node is asked again that still reads a part whose connection broke, or has no place for it, with a pause before each. It may
+ * take ten seconds to say so, each time.
+ */
 const BUSY_PAUSES_MS = [200, 1_000, 2_000, 4_000, 8_000, 16_000];
 const PART_TIMEOUT_MS = 3_600_000;
 const AGAIN = 'send the same file again: it goes on where the node is';
@@ -32,8 +35,10 @@ export interface PartsOptions {
   readonly tags?: readonly string[];
   /** In the place of `fetch`, which does not tell how much it has sent. */
   readonly send?: SendRest;
-  /** How many bytes the node has, before each part. */
+  /** How many bytes the node has, before each part, also where it is sent again. */
   readonly onPart?: (receivedBytes: number) => void;
+  /** Told where the node has no room for a part now, which is sent again after so many milliseconds. */
+  readonly onBusy?: (pauseMs: number) => void;
 }
 
 /** A file on its way, by the SHA-256 that its owner signed. */
@@ -79,15 +84,17 @@ async function sendRest(going: Going, offset: number): Promise<UploadView> {
   return call(core.url, UPLOADS_API.sendPart, { ...input, body: rest }, options);
 }
 
-/** The same of a node that may still read an earlier part, until it notices that nobody sends it any more. */
+/** The same of a node that has no room now, or still reads an earlier part until it notices that nobody sends it any more. */
 async function sendToBusy(going: Going, offset: number): Promise<UploadView> {
   for (const ms of BUSY_PAUSES_MS) {
     try {
       return await sendRest(going, offset);
     } catch (error) {
       if (codeOf(error) !== 'OVERLOADED') throw error;
+      going.onBusy?.(ms);
       await pause(ms, going.core.options.signal);
       going.core.options.signal?.throwIfAborted();
+      going.onPart?.(offset);
     }
   }
   return sendRest(going, offset);
