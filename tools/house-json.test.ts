@@ -27,8 +27,8 @@ const OWN: Readonly<Record<string, string>> = {
   'services/compute/src/network/proof-address.ts': 'what ip says',
   'services/compute/src/network/uplink.ts': 'what ip says',
   'services/core/src/api/json-pick.ts': 'a string that it wrote',
+  'services/core/src/intake/stored.ts': 'a message that was verified',
   'services/core/src/state/lists/json-path.ts': 'a string by its pattern',
-  'services/core/src/state/messages/view.ts': 'a message that was verified',
   'services/credit/src/purchase-store.ts': 'a file of its own',
   'services/monitor/src/hour-store.ts': 'a file of its own',
 };

@@ -380,18 +380,17 @@ export class InstanceWorker {
   async #handleFailure(error: unknown, nowMs: number): Promise<number> {
     const decision = decideRetry(error, this.#failureTimes, nowMs);
     this.#failureTimes = [...recentOf(this.#failureTimes, nowMs), nowMs];
-    // What its owner asked for is no news to whoever runs the node.
-    if ('giveUp' in decision)
-      this.#log[isOwnersFault(error) ? 'info' : 'warn']({ err: error }, 'the instance failed');
-    else this.#problems.note(error);
     if (!this.#machine.vm) this.#turn.end();
     if ('giveUp' in decision) {
+      // What its owner asked for is no news to whoever runs the node.
+      this.#log[isOwnersFault(error) ? 'info' : 'warn']({ err: error }, 'the instance failed');
       await this.#stored.update({ failure: decision.giveUp });
       const { base, volumes } = this.#stored.record;
       if (base === null) await dropFetched(this.#directory, volumes);
       // What has to end is tried for as long as it takes.
       return this.#nextStep().do === 'rest' ? 0 : RETRY_MAX_MS;
     }
+    this.#problems.note(error);
     await this.#stored.tellRetry(reasonOf(error), decision.retryInMs);
     return decision.retryInMs;
   }
