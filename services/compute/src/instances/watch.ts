@@ -1,5 +1,5 @@
 import type { CoreClient } from '@skerry/client';
-import { Failures, type Logger, pause, type Remark, Remarks } from '@skerry/kit';
+import { Failures, type Logger, pause, Remarks } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Instances } from './instances.ts';
 
@@ -34,7 +34,7 @@ export async function watchInstances(options: WatchOptions): Promise<void> {
     const round = new AbortController();
     const timer = setTimeout(() => round.abort(), FULL_SYNC_EVERY_MS);
     try {
-      const cursor = await syncAll(options, remarks.begin());
+      const cursor = await syncAll(options, remarks);
       if (failures.count > 0) log.info('the core node answers again');
       failures.clear();
       await followEvents(options, cursor, AbortSignal.any([signal, round.signal]));
@@ -57,8 +57,9 @@ async function wasForgotten(core: CoreClient, instanceId: string): Promise<boole
   }
 }
 
-async function syncAll({ core, instances, nodeId }: WatchOptions, remark: Remark): Promise<string> {
+async function syncAll({ core, instances, nodeId }: WatchOptions, remarks: Remarks): Promise<string> {
   const { instances: views, unreadable, cursor } = await core.readAllInstances({ node_id: nodeId });
+  const remark = remarks.begin();
   await instances.applyAll(views);
   const listed = new Set<string | undefined>(views.map((view) => view.instance_id));
   for (const { instanceId, error } of unreadable) {

@@ -148,6 +148,8 @@ export class Store {
     const byId = new Map(this.services.map((service) => [service.id, service]));
     for (const { n, id, ...result } of lines) {
       if (n <= this.#sequence) continue;
+      // Also where the snapshot is lost: no service is given the id of another.
+      this.#nextId = Math.max(this.#nextId, id + 1);
       byId.get(id)?.history.add(result);
       this.#sequence = n;
     }
