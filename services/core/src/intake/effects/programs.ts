@@ -1,6 +1,6 @@
 import { effectiveTime, type Program } from '@skerry/protocol';
 import { sql } from 'kysely';
-import { standingOf } from '../../state/programs/standing.ts';
+import { standingColumn, standingOf } from '../../state/programs/standing.ts';
 import { Effect, hashOf, made, undone } from '../effect.ts';
 
 /** Programs can be called while their message is in force. */
@@ -20,7 +20,7 @@ export const programEffect = new Effect<Program>({
           return {
             ...{ program_hash: message.itemHash, owner, content: JSON.stringify(data) },
             ...{ created: message.time, effective: effectiveTime(message) },
-            standing: standing && JSON.stringify(standing),
+            standing: standing && standingColumn(standing),
           };
         }),
       )

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildNetworkMessage, type NetworkDraft, type Signer } from '@skerry/client';
 import { sql } from 'kysely';
-import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { createTestCore, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
 import { listStanding } from './programs.ts';
 import { standingOf } from './standing.ts';
 
@@ -61,4 +63,36 @@ test('nobody who dates programs back, or has a thousand, keeps those of others f
     [honest, datedBack, called].map((hash) => all.includes(hash)),
     [true, true, false],
   );
+});
+
+test('filters are measured as a node measures them that is upgraded', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  const most = 16 * 1024;
+  // As the database writes it: [{"channel": "x"}]
+  const long = (bytes: number) => [{ channel: 'x'.repeat(bytes - '[{"channel": ""}]'.length) }];
+  const growing = [...long(most - 320), { n: 1e300 }];
+  const expected: [filters: unknown[], isKept: boolean][] = [
+    [long(most), true],
+    [long(most + 1), false],
+    [growing, true],
+    [[...growing, { n: 1e300 }], false],
+  ];
+  const hashes: string[] = [];
+  for (const [message] of expected)
+    hashes.push(await publish(core, signers.alice, { message, persistent: true }));
+  const read = async () =>
+    (
+      await sql<{ program_hash: string; row: string; filters: unknown[] }>`
+        select program_hash, to_jsonb(p)::text as row, standing -> 'filters' as filters from programs p order by 1`.execute(
+        db,
+      )
+    ).rows;
+  const sent = await read();
+  const countOf = (hash: string | undefined) => sent.find((one) => one.program_hash === hash)?.filters.length;
+  for (const [at, [filters, isKept]] of expected.entries())
+    assert.equal(countOf(hashes[at]), isKept ? filters.length : 0, String(at));
+  await sql`alter table programs drop column effective, drop column standing`.execute(db);
+  await sql.raw(await readFile(join(MIGRATIONS, '041-standing-programs.sql'), 'utf8')).execute(db);
+  assert.deepEqual(await read(), sent);
 });
