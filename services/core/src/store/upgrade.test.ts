@@ -8,7 +8,7 @@ import type { Database } from '@skerry/database';
 import { migrate } from '@skerry/database';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
-import { itemHashOf, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { itemHashOf, nodeIdOf, sha256Hex, verifySubmission } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { acceptMessage } from '../intake/accept.ts';
 import { PROCESSED } from '../intake/accepted.ts';
@@ -225,4 +225,43 @@ test('what was followed of a chain, also of one that has halted, is of the readi
     rows.map((row) => row.is_same),
     [true, null],
   );
+});
+
+test('contents whose numbers are too long without exponents are judged again, and no honest ones', async () => {
+  await using core = await createTestCore();
+  const { db, pipeline } = core.rooms;
+  const many = (value: unknown, count = 400) => Array.from({ length: count }, () => value);
+  let at = 0;
+  /** As an earlier release took it. */
+  const take = async (content: unknown, status = 'processed') => {
+    const sent = signed(alice, 'POST', { type: 'note', content }, ++at);
+    const message = verifySubmission(Buffer.from(sent.body), T0 + at);
+    await pipeline.submit({ ...acceptMessage(message), message, decide: () => PROCESSED });
+    await sql`update messages set status = ${status} where item_hash = ${sent.itemHash}`.execute(db);
+    return sent.itemHash;
+  };
+  const extremes = [1.2e-120, -5e-324, 9e307, -1e308, 1e40];
+  const tooLong = [
+    await take(many(1e307, 118)),
+    await take({ a: many(2.5e-120), b: 'x'.repeat(50_000) }),
+    await take(many(1.2e-120), 'pending'),
+  ];
+  for (const value of extremes) tooLong.push(await take(many(value, 3_000)));
+  const file = await take(many(1.2e-120));
+  await sql`update messages set form = 'network', source_text = null where item_hash = ${file}`.execute(db);
+  await take(many(9e307, 50));
+  await take(many(1.5, 40_000));
+  await take(many('1'.repeat(24), 4_000));
+  await take({ text: '{"a":1e300}'.repeat(4_000) });
+  await pipeline.idle();
+  const name = '042-contents-that-are-too-long-written-out.sql';
+  await sql.raw(await readFile(join(MIGRATIONS, name), 'utf8')).execute(db);
+  const { rows } = await sql<{ item_hash: string }>`select item_hash from reconsider`.execute(db);
+  assert.deepEqual(rows.map((row) => row.item_hash).toSorted(), [...tooLong, file].toSorted());
+  pipeline.resume();
+  await pipeline.idle();
+  for (const hash of tooLong) {
+    const { body } = await core.get(`/messages/${hash}/status`);
+    assert.deepEqual([body.status, body.reason?.code], ['rejected', 'INVALID_CONTENT'], hash);
+  }
 });
