@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type pg from 'pg';
 import { ABI_LIMITS } from './abi/types.ts';
 import { listCoverageOf } from './read/status.ts';
 import { listContractEvents } from './store/declared.ts';
 import { ensureNetwork } from './store/networks.ts';
-import { SETTINGS_OWNER } from './store/scans.ts';
+import { listScans, SETTINGS_OWNER } from './store/scans.ts';
+import { joinScans } from './store/upkeep.ts';
 import { TRANSFER } from './testing/contracts.ts';
 import { createIndexerDatabase, NETWORK, TOKEN } from './testing/setup.ts';
 import { unwatchContract, watchContract } from './watch.ts';
+import { EARLIER_MAX } from './watch-limits.ts';
 
 const STRANGER = `0x${'66'.repeat(20)}`;
 const HONEST = `0x${'77'.repeat(20)}`;
@@ -118,19 +121,112 @@ test('all owners together declare so many events that a look at a chain stays a 
   await ask(HONEST, [more]);
 });
 
-test('earlier blocks of what is read already are asked for a number of times, and not for ever', async () => {
+test('one owner declares a share of the events that there are for all, also by contracts that were left', async () => {
   await using network = await createNetwork();
-  const { ask, countOf } = network;
+  const { ask, leave, countOf } = network;
+  const perAsk = ABI_LIMITS.eventsPerAbi;
+  await ask(HONEST, [TRANSFER]);
+  await ask(SETTINGS_OWNER, ['event Own()']);
+  await ask(STRANGER, [...events(0, perAsk - 1), 'event Own()']);
+  for (let from = perAsk; from < ABI_LIMITS.eventsOfOneOwner; from += perAsk)
+    await ask(STRANGER, events(from, perAsk), 0, ownerOf(from));
+  // What the settings declare counts for nobody.
+  await ask(STRANGER, ['event Last()'], 0, ownerOf(perAsk));
+  await leave(STRANGER);
+  const watches = await countOf('indexer_watches');
+  for (const contract of [TOKEN, ownerOf(perAsk), ownerOf(1)])
+    await assert.rejects(ask(STRANGER, ['event More()'], 0, contract), {
+      code: 'WATCH_LIMIT_REACHED',
+      message: `one owner can declare ${ABI_LIMITS.eventsOfOneOwner} events of all contracts here`,
+    });
+  assert.equal(await countOf('indexer_watches'), watches);
+  await ask(HONEST, events(0, perAsk));
+});
+
+test('an operator ends the requests of an owner as the page says, and they are free', async () => {
+  await using network = await createNetwork();
+  const { pool, ask, namesRead, countOf } = network;
+  const page = await readFile(new URL('../../../docs/indexer.md', import.meta.url), 'utf8');
+  const statements = /```sql\n(.+?)```/s.exec(page)![1]!.replaceAll('0x…', STRANGER);
+  const perAsk = ABI_LIMITS.eventsPerAbi;
+  await ask(HONEST, [TRANSFER]);
+  for (let from = 0; from < ABI_LIMITS.eventsOfOneOwner; from += perAsk)
+    await ask(STRANGER, events(from, perAsk), 0, from === 0 ? TOKEN : ownerOf(from));
+  await pool.query(statements);
+  assert.deepEqual(await namesRead(), ['Transfer']);
+  // TOKEN's are read by what is declared: of these nothing is any more.
+  assert.equal(await countOf('indexer_scans'), 2);
+  assert.equal(await countOf('indexer_contracts where not removed'), 1);
+  await ask(STRANGER, ['event More()']);
+});
+
+test('earlier blocks are asked for a number of times; whoever comes after that has all but those', async () => {
+  await using network = await createNetwork();
+  const { pool, networkId, ask, countOf } = network;
   const abi = events(0, ABI_LIMITS.eventsPerAbi);
-  const times = 4_096 / abi.length;
-  for (let time = 0; time <= times; time++) await ask(STRANGER, abi, 1_000 - time);
+  const times = EARLIER_MAX / abi.length;
+  await ask(SETTINGS_OWNER, abi, 1_000);
+  for (let time = 1; time <= times; time++) await ask(STRANGER, abi, 1_000 - time);
   const scans = await countOf('indexer_scans');
   await assert.rejects(ask(STRANGER, abi, 0), { code: 'WATCH_LIMIT_REACHED' });
-  await assert.rejects(ask(HONEST, ['event E0()'], 0), { code: 'WATCH_LIMIT_REACHED' });
   assert.equal(await countOf('indexer_scans'), scans);
-  // What begins no earlier, or is not read yet, goes on to be asked for.
+  await assert.rejects(ask(HONEST, ['event E0()', TRANSFER], 0), { code: 'WATCH_LIMIT_REACHED' });
+  const topics = (await listScans(pool, networkId)).filter(({ fromBlock }) => fromBlock === 0);
+  assert.deepEqual(
+    topics.map((scan) => [scan.topics.length, scan.toBlock]),
+    [[1, null]],
+  );
+  const { rowCount } = await pool.query('select from indexer_watches where owner = $1', [HONEST]);
+  assert.equal(rowCount, 1);
+  // What begins no earlier goes on to be asked for.
   await ask(HONEST, ['event E0()'], 1_000 - times);
-  await ask(HONEST, [TRANSFER], 0);
+});
+
+test('earlier blocks that are read and final are part of what follows the tip, and count no more', async () => {
+  await using network = await createNetwork();
+  const { pool, networkId, ask } = network;
+  await ask(SETTINGS_OWNER, ['event A()', 'event B()', 'event C()'], 1_000);
+  await ask(STRANGER, ['event A()', 'event B()'], 900);
+  await ask(HONEST, ['event A()'], 800);
+  await ask(HONEST, ['event C()'], 700);
+  const listed = async () =>
+    (await listScans(pool, networkId))
+      .map(({ topics, fromBlock, toBlock, live }) => [topics.length, fromBlock, toBlock, live])
+      .toSorted((a, b) => Number(a[1]) - Number(b[1]));
+  const before = await listed();
+  assert.equal(before.length, 4);
+  // Nothing is read yet; then all but the last, which is not final.
+  assert.equal(await joinScans(pool, networkId), 0);
+  await pool.query(
+    `update indexer_scans set live = to_block is null,
+       next_block = coalesce(to_block + (from_block <> 700)::integer, next_block)`,
+  );
+  await pool.query('update indexer_networks set floor_number = 998');
+  assert.equal(await joinScans(pool, networkId), 0);
+  await pool.query('update indexer_networks set floor_number = 999');
+  assert.equal(await joinScans(pool, networkId), 1);
+  assert.deepEqual(await listed(), [
+    [1, 700, 999, false],
+    [1, 800, null, true],
+    [1, 900, null, true],
+    [1, 1_000, null, true],
+  ]);
+  await pool.query('update indexer_scans set next_block = to_block + 1 where not live');
+  assert.equal(await joinScans(pool, networkId), 1);
+  assert.equal(await joinScans(pool, networkId), 0);
+  assert.deepEqual(
+    (await listed()).map(([, from, , live]) => [from, live]),
+    [
+      [700, true],
+      [800, true],
+      [900, true],
+    ],
+  );
+  const coverage = await listCoverageOf(pool, networkId, { address: TOKEN, eventName: 'C' });
+  assert.deepEqual(
+    coverage.map(({ fromBlock, live }) => [fromBlock, live]),
+    [[700, true]],
+  );
 });
 
 test('what a contract declares is read once, and again when it has changed', async () => {

@@ -69,8 +69,12 @@ export function openIndexer({ pool, settings, reserve, log }: IndexerOptions): I
     },
     async watch(request) {
       checkIsRead(settings, request.network);
-      await watchContract(pool, request, settings);
-      wake(request.network);
+      try {
+        await watchContract(pool, request, settings);
+      } finally {
+        // Some of it may have been had all the same.
+        wake(request.network);
+      }
     },
     async unwatch(request) {
       await unwatchContract(pool, request);

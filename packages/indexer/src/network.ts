@@ -13,7 +13,7 @@ import { Moved } from './store/moved.ts';
 import { ensureNetwork, haltNetwork, loadNetwork } from './store/networks.ts';
 import { Partitions } from './store/partitions.ts';
 import { decidePass, listScans, SETTINGS_OWNER } from './store/scans.ts';
-import { deleteSomeRemoved, mergeSpans } from './store/upkeep.ts';
+import { deleteSomeRemoved, joinScans, mergeSpans } from './store/upkeep.ts';
 import { type StepOutcome, Tail } from './tail.ts';
 import { watchContract } from './watch.ts';
 
@@ -258,6 +258,7 @@ export class NetworkRunner {
     if (performance.now() - this.#lastUpkeepMs < UPKEEP_MS) return;
     this.#lastUpkeepMs = performance.now();
     await mergeSpans(pool, networkId);
+    await joinScans(pool, networkId);
   }
 
   /** Beside the other loops: one that waits for its endpoints, for however long, is what this is for. */

@@ -11,6 +11,7 @@ import { listEvents } from './read/events.ts';
 import { readOrdered } from './read/selection.ts';
 import { listTransactions } from './read/transactions.ts';
 import { ensureNetwork } from './store/networks.ts';
+import { joinScans } from './store/upkeep.ts';
 import { Anvil } from './testing/anvil.ts';
 import { TRANSFER } from './testing/contracts.ts';
 import {
@@ -82,6 +83,26 @@ test('who asks for a contract later does not decide how others read it: neither 
     all?.coverage.map(({ toBlock }) => toBlock),
     [null],
   );
+});
+
+test('earlier blocks that were joined with what follows the tip are read once, and nothing after them is missed', async () => {
+  await using anvil = await Anvil.start();
+  await using database = await createIndexerDatabase();
+  const { pool } = database;
+  await anvil.setCode(TOKEN);
+  for (let value = 0; value < 2 * START; value++) await transfer(anvil, value);
+  const contracts = [{ address: TOKEN, abi: [TRANSFER], start_block: START }];
+  const settings = indexerSettings([anvil.url], { contracts, finality: 'depth', finality_depth: 2 });
+  await using indexer = await startIndexer({ pool, settings, log });
+  await untilIndexed(pool, anvil);
+  await indexer.watch({ network: NETWORK, contract: TOKEN, abi: [TRANSFER], startBlock: 5, owner: HONEST });
+  await untilIndexed(pool, anvil);
+  const { rows } = await pool.query<{ id: number }>('select id from indexer_networks');
+  await joinScans(pool, rows[0]!.id);
+  assert.equal((await pool.query('select from indexer_scans')).rowCount, 1);
+  await transfer(anvil, 100);
+  await untilIndexed(pool, anvil);
+  assert.equal(await compareWithChain(pool, anvil), 2 * START - 3);
 });
 
 test('without the settings it is the one who asked first, for as long as they ask', async () => {

@@ -3,10 +3,11 @@ import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type pg from 'pg';
 import { parseAbi } from './abi/declaration.ts';
 import { topicOf } from './abi/topic.ts';
-import { ABI_LIMITS, declarationOf, type EventDefinition, signatureOf } from './abi/types.ts';
+import { declarationOf, type EventDefinition, signatureOf } from './abi/types.ts';
 import { ANY_TOPIC } from './chain/claims.ts';
 import { findNetwork } from './store/networks.ts';
 import { SETTINGS_OWNER } from './store/scans.ts';
+import { checkEvents, refuseEarlier } from './watch-limits.ts';
 
 export interface WatchRequest {
   /** Name of a network that this node indexes. */
@@ -32,7 +33,8 @@ export interface WatchLimits {
  * Asks for a contract to be indexed. Asking again changes what is asked for: the events of another ABI come before those that its
  * owner declared earlier, an earlier block extends what is read backwards. Only what was not read yet is read.
  *
- * Throws NETWORK_NOT_FOUND, INVALID_ADDRESS, INVALID_ABI, INVALID_PARAMETERS, WATCH_LIMIT_REACHED.
+ * Throws NETWORK_NOT_FOUND, INVALID_ADDRESS, INVALID_ABI, INVALID_PARAMETERS, WATCH_LIMIT_REACHED; the last also where all is done
+ * but that blocks are read which come before those that others asked for.
  *
  * @param limits of whoever asks; undefined for the settings, which ask for whatever they name
  */
@@ -48,7 +50,7 @@ export async function watchContract(
     throw new AppError('INVALID_PARAMETERS', 'the start block is a whole number from 0');
   const network = await findNetwork(pool, request.network);
   if (!network) throw new AppError('NETWORK_NOT_FOUND', `this node does not index ${request.network}`);
-  await inTransaction(pool, async (client) => {
+  const refusal = await inTransaction(pool, async (client) => {
     await client.query('select from indexer_networks where id = $1 for no key update', [network.id]);
     const contract = await ensureContract(client, network.id, address);
     await ensureWatch(client, contract.id, request, limits);
@@ -56,10 +58,11 @@ export async function watchContract(
     const hasDeclared = await declareEvents(client, contract.id, request.owner, eventIds);
     if (limits && hasDeclared) await checkEvents(client, contract.id, request.owner);
     // What was read for others is still being deleted: reading begins when it is gone.
-    if (contract.removed) return;
-    const isEarlier = await ensureReading(client, { networkId: network.id, ...contract }, events, request);
-    if (limits && isEarlier) await checkEarlier(client);
+    if (contract.removed) return undefined;
+    const place = { networkId: network.id, id: contract.id, isLimited: limits !== undefined };
+    return ensureReading(client, place, events, request);
   });
+  if (refusal) throw refusal;
 }
 
 /** Of one contract that is asked for again: now that what was read of it before is deleted it is read from the start. */
@@ -83,20 +86,29 @@ export async function readAgain(
      from indexer_watches w where contract_id = $1 order by start_block`,
     [id],
   );
-  for (const { events, ...request } of rows) await ensureReading(client, contract, events, request);
+  const place = { ...contract, isLimited: false };
+  for (const { events, ...request } of rows) await ensureReading(client, place, events, request);
 }
 
-/** @returns whether blocks are to be read that come before some which are read already */
+interface Place {
+  readonly networkId: number;
+  /** The contract's. */
+  readonly id: number;
+  /** Whether earlier blocks of what is read already are read only within limits. */
+  readonly isLimited: boolean;
+}
+
+/** @returns why earlier blocks are not read; undefined where none are asked for, or they are */
 async function ensureReading(
   client: pg.PoolClient,
-  { networkId, id }: { readonly networkId: number; readonly id: number },
+  place: Place,
   events: readonly EventDefinition[],
   { startBlock, transactions = false }: Pick<WatchRequest, 'startBlock' | 'transactions'>,
-): Promise<boolean> {
+): Promise<AppError | undefined> {
   const topics = [...new Set(events.map((event) => (event.anonymous ? ANY_TOPIC : topicOf(event))))];
-  const isEarlier = await ensureScans(client, networkId, id, 'events', topics, startBlock);
-  if (!transactions) return isEarlier;
-  return (await ensureScans(client, networkId, id, 'transactions', [''], startBlock)) || isEarlier;
+  const refusal = await ensureScans(client, place, 'events', topics, startBlock);
+  if (!transactions) return refusal;
+  return (await ensureScans(client, place, 'transactions', [''], startBlock)) ?? refusal;
 }
 
 /** Takes an owner's wish back; the last one's takes the contract's rows with it. Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
@@ -262,43 +274,6 @@ async function leaveEvents(client: pg.PoolClient, contractId: number, owner: str
   ]);
 }
 
-/** Every declaration is gone through at each look at the chain, for as long as anybody asks for the contract. */
-async function checkEvents(client: pg.PoolClient, contractId: number, owner: string): Promise<void> {
-  const { rows } = await client.query<{ own: number; all: number }>(
-    `select (select cardinality(event_ids) from indexer_abis where contract_id = $1 and owner = $2) as own,
-       (select count(*)::integer from (
-         select contract_id, id from indexer_abis cross join unnest(event_ids) as id where owner <> $3
-         except
-         select contract_id, id from indexer_abis cross join unnest(event_ids) as id where owner = $3) e) as all`,
-    [contractId, owner, SETTINGS_OWNER],
-  );
-  const { own, all } = rows[0]!;
-  if (own > ABI_LIMITS.eventsPerOwner)
-    throw new AppError(
-      'WATCH_LIMIT_REACHED',
-      `one owner can declare ${ABI_LIMITS.eventsPerOwner} events of a contract here`,
-    );
-  if (all > ABI_LIMITS.eventsOfOwners)
-    throw new AppError(
-      'WATCH_LIMIT_REACHED',
-      `all owners together can declare ${ABI_LIMITS.eventsOfOwners} events here`,
-    );
-}
-
-/** Events, each as often as earlier blocks of it were asked for: what is to be known of each such part for as long as the contract is read. */
-const EARLIER_MAX = 4_096;
-
-async function checkEarlier(client: pg.PoolClient): Promise<void> {
-  const { rows } = await client.query<{ n: number }>(
-    'select coalesce(sum(cardinality(topics)), 0)::integer as n from indexer_scans where to_block is not null',
-  );
-  if (rows[0]!.n > EARLIER_MAX)
-    throw new AppError(
-      'WATCH_LIMIT_REACHED',
-      `earlier blocks of contracts that are read already can be asked for ${EARLIER_MAX} times here, counted for each event`,
-    );
-}
-
 interface ScanReach {
   readonly topics: string[];
   readonly fromBlock: number;
@@ -307,19 +282,18 @@ interface ScanReach {
 /**
  * Scans for what no scan covers yet: new topics from the start, known ones for the blocks before where they begin.
  *
- * @returns whether there are such earlier blocks
+ * @returns why there is none for such earlier blocks
  */
 async function ensureScans(
   client: pg.PoolClient,
-  networkId: number,
-  contractId: number,
+  { networkId, id, isLimited }: Place,
   kind: 'events' | 'transactions',
   topics: readonly string[],
   startBlock: number,
-): Promise<boolean> {
+): Promise<AppError | undefined> {
   const { rows } = await client.query<ScanReach>(
     `select topics, from_block as "fromBlock" from indexer_scans where contract_id = $1 and kind = $2`,
-    [contractId, kind],
+    [id, kind],
   );
   // Scans that came to their end are kept: they say what was read.
   const earliest = new Map<string, number>();
@@ -333,16 +307,19 @@ async function ensureScans(
     const end = begins === undefined ? null : begins - 1;
     groups.set(end, [...(groups.get(end) ?? []), topic]);
   }
-  if (groups.size > 0)
+  const earlier = [...groups].flatMap(([end, wanted]) => (end === null ? [] : wanted));
+  const refusal = isLimited && earlier.length > 0 ? await refuseEarlier(client, earlier.length) : undefined;
+  const begun = [...groups].filter(([end]) => end === null || !refusal);
+  if (begun.length > 0)
     await client.query(
       'update indexer_networks set progress_at = now(), backfilled_at = now() where id = $1',
       [networkId],
     );
-  for (const [toBlock, wanted] of groups)
+  for (const [toBlock, wanted] of begun)
     await client.query(
       `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block)
        values ($1, $2, $3, $4, $5, $5, $6)`,
-      [networkId, contractId, kind, wanted, startBlock, toBlock],
+      [networkId, id, kind, wanted, startBlock, toBlock],
     );
-  return [...groups.keys()].some((end) => end !== null);
+  return refusal;
 }

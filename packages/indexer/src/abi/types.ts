@@ -28,6 +28,8 @@ export const ABI_LIMITS = {
   eventsPerAbi: 256,
   /** In all versions of one owner's ABI of one contract. */
   eventsPerOwner: 512,
+  /** Of all contracts, that one owner has declared and the settings have not: nobody takes up what there is for all. */
+  eventsOfOneOwner: 1_024,
   /** Of all contracts, that owners have declared and the settings have not: each look at a chain goes through them. */
   eventsOfOwners: 8_192,
   parametersPerEvent: 64,

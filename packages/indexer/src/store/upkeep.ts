@@ -1,12 +1,15 @@
 import { inTransaction } from '@skerry/database';
 import type pg from 'pg';
 import { readAgain } from '../watch.ts';
+import type { RowKind } from './partitions.ts';
 
 /** Rows that one span should stand for: few spans to add up, few rows to count where a filter cuts one. */
 const SPAN_ROWS = 10_000;
 const SMALL_ROWS = SPAN_ROWS / 2;
 /** Spans whose rows are deleted in one transaction. */
 const SPANS_PER_DELETE = 8;
+/** Contracts whose scans are joined in one transaction. */
+const CONTRACTS_PER_JOIN = 64;
 
 /** Joins neighbouring small spans that nothing can undo any more. Gives how many there are fewer. */
 export async function mergeSpans(pool: pg.Pool, networkId: number): Promise<number> {
@@ -41,6 +44,61 @@ export async function mergeSpans(pool: pg.Pool, networkId: number): Promise<numb
     );
     return merged.rows[0]!.n;
   });
+}
+
+/**
+ * Earlier blocks that are read, and final, become part of the scan that follows the tip after them: what there is to know of a
+ * contract grows with its topics, and not with how often earlier blocks were asked for. Gives how many contracts were joined.
+ */
+export async function joinScans(pool: pg.Pool, networkId: number): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    // As whoever makes or moves scans does; only those are touched that no backfill writes.
+    const network = await client.query<{ floor: number }>(
+      'select floor_number as floor from indexer_networks where id = $1 for no key update',
+      [networkId],
+    );
+    const { floor } = network.rows[0]!;
+    const { rows } = await client.query<{ id: number; kind: RowKind }>(
+      `select distinct contract_id as id, kind from indexer_scans live join indexer_scans earlier using (contract_id, kind)
+       where live.network_id = $1 and live.live and earlier.to_block = live.from_block - 1 and earlier.to_block <= $2
+         and earlier.next_block > earlier.to_block and earlier.topics && live.topics limit $3`,
+      [networkId, floor, CONTRACTS_PER_JOIN],
+    );
+    for (const { id, kind } of rows) await joinScansOf(client, { networkId, id, kind, floor });
+    return rows.length;
+  });
+}
+
+async function joinScansOf(
+  client: pg.PoolClient,
+  { networkId, id, kind, floor }: { networkId: number; id: number; kind: RowKind; floor: number },
+): Promise<void> {
+  const { rows } = await client.query<{ topics: string[]; from: number; to: number | null }>(
+    `delete from indexer_scans where contract_id = $1 and kind = $2 and (live or next_block > to_block and to_block <= $3)
+     returning topics, from_block as from, to_block as to`,
+    [id, kind, floor],
+  );
+  const begins = new Map<string, number>();
+  for (const { topics, from, to } of rows)
+    if (to === null) for (const topic of topics) begins.set(topic, from);
+  const apart: { topics: string[]; from: number; to: number | null }[] = [];
+  for (const { topics, from, to } of rows.toSorted((a, b) => (b.to ?? 0) - (a.to ?? 0))) {
+    if (to === null) continue;
+    const adjoining = new Set(topics.filter((topic) => begins.get(topic) === to + 1));
+    for (const topic of adjoining) begins.set(topic, from);
+    if (adjoining.size < topics.length)
+      apart.push({ topics: topics.filter((topic) => !adjoining.has(topic)), from, to });
+  }
+  const live = Map.groupBy(begins.keys(), (topic) => begins.get(topic)!);
+  for (const { topics, from, to } of [
+    ...apart,
+    ...[...live].map(([from, topics]) => ({ topics, from, to: null })),
+  ])
+    await client.query(
+      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, live)
+       values ($1, $2, $3, $4, $5, coalesce($6::bigint + 1, $5), $6, $6 is null)`,
+      [networkId, id, kind, topics, from, to],
+    );
 }
 
 /**
