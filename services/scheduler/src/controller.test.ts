@@ -191,10 +191,10 @@ test('however many nodes are announced, those that were measured have their plac
       [crowd[0]!.nodeId, { score: 0.5, hours: 1 }],
     ]),
   );
-  assert.deepEqual(controller.listMissing(), [late.nodeId]);
+  assert.deepEqual(controller.listMissing(), [late.nodeId, later.nodeId]);
   assert.equal(controller.scoresOutdatedMs, null);
   for (const node of [late, later]) controller.onNode(node);
-  assert.deepEqual([has(late), has(later), controller.listMissing()], [true, false, []]);
+  assert.deepEqual([has(late), has(later), controller.listMissing()], [true, true, []]);
   controller.setScores(new Map([[late.nodeId, { score: 0.5, hours: 1, outdatedMs: 1 }]]));
   assert.equal(controller.scoresOutdatedMs, 1);
 });
@@ -281,4 +281,29 @@ test('that no node may run programs is told only once one has proved itself, and
   for (const { nodeId } of nodes) trial.controller.onNodeGone(nodeId, undefined);
   await trial.pass(1_000);
   assert.equal(trial.toldCounts.at(-1), 0);
+});
+
+test('nodes run programs on scores that are too old for instances, also for a scheduler that began after that', async () => {
+  const [useless, ...measured] = nodes as [Node, ...Node[]];
+  const scores = (of: { outdatedMs?: number }) =>
+    new Map([
+      [useless.nodeId, { score: 0, hours: 1, ...of }],
+      ...measured.map(({ nodeId }) => [nodeId, { score: 1, hours: 1, ...of }] as const),
+    ]);
+  for (const before of [scores({}), undefined]) {
+    const waiting = instanceAt(1, small);
+    using trial = await createTrial(nodes, [], [], () => false);
+    if (before) trial.controller.setScores(before);
+    await trial.pass(1_000);
+    trial.controller.setScores(scores({ outdatedMs: 1 }));
+    trial.controller.onInstance(waiting);
+    await trial.pass(1_000);
+    assert.deepEqual([trial.toldCounts.at(-1), trial.nodeOf(waiting.instanceId)], [2, null]);
+    // Whoever no longer answers runs none.
+    await trial.pass(1_000, measured[0]!);
+    assert.equal(trial.toldCounts.at(-1), 1);
+    trial.controller.setScores(new Map());
+    await trial.pass(1_000);
+    assert.equal(trial.toldCounts.at(-1), 0);
+  }
 });

@@ -10,10 +10,11 @@ import {
   countedRoom,
   decideTrust,
   type Earned,
-  isMeasured,
+  mayRunPrograms,
   scoreOf,
-  type Trust,
+  type TrustFacts,
   type TrustLevel,
+  wasMeasured,
 } from './planning/trust.ts';
 import { Wordings } from './planning/wordings.ts';
 import type { Scores } from './scores.ts';
@@ -42,7 +43,7 @@ export interface ControllerOptions {
   /** Whether this scheduler speaks; one that does not only looks on. */
   readonly leads: () => boolean;
   /**
-   * Told of the nodes that are trusted and prove their key, each time that it plans and speaks. Not told that there are none while it
+   * Told of the nodes that may run programs and prove their key, each time that it plans and speaks. Not told that there are none while it
    * may be the scheduler that is out of reach: nothing has proved its key to this process yet, or most nodes fell silent.
    */
   readonly onNodes?: (nodes: Iterable<Node>) => void;
@@ -146,26 +147,26 @@ export class Controller implements Watcher {
     return this.#scores.get(nodeId) ?? null;
   }
 
-  #trustOf({ nodeId, address }: Node): Trust {
+  #factsOf({ nodeId, address }: Node): TrustFacts {
     const { trust: level, isListed } = this.#options;
-    return decideTrust({ level, isListed: isListed(address), earned: this.#earnedBy(nodeId) });
+    return { level, isListed: isListed(address), earned: this.#earnedBy(nodeId) };
   }
 
-  /** Whether a node has its place in the view whoever announces what: it is listed, or measured. */
+  /** Whether a node has its place in the view whoever announces what: it is listed, or was measured. */
   isKept({ nodeId, address }: Node): boolean {
-    return this.#options.isListed(address) || isMeasured(this.#earnedBy(nodeId));
+    return this.#options.isListed(address) || wasMeasured(this.#earnedBy(nodeId));
   }
 
   /** Measured nodes that are not in the view, where it is so full that their announcements may have been turned away. */
   listMissing(): string[] {
     const nodes = this.#view?.nodes;
     if (!nodes || nodes.size < NODES_MAX) return [];
-    return [...this.#scores].flatMap(([id, earned]) => (isMeasured(earned) && !nodes.has(id) ? [id] : []));
+    return [...this.#scores].flatMap(([id, earned]) => (wasMeasured(earned) && !nodes.has(id) ? [id] : []));
   }
 
   /** Whether a node is asked for proofs: only where it matters, since a stranger may have announced any URL. */
   isAsked(node: Node): boolean {
-    return this.#trustOf(node).against === null || this.#view?.holders.has(node.nodeId) === true;
+    return mayRunPrograms(this.#factsOf(node)) || this.#view?.holders.has(node.nodeId) === true;
   }
 
   /** What was given up long ago and holds nothing says nothing of now, nor does what never proved that it is there. */
@@ -189,7 +190,7 @@ export class Controller implements Watcher {
     const { health } = this.#options;
     for (const node of this.nodes) {
       const isProved = health.proofOf(node).isKeyProved && !health.outageOf(node.nodeId);
-      if (isProved && this.#trustOf(node).against === null) yield node;
+      if (isProved && mayRunPrograms(this.#factsOf(node))) yield node;
     }
   }
 
@@ -346,7 +347,7 @@ export class Controller implements Watcher {
 
   #assess(node: Node, isNew: boolean): void {
     const { health, rules, isDrained, isListed, wrongSince, now } = this.#options;
-    const [trust, proof] = [this.#trustOf(node), health.proofOf(node)];
+    const [trust, proof] = [decideTrust(this.#factsOf(node)), health.proofOf(node)];
     const facts = {
       outage: health.outageOf(node.nodeId),
       proof,

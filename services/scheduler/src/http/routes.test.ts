@@ -268,7 +268,7 @@ describe('with a plan', () => {
     snapshot = snapshotOf([first], [instanceOf(PLACED, 512)]);
     scoresOutdatedMs = Date.parse('2026-05-01T00:00:00Z');
     assert.deepEqual((await get('/status')).body.reasons, [
-      'no node counts as measured: the newest scores are of measurements up to 2026-05-01T00:00:00.000Z, older than 7 days',
+      'no node counts as measured, and programs run as before: the newest scores are of measurements up to 2026-05-01T00:00:00.000Z, older than 7 days',
     ]);
     scoresOutdatedMs = null;
     assert.equal((await get('/status')).body.status, 'ok');

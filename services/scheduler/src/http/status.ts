@@ -79,7 +79,7 @@ function listProblems(input: StatusInput): Problem[] {
   if (scoresOutdatedMs !== null)
     tell(
       'SCORES_OUTDATED',
-      `no node counts as measured: the newest scores are ${agedWords(scoresOutdatedMs)}`,
+      `no node counts as measured, and programs run as before: the newest scores are ${agedWords(scoresOutdatedMs)}`,
     );
   if (trouble.failure !== null)
     tell('UNPUBLISHED', `decisions are waiting to be published: ${trouble.failure}`);

@@ -23,9 +23,12 @@ export const SCORES_AGE_MAX_MS = SCORES_AGE_MAX_DAYS * 86_400_000;
 export const scoreOf = (earned: Earned | null): number | null =>
   earned === null || earned.outdatedMs !== undefined ? null : earned.score;
 
-/** Whether a trusted publisher measured the node and found it of use. Pure. */
-export const isMeasured = (earned: Earned | null): boolean =>
-  earned !== null && (scoreOf(earned) ?? 0) > 0 && earned.hours > 0;
+/** Whether a trusted publisher measured the node and found it of use, however long ago. Pure. */
+export const wasMeasured = (earned: Earned | null): boolean =>
+  earned !== null && earned.score > 0 && earned.hours > 0;
+
+/** The same of a score that counts. Pure. */
+export const isMeasured = (earned: Earned | null): boolean => wasMeasured(earned) && scoreOf(earned) !== null;
 
 /** How old scores are that count no longer, in words. @param outdatedMs Unix milliseconds */
 export const agedWords = (outdatedMs: number) =>
@@ -100,6 +103,13 @@ export function decideTrust({ level, isListed, earned }: TrustFacts): Trust {
     words: `not listed; measured for ${hours} hours with a score of ${score}, worth up to ${wordsOf(room)}`,
   };
 }
+
+/**
+ * Whether programs may be sent to a node. One whose score is only too old to count runs them as before, or a monitor that stops
+ * would end them all. Pure.
+ */
+export const mayRunPrograms = (facts: TrustFacts): boolean =>
+  decideTrust(facts).against === null || (facts.level === 'measured' && wasMeasured(facts.earned));
 
 const NOT_LISTED = 'NODE_NOT_LISTED';
 const NOT_MEASURED = 'NODE_NOT_MEASURED';
