@@ -55,6 +55,8 @@ export const listTriggered = (db: Kysely<Schema>, oldestFirst: boolean, hold: Ho
 
 /** Programs that run without being called; those beyond it wait until others are forgotten. */
 const STANDING_MAX = 1_000;
+/** Of them an owner has so many by age alone: whoever comes later, with however many keys, takes none of these. */
+const STANDING_OF_OWNER = 10;
 
 /** A program in force that runs without being called. */
 export interface StandingProgram extends RunnableProgram {
@@ -63,18 +65,19 @@ export interface StandingProgram extends RunnableProgram {
 }
 
 /**
- * The first ones, oldest first: of each owner one, then of each a second one, so that nobody's many keep another's from running. How old
- * they are is no word of their senders.
+ * The first ones, oldest first: of each owner a few, the oldest of all first, then of each one more, so that nobody's many keep
+ * another's from running. How old they are is no word of their senders.
  */
 export const listStanding = (db: Kysely<Schema>): Promise<StandingProgram[]> =>
   withTimeLimit(db, async (on) => {
     const { rows } = await sql<{ programHash: string; standing: Standing }>`
       select p.program_hash as "programHash", p.standing
       from (
-        select program_hash, effective,
-          row_number() over (partition by owner order by effective, program_hash) as turn
-        from programs where standing is not null
-        order by turn, effective, program_hash limit ${STANDING_MAX}) t
+        select program_hash, effective
+        from (
+          select program_hash, effective, row_number() over (partition by owner order by effective, program_hash) as turn
+          from programs where standing is not null) n
+        order by greatest(turn - ${STANDING_OF_OWNER}, 0), effective, program_hash limit ${STANDING_MAX}) t
       join programs p using (program_hash)
       order by t.effective, "programHash"`.execute(on);
     return rows.map(({ programHash, standing: { runtime, isPersistent, filters } }) => ({

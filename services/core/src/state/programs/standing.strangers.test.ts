@@ -96,3 +96,20 @@ test('filters are measured as a node measures them that is upgraded', async () =
   await sql.raw(await readFile(join(MIGRATIONS, '041-standing-programs.sql'), 'utf8')).execute(db);
   assert.deepEqual(await read(), sent);
 });
+
+test('nobody who comes later with thousands of keys ends a program that runs, and an owner has ten by age', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  /** @param owner in SQL, of the number `n` */
+  const insert = (first: number, count: number, owner: string, effective: number) =>
+    sql`insert into programs (program_hash, owner, content, created, effective, standing)
+      select lpad(n::text, 64, '0'), ${sql.raw(owner)}, '{}', 1, ${sql.raw(String(effective))}, '{"runtime":null,"isPersistent":true,"isTriggered":false,"filters":[]}'
+      from generate_series(${sql.raw(`${first}, ${first + count - 1}`)}) n`.execute(db);
+  const listed = async () => (await listStanding(db)).map(({ programHash }) => Number(programHash));
+  const range = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index);
+  await insert(1, 12, "'alice'", 100);
+  await insert(101, 2, "'bob'", 200);
+  assert.deepEqual(await listed(), [...range(1, 12), 101, 102]);
+  await insert(10_001, 2_000, "'mallory' || n", 300);
+  assert.deepEqual(await listed(), [...range(1, 10), 101, 102, ...range(10_001, 988)]);
+});
