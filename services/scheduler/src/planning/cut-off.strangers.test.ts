@@ -19,6 +19,7 @@ test('strangers that fall silent together make no scheduler believe that it is c
   const silent = strangers(100, false);
   assert.ok(!decideCutOff([...silent, listedIn(here), listedIn(there)]));
   assert.ok(!decideCutOff([...silent, listedIn(here), listedIn(there), listedIn(elsewhere, false)]));
+  assert.ok(!decideCutOff([...silent, listedIn('2a01:4f8::/64'), listedIn('2a01:4f7:ffff::/64')]));
 });
 
 test('a scheduler that reaches only what stands beside it is cut off', () => {
@@ -28,6 +29,9 @@ test('a scheduler that reaches only what stands beside it is cut off', () => {
     [listedIn(here)],
     // One provider, no network proved, private ones.
     [listedIn(here), listedIn('2a00:1:9::/64')],
+    // One /29: registries allocate as much to one provider.
+    [listedIn('2a01:4f8:1::/64'), listedIn('2a01:4f9:1::/64')],
+    [listedIn('2a00::/64'), listedIn('2a00:7:1::/64')],
     [listedIn(here), listedIn(null)],
     [listedIn(here), listedIn('fd00:1::/64')],
     // Most of them are out of reach, too.

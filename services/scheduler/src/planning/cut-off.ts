@@ -12,8 +12,14 @@ export interface Sighting {
 /** What stands in the networks of two providers does not hang on one line. */
 const PROVIDERS_MIN = 2;
 
-/** A provider has a /32 or more. @param prefix a /64 in its one spelling, which shortens the zeros at its end only */
-const providerOf = (prefix: string) => prefix.split(':', 2).join(':');
+/** Registries allocate up to a /29 to a provider that does not say why it needs more. */
+const PROVIDER_MASK = 0xfff8;
+
+/** The /29 of a network. @param prefix a /64 in its one spelling, which shortens the zeros at its end only */
+function providerOf(prefix: string): string {
+  const [first = '', second = ''] = prefix.split(':', 2);
+  return `${first}:${(Number.parseInt(second || '0', 16) & PROVIDER_MASK).toString(16)}`;
+}
 
 const areMostLost = (nodes: readonly Sighting[]) =>
   2 * nodes.filter(({ isInReach }) => isInReach).length < nodes.length;
