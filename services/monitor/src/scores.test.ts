@@ -20,12 +20,12 @@ test('releases are SOFTWARE@VERSION, and nothing else', () => {
 const DAY_MS = 86_400_000;
 const GRACE_DAYS = 14;
 
-test('a table gets what it lacks of each software, which replaces what it had', () => {
+test('a table gets what it lacks of each software, which replaces what it had and the setting does not list', () => {
   const table = {
     'skerry-core': { '1.0.0': { released_on: '2026-01-01' } },
     other: { '9': { released_on: '2020-01-01' } },
   };
-  const releases = ['skerry-core@1.0.0', 'skerry-core@1.1.0', 'skerry-compute@1.1.0'].map(parseRelease);
+  const releases = ['skerry-core@1.1.0', 'skerry-compute@1.1.0'].map(parseRelease);
   const content = addReleases(table, releases, '2026-02-03');
   // An aggregate's fields are replaced one by one: what is not named stays.
   assert.deepEqual(content, {
@@ -41,12 +41,28 @@ test('a table gets what it lacks of each software, which replaces what it had', 
   assert.deepEqual([counts('1.0.0', '2026-02-16'), counts('1.0.0', '2026-02-17')], [true, false]);
   assert.equal(counts('1.1.0', '2026-02-17'), true);
   assert.equal(addReleases(parseVersionTable(content), releases, '2026-02-04'), undefined);
-  assert.deepEqual(addReleases({}, releases.slice(0, 2), '2026-02-03'), {
-    'skerry-core': {
-      '1.0.0': { released_on: '2026-02-03', replaced_on: null },
-      '1.1.0': { released_on: '2026-02-03', replaced_on: null },
-    },
-  });
+});
+
+test('a version counts for as long as the setting lists it, and is replaced once it does not', () => {
+  const both = ['skerry-core@1.0.0', 'skerry-core@1.1.0'].map(parseRelease);
+  const [, newer] = both;
+  const content = (first: object, second: object) => ({ 'skerry-core': { '1.0.0': first, '1.1.0': second } });
+  const [old, added] = [{ released_on: '2026-01-01' }, { released_on: '2026-02-03', replaced_on: null }];
+  assert.deepEqual(addReleases({}, both, '2026-02-03'), content(added, added));
+  assert.deepEqual(addReleases({ 'skerry-core': { '1.0.0': old } }, both, '2026-02-03'), content(old, added));
+  const table = parseVersionTable(content(old, added));
+  assert.equal(addReleases(table, both, '2026-03-01'), undefined);
+  const ended = content({ ...old, replaced_on: '2026-03-01' }, added);
+  assert.deepEqual(addReleases(table, [newer!], '2026-03-01'), ended);
+  assert.equal(addReleases(parseVersionTable(ended), [newer!], '2026-03-02'), undefined);
+  // What was entered otherwise and is newer, or counts until a later one that is entered already, stays as it is.
+  const rc = { released_on: '2026-02-10', replaced_on: null, prerelease: true };
+  assert.equal(
+    addReleases({ 'skerry-core': { '1.1.0': added, '1.2.0-rc': rc } }, [newer!], '2026-03-01'),
+    undefined,
+  );
+  const planned = content({ ...old, replaced_on: '2026-02-03' }, added);
+  assert.equal(addReleases(parseVersionTable(planned), [newer!], '2026-02-01'), undefined);
 });
 
 test('scores are published once for an hour, however often the monitor is started in it', () => {

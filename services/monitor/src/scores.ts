@@ -25,23 +25,53 @@ export function parseRelease(text: string): Release {
   return { software, version };
 }
 
+type Versions = VersionTable[string];
+
+/** One software with these versions added, as released on a day; undefined where that changes nothing. None of them replaces another. */
+function keepVersions(
+  table: VersionTable,
+  software: string,
+  kept: ReadonlySet<string>,
+  date: string,
+): Versions | undefined {
+  const known: Versions = Object.hasOwn(table, software) ? table[software]! : {};
+  const lacking = [...kept].filter((version) => !Object.hasOwn(known, version));
+  const added = lacking.map(
+    (version) => [version, addRelease(table, software, version, date, false)[software]![version]!] as const,
+  );
+  const all = [...Object.entries(known), ...added];
+  const [newest] = all
+    .flatMap(([version, { released_on: on, prerelease }]) =>
+      kept.has(version) && !prerelease && on <= date ? [on] : [],
+    )
+    .toSorted()
+    .toReversed();
+  let isChanged = added.length > 0;
+  const entries = all.map(([version, release]) => {
+    const { released_on: on, replaced_on: until = null } = release;
+    const isReplaced = newest !== undefined && on <= newest && (until === null || until > date);
+    if (kept.has(version) || !isReplaced) return [version, release] as const;
+    isChanged = true;
+    return [version, { ...release, replaced_on: date }] as const;
+  });
+  return isChanged ? Object.fromEntries(entries) : undefined;
+}
+
 /**
- * What a table lacks of these releases, as released on a day, on which they replace those that it has of the same software. None of
- * those that are added together replaces another one. Undefined where it has all.
+ * What is new of a table that has these releases: those that it lacks are released on this day, on which all that is as old and no
+ * longer among them is replaced. Undefined where nothing is.
  */
 export function addReleases(
   table: VersionTable,
   releases: readonly Release[],
   date: string,
 ): VersionTable | undefined {
-  const content: Record<string, VersionTable[string]> = {};
-  for (const { software, version } of releases)
-    if (!table[software]?.[version])
-      content[software] = {
-        ...content[software],
-        ...addRelease(table, software, version, date, false)[software],
-      };
-  return Object.keys(content).length === 0 ? undefined : content;
+  const content = [...Map.groupBy(releases, ({ software }) => software)].flatMap(([software, of]) => {
+    const kept = new Set(of.map(({ version }) => version));
+    const versions = keepVersions(table, software, kept, date);
+    return versions ? [[software, versions] as const] : [];
+  });
+  return content.length === 0 ? undefined : Object.fromEntries(content);
 }
 
 /** Sees to it that the version table of this key has these releases: for a network where nobody else keeps one. */
