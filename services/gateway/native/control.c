@@ -58,10 +58,11 @@ static void flush_output(void) {
 
 void control_tell(enum report type, const void *payload, uint32_t length) {
   uint32_t size = length + 1;
-  bool may_be_lost = type == REPORT_ACCESS;
-  if (is_orphan || (may_be_lost && output.length + size + 4 > MAX_LOGGED_BYTES)) return;
+  bool may_be_dropped = type == REPORT_ACCESS;
+  if (is_orphan || (may_be_dropped && output.length + size + 4 > MAX_LOGGED_BYTES)) return;
   if (!reserve(&output.bytes, &output.capacity, output.length + size + 4)) {
-    if (may_be_lost) return;
+    /* Whoever asked stops waiting by itself. Without the rest it is not known what we do. */
+    if (may_be_dropped || type == REPORT_ANSWER) return;
     abort();
   }
   memcpy(output.bytes + output.length, &size, 4);
@@ -74,7 +75,8 @@ void control_tell(enum report type, const void *payload, uint32_t length) {
 void control_finish(void) {
   struct pollfd told = {.fd = STDOUT_FILENO, .events = POLLOUT};
   for (flush_output(); !is_orphan && output.length > 0; flush_output())
-    if (poll(&told, 1, LAST_WORDS_MS) <= 0 || (told.revents & (POLLERR | POLLNVAL))) return;
+    /* A socket whose reader is gone may be said to be writable for ever. */
+    if (poll(&told, 1, LAST_WORDS_MS) <= 0 || (told.revents & (POLLERR | POLLHUP | POLLNVAL))) return;
 }
 
 static void set_deadline(uint32_t ms) {

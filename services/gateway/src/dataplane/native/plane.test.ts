@@ -54,12 +54,12 @@ async function speak(port: number): Promise<Socket> {
 }
 
 /** A program of ./testing with some sources of the plane. */
-async function runOwn(name: string, sources: readonly string[], flags: readonly string[] = []) {
+async function runOwn(name: string, sources: readonly string[], flags: readonly string[] = [], what = 'run') {
   const own = new URL(`./testing/${name}.c`, import.meta.url).pathname;
   const program = { name, sources: [...sources, own], idleExitCode: 0 };
   const built = await buildProgram(program, TEST_CACHE, flags);
   assert.ok('path' in built, 'missing' in built ? built.missing : '');
-  return await promisify(execFile)(built.path, ['run']);
+  return await promisify(execFile)(built.path, [what]);
 }
 
 describe('native data plane alone', () => {
@@ -153,11 +153,19 @@ describe('native data plane alone', () => {
     assert.equal(stdout, '0 bytes left\n');
   });
 
-  test('lines of the access log that nobody reads take nothing else with them', async () => {
+  /** @returns what it says of reports that nobody reads */
+  const reportTo = async (reader: 'unread' | 'closed') => {
     const names = (await readdir(NATIVE)).filter((name) => name.endsWith('.c') && name !== 'main.c');
     const sources = names.map((name) => join(NATIVE, name));
-    const { stderr } = await runOwn('unread-reports', sources);
-    assert.equal(stderr, 'some lines, handed over 1\n');
+    return (await runOwn('unread-reports', sources, [], reader)).stderr;
+  };
+
+  test('what nobody reads takes nothing else with it, neither lines of the access log nor answers', async () => {
+    assert.equal(await reportTo('unread'), 'some lines, handed over 1\n');
+  });
+
+  test('the last words for a reader that left are not tried for ever', async () => {
+    assert.equal(await reportTo('closed'), 'finished\n');
   });
 
   test('a change while it is told the whole table counts', async () => {
