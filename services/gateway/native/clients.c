@@ -68,7 +68,7 @@ static struct client *find(const struct in6_addr *address, unsigned group, uint3
   for (struct client *client = *bucket_of(prefix); client; client = client->next) {
     if (client->prefix != prefix || client->is_ipv4 != is_ipv4) continue;
     if (client->group == group) found = client;
-    if ((client->group == GROUP_QUIC) == (group == GROUP_QUIC)) *open += client->open;
+    if ((client->group >= GROUP_QUIC) == (group >= GROUP_QUIC)) *open += client->open;
   }
   return found;
 }
@@ -123,6 +123,8 @@ bool client_enter(struct place *place, const struct sockaddr_in6 *address, unsig
 
 void client_leave(struct place *place) {
   struct client *client = place->client;
+  if (!client) return;
+  place->client = NULL;
   if (place->previous) place->previous->next = place->next;
   else client->first = place->next;
   if (place->next) place->next->previous = place->previous;
@@ -134,6 +136,8 @@ void client_leave(struct place *place) {
 struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group) {
   uint32_t open;
   if (groups[group].most < FEWEST_OF_MANY) return NULL;
-  if (find(&address->sin6_addr, group, &open) || open >= options.max_per_client) return NULL;
+  if (find(&address->sin6_addr, group, &open)) return NULL;
+  /* Of a flow, the share holds it already. */
+  if (group != GROUP_QUIC && open >= options.max_per_client) return NULL;
   return groups[group].by_count[groups[group].most]->first;
 }

@@ -11,9 +11,10 @@
 
 /*
  * Each listener of TLS by its number, and QUIC: what has a limit of connections. A client's share is one of all listeners, and one of QUIC,
- * since who sends is not proven by a first packet of QUIC.
+ * since who sends is not proven by a first packet of QUIC. A flow of QUIC has its share at once, and is in the group of those that may
+ * yield or have others yield once its name is known: until then it costs a stranger nothing.
  */
-enum { GROUP_QUIC = MAX_LISTENERS, GROUPS };
+enum { GROUP_QUIC = MAX_LISTENERS, GROUP_QUIC_UNDECIDED, GROUPS };
 
 /* What a connection has among those of its client; the first thing in it, so that it is found by this. */
 struct place {
@@ -24,10 +25,11 @@ struct place {
 void client_address(int fd, struct sockaddr_in6 *address);
 /* Counts one more connection of the client at an address; false where that is one too many, or there is no memory. */
 bool client_enter(struct place *place, const struct sockaddr_in6 *address, unsigned group);
+/* Where it is in none, nothing happens. */
 void client_leave(struct place *place);
 /*
  * Which place goes to the client at an address, where a group has none left: the oldest of the client that has most, if that has
- * several and the one at the address has none. NULL for none.
+ * several and the one at the address has none, and its share is not taken. NULL for none.
  */
 struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group);
 /* Of the client at an address, for who counts something else of it. */

@@ -90,15 +90,24 @@ static bool may_open(struct route *route) {
   return false;
 }
 
+/* What was answered is counted already. */
+static void crowd_out(struct quic_flow *flow) {
+  if (flow->state <= FLOW_UNANSWERED) give_up(flow, QUIC_CROWDED_OUT);
+  else quic_lists_end(flow);
+}
+
+/* There is room for it. */
 static void open_flow(struct quic_flow *flow, struct route *route, const uint8_t *bytes, uint32_t length) {
   if (!may_open(route)) {
     refuse(flow, QUIC_INSTANCE_SILENT, QUIC_CONNECTION_REFUSED);
     return;
   }
+  struct quic_flow *yielding = quic_lists_yielding(flow);
   if (!quic_lists_connect(flow, quic_connect(route->address, options.instance_port), route)) {
     refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
     return;
   }
+  if (yielding) crowd_out(yielding);
   quic_lists_enter(flow, FLOW_UNANSWERED);
   const struct undecided *undecided = flow->undecided;
   for (uint32_t i = 0; undecided && i < undecided->held_count; i++)
@@ -112,6 +121,7 @@ static void route_to(struct quic_flow *flow, struct route *route, const uint8_t 
   if (!route) refuse(flow, QUIC_UNKNOWN_NAME, QUIC_UNRECOGNIZED_NAME);
   else if (route->flags & ROUTE_FLAG_PROXY_HEADER) refuse(flow, QUIC_PROXY_PROTOCOL, QUIC_CONNECTION_REFUSED);
   else if (route->flows >= options.max_per_instance) refuse(flow, QUIC_INSTANCE_LIMIT, QUIC_CONNECTION_REFUSED);
+  else if (!quic_lists_have_room(flow, NULL)) give_up(flow, QUIC_TOO_MANY);
   else open_flow(flow, route, bytes, length);
 }
 
@@ -149,9 +159,7 @@ static void decide(struct quic_flow *flow, struct flight *flight, const uint8_t 
   }
 }
 
-/* What ends for it may be any flow of another client. */
 static struct quic_flow *create(const struct quic_peer *peer, const struct packet *packet) {
-  if (stats->quic_open >= options.max_connections && !quic_lists_make_room(peer)) return count(QUIC_TOO_MANY), NULL;
   struct quic_flow *flow = quic_lists_add(peer, packet->version, packet->destination, packet->source);
   if (!flow) count(QUIC_CLIENT_LIMIT);
   return flow;
@@ -168,17 +176,15 @@ static void make_room(void) {
     struct quic_flow *first = quic_lists_first(state);
     if (first && (!silent || now_ms - first->touched_ms > now_ms - silent->touched_ms)) silent = first;
   }
-  /* What was answered is counted already. */
-  if (silent->state == FLOW_UNANSWERED) give_up(silent, QUIC_CROWDED_OUT);
-  else quic_lists_end(silent);
+  crowd_out(silent);
 }
 
 /* The client goes on from another place: as another flow, so that the instance sees so, and nobody takes over the old one. */
 static void move(const struct heard *heard, const struct quic_flow *old) {
   struct quic_flow *flow = create(heard->peer, &heard->packet);
   if (!flow) return;
-  if (old->state == FLOW_ENDED) {
-    give_up(flow, QUIC_CROWDED_OUT);
+  if (!quic_lists_have_room(flow, old)) {
+    give_up(flow, QUIC_TOO_MANY);
     return;
   }
   flow->version = old->version;

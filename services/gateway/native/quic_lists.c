@@ -4,6 +4,7 @@
 
 #include "loop.h"
 #include "memory.h"
+#include "options.h"
 #include "quic_index.h"
 #include "stats.h"
 
@@ -47,7 +48,7 @@ struct quic_flow *quic_lists_add(const struct quic_peer *peer, uint32_t version,
   *flow = (struct quic_flow){.fd = -1, .version = version, .peer = *peer};
   quic_id_set(&flow->first, first);
   quic_id_set(&flow->source, source);
-  if (!client_enter(&flow->place, &address, GROUP_QUIC)) return memory_give(flow), NULL;
+  if (!client_enter(&flow->place, &address, GROUP_QUIC_UNDECIDED)) return memory_give(flow), NULL;
   if (!quic_index_add(flow)) {
     client_leave(&flow->place);
     return memory_give(flow), NULL;
@@ -63,8 +64,11 @@ void quic_lists_enter(struct quic_flow *flow, enum quic_state state) {
 }
 
 bool quic_lists_connect(struct quic_flow *flow, int fd, struct route *route) {
+  const struct sockaddr_in6 address = address_of(&flow->peer);
   flow->fd = fd;
   if (fd < 0 || !loop_watch(fd, EPOLLIN, (uintptr_t)flow | TAG_QUIC_FLOW)) return false;
+  client_leave(&flow->place);
+  if (!client_enter(&flow->place, &address, GROUP_QUIC)) return false;
   flow->route = route;
   route->refs++;
   route->flows++;
@@ -92,14 +96,16 @@ void quic_lists_end(struct quic_flow *flow) {
   ended = flow;
 }
 
-bool quic_lists_make_room(const struct quic_peer *peer) {
-  const struct sockaddr_in6 address = address_of(peer);
-  struct quic_flow *flow = (struct quic_flow *)client_yielding(&address, GROUP_QUIC);
-  if (!flow) return false;
-  /* What was answered is counted already. */
-  if (flow->state <= FLOW_UNANSWERED) stats->quic_outcomes[QUIC_CROWDED_OUT]++;
-  quic_lists_end(flow);
-  return true;
+static bool are_full(void) { return stats->quic_open - lists[FLOW_UNDECIDED].count >= options.max_connections; }
+
+struct quic_flow *quic_lists_yielding(const struct quic_flow *flow) {
+  const struct sockaddr_in6 address = address_of(&flow->peer);
+  return are_full() ? (struct quic_flow *)client_yielding(&address, GROUP_QUIC) : NULL;
+}
+
+bool quic_lists_have_room(const struct quic_flow *flow, const struct quic_flow *spared) {
+  const struct quic_flow *yielding = quic_lists_yielding(flow);
+  return yielding ? yielding != spared : !are_full();
 }
 
 void quic_lists_turn_ended(void) {

@@ -6,10 +6,13 @@
 /* An undecided flow of the client's first packet; NULL without memory, or where the client has too many, in all or from its port. */
 struct quic_flow *quic_lists_add(const struct quic_peer *peer, uint32_t version, struct id first, struct id source);
 /*
- * Where there is no room for more flows: a few clients cannot keep all others out, so who has none gets the place of the client that has
- * most. Who comes in the names of others takes no more so than flows may be unproven. False where nobody makes room.
+ * Which one ends where there is no room for an undecided one that is connected: a few clients cannot keep all others out, so a client that
+ * has none gets the place of the client that has most. NULL where there is room, or nobody makes any. The undecided ones take no room and
+ * make none, since what authenticates nothing must not end another; they have a limit of their own.
  */
-bool quic_lists_make_room(const struct quic_peer *peer);
+struct quic_flow *quic_lists_yielding(const struct quic_flow *flow);
+/* Whether there is room for an undecided one, or another than the spared one makes it; NULL to spare none. */
+bool quic_lists_have_room(const struct quic_flow *flow, const struct quic_flow *spared);
 /* The client was heard now. */
 void quic_lists_enter(struct quic_flow *flow, enum quic_state state);
 /* Gives it the socket towards its instance, which is told of from now on; false where that fails. */

@@ -9,16 +9,7 @@ import { helloMessage, joined } from '../../tls/testing/hello.ts';
 import type { QuicOutcome } from '../figures.ts';
 import { ADDRESS_A, NAME_A, NAME_B, NAME_DEAD, NAME_UNKNOWN, until } from '../testing/suite/world.ts';
 import { assertSame, Datagrams } from './testing/datagrams.ts';
-import {
-  CLIENT,
-  hello,
-  INSTANCE,
-  id,
-  instanceInitial,
-  openQuicWorld,
-  type QuicWorld,
-  short,
-} from './testing/quic-world.ts';
+import { CLIENT, hello, INSTANCE, id, instanceInitial, openQuicWorld, short } from './testing/quic-world.ts';
 
 /** Fits into any buffer of a socket. */
 const BATCH = 50;
@@ -269,63 +260,6 @@ describe('QUIC by name', () => {
     await until(() => world.native.stats().quic.figures.quicOpen === 40);
     client.send(half(160), world.ports.https, '127.0.0.1');
     await until(() => world.count('client_limit') === 1);
-  });
-
-  test('beyond the limit of connections nobody is taken', async () => {
-    await using world = await openQuicWorld({ maxConnections: 1 });
-    await using client = await Datagrams.open('127.0.0.1');
-    client.send(hello(NAME_A, id(1)), world.ports.https, '127.0.0.1');
-    await until(() => world.instanceA.heard.length === 1);
-    client.send(hello(NAME_B, id(2)), world.ports.https, '127.0.0.1');
-    await until(() => world.count('too_many') === 1);
-    assert.equal(world.native.stats().quic.figures.quicOpen, 1);
-  });
-
-  /** Two flows of one client to the instance A, all that there may be; each is proven. @returns where each is at the instance */
-  async function fill(world: QuicWorld, client: Datagrams) {
-    const ports: number[] = [];
-    for (const number of [9, 10]) {
-      client.send(hello(NAME_A, id(number)), world.ports.https, '127.0.0.1');
-      await until(() => world.instanceA.heard.length === 1);
-      const { from } = world.instanceA.heard[0]!;
-      world.instanceA.send(instanceInitial(id(number), id(number + 50)), from.port, from.address);
-      await client.take(1);
-      client.send(short(id(number + 50)), world.ports.https, '127.0.0.1');
-      await world.instanceA.take(2);
-      ports.push(from.port);
-    }
-    return ports;
-  }
-
-  test('beyond it, a client that has none takes the oldest of the client that has most', async () => {
-    await using world = await openQuicWorld({ maxConnections: 2 });
-    const { https } = world.ports;
-    await using many = await Datagrams.open('127.0.0.1');
-    await using other = await Datagrams.open('127.0.0.3');
-    await using late = await Datagrams.open('127.0.0.4');
-    const [, second] = await fill(world, many);
-    many.send(hello(NAME_B, id(11)), https, '127.0.0.1');
-    await until(() => world.count('too_many') === 1);
-    other.send(hello(NAME_B, id(12)), https, '127.0.0.1');
-    await until(() => world.instanceB.heard.length === 1);
-    late.send(hello(NAME_B, id(13)), https, '127.0.0.1');
-    await until(() => world.count('too_many') === 2);
-    assert.equal(world.native.stats().quic.figures.quicOpen, 2);
-    many.send(short(id(60)), https, '127.0.0.1');
-    await until(() => world.instanceA.heard.length === 1);
-    assert.equal(world.instanceA.heard[0]!.from.port, second);
-  });
-
-  test('a flow that would take the place of the one that it moved from does not come about', async () => {
-    await using world = await openQuicWorld({ maxConnections: 2 });
-    await using client = await Datagrams.open('127.0.0.1');
-    await using elsewhere = await Datagrams.open('127.0.0.3');
-    await fill(world, client);
-    elsewhere.send(short(id(59)), world.ports.https, '127.0.0.1');
-    await until(() => world.count('crowded_out') === 1);
-    assert.equal(world.native.stats().quic.figures.quicOpen, 1);
-    client.send(short(id(60)), world.ports.https, '127.0.0.1');
-    await until(() => world.instanceA.heard.length === 1);
   });
 
   test('who is not proven takes no place from who is: the oldest makes room', async () => {

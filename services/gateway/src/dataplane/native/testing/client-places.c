@@ -9,19 +9,21 @@
 #include "../../../../native/options.h"
 #include "../../../../native/stats.h"
 
-enum { STEPS = 200 * 1000, CLIENTS = 9, HELD = 24, SHARE = 6, FULL = 8 };
+enum { STEPS = 200 * 1000, CLIENTS = 9, SHARE = 6, FULL = 8 };
 
 struct options options = {.max_per_client = SHARE};
 static struct shared_stats figures;
 struct shared_stats *stats = &figures;
 
+static const unsigned groups[] = {0, 3, GROUP_QUIC, GROUP_QUIC_UNDECIDED};
+enum { GROUPS_USED = sizeof groups / sizeof *groups };
+
 /* Oldest first. */
 static struct held {
   struct place place;
   unsigned client, group;
-} *held[HELD];
+} *held[GROUPS_USED * FULL];
 static unsigned count;
-static const unsigned groups[] = {0, 3, GROUP_QUIC};
 
 static struct sockaddr_in6 address_of(unsigned client) {
   struct sockaddr_in6 address = {.sin6_family = AF_INET6};
@@ -38,7 +40,8 @@ static unsigned open_of(unsigned client, unsigned group) {
 }
 
 static unsigned share_of(unsigned client, unsigned group) {
-  return group == GROUP_QUIC ? open_of(client, group) : open_of(client, 0) + open_of(client, 3);
+  if (group < GROUP_QUIC) return open_of(client, 0) + open_of(client, 3);
+  return open_of(client, GROUP_QUIC) + open_of(client, GROUP_QUIC_UNDECIDED);
 }
 
 static void let_go(unsigned index) {
@@ -64,7 +67,8 @@ static bool come(unsigned client, unsigned group) {
   for (unsigned one = 0; one < CLIENTS; one++) in_group += open_of(one, group), several += open_of(one, group) > 1;
   if (in_group == FULL) {
     struct place *place = client_yielding(&address, group);
-    bool wanted = several > 0 && open_of(client, group) == 0 && share_of(client, group) < SHARE;
+    bool wanted = several > 0 && open_of(client, group) == 0 &&
+                  (group == GROUP_QUIC || share_of(client, group) < SHARE);
     if (wanted != (place != NULL) || (place && !may_yield(place, group))) return false;
     if (!place) return true;
     for (unsigned i = 0; i < count; i++)
@@ -85,7 +89,7 @@ int main(int arguments, char **values) {
   srand(1);
   for (int i = 0; i < STEPS; i++) {
     if (count > 0 && rand() % 4 == 0) let_go((unsigned)rand() % count);
-    else if (!come((unsigned)rand() % CLIENTS, groups[rand() % 3])) return printf("wrong at step %d\n", i), 1;
+    else if (!come((unsigned)rand() % CLIENTS, groups[rand() % GROUPS_USED])) return printf("wrong at step %d\n", i), 1;
   }
   while (count > 0) let_go(0);
   printf("%llu bytes left\n", (unsigned long long)figures.connection_bytes);
