@@ -75,6 +75,10 @@ export const forgotten = (message: string): Verdict => ({
 export const isRead = ({ content, sourceText }: Pick<VerifiedMessage, 'content' | 'sourceText'>): boolean =>
   content !== null || sourceText !== null;
 
+/** Whether a message was rejected for what it says: that was read, also where it came as a file, of which nothing is kept. */
+export const isJudged = ({ status, reason }: Verdict): boolean =>
+  status === 'rejected' && reason !== null && reason.code !== 'CONTENT_NOT_FOUND';
+
 /** A message that passed everything decidable without I/O. */
 export interface Accepted {
   readonly message: VerifiedMessage;

@@ -9,7 +9,7 @@ import type { Selectable } from 'kysely';
 import type { ReadContentFile } from '../store/content-reader.ts';
 import type { Schema } from '../store/schema.ts';
 import { acceptMessage } from './accept.ts';
-import { type Accepted, acceptAs, forgotten, rejected } from './accepted.ts';
+import { type Accepted, acceptAs, forgotten, isJudged, isRead, rejected } from './accepted.ts';
 
 /** A message as the database has it. */
 export type StoredMessage = Selectable<Schema['messages']>;
@@ -109,6 +109,19 @@ export const acceptErased = (
     decide: () => forgotten(sentence),
   });
 
+/** What it says was read, and is not kept: without its file nothing else can be said of it. */
+const acceptJudged = (
+  row: Pick<StoredMessage, 'owner' | 'subject' | 'content_type' | 'tags' | 'status' | 'reason'>,
+  message: VerifiedMessage,
+): Accepted =>
+  acceptAs(message, {
+    owner: row.owner,
+    subject: row.subject,
+    contentType: row.content_type,
+    tags: row.tags,
+    decide: () => ({ status: row.status, reason: row.reason }),
+  });
+
 /**
  * Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. Throws
  * ContentUnreadable where a content could not be read now.
@@ -124,6 +137,7 @@ export async function acceptStored(
   if (row.status === 'forgotten' && row.content === null)
     return acceptErased(row, message, row.reason?.message ?? 'the message was forgotten');
   const bytes = message.content === null ? await tryRead(message.itemHash, read) : undefined;
+  if (!bytes && !isRead(message) && isJudged(row)) return acceptJudged(row, message);
   try {
     return acceptMessage(bytes ? withContentOf(message, bytes, nowSeconds) : message);
   } catch (error) {

@@ -42,11 +42,11 @@ describe('contents whose numbers are far longer where they are written without e
   }
   const REJECTED = { status: 'rejected', code: 'INVALID_CONTENT', content: null };
 
-  /** As another node passes it on. */
-  async function passOn(body: string): Promise<void> {
+  /** As another node passes it on. @param noted when that says that it was there first, Unix seconds */
+  async function passOn(body: string, noted = T0): Promise<void> {
     const { message } = JSON.parse(body);
     const { peer } = core.rooms.intake;
-    const frames = await peer.read([Buffer.from(JSON.stringify({ message, noted_ms: T0 * 1000 }))]);
+    const frames = await peer.read([Buffer.from(JSON.stringify({ message, noted_ms: noted * 1000 }))]);
     assert.equal((await peer.keep(frames)).taken, 1);
   }
 
@@ -87,6 +87,57 @@ describe('contents whose numbers are far longer where they are written without e
     );
     core.rooms.pipeline.resume();
     for (const { itemHash } of [inline, file]) assert.deepEqual(await look(itemHash), REJECTED);
+  });
+
+  test('a FORGET that names one whose content was a file holds, also where it was here before that file', async () => {
+    const note = envelope('POST', { type: 'note', content: 1 });
+    const noted = (await core.post('/messages', note)).body.item_hash;
+    const [file, late] = [stored(POST), stored(POST)];
+    await addFile(file.content);
+    for (const one of [file, late]) await passOn(one.body);
+    const hold = await core.post('/messages', envelope('FORGET', { hashes: [file.itemHash] }));
+    assert.equal(hold.status, 200);
+    const hashes = [noted, file.itemHash, late.itemHash];
+    const waiting = await core.post('/messages', envelope('FORGET', { hashes }));
+    assert.equal(waiting.body.status, 'pending');
+    await addFile(late.content);
+    const statusOf = async (hash: string) => (await core.get(`/messages/${hash}/status`)).body.status;
+    await core.rooms.pipeline.idle();
+    assert.deepEqual(await Promise.all([waiting.body.item_hash, noted].map(statusOf)), [
+      'processed',
+      'forgotten',
+    ]);
+    for (const { itemHash } of [file, late]) assert.deepEqual(await look(itemHash), REJECTED);
+  });
+
+  test('its verdict and its owner stay where it is dated otherwise, without its file', async () => {
+    const { db, intake } = core.rooms;
+    const { bob } = signers;
+    const grant = buildNetworkMessage(
+      {
+        type: 'AGGREGATE',
+        content: { key: 'security', content: { authorizations: [{ address: alice.address }] } },
+        time: T0 - 10,
+      },
+      bob,
+    );
+    await passOn(grant.body);
+    const file = stored({ ...POST, address: bob.address });
+    await addFile(file.content);
+    await passOn(file.body, T0 + 5_000);
+    const read = () =>
+      db.selectFrom('messages').selectAll().where('item_hash', '=', file.itemHash).executeTakeFirstOrThrow();
+    const before = await read();
+    assert.deepEqual([before.owner, before.status], [bob.address, 'rejected']);
+    for (const [at, noted] of [
+      [T0 + 6_000, T0 + 5_000],
+      [T0 + 2_000, T0 + 2_000],
+    ] as const) {
+      await intake.block.date(await read(), at * 1000);
+      const { settled_at_ms: _settled, ...row } = await read();
+      const { settled_at_ms: _before, ...rest } = before;
+      assert.deepEqual(row, { ...rest, noted_ms: noted * 1000 });
+    }
   });
 
   test('what a release before had in force is taken back', async () => {

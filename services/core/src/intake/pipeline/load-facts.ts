@@ -11,12 +11,12 @@ import { readSecurity } from '../../state/addresses/authorizations.ts';
 import { loadAffordance, loadStoppable } from '../../state/credits/afford.ts';
 import { messagesOf } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
-import type { Accepted, Facts, MessageHead, Verdict } from '../accepted.ts';
+import { type Accepted, type Facts, isJudged, type MessageHead, type Verdict } from '../accepted.ts';
 import { aggregateEffect } from '../effects/aggregates.ts';
 import { resourceEffect } from '../effects/credits.ts';
 import { fileEffect } from '../effects/files.ts';
 import { headOf } from './decide.ts';
-import type { Kept } from './load-known.ts';
+import { IS_READ, type Kept } from './load-known.ts';
 
 /** The facts of a batch: read once, then kept up to date as the batch's messages are decided one after another. */
 export interface BatchFacts extends Facts {
@@ -40,7 +40,7 @@ async function loadHeads(db: Kysely<Schema>, hashes: string[]): Promise<Map<stri
     is_read: boolean;
     status: MessageHead['status'];
   }>`select m.item_hash, type, content_type, channel, subject, chain, sender, owner, status,
-       content is not null or source_text is not null or status = 'forgotten' as is_read
+       ${IS_READ} or status = 'forgotten' as is_read
      from ${messagesOf(hashes)}`.execute(db);
   return new Map(
     rows.map((row) => [
@@ -130,14 +130,15 @@ export async function loadFacts(
     isCreditEnforced: affordance.isEnforced,
     shortageOf: affordance.findShortage,
     mayStop: await loadStoppable(db, stopsOf(batch, known)),
-    note: (accepted, { status }) => {
+    note: (accepted, verdict) => {
+      const { status } = verdict;
       affordance.note(accepted.message.itemHash, status === 'processed');
       const head = headOf(accepted);
       // What was erased was read before it was forgotten.
       heads.set(accepted.message.itemHash, {
         ...head,
         status,
-        isRead: head.isRead || status === 'forgotten',
+        isRead: head.isRead || status === 'forgotten' || isJudged(verdict),
       });
       if (status !== 'processed') return;
       for (const { hash } of fileEffect.dataIn(accepted.changes)) files.add(hash);

@@ -14,7 +14,7 @@ export interface Known {
   readonly status: MessageStatus;
   readonly shape: number | null;
   readonly decideByMs: number;
-  /** Whether what it says is here, as its sender signed it. */
+  /** Whether what it says was read, as its sender signed it. */
   readonly isRead: boolean;
   readonly fields: SyncFields;
   readonly key: SyncKey;
@@ -29,6 +29,10 @@ export interface Kept {
 
 /** More are not told: anyone may forget a thousand messages of theirs any number of times. */
 const FORGETTING_TOLD = 4;
+
+/** Whether what a message `m` says was read: as `isRead` and `isJudged` find it (accepted.ts). */
+export const IS_READ = sql<boolean>`(m.content is not null or m.source_text is not null
+  or coalesce(m.status = 'rejected' and m.reason ->> 'code' <> 'CONTENT_NOT_FOUND', false))`;
 
 type Row = Omit<KeyColumns, 'item_hash'> & {
   status: MessageStatus;
@@ -55,7 +59,7 @@ export async function loadKept(trx: Transaction<Schema>, batch: readonly Candida
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
   const { rows } = await sql<Found>`${prepared(hashes)}
     select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms,
-      content is not null or source_text is not null as is_read,
+      ${IS_READ} as is_read,
       array(select forget_hash from forgets where target = k.item_hash order by forget_hash limit ${sql.lit(FORGETTING_TOLD)}) as forgotten_by
     from unnest(${textsOf(hashes)}) as k (item_hash)
     left join ${MESSAGE_OF_KEY}
