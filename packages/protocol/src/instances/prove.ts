@@ -1,4 +1,5 @@
 import { ANY_TIME } from '../effective-time.ts';
+import type { VerifiedMessage } from '../envelope.ts';
 import { AppError } from '../errors.ts';
 import { canonicalJson } from '../json/canonical.ts';
 import { verifyShared } from '../sync/shared.ts';
@@ -9,8 +10,8 @@ import { instanceViewOf } from './view.ts';
 /** An instance as a core node tells it, with the signed messages that it follows from (`bodies=shared`). */
 export interface ToldInstance {
   readonly view: { readonly instance_id: string };
-  /** null: the node does not give this one. */
-  readonly shared: readonly (string | null)[];
+  /** As nodes pass them on, or verified already. null: the node does not give this one. */
+  readonly shared: readonly (string | VerifiedMessage | null)[];
 }
 
 /** A field that does not follow from the messages. Both as JSON. */
@@ -40,7 +41,9 @@ export function proveInstance(
   { view, shared }: ToldInstance,
   schedulers: ReadonlySet<string>,
 ): InstanceVerdict {
-  const messages = shared.flatMap((text) => (text === null ? [] : [verifyShared(text, ANY_TIME)]));
+  const messages = shared.flatMap((one) =>
+    one === null ? [] : [typeof one === 'string' ? verifyShared(one, ANY_TIME) : one],
+  );
   const about = messages.flatMap((message) => {
     const read = readInstanceMessage(message);
     return read?.instanceId === view.instance_id ? [{ ...read, sender: message.sender }] : [];

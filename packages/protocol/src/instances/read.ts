@@ -47,7 +47,8 @@ export function readInstanceMessage(message: VerifiedMessage): InstanceMessage |
     form === 'network' ? convertNetworkContent(message.type, itemHash, message.content) : message;
   switch (type) {
     case 'INSTANCE': {
-      const content = parseInstanceContent(value);
+      // In the network form it may lack a key (network-form/convert.ts).
+      const content = parseInstanceContent(value, form === 'network');
       const fold = foldInstance(message, ownerOf(sender, content), content);
       return { instanceId: itemHash, fold, isOwners: true };
     }
