@@ -1,12 +1,36 @@
-import { ANY_TIME, AppError, type InstanceView, proveInstance, verifyShared } from '@skerry/protocol';
+import {
+  ANY_TIME,
+  AppError,
+  type InstanceView,
+  proveInstance,
+  type VerifiedMessage,
+  verifyShared,
+} from '@skerry/protocol';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
+import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { call } from '../call.ts';
 import { checkAsked } from '../reads/asked.ts';
-import type { SignedMessageSource } from '../signed-message.ts';
+import { listedOf, type SignedMessageSource, verifyListed } from '../signed-message.ts';
 
 /** What the owner of an instance chose: it follows from what they signed alone, whoever runs the instance. */
 export type ChosenField = 'owner' | 'name' | 'firewall';
 const NOBODY: ReadonlySet<string> = new Set();
+
+/**
+ * What was signed of an instance. The message that made it is read by itself where it is not among these: it is too long for them, or its
+ * content is a file.
+ */
+async function readSigned(
+  source: SignedMessageSource,
+  hash: string,
+  shared: readonly (string | null)[],
+): Promise<VerifiedMessage[]> {
+  const given = shared.flatMap((text) => (text === null ? [] : [verifyShared(text, ANY_TIME)]));
+  if (given.some(({ itemHash, content }) => itemHash === hash && content !== null)) return given;
+  const { coreUrl, signal } = source;
+  const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } }, { signal });
+  return [...given, await verifyListed(source, listedOf(view))];
+}
 
 /**
  * An instance as a core node tells it, of which these fields are as its owner signed them; all else in it is the node's word. It does not
@@ -15,10 +39,11 @@ const NOBODY: ReadonlySet<string> = new Set();
  * @throws AppError UNEXPECTED_ANSWER where they do not follow from what the owner signed, and what `call` throws
  */
 export async function readChosenInstance(
-  { coreUrl, signal }: SignedMessageSource,
+  source: SignedMessageSource,
   instanceId: string,
   chosen: readonly ChosenField[],
 ): Promise<InstanceView> {
+  const { coreUrl, signal } = source;
   const input = { params: { instance_id: instanceId }, query: { bodies: 'shared' } } as const;
   const told = await call(coreUrl, INSTANCES_API.getInstance, input, { signal });
   const { shared = [], ...view } = checkAsked(instanceId, 'instance_id', told);
@@ -27,14 +52,16 @@ export async function readChosenInstance(
       cause,
     });
   try {
-    const own = shared.filter((text) => text !== null && verifyShared(text, ANY_TIME).sender === view.owner);
+    const signed = await readSigned(source, view.instance_id, shared);
+    const own = signed.filter(({ sender }) => sender === view.owner);
     const { differences } = proveInstance({ view, shared: own }, NOBODY);
     const wrong = differences.find(({ name }) => (chosen as readonly string[]).includes(name));
     if (!wrong) return view;
     const { name, said, computed } = wrong;
     throw refuse(`its ${name} is said to be ${said}, and its owner signed ${computed}`);
   } catch (error) {
-    if (!(error instanceof AppError) || error.code === 'UNEXPECTED_ANSWER') throw error;
+    if (!(error instanceof AppError) || error.kind === 'unavailable' || error.code === 'UNEXPECTED_ANSWER')
+      throw error;
     throw refuse(error.message, error);
   }
 }
