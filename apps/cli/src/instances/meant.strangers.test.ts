@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { CoreClient, createSigner, generatePrivateKey, signMessage } from '@skerry/client';
-import { ANY_TIME, envelopeText, verifyShared } from '@skerry/protocol';
+import {
+  buildNetworkMessage,
+  buildStoredMessage,
+  CoreClient,
+  createSigner,
+  generatePrivateKey,
+  publishMessage,
+  signMessage,
+} from '@skerry/client';
+import { ANY_TIME, envelopeText, LIMITS, verifyShared } from '@skerry/protocol';
 import { startCore } from '../testing/core.ts';
 import { skerryHere } from '../testing/here.ts';
 import { type Lie, lying } from '../testing/lying.ts';
@@ -87,7 +95,11 @@ describe('an instance that is named', () => {
       for (const args of what === 'under the name' ? SIGNING : SIGNING.slice(0, 1)) {
         const { code, out, err } = await run(liar.url, ...args);
         assert.deepEqual([code, out], [5, ''], `${what}: ${args.join(' ')}: ${err}`);
-        assert.match(err, /\(UNEXPECTED_ANSWER\)\nhint: nothing was signed; use its full id/, what);
+        assert.match(
+          err,
+          /\(UNEXPECTED_ANSWER\)\nhint: nothing was signed; use its full id, .*list --json/,
+          what,
+        );
       }
       assert.deepEqual(liar.sent, [], what);
     }
@@ -121,5 +133,53 @@ describe('an instance that is named', () => {
     assert.equal((await succeed('stop', 'shop')).desired, 'stopped');
     const { instance_id: id } = await succeed('delete', ids.web.slice(0, 16), '--yes');
     assert.equal(id, ids.web);
+  });
+
+  test('is proven also where its message is too long for lists, its content a file, and no key in it', async () => {
+    const draftOf = (name: string) => ({
+      type: 'INSTANCE',
+      content: {
+        allow_amend: false,
+        resources: { vcpus: 1, memory: 512, seconds: 30 },
+        payment: { type: 'credit', chain: 'ETH' },
+        environment: { internet: true, aleph_api: true, hypervisor: 'qemu' },
+        rootfs: {
+          ...{ parent: { ref: 'debian:12', use_latest: true }, persistence: 'host', size_mib: 4_096 },
+        },
+        volumes: [],
+        metadata: { name, note: 'x'.repeat(LIMITS.listedBodyBytes) },
+      },
+      sync: true,
+    });
+    await publishMessage(core.url, buildNetworkMessage(draftOf('long'), owner).body);
+    const { content, body } = buildStoredMessage(draftOf('filed'), owner);
+    const headers = { 'content-type': 'application/octet-stream' };
+    const stored = await fetch(`${core.url}/api/v0/storage/add_file`, {
+      ...{ method: 'POST', headers, body: content },
+    });
+    assert.ok(stored.ok, await stored.text());
+    await publishMessage(core.url, body);
+    for (const name of ['long', 'filed']) {
+      const { code, err } = await run(core.url, 'instance', 'stop', name);
+      assert.equal(code, 0, `${name}: ${err}`);
+    }
+  });
+
+  test('by the beginning of its id is that one, also under a name that a delegate gave it', async () => {
+    await using liar = await lying(
+      core.url,
+      told(ids.db, (one) => ({ ...one, name: 'renamed' })),
+    );
+    const named = await run(liar.url, 'instance', 'stop', 'web');
+    assert.deepEqual([named.code, liar.sent], [5, []]);
+    const { code, err } = await run(liar.url, 'instance', 'stop', ids.db.slice(0, 16));
+    assert.equal(code, 0, err);
+    assert.equal(liar.sent.length, 1);
+    assert.ok(liar.sent[0]!.includes(ids.db));
+    // Whose it is takes proof as before.
+    const theirs = told(ids.theirs, (one) => ({ ...one, owner: owner.address }));
+    await using other = await lying(core.url, theirs);
+    const refused = await run(other.url, 'instance', 'stop', ids.theirs.slice(0, 16));
+    assert.deepEqual([refused.code, other.sent], [5, []]);
   });
 });

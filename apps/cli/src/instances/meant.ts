@@ -24,20 +24,22 @@ async function readProven(
 }
 
 /**
- * The instance that something is signed for, where a person names it: one of their own that has this name by what they signed, whatever
- * the core node says. With its full id, or the four words, it is anybody's.
+ * The instance that something is signed for, where a person names it: one of their own, that has this name by what they signed, or the
+ * beginning of this id, whatever the core node says. With its full id, or the four words, it is anybody's.
  *
  * @throws AppError UNEXPECTED_ANSWER where that is not proven, and what `findInstance` throws
  */
 export async function findMeant(context: Context, reference: string): Promise<InstanceView> {
   const found = await findInstance(context, reference);
   if (isNamedById(reference, found)) return found;
-  const hint = 'nothing was signed; use its full id, which "skerry instance create" told you';
-  const proven = await readProven(context, found, { chosen: ['owner', 'name'], hint });
+  const hint = 'nothing was signed; use its full id, which "skerry instance list --json" tells';
+  // The beginning of an id is in the id that was asked for: it takes no proof, and a name that a delegate gave has none.
+  const isNamed = found.name === reference;
+  const proven = await readProven(context, found, { chosen: isNamed ? ['owner', 'name'] : ['owner'], hint });
   const { address } = await context.loadSigner();
   if (
     normaliseAddress(proven.owner) === normaliseAddress(address) &&
-    matchInstances([proven], reference).length === 1
+    (!isNamed || matchInstances([proven], reference).length === 1)
   )
     return proven;
   throw new AppError(
