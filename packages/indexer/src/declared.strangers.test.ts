@@ -11,7 +11,7 @@ import { joinScans } from './store/upkeep.ts';
 import { TRANSFER } from './testing/contracts.ts';
 import { createIndexerDatabase, NETWORK, TOKEN } from './testing/setup.ts';
 import { unwatchContract, watchContract } from './watch.ts';
-import { EARLIER_MAX } from './watch-limits.ts';
+import { EARLIER } from './watch-limits.ts';
 
 const STRANGER = `0x${'66'.repeat(20)}`;
 const HONEST = `0x${'77'.repeat(20)}`;
@@ -162,13 +162,24 @@ test('an operator ends the requests of an owner as the page says, and they are f
 
 test('earlier blocks are asked for a number of times; whoever comes after that has all but those', async () => {
   await using network = await createNetwork();
-  const { pool, networkId, ask, countOf } = network;
+  const { pool, networkId, ask, leave, countOf } = network;
   const abi = events(0, ABI_LIMITS.eventsPerAbi);
-  const times = EARLIER_MAX / abi.length;
+  const times = EARLIER.max / abi.length;
+  const each = EARLIER.perOwner / abi.length;
   await ask(SETTINGS_OWNER, abi, 1_000);
-  for (let time = 1; time <= times; time++) await ask(STRANGER, abi, 1_000 - time);
+  for (let time = 1; time <= times; time++) {
+    const owner = ownerOf(Math.ceil(time / each));
+    await ask(owner, abi, 1_000 - time);
+    if (time !== each) continue;
+    // Nor is there more for who asks anew.
+    await leave(owner);
+    await assert.rejects(ask(owner, ['event E0()'], 0), {
+      code: 'WATCH_LIMIT_REACHED',
+      message: /^one owner can extend 512 events to earlier blocks here; /,
+    });
+  }
   const scans = await countOf('indexer_scans');
-  await assert.rejects(ask(STRANGER, abi, 0), { code: 'WATCH_LIMIT_REACHED' });
+  await assert.rejects(ask(STRANGER, abi, 0), { code: 'WATCH_LIMIT_REACHED', message: /^all owners/ });
   assert.equal(await countOf('indexer_scans'), scans);
   await assert.rejects(ask(HONEST, ['event E0()', TRANSFER], 0), { code: 'WATCH_LIMIT_REACHED' });
   const topics = (await listScans(pool, networkId)).filter(({ fromBlock }) => fromBlock === 0);

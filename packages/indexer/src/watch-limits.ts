@@ -26,20 +26,27 @@ export async function checkEvents(client: pg.PoolClient, contractId: number, own
 }
 
 /** Events, each as often as earlier blocks of it were asked for and are not joined yet: each such part is a scan that every look lists. */
-export const EARLIER_MAX = 4_096;
+export const EARLIER = { perOwner: 512, max: 4_096 } as const;
 
-/**
- * Why earlier blocks of so many more events are not to be read; undefined where they are. What is asked for besides is had.
- */
-export async function refuseEarlier(client: pg.PoolClient, events: number): Promise<AppError | undefined> {
-  const { rows } = await client.query<{ n: number }>(
-    'select coalesce(sum(cardinality(topics)), 0)::integer as n from indexer_scans where to_block is not null',
+/** Why earlier blocks of so many more events are not to be read; undefined where they are. What is asked for besides is had. */
+export async function refuseEarlier(
+  client: pg.PoolClient,
+  owner: string,
+  events: number,
+): Promise<AppError | undefined> {
+  const { rows } = await client.query<{ own: number; all: number }>(
+    `select coalesce(sum(cardinality(topics)) filter (where owner = $1), 0)::integer as own,
+       coalesce(sum(cardinality(topics)), 0)::integer as all
+     from indexer_scans where to_block is not null`,
+    [owner],
   );
-  return rows[0]!.n + events > EARLIER_MAX
-    ? refused(
-        `all owners together can extend ${EARLIER_MAX} events to earlier blocks here; those of this contract are read from where they were read before`,
-      )
-    : undefined;
+  const { own, all } = rows[0]!;
+  const rest = 'those of this contract are read from where they were read before';
+  if (own + events > EARLIER.perOwner)
+    return refused(`one owner can extend ${EARLIER.perOwner} events to earlier blocks here; ${rest}`);
+  if (all + events > EARLIER.max)
+    return refused(`all owners together can extend ${EARLIER.max} events to earlier blocks here; ${rest}`);
+  return undefined;
 }
 
 const refused = (message: string) => new AppError('WATCH_LIMIT_REACHED', message);

@@ -59,7 +59,12 @@ export async function watchContract(
     if (limits && hasDeclared) await checkEvents(client, contract.id, request.owner);
     // What was read for others is still being deleted: reading begins when it is gone.
     if (contract.removed) return undefined;
-    const place = { networkId: network.id, id: contract.id, isLimited: limits !== undefined };
+    const place = {
+      networkId: network.id,
+      id: contract.id,
+      isLimited: limits !== undefined,
+      owner: request.owner,
+    };
     return ensureReading(client, place, events, request);
   });
   if (refusal) throw refusal;
@@ -78,16 +83,16 @@ export async function readAgain(
     [id],
   );
   const { rows } = await client.query<
-    Pick<WatchRequest, 'startBlock' | 'transactions'> & { events: EventDefinition[] }
+    Pick<WatchRequest, 'startBlock' | 'transactions' | 'owner'> & { events: EventDefinition[] }
   >(
-    `select start_block as "startBlock", transactions, (
+    `select owner, start_block as "startBlock", transactions, (
        select json_agg(t.definition) from indexer_event_types t where t.id in (
          select unnest(event_ids) from indexer_abis a where a.contract_id = $1 and a.owner = w.owner)) as events
      from indexer_watches w where contract_id = $1 order by start_block`,
     [id],
   );
-  const place = { ...contract, isLimited: false };
-  for (const { events, ...request } of rows) await ensureReading(client, place, events, request);
+  for (const { events, owner, ...request } of rows)
+    await ensureReading(client, { ...contract, isLimited: false, owner }, events, request);
 }
 
 interface Place {
@@ -96,6 +101,8 @@ interface Place {
   readonly id: number;
   /** Whether earlier blocks of what is read already are read only within limits. */
   readonly isLimited: boolean;
+  /** Who asks. */
+  readonly owner: string;
 }
 
 /** @returns why earlier blocks are not read; undefined where none are asked for, or they are */
@@ -286,7 +293,7 @@ interface ScanReach {
  */
 async function ensureScans(
   client: pg.PoolClient,
-  { networkId, id, isLimited }: Place,
+  { networkId, id, isLimited, owner }: Place,
   kind: 'events' | 'transactions',
   topics: readonly string[],
   startBlock: number,
@@ -308,7 +315,8 @@ async function ensureScans(
     groups.set(end, [...(groups.get(end) ?? []), topic]);
   }
   const earlier = [...groups].flatMap(([end, wanted]) => (end === null ? [] : wanted));
-  const refusal = isLimited && earlier.length > 0 ? await refuseEarlier(client, earlier.length) : undefined;
+  const refusal =
+    isLimited && earlier.length > 0 ? await refuseEarlier(client, owner, earlier.length) : undefined;
   const begun = [...groups].filter(([end]) => end === null || !refusal);
   if (begun.length > 0)
     await client.query(
@@ -317,9 +325,9 @@ async function ensureScans(
     );
   for (const [toBlock, wanted] of begun)
     await client.query(
-      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block)
-       values ($1, $2, $3, $4, $5, $5, $6)`,
-      [networkId, id, kind, wanted, startBlock, toBlock],
+      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, owner)
+       values ($1, $2, $3, $4, $5, $5, $6, $7)`,
+      [networkId, id, kind, wanted, startBlock, toBlock, owner],
     );
   return refusal;
 }

@@ -69,35 +69,43 @@ export async function joinScans(pool: pg.Pool, networkId: number): Promise<numbe
   });
 }
 
+interface ScanRow {
+  readonly topics: readonly string[];
+  readonly from: number;
+  /** Null for one that follows the tip. */
+  readonly to: number | null;
+  readonly owner: string | null;
+}
+
 async function joinScansOf(
   client: pg.PoolClient,
   { networkId, id, kind, floor }: { networkId: number; id: number; kind: RowKind; floor: number },
 ): Promise<void> {
-  const { rows } = await client.query<{ topics: string[]; from: number; to: number | null }>(
+  const { rows } = await client.query<ScanRow>(
     `delete from indexer_scans where contract_id = $1 and kind = $2 and (live or next_block > to_block and to_block <= $3)
-     returning topics, from_block as from, to_block as to`,
+     returning topics, from_block as from, to_block as to, owner`,
     [id, kind, floor],
   );
   const begins = new Map<string, number>();
   for (const { topics, from, to } of rows)
     if (to === null) for (const topic of topics) begins.set(topic, from);
-  const apart: { topics: string[]; from: number; to: number | null }[] = [];
-  for (const { topics, from, to } of rows.toSorted((a, b) => (b.to ?? 0) - (a.to ?? 0))) {
+  const apart: ScanRow[] = [];
+  for (const { topics, from, to, owner } of rows.toSorted((a, b) => (b.to ?? 0) - (a.to ?? 0))) {
     if (to === null) continue;
     const adjoining = new Set(topics.filter((topic) => begins.get(topic) === to + 1));
     for (const topic of adjoining) begins.set(topic, from);
     if (adjoining.size < topics.length)
-      apart.push({ topics: topics.filter((topic) => !adjoining.has(topic)), from, to });
+      apart.push({ topics: topics.filter((topic) => !adjoining.has(topic)), from, to, owner });
   }
   const live = Map.groupBy(begins.keys(), (topic) => begins.get(topic)!);
-  for (const { topics, from, to } of [
+  for (const { topics, from, to, owner } of [
     ...apart,
-    ...[...live].map(([from, topics]) => ({ topics, from, to: null })),
+    ...[...live].map(([from, topics]) => ({ topics, from, to: null, owner: null })),
   ])
     await client.query(
-      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, live)
-       values ($1, $2, $3, $4, $5, coalesce($6::bigint + 1, $5), $6, $6 is null)`,
-      [networkId, id, kind, topics, from, to],
+      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, live, owner)
+       values ($1, $2, $3, $4, $5, coalesce($6::bigint + 1, $5), $6, $6 is null, $7)`,
+      [networkId, id, kind, topics, from, to, owner],
     );
 }
 

@@ -265,3 +265,37 @@ test('contents whose numbers are too long without exponents are judged again, an
     assert.deepEqual([body.status, body.reason?.code], ['rejected', 'INVALID_CONTENT'], hash);
   }
 });
+
+test('ABIs that an owner declared one by one become one, which is read in the order in which they were', async () => {
+  await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  const { kysely: db, pool } = database;
+  await pool.query(`
+    alter table indexer_scans drop column owner;
+    insert into indexer_networks (name, chain_id) values ('chain', 1);
+    insert into indexer_contracts (network_id, address) select id, address from indexer_networks, (values ('0xa'), ('0xb')) v (address);
+    insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block)
+      select network_id, id, 'events', '{}', 0, 0 from indexer_contracts;
+    insert into indexer_abis (contract_id, version, owner, event_ids)
+      select c.id, version, owner, ids from indexer_contracts c cross join (values
+        (1, 'single', '{9,4}'::integer[]), (2, 'attacker', '{5,1,2}'), (3, 'other', '{7}'), (4, 'attacker', '{2,8}'), (6, 'attacker', '{3,1,3}'),
+        (7, 'other', '{7,6}')) v (version, owner, ids)
+      where c.address = '0xa' or owner = 'single'`);
+  await pool.query(await readFile(join(MIGRATIONS, '043-one-abi-of-an-owner.sql'), 'utf8'));
+  const { rows } = await sql<{ address: string; version: number; owner: string; event_ids: number[] }>`
+    select address, version, owner, event_ids from indexer_abis a join indexer_contracts c on c.id = a.contract_id
+    order by address, version`.execute(db);
+  assert.deepEqual(
+    rows.map((row) => [row.address, row.version, row.owner, row.event_ids]),
+    [
+      ['0xa', 1, 'single', [9, 4]],
+      ['0xa', 2, 'attacker', [3, 1, 2, 8, 5]],
+      ['0xa', 3, 'other', [7, 6]],
+      ['0xb', 1, 'single', [9, 4]],
+    ],
+  );
+  const scans = await sql<{ owner: string | null }>`select owner from indexer_scans`.execute(db);
+  assert.deepEqual(
+    scans.rows.map(({ owner }) => owner),
+    [null, null],
+  );
+});
