@@ -214,6 +214,7 @@ static struct conn *create(int fd, const struct sockaddr_in6 *address, unsigned 
 static bool make_room(const struct sockaddr_in6 *address, unsigned listener) {
   struct conn *conn = (struct conn *)client_yielding(address, listener);
   if (!conn) return false;
+  stats->yielded++;
   if (conn->state == UNDECIDED || conn->state == CONNECTING) count(conn, CROWDED_OUT);
   cut(conn);
   return true;

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Of all that follows. */
-#define LAYOUT_NUMBER 2702394901u
+#define LAYOUT_NUMBER 3315322189u
 
 /* What became of a connection. */
 enum outcome {
@@ -66,6 +66,7 @@ struct shared_stats {
   uint64_t open;
   uint64_t bytes_to_instances;
   uint64_t bytes_to_clients;
+  uint64_t yielded;
   uint64_t outcomes[12];
   uint64_t quic_open;
   uint64_t quic_bytes_to_instances;
@@ -73,24 +74,27 @@ struct shared_stats {
   uint64_t quic_held_back;
   uint64_t quic_dropped_to_instances;
   uint64_t quic_dropped_to_clients;
+  uint64_t quic_yielded;
   uint64_t quic_outcomes[16];
   uint64_t connection_bytes;
   uint64_t announced_bytes;
 };
-_Static_assert(sizeof(struct shared_stats) == 312, "");
+_Static_assert(sizeof(struct shared_stats) == 328, "");
 _Static_assert(offsetof(struct shared_stats, open) == 0, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_instances) == 8, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_clients) == 16, "");
-_Static_assert(offsetof(struct shared_stats, outcomes) == 24, "");
-_Static_assert(offsetof(struct shared_stats, quic_open) == 120, "");
-_Static_assert(offsetof(struct shared_stats, quic_bytes_to_instances) == 128, "");
-_Static_assert(offsetof(struct shared_stats, quic_bytes_to_clients) == 136, "");
-_Static_assert(offsetof(struct shared_stats, quic_held_back) == 144, "");
-_Static_assert(offsetof(struct shared_stats, quic_dropped_to_instances) == 152, "");
-_Static_assert(offsetof(struct shared_stats, quic_dropped_to_clients) == 160, "");
-_Static_assert(offsetof(struct shared_stats, quic_outcomes) == 168, "");
-_Static_assert(offsetof(struct shared_stats, connection_bytes) == 296, "");
-_Static_assert(offsetof(struct shared_stats, announced_bytes) == 304, "");
+_Static_assert(offsetof(struct shared_stats, yielded) == 24, "");
+_Static_assert(offsetof(struct shared_stats, outcomes) == 32, "");
+_Static_assert(offsetof(struct shared_stats, quic_open) == 128, "");
+_Static_assert(offsetof(struct shared_stats, quic_bytes_to_instances) == 136, "");
+_Static_assert(offsetof(struct shared_stats, quic_bytes_to_clients) == 144, "");
+_Static_assert(offsetof(struct shared_stats, quic_held_back) == 152, "");
+_Static_assert(offsetof(struct shared_stats, quic_dropped_to_instances) == 160, "");
+_Static_assert(offsetof(struct shared_stats, quic_dropped_to_clients) == 168, "");
+_Static_assert(offsetof(struct shared_stats, quic_yielded) == 176, "");
+_Static_assert(offsetof(struct shared_stats, quic_outcomes) == 184, "");
+_Static_assert(offsetof(struct shared_stats, connection_bytes) == 312, "");
+_Static_assert(offsetof(struct shared_stats, announced_bytes) == 320, "");
 
 struct access_record {
   uint64_t started_unix_ms;

@@ -107,7 +107,10 @@ static void open_flow(struct quic_flow *flow, struct route *route, const uint8_t
     refuse(flow, QUIC_CONNECT_FAILED, QUIC_CONNECTION_REFUSED);
     return;
   }
-  if (yielding) crowd_out(yielding);
+  if (yielding) {
+    stats->quic_yielded++;
+    crowd_out(yielding);
+  }
   quic_lists_enter(flow, FLOW_UNANSWERED);
   const struct undecided *undecided = flow->undecided;
   for (uint32_t i = 0; undecided && i < undecided->held_count; i++)

@@ -37,6 +37,11 @@ export const TLS_FIGURES = {
   open: { metric: 'tls_open_connections', type: 'gauge', help: 'TLS connections that are open.' },
   bytesToInstances: { ...BYTES, labels: { direction: 'to_instances' } },
   bytesToClients: { ...BYTES, labels: { direction: 'to_clients' } },
+  yielded: {
+    metric: 'tls_yielded_connections_total',
+    type: 'counter',
+    help: 'TLS connections that were cut where all places were taken, for a client that had none; those without an instance are crowded_out too.',
+  },
 } as const satisfies Record<string, Figure>;
 export type TlsFigure = keyof typeof TLS_FIGURES;
 
@@ -88,6 +93,11 @@ export const QUIC_FIGURES = {
   quicHeldBack: { ...QUIC_BYTES, labels: { direction: 'held_back' } },
   quicDroppedToInstances: { ...QUIC_DROPS, labels: { direction: 'to_instances' } },
   quicDroppedToClients: { ...QUIC_DROPS, labels: { direction: 'to_clients' } },
+  quicYielded: {
+    metric: 'quic_yielded_flows_total',
+    type: 'counter',
+    help: 'QUIC connections that ended where all places were taken, for a client that had none; those without an answer are crowded_out too.',
+  },
 } as const satisfies Record<string, Figure>;
 export type QuicFigure = keyof typeof QUIC_FIGURES;
 

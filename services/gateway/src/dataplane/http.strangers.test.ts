@@ -77,7 +77,8 @@ describe('what strangers say to instances', () => {
     for (const gone of many.slice(0, 2)) await endingOf(gone);
     // Everybody has one, and keeps it.
     await expectTurnedAway(http, '127.0.0.5');
-    assert.equal((await world.plane.stats()).httpOpen, 3);
+    const { httpOpen, httpYielded } = await world.plane.stats();
+    assert.deepEqual([httpOpen, httpYielded], [3, 2]);
     for (const client of [many[2]!, ...others]) client.destroy();
   });
 

@@ -211,6 +211,8 @@ export interface DataPlaneStats {
   readonly tls: TlsCounts;
   readonly quic: QuicCounts;
   readonly httpOpen: number;
+  /** Connections, and requests of HTTP/2, that ended where all places were taken, for a client that had none; since the start. */
+  readonly httpYielded: number;
   readonly httpRequests: number;
   readonly httpCounts: HttpCounts;
 }

@@ -21,12 +21,15 @@ const METRICS = {
   skerry_gateway_tls_open_connections: 'gauge',
   skerry_gateway_tls_bytes_total: 'counter',
   skerry_gateway_tls_connections_total: 'counter',
+  skerry_gateway_tls_yielded_connections_total: 'counter',
   skerry_gateway_quic_open_flows: 'gauge',
   skerry_gateway_quic_bytes_total: 'counter',
   skerry_gateway_quic_dropped_datagrams_total: 'counter',
   skerry_gateway_quic_connections_total: 'counter',
+  skerry_gateway_quic_yielded_flows_total: 'counter',
   skerry_gateway_http_open_connections: 'gauge',
   skerry_gateway_http_requests_total: 'counter',
+  skerry_gateway_http_yielded_total: 'counter',
 };
 
 test('every figure of the gateway is told under its name, with labels of closed sets', async () => {
@@ -34,6 +37,7 @@ test('every figure of the gateway is told under its name, with labels of closed 
   tls.figures.open = 3;
   tls.figures.bytesToInstances = 1_000;
   tls.figures.bytesToClients = 2_000;
+  tls.figures.yielded = 11;
   for (const [index, outcome] of TLS_OUTCOMES.entries()) tls.outcomes[outcome] = 10 + index;
   const quic = {
     figures: {
@@ -43,6 +47,7 @@ test('every figure of the gateway is told under its name, with labels of closed 
       quicHeldBack: 5_000,
       quicDroppedToInstances: 7,
       quicDroppedToClients: 8,
+      quicYielded: 12,
     },
     outcomes: { ...noQuicCounts().outcomes, forwarded: 70, stray: 80 },
   };
@@ -53,7 +58,9 @@ test('every figure of the gateway is told under its name, with labels of closed 
     ]),
   ) as HttpCounts;
   const metrics = await createGatewayMetrics({
-    plane: { stats: () => ({ routes: 9, tls, quic, httpOpen: 4, httpRequests: 5, httpCounts }) },
+    plane: {
+      stats: () => ({ routes: 9, tls, quic, httpOpen: 4, httpYielded: 13, httpRequests: 5, httpCounts }),
+    },
     planeName: 'native',
     routing: { table: { instanceCount: 7, routeCount: 6 }, lastSyncTime: 1_700_000_000 },
   });
@@ -81,6 +88,9 @@ test('every figure of the gateway is told under its name, with labels of closed 
     ...QUIC_OUTCOMES.map(
       (outcome) => `quic_connections_total{outcome="${outcome}"} ${quic.outcomes[outcome]}`,
     ),
+    'tls_yielded_connections_total 11',
+    'quic_yielded_flows_total 12',
+    'http_yielded_total 13',
     'http_open_connections 4',
     ...HTTP_CLASSES.flatMap((kind, row) =>
       HTTP_OUTCOMES.map(

@@ -88,6 +88,11 @@ function watchHttp(metrics: Metrics, plane: MetricsSources['plane']): void {
     async () => (await plane.stats()).httpOpen,
   );
   metrics.watchCounter(
+    `${PREFIX}http_yielded_total`,
+    'HTTP connections, and requests of HTTP/2, that ended where all places were taken, for a client that had none.',
+    async () => (await plane.stats()).httpYielded,
+  );
+  metrics.watchCounter(
     `${PREFIX}http_requests_total`,
     'HTTP requests that are over, by how they came and what became of them.',
     async () =>

@@ -207,6 +207,7 @@ export class HaproxyDataPlane implements DataPlane {
       routes: this.#routes.size,
       quic: noQuicCounts(),
       httpOpen: this.#http.open,
+      httpYielded: this.#http.yielded,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
     };

@@ -262,6 +262,7 @@ export class NativeDataPlane implements DataPlane {
       tls,
       quic,
       httpOpen: this.#http.open,
+      httpYielded: this.#http.yielded,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
     };

@@ -58,6 +58,7 @@ describe('as many flows as there may be', () => {
     many.send(short(id(60)), https, '127.0.0.1');
     await until(() => world.instanceA.heard.length === 1);
     assert.equal(world.instanceA.heard[0]!.from.port, second);
+    assert.equal(world.native.stats().quic.figures.quicYielded, 1);
   });
 
   test('a flow that would take the place of the one that it moved from does not come about', async () => {

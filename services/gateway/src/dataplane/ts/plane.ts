@@ -68,6 +68,7 @@ export class TsDataPlane implements DataPlane {
       tls: { figures: { ...this.#counters.figures }, outcomes: { ...this.#counters.outcomes } },
       quic: noQuicCounts(),
       httpOpen: this.#http.open,
+      httpYielded: this.#http.yielded,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
     };

@@ -76,6 +76,7 @@ export function tlsLimitsSuite(subject: Subject): void {
       } else {
         for (const from of ['127.0.0.3', '127.0.0.4']) few.push(await speak(https, HELLO, from));
         for (const gone of many.splice(0, 2)) assert.equal(await endingOf(gone), 'reset');
+        assert.equal((await world.plane.stats()).tls.figures.yielded, 2);
         // Everybody has one, and keeps it.
         await expectTurnedAway(https, '127.0.0.5');
       }

@@ -38,7 +38,7 @@ export interface Http2Listener {
 
 export interface Http2ListenerOptions {
   readonly forwarding: Forwarding;
-  readonly counters: { requests: number };
+  readonly counters: { requests: number; yielded: number };
   readonly journal: HttpJournal;
   /** Those of connections. A stream beside another takes one, as the connection does that a request of HTTP/1.1 would come by. */
   readonly places: YieldingShares;
@@ -118,7 +118,11 @@ function serveSession(
     if (++open === 1) session.setTimeout(limits.idleTimeoutMs * CLIENT_IDLE_FACTOR);
     const asking = { key: client, isExempt: false };
     // The first has that of its connection.
-    const place = open > 1 ? places.take(asking, () => stream.close(NGHTTP2_CANCEL)) : undefined;
+    const yieldPlace = () => {
+      counters.yielded++;
+      stream.close(NGHTTP2_CANCEL);
+    };
+    const place = open > 1 ? places.take(asking, yieldPlace) : undefined;
     stream.on('error', () => {});
     stream.once('close', () => {
       if (typeof place === 'object') place.release();

@@ -26,7 +26,7 @@ export interface HttpListenerOptions {
   readonly upstreamPort: number;
   readonly limits: DataPlaneLimits;
   readonly explain: (hostname: string, failure: RouteFailure) => Explanation;
-  readonly counters: { requests: number };
+  readonly counters: { requests: number; yielded: number };
   readonly journal: HttpJournal;
   /** Requests under way, of all listeners. */
   readonly perInstance: Counts;
@@ -67,7 +67,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const turns = new RequestTurns();
   const shared: Shared = { ...options, forwarding, turns, http2 };
   const server = createNodeServer(limits, turns);
-  const connections = followConnections(server, places);
+  const connections = followConnections(server, places, counters);
   server.on('request', (request, response) => serve(shared, { request, response, expectsContinue: false }));
   server.on('checkContinue', (request, response) =>
     serve(shared, { request, response, expectsContinue: true }),
@@ -106,11 +106,18 @@ function createNodeServer(limits: DataPlaneLimits, turns: RequestTurns): Server 
 }
 
 /** What is open; one too many is closed at once, or an old one of a client that has many. */
-function followConnections(server: Server, places: YieldingShares): ReadonlySet<Socket> {
+function followConnections(
+  server: Server,
+  places: YieldingShares,
+  counters: { yielded: number },
+): ReadonlySet<Socket> {
   const connections = new Set<Socket>();
   server.prependListener('connection', (socket) => {
     const client = { key: clientKey(socket.remoteAddress), isExempt: false };
-    const place = places.take(client, () => socket.destroy());
+    const place = places.take(client, () => {
+      counters.yielded++;
+      socket.destroy();
+    });
     if (typeof place === 'string') {
       socket.destroy();
       return;

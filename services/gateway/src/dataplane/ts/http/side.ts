@@ -10,7 +10,7 @@ export class HttpSide {
   readonly #options: DataPlaneOptions;
   readonly #listeners: readonly HttpListener[];
   readonly #journal: HttpJournal;
-  readonly #counters = { requests: 0 };
+  readonly #counters = { requests: 0, yielded: 0 };
 
   constructor(options: DataPlaneOptions, routes: RouteTable) {
     this.#options = options;
@@ -34,6 +34,10 @@ export class HttpSide {
 
   get requests(): number {
     return this.#counters.requests;
+  }
+
+  get yielded(): number {
+    return this.#counters.yielded;
   }
 
   /** Of requests that are over. */

@@ -86,6 +86,7 @@ export class TlsConnection implements WireOwner, Staged {
 
   /** Its place goes to a client that had none. */
   #yield(): void {
+    this.#context.counters.figures.yielded++;
     if (this.stage === 'undecided' || this.stage === 'connecting') this.#count('crowded_out');
     this.cut();
   }
