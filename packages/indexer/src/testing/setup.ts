@@ -84,7 +84,8 @@ export async function untilIndexed(pool: pg.Pool, anvil: Anvil): Promise<void> {
     const { rows } = await pool.query<{ hash: string | null; waiting: number }>(
       `select tip_hash as hash, (select count(*)::integer from indexer_scans s
          where s.network_id = n.id and not live and (to_block is null or next_block <= to_block)) as waiting
-       from indexer_networks n`,
+       from indexer_networks n where name = $1`,
+      [NETWORK],
     );
     const freshness = await findFreshness(pool, NETWORK);
     return {
@@ -187,7 +188,10 @@ export async function readChain(
 
 /** What the tables hold, in the same form and order. */
 export async function readTables(pool: pg.Pool): Promise<{ events: string[]; transactions: string[] }> {
-  const { rows: networks } = await pool.query<{ id: number }>('select id from indexer_networks');
+  const { rows: networks } = await pool.query<{ id: number }>(
+    'select id from indexer_networks where name = $1',
+    [NETWORK],
+  );
   const id = networks[0]!.id;
   const events = await pool.query({
     text: `select block_number, log_index, contract_id, event_id, "timestamp", '0x' || encode(transaction_hash, 'hex'), args
