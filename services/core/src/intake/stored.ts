@@ -94,31 +94,27 @@ async function tryRead(itemHash: string, read: ReadContentFile): Promise<Uint8Ar
   }
 }
 
+type KeptHead = Pick<StoredMessage, 'owner' | 'subject' | 'content_type' | 'tags'>;
+
+/** What is known of a message whose content is not kept. */
+const keptHead = ({ owner, subject, content_type: contentType, tags }: KeptHead) => ({
+  owner,
+  subject,
+  contentType,
+  tags,
+});
+
 /** What it said is gone from the disk (erase.ts), so it stays forgotten. */
-export const acceptErased = (
-  row: Pick<StoredMessage, 'owner' | 'subject' | 'content_type' | 'tags'>,
-  message: VerifiedMessage,
-  sentence: string,
-): Accepted =>
-  acceptAs(message, {
-    owner: row.owner,
-    subject: row.subject,
-    contentType: row.content_type,
-    tags: row.tags,
-    isSkeleton: true,
-    decide: () => forgotten(sentence),
-  });
+export const acceptErased = (row: KeptHead, message: VerifiedMessage, sentence: string): Accepted =>
+  acceptAs(message, { ...keptHead(row), isSkeleton: true, decide: () => forgotten(sentence) });
 
 /** What it says was read, and is not kept: without its file nothing else can be said of it. */
 const acceptJudged = (
-  row: Pick<StoredMessage, 'owner' | 'subject' | 'content_type' | 'tags' | 'status' | 'reason'>,
+  row: KeptHead & Pick<StoredMessage, 'status' | 'reason'>,
   message: VerifiedMessage,
 ): Accepted =>
   acceptAs(message, {
-    owner: row.owner,
-    subject: row.subject,
-    contentType: row.content_type,
-    tags: row.tags,
+    ...keptHead(row),
     decide: () => ({ status: row.status, reason: row.reason }),
   });
 
