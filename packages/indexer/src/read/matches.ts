@@ -5,7 +5,7 @@ import type { Found } from './list.ts';
 import { conditionOf, conditionsOf, ORDER, ROW, type Row, readOrdered, type Selection } from './selection.ts';
 
 /** Rows with given arguments are counted one by one, newest first; with so many and a full page the count ends. */
-const COUNTED_MAX = 1_000;
+const COUNTED_MAX = 500;
 /** Rows with given arguments in one look; where there are more, the newest ones are found by walking down the chain. */
 const MATCHES_MAX = 10_000;
 
