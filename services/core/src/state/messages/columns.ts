@@ -4,7 +4,7 @@ import type { Schema } from '../../store/schema.ts';
 type Column = keyof Schema['messages'];
 
 /** Of a text that was signed the content is read (intake/stored.ts, `contentOf`): beside it, it would come twice. */
-const CONTENT = sql`case when m.source_text is null or m.form = 'upload' then m.content end as content`;
+const CONTENT = "case when m.source_text is null or m.form = 'upload' then m.content end as content";
 
 const NAMES: readonly Exclude<Column, 'content'>[] = Object.keys({
   item_hash: true,
@@ -31,5 +31,5 @@ const NAMES: readonly Exclude<Column, 'content'>[] = Object.keys({
   noted_ms: true,
 } satisfies Record<Exclude<Column, 'content'>, true>) as Exclude<Column, 'content'>[];
 
-/** Columns of a message `m` for whoever shows it (view.ts). */
-export const SHOWN_COLUMNS = sql`${sql.join(NAMES.map((name) => sql.ref(`m.${name}`)))}, ${CONTENT}`;
+/** Columns of a message `m` for whoever shows it (view.ts), as text: a column each would be put together again for each read. */
+export const SHOWN_COLUMNS = sql.raw<unknown>([...NAMES.map((name) => `m.${name}`), CONTENT].join(', '));
