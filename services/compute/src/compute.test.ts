@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -157,6 +157,42 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     assert.equal(view.reason?.code, 'HOST_NOT_READY');
   } finally {
     await endProcess(node, 'SIGTERM');
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+test('where virtual machines cannot run for now, the custom domains of those that were here are kept', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-compute-'));
+  await chmod(directory, 0o777);
+  const dataDir = join(directory, 'data');
+  /** The names that the node has once it is ready. */
+  const listDomains = async () => {
+    const node = startAsOrdinaryUser({
+      SKERRY_COMPUTE_CORE_URL: 'http://127.0.0.1:1',
+      SKERRY_COMPUTE_DATA_DIR: dataDir,
+      SKERRY_COMPUTE_CACHE_DIR: join(directory, 'cache'),
+      SKERRY_COMPUTE_DOMAIN_ZONE: 'zone.test',
+      SKERRY_COMPUTE_PORT: '0',
+      SKERRY_LOG_LEVEL: 'error',
+    });
+    try {
+      const { urls } = await awaitReady<{ urls: string[] }>(node, 'the compute node');
+      const listed = (await (await fetch(`${urls[0]}/domains/status`)).json()) as { name: string }[];
+      return listed.map(({ name }) => name);
+    } finally {
+      await endProcess(node, 'SIGTERM');
+    }
+  };
+  try {
+    assert.deepEqual(await listDomains(), []);
+    const proof = { cname: true, ownerProof: true };
+    const instance = { owner: `0x${'1'.repeat(40)}`, instanceId: 'a'.repeat(64) };
+    const domains = [{ name: 'www.custom.test', ...instance, isActive: true, proof }];
+    const kept = join(dataDir, 'domains.json');
+    await writeFile(kept, JSON.stringify(domains));
+    assert.deepEqual(await listDomains(), ['www.custom.test']);
+    assert.deepEqual(JSON.parse(await readFile(kept, 'utf8')), domains);
+  } finally {
     await rm(directory, { recursive: true, force: true });
   }
 });

@@ -167,14 +167,15 @@ function startJobs(
   return [
     publisher.work(async (status) => instances.find(status.instance_id)?.noteAccepted(status.observed_at_ms)),
     programs.work(),
-    sweepDisks(config, { instances, backups, log, signal }),
+    sweepDisks(config, { backups, log, signal }),
     keepRoom(config.dataDir, { images, log, signal }),
     watchInstances({
       ...{ core, instances, nodeId: identity.nodeId, log, signal },
       onAggregate: (sender) => domains?.wake(sender),
     }),
     keepNetwork && runLoop({ name: 'network', intervalMs: NETWORK_EVERY_MS, signal, log }, keepNetwork),
-    domains?.work(),
+    // Where no instance was resumed, none is known: what was proven of them stays for when they are.
+    keepNetwork && domains?.work(),
     prepareImages(keepNetwork ? config.prepareImages : [], images, accelerator, log, signal),
   ];
 }

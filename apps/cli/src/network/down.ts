@@ -61,7 +61,7 @@ export async function down(context: Context, options: DownOptions): Promise<void
   let left: string[] = [];
   if (existsSync(join(computeDir, 'instances'))) {
     const { endMachines, findMachines } = await import('./left-machines.ts');
-    left = await findMachines(context, computeDir);
+    left = await findMachines(computeDir);
     if (options.machines === true) {
       if (left.length > 0) output.note(`shutting down ${count(left)}; up to 90 s are given to each`);
       ended = await endMachines(context, computeDir);

@@ -2,7 +2,6 @@ import {
   clearLeftGroups,
   clearLeftNetwork,
   computeConfig,
-  findLeftMachines,
   type PoweredOff,
   powerOffMachines,
 } from '@skerry/compute';
@@ -10,11 +9,9 @@ import { readConfig, takeDataDir } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
 import { withoutCommandVariables } from '../config.ts';
 import type { Context } from '../context.ts';
-import { createNoteLog } from '../output/log.ts';
 
 /** The instances whose machines run below a compute node's data directory. */
-export const findMachines = ({ output }: Context, dataDir: string) =>
-  findLeftMachines(dataDir, createNoteLog('down', 'error', output));
+export { findLeftMachines as findMachines } from '@skerry/compute';
 
 /** Takes the control groups away that a compute node left which was killed. A node that works there has them in use. */
 export async function clearGroups(dataDir: string): Promise<void> {

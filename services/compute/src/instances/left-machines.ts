@@ -1,15 +1,15 @@
-import type { Logger } from '@skerry/kit';
+import { isItemHash64 } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
 import { machineIdOf } from '../network/names.ts';
 import { openNetwork } from '../network/open.ts';
 import { loadIdentity } from '../publish/identity.ts';
 import { searchQemu } from '../vm/process.ts';
-import { instanceDirectory, readRecords } from './record/record.ts';
+import { instanceDirectory, listInstanceNames } from './record/record.ts';
 
-/** The instances whose machines run below a data directory. */
-export async function findLeftMachines(dataDir: string, log: Logger): Promise<string[]> {
+/** The instances whose machines run below a data directory, also where the record of one cannot be read. */
+export async function findLeftMachines(dataDir: string): Promise<string[]> {
   const running: string[] = [];
-  for (const { id } of await readRecords(dataDir, log))
+  for (const id of (await listInstanceNames(dataDir)).filter(isItemHash64))
     if ((await searchQemu(instanceDirectory(dataDir, id), machineIdOf(id))) !== undefined) running.push(id);
   return running;
 }

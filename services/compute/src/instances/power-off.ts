@@ -1,10 +1,9 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createLogger, isMissing, readTextIfAny } from '@skerry/kit';
+import { createLogger, readTextIfAny } from '@skerry/kit';
 import { MACHINE_FILES } from '../vm/machine.ts';
 import { machineIdIn, readProcess } from '../vm/process.ts';
 import { Vm } from '../vm/vm.ts';
-import { instanceDirectory, instancesDirectory } from './record/record.ts';
+import { instanceDirectory, listInstanceNames } from './record/record.ts';
 import { shutDown } from './worker/shut-down.ts';
 
 /** What became of a machine. `cut`: it did not shut down in time, or its QEMU does not answer, and its power was cut. */
@@ -38,10 +37,7 @@ export async function powerOffMachines(
   dataDir: string,
   told: (one: PoweredOff) => void,
 ): Promise<PoweredOff[]> {
-  const ids = await readdir(instancesDirectory(dataDir)).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+  const ids = await listInstanceNames(dataDir);
   const all = await Promise.all(
     ids.map(async (id): Promise<PoweredOff[]> => {
       // A QEMU that does not speak is ended with its scope.

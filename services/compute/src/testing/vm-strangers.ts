@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createLogger, readConfig } from '@skerry/kit';
+import { readConfig } from '@skerry/kit';
 import { computeConfig } from '../config.ts';
 import { run } from '../host/run.ts';
 import { machineUid } from '../host/users.ts';
@@ -131,7 +131,7 @@ async function scenario(world: VmWorld): Promise<void> {
   step('what a killed node leaves is ended and taken away');
   await world.killNode();
   const left = { SKERRY_COMPUTE_DATA_DIR: world.dataDir, SKERRY_COMPUTE_IPV6_PREFIX: PREFIX };
-  assert.deepEqual(await findLeftMachines(world.dataDir, createLogger('left', 'error')), [id]);
+  assert.deepEqual(await findLeftMachines(world.dataDir), [id]);
   assert.deepEqual(await powerOffMachines(world.dataDir, () => {}), [{ instance_id: id, state: 'off' }]);
   await clearLeftNetwork(readConfig(computeConfig, left));
   assert.doesNotMatch(await run('nft', ['list', 'tables']), /skerry_/);

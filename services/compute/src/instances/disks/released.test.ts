@@ -31,10 +31,11 @@ const wanted = {
   allowedPorts: [22],
 };
 
+const DAY_MS = 86_400_000;
+const grace = { forgotten: DAY_MS, replaced: DAY_MS, moved: 30 * DAY_MS };
+
 describe('disks that were put aside', () => {
-  const DAY_MS = 86_400_000;
   const YEARS_MS = 20_000 * DAY_MS;
-  const grace = { forgotten: DAY_MS, replaced: DAY_MS, moved: 30 * DAY_MS };
 
   async function makeInstance(dataDir: string, text: string) {
     const record = { ...newRecord(ID, wanted, 1), base: 'bases/debian-12-x' };
@@ -48,8 +49,7 @@ describe('disks that were put aside', () => {
       await putAside(dataDir, await makeInstance(dataDir, 'one'), 'forgotten', 1_000);
       await putAside(dataDir, await makeInstance(dataDir, 'two'), 'moved', 2_000);
       await mkdir(join(dataDir, 'released', 'of-an-older-version'));
-      const sweep = (elapsedMs: number) =>
-        sweepReleased(dataDir, grace, [], { elapsedMs, nowMs: YEARS_MS }, log);
+      const sweep = (elapsedMs: number) => sweepReleased(dataDir, grace, { elapsedMs, nowMs: YEARS_MS }, log);
       for (const elapsedMs of [0, DAY_MS / 2, DAY_MS / 2 - 1]) await sweep(elapsedMs);
       assert.equal((await listReleased(dataDir)).length, 2, 'however far the clock was set');
       await sweep(1);
@@ -124,6 +124,52 @@ describe('disks that were put aside', () => {
         (await listReleased(dataDir)).map(({ directory }) => directory),
         [kept],
       );
+    }));
+});
+
+describe('images that disks build on', () => {
+  /** What is left of them two days after they were made. */
+  async function sweepBases(dataDir: string): Promise<string[]> {
+    await sweepReleased(dataDir, grace, { elapsedMs: 0, nowMs: Date.now() + 2 * DAY_MS }, log);
+    return (await readdir(join(dataDir, 'bases'))).sort();
+  }
+
+  async function makeDisk(dataDir: string, digit: string) {
+    const base = join('bases', digit);
+    await mkdir(join(dataDir, base), { recursive: true });
+    const record = { ...newRecord(digit.repeat(64), wanted, 1), base };
+    await writeRecord(dataDir, record);
+    await writeFile(join(instanceDirectory(dataDir, record.id), 'disk.qcow2'), 'disk');
+    return record;
+  }
+
+  test('stay for every disk of an instance and every one that was put aside, whatever a process knows of them', () =>
+    inDirectory(async (dataDir) => {
+      await makeDisk(dataDir, 'a');
+      const moved = await makeDisk(dataDir, 'b');
+      await putAside(dataDir, moved, 'moved', 1);
+      await mkdir(join(dataDir, 'bases', 'c'));
+      assert.deepEqual(await sweepBases(dataDir), ['a', 'b']);
+      await takeBack(dataDir, moved.id);
+      assert.deepEqual(await sweepBases(dataDir), ['a', 'b']);
+    }));
+
+  test('stay where a disk has no record that can be read, and where none notes what it builds on', () =>
+    inDirectory(async (dataDir) => {
+      const { id } = await makeDisk(dataDir, 'a');
+      await mkdir(join(dataDir, 'bases', 'b'));
+      const damages = [
+        () => writeFile(join(instanceDirectory(dataDir, id), 'vm.json'), '{"version":1'),
+        () => rm(join(instanceDirectory(dataDir, id), 'vm.json')),
+        () => writeRecord(dataDir, newRecord(id, wanted, 1)),
+      ];
+      for (const damage of damages) {
+        await damage();
+        assert.deepEqual(await sweepBases(dataDir), ['a', 'b']);
+      }
+      // Without a disk, nothing builds on anything: what could not be noted leaves an empty directory.
+      await rm(join(instanceDirectory(dataDir, id), 'disk.qcow2'));
+      assert.deepEqual(await sweepBases(dataDir), []);
     }));
 });
 

@@ -12,7 +12,13 @@ import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { missingRoom } from '../../host/room.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
-import { type InstanceRecord, instanceDirectory, instancesDirectory } from '../record/record.ts';
+import {
+  type InstanceRecord,
+  instanceDirectory,
+  instancesDirectory,
+  listInstanceNames,
+  readRecord,
+} from '../record/record.ts';
 
 /**
  * Why a disk was put aside. `moved`: another node runs the instance; `forgotten`: its owner took it back; `replaced`: its
@@ -132,19 +138,23 @@ async function listNames(dataDir: string): Promise<string[]> {
   return names.filter((name) => !name.endsWith(DRAFT));
 }
 
-/** The disks that were put aside; a directory without a readable note is left alone for ever. */
-export async function listReleased(dataDir: string): Promise<Found[]> {
+async function readReleased(dataDir: string): Promise<{ found: Found[]; isAll: boolean }> {
   const found: Found[] = [];
+  let isAll = true;
   for (const name of await listNames(dataDir)) {
     const directory = join(releasedDirectory(dataDir), name);
     try {
       found.push({ ...(JSON.parse(await readFile(join(directory, NOTE), 'utf8')) as Release), directory });
     } catch {
       // Of an older version, or damaged: its operator knows what it is.
+      isAll = false;
     }
   }
-  return found.sort((one, other) => one.atMs - other.atMs);
+  return { found: found.sort((one, other) => one.atMs - other.atMs), isAll };
 }
+
+/** The disks that were put aside; a directory without a readable note is left alone for ever. */
+export const listReleased = async (dataDir: string): Promise<Found[]> => (await readReleased(dataDir)).found;
 
 /** Brings an instance back that was here before it moved away, with its disk. Returns whether there was one. */
 export async function takeBack(dataDir: string, id: string): Promise<boolean> {
@@ -235,33 +245,67 @@ async function noteKept({ directory, ...release }: Found, keptMs: number): Promi
 export async function sweepReleased(
   dataDir: string,
   grace: GraceMs,
-  records: readonly InstanceRecord[],
   { elapsedMs, nowMs }: { readonly elapsedMs: number; readonly nowMs: number },
   log: Logger,
 ): Promise<void> {
-  const kept: Found[] = [];
   for (const one of await listReleased(dataDir)) {
     const keptMs = (one.keptMs ?? 0) + elapsedMs;
     if (keptMs < grace[one.why]) {
-      kept.push(one);
       await noteKept(one, keptMs);
       continue;
     }
     await erase(one.directory);
     log.info({ instance: one.id, why: one.why }, 'erasing a disk whose grace period has ended');
   }
-  await sweepBases(dataDir, [...records.flatMap(basesOf), ...kept.flatMap(({ bases }) => bases)], nowMs);
+  const needed = await readNeeded(dataDir);
+  if (needed) await sweepBases(dataDir, needed, nowMs);
 }
+
+/**
+ * Which bases disks of this node need, by what is on its disk: a process that could not resume its instances holds none of them.
+ * Undefined where nobody knows: of a disk without a readable record or note.
+ */
+async function readNeeded(dataDir: string): Promise<ReadonlySet<string> | undefined> {
+  const released = async () => {
+    const { found, isAll } = await readReleased(dataDir);
+    return isAll ? found.flatMap(({ bases }) => bases) : undefined;
+  };
+  const needed = new Set<string>();
+  // Twice, before and after: a disk that is put aside or taken back meanwhile is in one of the three.
+  for (const read of [released, () => readBases(dataDir), released]) {
+    const bases = await read();
+    if (!bases) return undefined;
+    for (const one of bases) needed.add(one);
+  }
+  return needed;
+}
+
+/** Those of the disks of instances. */
+async function readBases(dataDir: string): Promise<string[] | undefined> {
+  const bases: string[] = [];
+  for (const name of await listInstanceNames(dataDir)) {
+    // That one cannot be read was said when the node started.
+    const record = await readRecord(dataDir, name).catch(() => undefined);
+    if (record) bases.push(...basesOf(record));
+    // Nor is that of a disk known whose making was cut off before it was noted.
+    if (!record?.base && (await hasDisk(dataDir, name))) return undefined;
+  }
+  return bases;
+}
+
+const hasDisk = (dataDir: string, name: string): Promise<boolean> =>
+  stat(join(instanceDirectory(dataDir, name), MACHINE_FILES.disk)).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => !isMissing(error) && error.code !== 'ENOTDIR',
+  );
 
 /** A base that was made a moment ago may be of an instance that has not noted it yet. */
 const BASE_AGE_MS = 24 * 3_600_000;
 
-async function sweepBases(dataDir: string, needed: readonly string[], nowMs: number): Promise<void> {
-  // What an older version put aside does not say which base it needs: then nothing is removed.
-  if ((await listNames(dataDir)).length > (await listReleased(dataDir)).length) return;
+async function sweepBases(dataDir: string, needed: ReadonlySet<string>, nowMs: number): Promise<void> {
   for (const name of await readdir(join(dataDir, 'bases')).catch(() => [])) {
     const path = join(dataDir, 'bases', name);
-    if (needed.includes(join('bases', name)) || nowMs - (await stat(path)).ctimeMs < BASE_AGE_MS) continue;
+    if (needed.has(join('bases', name)) || nowMs - (await stat(path)).ctimeMs < BASE_AGE_MS) continue;
     await rm(path, { recursive: true, force: true });
   }
 }

@@ -1,14 +1,12 @@
 import { type Logger, runLoop } from '@skerry/kit';
 import type { ComputeConfig } from '../../config.ts';
 import type { ImageStore } from '../../images/store.ts';
-import type { Instances } from '../instances.ts';
 import type { Backups } from './backups.ts';
 import { eraseForRoom, type GraceMs, sweepReleased } from './released.ts';
 
 type GraceConfig = Pick<ComputeConfig, 'dataDir' | 'releasedGraceHours' | 'movedGraceHours'>;
 
 export interface SweepDeps {
-  readonly instances: Instances;
   readonly backups: Backups;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -20,17 +18,13 @@ const ROOM_EVERY_MS = 15_000;
 const HOUR_MS = 3_600_000;
 
 /** Erases disks whose grace is over and backups that expired, until the signal ends. */
-export function sweepDisks(
-  config: GraceConfig,
-  { instances, backups, log, signal }: SweepDeps,
-): Promise<void> {
+export function sweepDisks(config: GraceConfig, { backups, log, signal }: SweepDeps): Promise<void> {
   let sweptMs = performance.now();
   return runLoop({ name: 'sweep', intervalMs: SWEEP_EVERY_MS, signal, log }, async () => {
-    const records = instances.list().map(({ record }) => record);
     const elapsedMs = performance.now() - sweptMs;
     sweptMs += elapsedMs;
     const times = { elapsedMs, nowMs: Date.now() };
-    await sweepReleased(config.dataDir, graceOf(config), records, times, log);
+    await sweepReleased(config.dataDir, graceOf(config), times, log);
     await backups.sweep(elapsedMs);
   });
 }

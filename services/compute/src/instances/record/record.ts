@@ -121,18 +121,18 @@ export async function writeRecord(dataDir: string, record: InstanceRecord): Prom
 /** Every instance that was here when the last process ended. A record that cannot be read is left alone, and said. */
 export async function readRecords(dataDir: string, log: Logger): Promise<InstanceRecord[]> {
   const records: InstanceRecord[] = [];
-  for (const name of await listNames(instancesDirectory(dataDir))) {
+  for (const name of await listInstanceNames(dataDir)) {
     const record = isItemHash64(name) ? await readRecord(dataDir, name, log) : undefined;
     if (record) records.push(record);
   }
   return records;
 }
 
-/** The record of one instance; undefined, and said, where it cannot be read. */
+/** The record of one instance; undefined where it cannot be read, which is said where there is a log. */
 export async function readRecord(
   dataDir: string,
   id: string,
-  log: Logger,
+  log?: Logger,
 ): Promise<InstanceRecord | undefined> {
   const text = await readTextIfAny(join(instanceDirectory(dataDir, id), RECORD_FILE));
   if (text === undefined) return undefined;
@@ -141,7 +141,7 @@ export async function readRecord(
     if (record.version !== 1 || record.id !== id) throw new Error(`it is not a record of ${id}`);
     return record;
   } catch (error) {
-    log.error(
+    log?.error(
       { err: error, instance: id },
       'the record of an instance is corrupt; the instance is left alone',
     );
@@ -149,9 +149,10 @@ export async function readRecord(
   }
 }
 
-async function listNames(directory: string): Promise<string[]> {
+/** What is in the directory of all instances, whether or not its record can be read. */
+export async function listInstanceNames(dataDir: string): Promise<string[]> {
   try {
-    return await readdir(directory);
+    return await readdir(instancesDirectory(dataDir));
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;
