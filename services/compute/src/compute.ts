@@ -36,7 +36,7 @@ import { addProofRoute } from './publish/proof.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
 
-/** How often it is looked whether something took away the address that proves the prefix, or the rules of the firewall. */
+/** How often it is looked whether something took away the address that proves the prefix, the firewall's rules, or answers to neighbours. */
 const NETWORK_EVERY_MS = 30_000;
 const GIB = 1024 ** 3;
 /** After the signal to stop, what is in the middle of a step gets this long. All of it can be gone on with later. */
@@ -66,8 +66,13 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
 
   const keepNetwork = async () => {
     await keepProofAddress();
-    if (await node.guests.network.keepRules())
+    const { network } = node.guests;
+    if (await network.keepRules())
       log.warn('something had removed the firewall rules of instances; they are in place again');
+    if (await network.keepNeighbours())
+      log.warn(
+        'neighbours on the link had no answer for instances, as after it was down; they have one again',
+      );
   };
   const jobs = startJobs(config, node, obstacle === null ? keepNetwork : undefined);
   const { nodeId, ipv6Prefix, signer } = identity;

@@ -107,6 +107,27 @@ export class NodeNetwork {
     });
   }
 
+  /**
+   * Has the kernel answer for guests again where it forgot them, as it does when the link goes down, and on the link where the /64 is
+   * now: without that no neighbour, nor the router, reaches a guest.
+   * @returns whether it answered for too few
+   */
+  keepNeighbours(): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (!this.#isUp) return false;
+      await this.#findLink();
+      const onLink = this.#onLink;
+      if (!onLink) return false;
+      const answered = await this.#listProxies();
+      const isAnswered = (guest: string) => answered.some(({ dst, dev }) => dst === guest && dev === onLink);
+      const missing = [...this.#guests.values()].filter(({ guest }) => !isAnswered(guest));
+      if (missing.length === 0) return false;
+      const commands = missing.map(({ guest }) => `neigh replace proxy ${guest} dev ${onLink}`);
+      await run('ip', ['-6', '-batch', '-'], { input: `${commands.join('\n')}\n` });
+      return true;
+    });
+  }
+
   /** Takes away all that this node ever made. */
   async clear(): Promise<void> {
     await this.#inTurn(async () => {
@@ -191,18 +212,24 @@ export class NodeNetwork {
 
   /** Where the /64 is on a link, its neighbours ask for each address: the kernel is told which ones to answer for. */
   async #startProxy(): Promise<void> {
+    await this.#findLink();
+    if (!this.#onLink) return;
+    const { prefix } = this.#options;
+    const wanted = new Set([...this.#guests.values()].map(({ guest }) => guest));
+    // Those of instances that went while this process was away; addresses of others are not of this node's /64.
+    for (const { dst } of await this.#listProxies())
+      if (isInPrefix(dst, prefix) && !wanted.has(dst)) await this.#dropProxy(dst);
+  }
+
+  async #findLink(): Promise<void> {
     const { prefix, names } = this.#options;
     const shown = JSON.parse((await run('ip', ['-j', 'address', 'show'])) || '[]') as ShownInterface[];
     this.#onLink = findOnLinkInterface(shown, prefix, (name) => name.startsWith(names.tapPrefix));
-    if (!this.#onLink) return;
-    await writeFile(`${SETTINGS}/${this.#onLink}/proxy_ndp`, '1');
-    const wanted = new Set([...this.#guests.values()].map(({ guest }) => guest));
-    const answered = JSON.parse((await run('ip', ['-j', '-6', 'neigh', 'show', 'proxy'])) || '[]') as {
-      dst: string;
-    }[];
-    // Those of instances that went while this process was away; addresses of others are not of this node's /64.
-    for (const { dst } of answered)
-      if (isInPrefix(dst, prefix) && !wanted.has(dst)) await this.#dropProxy(dst);
+    if (this.#onLink) await writeFile(`${SETTINGS}/${this.#onLink}/proxy_ndp`, '1');
+  }
+
+  async #listProxies(): Promise<{ readonly dst: string; readonly dev: string }[]> {
+    return JSON.parse((await run('ip', ['-j', '-6', 'neigh', 'show', 'proxy'])) || '[]');
   }
 
   async #dropProxy(address: string): Promise<void> {

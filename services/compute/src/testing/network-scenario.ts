@@ -191,6 +191,19 @@ async function scenario(): Promise<void> {
   assert.equal(await run('nft', ['list', 'table', 'inet', names.table]), before);
   assert.ok(await far.isShut(a.guest, 8080));
 
+  step('after the link was down, neighbours are answered for guests again');
+  const proxies = () => run('ip', ['-6', 'neigh', 'show', 'proxy']);
+  assert.equal(await next.keepNeighbours(), false);
+  for (const state of ['down', 'up']) await run('ip', ['link', 'set', 'up0', state]);
+  assert.equal((await proxies()).trim(), '', 'the kernel forgot them');
+  assert.equal(await next.keepNeighbours(), false, 'as long as nothing of the /64 is on the link');
+  await run('ip', ['addr', 'replace', '2001:db8:5:1::1/64', 'dev', 'up0', 'nodad']);
+  await run('ip', ['route', 'replace', '169.254.0.0/16', 'dev', 'up0']);
+  assert.equal(await next.keepNeighbours(), true);
+  for (const { guest } of [a, b]) assert.ok((await proxies()).includes(guest));
+  assert.equal(await next.keepNeighbours(), false);
+  assert.equal(await far.greets(a.guest, 80), FAR6);
+
   step('everything is torn down (a reboot) and put up again from what is remembered');
   await run('nft', ['delete', 'table', 'inet', names.table]);
   const again = new AddressBook({ table: names.table, ports: PORTS });
