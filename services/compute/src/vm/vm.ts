@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, createReadStream, openSync } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
+import { closeSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { pause, programEnvironment } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { giveTo, machineUid, QEMU_LIMITS } from '../host/users.ts';
@@ -10,6 +9,7 @@ import { CHARDEV, qemuArguments } from './command-line.ts';
 import { endLeftCopies } from './disk-jobs.ts';
 import { scopeCommand } from './guest-scope.ts';
 import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
+import { openMachineLog, readLastWords } from './machine-log.ts';
 import { findQemu, isQemuOf, searchQemu } from './process.ts';
 import { QmpClient } from './qmp.ts';
 
@@ -22,10 +22,6 @@ const POLL_MS = 20;
 const QUIT_DEADLINE_MS = 10_000;
 const KILL_DEADLINE_MS = 10_000;
 const RECONNECT_LIMIT = 5;
-const LOG_TAIL_BYTES = 4_096;
-const LOG_TAIL_CHARS = 600;
-/** What it wrote longer ago is not why it ended. */
-const LAST_WORDS_MS = 60_000;
 const CONSOLE_READ_BYTES = 65_536;
 
 /**
@@ -268,24 +264,10 @@ export class Vm {
   }
 }
 
-/** What a machine's QEMU, which has just ended, complained of last, behind a colon; nothing where it did not, or long before it ended. */
-export async function readLastWords(directory: string): Promise<string> {
-  const path = join(directory, MACHINE_FILES.log);
-  try {
-    const { size, mtimeMs } = await stat(path);
-    if (Date.now() - mtimeMs > LAST_WORDS_MS) return '';
-    const words = createReadStream(path, { start: Math.max(0, size - LOG_TAIL_BYTES) });
-    const tail = (await text(words)).trim().slice(-LOG_TAIL_CHARS);
-    return tail === '' ? '' : `: ${tail}`;
-  } catch {
-    return '';
-  }
-}
-
 /** A process of its own, whose words are in the machine's log. Nothing is left open where it cannot be started. */
 function spawnLogged(directory: string, argv: readonly string[]): ChildProcess {
   const [program = '', ...args] = argv;
-  const log = openSync(join(directory, MACHINE_FILES.log), 'w', 0o600);
+  const log = openMachineLog(directory);
   try {
     return spawn(program, args, {
       cwd: directory,

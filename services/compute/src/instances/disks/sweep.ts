@@ -1,6 +1,8 @@
 import { type Logger, runLoop } from '@skerry/kit';
 import type { ComputeConfig } from '../../config.ts';
 import type { ImageStore } from '../../images/store.ts';
+import { cutMachineLog } from '../../vm/machine-log.ts';
+import { instanceDirectory, listInstanceNames } from '../record/record.ts';
 import type { Backups } from './backups.ts';
 import { eraseForRoom, type GraceMs, sweepReleased } from './released.ts';
 
@@ -13,7 +15,7 @@ export interface SweepDeps {
 }
 
 const SWEEP_EVERY_MS = 10 * 60_000;
-/** How often it is looked whether a disk of this machine is full. */
+/** How often it is looked whether a disk of this machine is full, or a log long. */
 const ROOM_EVERY_MS = 15_000;
 const HOUR_MS = 3_600_000;
 
@@ -37,10 +39,12 @@ function graceOf({ releasedGraceHours, movedGraceHours }: GraceConfig): GraceMs 
 /** Lets go of what nobody uses, before machines that run have no room, until the signal ends. */
 export function keepRoom(
   dataDir: string,
-  { images, log, signal }: Pick<SweepDeps, 'log' | 'signal'> & { readonly images: ImageStore },
+  { images, log, signal }: Pick<SweepDeps, 'log' | 'signal'> & { readonly images: Pick<ImageStore, 'sweep'> },
 ): Promise<void> {
   return runLoop({ name: 'room', intervalMs: ROOM_EVERY_MS, signal, log }, async () => {
     await images.sweep(Date.now());
     await eraseForRoom(dataDir, log);
+    for (const name of await listInstanceNames(dataDir))
+      await cutMachineLog(instanceDirectory(dataDir, name));
   });
 }

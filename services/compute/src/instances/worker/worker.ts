@@ -4,7 +4,8 @@ import { isDiskFull } from '../../host/disk-full.ts';
 import type { OpenPorts } from '../../network/host-ports.ts';
 import type { GuestLink } from '../../network/ruleset.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
-import { readLastWords, Vm } from '../../vm/vm.ts';
+import { readLastWords } from '../../vm/machine-log.ts';
+import { Vm } from '../../vm/vm.ts';
 import { ConsoleLog } from '../console/console-log.ts';
 import type { InstanceDeps } from '../deps.ts';
 import { findRestored, removeDiscarded } from '../disks/replace.ts';
@@ -323,9 +324,8 @@ export class InstanceWorker {
   /** QEMU ended although nobody asked for it. */
   async #handleExit(): Promise<number> {
     this.#machine.forget();
-    const words = await readLastWords(this.#directory);
-    const error = new AppError('VM_START_FAILED', `the virtual machine exited unexpectedly${words}`);
-    return this.#handleFailure(error, this.#deps.now());
+    const why = `the virtual machine exited unexpectedly${await readLastWords(this.#directory)}`;
+    return this.#handleFailure(new AppError('VM_START_FAILED', why), this.#deps.now());
   }
 
   async #release(): Promise<void> {
