@@ -8,6 +8,7 @@ import { createHttpServer, createLogger, type HttpServer } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, type InstanceStatusContent, type InstanceView } from '@skerry/protocol';
 import { type AllocationSources, addAllocationRoutes } from '../http/allocations.ts';
+import { AddressBook } from '../network/address-book.ts';
 import { machineIdOf, networkNames } from '../network/names.ts';
 import { inDirectory } from '../testing/directory.ts';
 import { uuidOf } from '../vm/command-line.ts';
@@ -45,11 +46,13 @@ const viewOf = (digit: string, more: Partial<InstanceView> = {}) =>
  * A node on which no image can be had; its workers end with it.
  * @param now asked when an instance is admitted, among other things
  * @param remove takes an instance's part of the kernel's network away
+ * @param addresses who has which part of the node's IPv4
  */
 function openInstances(
   dataDir: string,
   now: () => number = Date.now,
   remove: () => Promise<void> = async () => {},
+  addresses?: AddressBook,
 ) {
   const told: InstanceStatusContent[] = [];
   const freed: string[] = [];
@@ -61,9 +64,10 @@ function openInstances(
       },
     },
     network: { remove, start: async () => {} },
-    addresses: {
+    addresses: addresses ?? {
       claim: async () => ({ link: 0, hostPorts: {} }),
       free: (id: string) => freed.push(id),
+      leave: (id: string) => freed.push(id),
     },
     ipv4Pool: '172.16.0.0/20',
   };
@@ -193,6 +197,31 @@ test('an instance that comes back after it could not be put aside is recorded, a
     await untilTold(id, 'stopped');
     assert.equal((await readRecord(dataDir, id, log))?.wanted.isRunning, false);
     assert.deepEqual(freed, []);
+  }));
+
+test('an instance that comes back to its disk has the IPv4 that its guest was set up with, whoever came meanwhile', () =>
+  inDirectory(async (dataDir) => {
+    const view = viewOf('a', { desired: 'stopped' });
+    const { instance_id: id } = view;
+    const ipv4 = { link: 0, hostPorts: { 22: 24_000 } };
+    await writeRecord(dataDir, { ...newRecord(id, wantedOf(view), 1), base: 'bases/x', ipv4 });
+    // Another process takes over before the second one comes.
+    for (const { instance_id: other } of [viewOf('b'), viewOf('c')]) {
+      ending = new AbortController();
+      const book = new AddressBook({ table: 'skerry_test', ports: { first: 24_000, last: 24_099 } });
+      await using node = openInstances(dataDir, Date.now, undefined, book);
+      const { instances } = node;
+      await instances.resume(0);
+      const leave = async () => {
+        await instances.apply({ ...view, ...OTHER });
+        await until('it has left', () => instances.find(id) === undefined);
+      };
+      await leave();
+      assert.notEqual((await book.claim(other, { allowedPorts: [] })).link, 0);
+      await instances.apply(view);
+      assert.equal((await readRecord(dataDir, id, log))?.ipv4?.link, 0);
+      await leave();
+    }
   }));
 
 /** Takes connections, and tells of each. */

@@ -11,7 +11,7 @@ import { isDiskFull } from '../host/disk-full.ts';
 import type { NetworkNames } from '../network/names.ts';
 import { decideAdmission, promisedTo } from './admission.ts';
 import type { InstanceDeps } from './deps.ts';
-import { takeBack } from './disks/released.ts';
+import { listLeftLinks, takeBack } from './disks/released.ts';
 import { Expiries } from './expiries.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
 import {
@@ -136,6 +136,7 @@ export class Instances {
   async #withClaims(records: readonly InstanceRecord[]): Promise<InstanceRecord[]> {
     const { addresses, dataDir } = this.#deps;
     for (const { id, ipv4 } of records) if (ipv4) addresses.restore(id, ipv4);
+    for (const { id, link } of await listLeftLinks(dataDir)) addresses.keep(id, link);
     const claimed: InstanceRecord[] = [];
     for (const record of records) {
       if (record.ipv4 || record.base === null) {
@@ -247,7 +248,9 @@ export class Instances {
     if (old) log.info({ instance: view.instance_id }, 'the instance has returned and finds its disk');
     const heardMs = Math.max(this.#nextMs(), (old?.status?.observedAtMs ?? 0) + 1);
     const fresh = newRecord(view.instance_id, wantedOf(view), heardMs);
-    const record = old ? { ...fresh, ...diskOf(old) } : fresh;
+    // Its guest was set up with the address of the link that it had, which is kept for it.
+    const ipv4 = old?.base ? await deps.addresses.claim(view.instance_id, fresh.wanted) : undefined;
+    const record = old ? { ...fresh, ...diskOf(old), ipv4 } : fresh;
     await writeRecord(deps.dataDir, record);
     this.#waiting.delete(view.instance_id);
     this.#refused.delete(view.instance_id);

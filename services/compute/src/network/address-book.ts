@@ -29,6 +29,8 @@ export interface AddressBookOptions {
 export class AddressBook {
   readonly #options: AddressBookOptions;
   readonly #claims = new Map<string, Ipv4Claim>();
+  /** Links of instances that left and may come back, by their ids; of the one first that left first. */
+  readonly #kept = new Map<string, number>();
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: AddressBookOptions) {
@@ -44,7 +46,19 @@ export class AddressBook {
     this.#claims.delete(instanceId);
   }
 
-  /** The instance's link and ports; those it has already stay as they are. Throws NO_CAPACITY. */
+  /** The instance left, and finds its disk if it comes back: its guest was set up with the address of the link. Its ports are free. */
+  leave(instanceId: string): void {
+    const link = this.#claims.get(instanceId)?.link;
+    this.#claims.delete(instanceId);
+    if (link !== undefined) this.keep(instanceId, link);
+  }
+
+  /** Keeps the link of an instance that left before this process began, unless another one has it. Those first that left first. */
+  keep(instanceId: string, link: number): void {
+    if (!this.#claims.has(instanceId) && !this.#takenLinks().has(link)) this.#kept.set(instanceId, link);
+  }
+
+  /** The instance's link and ports; those it has already, or had when it left, stay as they are. Throws NO_CAPACITY. */
   claim(instanceId: string, open: OpenPorts): Promise<Ipv4Claim> {
     const result = this.#turn.then(() => this.#claim(instanceId, open));
     this.#turn = result.catch(() => {});
@@ -64,14 +78,26 @@ export class AddressBook {
       hostPorts[port] = chosen;
       taken.add(chosen);
     }
-    const claim = { link: old?.link ?? this.#freeLink(), hostPorts };
+    const claim = { link: old?.link ?? this.#kept.get(instanceId) ?? this.#freeLink(), hostPorts };
+    this.#kept.delete(instanceId);
     this.#claims.set(instanceId, claim);
     return claim;
   }
 
+  #takenLinks(): Set<number> {
+    return new Set([...Array.from(this.#claims.values(), (claim) => claim.link), ...this.#kept.values()]);
+  }
+
   #freeLink(): number {
-    const taken = new Set([...this.#claims.values()].map((claim) => claim.link));
+    const taken = this.#takenLinks();
     for (let link = 0; link < LINKS_PER_POOL; link++) if (!taken.has(link)) return link;
+    // One that may come back gives way to one that is here.
+    const [first] = this.#kept;
+    if (first) {
+      const [instanceId, link] = first;
+      this.#kept.delete(instanceId);
+      return link;
+    }
     throw new AppError(
       'NO_CAPACITY',
       `this node has ${LINKS_PER_POOL} instances and no IPv4 link for another`,

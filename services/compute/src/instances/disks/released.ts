@@ -18,6 +18,7 @@ import {
   instancesDirectory,
   listInstanceNames,
   readRecord,
+  readRecordIn,
 } from '../record/record.ts';
 
 /**
@@ -155,6 +156,19 @@ async function readReleased(dataDir: string): Promise<{ found: Found[]; isAll: b
 
 /** The disks that were put aside; a directory without a readable note is left alone for ever. */
 export const listReleased = async (dataDir: string): Promise<Found[]> => (await readReleased(dataDir)).found;
+
+/** Which links of the node's IPv4 the instances had that may come back to their disks, those first that left first. */
+export async function listLeftLinks(
+  dataDir: string,
+): Promise<{ readonly id: string; readonly link: number }[]> {
+  const links: { id: string; link: number }[] = [];
+  for (const { id, why, directory } of await listReleased(dataDir)) {
+    // Its owner may have it erased at this moment.
+    const record = why === 'moved' ? await readRecordIn(directory, id).catch(() => undefined) : undefined;
+    if (record?.ipv4 && record.base !== null) links.push({ id, link: record.ipv4.link });
+  }
+  return links;
+}
 
 /** Brings an instance back that was here before it moved away, with its disk. Returns whether there was one. */
 export async function takeBack(dataDir: string, id: string): Promise<boolean> {

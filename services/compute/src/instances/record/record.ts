@@ -129,12 +129,16 @@ export async function readRecords(dataDir: string, log: Logger): Promise<Instanc
 }
 
 /** The record of one instance; undefined where it cannot be read, which is said where there is a log. */
-export async function readRecord(
-  dataDir: string,
+export const readRecord = (dataDir: string, id: string, log?: Logger): Promise<InstanceRecord | undefined> =>
+  readRecordIn(instanceDirectory(dataDir, id), id, log);
+
+/** The same, wherever the directory of the instance is. */
+export async function readRecordIn(
+  directory: string,
   id: string,
   log?: Logger,
 ): Promise<InstanceRecord | undefined> {
-  const text = await readTextIfAny(join(instanceDirectory(dataDir, id), RECORD_FILE));
+  const text = await readTextIfAny(join(directory, RECORD_FILE));
   if (text === undefined) return undefined;
   try {
     const record = JSON.parse(text) as InstanceRecord;

@@ -17,7 +17,9 @@ export async function release(
   await network.remove(tap);
   if (why === 'forgotten') await dropFetched(instanceDirectory(dataDir, id), stored.record.volumes);
   const where = await stored.close(() => putAside(dataDir, stored.record, why, now()));
-  addresses.free(id);
+  // With its disk it would find its address there, which its guest was set up with.
+  if (why === 'moved' && stored.record.base !== null) addresses.leave(id);
+  else addresses.free(id);
   // Only what the owner did not ask for may be news to whoever runs the node.
   const level = why === 'moved' ? 'warn' : 'info';
   log[level]({ where, why }, 'the instance is no longer on this node; its disk was set aside');
