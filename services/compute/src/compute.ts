@@ -120,7 +120,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     ...{ core, log, signal, now: Date.now },
     lastAnnouncedMs: async () => (await findAnnouncement(core, signer.address, { signal }))?.atMs ?? 0,
   });
-  const capacity = await readNodeCapacity(config, programs.memoryMib, log);
+  const capacity = await readNodeCapacity(config, programs, log);
   const now = Date.now;
   const starts = createStarts(availableParallelism());
   const instances = new Instances({

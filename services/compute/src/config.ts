@@ -153,7 +153,7 @@ export const computeConfig = defineConfig(
     diskGib: settings.optionalInteger(
       0,
       HARD_DISK_GIB_MAX,
-      'disk space to offer, in GiB; by default what is free at start or used by instances, minus 5 GiB',
+      'disk space to offer, in GiB; by default what is free at start or used by instances, minus 5 GiB and what volumes of programs may have',
     ),
     accel: settings.choice(
       ['auto', 'kvm', 'tcg'],

@@ -1,4 +1,4 @@
-import { readFile, stat, statfs } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, freemem, totalmem } from 'node:os';
 
 export interface Capacity {
@@ -32,29 +32,30 @@ export function decideCapacity(settings: CapacitySettings, machine: Capacity): C
   };
 }
 
-/** What is left of a machine where something else has been promised memory. */
-export const withoutMemory = (machine: Capacity, promisedMib: number): Capacity => ({
-  ...machine,
-  memoryMib: Math.max(0, machine.memoryMib - promisedMib),
-});
+/** What is left of a machine where programs have been promised a part of it. Of a small disk instances have half all the same. Pure. */
+export function withoutPrograms(
+  machine: Capacity,
+  { memoryMib, diskGib }: Pick<Capacity, 'memoryMib' | 'diskGib'>,
+): Capacity {
+  const halfGib = Math.floor(Math.max(0, machine.diskGib - DISK_RESERVE_GIB) / 2);
+  return {
+    ...machine,
+    memoryMib: Math.max(0, machine.memoryMib - memoryMib),
+    diskGib: machine.diskGib - Math.min(halfGib, diskGib),
+  };
+}
 
 /**
- * What the machine has. What this node's own guests use now is part of what it offers: memory counts as a whole, and the
- * disks of instances count as free.
- * @param disks files that instances write to
+ * What the machine has. What this node's own guests use now is part of what it offers: memory counts as a whole, and what
+ * instances wrote counts as free.
+ * @param writtenBytes what they wrote of the disk that they were promised
  */
-export async function readMachine(dataDir: string, disks: readonly string[]): Promise<Capacity> {
+export async function readMachine(dataDir: string, writtenBytes: number): Promise<Capacity> {
   const disk = await statfs(dataDir);
-  let usedBytes = 0;
-  for (const path of disks)
-    usedBytes += await stat(path).then(
-      ({ blocks }) => blocks * STAT_BLOCK_BYTES,
-      () => 0,
-    );
   return {
     cpu: availableParallelism(),
     memoryMib: Math.floor(totalmem() / MIB),
-    diskGib: Math.floor((disk.bavail * disk.bsize + usedBytes) / GIB),
+    diskGib: Math.floor((disk.bavail * disk.bsize + writtenBytes) / GIB),
   };
 }
 

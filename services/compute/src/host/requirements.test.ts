@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decideCapacity } from './capacity.ts';
+import { decideCapacity, withoutPrograms } from './capacity.ts';
 import { hasCapability } from './preflight.ts';
 import { type HostFacts, listObstacles, packagesFor } from './requirements.ts';
 
@@ -82,5 +82,19 @@ test("capacity: the operator's word, else what there is less a reserve, never be
   assert.deepEqual(
     decideCapacity({ cpu: 2, memoryMib: 0, diskGib: 9 }, { cpu: 4, memoryMib: 8_192, diskGib: 100 }),
     { cpu: 2, memoryMib: 0, diskGib: 9 },
+  );
+});
+
+test('capacity: programs have their part, though of a small disk not more than half of what is beyond the reserve', () => {
+  const programs = { memoryMib: 1_024, diskGib: 8 };
+  const offered = (diskGib: number) =>
+    decideCapacity(
+      { cpu: undefined, memoryMib: undefined, diskGib: undefined },
+      withoutPrograms({ cpu: 1, memoryMib: 4_096, diskGib }, programs),
+    );
+  assert.deepEqual(offered(100), { cpu: 1, memoryMib: 2_048, diskGib: 87 });
+  assert.deepEqual(
+    [21, 14, 6, 3].map((diskGib) => offered(diskGib).diskGib),
+    [8, 5, 1, 0],
   );
 });

@@ -46,20 +46,31 @@ async function readRoom(directory: string): Promise<number> {
 export const lackOfRoom = async (directory: string, bytes: number): Promise<number> =>
   Math.max(0, bytes - (await readRoom(directory)));
 
-/** Throws STORAGE_FULL where so many bytes more would leave a directory's disk less than its reserve. @param what takes them */
-export async function checkRoomFor(directory: string, bytes: number, what: string): Promise<void> {
-  const free = Math.max(0, await readRoom(directory));
+async function checkRoomFor(
+  directory: string,
+  bytes: number,
+  what: string,
+  besideBytes: number,
+): Promise<void> {
+  const free = Math.max(0, (await readRoom(directory)) - besideBytes);
   if (bytes > free)
     throw new AppError('STORAGE_FULL', `${what} needs ${bytes} bytes, but only ${free} are available`);
 }
 
 /**
  * Promises room for what is about to be written to a path, until it is there or is given up: two that begin at once would find the
- * same room free. Throws as `checkRoomFor`.
+ * same room free. Throws STORAGE_FULL where so many bytes more would leave the path's disk less than its reserve.
+ * @param what takes them
+ * @param readBeside how many bytes more have to be left
  */
-export const promiseRoom = (path: string, bytes: number, what: string): Promise<Disposable> =>
+export const promiseRoom = (
+  path: string,
+  bytes: number,
+  what: string,
+  readBeside: () => Promise<number> = async () => 0,
+): Promise<Disposable> =>
   turn.run(async () => {
-    await checkRoomFor(dirname(path), bytes, what);
+    await checkRoomFor(dirname(path), bytes, what, await readBeside());
     const one = { path, bytes, device: await deviceOf(dirname(path)) };
     promised.add(one);
     return { [Symbol.dispose]: () => void promised.delete(one) };

@@ -34,6 +34,8 @@ export interface ProgramService extends AsyncDisposable {
   readonly programs: Programs | undefined;
   /** What programs may have together; no virtual machine is promised it. */
   readonly memoryMib: number;
+  /** What their volumes may take of the disk beside what they have. */
+  readonly diskGib: number;
   addRoutes(app: HttpServer, clientOf: ClientOf): Promise<void>;
   /** Reports runs, and runs what is to run by itself, until the signal ends. */
   work(): Promise<void>;
@@ -48,6 +50,7 @@ function refuseAll(reason: string): ProgramService {
     ability: { runtimes: [], reason },
     programs: undefined,
     memoryMib: 0,
+    diskGib: 0,
     addRoutes: async (app) => refusePrograms(app, refuse),
     async work() {},
     async [Symbol.asyncDispose]() {},
@@ -112,6 +115,7 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
     ability: { runtimes: programs.runtimes, reason: null },
     programs,
     memoryMib: config.programMemoryMib,
+    diskGib: Math.ceil((await programs.volumes.leftMib()) / 1_024),
     async addRoutes(app, clientOf) {
       const diagnostics = await loadDiagnosticPrograms(nodeId);
       for (const program of diagnostics) programs.library.add(program);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
@@ -8,7 +8,7 @@ import { readDiskUsage } from '../../host/capacity.ts';
 import { promiseRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import { fillDisk, inDirectory, onDiskOf } from '../../testing/directory.ts';
-import { instanceDirectory } from '../record/record.ts';
+import { instanceDirectory, newRecord, writeRecord } from '../record/record.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
 import { Backups } from './backups.ts';
 
@@ -172,5 +172,13 @@ test('a backup takes no room that is promised to something else', () =>
     const other = await promiseRoom(join(dataDir, 'other'), availableBytes - 2 * 1024 ** 3, 'another copy');
     assert.equal(await make(), 'STORAGE_FULL');
     other[Symbol.dispose]();
+    const wanted = {
+      ...{ isRunning: true, restartId: null, cpu: 1, memoryMib: 512, diskGib: 1 },
+      ...{ image: 'debian:12', sshKey: '', allowedPorts: [] },
+    };
+    const neighbour = newRecord('b'.repeat(64), wanted, 1);
+    await writeRecord(dataDir, neighbour);
+    assert.equal(await make(), 'STORAGE_FULL', 'an instance may still write what it was promised');
+    await rm(instanceDirectory(dataDir, neighbour.id), { recursive: true });
     assert.equal(await make(), 'done');
   }));

@@ -21,6 +21,7 @@ import { copyDiskLive } from '../../vm/disk-jobs.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
 import { reasonOf } from '../worker/retry.ts';
+import { readUnwritten } from './promised.ts';
 import { backingOf, needDisk } from './snapshots.ts';
 
 /** A copy of an instance's disk, in one file that needs no other. */
@@ -241,7 +242,10 @@ export class Backups {
     const name = `backup-${id}.qcow2.tmp`;
     const copied = join(instance.directory, name);
     const what = 'a backup, with 1 GiB beside it,';
-    using _room = await promiseRoom(instance.vm ? copied : target, required + LEFT_BYTES, what);
+    const path = instance.vm ? copied : target;
+    // It takes nothing of what instances were promised.
+    const readBeside = () => readUnwritten(this.#options.dataDir);
+    using _room = await promiseRoom(path, required + LEFT_BYTES, what, readBeside);
     if (!instance.vm) {
       const args = ['convert', '-f', 'qcow2', '-O', 'qcow2', disk, target];
       const limits = { timeoutMs: COPY_TIMEOUT_MS, signal: this.#options.signal };

@@ -1,14 +1,13 @@
-import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { AppError } from '@skerry/protocol';
-import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
 import { runImageTool } from '../../host/image-tool.ts';
-import { checkRoomFor } from '../../host/room.ts';
+import { promiseRoom } from '../../host/room.ts';
 import { machineUid } from '../../host/users.ts';
 import { IMAGE_FILES } from '../../images/image.ts';
 import { deleteSnapshotLive, snapshotLive } from '../../vm/disk-jobs.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
+import { readUnwritten } from './promised.ts';
 
 /** A state of an instance's disk that was kept under a name, inside the disk. */
 export interface Snapshot {
@@ -54,11 +53,16 @@ const snapshotsOf = ({ snapshots = [] }: ShownImage): Snapshot[] =>
 export const listSnapshots = async (directory: string): Promise<Snapshot[]> =>
   snapshotsOf(await readImage(directory));
 
-/** Throws STORAGE_FULL where what the disk has could not be written once more: then a snapshot keeps what it replaces. */
-async function checkRoomBeside({ directory }: IdleInstance, image: ShownImage): Promise<void> {
-  const { blocks } = await stat(join(directory, MACHINE_FILES.disk));
-  const kept = Math.min(blocks * STAT_BLOCK_BYTES, image['virtual-size']);
-  await checkRoomFor(directory, kept, 'what the disk may write beside a snapshot');
+/**
+ * Throws STORAGE_FULL where the disk could not be written once more as a whole, since a snapshot keeps what that replaces, beside what
+ * all others may still write.
+ */
+function promiseRoomBeside(instance: IdleInstance, image: ShownImage): Promise<Disposable> {
+  const { directory, record } = instance;
+  // Nothing is written there: it is promised until the disk itself says that it has a snapshot.
+  const path = join(directory, 'snapshot');
+  const what = 'what the disk may write beside a snapshot';
+  return promiseRoom(path, image['virtual-size'], what, () => readUnwritten(dataDirOf(instance), record.id));
 }
 
 /** Keeps the disk as it is now. Of a machine that runs it is as after a power cut. Throws SNAPSHOT_EXISTS, TOO_MANY_COPIES, STORAGE_FULL. */
@@ -70,7 +74,7 @@ export async function createSnapshot(instance: IdleInstance, name: string): Prom
     throw new AppError('SNAPSHOT_EXISTS', `a snapshot ${name} already exists`);
   if (there.length >= SNAPSHOTS_MAX)
     throw new AppError('TOO_MANY_COPIES', `an instance can have ${SNAPSHOTS_MAX} snapshots; delete one`);
-  await checkRoomBeside(instance, image);
+  using _room = await promiseRoomBeside(instance, image);
   if (instance.vm) await snapshotLive(instance.vm, name);
   else await change(instance, '-c', name);
   return listSnapshots(instance.directory);
@@ -111,7 +115,9 @@ async function change(instance: IdleInstance, flag: string, name: string): Promi
 }
 
 /** The files that an instance's disk builds on. */
-export function backingOf({ directory, record }: Pick<IdleInstance, 'directory' | 'record'>): string[] {
-  const dataDir = dirname(dirname(directory));
-  return record.base === null ? [] : [join(dataDir, record.base, IMAGE_FILES.disk)];
+export function backingOf(instance: Pick<IdleInstance, 'directory' | 'record'>): string[] {
+  const { base } = instance.record;
+  return base === null ? [] : [join(dataDirOf(instance), base, IMAGE_FILES.disk)];
 }
+
+const dataDirOf = ({ directory }: Pick<IdleInstance, 'directory'>) => dirname(dirname(directory));

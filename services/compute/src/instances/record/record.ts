@@ -118,8 +118,11 @@ export async function writeRecord(dataDir: string, record: InstanceRecord): Prom
   await writeFileAtomically(join(directory, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`, 0o600);
 }
 
-/** Every instance that was here when the last process ended. A record that cannot be read is left alone, and said. */
-export async function readRecords(dataDir: string, log: Logger): Promise<InstanceRecord[]> {
+/**
+ * Every instance that was here when the last process ended. A record that cannot be read is left alone, which is said where there is
+ * a log.
+ */
+export async function readRecords(dataDir: string, log?: Logger): Promise<InstanceRecord[]> {
   const records: InstanceRecord[] = [];
   for (const name of await listInstanceNames(dataDir)) {
     const record = isItemHash64(name) ? await readRecord(dataDir, name, log) : undefined;

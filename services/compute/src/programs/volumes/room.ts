@@ -128,6 +128,14 @@ export class Room {
     return join(this.#directory, kind, ...names);
   }
 
+  /** What may be written beside what is there. Most own volumes take less than their size, which they may take. */
+  async leftMib(): Promise<number> {
+    const own = await readdir(this.place('own')).catch(() => []);
+    const places = [this.place('files'), ...own.map((program) => this.place('own', program))];
+    const listed = (await Promise.all(places.map(listFiles))).flat();
+    return Math.max(0, this.#limitMib - listed.reduce((sum, { stats }) => sum + takenMib(stats), 0));
+  }
+
   /** Where a volume is made that lives as long as its sandbox. */
   placeOfSandbox(owner: string, name: string): string {
     return this.place('sandboxes', `${name}.${markOf(owner)}${IMAGE}`);

@@ -77,6 +77,11 @@ export class Volumes {
     for (const kind of KINDS) await mkdir(this.#room.place(kind), { recursive: true, mode: 0o711 });
   }
 
+  /** What they may take of the disk beside what they have. */
+  leftMib(): Promise<number> {
+    return this.#room.leftMib();
+  }
+
   /** Programs that have volumes here. */
   async listPrograms(): Promise<string[]> {
     return readdir(this.#room.place('own')).catch(() => []);
