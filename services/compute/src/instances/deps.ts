@@ -1,3 +1,4 @@
+import type { CoreClient } from '@skerry/client';
 import type { FairSlots, Logger } from '@skerry/kit';
 import type { VersionSource } from '../files/message.ts';
 import type { ImageStore } from '../images/store.ts';
@@ -11,8 +12,8 @@ export interface InstanceDeps {
   readonly dataDir: string;
   readonly nameServers: readonly string[];
   readonly images: ImageStore;
-  /** Where messages and files are read. */
-  readonly core: VersionSource;
+  /** Where messages and files are read, and what is said of instances. */
+  readonly core: VersionSource & Pick<CoreClient, 'getInstance'>;
   /** The largest file that is fetched. */
   readonly fileLimitBytes: number;
   readonly network: NodeNetwork;

@@ -56,6 +56,8 @@ function openInstances(
 ) {
   const told: InstanceStatusContent[] = [];
   const freed: string[] = [];
+  /** What a core node says when it is asked; nothing of others. */
+  const views = new Map<string, InstanceView>();
   const deps = {
     ...{ dataDir, log, now, signal: ending.signal, nameServers: [], fileLimitBytes: 1 },
     images: {
@@ -64,6 +66,13 @@ function openInstances(
       },
     },
     network: { remove, start: async () => {} },
+    core: {
+      async getInstance(id: string) {
+        const view = views.get(id);
+        if (!view) throw new AppError('INSTANCE_NOT_FOUND', 'none');
+        return view;
+      },
+    },
     addresses: addresses ?? {
       claim: async () => ({ link: 0, hostPorts: {} }),
       free: (id: string) => freed.push(id),
@@ -78,7 +87,7 @@ function openInstances(
   const untilTold = (id: string, phase: string) =>
     until(`it is ${phase}`, () => told.some((one) => one.instance_id === id && one.phase === phase));
   return {
-    ...{ instances, untilTold, told, freed },
+    ...{ instances, untilTold, told, freed, views },
     async [Symbol.asyncDispose]() {
       ending.abort();
       await instances.settled();
@@ -129,12 +138,14 @@ test('an instance that was forgotten while others were given the room is not tak
     // What fails for good and has no disk leaves its room to others.
     await instances.find(first.instance_id)!.runTask(({ update }) => update({ base: 'bases/x' }));
     for (const one of [second, third]) {
+      node.views.set(one.instance_id, one);
       await instances.apply(one);
       assert.match(instances.refusalOf(one.instance_id) ?? '', /MiB of memory/);
     }
     onAdmitting = () => {
       if (instances.find(first.instance_id)) return;
       onAdmitting = () => {};
+      node.views.delete(third.instance_id);
       void instances.forget(third.instance_id);
     };
     await instances.forget(first.instance_id);
@@ -161,6 +172,22 @@ test('an instance that cannot be recorded keeps nobody else from being heard', (
 
 const OTHER = { node_id: 'e'.repeat(64) };
 
+test('one that was refused, and has moved or was forgotten since, is not taken when there is room, though nothing was heard', () =>
+  inDirectory(async (dataDir) => {
+    await using node = openInstances(dataDir);
+    const { instances, untilTold, views } = node;
+    const first = viewOf('a');
+    const [moved, forgotten, last] = ['b', 'c', 'd'].map((digit) => viewOf(digit, { memory: 1 }));
+    await instances.apply(first);
+    await untilTold(first.instance_id, 'failed');
+    await instances.find(first.instance_id)!.runTask(({ update }) => update({ base: 'bases/x' }));
+    for (const one of [moved!, forgotten!, last!]) await instances.apply(one);
+    views.set(moved!.instance_id, { ...moved!, ...OTHER }).set(last!.instance_id, last!);
+    await instances.forget(first.instance_id);
+    await until('the last one is here', () => instances.find(last!.instance_id) !== undefined);
+    for (const one of [moved!, forgotten!]) assert.equal(instances.find(one.instance_id), undefined);
+  }));
+
 test('an instance that comes back while it is released is here again', () =>
   inDirectory(async (dataDir) => {
     const [removing, removed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -168,9 +195,10 @@ test('an instance that comes back while it is released is here again', () =>
       removing.resolve();
       return removed.promise;
     });
-    const { instances, untilTold } = node;
+    const { instances, untilTold, views } = node;
     const view = viewOf('a');
     const { instance_id: id } = view;
+    views.set(id, view);
     await instances.apply(view);
     await untilTold(id, 'failed');
     const before = instances.find(id);

@@ -1,5 +1,6 @@
 import { Slots } from '@skerry/kit';
 import {
+  AppError,
   type InstanceStatusContent,
   type InstanceView,
   isBeyondStart,
@@ -208,7 +209,7 @@ export class Instances {
     const place = this.#place(view.instance_id);
     if (this.list().some((other) => other.place.tap === place.tap))
       return this.#refuse(view.instance_id, SAME_ADDRESS);
-    const refusal = decideAdmission(this.#options.capacity, this.#promised(), needOf(wantedOf(view)));
+    const refusal = this.#findRefusal(view);
     if (refusal) {
       // It is taken as soon as there is room.
       this.#waiting.set(view.instance_id, view);
@@ -233,6 +234,10 @@ export class Instances {
     const taken = [...this.#promised(), ...this.#reservations.beside(address)];
     const refusal = decideAdmission(capacity, taken, need);
     return refusal ?? this.#reservations.take(address, need) ?? TOO_MANY_RESERVATIONS;
+  }
+
+  #findRefusal(view: InstanceView): Reason | null {
+    return decideAdmission(this.#options.capacity, this.#promised(), needOf(wantedOf(view)));
   }
 
   #promised(): Capacity[] {
@@ -330,14 +335,21 @@ export class Instances {
     if (this.#deps.signal.aborted) return;
     const waiting = [...this.#waiting.keys()];
     void (async () => {
-      for (const id of waiting) await this.#inTurn(() => this.#tryAgain(id));
+      for (const id of waiting) await this.#tryAgain(id);
     })().catch((error) => this.#deps.log.error({ err: error }, 'a waiting instance could not be accepted'));
   }
 
-  /** By what was heard of it last: it may have moved or been forgotten while those before it were tried. */
+  /** By what a core node says of it now: it may have moved or been forgotten while nothing was heard. */
   async #tryAgain(id: string): Promise<void> {
     const view = this.#waiting.get(id);
-    if (view) await this.#apply(view);
+    if (!view || this.#findRefusal(view)) return;
+    try {
+      await this.look(id, () => this.#deps.core.getInstance(id));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      // Where the core node does not answer, the next list of this node's instances has it.
+      if (error.code === 'INSTANCE_NOT_FOUND' && this.#waiting.get(id) === view) this.#waiting.delete(id);
+    }
   }
 
   #refuse(id: string, reason: Reason): void {
