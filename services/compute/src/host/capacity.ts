@@ -16,6 +16,8 @@ export interface CapacitySettings {
 /** Kept back for the machine itself and for the other services on it. */
 const MEMORY_RESERVE_MIB = 1_024;
 const DISK_RESERVE_GIB = 5;
+/** Of what a disk has beyond its reserve, programs are left this share at most, though they may have been promised more. */
+const PROGRAMS_DISK_SHARE = 0.25;
 /** stat(2) counts in these, whatever the file system. */
 export const STAT_BLOCK_BYTES = 512;
 const MIB = 1024 * 1024;
@@ -32,16 +34,16 @@ export function decideCapacity(settings: CapacitySettings, machine: Capacity): C
   };
 }
 
-/** What is left of a machine where programs have been promised a part of it. Of a small disk instances have half all the same. Pure. */
+/** What is left of a machine where programs have been promised a part of it. Of a small disk they are left little. Pure. */
 export function withoutPrograms(
   machine: Capacity,
   { memoryMib, diskGib }: Pick<Capacity, 'memoryMib' | 'diskGib'>,
 ): Capacity {
-  const halfGib = Math.floor(Math.max(0, machine.diskGib - DISK_RESERVE_GIB) / 2);
+  const freeGib = Math.max(0, machine.diskGib - DISK_RESERVE_GIB);
   return {
     ...machine,
     memoryMib: Math.max(0, machine.memoryMib - memoryMib),
-    diskGib: machine.diskGib - Math.min(halfGib, diskGib),
+    diskGib: machine.diskGib - Math.min(Math.floor(freeGib * PROGRAMS_DISK_SHARE), diskGib),
   };
 }
 

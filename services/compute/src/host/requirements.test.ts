@@ -85,7 +85,7 @@ test("capacity: the operator's word, else what there is less a reserve, never be
   );
 });
 
-test('capacity: programs have their part, though of a small disk not more than half of what is beyond the reserve', () => {
+test('capacity: programs have their part, though of a small disk not more than a quarter of what is beyond the reserve', () => {
   const programs = { memoryMib: 1_024, diskGib: 8 };
   const offered = (diskGib: number) =>
     decideCapacity(
@@ -94,7 +94,7 @@ test('capacity: programs have their part, though of a small disk not more than h
     );
   assert.deepEqual(offered(100), { cpu: 1, memoryMib: 2_048, diskGib: 87 });
   assert.deepEqual(
-    [21, 14, 6, 3].map((diskGib) => offered(diskGib).diskGib),
-    [8, 5, 1, 0],
+    [37, 21, 14, 6, 3].map((diskGib) => offered(diskGib).diskGib),
+    [24, 12, 7, 1, 0],
   );
 });
