@@ -110,6 +110,17 @@ describe('plans of lists', () => {
     );
   });
 
+  test('GET /messages: one of two tags, of which few messages have one', async (t) => {
+    const [, , , tags] = await listProperties(db, set);
+    const [heavy, medium, light] = tags!.values.map(({ filter }) => filter.tags!);
+    const values = [
+      [...heavy!, ...light!],
+      [...medium!, ...heavy!],
+      [...medium!, ...light!],
+    ].map((both) => ({ name: both.join(), filter: { tags: both } }));
+    t.diagnostic(await checkAll([{ name: 'two tags', values }]));
+  });
+
   /** The value that the fewest rows have. */
   async function rarest(column: string, rows: string): Promise<string[]> {
     const { rows: found } = await database.pool.query<{ value: string }>(

@@ -135,14 +135,5 @@ function pairStatements(): (readonly [string, string])[] {
            where ${heavy('x')} and ${heavy('y')} group by x, y`,
         ] as const,
     ),
-    [
-      `totals of ${tag} and ${tag}`,
-      `insert into totals (a, b, total)
-       select x.label, y.label, count(*)
-       from (select item_hash, ${TAG_LABEL.label} as label from tagged) x
-       join (select item_hash, ${TAG_LABEL.label} as label from tagged) y
-         on y.item_hash = x.item_hash and x.label collate "C" < y.label collate "C"
-       where ${heavy('x.label')} and ${heavy('y.label')} group by x.label, y.label`,
-    ],
   ];
 }

@@ -227,19 +227,24 @@ test('what was followed of a chain, also of one that has halted, is of the readi
   );
 });
 
-test('contents whose numbers are too long without exponents are judged again, and no honest ones', async () => {
-  await using core = await createTestCore();
-  const { db, pipeline } = core.rooms;
-  const many = (value: unknown, count = 400) => Array.from({ length: count }, () => value);
+const many = (value: unknown, count = 400) => Array.from({ length: count }, () => value);
+
+/** Takes a POST with some content as an earlier release did. */
+function takerOf({ rooms: { db, pipeline } }: TestCore) {
   let at = 0;
-  /** As an earlier release took it. */
-  const take = async (content: unknown, status = 'processed') => {
+  return async (content: unknown, status = 'processed') => {
     const sent = signed(alice, 'POST', { type: 'note', content }, ++at);
     const message = verifySubmission(Buffer.from(sent.body), T0 + at);
     await pipeline.submit({ ...acceptMessage(message), message, decide: () => PROCESSED });
     await sql`update messages set status = ${status} where item_hash = ${sent.itemHash}`.execute(db);
     return sent.itemHash;
   };
+}
+
+test('contents whose numbers are too long without exponents are judged again, and no honest ones', async () => {
+  await using core = await createTestCore();
+  const { db, pipeline } = core.rooms;
+  const take = takerOf(core);
   const extremes = [1.2e-120, -5e-324, 9e307, -1e308, 1e40];
   const tooLong = [
     await take(many(1e307, 118)),
@@ -264,6 +269,26 @@ test('contents whose numbers are too long without exponents are judged again, an
     const { body } = await core.get(`/messages/${hash}/status`);
     assert.deepEqual([body.status, body.reason?.code], ['rejected', 'INVALID_CONTENT'], hash);
   }
+});
+
+test('totals of two tags together go, and those of a tag with anything else stay', async () => {
+  await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  const { kysely: db, pool } = database;
+  const kept = ['|', 'c:x|g:a', 'c:x|s:y', 'g:a|', 'g:a|k:1', 'g:a|z:1', 'g:g:b|', 'k:1|z:1'];
+  const gone = ['g:a|g:b', 'g:a|g:g:b', 'g:a|g:\u{1f600}', 'g:|g:a'];
+  const pairs = [...kept, ...gone].map((pair) => pair.split('|'));
+  await sql`insert into totals (a, b, total) select a, b, 1
+    from unnest(${pairs.map(([a]) => a)}::text[], ${pairs.map(([, b]) => b)}::text[]) as t (a, b)`.execute(
+    db,
+  );
+  await pool.query(await readFile(join(MIGRATIONS, '044-pairs-of-tags-and-forgotten-contents.sql'), 'utf8'));
+  const { rows } = await sql<{
+    pair: string;
+  }>`select a || '|' || b as pair from totals order by a, b`.execute(db);
+  assert.deepEqual(
+    rows.map((row) => row.pair),
+    kept,
+  );
 });
 
 test('ABIs that an owner declared one by one become one, which is read in the order in which they were', async () => {

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { chooseScans } from './choose.ts';
-import { isRepeating, rowsOf } from './driver.ts';
+import { isRepeating, meansIndex, rowsOf } from './driver.ts';
 import { type Given, givenOf, isEmpty, resolveFilter } from './filter.ts';
 import { DAY_SECONDS, labelOf } from './labels.ts';
-import { type MessageFilter, PROPERTY_NAMES, propertyOf } from './properties.ts';
+import { indexOf, type MessageFilter, PROPERTY_NAMES, propertyOf } from './properties.ts';
 import { withTimeLimit } from './time-limit.ts';
 import { ALL, readTotals, sumDays, sumPairs, type Total } from './totals.ts';
 
@@ -76,12 +76,23 @@ async function countDated(
   );
 }
 
-/** Messages with one of two tags: those of each, without those that have both twice. */
-async function countTwoTags(db: Kysely<Schema>, totals: Totals, tags: Given): Promise<number | undefined> {
-  const { heavyLabels } = splitOf(totals, tags);
-  if (heavyLabels.length < 2) return undefined;
-  const [a, b] = heavyLabels as [string, string];
-  return totals.get(a)!.total + totals.get(b)!.total - (await sumPairs(db, [[a, b]]));
+const TAGS_INDEX = indexOf('tags')!.name;
+
+/** Messages with one of two tags: those of each, without those that have both twice. Read at once, since counting may take a while. */
+function countTwoTags(db: Kysely<Schema>, totals: Totals, tags: Given): Promise<number> {
+  const [few, many] = tags.values.toSorted(
+    (one, other) => totalOf(totals, tags, one).total - totalOf(totals, tags, other).total,
+  );
+  return withTimeLimit(db, async (on) => {
+    const { rows } = await sql<{ total: number }>`
+      select (select coalesce(sum(total), 0) from totals
+          where b = ${ALL} and a = any(${[few!, many!].map((value) => labelOf(tags.letter, value))}::text[]))::bigint
+        - (select count(*) from message_tags x where x.tag = ${few} and ${meansIndex('x', TAGS_INDEX)}
+            and exists (select from message_tags y where y.item_hash = x.item_hash and y.tag = ${many})) as total`.execute(
+      on,
+    );
+    return rows[0]!.total;
+  });
 }
 
 /** A property that nothing but looking at the messages can answer: neither are its totals kept, nor is it a date. */

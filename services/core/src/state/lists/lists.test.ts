@@ -101,6 +101,23 @@ describe('lists', () => {
     assert.deepEqual(heavy, [1, 2, 4]);
   });
 
+  test('what a message of 64 frequent tags costs grows as its tags do', async () => {
+    const { kysely: db } = database;
+    await sql`truncate totals`.execute(db);
+    const own = [labelOf('s', '0xa'), labelOf('c', 'x')];
+    const tags = Array.from({ length: 64 }, (_, n) => labelOf(TAG_LABEL.letter, `tag ${n}`));
+    const count = (heavyFrom: number) =>
+      db
+        .transaction()
+        .execute((trx) => countIn(trx, [{ labels: [...own, ...tags], by: 1 as const }], heavyFrom));
+    await count(Infinity);
+    await sql`update totals set heavy = true where a <> ''`.execute(db);
+    await count(Infinity);
+    const { rows } = await sql<{ pairs: number }>`
+      select count(*) as pairs from totals where b <> '' and total = 1`.execute(db);
+    assert.deepEqual(rows, [{ pairs: own.length * tags.length + 1 }]);
+  });
+
   /** One batch comes into the lists; some of it leaves them again. */
   async function write(batch: readonly Made[]): Promise<void> {
     await createWrite<Schema>(database.pool)(async (writer) => {

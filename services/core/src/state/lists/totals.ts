@@ -11,7 +11,8 @@ import { indexOf, LABELLED } from './properties.ts';
  * Every label has its total. A pair of labels has one when both are heavy, that is, once had HEAVY messages: where one
  * of them is light, counting its few messages is quick. The pairs of a label are counted once, when it becomes heavy,
  * and kept from then on. Days count as heavy from the start, so that a heavy label has a total for each of its days.
- * So a message costs one update for each label and pair that it shares with others of its batch.
+ * So a message costs one update for each label and pair that it shares with others of its batch. Two tags are no pair: a
+ * message may have any two of the tags that strangers made heavy, and there would be a total of each two.
  */
 export const HEAVY = 1_000;
 /**
@@ -127,26 +128,28 @@ const messagesWith = (label: string) => {
     and ${sql.ref(`m.${column}`)} = ${type === 'integer' ? Number(value) : value}`;
 };
 
-/** How many of the messages `own` have each label. Counted before anything is asked of a label: they have few different ones. */
-const LABELS_OF_OWN = sql.join(
-  [
-    ...SINGLE_LABELS.map(
-      ({ label }) => sql`select ${sql.raw(label)} as label, count(*) as total from own group by 1`,
-    ),
-    sql`select ${sql.raw(TAG_LABEL.label)}, count(*) from own join message_tags g using (item_hash) group by 1`,
-  ],
-  sql` union all `,
+const LABELS_OF_OWN = SINGLE_LABELS.map(
+  ({ label }) => sql`select ${sql.raw(label)} as label, count(*) as total from own group by 1`,
 );
-const [TAG, DAYS] = [TAG_LABEL.letter, DAY].map((letter) => sql.lit(letter));
+const TAGS_OF_OWN = sql`select ${sql.raw(TAG_LABEL.label)} as label, count(*) as total
+  from own join message_tags g using (item_hash) group by 1`;
+
+/** How many of the messages `own` have each label that may pair. Counted before anything is asked of a label: they have few different ones. */
+const othersOf = (label: string) =>
+  sql.join(
+    partsOf(label)[0] === TAG_LABEL.letter ? LABELS_OF_OWN : [...LABELS_OF_OWN, TAGS_OF_OWN],
+    sql` union all `,
+  );
+const DAYS = sql.lit(DAY);
 
 /** Counts the pairs of a label with everything that is heavy, once; it has about HEAVY messages then. */
 async function becomeHeavy(trx: Transaction<Schema>, label: string): Promise<void> {
   await sql`update totals set heavy = true where a = ${label} and b = ${ALL}`.execute(trx);
   await sql`
-    with own as materialized (${messagesWith(label)}), others as (${LABELS_OF_OWN})
+    with own as materialized (${messagesWith(label)}), others as (${othersOf(label)})
     insert into totals (a, b, total)
     select least(label, ${label}::text collate "C"), greatest(label, ${label}::text collate "C"), total from others
-    where (left(label, 1) <> left(${label}::text, 1) or (left(label, 1) = ${TAG} and label <> ${label}))
+    where left(label, 1) <> left(${label}::text, 1)
       and (left(label, 1) = ${DAYS} or exists (select from totals t where t.a = others.label and t.b = ${ALL} and t.heavy))
     on conflict (a, b) do update set total = excluded.total`.execute(trx);
 }
