@@ -13,6 +13,7 @@ import { sql } from 'kysely';
 import { acceptMessage } from '../intake/accept.ts';
 import { PROCESSED } from '../intake/accepted.ts';
 import { digestState } from '../state/digest.ts';
+import { readSharedTexts } from '../state/messages/shared.ts';
 import { createTestCore, instanceContent, MIGRATIONS, signers, type TestCore } from '../testing/core.ts';
 import type { Schema } from './schema.ts';
 
@@ -269,6 +270,35 @@ test('contents whose numbers are too long without exponents are judged again, an
     const { body } = await core.get(`/messages/${hash}/status`);
     assert.deepEqual([body.status, body.reason?.code], ['rejected', 'INVALID_CONTENT'], hash);
   }
+});
+
+test('of contents that are too long and were forgotten nothing is left but that, as on nodes that are told of it', async () => {
+  await using core = await createTestCore();
+  const { db, pipeline } = core.rooms;
+  const take = takerOf(core);
+  const gone = [await take(many(9e307, 200), 'forgotten'), await take(many(1.2e-120), 'forgotten')];
+  const file = gone[1]!;
+  await sql`update messages set form = 'network', source_text = null where item_hash = ${file}`.execute(db);
+  const kept = [
+    await take(many(9e307, 200), 'rejected'),
+    await take(many(9e307, 20), 'forgotten'),
+    await take(many('1'.repeat(24), 4_000), 'forgotten'),
+  ];
+  await pipeline.idle();
+  const name = '044-pairs-of-tags-and-forgotten-contents.sql';
+  await sql.raw(await readFile(join(MIGRATIONS, name), 'utf8')).execute(db);
+  const rows = await db.selectFrom('messages').selectAll().execute();
+  const erased = rows.filter((row) => row.content === null && row.source_text === null);
+  assert.deepEqual(erased.map((row) => row.item_hash).toSorted(), gone.toSorted());
+  assert.equal(rows.filter((row) => row.content !== null).length, kept.length);
+
+  await using fresh = await createTestCore();
+  const { texts } = await readSharedTexts(db, gone);
+  const { peer } = fresh.rooms.intake;
+  const frames = await peer.read([...texts.values()].map((text) => Buffer.from(text)));
+  assert.equal((await peer.keep(frames)).taken, 2);
+  for (const hash of gone)
+    assert.equal((await fresh.get(`/messages/${hash}/status`)).body.status, 'forgotten', hash);
 });
 
 test('totals of two tags together go, and those of a tag with anything else stay', async () => {
