@@ -94,6 +94,21 @@ function suite(name: string, findServer: () => Promise<string>): void {
       assert.deepEqual(rows, [{ first: true, second: false }]);
     });
 
+    test('one that takes long is named in the log while it runs', async () => {
+      await using directory = await directoryOf({ '001-long.sql': 'select pg_advisory_xact_lock(1)' });
+      await using database = await open();
+      const holder = await database.pool.connect();
+      await holder.query('begin; select pg_advisory_xact_lock(1)');
+      const said = Promise.withResolvers<{ msg: string; migration: string }>();
+      const telling = createLogger('test', 'info', { write: (line) => said.resolve(JSON.parse(line)) });
+      const run = migrate({ pool: database.pool, directory: directory.path, log: telling, stillMs: 1 });
+      const { msg, migration } = await said.promise;
+      await holder.query('commit');
+      holder.release();
+      assert.deepEqual((await run).applied, ['001-long.sql']);
+      assert.deepEqual([msg, migration], ['still migrating the database', '001-long.sql']);
+    });
+
     test('one that ends its own transaction is refused', async () => {
       await using directory = await directoryOf({ '001-islands.sql': `${FIRST}commit;` });
       await using database = await open();

@@ -6,6 +6,8 @@ import { inTransaction } from './transaction.ts';
 
 /** How long to wait for another process that is migrating the same database. */
 const TURN_TIMEOUT_MS = 600_000;
+/** How often the log says what takes so long: reading every message takes minutes where there are millions. */
+const STILL_MS = 30_000;
 
 /** CREATE TABLE IF NOT EXISTS fails on the catalogue's index when two run it at the same time. */
 const CREATE_ATTEMPTS_MAX = 5;
@@ -33,17 +35,21 @@ export async function migrate({
   pool,
   directory,
   log,
+  stillMs = STILL_MS,
 }: {
   pool: pg.Pool;
   directory: string;
   log: Logger;
+  stillMs?: number;
 }): Promise<{ applied: string[]; version: number }> {
   const migrations = await readMigrations(directory);
   const applied: string[] = [];
   await createTable(pool);
   // One more turn than there are migrations: the last one finds nothing pending.
   for (let turn = 0; turn <= migrations.length; turn++) {
-    const next = await inTransaction(pool, (client) => applyNext(client, migrations));
+    const next = await inTransaction(pool, (client) =>
+      applyNext(client, migrations, ({ name }) => tellOf(name, log, stillMs)),
+    );
     if (next === undefined) break;
     log.info({ migration: next.name }, 'migrated the database');
     applied.push(next.name);
@@ -51,9 +57,20 @@ export async function migrate({
   return { applied, version: migrations.at(-1)?.version ?? 0 };
 }
 
+/** Says now and then that it is under way. */
+function tellOf(migration: string, log: Logger, everyMs: number): Disposable {
+  const startMs = performance.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startMs) / 1000);
+    log.info({ migration, seconds }, 'still migrating the database');
+  }, everyMs);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
 async function applyNext(
   client: pg.PoolClient,
   migrations: readonly Migration[],
+  watch: (migration: Migration) => Disposable,
 ): Promise<Migration | undefined> {
   await client.query(`set local lock_timeout = ${TURN_TIMEOUT_MS}; set local statement_timeout = 0`);
   await client.query('lock table schema_migrations in share row exclusive mode');
@@ -62,6 +79,7 @@ async function applyNext(
   );
   const [next] = decideMigrations(migrations, rows);
   if (next === undefined) return undefined;
+  using _ = watch(next);
   await runMigration(client, next);
   return next;
 }
