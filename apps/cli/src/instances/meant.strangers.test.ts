@@ -165,6 +165,24 @@ describe('an instance that is named', () => {
     }
   });
 
+  test('is proven also where what changed it last is too long to be told with it', async () => {
+    const made = { type: 'INSTANCE', content: { ...CONTENT, name: 'before' } };
+    const { item_hash: id } = await clientOf(owner).postMessage(made);
+    const change = { instance_id: id, name: 'padded', firewall: { allowedPorts: [22, 8_443] } };
+    const { message } = JSON.parse(signMessage({ type: 'INSTANCE_UPDATE', content: change }, owner).body);
+    const text = `${JSON.stringify(message).slice(0, -1)}${' '.repeat(LIMITS.listedBodyBytes)}}`;
+    const sent = await fetch(`${core.url}/api/v0/messages`, {
+      ...{ method: 'POST', body: envelopeText(text, owner.sign(text), owner.address) },
+    });
+    assert.ok(sent.ok, await sent.text());
+    const { code, out, err } = await run(
+      core.url,
+      ...['instance', 'update', 'padded', '--proxy-protocol', '--json'],
+    );
+    assert.equal(code, 0, err);
+    assert.deepEqual(JSON.parse(out).firewall, { allowedPorts: [22, 8_443], proxyProtocol: true });
+  });
+
   test('by the beginning of its id is that one, also under a name that a delegate gave it', async () => {
     await using liar = await lying(
       core.url,

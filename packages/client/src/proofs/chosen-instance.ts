@@ -15,6 +15,14 @@ import { listedOf, type SignedMessageSource, verifyListed } from '../signed-mess
 /** What the owner of an instance chose: it follows from what they signed alone, whoever runs the instance. */
 export type ChosenField = 'owner' | 'name' | 'firewall';
 const NOBODY: ReadonlySet<string> = new Set();
+/** Messages that are read by themselves; an instance follows from nine at most. */
+const SOURCES_MAX = 16;
+
+async function readByHash(source: SignedMessageSource, hash: string): Promise<VerifiedMessage> {
+  const { coreUrl, signal } = source;
+  const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } }, { signal });
+  return verifyListed(source, listedOf(view));
+}
 
 /**
  * What was signed of an instance. The message that made it is read by itself where it is not among these: it is too long for them, or its
@@ -27,9 +35,18 @@ async function readSigned(
 ): Promise<VerifiedMessage[]> {
   const given = shared.flatMap((text) => (text === null ? [] : [verifyShared(text, ANY_TIME)]));
   if (given.some(({ itemHash, content }) => itemHash === hash && content !== null)) return given;
-  const { coreUrl, signal } = source;
-  const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } }, { signal });
-  return [...given, await verifyListed(source, listedOf(view))];
+  return [...given, await readByHash(source, hash)];
+}
+
+/** What the instance follows from beside its own message, and is too long to be told with it. */
+function readLong(
+  source: SignedMessageSource,
+  hash: string,
+  shared: readonly (string | null)[],
+  sources: readonly string[],
+): Promise<VerifiedMessage[]> {
+  const long = sources.filter((one, at) => one !== hash && shared[at] === null).slice(0, SOURCES_MAX);
+  return Promise.all(long.map((one) => readByHash(source, one)));
 }
 
 /**
@@ -46,16 +63,21 @@ export async function readChosenInstance(
   const { coreUrl, signal } = source;
   const input = { params: { instance_id: instanceId }, query: { bodies: 'shared' } } as const;
   const told = await call(coreUrl, INSTANCES_API.getInstance, input, { signal });
-  const { shared = [], ...view } = checkAsked(instanceId, 'instance_id', told);
+  const { shared = [], sources = [], ...view } = checkAsked(instanceId, 'instance_id', told);
   const refuse = (why: string, cause?: unknown) =>
     new AppError('UNEXPECTED_ANSWER', `${coreUrl} does not prove what it tells of ${instanceId}: ${why}`, {
       cause,
     });
-  try {
-    const signed = await readSigned(source, view.instance_id, shared);
+  const findWrong = (signed: readonly VerifiedMessage[]) => {
     const own = signed.filter(({ sender }) => sender === view.owner);
     const { differences } = proveInstance({ view, shared: own }, NOBODY);
-    const wrong = differences.find(({ name }) => (chosen as readonly string[]).includes(name));
+    return differences.find(({ name }) => (chosen as readonly string[]).includes(name));
+  };
+  try {
+    const signed = await readSigned(source, view.instance_id, shared);
+    const wrong =
+      findWrong(signed) &&
+      findWrong([...signed, ...(await readLong(source, view.instance_id, shared, sources))]);
     if (!wrong) return view;
     const { name, said, computed } = wrong;
     throw refuse(`its ${name} is said to be ${said}, and its owner signed ${computed}`);

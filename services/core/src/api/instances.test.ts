@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
-import { type InstanceView, nodeIdOf, proveInstance, verifyShared } from '@skerry/protocol';
+import { ANY_TIME, type InstanceView, nodeIdOf, proveInstance, verifyShared } from '@skerry/protocol';
 import { createTestCore, instanceContent, SSH_KEY, signers, type TestCore } from '../testing/core.ts';
 
 const nodeOf = (address: string) => ({ node_id: nodeIdOf(address), node_address: address });
@@ -90,8 +90,12 @@ describe('instances', () => {
       content: { instance_id: id, action: 'stop' },
     });
     const schedulers = new Set([signers.scheduler.address]);
-    const { shared, ...view } = (await core.get(`/instances/${id}?bodies=shared`)).body;
+    const { shared, sources, ...view } = (await core.get(`/instances/${id}?bodies=shared`)).body;
     assert.equal(shared.length, 5, 'the last word on each part alone');
+    assert.deepEqual(
+      sources,
+      shared.map((text: string) => verifyShared(text, ANY_TIME).itemHash),
+    );
     const whole = { verified: 5, isWhole: true, differences: [], onBehalf: [] };
     assert.deepEqual(proveInstance({ view, shared }, schedulers), whole);
     const listed = (await core.get('/instances?bodies=shared')).body.instances;

@@ -10,7 +10,7 @@ import type { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import type { Kysely } from 'kysely';
 import { waitForEvent } from '../notify/events/wait.ts';
 import { findInstance, findInstanceState, listInstances } from '../state/instances/instances.ts';
-import { instanceViewsOf } from '../state/instances/provable.ts';
+import { instanceViewOfOne, instanceViewsOf } from '../state/instances/provable.ts';
 import type { Schema } from '../store/schema.ts';
 import { readAddress } from './address.ts';
 import { answerOf, submitBody } from './messages/submit.ts';
@@ -89,8 +89,7 @@ export function instanceHandlers(rooms: Used): InstanceHandlers {
     createInstance: createInstance(rooms),
     async getInstance({ params, query }) {
       const state = await getState(db, params.instance_id);
-      const [view] = await instanceViewsOf(db, [state], query.bodies === 'shared');
-      return view!;
+      return instanceViewOfOne(db, state, query.bodies === 'shared');
     },
     listInstances: listInstancesOf(rooms),
     updateInstance: ({ params, body, request }) =>

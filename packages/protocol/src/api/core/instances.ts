@@ -25,6 +25,19 @@ const ListedInstanceView = Type.Object(
   { title: 'ListedInstance' },
 );
 
+const ProvableInstanceView = Type.Object(
+  {
+    ...ListedInstanceView.properties,
+    sources: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'item hashes of the messages in `shared`, in its order: what is too long for it is read by its hash',
+      }),
+    ),
+  },
+  { title: 'ProvableInstance' },
+);
+
 const InstanceListView = Type.Object(
   {
     instances: Type.Array(ListedInstanceView),
@@ -62,7 +75,7 @@ export const INSTANCES_API = {
     ...reads('INVALID_HASH', 'INSTANCE_NOT_FOUND'),
     params: IdParams,
     query: Type.Object({ bodies: bodiesQuery }, { additionalProperties: false }),
-    answers: { 200: ListedInstanceView },
+    answers: { 200: ProvableInstanceView },
   },
   listInstances: {
     method: 'GET',
