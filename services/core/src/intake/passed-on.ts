@@ -1,5 +1,5 @@
 import { Slots } from '@skerry/kit';
-import { AppError, type ErrorCode } from '@skerry/protocol';
+import { AppError, type ErrorCode, type ErrorKind, isClockFault } from '@skerry/protocol';
 import type { ReadContentFile } from '../store/content-reader.ts';
 import { fileKey } from '../store/dependency-keys.ts';
 import type { Accepted } from './accepted.ts';
@@ -16,26 +16,20 @@ const FORGED: readonly ErrorCode[] = [
   'INVALID_ADDRESS',
   'HASH_MISMATCH',
 ];
-/** What another release may judge otherwise, or a node without this chain. */
-const REFUSED: readonly ErrorCode[] = [
-  'UNKNOWN_FIELD',
-  'UNKNOWN_CHAIN',
-  'UNKNOWN_MESSAGE_TYPE',
-  'INVALID_CONTENT',
-  'INVALID_HASH',
-  'INVALID_PARAMETERS',
-  'NOT_PERMITTED',
-];
+/** What says nothing of a message, but of this node. */
+const OWN_KINDS: readonly ErrorKind[] = ['unavailable', 'internal'];
 
 /** Why a message is not kept: `later` is one that is ahead of this node's clock. */
 export type Fault = 'forged' | 'refused' | 'later';
 
-/** Whose fault a failure is. Undefined: this node's own, and no reason to think ill of a peer. */
+/**
+ * Whose fault a failure is. Undefined: this node's own, and no reason to think ill of a peer. What is neither may be judged
+ * otherwise by another release, or by a node with this chain.
+ */
 function faultOf(error: unknown): Fault | undefined {
-  if (!(error instanceof AppError)) return undefined;
+  if (!(error instanceof AppError) || OWN_KINDS.includes(error.kind)) return undefined;
   if (FORGED.includes(error.code)) return 'forged';
-  if (error.code === 'TIMESTAMP_IN_FUTURE') return 'later';
-  return REFUSED.includes(error.code) ? 'refused' : undefined;
+  return isClockFault(error) ? 'later' : 'refused';
 }
 
 /** A message that a node passed on, verified and read; nothing of it is kept yet. */

@@ -1,10 +1,10 @@
 import type { Client } from '@skerry/kit';
-import { isLate, type VerifiedMessage } from '@skerry/protocol';
+import { AppError, isClockFault, isLate, type VerifiedMessage } from '@skerry/protocol';
 import type { ReadContentFile } from '../store/content-reader.ts';
 import { acceptMessage } from './accept.ts';
 import type { Accepted, Verdict } from './accepted.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
-import { withContentOf } from './stored.ts';
+import { acceptUnfit, withContentOf } from './stored.ts';
 import type { Verifier } from './verify/verifier.ts';
 
 /** Whoever brings messages, and what holds for them. */
@@ -76,6 +76,27 @@ export const AHEAD_MAX_MS = 24 * 3_600_000;
 export const secondsOf = ({ now }: Pick<IntakeOptions, 'now'>) => Math.floor(now() / 1000);
 
 /**
+ * What a file says that nobody can take is refused to whoever waits for an answer, and rejected where nodes pass its message on, as where
+ * the file comes after the message: which came first decides nothing, and the sets of nodes are the same.
+ */
+function acceptFile(
+  message: VerifiedMessage,
+  bytes: Uint8Array,
+  { isNew }: Source,
+  nowSeconds: number,
+): Accepted {
+  try {
+    const accepted = acceptMessage(withContentOf(message, bytes, nowSeconds), isNew);
+    return { ...accepted, contentBytes: bytes.length };
+  } catch (error) {
+    if (isNew || !(error instanceof AppError) || isClockFault(error)) throw error;
+    // Throws for what is refused whatever its file says, such as a private message.
+    acceptMessage(message);
+    return acceptUnfit(message, error);
+  }
+}
+
+/**
  * Reads the content of a verified message, from its file where it is one. Throws what acceptMessage and `hold` throw, and OVERLOADED.
  * @param hold told how many bytes the file has
  */
@@ -89,10 +110,11 @@ export async function acceptFrom(
   const bytes = message.content === null ? await readContentFile(message.itemHash) : undefined;
   if (source.comesAgain) pipeline.checkRoom();
   if (bytes) hold?.(bytes.length);
-  const read = bytes ? withContentOf(message, bytes, secondsOf(options)) : message;
-  const accepted = acceptMessage(read, source.isNew);
+  const accepted = bytes
+    ? acceptFile(message, bytes, source, secondsOf(options))
+    : acceptMessage(message, source.isNew);
   if (source.isNew) await checkNew(accepted);
-  return bytes ? { ...accepted, contentBytes: bytes.length } : accepted;
+  return accepted;
 }
 
 /**

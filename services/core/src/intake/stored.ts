@@ -118,6 +118,10 @@ const acceptJudged = (
     decide: () => ({ status: row.status, reason: row.reason }),
   });
 
+/** A message whose content, which is a file, nobody can take. */
+export const acceptUnfit = (message: VerifiedMessage, { code, message: sentence }: AppError): Accepted =>
+  acceptAs(message, { decide: () => rejected(code, sentence) });
+
 /**
  * Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. Throws
  * ContentUnreadable where a content could not be read now.
@@ -138,7 +142,6 @@ export async function acceptStored(
     return acceptMessage(bytes ? withContentOf(message, bytes, nowSeconds) : message);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const { code, message: sentence } = error;
-    return acceptAs(message, { decide: () => rejected(code, sentence) });
+    return acceptUnfit(message, error);
   }
 }
