@@ -145,6 +145,33 @@ describe('gossip', () => {
     );
   });
 
+  test('a message of more bytes than gossip carries cuts nobody off, however few its characters are', async () => {
+    await using stack = new AsyncDisposableStack();
+    const [first, second] = [await createTestGossip(stack, 1), await createTestGossip(stack, 2)];
+    await connectLine([first, second]);
+    let n = 0;
+    const hearsMore = async () => {
+      const { size } = second.core.rooms.sync.set.index;
+      await until(
+        'the next message',
+        async () => {
+          await first.core.send(alice, note(++n));
+          return second.core.rooms.sync.set.index.size;
+        },
+        (heard) => heard > size,
+        { everyMs: 100 },
+      );
+    };
+    await hearsMore();
+    const text = '漢'.repeat(190_000);
+    const large = await first.core.send(alice, {
+      type: 'POST',
+      content: { type: 'note', content: { text } },
+    });
+    assert.equal(large.status, 200);
+    await hearsMore();
+  });
+
   test('only a node that is known counts as met', async () => {
     await using stack = new AsyncDisposableStack();
     const met: number[] = [];

@@ -149,7 +149,7 @@ export class Gossip implements AsyncDisposable {
   publish(messages: readonly Accepted[]): void {
     for (const { message } of messages) {
       const text = sharedText(message);
-      if (text === undefined || text.length > GOSSIP_BYTES_MAX) continue;
+      if (text === undefined || Buffer.byteLength(text) > GOSSIP_BYTES_MAX) continue;
       if (this.#onTheirWay >= PUBLISHED_AT_ONCE || this.#addresses.length === 0) {
         this.#counts.dropped++;
         continue;

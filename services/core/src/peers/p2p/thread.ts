@@ -31,6 +31,11 @@ const RESULTS: Readonly<Record<GossipValidation, TopicValidatorResult>> = {
 const DIAL_INTERVAL_MS = 3_000;
 const DIAL_TIMEOUT_MS = 5_000;
 const CONNECTIONS_MAX = 100;
+/**
+ * What a peer sends in one piece, which is whatever it was asked for: as much as its library sends. Of whoever sends more nothing is read
+ * any more, and the connection stays.
+ */
+const RPC_BYTES_MAX = 4 * 1024 * 1024;
 /** One forged message is more than any good ones make up for, and is forgotten within minutes. */
 const INVALID_WEIGHT = -100;
 const INVALID_DECAY = 0.9;
@@ -61,7 +66,7 @@ const node = await createLibp2p({
       fallbackToFloodsub: false,
       emitSelf: false,
       allowedTopics: [topic],
-      maxInboundDataLength: 2 * GOSSIP_BYTES_MAX,
+      maxInboundDataLength: RPC_BYTES_MAX,
       // The same message is one message, whoever publishes it.
       msgIdFn: ({ data }: Message) => createHash('sha256').update(data).digest(),
       scoreParams: {
@@ -97,7 +102,8 @@ const pubsub = node.services.pubsub as GossipSub;
 /** The node verifies on its own threads; while too much is being verified, the rest is left to reconciliation. */
 pubsub.topicValidators.set(topic, async (peer, { data }) => {
   if (validating.size >= VALIDATED_AT_ONCE) return TopicValidatorResult.Ignore;
-  if (data.length > GOSSIP_BYTES_MAX) return TopicValidatorResult.Reject;
+  // Whoever passed it on is not to blame: it may be of a release that counts otherwise.
+  if (data.length > GOSSIP_BYTES_MAX) return TopicValidatorResult.Ignore;
   const id = ++lastId;
   const { promise, resolve } = Promise.withResolvers<GossipValidation>();
   validating.set(id, resolve);
