@@ -7,7 +7,6 @@ import {
   START,
   type SyncKey,
   shortKeyOf,
-  textOfShortKey,
 } from './key.ts';
 
 /**
@@ -35,6 +34,8 @@ export interface OrderedKeys {
   /** How many keys are before a bound. */
   rank(bound: Bound): number;
   keyAt(rank: number): SyncKey;
+  /** Undefined: it is not there. */
+  rankOf(key: ShortKey): number | undefined;
   /** The same for the same keys. */
   fingerprint(from: number, to: number): Uint8Array;
 }
@@ -105,31 +106,44 @@ export interface Continued {
   readonly open: readonly Range[];
   /** Keys that the other has and this set has not. */
   readonly lacks: readonly ShortKey[];
-  /** Keys that this set has and the other has not. */
+  /** Keys that this set has and the other has not: the first of them. */
   readonly has: readonly ShortKey[];
+  /** How many those are in all. */
+  readonly hasCount: number;
 }
 
-/** What follows from an answer. */
-export function continueRanges(set: OrderedKeys, answer: readonly Range[]): Continued {
+/**
+ * What follows from an answer.
+ * @param hasMax how many keys to list that only this set has: of a set that is empty, those are all
+ */
+export function continueRanges(
+  set: OrderedKeys,
+  answer: readonly Range[],
+  hasMax = Number.POSITIVE_INFINITY,
+): Continued {
   const open: Range[] = [];
   const lacks: ShortKey[] = [];
   const has: ShortKey[] = [];
+  let hasCount = 0;
   for (const range of answer) {
     if (range.kind === 'list') continue;
     const [from, to] = [set.rank(range.lower), set.rank(range.upper)];
     if (range.kind === 'keys') {
-      const theirs = new Set(range.keys.map(textOfShortKey));
-      for (let rank = from; rank < to; rank++) {
-        const key = shortKeyOf(set.keyAt(rank));
-        if (!theirs.delete(textOfShortKey(key))) has.push(key);
+      const common = new Set<number>();
+      for (const key of range.keys) {
+        const rank = set.rankOf(key);
+        if (rank !== undefined && rank >= from && rank < to) common.add(rank);
+        else lacks.push(key);
       }
-      lacks.push(...range.keys.filter((key) => theirs.has(textOfShortKey(key))));
+      hasCount += to - from - common.size;
+      for (let rank = from; rank < to && has.length < hasMax; rank++)
+        if (!common.has(rank)) has.push(shortKeyOf(set.keyAt(rank)));
     } else if (!isEqual(range.fingerprint, set.fingerprint(from, to))) {
       if (to - from <= LISTED_KEYS) open.push({ kind: 'list', lower: range.lower, upper: range.upper });
       else open.push(...split(set, range));
     }
   }
-  return { open, lacks, has };
+  return { open, lacks, has, hasCount };
 }
 
 /** Whether every range of an answer lies within one of the question's, in order: anything else is no answer to it. */

@@ -21,6 +21,11 @@ import { OFFERED_KEYS_MAX } from './offers.ts';
 const ROUNDS_MAX = 8_000;
 /** Answers in a row after which nothing new was learnt: the peer leads us around. */
 const IDLE_ROUNDS_MAX = 64;
+/**
+ * Ranges that differ and are not yet compared further. An answer to a whole question leaves 32,768 at most where everything
+ * differs, and what is found last is asked about first: seven questions deep, for a set of 10^12 keys, they are 230,000.
+ */
+const OPEN_RANGES_MAX = 2 ** 18;
 /** Messages in one session that nobody signed: enough to know. */
 const FORGED_MAX = 20;
 /** Keys that one peer is not asked for again for a while, since what it sent of them was not kept. */
@@ -31,7 +36,7 @@ const DECLINED_MS = 600_000;
 export const LATER_COUNTED_MAX = 1_000;
 
 export interface SessionOptions {
-  readonly set: NodeSet;
+  readonly set: Pick<NodeSet, 'index' | 'has'>;
   /** What the peer sends goes through it. */
   readonly source: PassedOn;
   /** What this peer sent in vain: what another one says of the same keys is another matter. */
@@ -164,22 +169,24 @@ export async function reconcile(link: PeerLink, options: SessionOptions): Promis
     const { answer, sizeBytes } = await link.askRanges(question, signal);
     if (!answersQuestion(question, answer))
       throw new AppError('PEER_MISBEHAVED', 'the peer returned ranges that were not requested');
-    const { open: next, lacks, has } = continueRanges(set.index, answer);
+    const listed = OFFERED_KEYS_MAX - result.peerLacks.length;
+    const { open: next, lacks, has, hasCount } = continueRanges(set.index, answer, listed);
     const due = lacks.filter(({ time }) => !isLater(time));
     const tally = await fetchLacking(link, due, {
       ...options,
       onProgress: (some) => options.onProgress?.(addTallies(result.tally, some)),
     });
-    idle = lacks.length + has.length === 0 ? idle + 1 : 0;
-    if (idle > IDLE_ROUNDS_MAX) throw new AppError('PEER_MISBEHAVED', "the peer's answers do not end");
+    idle = lacks.length + hasCount === 0 ? idle + 1 : 0;
+    if (idle > IDLE_ROUNDS_MAX || next.length + rest.length > OPEN_RANGES_MAX)
+      throw new AppError('PEER_MISBEHAVED', "the peer's answers do not end");
     result = {
       tally: addTallies(result.tally, tally),
       rounds: result.rounds + 1,
       sizeBytes: result.sizeBytes + sizeBytes,
       lacked: result.lacked + lacks.length,
-      had: result.had + has.length,
+      had: result.had + hasCount,
       later: result.later + (lacks.length - due.length) + tally.later,
-      peerLacks: [...result.peerLacks, ...has].slice(0, OFFERED_KEYS_MAX),
+      peerLacks: [...result.peerLacks, ...has],
     };
     // What is found last is asked about first, so that what is open stays small.
     const following = [...next, ...rest];

@@ -55,6 +55,7 @@ function reconcile(own: SetIndex, other: SetIndex) {
     assert.ok(answersQuestion(asked, decodeAnswer(answer)));
     bytes += question.length + answer.length;
     const next = continueRanges(own, decodeAnswer(answer));
+    assert.equal(next.hasCount, next.has.length);
     lacks.push(...next.lacks.map(textOfShortKey));
     has.push(...next.has.map(textOfShortKey));
     open = [...next.open, ...open.slice(QUESTION_RANGES_MAX)];

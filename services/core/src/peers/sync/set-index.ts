@@ -251,12 +251,17 @@ export class SetIndex implements OrderedKeys {
 
   /** The key that a short one stands for. */
   find(short: ShortKey): SyncKey | undefined {
+    const rank = this.rankOf(short);
+    return rank === undefined ? undefined : this.keyAt(rank);
+  }
+
+  rankOf(short: ShortKey): number | undefined {
     const prefix = hexToBytes(short.id.slice(0, 32))!;
     for (let rank = this.rank({ time: short.time, prefix }); rank < this.#size; rank++) {
       const key = this.keyAt(rank);
       if (key.time !== short.time || compareBytes(key.id.subarray(0, prefix.length), prefix) !== 0)
         return undefined;
-      if (shortKeyOf(key).id === short.id) return key;
+      if (shortKeyOf(key).id === short.id) return rank;
     }
     return undefined;
   }

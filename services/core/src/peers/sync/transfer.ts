@@ -71,14 +71,14 @@ async function* readPages(link: PeerLink, place: string, signal: AbortSignal): A
 
 /** What a transfer brings: whether it is worth going on with, and with this peer. */
 class Worth {
-  readonly #set: NodeSet;
+  readonly #set: Pick<NodeSet, 'index'>;
   readonly #uptime: () => number;
   #useless = 0;
   #sinceMs: number;
   #messages = 0;
   #sizeBytes = 0;
 
-  constructor(set: NodeSet, uptime: () => number) {
+  constructor(set: Pick<NodeSet, 'index'>, uptime: () => number) {
     this.#set = set;
     this.#uptime = uptime;
     this.#sinceMs = uptime();
