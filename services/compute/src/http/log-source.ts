@@ -4,14 +4,14 @@ import type { ConsoleLine } from '../instances/console/console-log.ts';
 import type { Instances } from '../instances/instances.ts';
 import type { InstanceWorker } from '../instances/worker/worker.ts';
 import { OPERATED, type OwnerAccess, type SignedRequest } from '../owner/access.ts';
-import type { LoadedProgram } from '../programs/code/library.ts';
+import type { ProgramLog } from '../programs/logs.ts';
 import type { Programs } from '../programs/programs.ts';
 import type { LogLine } from '../programs/sandbox/log-tail.ts';
 
 export interface LogSources {
   readonly instances: Instances;
   /** Undefined where the node runs none. */
-  readonly programs: Pick<Programs, 'library'> | undefined;
+  readonly programs: Pick<Programs, 'logs'> | undefined;
   readonly access: OwnerAccess;
 }
 
@@ -55,16 +55,16 @@ function machineLog(ref: string, { console, record }: InstanceWorker): Found {
   };
 }
 
-const programLog = ({ hash, owner, log }: LoadedProgram): Found => ({
+const programLog = ({ hash, owner, tail }: ProgramLog): Found => ({
   ...{ ref: hash, file: undefined, silence: undefined, what: OPERATED.program, owner },
-  read: async (limit) => log.list().slice(-limit),
-  listen: (tell) => log.listen(tell),
+  read: async (limit) => tail.list().slice(-limit),
+  listen: (tell) => tail.listen(tell),
 });
 
-async function find({ instances, programs }: LogSources, ref: string): Promise<Found | undefined> {
+function find({ instances, programs }: LogSources, ref: string): Found | undefined {
   const worker = instances.find(ref);
   if (worker) return machineLog(ref, worker);
-  const program = await programs?.library.find(ref);
+  const program = programs?.logs.find(ref);
   // Those that are part of the node are nobody's.
   return program === undefined || program.owner === '' ? undefined : programLog(program);
 }
@@ -81,7 +81,7 @@ export async function openLog(
   ref: string,
 ): Promise<LogSource & { readonly owner: string }> {
   const { access } = sources;
-  const found = await find(sources, ref);
+  const found = find(sources, ref);
   if (!found) {
     await access.identify(signed);
     throw new AppError(

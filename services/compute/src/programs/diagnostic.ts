@@ -4,7 +4,6 @@ import { DIAGNOSTIC_VM, DIAGNOSTIC_VMS, programOf, sha256Hex } from '@skerry/pro
 import type { PROGRAMS_API } from '@skerry/protocol/api/compute/programs';
 import type { LoadedProgram } from './code/library.ts';
 import { OWN, type ProgramAnswer, type Programs } from './programs.ts';
-import { LogTail } from './sandbox/log-tail.ts';
 
 const SOURCE = new URL('./inside/diagnostic.mjs', import.meta.url);
 const MEMORY_MIB = 64;
@@ -34,7 +33,6 @@ export async function loadDiagnosticPrograms(nodeId: string): Promise<LoadedProg
       memoryMib: MEMORY_MIB,
       cpus: 1,
     },
-    log: new LogTail(),
   };
   return [hash, ...DIAGNOSTIC_VMS].map((name) => ({ ...diagnostic, hash: name }));
 }

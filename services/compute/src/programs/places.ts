@@ -32,7 +32,8 @@ export interface Order {
   readonly client: string;
   readonly runtime: RuntimeName;
   readonly code: SandboxCode;
-  readonly log: LogTail;
+  /** What its sandbox writes to. */
+  readonly log: () => LogTail;
   /** Makes its volumes ready for one sandbox, where it has any. */
   readonly attach?: (() => Promise<Attached>) | undefined;
   /** It takes a sandbox of its own, for as long as it runs. */

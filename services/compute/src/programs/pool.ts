@@ -231,7 +231,7 @@ export class Pool implements AsyncDisposable {
     const start = place.sandbox ? 'spare' : 'cold';
     place.key = order.key;
     if (!place.sandbox) await this.#start(place, order.attach);
-    place.sandbox!.load(order.code, order.log, order.isKept);
+    place.sandbox!.load(order.code, order.log(), order.isKept);
     return start;
   }
 

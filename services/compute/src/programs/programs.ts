@@ -8,6 +8,7 @@ import { unless } from '../files/unless.ts';
 import { storableText } from '../publish/storable.ts';
 import { keyOf, Library, type LoadedProgram } from './code/library.ts';
 import type { RuntimeTable } from './code/program.ts';
+import { ProgramLogs } from './logs.ts';
 import type { Order, Start } from './places.ts';
 import { Pool } from './pool.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
@@ -65,6 +66,7 @@ const PROBE_CALL: SandboxCall = {
 export class Programs implements AsyncDisposable {
   readonly runtimes: readonly RuntimeName[];
   readonly library: Library;
+  readonly logs = new ProgramLogs();
   readonly volumes: Volumes;
   readonly #options: ProgramsOptions;
   readonly #groups: ControlGroups;
@@ -91,6 +93,7 @@ export class Programs implements AsyncDisposable {
       directory: join(cacheDir, 'programs'),
       runtimes: runtimeTable,
       onGone: (key) => void this.#pool.drop(key),
+      onForgotten: (hash) => this.logs.delete(hash),
     });
   }
 
@@ -137,6 +140,8 @@ export class Programs implements AsyncDisposable {
     const order = { ...this.#orderOf(program, client, volumes), ending };
     return await this.#pool.use(order, async (sandbox, start) => {
       if (ending?.aborted) throw notCalled(ending);
+      // Also where it is warm: its log is one of those that were used last.
+      this.logs.use(program);
       const startedAtMs = Date.now();
       const begunMs = performance.now();
       const tell = (outcome: ProgramRun['outcome'], status: number, reason: ProgramRun['reason']) => {
@@ -168,8 +173,8 @@ export class Programs implements AsyncDisposable {
   }
 
   /** Whether a program is kept running: calls of it take no sandbox from others. */
-  async isKept(hash: string): Promise<boolean> {
-    const program = await this.library.find(hash);
+  isKept(hash: string): boolean {
+    const program = this.library.find(hash);
     return program !== undefined && this.#pool.isKept(keyOf(program));
   }
 
@@ -180,6 +185,8 @@ export class Programs implements AsyncDisposable {
    */
   async keep(hash: string, signal: AbortSignal): Promise<void> {
     const program = await this.library.get(hash);
+    // Why it cannot be kept is told there, too.
+    this.logs.use(program);
     if (program.runtime === 'wasm')
       throw new AppError(
         'PROGRAM_UNSUPPORTED',
@@ -198,23 +205,23 @@ export class Programs implements AsyncDisposable {
   }
 
   #orderOf(program: LoadedProgram, client: string, prepared: Prepared): Order {
-    const { runtime, code, log, volumes } = program;
+    const { runtime, code, volumes } = program;
     const attach = volumes.length > 0 ? () => prepared.attach() : undefined;
-    return { key: keyOf(program), client, runtime, code, log, attach };
+    return { key: keyOf(program), client, runtime, code, log: () => this.logs.use(program), attach };
   }
 
   /** Whether a sandbox can be made here and answers. Throws PROGRAM_CRASHED, with what the machine complained. */
   async check(): Promise<void> {
     const log = new LogTail();
     const code = { ...PROBE, bytes: Buffer.from('function main() {}') };
-    const order = { key: 'probe', client: OWN, runtime: 'nodejs', code, log } as const;
+    const order = { key: 'probe', client: OWN, runtime: 'nodejs', code, log: () => log } as const;
     await this.#pool.use(order, (sandbox) => sandbox.call(PROBE_CALL, PROBE_TIMEOUT_MS));
     await this.#pool.drop(order.key);
   }
 
-  /** What the program wrote lately, if it was called since the node started. */
-  async listLog(hash: string): Promise<readonly LogLine[]> {
-    return (await this.library.find(hash))?.log.list() ?? [];
+  /** What the program wrote lately, if it ran since the node started. */
+  listLog(hash: string): readonly LogLine[] {
+    return this.logs.find(hash)?.tail.list() ?? [];
   }
 
   /** Sandboxes that hold a program. */

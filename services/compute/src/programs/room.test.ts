@@ -34,7 +34,7 @@ describe('the room', () => {
     );
     const before = room.runs.length;
     assert.deepEqual(await room.outcomeOf(hash), { code: '200', text: 'x' });
-    const log = await room.programs.listLog(hash);
+    const log = room.programs.listLog(hash);
     assert.deepEqual(
       log.map(({ type, text }) => [type, text]),
       [['stdout', 'noted x']],
@@ -59,7 +59,7 @@ def main(v):
   return v`,
     );
     const said = ['stdout begun é, ended', 'stdout no end'];
-    const read = async () => (await room.programs.listLog(hash)).map(({ type, text }) => `${type} ${text}`);
+    const read = () => room.programs.listLog(hash).map(({ type, text }) => `${type} ${text}`);
     // An answer and what is written come by two ways: which is heard first is not said.
     for (const [variables, count] of [
       ['answer', 1],
@@ -68,10 +68,10 @@ def main(v):
       ['exit', 3],
     ] as const) {
       await room.outcomeOf(hash, variables);
-      const isThere = async () => (await read()).filter((line) => line === said[1]).length === count;
+      const isThere = () => read().filter((line) => line === said[1]).length === count;
       await until('its output is there', HANG_MS, isThere);
     }
-    const lines = await read();
+    const lines = read();
     assert.deepEqual(lines.slice(0, 4), [...said, ...said]);
     assert.match(lines[4]!, /^stderr Traceback/);
     const failure = lines.indexOf('stderr ValueError: on purpose');
@@ -91,8 +91,8 @@ def main(v):
     );
     await room.outcomeOf(hash);
     const lines = () => room.programs.listLog(hash);
-    await until('its last words are there', HANG_MS, async () => (await lines()).at(-1)?.text === 'last');
-    const kept = (await lines()).map(({ text }) => text);
+    await until('its last words are there', HANG_MS, () => lines().at(-1)?.text === 'last');
+    const kept = lines().map(({ text }) => text);
     assert.equal(kept.length, PROGRAM_LIMITS.logTailLines);
     const long = kept.filter((text) => text.startsWith('x'));
     assert.equal(kept[kept.length - 2 - long.length], '2999');
@@ -102,10 +102,9 @@ def main(v):
       `function main() { for (let n = 0; n < 9; n++) console.log('y'.repeat(16000)); }`,
     );
     await room.outcomeOf(silent);
-    const chars = async () =>
-      (await room.programs.listLog(silent)).reduce((sum, { text }) => sum + text.length, 0);
-    await until('as much is kept as may be', HANG_MS, async () => (await chars()) >= 64_000);
-    assert.ok((await chars()) <= PROGRAM_LIMITS.logTailChars);
+    const chars = () => room.programs.listLog(silent).reduce((sum, { text }) => sum + text.length, 0);
+    await until('as much is kept as may be', HANG_MS, () => chars() >= 64_000);
+    assert.ok(chars() <= PROGRAM_LIMITS.logTailChars);
   });
 
   test('calls at the same time share few sandboxes, and each gets its own answer', async () => {

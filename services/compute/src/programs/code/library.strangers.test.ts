@@ -16,6 +16,7 @@ const RUNTIME = 'b'.repeat(64);
 const signer = createSigner(generatePrivateKey());
 const other = createSigner(generatePrivateKey());
 const runtimes = { [RUNTIME]: 'python3' } as const;
+const UNHEARD = { onGone() {}, onForgotten() {} };
 
 /** A core node with programs whose code has so many bytes. @param signers whose they are, where they are not one signer's */
 function coreWith(sizes: readonly number[], signers: readonly Signer[] = []) {
@@ -54,17 +55,25 @@ function coreWith(sizes: readonly number[], signers: readonly Signer[] = []) {
 test('the code of programs that are called has a limit in memory; what is large goes first and is read again', () =>
   inDirectory(async (directory) => {
     const { core, hashes } = coreWith([10, 400, 500, 300]);
-    const library = new Library({ core, directory, runtimes, onGone() {}, codeBytesMax: 1_000 });
-    const held = async () => {
-      const found = await Promise.all(hashes.map((hash) => library.find(hash)));
-      return found.map((program) => program?.code.bytes.length ?? null);
-    };
+    const library = new Library({ core, directory, runtimes, ...UNHEARD, codeBytesMax: 1_000 });
+    const held = () => hashes.map((hash) => library.find(hash)?.code.bytes.length ?? null);
     for (const hash of hashes.slice(0, 3)) await library.get(hash);
-    assert.deepEqual(await held(), [10, 400, 500, null]);
+    assert.deepEqual(held(), [10, 400, 500, null]);
     await library.get(hashes[3]!);
-    assert.deepEqual(await held(), [10, 400, null, 300]);
+    assert.deepEqual(held(), [10, 400, null, 300]);
     assert.equal((await library.get(hashes[2]!)).code.bytes.length, 500);
-    assert.deepEqual(await held(), [10, null, 500, 300]);
+    assert.deepEqual(held(), [10, null, 500, 300]);
+  }));
+
+test('who asks for programs that do not exist takes the place of none that does', () =>
+  inDirectory(async (directory) => {
+    const { core, hashes } = coreWith([10]);
+    const library = new Library({ core, directory, runtimes, ...UNHEARD });
+    const loaded = await library.get(hashes[0]!);
+    const invented = Array.from({ length: 300 }, (_, index) => library.get(sha256Hex(`none ${index}`)));
+    assert.equal(library.find(hashes[0]!), loaded);
+    for (const { status } of await Promise.allSettled(invented)) assert.equal(status, 'rejected');
+    assert.equal(library.find(hashes[0]!), loaded);
   }));
 
 test('M7: who calls many programs whose code is large, or never comes, takes the memory and the turns of nobody else', () =>
@@ -81,7 +90,7 @@ test('M7: who calls many programs whose code is large, or never comes, takes the
     };
     const codeInUse = { total: 130, reserve: 0, perClient: 85 };
     const open = (from: CoreClient) =>
-      new Library({ core: from, directory, runtimes, onGone() {}, codeInUse });
+      new Library({ core: from, directory, runtimes, ...UNHEARD, codeInUse });
     const stalled = open({ ...core, getFile } as unknown as CoreClient);
     const waiting = hashes.slice(0, 3).map((hash) => stalled.get(hash));
     assert.equal((await stalled.get(hashes[3]!)).code.bytes.length, 43);
@@ -121,7 +130,8 @@ test('a program that was forgotten is let go of soon, however the clock was set 
       return core.getMessage(asked);
     };
     const from = { ...core, getMessage } as unknown as CoreClient;
-    const library = new Library({ core: from, directory, runtimes, onGone: (key) => gone.push(key) });
+    const heard = { onGone: () => gone.push('code'), onForgotten: (of: string) => gone.push(of) };
+    const library = new Library({ core: from, directory, runtimes, ...heard });
     t.mock.timers.enable({ apis: ['Date'], now: 1_000_000_000 });
     await library.get(hash);
     isForgotten = true;
@@ -130,5 +140,7 @@ test('a program that was forgotten is let go of soon, however the clock was set 
     t.mock.method(performance, 'now', () => laterMs);
     await library.get(hash);
     await new Promise(setImmediate);
-    assert.equal(gone.length, 1);
+    assert.deepEqual(gone, [hash, 'code']);
+    await assert.rejects(library.get(hash), { code: 'MESSAGE_FORGOTTEN' });
+    assert.deepEqual(gone, [hash, 'code', hash]);
   }));

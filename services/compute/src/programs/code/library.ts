@@ -4,7 +4,6 @@ import { FairSlots, type Held, type ShareLimits, Shares } from '@skerry/kit';
 import { AppError, type NetworkVolume, type Program, type RuntimeName } from '@skerry/protocol';
 import { findMessage, resolveFile, resolveMessage } from '../../files/message.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
-import { LogTail } from '../sandbox/log-tail.ts';
 import type { SandboxCode } from '../sandbox/sandbox.ts';
 import { type AskedVolume, readVolumes } from '../volumes/asked.ts';
 import { CodeFiles } from './files.ts';
@@ -20,7 +19,6 @@ export interface LoadedProgram {
   readonly volumes: readonly AskedVolume[];
   /** What names its code: the file, or the program itself where the code is in its message. */
   readonly codeRef: string;
-  readonly log: LogTail;
 }
 
 /** The same for what may share a sandbox: another version of the code is put into another one. */
@@ -33,9 +31,8 @@ export interface UsedProgram extends Disposable {
 }
 
 interface Entry {
-  readonly loaded: Promise<LoadedProgram>;
-  /** What its code takes; 0 until it is there. */
-  codeBytes: number;
+  readonly loaded: LoadedProgram;
+  /** Infinity where it is part of the node. */
   checkedAtMs: number;
   isChecking: boolean;
 }
@@ -46,6 +43,8 @@ export interface LibraryOptions {
   readonly runtimes: RuntimeTable;
   /** Told of a program that may not be run any more, or that has a newer version. */
   readonly onGone: (key: string) => void;
+  /** Told of a program that was forgotten. */
+  readonly onForgotten: (hash: string) => void;
   /** What the code of all programs that are held may take; as CODE_BYTES_MAX by default. */
   readonly codeBytesMax?: number;
   /** What the code of programs that are called may take; as CODE_IN_USE by default. */
@@ -66,8 +65,10 @@ const GONE = ['MESSAGE_FORGOTTEN', 'PROGRAM_NOT_FOUND'];
 export class Library {
   readonly #options: LibraryOptions;
   readonly #files: CodeFiles;
-  /** In the order of last use. */
+  /** What was read, in the order of last use. */
   readonly #entries = new Map<string, Entry>();
+  /** What is being read: whoever asks for what does not exist takes the place of nothing that does. */
+  readonly #loading = new Map<string, Promise<LoadedProgram>>();
   readonly #codeInUse: Shares;
   /** Programs that are called: by how many calls, and their share of what is in use. */
   readonly #used = new Map<LoadedProgram, { calls: number; readonly share: Held }>();
@@ -81,12 +82,7 @@ export class Library {
 
   /** A program that is part of the node, and known by no core node. */
   add(loaded: LoadedProgram): void {
-    this.#entries.set(loaded.hash, {
-      loaded: Promise.resolve(loaded),
-      codeBytes: 0,
-      checkedAtMs: Infinity,
-      isChecking: false,
-    });
+    this.#entries.set(loaded.hash, { loaded, checkedAtMs: Infinity, isChecking: false });
   }
 
   /**
@@ -94,10 +90,10 @@ export class Library {
    *   and what a file may not be had for
    */
   async get(hash: string): Promise<LoadedProgram> {
-    const entry = this.#entries.get(hash) ?? this.#load(hash);
+    const entry = this.#entries.get(hash);
+    if (!entry) return this.#load(hash);
     this.#entries.delete(hash);
     this.#entries.set(hash, entry);
-    this.#dropOldest();
     if (performance.now() - entry.checkedAtMs > CHECK_AFTER_MS && !entry.isChecking)
       void this.#check(hash, entry);
     return entry.loaded;
@@ -132,26 +128,34 @@ export class Library {
     );
   }
 
-  /** Only where it was called since the start. */
-  async find(hash: string): Promise<LoadedProgram | undefined> {
-    return this.#entries.get(hash)?.loaded.catch(() => undefined);
+  /** Only where it is in memory. */
+  find(hash: string): LoadedProgram | undefined {
+    return this.#entries.get(hash)?.loaded;
   }
 
-  /** @param log of the version before */
-  #load(hash: string, log = new LogTail()): Entry {
-    const loaded = this.#read(hash, log);
-    const entry: Entry = { loaded, codeBytes: 0, checkedAtMs: performance.now(), isChecking: false };
-    loaded.then(
-      ({ code }) => {
-        entry.codeBytes = code.bytes.length;
-        this.#dropLargest(hash);
-      },
-      // A failure is told to those who wait for it, and tried again by the next one.
-      () => {
-        if (this.#entries.get(hash) === entry) this.#entries.delete(hash);
-      },
-    );
-    return entry;
+  /** Whoever asks while it is read shares the reading. A failure is told to those who wait for it, and tried again by the next one. */
+  #load(hash: string): Promise<LoadedProgram> {
+    const known = this.#loading.get(hash);
+    if (known) return known;
+    const loading = this.#loadNow(hash).finally(() => this.#loading.delete(hash));
+    this.#loading.set(hash, loading);
+    return loading;
+  }
+
+  async #loadNow(hash: string): Promise<LoadedProgram> {
+    const checkedAtMs = performance.now();
+    const loaded = await this.#read(hash).catch((error: unknown) => {
+      this.#noteForgotten(hash, error);
+      throw error;
+    });
+    this.#entries.set(hash, { loaded, checkedAtMs, isChecking: false });
+    this.#dropOldest();
+    this.#dropLargest(hash);
+    return loaded;
+  }
+
+  #noteForgotten(hash: string, error: unknown): void {
+    if (error instanceof AppError && error.code === 'MESSAGE_FORGOTTEN') this.#options.onForgotten(hash);
   }
 
   #dropOldest(): void {
@@ -163,16 +167,15 @@ export class Library {
 
   /** Lets go of the largest until all code has room: whoever brings much takes no memory from those who bring little. */
   #dropLargest(except: string): void {
-    let bytes = 0;
-    for (const { codeBytes } of this.#entries.values()) bytes += codeBytes;
     const { codeBytesMax = CODE_BYTES_MAX } = this.#options;
-    const others = [...this.#entries].filter(([hash]) => hash !== except);
-    for (const [hash, { codeBytes }] of others.sort(
-      ([, one], [, other]) => other.codeBytes - one.codeBytes,
-    )) {
+    const bytesOf = ({ loaded: { code } }: Entry) => code.bytes.length;
+    const entries = [...this.#entries.values()].filter(({ checkedAtMs }) => checkedAtMs !== Infinity);
+    let bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
+    for (const entry of entries.sort((one, other) => bytesOf(other) - bytesOf(one))) {
       if (bytes <= codeBytesMax) return;
-      this.#entries.delete(hash);
-      bytes -= codeBytes;
+      if (entry.loaded.hash === except) continue;
+      this.#entries.delete(entry.loaded.hash);
+      bytes -= bytesOf(entry);
     }
   }
 
@@ -182,7 +185,7 @@ export class Library {
     return readProgram(this.#options.core, hash, answer);
   }
 
-  async #read(hash: string, log: LogTail): Promise<LoadedProgram> {
+  async #read(hash: string): Promise<LoadedProgram> {
     const { owner, program, volumes } = await this.#readMessage(hash);
     const runtime = await this.#findRuntime(program);
     const { code } = program;
@@ -203,7 +206,6 @@ export class Library {
         memoryMib: memoryOf(program),
         cpus: Math.min(program.vcpus, availableParallelism()),
       },
-      log,
     };
   }
 
@@ -233,19 +235,20 @@ export class Library {
 
   async #check(hash: string, entry: Entry): Promise<void> {
     entry.isChecking = true;
-    const loaded = await entry.loaded.catch(() => undefined);
-    if (!loaded) return;
+    const { loaded } = entry;
     try {
       const isNewest = await this.#isNewest(hash, loaded);
       entry.checkedAtMs = performance.now();
       if (!isNewest) {
         this.#drop(loaded);
-        this.#entries.set(hash, this.#load(hash, loaded.log));
+        // Why it cannot be read is told to whoever calls it next.
+        void this.#load(hash).catch(() => {});
       }
     } catch (error) {
       // A core node that is away takes nothing from a program that is known.
       entry.checkedAtMs = performance.now();
       if (!(error instanceof AppError && GONE.includes(error.code))) return;
+      this.#noteForgotten(hash, error);
       this.#drop(loaded);
     } finally {
       entry.isChecking = false;

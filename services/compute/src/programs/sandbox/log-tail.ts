@@ -27,6 +27,11 @@ export class LogTail {
   readonly #listeners = new Set<(line: LogLine) => void>();
   #chars = 0;
 
+  /** Whether something may be written to it yet, or somebody follows it. */
+  get isInUse(): boolean {
+    return this.#open.size > 0 || this.#listeners.size > 0;
+  }
+
   /** Adds a text that is whole: each of its lines. */
   add(type: LogStream, text: string): void {
     this.#keep(

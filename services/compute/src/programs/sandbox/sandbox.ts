@@ -155,7 +155,13 @@ export class Sandbox {
   /** @param isKept whether it goes on between calls, and not only answers them */
   load(code: SandboxCode, log: LogTail, isKept = false): void {
     this.#log = log;
-    this.#writers = { stdout: log.open('stdout'), stderr: log.open('stderr') };
+    const writers = { stdout: log.open('stdout'), stderr: log.open('stderr') };
+    this.#writers = writers;
+    // It may have ended before.
+    void this.#ended.promise.then(() => {
+      writers.stdout.close();
+      writers.stderr.close();
+    });
     this.#isKept = isKept;
     this.#memoryMib = code.memoryMib;
     this.#options.group.limit({
@@ -333,8 +339,6 @@ export class Sandbox {
         ? `the program exceeded its memory limit (${limit} including its runtime)`
         : `the program exited (${how})`;
     this.kill(why);
-    this.#writers?.stdout.close();
-    this.#writers?.stderr.close();
     this.#channel?.destroy();
     clearTimeout(this.#freezing);
     clearTimeout(this.#holding);

@@ -138,7 +138,7 @@ test('programs are called with the messages that they ask for, each once, also o
   const hashes: string[] = [];
   /** What the program was called with since the node started. */
   const seenBy = async ({ programs }: ProgramService, hash: string) => {
-    const log = await programs!.listLog(hash);
+    const log = programs!.listLog(hash);
     return log.filter(({ type }) => type === 'stdout').map(({ text }): unknown => JSON.parse(text));
   };
   {

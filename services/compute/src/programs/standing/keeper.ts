@@ -12,7 +12,7 @@ export const restMs = (ends: number): number =>
   );
 
 export interface KeeperOptions {
-  readonly programs: Pick<Programs, 'keep' | 'library'>;
+  readonly programs: Pick<Programs, 'keep' | 'library' | 'logs'>;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
@@ -69,7 +69,7 @@ export class Keeper {
       ends = performance.now() - startedAtMs > PROGRAM_LIMITS.keptSteadyMs ? 1 : ends + 1;
       const waitMs = restMs(ends);
       log.debug({ program: hash, why, waitMs }, 'a persistent program is started again');
-      (await programs.library.find(hash))?.log.add('system', `${why}; starting again`);
+      programs.logs.find(hash)?.tail.add('system', `${why}; starting again`);
       if (!(await pause(waitMs, signal))) return;
     }
   }

@@ -113,7 +113,7 @@ def main(variables):
   assert.ok(performance.now() - begunMs > 1_500);
   await room.outcomeOf(hash, 'end');
   await ended;
-  assert.ok((await room.programs.listLog(hash)).some(({ text }) => text === 'last words'));
+  assert.ok(room.programs.listLog(hash).some(({ text }) => text === 'last words'));
 });
 
 test('those that waited for room together are not kept beyond it', async () => {
@@ -125,23 +125,38 @@ test('those that waited for room together are not kept beyond it', async () => {
   );
   const ending = new AbortController();
   const call = own.programs.run(large, callOf(), 'test', ending.signal);
-  await until('it runs', async () => (await own.programs.listLog(large)).length > 0);
+  await until('it runs', () => own.programs.listLog(large).length > 0);
   const hashes = ['one', 'two', 'three'].map((name) =>
     own.add('python3', `${ASGI}\n# ${name}`, { memoryMib: 128 }),
   );
-  const kept = hashes.map((hash) => keep(hash, own));
+  const keeping = hashes.map((hash) => keep(hash, own));
   const refused: string[] = [];
-  for (const { ended } of kept) void ended.then((how) => refused.push(how));
+  for (const { ended } of keeping) void ended.then((how) => refused.push(how));
   // By then they wait in the line.
   await setImmediate();
   ending.abort(new AppError('PROGRAM_TIMED_OUT', 'over'));
   await assert.rejects(call, { code: 'PROGRAM_TIMED_OUT' });
   await until('one has no room', () => refused.length > 0);
-  const countKept = async () =>
-    (await Promise.all(hashes.map((hash) => own.programs.isKept(hash)))).filter(Boolean).length;
-  assert.deepEqual([refused, await countKept()], [['NO_RUNNER'], 2]);
-  for (const { stop } of kept) stop();
-  await Promise.all(kept.map(({ ended }) => ended));
+  const kept = hashes.filter((hash) => own.programs.isKept(hash));
+  assert.deepEqual([refused, kept.length], [['NO_RUNNER'], 2]);
+  for (const { stop } of keeping) stop();
+  await Promise.all(keeping.map(({ ended }) => ended));
+});
+
+test('what a program that runs on writes is found, though its code was let go of and read again', async () => {
+  const code = 'let count = 0; export default () => { console.log("call", ++count); };';
+  const hash = room.add('nodejs', code);
+  const { stop, ended } = keep(hash);
+  const isSaid = (text: string) => room.programs.listLog(hash).some((line) => line.text === text);
+  await until('it is kept', () => room.programs.isKept(hash));
+  await room.outcomeOf(hash);
+  await until('it spoke', () => isSaid('call 1'));
+  room.add('nodejs', code);
+  assert.ok(isSaid('call 1'));
+  await room.outcomeOf(hash);
+  await until('it spoke again', () => isSaid('call 2'));
+  stop();
+  await ended;
 });
 
 test('one that is stopped while its volumes are fetched is not started', async () => {
@@ -169,7 +184,12 @@ test('one that is stopped while its volumes are fetched is not started', async (
   void ended.then((how) => {
     outcome = how;
   });
-  const seen = async () => outcome || (await own.programs.listLog(hash)).map(({ text }) => text).join();
+  const seen = () =>
+    outcome ||
+    own.programs
+      .listLog(hash)
+      .map(({ text }) => text)
+      .join();
   assert.equal(await until('it ends, or speaks', seen), 'ended');
 });
 
@@ -180,7 +200,7 @@ test('a call that is ended by whoever made it ends with the reason', async () =>
     'export default () => { console.log("here"); return new Promise(() => {}); }',
   );
   const call = room.programs.run(hash, callOf(), 'test', ending.signal);
-  await until('it runs', async () => (await room.programs.listLog(hash)).length > 0);
+  await until('it runs', () => room.programs.listLog(hash).length > 0);
   ending.abort(new AppError('PROGRAM_TIMED_OUT', 'others are waiting'));
   await assert.rejects(call, { code: 'PROGRAM_TIMED_OUT', message: 'others are waiting' });
 });
@@ -216,7 +236,7 @@ test('a call that is ended while it waits for its volumes or for a sandbox was n
     'export default () => { console.log("here"); return new Promise(() => {}); }',
   );
   const running = outcomeOf(sleeper, second);
-  await until('it runs', async () => (await own.programs.listLog(sleeper)).length > 0);
+  await until('it runs', () => own.programs.listLog(sleeper).length > 0);
   const forSandbox = outcomeOf(own.add('nodejs', 'export default () => 1'), third);
   // By then it waits in the line.
   await setImmediate();

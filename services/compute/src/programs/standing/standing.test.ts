@@ -169,7 +169,7 @@ test('whatever keeps a program from being started, it is tried again', async () 
       if (failure) throw failure;
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     },
-    library: { find: async () => ({ log: { add: (_type: string, text: string) => said.push(text) } }) },
+    logs: { find: () => ({ tail: { add: (_type: string, text: string) => said.push(text) } }) },
   } as unknown as KeeperOptions['programs'];
   const log = createLogger('test', 'silent');
   const keeper = new Keeper({ programs, log, signal: ending.signal });

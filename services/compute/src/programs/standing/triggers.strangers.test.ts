@@ -27,7 +27,7 @@ test('programs that do not end when they are called by a message keep no others 
     const ending = new AbortController();
     const called: string[] = [];
     const programs = {
-      isKept: async (program: string) => program === 'kept',
+      isKept: (program: string) => program === 'kept',
       /** Sleeps until its call is ended. */
       async run(program: string, _call: unknown, _client: string, ended?: AbortSignal) {
         called.push(program);
@@ -74,7 +74,7 @@ test('a core node that is away and a clock that was ahead take no message from a
         throw new AppError('UPSTREAM_UNAVAILABLE', 'the core node is away');
       },
     };
-    const programs = { isKept: async () => false };
+    const programs = { isKept: () => false };
     const triggers = await Triggers.open({
       ...{ core: away, programs, directory, log, signal: ending.signal },
     } as unknown as TriggersOptions);
@@ -114,7 +114,7 @@ test('a program that cannot be called for what it asks for is given up; for what
       const ending = new AbortController();
       const failed = new Set<string>();
       const programs = {
-        isKept: async () => false,
+        isKept: () => false,
         async run(program: keyof typeof codes) {
           const cause = program === 'full' ? new AppError('STORAGE_FULL', 'the disk is full') : undefined;
           throw new AppError(codes[program], 'on purpose', { cause });
@@ -154,7 +154,7 @@ test('a full disk is told of now and then, however often what waits could not be
       debug: ({ program }: { program: string }) => void failed.add(program),
     };
     const programs = {
-      isKept: async () => false,
+      isKept: () => false,
       async run() {
         throw new AppError('PROGRAM_CRASHED', 'on purpose');
       },

@@ -226,7 +226,7 @@ export class Triggers {
     this.#running.set(one.program, running);
     this.#rate.note(one.program, performance.now());
     try {
-      running.isKept = await programs.isKept(one.program);
+      running.isKept = programs.isKept(one.program);
       const isDone = await this.#hand(one, running.ending.signal);
       this.#state = isDone ? remove(this.#state, one) : postpone(this.#state, one, performance.now());
     } catch (error) {

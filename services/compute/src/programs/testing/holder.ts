@@ -9,5 +9,5 @@ const busy = room.add('python3', 'def main(v):\n  print("busy", flush=True)\n  w
 });
 void room.outcomeOf(busy);
 await room.run(room.add('nodejs', 'function main() { return 1; }'));
-while ((await room.programs.listLog(busy)).length === 0) await delay(20);
+while (room.programs.listLog(busy).length === 0) await delay(20);
 process.send?.({ nodeId: room.nodeId, groups: room.groupHomes[0] });

@@ -6,7 +6,6 @@ import { createLogger } from '@skerry/kit';
 import { AppError, type ProgramRun, programOf, type RuntimeName, sha256Hex } from '@skerry/protocol';
 import { type ProgramAnswer, Programs, type ProgramsOptions } from '../programs.ts';
 import { ControlGroups, findTrees } from '../sandbox/control-groups.ts';
-import { LogTail } from '../sandbox/log-tail.ts';
 import type { SandboxCall, SandboxCode } from '../sandbox/sandbox.ts';
 import type { AskedVolume } from '../volumes/asked.ts';
 
@@ -87,7 +86,6 @@ export class TestPrograms implements AsyncDisposable {
       ...{ hash, owner, runtime, codeRef: hash, volumes },
       program: programOf(content),
       code: { bytes, encoding, entrypoint, environment, memoryMib, cpus: 1 },
-      log: new LogTail(),
     });
     return hash;
   }
