@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareUntilSame, toLookAt } from './core-node.ts';
+import { compareUntilSame, countNewer, toLookAt } from './core-node.ts';
 
 type Compared = Awaited<ReturnType<typeof compareUntilSame>>;
-const SAME: Compared = { onlyFirst: [], onlySecond: [], parts: [], trust: [], isSame: true };
+const SAME: Compared = { onlyFirst: [], onlySecond: [], parts: [], trust: [], newer: 0, isSame: true };
 const JUST_SENT: Compared = { ...SAME, parts: ['messages'], isSame: false };
 const nobody = { value: [], source: 'unset' };
 const OTHER_TRUST: Compared = {
@@ -29,6 +29,19 @@ test('a message that is at one node for a moment is no difference', async () => 
 test('what stays different is told after four looks; other trust at once, since it stays', async () => {
   assert.deepEqual(await lookAt(JUST_SENT), [JUST_SENT, 4, 3]);
   assert.deepEqual(await lookAt(OTHER_TRUST), [OTHER_TRUST, 1, 0]);
+});
+
+test('messages that are newer than the last session of the node that lacks them are on their way', () => {
+  const at = (time: number) => ({ hash: `${time}`, time });
+  const peerOf = (syncedMs: number | null) => ({
+    ...{ name: 'peer', address: null, state: 'synced' as const, messages: 3, later: 0, taken: 0, given: 0 },
+    ...{ synced_ms: syncedMs, failure: null, points: 0, offset_ms: null },
+  });
+  const lacks = [at(99), at(101), at(102.5)];
+  assert.equal(countNewer(lacks, [peerOf(100_000), peerOf(null), peerOf(50_000)]), 2);
+  // It never came to the end of a session: what it lacks is no matter of seconds.
+  assert.equal(countNewer(lacks, [peerOf(null)]), 0);
+  assert.equal(countNewer(lacks, []), 0);
 });
 
 test('the status of a node tells what is wrong with its trust and which roles are vacant, also of a node that does not say', () => {

@@ -106,20 +106,30 @@ interface Compared {
   readonly onlySecond: readonly DifferingMessage[];
   readonly parts: readonly string[];
   readonly trust: readonly TrustDifference[];
+  /** How many of these messages are newer than the last session of the node that lacks them. */
+  readonly newer: number;
   readonly isSame: boolean;
 }
 
+/** How many messages are newer than the end of a node's last session with any peer: the next one may bring them. Pure. */
+export function countNewer(lacks: readonly DifferingMessage[], peers: SyncStatusView['peers']): number {
+  const lastMs = Math.max(...peers.map(({ synced_ms: ms }) => ms ?? Number.NEGATIVE_INFINITY));
+  return Number.isFinite(lastMs) ? lacks.filter(({ time }) => time * 1000 > lastMs).length : 0;
+}
+
 async function compareNodes(first: string, second: string): Promise<Compared> {
-  const [{ onlyFirst, onlySecond }, trusts, ...digests] = await Promise.all([
+  const both = <T>(ask: (url: string) => Promise<T>) => Promise.all([ask(first), ask(second)]);
+  const [{ onlyFirst, onlySecond }, trusts, digests, [one, other]] = await Promise.all([
     diffNodes(first, second),
-    Promise.all([readTrust(first), readTrust(second)]),
-    call(first, STATE_API.getStateDigest, {}),
-    call(second, STATE_API.getStateDigest, {}),
+    both(readTrust),
+    both((url) => call(url, STATE_API.getStateDigest, {})),
+    both((url) => call(url, SYNC_API.getSyncStatus, {})),
   ]);
   const trust = differingTrust(...trusts);
-  const parts = differingParts(digests[0]!, digests[1]!);
+  const parts = differingParts(...digests);
+  const newer = countNewer(onlyFirst, other.peers) + countNewer(onlySecond, one.peers);
   const isSame = onlyFirst.length + onlySecond.length + parts.length + trust.length === 0;
-  return { onlyFirst, onlySecond, parts, trust, isSame };
+  return { onlyFirst, onlySecond, parts, trust, newer, isSame };
 }
 
 const LOOKS_MAX = 4;
@@ -142,7 +152,7 @@ export async function compareUntilSame(
 }
 
 export async function showNodeDiff({ output }: Context, first: string, second: string): Promise<number> {
-  const { onlyFirst, onlySecond, parts, trust, isSame } = await compareUntilSame(() =>
+  const { onlyFirst, onlySecond, parts, trust, newer, isSame } = await compareUntilSame(() =>
     compareNodes(first, second),
   );
   const rowsOf = (url: string, some: readonly DifferingMessage[]) =>
@@ -159,6 +169,10 @@ export async function showNodeDiff({ output }: Context, first: string, second: s
     ...differenceFields(trust),
     ['only on the first', onlyFirst.length],
     ['only on the second', onlySecond.length],
+    [
+      'of these on their way',
+      newer > 0 ? `${newer}, newer than the last session of the node that lacks them` : undefined,
+    ],
     ['parts of the state that differ', parts.length > 0 ? parts.join(', ') : undefined],
   ]);
   output.result(
@@ -167,6 +181,7 @@ export async function showNodeDiff({ output }: Context, first: string, second: s
       differing_trust: trust,
       only_first: onlyFirst,
       only_second: onlySecond,
+      newer_than_last_session: newer,
       differing_parts: parts,
     },
     `${table}${facts}`,
