@@ -23,7 +23,7 @@ export class DirectoryPlace implements PartsPlace {
     const found = await Promise.all(
       names.map(async (name): Promise<Begun[]> => {
         const file = await stat(this.#pathOf(name)).catch(() => undefined);
-        return file ? [{ name, writtenMs: file.mtimeMs }] : [];
+        return file ? [{ name, writtenMs: file.mtimeMs, receivedBytes: file.size }] : [];
       }),
     );
     return found.flat();

@@ -129,7 +129,6 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
     });
 
     test('a client has eight on their way, whoever signed them; others and our own begin theirs', async () => {
-      const by = (key: string, isExempt = false) => ({ key, isExempt });
       const begin = (n: number, client = by('a')) => append(parts, wholeOf(n), 0, bytesOf('a'), client);
       for (let n = 0; n < 32; n += 4) await begin(n);
       await assert.rejects(begin(32), { code: 'RATE_LIMITED' });
@@ -138,6 +137,76 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
       await parts.remove(wholeOf(0));
       await begin(32);
       await assert.rejects(begin(44), { code: 'RATE_LIMITED' });
+    });
+
+    const by = (key: string, isExempt = false) => ({ key, isExempt });
+
+    test('what is announced takes no room from others, and what comes slowly makes room', async () => {
+      let nowMs = Date.now();
+      parts = open(() => nowMs);
+      const huge = (n: number) => wholeOf(n, 4 * 1024 ** 3);
+      const add = async (n: number, offset: number, client: string) => {
+        await append(parts, huge(n), offset, bytesOf('a'), by(client));
+        await fixture.rest(nameOf(huge(n)), nowMs);
+      };
+      for (let n = 0; n < 4; n++) await add(n, 0, 'greedy');
+      await add(4, 0, 'gone');
+      // A byte every nine minutes.
+      for (let turn = 1; turn < 3; turn++) {
+        nowMs += 9 * 60_000;
+        for (let n = 0; n < 4; n++) await add(n, turn, 'greedy');
+      }
+      for (let n = 5; n < 56; n++) await add(n, 0, `${n}`);
+      // Strangers have no more.
+      await add(56, 0, '56');
+      assert.equal(await parts.received(huge(4)), 0, 'what rests for longest goes first');
+      await add(57, 0, '57');
+      const left = await Promise.all([0, 1, 2, 3].map((n) => parts.received(huge(n))));
+      assert.equal(left.filter((bytes) => bytes === 0).length, 1);
+    });
+
+    test('where there is no room, a client that has none takes that of the slowest of who has most; our own have a reserve', async () => {
+      let nowMs = Date.now();
+      parts = open(() => nowMs);
+      const MIB = 1024 ** 2;
+      const begin = (n: number, client: ReturnType<typeof by>) =>
+        append(parts, wholeOf(n, 4 * MIB), 0, bytesOf('a'), client);
+      for (let n = 0; n < 28; n += 4) await begin(n, by('greedy'));
+      for (let n = 1; n <= 49; n++) await begin(100 + n, by(`${n}`));
+      for (const client of ['greedy', '1'])
+        await assert.rejects(begin(200, by(client)), { code: 'OVERLOADED' });
+      nowMs += 60_000;
+      for (let n = 0; n < 28; n += 4)
+        if (n !== 8)
+          await append(parts, wholeOf(n, 4 * MIB), 1, Readable.from([Buffer.alloc(MIB)]), by('greedy'));
+      await begin(200, by('new'));
+      assert.equal(await parts.received(wholeOf(8, 4 * MIB)), 0);
+      const count = async () => (await fixture.open().list()).length;
+      assert.equal(await count(), 56);
+      for (let n = 0; n < 8; n++) await begin(210 + n, by('ours', true));
+      assert.equal(await count(), 64);
+    });
+
+    test('a file whose room went to another is ended, and begins anew', async () => {
+      let nowMs = Date.now();
+      parts = open(() => nowMs);
+      const source = new Readable({ read() {} });
+      const slow = append(parts, wholeOf(0), 0, source, by('slow'));
+      const ended = assert.rejects(slow, { code: 'OVERLOADED' });
+      source.push('abcd');
+      await until(
+        'it has begun',
+        () => parts.received(wholeOf(0)),
+        (received) => received === 4,
+      );
+      for (let n = 1; n < 56; n++) await append(parts, wholeOf(n), 0, bytesOf('a'), by(`${n}`));
+      nowMs += 11 * 60_000;
+      for (let n = 1; n < 56; n++) await fixture.rest(nameOf(wholeOf(n)), nowMs);
+      await append(parts, wholeOf(60), 0, bytesOf('a'), by('new'));
+      source.push('efg');
+      await ended;
+      assert.equal(await parts.received(wholeOf(0)), 0);
+      assert.equal(await append(parts, wholeOf(0), 0, bytesOf('abcd'), by('slow')), 4);
     });
 
     test('what nobody sends on goes after a day', async () => {

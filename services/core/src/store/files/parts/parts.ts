@@ -22,16 +22,18 @@ export interface PartsOptions {
 const PER_UPLOADER = 4;
 /** The same of one client, who may sign as many uploaders. */
 const PER_CLIENT = 8;
-/** Of all of them, and the bytes that they may become together. */
-const FILES_MAX = 64;
-const BYTES_MAX = 16 * 1024 ** 3;
+/** Of all of them, and their bytes; of that, what only exempt clients may have. */
+const FILES = { total: 64, reserve: 8 } as const;
+const BYTES = { total: 16 * 1024 ** 3, reserve: 2 * 1024 ** 3 } as const;
+/** A file counts as what has come of it, and so many bytes more: who announces much has nothing of it. */
+const ROOM_BYTES = 64 * 1024 ** 2;
 /** One that nobody sends on is kept for so long. */
 const KEPT_MS = 24 * 3_600_000;
-/** Where there is no room, one that rests for longer than this makes some: nobody holds a place by beginning. */
+/** Where there is no room, one of which less than this has come for so long makes some: nobody holds a place by beginning. */
+const MOVED_BYTES = 1024 ** 2;
 const RESTS_MS = 10 * 60_000;
 /** Whatever wrote one may have another clock, and one that was set back leaves some in the future: these rest, too. */
-const restsLonger = ({ writtenMs }: Begun, nowMs: number, atMostMs: number) =>
-  Math.abs(nowMs - writtenMs) > atMostMs;
+const isLongerAgo = (ms: number, nowMs: number, atMostMs: number) => Math.abs(nowMs - ms) > atMostMs;
 const RETRY_AFTER_SECONDS = 10;
 
 /** Who sends a part. */
@@ -40,6 +42,19 @@ const NOBODY: Beginner = { key: '', isExempt: true };
 
 /** With what its name says. */
 interface Known extends Begun, Pick<Whole, 'address' | 'sizeBytes'> {}
+
+/** What a file counts as. */
+const countedBytes = ({ sizeBytes, receivedBytes }: Known) => Math.min(sizeBytes, receivedBytes + ROOM_BYTES);
+const sumOf = (files: readonly Known[]) => files.reduce((sum, one) => sum + countedBytes(one), 0);
+const isWithin = (files: readonly Known[], reserved: 0 | 1) =>
+  files.length <= FILES.total - reserved * FILES.reserve &&
+  sumOf(files) <= BYTES.total - reserved * BYTES.reserve;
+
+/** Who adds to a file. */
+interface Holder {
+  /** Others have its room now. */
+  isDropped: boolean;
+}
 
 const NAME = /^[0-9a-f]{64}-(0x[0-9a-f]{40})-([0-9]{1,16})$/;
 const nameOf = ({ hash, address, sizeBytes }: Whole) => `${hash}-${address.toLowerCase()}-${sizeBytes}`;
@@ -53,16 +68,8 @@ function know(begun: Begun): Known[] {
 const refuse = (code: 'RATE_LIMITED' | 'OVERLOADED', message: string) =>
   new AppError(code, message, { details: { retry_after: RETRY_AFTER_SECONDS } });
 
-/** No more than was announced. Who stops reading is not the end of the connection: it is still answered. */
-async function* bounded(source: Readable, { sizeBytes }: Whole, before: number): AsyncGenerator<Buffer> {
-  let received = before;
-  for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    received += chunk.length;
-    if (received > sizeBytes)
-      throw new AppError('FILE_TOO_LARGE', `more came than the ${sizeBytes} bytes that were announced`);
-    yield chunk;
-  }
-}
+const dropped = () =>
+  refuse('OVERLOADED', 'others needed the room of this file; send it again from its beginning');
 
 /**
  * What has come of files that are sent in parts. It outlasts broken connections and this process. Nothing of it is believed before
@@ -70,9 +77,11 @@ async function* bounded(source: Readable, { sizeBytes }: Whole, before: number):
  */
 export class Parts {
   readonly #options: PartsOptions;
-  readonly #busy = new Set<string>();
-  /** Who began files, by the names of those that this process saw begin. */
-  readonly #beganBy = new Map<string, string>();
+  readonly #busy = new Map<string, Holder>();
+  /** Who sends files, by the names of those of which this process saw something come. */
+  readonly #sentBy = new Map<string, Beginner>();
+  /** When the last MOVED_BYTES of a file had come, as far as this process looked, and how many bytes there were. */
+  readonly #moved = new Map<string, { readonly ms: number; readonly bytes: number }>();
 
   constructor(options: PartsOptions) {
     this.#options = options;
@@ -88,7 +97,7 @@ export class Parts {
     const name = nameOf(whole);
     if (this.#busy.has(name))
       throw refuse('OVERLOADED', 'another part of this file is on its way, or the node puts it together');
-    this.#busy.add(name);
+    this.#busy.set(name, { isDropped: false });
     return { [Symbol.dispose]: () => void this.#busy.delete(name) };
   }
 
@@ -104,11 +113,12 @@ export class Parts {
    */
   async append(whole: Whole, offset: number, source: Readable, by: Beginner = NOBODY): Promise<number> {
     const name = nameOf(whole);
-    await this.#makeRoom(whole, name, by);
     const before = await this.received(whole);
-    return before === offset
-      ? await this.#options.place.write(name, before, bounded(source, whole, before))
-      : before;
+    await this.#makeRoom(whole, before, by);
+    if (before !== offset) return before;
+    const received = await this.#options.place.write(name, before, this.#bounded(source, whole, before, by));
+    if (this.#busy.get(name)?.isDropped) throw dropped();
+    return received;
   }
 
   /** All that has come. */
@@ -120,57 +130,130 @@ export class Parts {
     return this.#options.place.remove(nameOf(whole));
   }
 
-  async #drop(dropped: readonly Known[]): Promise<void> {
-    for (const { name } of dropped) await this.#options.place.remove(name);
+  /** No more than was announced, and than there is room for. Who stops reading is not the end of the connection: it is still answered. */
+  async *#bounded(source: Readable, whole: Whole, before: number, by: Beginner): AsyncGenerator<Buffer> {
+    const { sizeBytes } = whole;
+    const holder = this.#busy.get(nameOf(whole));
+    let received = before;
+    let counted = before;
+    for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      received += chunk.length;
+      if (received > sizeBytes)
+        throw new AppError('FILE_TOO_LARGE', `more came than the ${sizeBytes} bytes that were announced`);
+      if (holder?.isDropped) throw dropped();
+      if (received - counted > ROOM_BYTES) {
+        await this.#makeRoom(whole, received, by);
+        counted = received;
+      }
+      yield chunk;
+    }
   }
 
-  /** Those that nobody holds, and has sent on for so long. */
-  #listResting(all: readonly Known[], atMostMs: number): Known[] {
-    const nowMs = this.#options.now();
-    return all.filter((one) => restsLonger(one, nowMs, atMostMs) && !this.#busy.has(one.name));
+  async #drop(gone: readonly Known[]): Promise<void> {
+    for (const { name } of gone) {
+      const holder = this.#busy.get(name);
+      if (holder) holder.isDropped = true;
+      await this.#options.place.remove(name);
+    }
   }
 
-  /** @returns those that are left */
+  /** What is there now, without those that nobody has sent on for so long. */
   async #dropOld(): Promise<Known[]> {
+    const nowMs = this.#options.now();
     const all = (await this.#options.place.list()).flatMap(know);
-    const old = this.#listResting(all, KEPT_MS);
-    await this.#drop(old);
-    return all.filter((one) => !old.includes(one));
+    const isOld = ({ name, writtenMs }: Known) =>
+      isLongerAgo(writtenMs, nowMs, KEPT_MS) && !this.#busy.has(name);
+    await this.#drop(all.filter(isOld));
+    const kept = all.filter((one) => !isOld(one));
+    this.#look(kept, nowMs);
+    return kept;
   }
 
-  /** Throws where a file that was not begun yet may not begin. */
-  async #makeRoom(whole: Whole, name: string, by: Beginner): Promise<void> {
+  /** Notes of which files something has come, and forgets those that are gone. */
+  #look(kept: readonly Known[], nowMs: number): void {
+    const names = new Set(kept.map(({ name }) => name));
+    for (const known of [this.#sentBy, this.#moved])
+      for (const name of known.keys()) if (!names.has(name) && !this.#busy.has(name)) known.delete(name);
+    for (const { name, receivedBytes: bytes, writtenMs } of kept) {
+      const before = this.#moved.get(name);
+      if (!before) this.#moved.set(name, { ms: writtenMs, bytes });
+      else if (bytes < before.bytes || bytes - before.bytes >= MOVED_BYTES)
+        this.#moved.set(name, { ms: nowMs, bytes });
+    }
+  }
+
+  /** Whose a file is: its client's, or its uploader's where another process saw it come. */
+  #keyOf({ name, address }: Known): string {
+    return this.#sentBy.get(name)?.key ?? address;
+  }
+
+  /** Throws where a file may not begin, or not go on now. @param received how many bytes there are of it */
+  async #makeRoom(whole: Whole, received: number, by: Beginner): Promise<void> {
+    const name = nameOf(whole);
     const kept = await this.#dropOld();
-    if (kept.some((one) => one.name === name)) return;
-    const own = kept.filter(({ address }) => address === whole.address.toLowerCase());
-    if (own.length >= PER_UPLOADER)
+    const others = kept.filter((one) => one.name !== name);
+    if (others.length === kept.length && received === 0) this.#checkShare(whole, others, by);
+    const address = whole.address.toLowerCase();
+    const own = {
+      ...{ name, address, sizeBytes: whole.sizeBytes },
+      ...{ receivedBytes: received, writtenMs: this.#options.now() },
+    };
+    const full = refuse('OVERLOADED', 'the node has no room for more of a file in parts; try again later');
+    if (whole.sizeBytes > BYTES.total) throw full;
+    const left = new Set(others);
+    for (;;) {
+      const among = this.#listCrowd([...left], own, by);
+      if (!among) break;
+      const next = this.#findYielding(among, by);
+      if (!next) throw full;
+      left.delete(next);
+      await this.#drop([next]);
+    }
+    if (!this.#sentBy.has(name)) this.#sentBy.set(name, by);
+  }
+
+  /** Throws where an uploader or a client has as many on their way as it may. */
+  #checkShare({ address }: Whole, others: readonly Known[], { key, isExempt }: Beginner): void {
+    const uploaded = others.filter((one) => one.address === address.toLowerCase());
+    if (uploaded.length >= PER_UPLOADER)
       throw refuse(
         'RATE_LIMITED',
         `an address may have ${PER_UPLOADER} files on their way; send one to its end`,
       );
-    this.#checkShare(kept, by);
-    const resting = this.#listResting(kept, RESTS_MS).sort((one, other) => one.writtenMs - other.writtenMs);
-    const left = new Set(kept);
-    const isFull = () =>
-      left.size >= FILES_MAX ||
-      [...left].reduce((sum, one) => sum + one.sizeBytes, whole.sizeBytes) > BYTES_MAX;
-    for (const one of resting) {
-      if (!isFull()) break;
-      left.delete(one);
-      await this.#drop([one]);
-    }
-    if (isFull())
-      throw refuse('OVERLOADED', 'the node has no room for another file in parts; try again later');
-    if (!by.isExempt) this.#beganBy.set(name, by.key);
+    const sent = [...this.#sentBy.values()].filter((by) => !by.isExempt && by.key === key).length;
+    if (!isExempt && sent >= PER_CLIENT)
+      throw refuse('RATE_LIMITED', `a client may have ${PER_CLIENT} files on their way; send one to its end`);
   }
 
-  /** Throws where a client has as many on their way as it may. */
-  #checkShare(kept: readonly Known[], by: Beginner): void {
-    const names = new Set(kept.map(({ name }) => name));
-    for (const name of this.#beganBy.keys())
-      if (!names.has(name) && !this.#busy.has(name)) this.#beganBy.delete(name);
-    const own = [...this.#beganBy.values()].filter((key) => key === by.key).length;
-    if (!by.isExempt && own >= PER_CLIENT)
-      throw refuse('RATE_LIMITED', `a client may have ${PER_CLIENT} files on their way; send one to its end`);
+  /** Those of which one has to make room for a file; undefined where there is room. */
+  #listCrowd(others: readonly Known[], own: Known, { isExempt }: Beginner): readonly Known[] | undefined {
+    if (!isWithin([...others, own], 0)) return others;
+    const strangers = others.filter((one) => !this.#isOurs(one));
+    return isExempt || isWithin([...strangers, own], 1) ? undefined : strangers;
+  }
+
+  #isOurs({ name }: Known): boolean {
+    return this.#sentBy.get(name)?.isExempt ?? false;
+  }
+
+  /**
+   * Which makes room: the one that rests for longest; where none does, and it is for a client that has none, of the client that has
+   * most, if that has several, the slowest. Our own come as if they had none, and of theirs only what rests makes room.
+   */
+  #findYielding(files: readonly Known[], by: Beginner): Known | undefined {
+    const nowMs = this.#options.now();
+    const movedMs = ({ name }: Known) => this.#moved.get(name)?.ms ?? nowMs;
+    // What is being put together has all its room already.
+    const able = files.filter((one) => one.receivedBytes < one.sizeBytes || !this.#busy.has(one.name));
+    const rests = (one: Known) =>
+      (isLongerAgo(one.writtenMs, nowMs, RESTS_MS) && !this.#busy.has(one.name)) ||
+      isLongerAgo(movedMs(one), nowMs, RESTS_MS);
+    const resting = able.filter(rests).sort((one, other) => one.writtenMs - other.writtenMs);
+    if (resting.length > 0) return resting[0];
+    const strangers = able.filter((one) => !this.#isOurs(one));
+    const held = Map.groupBy(strangers, (one) => this.#keyOf(one));
+    if (!by.isExempt && held.has(by.key)) return undefined;
+    const [most = []] = [...held.values()].sort((one, other) => other.length - one.length);
+    return most.length < 2 ? undefined : most.sort((one, other) => movedMs(one) - movedMs(other))[0];
   }
 }

@@ -6,6 +6,8 @@ export interface Begun {
   readonly name: string;
   /** When something came last, or it was begun, in milliseconds since 1970. */
   readonly writtenMs: number;
+  /** How many bytes there are from the first one on. */
+  readonly receivedBytes: number;
 }
 
 /**

@@ -72,7 +72,7 @@ export class SharedPlace implements PartsPlace {
   async list(): Promise<Begun[]> {
     return this.#options.db
       .selectFrom('files_in_parts')
-      .select(['name', 'written_ms as writtenMs'])
+      .select(['name', 'written_ms as writtenMs', 'received_bytes as receivedBytes'])
       .execute();
   }
 
