@@ -1,10 +1,25 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { isItemHash64 } from '@skerry/protocol';
-import type { FileSource } from '../../store/files/fetcher.ts';
+import type { FileSource } from '../../store/files/fetching/source.ts';
 
 const ANSWER_TIMEOUT_MS = 15_000;
+/** Of who does not say how long it wants to be left alone. */
+const REST_MS = 60_000;
 const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$/;
+
+/** A peer that has answered enough for now has not said whether it has the file; undefined where it has said. */
+function restOf({ status, headers }: Response): number | undefined {
+  const seconds = Number(headers.get('retry-after'));
+  if (status !== 429 && !(status === 503 && seconds > 0)) return undefined;
+  return seconds > 0 ? seconds * 1_000 : REST_MS;
+}
+
+/** Bytes of the body, as they come, where the peer says so. */
+function sizeOf({ headers }: Response): number | undefined {
+  const length = headers.get('content-length');
+  return length === null || headers.has('content-encoding') ? undefined : Number(length);
+}
 
 /** Files of another core node, over its public route. */
 export function createPeerFileSource(url: string, onWrongBytes?: () => void): FileSource {
@@ -24,12 +39,14 @@ export function createPeerFileSource(url: string, onWrongBytes?: () => void): Fi
         });
         if (!response.ok || !response.body) {
           await response.body?.cancel();
-          return undefined;
+          const restMs = restOf(response);
+          return restMs === undefined ? undefined : { restMs };
         }
         const type = response.headers.get('content-type') ?? '';
         return {
           stream: Readable.fromWeb(response.body as ReadableStream),
           contentType: CONTENT_TYPE.test(type) ? type.toLowerCase() : 'application/octet-stream',
+          sizeBytes: sizeOf(response),
         };
       } finally {
         clearTimeout(timer);

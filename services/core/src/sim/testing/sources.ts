@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { digestOfBlock } from '@skerry/kit/unixfs';
 import { AppError, type ItemHash, isItemHash64 } from '@skerry/protocol';
-import type { FileSource } from '../../store/files/fetcher.ts';
+import type { FileSource } from '../../store/files/fetching/source.ts';
 import type { BlockSource } from '../../store/ipfs/gateways.ts';
 import type { SimNode } from './node.ts';
 

@@ -5,7 +5,8 @@ import { createLogger, listen } from '@skerry/kit';
 import { CREDIT_CHANNEL, CREDIT_POST, sha256Hex } from '@skerry/protocol';
 import { createPeerFileSource } from '../../peers/sync/file-source.ts';
 import { createTestCore, signers } from '../../testing/core.ts';
-import { FileFetcher, type FileSource } from './fetcher.ts';
+import { FileFetcher } from './fetcher.ts';
+import type { FileSource } from './fetching/source.ts';
 
 const log = createLogger('test', 'silent');
 const signal = new AbortController().signal;
@@ -44,6 +45,10 @@ describe('files that messages lack', () => {
       'text/x-own',
     );
     const url = await listen(holder.api, '127.0.0.1', 0);
+    const opened = await createPeerFileSource(url).open(hash, signal);
+    assert.ok(opened && 'stream' in opened);
+    assert.equal(opened.sizeBytes, text.length);
+    opened.stream.destroy();
     await using core = await createTestCore();
     const sent = await core.send(signers.alice, store(hash));
     assert.equal(sent.status, 202);

@@ -48,6 +48,11 @@ export class Files {
     this.#options = options;
   }
 
+  /** The largest file that is taken. */
+  get limitBytes(): number {
+    return this.#options.uploadLimitBytes;
+  }
+
   /** See `BlobStore.receive`. */
   receive(source: Readable, limitBytes = this.#options.uploadLimitBytes): Promise<ReceivedBlob> {
     return this.#options.blobs.receive(source, limitBytes);

@@ -50,8 +50,8 @@ export interface LostFilesOptions {
 export class LostFiles {
   readonly #options: LostFilesOptions;
   readonly #failures: Failures;
-  /** How often each was looked for in vain. */
-  readonly #tries = new Map<string, number>();
+  /** How often each was looked for in vain, and what it is. */
+  readonly #tries = new Map<string, { readonly tries: number; readonly sizeBytes: number }>();
   #after = '';
   #isWhole = true;
 
@@ -68,6 +68,11 @@ export class LostFiles {
     return [...this.#tries.keys()];
   }
 
+  /** Bytes of a lost file; undefined of any other. */
+  sizeOf(name: string): number | undefined {
+    return this.#tries.get(name)?.sizeBytes;
+  }
+
   /** One round. @returns whether the next one may follow at once */
   async round(): Promise<boolean> {
     const { db, blobs, examined = EXAMINED } = this.#options;
@@ -81,7 +86,9 @@ export class LostFiles {
       order by hash limit ${examined}`.execute(db);
     const kept = await blobs.list(after === '' ? undefined : (after as ItemHash), examined);
     const { lost, seen } = decideLost(rows, kept, examined);
-    for (const hash of lost) if (!this.#tries.has(hash)) this.#tries.set(hash, 0);
+    const isLost = new Set(lost);
+    for (const { hash, sizeBytes } of rows)
+      if (isLost.has(hash) && !this.#tries.has(hash)) this.#tries.set(hash, { tries: 0, sizeBytes });
     this.#tell(lost.length, seen === undefined);
     this.#after = seen ?? '';
     return lost.length > 0 && seen !== undefined;
@@ -89,10 +96,11 @@ export class LostFiles {
 
   /** A file was looked for. */
   note(name: string, isHere: boolean): void {
-    const tries = this.#tries.get(name);
-    if (tries === undefined) return;
-    if (isHere || tries + 1 >= TRIES_MAX) this.#tries.delete(name);
-    else this.#tries.set(name, tries + 1);
+    const known = this.#tries.get(name);
+    if (known === undefined) return;
+    const tries = known.tries + 1;
+    if (isHere || tries >= TRIES_MAX) this.#tries.delete(name);
+    else this.#tries.set(name, { ...known, tries });
   }
 
   #tell(count: number, isEnd: boolean): void {

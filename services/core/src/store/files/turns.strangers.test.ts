@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { createTestCore, signers } from '../../testing/core.ts';
-import { FileFetcher, type FileSource } from './fetcher.ts';
+import { FileFetcher } from './fetcher.ts';
+import type { FileSource } from './fetching/source.ts';
 import { listDue, wantFiles } from './wanted.ts';
 
 const { alice, bob } = signers;

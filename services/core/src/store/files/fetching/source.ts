@@ -1,0 +1,26 @@
+import type { Readable } from 'node:stream';
+
+/** What a source gives of a file. */
+export interface Opened {
+  /** The bytes are checked by whoever takes them. */
+  readonly stream: Readable;
+  readonly contentType: string;
+  /** As the source says; undefined where it does not. */
+  readonly sizeBytes?: number | undefined;
+}
+
+/** It does not say whether it has the file, and wants to be left alone for so long. */
+interface Resting {
+  readonly restMs: number;
+}
+
+/** Port: a place where files can be had by name. Adapters: other core nodes (peers/sync/file-source.ts). */
+export interface FileSource {
+  readonly name: string;
+  /** Whether it has files of such names: SHA-256 in hexadecimal, or CIDs. */
+  handles(name: string): boolean;
+  /** undefined: it does not have the file. */
+  open(name: string, signal: AbortSignal): Promise<Opened | Resting | undefined>;
+  /** Told when the bytes were not those of the name. */
+  onWrongBytes?(): void;
+}
