@@ -12,7 +12,9 @@ import { createPeerFileSource } from './peers/sync/file-source.ts';
 import { type CoreRooms, graceMsOf } from './rooms.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import { FileFetcher } from './store/files/fetcher.ts';
+import { createOwnFiles } from './store/files/fetching/own-files.ts';
 import { LostFiles } from './store/files/lost.ts';
+import { MissedFiles } from './store/files/missed.ts';
 import { Sweep, startSweeping } from './store/files/sweep.ts';
 import { SweepMark } from './store/files/sweep-mark.ts';
 import { IpfsFetcher } from './store/ipfs/fetcher.ts';
@@ -27,6 +29,8 @@ const TRUST_INTERVAL_MS = 10_000;
 const FETCH_INTERVAL_MS = 1_000;
 /** How often some of the files that messages keep are looked at. */
 const LOST_INTERVAL_MS = 60_000;
+/** How often it is looked whether files for which messages were rejected are to be asked for. */
+const MISSED_INTERVAL_MS = 10_000;
 
 export interface LeadingOptions {
   readonly config: CoreConfig;
@@ -105,14 +109,20 @@ export class Leading {
         return running;
       });
     await this.#settle(signal, keep);
-    this.#keepFiles(stack, signal);
+    const { rooms, blobs, log } = this.#options;
+    const { db, reserve, now } = rooms;
+    const missed = {
+      hash: new MissedFiles({ db, namedBy: 'hash', reserve, now }),
+      cid: new MissedFiles({ db, namedBy: 'cid', reserve, now }),
+    };
+    this.#keepFiles(stack, missed.cid, signal);
     await this.#followChains(stack);
-    const { db } = this.#options.rooms;
-    const { blobs, log } = this.#options;
     const lost = new LostFiles({ db, blobs, log });
     keep(runLoop({ name: 'lost files', intervalMs: LOST_INTERVAL_MS, signal, log }, () => lost.round()));
-    keep(this.#fetchFiles(lost, signal));
-    this.#options.rooms.sync.syncer.nudge();
+    for (const one of Object.values(missed))
+      keep(runLoop({ name: 'missed files', intervalMs: MISSED_INTERVAL_MS, signal, log }, () => one.round()));
+    keep(this.#fetchFiles(lost, missed, signal));
+    rooms.sync.syncer.nudge();
     const owned = stack.move();
     return { [Symbol.asyncDispose]: () => owned.disposeAsync() };
   }
@@ -151,14 +161,16 @@ export class Leading {
   }
 
   /** Lets go of files that nothing keeps, and brings those of IPFS that messages name. */
-  #keepFiles(stack: AsyncDisposableStack, signal: AbortSignal): void {
+  #keepFiles(stack: AsyncDisposableStack, missed: MissedFiles, signal: AbortSignal): void {
     const { config, rooms, blobs, log } = this.#options;
     const { db, files, parts, ipfs, reserve, now } = rooms;
     const mark = blobs.mark && new SweepMark({ db, mark: blobs.mark, log });
     const sweep = new Sweep({ db, blobs, claims: files.claims, mark, graceMs: graceMsOf(config), now, log });
     stack.use(startSweeping({ sweep, parts }, { signal, log }));
     const limits = { limitBytes: config.ipfsPinBytes, tryMs: config.ipfsPinSeconds * 1000 };
-    this.#counting.ipfs = stack.use(new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve, log }));
+    this.#counting.ipfs = stack.use(
+      new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve, missed, log }),
+    );
     stack.use(startIpfsUpkeep(ipfs, { signal, log }));
   }
 
@@ -172,14 +184,20 @@ export class Leading {
     );
   }
 
-  async #fetchFiles(lost: LostFiles, signal: AbortSignal): Promise<void> {
-    const { config, rooms, log } = this.#options;
+  async #fetchFiles(
+    lost: LostFiles,
+    missed: Readonly<Record<'hash' | 'cid', MissedFiles>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { config, rooms, blobs, log } = this.#options;
     const { db, files, sync, reserve, now } = rooms;
     const { reputation } = sync.syncer;
     const sources = peerUrlsOf(config).map((url) =>
       createPeerFileSource(url, () => reputation.noteMisbehaved(url)),
     );
-    const fetcher = new FileFetcher({ db, files, sources, now, reserve, lost, log });
+    const wanted = { lost, missed: missed.hash };
+    const own = createOwnFiles(blobs);
+    const fetcher = new FileFetcher({ db, files, sources, own, now, reserve, ...wanted, log });
     this.#counting.files = fetcher;
     const heard = new Set<string>();
     await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {
@@ -190,7 +208,10 @@ export class Leading {
         if (answers) heard.add(name);
         else heard.delete(name);
       }
-      if (isBack) fetcher.wake();
+      if (isBack) {
+        fetcher.wake();
+        missed.cid.wake();
+      }
       await fetcher.look(signal);
     });
     await fetcher.idle();

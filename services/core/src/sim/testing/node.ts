@@ -8,6 +8,7 @@ import type { PeerLink } from '../../peers/sync/link.ts';
 import { createDirectoryBlobStore } from '../../store/files/directory-store.ts';
 import { FileFetcher } from '../../store/files/fetcher.ts';
 import type { FileSource } from '../../store/files/fetching/source.ts';
+import { MissedFiles } from '../../store/files/missed.ts';
 import type { BlockSource } from '../../store/ipfs/gateways.ts';
 import type { Schema } from '../../store/schema.ts';
 import { createTestCore, type TestCore } from '../../testing/core.ts';
@@ -32,6 +33,7 @@ export interface SimNode {
   /** Undefined while it is down. */
   core: TestCore | undefined;
   fetcher: FileFetcher | undefined;
+  missed: MissedFiles | undefined;
   anchor: NodeAnchor | undefined;
   /** In steps: when it comes back. */
   backAt: number;
@@ -100,12 +102,15 @@ export async function startSimNode(
     uptime: () => world.nowMs,
     // The first node checks signatures in batches and the others do not: they must agree.
     ...(node.at === 0 ? { verifier: createInlineVerifier(await eagerBatch()) } : {}),
-    pendingHorizonMs: 7 * 24 * 3_600_000,
+    // As it is unless said otherwise: what was away for longer is rejected, and comes nevertheless.
+    pendingHorizonMs: 3_600_000,
     log,
   });
   node.core = core;
+  node.missed = new MissedFiles({ ...core.rooms, namedBy: 'hash', random });
+  const { files: sources, missed } = node;
   // One at a time: which of several comes first is the disk's to say, and the run would not replay.
-  node.fetcher = new FileFetcher({ ...core.rooms, sources: node.files, parallel: 1, random, log });
+  node.fetcher = new FileFetcher({ ...core.rooms, sources, missed, parallel: 1, random, log });
   node.anchor = new NodeAnchor({ core, database, view: node.view, emitter: node.emitter, random, log });
   return core;
 }

@@ -156,6 +156,7 @@ export class World {
       blocks,
       core: undefined,
       fetcher: undefined,
+      missed: undefined,
       anchor: undefined,
       backAt: 0,
       torn: 'no',
@@ -264,6 +265,9 @@ export class World {
   /** A node looks for what it lacks: files, and what the chain says. */
   async fetch(node = this.#pickUp()): Promise<void> {
     if (!node?.core) return;
+    await node.core.rooms.pipeline.expire();
+    await node.core.rooms.pipeline.idle();
+    await node.missed!.round();
     while ((await node.fetcher!.look(signal)) > 0) await node.fetcher!.idle();
     // Each part after the one before has come to its end, or the run would not replay.
     await node.core.rooms.pipeline.idle();

@@ -9,6 +9,8 @@ import { watchPace } from './fetching/pace.ts';
 import type { FileSource, Opened } from './fetching/source.ts';
 import type { Files } from './files.ts';
 import type { LostFiles } from './lost.ts';
+import type { MissedFiles } from './missed.ts';
+import { listUnlacked } from './wanted.ts';
 
 /** Files that are fetched at the same time. One in so many is kept for what pending messages lack. */
 const PARALLEL = 8;
@@ -72,11 +74,15 @@ export interface FetcherOptions {
   readonly db: Kysely<Schema>;
   readonly files: Files;
   readonly sources: readonly FileSource[];
+  /** Looked into before any of the sources is asked: what is here already costs nobody anything. */
+  readonly own?: Pick<FileSource, 'open'>;
   readonly now: () => number;
   readonly random?: () => number;
   readonly reserve?: DiskReserve;
   /** What is to be fetched again, after what messages wait for. */
   readonly lost?: Pick<LostFiles, 'names' | 'note' | 'sizeOf'>;
+  /** What messages were rejected for, after that. */
+  readonly missed?: Pick<MissedFiles, 'names' | 'note' | 'wake'>;
   /** Files that are fetched at the same time. */
   readonly parallel?: number;
   readonly log: Logger;
@@ -89,11 +95,12 @@ const newAttempt = (): Attempt => ({
 
 /** Where nobody waits for a file, it may take its time. */
 const minutesOf = ({ attempts }: Attempt, want: Want) =>
-  want === 'lost' ? SLOW_MINUTES_MAX : Math.min(attempts + 1, SLOW_MINUTES_MAX);
+  want === 'lost' || want === 'missed' ? SLOW_MINUTES_MAX : Math.min(attempts + 1, SLOW_MINUTES_MAX);
 
 /**
  * Brings what messages wait for: each file from whichever source has it, several at a time, tried again later and later
- * until its messages are rejected at their horizon (intake/pipeline/pipeline.ts). Nothing waits for it but those messages.
+ * until its messages are rejected at their horizon (intake/pipeline/pipeline.ts), and then as often as is told (missed.ts). Nothing waits for
+ * it but those messages.
  */
 export class FileFetcher {
   readonly #options: FetcherOptions;
@@ -119,13 +126,13 @@ export class FileFetcher {
 
   /** Begins what is due, as much as may be under way. Does not wait for it. @returns how many were begun */
   async look(signal: AbortSignal): Promise<number> {
-    const { db, reserve = BOUNDLESS, lost } = this.#options;
+    const { db, own, reserve = BOUNDLESS, lost, missed } = this.#options;
     let begun = 0;
-    if (this.#sources.length === 0 || !reserve.hasRoom) return begun;
+    if ((this.#sources.length === 0 && !own) || !reserve.hasRoom) return begun;
     const lacking = new Set(await listLacking(db));
     const gone = new Set(lost?.names);
-    const wanted = new Set([...lacking, ...gone]);
-    this.#endOthers(wanted, lacking.size < WANTED_MAX);
+    const wanted = new Set([...lacking, ...gone, ...(missed?.names ?? [])]);
+    await this.#endOthers(wanted);
     const forBehind = this.#parallel - Math.floor(this.#parallel / KEPT_PART);
     for (const name of wanted) {
       const isBehind = !lacking.has(name);
@@ -133,7 +140,8 @@ export class FileFetcher {
       const attempt = this.#attempts.get(name) ?? newAttempt();
       this.#attempts.set(name, attempt);
       if (attempt.running || this.#isLater(attempt.nextMs)) continue;
-      const want = isBehind ? 'lost' : attempt.isKnown ? 'again' : 'new';
+      const behind = gone.has(name) ? 'lost' : 'missed';
+      const want = isBehind ? behind : attempt.isKnown ? 'again' : 'new';
       const left = this.#listUnasked(name, attempt);
       if (left.length === 0 || left.some((source) => source.waitMs(want) === 0)) {
         this.#start(name, attempt, want, signal);
@@ -149,6 +157,7 @@ export class FileFetcher {
       Object.assign(attempt, { attempts: 0, nextMs: 0 });
       attempt.asked.clear();
     }
+    this.#options.missed?.wake();
   }
 
   /** Resolves when nothing is under way. */
@@ -156,13 +165,16 @@ export class FileFetcher {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
-  /** Ends tries for what nobody waits for any more. @param isAll whether it is known what is waited for */
-  #endOthers(wanted: ReadonlySet<string>, isAll: boolean): void {
-    for (const [name, { running }] of this.#attempts) {
+  /** Ends tries for what no message lacks any more. What one was rejected for meanwhile comes to its end. */
+  async #endOthers(wanted: ReadonlySet<string>): Promise<void> {
+    const running: string[] = [];
+    for (const [name, attempt] of this.#attempts) {
       if (wanted.has(name)) continue;
-      if (!running) this.#attempts.delete(name);
-      else if (isAll) running.abort();
+      if (attempt.running) running.push(name);
+      else this.#attempts.delete(name);
     }
+    for (const name of await listUnlacked(this.#options.db, running))
+      this.#attempts.get(name)?.running?.abort();
   }
 
   #isLater(ms: number): boolean {
@@ -219,12 +231,13 @@ export class FileFetcher {
 
   /** All were asked that could be. */
   #end(name: string, attempt: Attempt, isHere: boolean): void {
-    const { now, random = Math.random, lost } = this.#options;
+    const { now, random = Math.random, lost, missed } = this.#options;
     attempt.attempts++;
     attempt.nextMs = now() + backoffMs(attempt.attempts, RETRY_BASE_MS, RETRY_MAX_MS, random());
     attempt.isKnown = true;
     attempt.asked.clear();
     lost?.note(name, isHere);
+    missed?.note(name, isHere);
     const { fetched, failed, elapsedMs } = this.#counts;
     this.#counts = { fetched: fetched + (isHere ? 1 : 0), failed: failed + (isHere ? 0 : 1), elapsedMs };
   }
@@ -241,6 +254,8 @@ export class FileFetcher {
   /** Asks those sources one after another that were not asked in this try and can be, beginning anywhere. */
   async #fetch(name: string, attempt: Attempt, want: Want, signal: AbortSignal): Promise<boolean> {
     const { random = Math.random, log } = this.#options;
+    // Once: bytes that are damaged here are read whole before that is seen.
+    if (!attempt.isKnown && attempt.asked.size === 0 && (await this.#takeOwn(name, signal))) return true;
     const able = this.#listUnasked(name, attempt);
     const first = Math.floor(random() * able.length);
     for (let at = 0; at < able.length; at++) {
@@ -264,6 +279,18 @@ export class FileFetcher {
       }
     }
     return false;
+  }
+
+  /** A database that was restored to an earlier moment knows nothing of files that came since. */
+  async #takeOwn(name: string, signal: AbortSignal): Promise<boolean> {
+    const { own, log } = this.#options;
+    try {
+      const opened = await own?.open(name, signal);
+      return opened !== undefined && 'stream' in opened && (await this.#keep(name, opened)) === 'kept';
+    } catch (error) {
+      log.debug({ err: error, file: name }, 'a file of the own store could not be read');
+      return false;
+    }
   }
 
   /** Receives a file from a source. Throws what the source failed with. @param minutes for which it may come slowly */

@@ -1,7 +1,11 @@
 import { storableJson } from '@skerry/database';
+import type { ErrorCode } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { fileKey, fileKeyOf } from '../dependency-keys.ts';
 import type { Schema, VerdictReason } from '../schema.ts';
+
+/** Reasons that a file would change: a message that has one lacks it, whether it is pending or was rejected at the end of its time. */
+export const LACKED_CODES: readonly ErrorCode[] = ['FILE_NOT_FOUND', 'CONTENT_NOT_FOUND'];
 
 /**
  * Files that pending messages lack (table `wanted_files`). A file is wanted from the transaction in which a message
@@ -71,12 +75,14 @@ export async function listDue(
   return rows;
 }
 
-/** Those of these files that no pending message waits for any more. */
-export async function listUnawaited(db: Kysely<Schema>, hashes: readonly string[]): Promise<string[]> {
+/** Those of these files that no message lacks any more, also none that was rejected for want of it (missed.ts). */
+export async function listUnlacked(db: Kysely<Schema>, hashes: readonly string[]): Promise<string[]> {
+  if (hashes.length === 0) return [];
   const { rows } = await sql<{ hash: string }>`
     select hash from unnest(${hashes}::text[]) as hash where not exists (
       select from dependencies d join messages m using (item_hash)
-      where d.key = ${fileKeyOf('hash')} and m.status = 'pending')`.execute(db);
+      where d.key = ${fileKeyOf('hash')} and (m.status = 'pending'
+        or m.status = 'rejected' and m.reason ->> 'code' = any(${LACKED_CODES}::text[])))`.execute(db);
   return rows.map(({ hash }) => hash);
 }
 

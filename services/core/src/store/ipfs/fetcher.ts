@@ -2,14 +2,9 @@ import { asDatabaseError, BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { Failures, type Logger, pause, Rests } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
-import {
-  endWant,
-  isAwaited,
-  listDue,
-  listUnawaited,
-  postponeWant,
-  type WantedFile,
-} from '../files/wanted.ts';
+import { Misses } from '../files/fetching/misses.ts';
+import type { MissedFiles } from '../files/missed.ts';
+import { endWant, isAwaited, listDue, listUnlacked, postponeWant, type WantedFile } from '../files/wanted.ts';
 import type { Schema, VerdictReason } from '../schema.ts';
 import { parseCid } from './cid.ts';
 import type { IpfsFiles } from './ipfs-files.ts';
@@ -26,6 +21,8 @@ export interface FetcherOptions {
   readonly now: () => number;
   readonly random?: () => number;
   readonly reserve?: DiskReserve;
+  /** What messages were rejected for: fetched where a place is left. */
+  readonly missed?: Pick<MissedFiles, 'names' | 'note'>;
   readonly log: Logger;
 }
 
@@ -34,6 +31,9 @@ export interface FetchCounts {
   failed: number;
   durationMs: number;
 }
+
+/** Files that messages were rejected for: so many at the same time, and so many in a minute that nobody turns out to have. */
+const MISSED = { parallel: 1, perMinute: 5 } as const;
 
 /** The first try follows this soon, whatever the random number. */
 const RETRY_MIN_MS = 100;
@@ -58,18 +58,22 @@ export function reasonOfTry(error: unknown): VerdictReason & { readonly isForese
 
 interface Attempt {
   readonly ended: Promise<void>;
+  /** Its messages were rejected before it began. */
+  readonly isMissed: boolean;
   /** Ends it: nobody waits for the file any more. */
   readonly gone: AbortController;
 }
 
 /**
  * Fetches the files that pending messages lack, several at the same time, and each again and again until it is here or
- * its messages are not pending any more: how long that is, is the pipeline's pending horizon.
+ * its messages are not pending any more: how long that is, is the pipeline's pending horizon. What it would not bring by then it tries
+ * as often as is told (store/files/missed.ts).
  */
 export class IpfsFetcher implements AsyncDisposable {
-  readonly #options: Required<FetcherOptions>;
+  readonly #options: Required<Omit<FetcherOptions, 'missed'>> & Pick<FetcherOptions, 'missed'>;
   readonly #counts: FetchCounts = { fetched: 0, failed: 0, durationMs: 0 };
   readonly #running = new Map<string, Attempt>();
+  readonly #misses = new Misses(MISSED.perMinute);
   /** Those whose failure could not be noted in the table. */
   readonly #rests: Rests;
   readonly #reading: Failures;
@@ -122,19 +126,32 @@ export class IpfsFetcher implements AsyncDisposable {
   async #look(): Promise<void> {
     const { db, now, reserve } = this.#options;
     const names = [...this.#running.keys()];
-    // What nobody waits for any more makes room at once.
-    if (names.length > 0)
-      for (const hash of await listUnawaited(db, names)) this.#running.get(hash)?.gone.abort();
+    // What no message lacks any more makes room at once.
+    for (const hash of await listUnlacked(db, names)) this.#running.get(hash)?.gone.abort();
     const free = IPFS_LIMITS.parallelPins - this.#running.size;
     if (free === 0 || !reserve.hasRoom) return;
     const held = [...this.#running.keys(), ...this.#rests.list()];
     const times = { nowMs: now(), postponedMaxMs: POSTPONED_MAX_MS };
-    for (const wanted of await listDue(db, times, free, held)) this.#begin(wanted);
+    const due = await listDue(db, times, free, held);
+    for (const wanted of due) this.#begin(wanted);
+    if (due.length < free) this.#beginMissed(held);
   }
 
-  #begin(wanted: WantedFile): void {
+  /** One of those for which messages were rejected, where it may be asked for. */
+  #beginMissed(except: readonly string[]): void {
+    const { missed, now } = this.#options;
+    const under = [...this.#running.values()].filter(({ isMissed }) => isMissed).length;
+    const hash = missed?.names.find((name) => !except.includes(name) && !this.#running.has(name));
+    if (hash === undefined || under >= MISSED.parallel || this.#misses.waitMs(now()) > 0) return;
+    this.#begin({ hash, attempts: 0 }, true);
+  }
+
+  #begin(wanted: WantedFile, isMissed = false): void {
     const gone = new AbortController();
-    const ended = this.#fetch(wanted, gone.signal)
+    const fetching = isMissed
+      ? this.#fetchMissed(wanted.hash, gone.signal)
+      : this.#fetch(wanted, gone.signal);
+    const ended = fetching
       .then(() => {
         this.#rests.end(wanted.hash);
         this.#noting.clear();
@@ -147,26 +164,44 @@ export class IpfsFetcher implements AsyncDisposable {
         this.#running.delete(wanted.hash);
         this.wake();
       });
-    this.#running.set(wanted.hash, { ended, gone });
+    this.#running.set(wanted.hash, { ended, gone, isMissed });
   }
 
   async #fetch({ hash, attempts }: WantedFile, gone: AbortSignal): Promise<void> {
-    const { db, files, limitBytes, tryMs, now, random } = this.#options;
+    const { db, now, random } = this.#options;
     if (!(await isAwaited(db, hash))) return endWant(db, hash);
+    const reason = await this.#try(hash, gone);
+    if (reason === 'stopped') return;
+    if (reason === undefined) return await endWant(db, hash);
+    await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), reason);
+  }
+
+  async #fetchMissed(hash: string, gone: AbortSignal): Promise<void> {
+    const { db, missed } = this.#options;
+    this.#misses.take();
+    const [unlacked] = await listUnlacked(db, [hash]);
+    const isHere = unlacked === undefined && (await this.#try(hash, gone)) === undefined;
+    if (isHere || unlacked !== undefined) this.#misses.giveBack();
+    missed?.note(hash, isHere);
+  }
+
+  /** @returns why it failed; undefined where it is here, or no message lacks it any more */
+  async #try(hash: string, gone: AbortSignal): Promise<VerdictReason | 'stopped' | undefined> {
+    const { files, limitBytes, tryMs } = this.#options;
     const stop = this.#stop.signal;
     const startMs = performance.now();
     try {
       const signal = AbortSignal.any([stop, gone, AbortSignal.timeout(tryMs)]);
       await files.pin(parseCid(hash), { limitBytes, signal });
       this.#counts.fetched++;
-      await endWant(db, hash);
+      return undefined;
     } catch (error) {
-      if (stop.aborted) return;
-      if (gone.aborted) return await endWant(db, hash);
+      if (stop.aborted) return 'stopped';
+      if (gone.aborted) return undefined;
       this.#counts.failed++;
       const { isForeseen, code, message } = reasonOfTry(error);
       if (!isForeseen) this.#fetching.note(error);
-      await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), { code, message });
+      return { code, message };
     } finally {
       this.#counts.durationMs += performance.now() - startMs;
     }

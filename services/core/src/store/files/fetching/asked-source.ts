@@ -1,14 +1,14 @@
 import { Misses } from './misses.ts';
 import type { FileSource } from './source.ts';
 
-/** Why a file is asked for: a message waits for it, for the first time or again; or it is gone (lost.ts). */
-export type Want = 'new' | 'again' | 'lost';
+/** Why a file is asked for: a message waits for it, for the first time or again; or it is gone (lost.ts); or a message was rejected for it (missed.ts). */
+export type Want = 'new' | 'again' | 'lost' | 'missed';
 
 /**
  * Files that a source turns out not to have, in a minute: a node that does not know this one answers it a hundred requests, and sessions
  * need some of them. Each sort has its own, or names that nobody has would hold up those that somebody has.
  */
-const MISSES_PER_MINUTE: Readonly<Record<Want, number>> = { new: 14, again: 8, lost: 4 };
+const MISSES_PER_MINUTE: Readonly<Record<Want, number>> = { new: 14, again: 8, lost: 4, missed: 4 };
 /** One that wants to be left alone for longer is asked again after so long. */
 const REST_MAX_MS = 300_000;
 /** When it is looked again whether one of its places is free. */
@@ -45,6 +45,7 @@ export class AskedSource {
       new: new Misses(MISSES_PER_MINUTE.new),
       again: new Misses(MISSES_PER_MINUTE.again),
       lost: new Misses(MISSES_PER_MINUTE.lost),
+      missed: new Misses(MISSES_PER_MINUTE.missed),
     };
   }
 

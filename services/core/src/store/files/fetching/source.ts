@@ -14,7 +14,7 @@ interface Resting {
   readonly restMs: number;
 }
 
-/** Port: a place where files can be had by name. Adapters: other core nodes (peers/sync/file-source.ts). */
+/** Port: a place where files can be had by name. Adapters: other core nodes (peers/sync/file-source.ts), the node's own store (own-files.ts). */
 export interface FileSource {
   readonly name: string;
   /** Whether it has files of such names: SHA-256 in hexadecimal, or CIDs. */

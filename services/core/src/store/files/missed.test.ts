@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { sha256Hex } from '@skerry/protocol';
+import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { FileFetcher } from './fetcher.ts';
+import type { FileSource } from './fetching/source.ts';
+import { MissedFiles } from './missed.ts';
+
+const { alice, bob } = signers;
+const log = createLogger('test', 'silent');
+const signal = new AbortController().signal;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const CID = 'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o';
+const store = (item_hash: string, item_type = 'storage') => ({
+  type: 'STORE',
+  content: { item_type, item_hash },
+});
+
+async function reject(core: TestCore): Promise<void> {
+  await core.rooms.pipeline.expire();
+  await core.rooms.pipeline.idle();
+}
+
+test('a file that was away for longer than its message waits is asked for later and later, and then the message is in force', async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  await using core = await createTestCore({ now });
+  const text = 'late';
+  const sent = await core.send(alice, store(sha256Hex(text)));
+  const statusOf = async () => (await core.get(`/messages/${sent.body.item_hash}/status`)).body.status;
+  nowMs += HOUR_MS;
+  await reject(core);
+  assert.equal(await statusOf(), 'rejected');
+  const askedMs: number[] = [];
+  let isThere = false;
+  const source: FileSource = {
+    name: 'peer',
+    handles: () => true,
+    open: async () => {
+      askedMs.push(nowMs);
+      return isThere ? { stream: Readable.from([Buffer.from(text)]), contentType: 'text/plain' } : undefined;
+    },
+  };
+  const missed = new MissedFiles({ db: core.rooms.db, namedBy: 'hash', now, random: () => 0 });
+  const fetcher = new FileFetcher({ ...core.rooms, sources: [source], missed, log });
+  const look = async () => {
+    await missed.round();
+    await fetcher.look(signal);
+    await fetcher.idle();
+  };
+  for (let minute = 0; minute < 24 * 60; minute += 5) {
+    await look();
+    nowMs += 5 * MINUTE_MS;
+  }
+  const pauses = askedMs.slice(1).map((ms, at) => (ms - askedMs[at]!) / MINUTE_MS);
+  assert.deepEqual(pauses.slice(0, 7), [5, 10, 20, 40, 80, 160, 240]);
+  assert.ok(pauses.slice(6).every((pause) => pause === 240));
+  // A peer answers again.
+  const before = askedMs.length;
+  fetcher.wake();
+  await look();
+  assert.equal(askedMs.length, before + 1);
+  isThere = true;
+  nowMs += 5 * MINUTE_MS;
+  await look();
+  await core.rooms.pipeline.idle();
+  assert.equal(await statusOf(), 'processed');
+  assert.deepEqual(missed.names, []);
+});
+
+test('page by page, all files are found for which messages were rejected, and no others', async () => {
+  let nowMs = Date.now();
+  await using core = await createTestCore({ now: () => nowMs });
+  const { db } = core.rooms;
+  const timestamp = Math.floor(nowMs / 1000) - 100;
+  const names = Array.from({ length: 7 }, (_, n) => sha256Hex(`${n}`));
+  // All of one second, as anybody may write them.
+  for (const name of names) await core.send(alice, { ...store(name), timestamp });
+  const last = sha256Hex('last');
+  await core.send(bob, { ...store(last), timestamp: timestamp - 1 });
+  await core.send(bob, { ...store(CID, 'ipfs'), timestamp: timestamp - 2 });
+  nowMs += HOUR_MS;
+  await reject(core);
+  await core.send(bob, store(sha256Hex('pending')));
+  const find = async (namedBy: 'hash' | 'cid', examined: number) => {
+    const missed = new MissedFiles({ db, namedBy, now: () => nowMs, examined });
+    while (await missed.round());
+    return missed.names;
+  };
+  for (const examined of [1, 2, 3, 8, 9, 100])
+    assert.deepEqual([...(await find('hash', examined))].sort(), [...names, last].sort(), `${examined}`);
+  assert.equal((await find('hash', 100)).indexOf(last) <= 1, true, 'senders take turns');
+  assert.deepEqual(await find('cid', 4), [CID]);
+});
+
+test('while the disk is full nothing is looked for, and at once when it has room again', async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  await using core = await createTestCore({ now });
+  const name = sha256Hex('nowhere');
+  await core.send(alice, store(name));
+  nowMs += HOUR_MS;
+  await reject(core);
+  const reserve = { hasRoom: true };
+  const missed = new MissedFiles({ db: core.rooms.db, namedBy: 'hash', reserve, now });
+  await missed.round();
+  assert.deepEqual(missed.names, [name]);
+  missed.note(name, false);
+  reserve.hasRoom = false;
+  await missed.round();
+  assert.deepEqual(missed.names, []);
+  reserve.hasRoom = true;
+  await missed.round();
+  assert.deepEqual(missed.names, [name]);
+});
