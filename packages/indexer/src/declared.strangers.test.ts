@@ -68,22 +68,6 @@ test('however often and in whatever order an owner declares events, each is kept
   assert.deepEqual(await namesRead(), ['Own', 'A', 'B', 'E', 'C', 'D']);
 });
 
-test('versions that were written apart are read as before, and become one', async () => {
-  await using network = await createNetwork();
-  const { pool, ask, namesRead, countOf } = network;
-  await ask(STRANGER, ['event A()', 'event B()']);
-  await ask(HONEST, ['event C()']);
-  await pool.query(
-    `insert into indexer_abis (contract_id, version, owner, event_ids)
-     select contract_id, 7, owner, event_ids[2:2] from indexer_abis where owner = $1`,
-    [STRANGER],
-  );
-  assert.deepEqual(await namesRead(), ['B', 'A', 'C']);
-  await ask(STRANGER, ['event D()']);
-  assert.deepEqual(await namesRead(), ['D', 'B', 'A', 'C']);
-  assert.equal(await countOf('indexer_abis'), 2);
-});
-
 test('who asks no more leaves behind what logs are read by and nobody else declares', async () => {
   await using network = await createNetwork();
   const { ask, leave, namesRead, countOf } = network;

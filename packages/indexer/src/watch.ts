@@ -232,31 +232,23 @@ async function declareEvents(
   owner: string,
   eventIds: readonly number[],
 ): Promise<boolean> {
-  const { rows } = await client.query<{ version: number; eventIds: number[] }>(
-    `select version, event_ids as "eventIds" from indexer_abis where contract_id = $1 and owner = $2
-     order by version desc`,
+  const { rows } = await client.query<{ eventIds: number[] }>(
+    'select event_ids as "eventIds" from indexer_abis where contract_id = $1 and owner = $2',
     [contractId, owner],
   );
-  const all = [...new Set([...eventIds, ...rows.flatMap((row) => row.eventIds)])];
-  const first = rows.at(-1);
-  if (!first) {
+  const known = rows[0]?.eventIds;
+  if (!known) {
     await client.query(
       `insert into indexer_abis (contract_id, version, owner, event_ids)
        select $1, coalesce(max(version), 0) + 1, $2, $3::integer[] from indexer_abis where contract_id = $1`,
-      [contractId, owner, all],
+      [contractId, owner, eventIds],
     );
     return true;
   }
-  // Versions that stand apart were written before there was one ABI of an owner.
-  await client.query('delete from indexer_abis where contract_id = $1 and owner = $2 and version > $3', [
-    contractId,
-    owner,
-    first.version,
-  ]);
   const { rowCount } = await client.query(
     `update indexer_abis set event_ids = $3, added_at = clock_timestamp()
-     where contract_id = $1 and version = $2 and event_ids <> $3`,
-    [contractId, first.version, all],
+     where contract_id = $1 and owner = $2 and event_ids <> $3`,
+    [contractId, owner, [...new Set([...eventIds, ...known])]],
   );
   return rowCount !== 0;
 }

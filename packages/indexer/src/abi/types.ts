@@ -26,7 +26,7 @@ export interface EventDefinition {
 
 export const ABI_LIMITS = {
   eventsPerAbi: 256,
-  /** In all versions of one owner's ABI of one contract. */
+  /** In one owner's ABI of one contract. */
   eventsPerOwner: 512,
   /** Of all contracts, that one owner has declared and the settings have not: nobody takes up what there is for all. */
   eventsOfOneOwner: 1_024,

@@ -49,8 +49,7 @@ export async function listContractEvents(
     definition: EventDefinition | null;
   }>(
     `with abis as (
-       select *, min(version) over (partition by contract_id, owner) as first,
-         not exists (select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner) as has_left
+       select *, not exists (select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner) as has_left
        from indexer_abis a where contract_id = any($1::integer[])),
      marks as (
        select contract_id, md5(string_agg(
@@ -58,7 +57,7 @@ export async function listContractEvents(
        from abis group by contract_id),
      places as (
        select contract_id, e.id,
-         row_number() over (order by owner <> $2, has_left, first, version desc, e.place) as place
+         row_number() over (order by owner <> $2, has_left, version, e.place) as place
        from abis join marks using (contract_id) cross join unnest(event_ids) with ordinality as e (id, place)
        where mark <> all($3::text[])),
      declared as (select contract_id, id, min(place) as place from places group by contract_id, id)
