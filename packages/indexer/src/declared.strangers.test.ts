@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type pg from 'pg';
 import { ABI_LIMITS } from './abi/types.ts';
 import { listCoverageOf } from './read/status.ts';
+import { parseIndexerSettings } from './settings.ts';
 import { listContractEvents } from './store/declared.ts';
 import { ensureNetwork } from './store/networks.ts';
 import { listScans, SETTINGS_OWNER } from './store/scans.ts';
@@ -11,18 +12,19 @@ import { joinScans } from './store/upkeep.ts';
 import { TRANSFER } from './testing/contracts.ts';
 import { createIndexerDatabase, NETWORK, TOKEN } from './testing/setup.ts';
 import { unwatchContract, watchContract } from './watch.ts';
-import { EARLIER } from './watch-limits.ts';
+import { EARLIER, type WatchLimits } from './watch-limits.ts';
 
 const STRANGER = `0x${'66'.repeat(20)}`;
 const HONEST = `0x${'77'.repeat(20)}`;
-const LIMITS = { watchesPerOwner: 20, watchesMax: 100 };
+const EXEMPT = `0x${'ee'.repeat(20)}`;
+const LIMITS = { watchesPerOwner: 20, watchesMax: 100, exemptOwners: [EXEMPT] };
 
 const ownerOf = (index: number) => `0x${index.toString(16).padStart(40, '0')}`;
 const events = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => `event E${from + index}()`);
 
 /** An indexed network without a chain: what is asked for is only noted. */
-async function createNetwork() {
+async function createNetwork(limits: WatchLimits = LIMITS) {
   const database = await createIndexerDatabase();
   const { pool } = database;
   const { id: networkId } = await ensureNetwork(pool, NETWORK, 1);
@@ -31,7 +33,7 @@ async function createNetwork() {
     watchContract(
       pool,
       { network: NETWORK, contract, abi, startBlock, owner },
-      owner === SETTINGS_OWNER ? undefined : LIMITS,
+      owner === SETTINGS_OWNER ? undefined : limits,
     );
   const contractId = async () =>
     (await pool.query<{ id: number }>('select id from indexer_contracts where address = $1', [TOKEN]))
@@ -87,6 +89,7 @@ test('all owners together declare so many events that a look at a chain stays a 
   const { ask, leave } = network;
   const perAsk = ABI_LIMITS.eventsPerAbi;
   await ask(SETTINGS_OWNER, [TRANSFER]);
+  await ask(EXEMPT, events(100_000, perAsk));
   for (let from = 0; from < ABI_LIMITS.eventsOfOwners; from += perAsk) {
     const owner = ownerOf(Math.floor(from / ABI_LIMITS.eventsPerOwner));
     await ask(owner, events(from, perAsk));
@@ -99,10 +102,12 @@ test('all owners together declare so many events that a look at a chain stays a 
       code: 'WATCH_LIMIT_REACHED',
       message: `all owners together can declare ${ABI_LIMITS.eventsOfOwners} events here`,
     });
-  // What is declared already is nothing more, nor is what the operator of the node declares.
-  await ask(HONEST, [TRANSFER, 'event E0()']);
+  // What is declared already is nothing more, nor is what the operator of the node declares, or exempts.
+  await ask(HONEST, [TRANSFER, 'event E0()', 'event E100000()']);
   await ask(SETTINGS_OWNER, [more]);
   await ask(HONEST, [more]);
+  await ask(EXEMPT, ['event OneMore()']);
+  await ask(HONEST, ['event OneMore()']);
 });
 
 test('one owner declares a share of the events that there are for all, also by contracts that were left', async () => {
@@ -125,6 +130,34 @@ test('one owner declares a share of the events that there are for all, also by c
     });
   assert.equal(await countOf('indexer_watches'), watches);
   await ask(HONEST, events(0, perAsk));
+});
+
+test('an owner whom the settings exempt has no limits, and takes up nothing that there is for others', async () => {
+  const file = {
+    networks: [],
+    watches_per_owner: 1,
+    watches_max: 1,
+    exempt_owners: [`0x${'EE'.repeat(20)}`],
+  };
+  await using network = await createNetwork(parseIndexerSettings(file));
+  const { ask } = network;
+  const perAsk = ABI_LIMITS.eventsPerAbi;
+  for (let from = 0; from <= ABI_LIMITS.eventsOfOneOwner; from += perAsk)
+    await ask(EXEMPT, events(from, perAsk), 1_000);
+  for (let times = 0; times * perAsk <= EARLIER.perOwner; times++)
+    await ask(EXEMPT, events(0, perAsk), 999 - times);
+  await ask(EXEMPT, [TRANSFER], 0, HONEST);
+  await ask(STRANGER, ['event Other()']);
+  await assert.rejects(ask(HONEST, [TRANSFER]), {
+    code: 'WATCH_LIMIT_REACHED',
+    message: 'all owners together can have 1 contracts indexed here',
+  });
+  await ask(EXEMPT, [TRANSFER], 0, STRANGER);
+  for (const owner of ['0x12', 'nobody'])
+    assert.throws(() => parseIndexerSettings({ ...file, exempt_owners: [owner] }), {
+      code: 'INVALID_CONFIG',
+      message: /^exempt_owners in the indexer file: /,
+    });
 });
 
 test('an operator ends the requests of an owner as the page says, and they are free', async () => {
@@ -175,6 +208,7 @@ test('earlier blocks are asked for a number of times; whoever comes after that h
   assert.equal(rowCount, 1);
   // What begins no earlier goes on to be asked for.
   await ask(HONEST, ['event E0()'], 1_000 - times);
+  await ask(EXEMPT, abi);
 });
 
 test('earlier blocks that are read and final are part of what follows the tip, and count no more', async () => {

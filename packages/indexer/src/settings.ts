@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { AppError, createParser, LIMITS } from '@skerry/protocol';
+import { AppError, createParser, LIMITS, parseAccountAddress } from '@skerry/protocol';
 import { type Static, Type } from '@skerry/protocol/type';
 
 /** The file that says which chains are indexed (docs/indexer.md). Addresses of endpoints may hold keys: it is a file and no variable. */
@@ -56,6 +56,9 @@ const IndexerFile = Type.Object(
     networks: Type.Array(NetworkSettings, { maxItems: 64 }),
     watches_per_owner: Type.Optional(count(0, 100_000)),
     watches_max: Type.Optional(count(0, 100_000)),
+    exempt_owners: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.addressChars }), { maxItems: 256 }),
+    ),
     decode_threads: Type.Optional(count(0, 64)),
   },
   { additionalProperties: false },
@@ -70,6 +73,8 @@ export interface IndexerSettings {
   readonly watchesPerOwner: number;
   /** Those of all owners together. */
   readonly watchesMax: number;
+  /** Addresses that may have indexed whatever they ask for; what they have counts for nobody. */
+  readonly exemptOwners: readonly string[];
   readonly decodeThreads: number;
 }
 
@@ -117,6 +122,17 @@ const DECODE_THREADS = 1;
 
 const parseFile = createParser(IndexerFile, 'the indexer file', 'INVALID_CONFIG');
 
+/** In the spelling in which messages name their senders. Throws INVALID_CONFIG. */
+function parseOwner(text: string): string {
+  try {
+    return parseAccountAddress(text);
+  } catch (cause) {
+    throw new AppError('INVALID_CONFIG', `exempt_owners in the indexer file: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}
+
 /** Throws INVALID_CONFIG. */
 export function parseIndexerSettings(value: unknown): IndexerSettings {
   const file = parseFile(value);
@@ -127,6 +143,7 @@ export function parseIndexerSettings(value: unknown): IndexerSettings {
     networks: file.networks.map((network) => ({ ...DEFAULTS, ...network })),
     watchesPerOwner: file.watches_per_owner ?? WATCHES_PER_OWNER,
     watchesMax: file.watches_max ?? WATCHES_MAX,
+    exemptOwners: file.exempt_owners?.map(parseOwner) ?? [],
     decodeThreads: file.decode_threads ?? DECODE_THREADS,
   };
 }

@@ -6,8 +6,7 @@ import { topicOf } from './abi/topic.ts';
 import { declarationOf, type EventDefinition, signatureOf } from './abi/types.ts';
 import { ANY_TOPIC } from './chain/claims.ts';
 import { findNetwork } from './store/networks.ts';
-import { SETTINGS_OWNER } from './store/scans.ts';
-import { checkEvents, refuseEarlier } from './watch-limits.ts';
+import { checkEvents, checkWatches, refuseEarlier, type WatchLimits } from './watch-limits.ts';
 
 export interface WatchRequest {
   /** Name of a network that this node indexes. */
@@ -22,13 +21,6 @@ export interface WatchRequest {
   readonly owner: string;
 }
 
-export interface WatchLimits {
-  /** Contracts that one owner may have indexed. */
-  readonly watchesPerOwner: number;
-  /** Those that all owners together may, beside what the settings name. */
-  readonly watchesMax: number;
-}
-
 /**
  * Asks for a contract to be indexed. Asking again changes what is asked for: the events of another ABI come before those that its
  * owner declared earlier, an earlier block extends what is read backwards. Only what was not read yet is read.
@@ -36,13 +28,14 @@ export interface WatchLimits {
  * Throws NETWORK_NOT_FOUND, INVALID_ADDRESS, INVALID_ABI, INVALID_PARAMETERS, WATCH_LIMIT_REACHED; the last also where all is done
  * but that blocks are read which come before those that others asked for.
  *
- * @param limits of whoever asks; undefined for the settings, which ask for whatever they name
+ * @param given the limits of the node; undefined for the settings, which ask for whatever they name
  */
 export async function watchContract(
   pool: pg.Pool,
   request: WatchRequest,
-  limits?: WatchLimits,
+  given?: WatchLimits,
 ): Promise<void> {
+  const limits = given?.exemptOwners.includes(request.owner) ? undefined : given;
   const address = parseEvmAddress(request.contract);
   const events = parseAbi(request.abi);
   const { startBlock } = request;
@@ -53,18 +46,14 @@ export async function watchContract(
   const refusal = await inTransaction(pool, async (client) => {
     await client.query('select from indexer_networks where id = $1 for no key update', [network.id]);
     const contract = await ensureContract(client, network.id, address);
-    await ensureWatch(client, contract.id, request, limits);
+    await ensureWatch(client, contract.id, request);
+    if (limits) await checkWatches(client, request.owner, limits);
     const eventIds = await ensureEventTypes(client, events);
     const hasDeclared = await declareEvents(client, contract.id, request.owner, eventIds);
-    if (limits && hasDeclared) await checkEvents(client, contract.id, request.owner);
+    if (limits && hasDeclared) await checkEvents(client, contract.id, request.owner, limits);
     // What was read for others is still being deleted: reading begins when it is gone.
     if (contract.removed) return undefined;
-    const place = {
-      networkId: network.id,
-      id: contract.id,
-      isLimited: limits !== undefined,
-      owner: request.owner,
-    };
+    const place = { networkId: network.id, id: contract.id, limits, owner: request.owner };
     return ensureReading(client, place, events, request);
   });
   if (refusal) throw refusal;
@@ -92,15 +81,15 @@ export async function readAgain(
     [id],
   );
   for (const { events, owner, ...request } of rows)
-    await ensureReading(client, { ...contract, isLimited: false, owner }, events, request);
+    await ensureReading(client, { ...contract, limits: undefined, owner }, events, request);
 }
 
 interface Place {
   readonly networkId: number;
   /** The contract's. */
   readonly id: number;
-  /** Whether earlier blocks of what is read already are read only within limits. */
-  readonly isLimited: boolean;
+  /** Within which earlier blocks of what is read already are read; undefined for as many as there are. */
+  readonly limits: WatchLimits | undefined;
   /** Who asks. */
   readonly owner: string;
 }
@@ -173,7 +162,6 @@ async function ensureWatch(
   client: pg.PoolClient,
   contractId: number,
   { owner, startBlock, transactions = false }: WatchRequest,
-  limits: WatchLimits | undefined,
 ): Promise<void> {
   await client.query(
     `insert into indexer_watches as old (contract_id, owner, start_block, transactions) values ($1, $2, $3, $4)
@@ -181,20 +169,6 @@ async function ensureWatch(
        start_block = least(old.start_block, excluded.start_block), transactions = old.transactions or excluded.transactions`,
     [contractId, owner, startBlock, transactions],
   );
-  if (!limits) return;
-  const { watchesPerOwner, watchesMax } = limits;
-  const { rows } = await client.query<{ own: number; all: number }>(
-    `select count(*) filter (where owner = $1)::integer as own, count(*)::integer as all
-     from indexer_watches where owner <> $2`,
-    [owner, SETTINGS_OWNER],
-  );
-  if (rows[0]!.own > watchesPerOwner)
-    throw new AppError('WATCH_LIMIT_REACHED', `one owner can have ${watchesPerOwner} contracts indexed here`);
-  if (rows[0]!.all > watchesMax)
-    throw new AppError(
-      'WATCH_LIMIT_REACHED',
-      `all owners together can have ${watchesMax} contracts indexed here`,
-    );
 }
 
 async function ensureEventTypes(
@@ -285,7 +259,7 @@ interface ScanReach {
  */
 async function ensureScans(
   client: pg.PoolClient,
-  { networkId, id, isLimited, owner }: Place,
+  { networkId, id, limits, owner }: Place,
   kind: 'events' | 'transactions',
   topics: readonly string[],
   startBlock: number,
@@ -308,7 +282,7 @@ async function ensureScans(
   }
   const earlier = [...groups].flatMap(([end, wanted]) => (end === null ? [] : wanted));
   const refusal =
-    isLimited && earlier.length > 0 ? await refuseEarlier(client, owner, earlier.length) : undefined;
+    limits && earlier.length > 0 ? await refuseEarlier(client, owner, earlier.length, limits) : undefined;
   const begun = [...groups].filter(([end]) => end === null || !refusal);
   if (begun.length > 0)
     await client.query(

@@ -61,6 +61,7 @@ export const indexerSettings = (endpoints: readonly string[], more: Partial<Netw
   networks: [networkSettings(endpoints, more)],
   watchesPerOwner: 1,
   watchesMax: 100,
+  exemptOwners: [],
   decodeThreads: 0,
 });
 

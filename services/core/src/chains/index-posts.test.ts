@@ -32,7 +32,7 @@ test('contracts come and go by signed messages; only what was not read is read',
   }
   const network = networkSettings([anvil.url], { contracts: [] });
   await using core = await createTestCore({
-    indexer: { networks: [network], watchesPerOwner: 1, watchesMax: 2, decodeThreads: 1 },
+    indexer: { networks: [network], watchesPerOwner: 1, watchesMax: 2, exemptOwners: [], decodeThreads: 1 },
   });
   const { indexer, db, events } = core.rooms;
   const { pool } = indexer;
@@ -132,7 +132,7 @@ test('contracts come and go by signed messages; only what was not read is read',
 test('a request at which the node fails, or whose declaration is too long, holds up none behind it', async () => {
   const network = networkSettings(['http://127.0.0.1:9/'], { contracts: [] });
   await using core = await createTestCore({
-    indexer: { networks: [network], watchesPerOwner: 9, watchesMax: 9, decodeThreads: 0 },
+    indexer: { networks: [network], watchesPerOwner: 9, watchesMax: 9, exemptOwners: [], decodeThreads: 0 },
   });
   const { pool } = core.rooms.indexer;
   // Whatever it is that nobody foresaw.
