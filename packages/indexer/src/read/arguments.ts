@@ -28,6 +28,7 @@ export function parseArguments(value: unknown): ArgumentValues[] {
     throw new AppError('INVALID_PARAMETERS', `query.args names 1 to ${NAMES_MAX} arguments`);
   let alternatives: (readonly (readonly [string, string])[])[] = [[]];
   for (const [name, one] of entries) {
+    checkText(name);
     const forms = formsOf(one);
     alternatives = alternatives.flatMap((start) => forms.map((form) => [...start, [name, form] as const]));
   }
@@ -48,6 +49,13 @@ function formsOf(value: unknown): string[] {
   return [...new Set([JSON.stringify(lower), own])];
 }
 
+/** What a row cannot hold, the database takes for no JSON. Throws INVALID_PARAMETERS. */
+function checkText(text: string): string {
+  if (text.includes('\0') || !text.isWellFormed())
+    throw new AppError('INVALID_PARAMETERS', 'query.args holds NUL, or half of a surrogate pair');
+  return text;
+}
+
 function normalize(value: unknown, depth: number, write: (text: string) => string): unknown {
   if (depth > DEPTH_MAX) throw new AppError('INVALID_PARAMETERS', 'query.args is nested too deeply');
   if (typeof value === 'number') {
@@ -55,14 +63,11 @@ function normalize(value: unknown, depth: number, write: (text: string) => strin
       throw new AppError('INVALID_PARAMETERS', 'query.args: write numbers as text, except small integers');
     return String(value);
   }
-  if (typeof value === 'string') {
-    if (value.includes('\0')) throw new AppError('INVALID_PARAMETERS', 'query.args holds NUL');
-    return write(value);
-  }
+  if (typeof value === 'string') return write(checkText(value));
   if (Array.isArray(value)) return value.map((one) => normalize(one, depth + 1, write));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, normalize(one, depth + 1, write)]),
+      Object.entries(value).map(([name, one]) => [checkText(name), normalize(one, depth + 1, write)]),
     );
   if (value === null) throw new AppError('INVALID_PARAMETERS', 'query.args: no argument is null');
   return value;
