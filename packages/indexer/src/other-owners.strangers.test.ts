@@ -8,7 +8,7 @@ import { logFilter } from './chain/source.ts';
 import { startIndexer } from './indexer.ts';
 import { readContractEvents } from './read/contract-events.ts';
 import { listEvents } from './read/events.ts';
-import { readOrdered } from './read/selection.ts';
+import { findOrdered } from './read/selection.ts';
 import { listTransactions } from './read/transactions.ts';
 import { ensureNetwork } from './store/networks.ts';
 import { joinScans } from './store/upkeep.ts';
@@ -227,6 +227,6 @@ test('an event that strangers declare in many ways is found by its name in one l
   const eventIds = Array.from({ length: 10_000 }, (_, index) => index);
   const range = { from: 0, to: 1 };
   const client = { query } as unknown as pg.PoolClient;
-  await readOrdered(client, { ...selection, range, eventIds }, { limit: 10, offset: 0 });
+  await findOrdered(client, { ...selection, range, eventIds }, { limit: 10, offset: 0 });
   assert.ok(texts.length === 1 && texts[0]!.length < 1_000, `${texts[0]?.length} characters`);
 });

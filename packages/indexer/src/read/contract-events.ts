@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { topicOf } from '../abi/topic.ts';
 import { type EventDefinition, signatureOf } from '../abi/types.ts';
 import { findNetwork } from '../store/networks.ts';
+import { tableOf } from '../store/partitions.ts';
 import { SNAPSHOT } from './list.ts';
 import { listCoverage } from './status.ts';
 
@@ -53,6 +54,9 @@ interface EventSource {
   readonly event: EventDefinition;
 }
 
+/** Text of arguments with which a look ends at the next block: anybody may have a contract write logs of any length. */
+const LOOK_BYTES = 32 * 1024 * 1024;
+
 /** Whoever asked for the contract first names the values as they like: they are told by their places. */
 function named(
   args: ContractEvent['args'],
@@ -62,10 +66,57 @@ function named(
   return Object.fromEntries(to.parameters.map(({ name }, at) => [name, args[from.parameters[at]!.name]]));
 }
 
+interface Stretch {
+  readonly networkId: number;
+  readonly contractId: number;
+  readonly fromBlock: number;
+  readonly toBlock: number;
+}
+
+/** Oldest first, up to the block with which there are enough of them. */
+async function readStretch(
+  client: pg.PoolClient,
+  event: EventDefinition,
+  { networkId, contractId, fromBlock, toBlock }: Stretch,
+  limit: number,
+): Promise<Pick<ContractEvents, 'events'> & { readonly readTo: number }> {
+  // Of several declarations of the signature each is another row of the types, and most have no log: anybody declares any number.
+  const { rows: types } = await client.query<{ id: number }>(
+    `select id from (select distinct event_id as id from indexer_spans where network_id = $2 and contract_id = $3) s
+     where exists (select from indexer_event_types t
+       where t.id = s.id and t.signature = $1 and not (t.definition ->> 'anonymous')::boolean)`,
+    [signatureOf(event), networkId, contractId],
+  );
+  const table = tableOf('events', networkId);
+  type Row = ContractEvent & { readonly definition: EventDefinition; readonly cut: number | null };
+  const { rows } = await client.query<Row>(
+    `with weighed as (
+       select block_number, row_number() over w as place, sum(octet_length(args::text)) over w as bytes
+       from (
+         select block_number, log_index, args from ${table}
+         where contract_id = $1 and event_id = any($5) and block_number between $2 and $3
+         order by block_number, log_index limit $4::bigint + 1) e
+       window w as (order by block_number, log_index)),
+     ending as (select min(block_number) as block from weighed where place > $4 or bytes > $6)
+     select block_number as "blockNumber", log_index as "logIndex",
+       '0x' || encode(transaction_hash, 'hex') as "transactionHash", "timestamp", t.name, args, t.definition,
+       (select block from ending) as cut
+     from ${table} e join indexer_event_types t on t.id = e.event_id
+     where contract_id = $1 and event_id = any($5) and block_number between $2 and coalesce((select block from ending), $3)
+     order by block_number, log_index`,
+    [contractId, fromBlock, toBlock, limit, types.map(({ id }) => id), LOOK_BYTES],
+  );
+  const events = rows.map(({ definition, cut: _, ...row }) => ({
+    ...row,
+    args: named(row.args, definition, event),
+  }));
+  return { events, readTo: rows[0]?.cut ?? toBlock };
+}
+
 /**
  * One event of a contract from a block on, oldest first, in one snapshot of the chain; whole blocks, and no more of them
- * once there are `limit` of it. Undefined where the network is not known, halted, or does not have the event. What else is
- * asked of the contract, and for blocks before, changes nothing.
+ * once there are `limit` of it, or their text is of 32 MiB. Undefined where the network is not known, halted, or does not have
+ * the event. What else is asked of the contract, and for blocks before, changes nothing.
  */
 export async function readContractEvents(
   pool: pg.Pool,
@@ -94,30 +145,9 @@ export async function readContractEvents(
         reading: row.reading,
       };
       if (toBlock === null) return { ...nothing, settledTo: -1 };
-      // Of several declarations of the signature each is another row of the types.
-      const { rows: types } = await client.query<{ id: number }>(
-        `select id from indexer_event_types where signature = $1 and not (definition ->> 'anonymous')::boolean`,
-        [signatureOf(event)],
-      );
-      const eventIds = types.map(({ id }) => id);
-      const { rows } = await client.query<ContractEvent & { definition: EventDefinition }>(
-        `select block_number as "blockNumber", log_index as "logIndex",
-           '0x' || encode(transaction_hash, 'hex') as "transactionHash", "timestamp", t.name, args, t.definition
-         from indexer_events_n${row.id} e join indexer_event_types t on t.id = e.event_id
-         where contract_id = $1 and event_id = any($5) and block_number between $2 and least($3::bigint, coalesce((
-           select block_number from indexer_events_n${row.id}
-           where contract_id = $1 and event_id = any($5) and block_number >= $2
-           order by block_number, log_index offset $4 limit 1), $3))
-         order by block_number, log_index`,
-        [contractId, fromBlock, toBlock, limit, eventIds],
-      );
-      const last = rows.at(-1)?.blockNumber;
-      const isCut = rows.length > limit && last !== undefined && last < toBlock;
-      const readTo = isCut ? last : toBlock;
-      const events = rows.map(({ definition, ...row }) => ({
-        ...row,
-        args: named(row.args, definition, event),
-      }));
+      const stretch = { networkId: row.id, contractId, fromBlock, toBlock };
+      const { events, readTo } = await readStretch(client, event, stretch, limit);
+      const isCut = readTo < toBlock;
       return { ...nothing, events, readTo, isCut, settledTo: Math.min(row.floor, readTo) };
     },
     SNAPSHOT,

@@ -1,12 +1,14 @@
 import type { Page } from '@skerry/database';
 import type pg from 'pg';
 import type { EventDefinition } from '../abi/types.ts';
+import { tableOf } from '../store/partitions.ts';
 import type { ArgumentValues } from './arguments.ts';
 import { type Bounds, countRows } from './bounds.ts';
 import type { Cursor } from './cursor.ts';
+import { type Hold, type Row, readRows } from './event-rows.ts';
 import { type Found, type List, type Moment, readList } from './list.ts';
-import { readMatches } from './matches.ts';
-import { type Row, readOrdered } from './selection.ts';
+import { findMatches } from './matches.ts';
+import { findOrdered, type Place } from './selection.ts';
 
 export interface EventFilter extends Bounds {
   /** Lower case. */
@@ -30,33 +32,38 @@ export interface EventView {
   timestamp: number;
 }
 
-/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY. */
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY, and what `hold` throws. */
 export function listEvents(
   pool: pg.Pool,
   networkName: string,
   filter: EventFilter,
   page: Page,
-  cursor?: Cursor,
+  { cursor, hold = () => {} }: { readonly cursor?: Cursor | undefined; readonly hold?: Hold } = {},
 ): Promise<List<EventView> | undefined> {
-  const find = async ({ client, networkId, coverage, range }: Moment): Promise<Found<Row> | undefined> => {
+  const find = async ({ client, networkId, coverage, range }: Moment): Promise<Found<Place> | undefined> => {
     const contractId = filter.contract === undefined ? undefined : coverage[0]?.contractId;
     if (filter.contract !== undefined && contractId === undefined) return undefined;
     const eventIds = await findEventIds(client, networkId, filter.eventName, contractId);
     if (eventIds?.length === 0) return undefined;
-    const table = `indexer_events_n${networkId}`;
+    const table = tableOf('events', networkId);
     const selection = { table, contractId, eventIds, range, bounds: filter, args: filter.args, cursor };
-    if (filter.args) return readMatches(client, networkId, selection, page);
-    const rows = await readOrdered(client, selection, page);
+    if (filter.args) return findMatches(client, networkId, selection, page);
+    const rows = await findOrdered(client, selection, page);
     const total = await countRows(client, networkId, 'events', { contractId, eventIds }, range, filter);
     return { rows, total, totalIsExact: true };
   };
-  const placeOf = (row: Row) => ({ block: row.block_number, index: row.log_index });
+  const placeOf = (row: Place) => ({ block: row.block_number, index: row.log_index });
   const { contract: address, eventName } = filter;
   const request = { networkName, bounds: filter, address, eventName, page, cursor };
-  return readList(pool, request, { find, placeOf, describe: describeRows });
+  const describe = async ({ client, networkId }: Moment, places: readonly Place[]) =>
+    describeRows(client, await readRows(client, tableOf('events', networkId), places, hold));
+  return readList(pool, request, { find, placeOf, describe });
 }
 
-/** The event types to look for: by name or signature, or all that a contract has; undefined for all there are. */
+/**
+ * The event types to look for: by name or signature, or all that a contract has; undefined for all there are. Only those of which
+ * there are rows: anybody declares as many of a name as they like, and none of them ends.
+ */
 async function findEventIds(
   client: pg.PoolClient,
   networkId: number,
@@ -65,28 +72,25 @@ async function findEventIds(
 ): Promise<number[] | undefined> {
   if (name === undefined && contractId === undefined) return undefined;
   const { rows } = await client.query<{ id: number }>(
-    contractId === undefined
-      ? 'select id from indexer_event_types where name = $1 or signature = $1'
-      : `select id from (select distinct event_id as id from indexer_spans where network_id = $2 and contract_id = $3) s
-         where $1::text is null or id in (select id from indexer_event_types where name = $1 or signature = $1)`,
-    contractId === undefined ? [name] : [name ?? null, networkId, contractId],
+    `select id from (
+       select distinct event_id as id from indexer_spans where network_id = $2 and ($3::integer is null or contract_id = $3)) s
+     where $1::text is null or exists (
+       select from indexer_event_types t where t.id = s.id and (t.name = $1 or t.signature = $1))`,
+    [name ?? null, networkId, contractId ?? null],
   );
   return rows.map(({ id }) => id);
 }
 
 async function describeRows(client: pg.PoolClient, rows: readonly Row[]): Promise<EventView[]> {
   if (rows.length === 0) return [];
-  const [contracts, types] = [
-    await client.query<{ id: number; address: string }>(
-      'select id, address from indexer_contracts where id = any($1)',
-      [rows.map((row) => row.contract_id)],
-    ),
-    await client.query<{ id: number; name: string; signature: string; definition: EventDefinition }>(
-      'select id, name, signature, definition from indexer_event_types where id = any($1)',
-      [rows.map((row) => row.event_id)],
-    ),
-  ];
-  const addresses = new Map(contracts.rows.map(({ id, address }) => [id, address]));
+  const types = await client.query<{
+    id: number;
+    name: string;
+    signature: string;
+    definition: EventDefinition;
+  }>('select id, name, signature, definition from indexer_event_types where id = any($1)', [
+    rows.map((row) => row.event_id),
+  ]);
   const events = new Map(types.rows.map((type) => [type.id, type]));
   return rows.map((row) => {
     const { name = '', signature = '', definition } = events.get(row.event_id) ?? {};
@@ -94,7 +98,7 @@ async function describeRows(client: pg.PoolClient, rows: readonly Row[]): Promis
       transaction_hash: row.transaction_hash,
       block_number: row.block_number,
       log_index: row.log_index,
-      contract: addresses.get(row.contract_id) ?? '',
+      contract: row.address ?? '',
       event_name: name,
       event_signature: signature,
       event_parameters: definition?.parameters.map((parameter) => parameter.name) ?? [],

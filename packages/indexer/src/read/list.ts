@@ -17,8 +17,12 @@ export interface List<T> {
   readonly coverage: Coverage[];
 }
 
-/** One page is one moment of the chain: rows, total and head are of the same snapshot. */
-export const SNAPSHOT = 'begin isolation level repeatable read read only';
+/**
+ * One page is one moment of the chain: rows, total and head are of the same snapshot. A server that compiles what looks costly, or
+ * starts processes for it, takes longer for that than most lists do.
+ */
+export const SNAPSHOT = `begin isolation level repeatable read read only;
+  set local jit = off; set local max_parallel_workers_per_gather = 0`;
 
 /** The longest that one statement of a list may keep the database busy: rows of a filter may be anywhere in a long chain. */
 const STATEMENT_MS = 5_000;
@@ -50,12 +54,12 @@ export interface Found<Row> {
   readonly totalIsExact: boolean;
 }
 
-/** How one sort of rows is read and shown. */
+/** How one sort of rows is found and shown. */
 export interface ListSource<Row, View> {
   /** Undefined where nothing can be there. */
   find(moment: Moment): Promise<Found<Row> | undefined>;
   placeOf(row: Row): Pick<Cursor, 'block' | 'index'>;
-  describe(client: pg.PoolClient, rows: readonly Row[]): Promise<View[]> | View[];
+  describe(moment: Moment, rows: readonly Row[]): Promise<View[]> | View[];
 }
 
 /** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY. */
@@ -72,7 +76,8 @@ export async function readList<Row, View>(
     const coverage =
       address === undefined ? [] : await listCoverageOf(client, networkId, { address, eventName, ...bounds });
     const range = await findBlockRange(client, networkId, bounds);
-    const found = range && (await find({ client, networkId, coverage, range }));
+    const moment = range && { client, networkId, coverage, range };
+    const found = moment && (await find(moment));
     if (!found) return { items: [], total: 0, totalIsExact: true, cursor: null, freshness, coverage };
     const { rows, total, totalIsExact } = found;
     const last = rows.length === page.limit ? rows.at(-1) : undefined;
@@ -81,7 +86,7 @@ export async function readList<Row, View>(
       top: cursor?.top ?? placeOf(rows[0]!).block,
       undoSeq: cursor?.undoSeq ?? freshness.undoSeq,
     };
-    const items = await describe(client, rows);
+    const items = await describe(moment, rows);
     return { items, total, totalIsExact, cursor: next ? writeCursor(next) : null, freshness, coverage };
   };
   try {

@@ -2,7 +2,7 @@ import type { Page } from '@skerry/database';
 import type pg from 'pg';
 import type { BlockRange } from './bounds.ts';
 import type { Found } from './list.ts';
-import { conditionOf, conditionsOf, ORDER, ROW, type Row, readOrdered, type Selection } from './selection.ts';
+import { conditionOf, conditionsOf, findOrdered, ORDER, type Place, type Selection } from './selection.ts';
 
 /** Rows with given arguments are counted one by one, newest first; with so many and a full page the count ends. */
 const COUNTED_MAX = 500;
@@ -38,17 +38,17 @@ async function listPartitions(
 }
 
 /** Events by their arguments: by the index of arguments where they are few, else as any other list. */
-export async function readMatches(
+export async function findMatches(
   client: pg.PoolClient,
   networkId: number,
   selection: Selection,
   page: Page,
-): Promise<Found<Row>> {
+): Promise<Found<Place>> {
   const { range, cursor } = selection;
   // Without statistics of a value the planner may prefer to read everything.
   await client.query('set local enable_seqscan = off');
   const looks = decideLooks(await listPartitions(client, networkId, range), range);
-  const rows: Row[] = [];
+  const rows: Place[] = [];
   let [total, seen] = [0, 0];
   let totalIsExact = true;
   for (const look of looks) {
@@ -65,8 +65,12 @@ export async function readMatches(
     seen += found.all;
     total += found.total;
     if (found.total === enough) return { rows, total, totalIsExact: false };
-    if (seen > MATCHES_MAX)
-      return { rows: await readOrdered(client, selection, page), total, totalIsExact: false };
+    if (seen > MATCHES_MAX) {
+      const newest = await findOrdered(client, selection, page);
+      // Those before the page are some, too.
+      const shown = newest.length === 0 ? 0 : (cursor ? 0 : page.offset) + newest.length;
+      return { rows: newest, total: Math.max(total, shown), totalIsExact: false };
+    }
     rows.push(...found.rows);
   }
   return { rows, total, totalIsExact };
@@ -74,7 +78,7 @@ export async function readMatches(
 
 type Counted<R> = R & { readonly all: number; readonly total: number };
 
-const isRow = (row: Row | { block_number: null }): row is Row => row.block_number !== null;
+const isPlace = (row: Place | { block_number: null }): row is Place => row.block_number !== null;
 
 /**
  * @param enough rows of the selection to look at; undefined for all, which a page needs
@@ -85,7 +89,7 @@ async function readLook(
   selection: Selection,
   page: Page,
   enough: number | undefined,
-): Promise<{ all: number; total: number; rows: Row[] }> {
+): Promise<{ all: number; total: number; rows: Place[] }> {
   const { table, contractId, eventIds, args, range } = selection;
   const parameters: unknown[] = [];
   const add = (value: unknown) => `$${parameters.push(value)}`;
@@ -99,20 +103,19 @@ async function readLook(
   const onPage = conditionsOf({ ...selection, args: undefined }, parameters);
   const counted = add(enough ?? null);
   // One row without a row of the table where the page is empty. What was enough ends the reading of `found`, too.
-  const { rows } = await client.query<Counted<Row> | Counted<{ block_number: null }>>(
+  const { rows } = await client.query<Counted<Place> | Counted<{ block_number: null }>>(
     `with found as materialized (
        select block_number, log_index, contract_id, event_id, "timestamp" from ${table}
        where ${matching} and ${inRange} limit ${MATCHES_MAX + 1}),
      matched as (select block_number, log_index, "timestamp" from found where ${kind} ${inBounds}
        limit ${counted}::bigint),
      chosen as (select block_number, log_index from matched where ${onPage} ${ORDER}
-       limit ${add(page.limit)} offset ${add(page.offset)}),
-     page as (select ${ROW} from ${table} join chosen using (block_number, log_index) where ${inRange})
-     select (select count(*) from matched) as total, page.*,
+       limit ${add(page.limit)} offset ${add(page.offset)})
+     select (select count(*) from matched) as total, chosen.*,
        case when (select count(*) from matched) = ${counted}::bigint then 0 else (select count(*) from found) end as all
-     from (select) one left join page on true ${ORDER}`,
+     from (select) one left join chosen on true ${ORDER}`,
     parameters,
   );
   const { all, total } = rows[0]!;
-  return { all, total, rows: rows.flatMap((row) => (isRow(row) ? row : [])) };
+  return { all, total, rows: rows.flatMap((row) => (isPlace(row) ? row : [])) };
 }

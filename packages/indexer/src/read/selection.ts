@@ -15,18 +15,12 @@ export interface Selection {
   readonly cursor: Cursor | undefined;
 }
 
-export interface Row {
+/** Where a row is. What it holds is read once it is known how much that is (event-rows.ts). */
+export interface Place {
   readonly block_number: number;
   readonly log_index: number;
-  readonly contract_id: number;
-  readonly event_id: number;
-  readonly timestamp: number;
-  readonly transaction_hash: string;
-  readonly args: Record<string, unknown>;
 }
 
-export const ROW = `block_number, log_index, contract_id, event_id, "timestamp",
-  '0x' || encode(transaction_hash, 'hex') as transaction_hash, args`;
 /** Event types that are looked for one by one: a name is anybody's to declare, as often as they like. */
 const APART_MAX = 64;
 
@@ -60,7 +54,7 @@ export function conditionsOf({ range, bounds, args, cursor }: Selection, paramet
 }
 
 /** Walks down an index in order, once for each event type, and takes the newest of all. */
-export async function readOrdered(client: pg.PoolClient, selection: Selection, page: Page): Promise<Row[]> {
+export async function findOrdered(client: pg.PoolClient, selection: Selection, page: Page): Promise<Place[]> {
   const { table, contractId, eventIds } = selection;
   const offset = selection.cursor ? 0 : page.offset;
   const parameters: unknown[] = [];
@@ -71,14 +65,15 @@ export async function readOrdered(client: pg.PoolClient, selection: Selection, p
   if (!eventIds || eventIds.length > APART_MAX) {
     const ofEvents = eventIds ? `event_id = any(${add(eventIds)}) and` : '';
     const where = `${contract} ${ofEvents} ${conditions}`;
-    return (await client.query<Row>(`select ${ROW} from ${table} where ${where} ${tail}`, parameters)).rows;
+    const text = `select block_number, log_index from ${table} where ${where} ${tail}`;
+    return (await client.query<Place>(text, parameters)).rows;
   }
   const each = eventIds.map(
     (id) =>
-      `(select * from ${table} where ${contract} event_id = ${id} and ${conditions} ${ORDER} limit ${page.limit + offset})`,
+      `(select block_number, log_index from ${table} where ${contract} event_id = ${id} and ${conditions} ${ORDER} limit ${page.limit + offset})`,
   );
-  const { rows } = await client.query<Row>(
-    `select ${ROW} from (${each.join(' union all ')}) newest ${tail}`,
+  const { rows } = await client.query<Place>(
+    `select * from (${each.join(' union all ')}) newest ${tail}`,
     parameters,
   );
   return rows;

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { ANY_TOPIC, topicsNamed } from '../chain/claims.ts';
 import { listContractEvents } from '../store/declared.ts';
 import { findNetwork, type NetworkRow } from '../store/networks.ts';
-import { isWaiting, listScans, type Scan } from '../store/scans.ts';
+import { isWaiting, listReaches, listScans, type Reach, type Scan } from '../store/scans.ts';
 
 /** How true an answer is. */
 export interface Freshness {
@@ -43,7 +43,7 @@ export interface Coverage {
 type Queryable = pg.Pool | pg.PoolClient;
 
 /** The last block that a scan has read, or undefined where it has nothing more to read. */
-function reachOf(scan: Scan, tip: number | null): number | undefined {
+function reachOf(scan: Reach, tip: number | null): number | undefined {
   if (scan.live) return tip ?? undefined;
   return scan.toBlock !== null && scan.nextBlock > scan.toBlock ? undefined : scan.nextBlock - 1;
 }
@@ -52,7 +52,7 @@ export async function findFreshness(db: Queryable, networkName: string): Promise
   const network = await findNetwork(db, networkName);
   if (!network) return undefined;
   const { head, tipNumber } = network;
-  const scans = await listScans(db, network.id);
+  const scans = await listReaches(db, network.id);
   const reaches = scans.flatMap((scan) => reachOf(scan, tipNumber) ?? []);
   const lowest = reaches.length === 0 ? head : Math.min(...reaches);
   const indexed = lowest === null || lowest < 0 ? null : lowest;
@@ -80,7 +80,7 @@ export function progressOf(
     progressAt,
     backfilledAt,
   }: Pick<NetworkRow, 'head' | 'tipNumber' | 'progressAt' | 'backfilledAt'>,
-  scans: readonly Scan[],
+  scans: readonly Reach[],
 ): Date {
   const waits = [
     ...(scans.length > 0 && (head === null || head !== tipNumber) ? [progressAt] : []),
@@ -152,10 +152,9 @@ async function findTopics(
 
 /** Whether what a scan reads belongs to the answer. Pure. */
 function isAsked(
-  { address, kind, topics, toBlock }: Pick<Scan, 'address' | 'kind' | 'topics' | 'toBlock'>,
-  asked: Asked,
+  { kind, topics, toBlock }: Pick<Scan, 'kind' | 'topics' | 'toBlock'>,
+  asked: Omit<Asked, 'address'>,
 ): boolean {
-  if (asked.address !== undefined && address !== asked.address) return false;
   if (toBlock !== null && toBlock < (asked.fromBlock ?? 0)) return false;
   return kind !== 'events' || asked.topics === undefined || topics.some((topic) => asked.topics?.has(topic));
 }
@@ -182,7 +181,7 @@ export async function listCoverage(db: Queryable, networkId: number, asked: Aske
     [networkId],
   );
   const byContract = new Map<string, { scans: Scan[]; scan: Scan }>();
-  for (const scan of await listScans(db, networkId)) {
+  for (const scan of await listScans(db, networkId, asked.address)) {
     if (!isAsked(scan, asked)) continue;
     const key = `${scan.kind} ${scan.contractId}`;
     const known = byContract.get(key);

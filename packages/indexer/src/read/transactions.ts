@@ -54,7 +54,7 @@ export function listTransactions(
         return { rows, total, totalIsExact: true };
       },
       placeOf: (row) => ({ block: row.block_number, index: row.transaction_index }),
-      describe: (_client, rows) => rows.map(({ transaction_index: _, ...view }) => view),
+      describe: (_moment, rows) => rows.map(({ transaction_index: _, ...view }) => view),
     },
   );
 }

@@ -21,15 +21,32 @@ export interface Scan {
 type Queryable = pg.Pool | pg.PoolClient;
 
 /** Whether it has more to read and does not follow the tip. */
-export const isWaiting = ({ live, nextBlock, toBlock }: Scan): boolean =>
+export const isWaiting = ({ live, nextBlock, toBlock }: Reach): boolean =>
   !live && (toBlock === null || nextBlock <= toBlock);
 
-export async function listScans(db: Queryable, networkId: number): Promise<Scan[]> {
+/** @param address of one contract, lower case; all of the network where left out */
+export async function listScans(db: Queryable, networkId: number, address?: string): Promise<Scan[]> {
   const { rows } = await db.query<Scan>(
     `select s.id, contract_id as "contractId", address, kind, topics, from_block as "fromBlock",
        next_block as "nextBlock", prior_hash as "priorHash", to_block as "toBlock", live
      from indexer_scans s join indexer_contracts c on c.id = s.contract_id
-     where s.network_id = $1 order by s.id`,
+     where s.network_id = $1 and ($2::text is null or address = $2) order by s.id`,
+    [networkId, address ?? null],
+  );
+  return rows;
+}
+
+/** How far a scan is. */
+export type Reach = Pick<Scan, 'nextBlock' | 'toBlock' | 'live'>;
+
+/**
+ * What scans have yet to do, as one that follows the tip and the one furthest behind it: whoever asks how far a network is need not
+ * read all that strangers have asked for.
+ */
+export async function listReaches(db: Queryable, networkId: number): Promise<Reach[]> {
+  const { rows } = await db.query<Reach>(
+    `select live, min(next_block) as "nextBlock", null as "toBlock" from indexer_scans
+     where network_id = $1 and (live or to_block is null or next_block <= to_block) group by live`,
     [networkId],
   );
   return rows;

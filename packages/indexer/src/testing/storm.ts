@@ -125,7 +125,7 @@ export async function reorganise(depths: readonly number[]): Promise<void> {
       NETWORK,
       filter,
       { limit: 2, offset: 0 },
-      cursor === undefined ? undefined : parseCursor(cursor),
+      { cursor: cursor === undefined ? undefined : parseCursor(cursor) },
     );
     return list!.cursor!;
   };

@@ -286,6 +286,23 @@ describe('GET /indexer', () => {
       assert.deepEqual([status, body.code], [400, code], JSON.stringify(body));
     });
 
+  test('logs that are too long for one answer are had in several', async () => {
+    const { pool } = core.rooms.indexer;
+    await pool.query(
+      `insert into indexer_events_n1 (block_number, log_index, contract_id, event_id, "timestamp", transaction_hash, args)
+       select 1, 1000 + i, contract_id, event_id, "timestamp", transaction_hash, jsonb_build_object('text', repeat('x', 4 * 1024 * 1024))
+       from indexer_events_n1 cross join generate_series(1, 9) i where block_number = 1 and log_index = 0`,
+    );
+    const { body } = await core.get('/indexer/anvil/events?to_block=1&limit=9');
+    assert.equal(body.code, 'LIST_TOO_COSTLY');
+    const { events } = await list({ to_block: 1, limit: 2 });
+    assert.deepEqual(
+      events.map(({ log_index }: { log_index: number }) => log_index),
+      [1009, 1008],
+    );
+    await pool.query('delete from indexer_events_n1 where log_index > 1000');
+  });
+
   test('a reorganisation between two pages is told, not hidden', async () => {
     const first = await list({ limit: 2 });
     await anvil.reorg(3);

@@ -14,7 +14,9 @@ import {
 import type { Handlers } from '@skerry/kit';
 import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type { INDEXER_API } from '@skerry/protocol/api/core/indexer';
+import type { FastifyReply } from 'fastify';
 import { listIndexRequests } from '../chains/index-requests.ts';
+import { checkWeight, type Hold } from '../state/lists/weight.ts';
 import { readAddress } from './address.ts';
 import { pageOf, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
@@ -88,7 +90,7 @@ const viewOfCoverage = ({ contract, kind, fromBlock, toBlock, live }: Coverage) 
   live,
 });
 
-type Used = Pick<Rooms, 'db' | 'indexer' | 'now'>;
+type Used = Pick<Rooms, 'db' | 'indexer' | 'now' | 'answers'>;
 
 /** What the index of a network is worth now: how far it is, and whether it goes on. */
 const viewOfFreshness = ({ indexer, now }: Used, network: string, freshness: Freshness) => ({
@@ -135,6 +137,15 @@ function checkActs({ indexer }: Used): void {
 
 const cursorOf = ({ cursor }: RangeQuery) => (cursor === undefined ? undefined : parseCursor(cursor));
 
+/** Takes what a page weighs from the share of whoever reads it. Throws LIST_TOO_COSTLY, RATE_LIMITED, OVERLOADED. */
+const holdOf = ({ answers }: Used, reply: FastifyReply): Hold => {
+  const hold = answers.of(reply);
+  return (bytes) => {
+    checkWeight(bytes, 'events');
+    hold(bytes);
+  };
+};
+
 /** Indexed chains (specification, "Indexer"). */
 export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
   const { indexer } = used;
@@ -171,14 +182,15 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
         })),
       };
     },
-    async listChainEvents({ params: { network }, query }) {
+    async listChainEvents({ params: { network }, query, reply }) {
       const filter = {
         ...parseBounds(query),
         contract: parseOptional(query.contract),
         eventName: query.event_name?.replaceAll(' ', ''),
         args: parseArgs(query.args),
       };
-      const list = await listEvents(indexer.pool, network, filter, pageOf(query), cursorOf(query));
+      const reading = { cursor: cursorOf(query), hold: holdOf(used, reply) };
+      const list = await listEvents(indexer.pool, network, filter, pageOf(query), reading);
       if (!list) throw await unknownNetwork(used, network);
       return { events: list.items, ...viewOfList(used, network, query, list) };
     },
