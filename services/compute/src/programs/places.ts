@@ -30,6 +30,8 @@ export interface Order {
   readonly key: string;
   /** Who calls: what there is is shared out among these. */
   readonly client: string;
+  /** Whose program it is: what is kept running is shared out among these. */
+  readonly owner: string;
   readonly runtime: RuntimeName;
   readonly code: SandboxCode;
   /** What its sandbox writes to. */
@@ -50,6 +52,10 @@ export interface Place {
   readonly slot: number;
   /** It belongs to a program that is kept running, and makes room for nobody. */
   isKept: boolean;
+  /** Of a kept program. */
+  owner: string;
+  /** Another owner's program takes its room. */
+  givesWay: boolean;
   runtime: RuntimeName;
   key: string | null;
   reservedMib: number;

@@ -3,6 +3,7 @@ import { chooseToEnd, chooseToRefuse, type Held, orderWaiters, RecentUse } from 
 import { PROGRAM_LIMITS } from './limits.ts';
 import { heldBy, type Order, type Place, type PoolOptions, type Start, type Waiter } from './places.ts';
 import { Sandbox, type SandboxResult } from './sandbox/sandbox.ts';
+import { chooseToGiveWay, gaveWay, keptIn } from './standing/kept-shares.ts';
 import type { Attached } from './volumes/volumes.ts';
 
 const SANDBOXES_MAX = 256;
@@ -53,7 +54,7 @@ export class Pool implements AsyncDisposable {
    * @throws AppError NO_RUNNER where what is kept leaves no room for it, OVERLOADED, PROGRAM_CRASHED
    */
   async keep(order: Order, signal: AbortSignal): Promise<SandboxResult | undefined> {
-    this.#checkKept(order);
+    this.#makeKeptRoom(order);
     void this.drop(order.key);
     const place = this.#take(order) ?? (await this.#wait(order));
     const stop = () => void this.#end(place);
@@ -61,12 +62,13 @@ export class Pool implements AsyncDisposable {
     try {
       signal.throwIfAborted();
       // Those who waited beside it did not know of each other.
-      this.#checkKept(order, place);
+      this.#makeKeptRoom(order, place);
       await this.#fill(place, order);
       const result = await place.sandbox!.begin();
       if (result.kind === 'failed' || !place.sandbox!.isUsable) return result;
       this.#release(place);
       await place.sandbox!.ended;
+      if (place.givesWay) throw gaveWay();
       return undefined;
     } finally {
       signal.removeEventListener('abort', stop);
@@ -120,14 +122,18 @@ export class Pool implements AsyncDisposable {
     return sum;
   }
 
-  /** Others must have room beside what is kept. @param own the place that the order has already, where it has one */
-  #checkKept(order: Order, own?: Place): void {
-    let keptMib = this.#needOf(order);
-    for (const place of this.#places)
-      if (place.isKept && place !== own && place.state !== 'ending') keptMib += place.reservedMib;
+  /** Others must have room beside what is kept, and owners a share of it. @param own the place that the order has already, where it has one */
+  #makeKeptRoom(order: Order, own?: Place): void {
+    const isOther = (place: Place) => place.isKept && place !== own && place.state !== 'ending';
+    const kept = [...this.#places].filter(isOther);
     const limitMib = Math.floor(this.#options.memoryMib * PROGRAM_LIMITS.keptShare);
-    if (keptMib > limitMib)
-      throw new AppError('NO_RUNNER', `programs that are kept running have ${limitMib} MiB on this node`);
+    const asked = { owner: order.owner, memoryMib: this.#needOf(order) };
+    for (const { place } of chooseToGiveWay(kept.map(keptIn), asked, limitMib)) {
+      place.givesWay = true;
+      // A call that is in it was begun.
+      place.sandbox?.end(gaveWay());
+      void this.#end(place);
+    }
   }
 
   /** A place for the order, or undefined if it has to wait. */
@@ -156,6 +162,7 @@ export class Pool implements AsyncDisposable {
       const place = spare ?? this.#addPlace(order.runtime, need);
       place.reservedMib = need;
       place.isKept = order.isKept ?? false;
+      place.owner = order.owner;
       if (!spare) place.key = order.key;
       return this.#occupy(place, order);
     }
@@ -191,6 +198,8 @@ export class Pool implements AsyncDisposable {
     const place: Place = {
       slot: this.#freeSlots.pop()!,
       isKept: false,
+      owner: '',
+      givesWay: false,
       runtime,
       key: null,
       reservedMib,

@@ -205,16 +205,16 @@ export class Programs implements AsyncDisposable {
   }
 
   #orderOf(program: LoadedProgram, client: string, prepared: Prepared): Order {
-    const { runtime, code, volumes } = program;
+    const { owner, runtime, code, volumes } = program;
     const attach = volumes.length > 0 ? () => prepared.attach() : undefined;
-    return { key: keyOf(program), client, runtime, code, log: () => this.logs.use(program), attach };
+    return { key: keyOf(program), client, owner, runtime, code, log: () => this.logs.use(program), attach };
   }
 
   /** Whether a sandbox can be made here and answers. Throws PROGRAM_CRASHED, with what the machine complained. */
   async check(): Promise<void> {
     const log = new LogTail();
     const code = { ...PROBE, bytes: Buffer.from('function main() {}') };
-    const order = { key: 'probe', client: OWN, runtime: 'nodejs', code, log: () => log } as const;
+    const order = { key: 'probe', client: OWN, owner: '', runtime: 'nodejs', code, log: () => log } as const;
     await this.#pool.use(order, (sandbox) => sandbox.call(PROBE_CALL, PROBE_TIMEOUT_MS));
     await this.#pool.drop(order.key);
   }

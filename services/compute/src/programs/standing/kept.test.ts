@@ -143,6 +143,23 @@ test('those that waited for room together are not kept beyond it', async () => {
   await Promise.all(keeping.map(({ ended }) => ended));
 });
 
+test("who has more of what is kept than half gives way to another owner, and is told so; a share is nobody else's", async () => {
+  await using own = await TestPrograms.open({ spares: 0, memoryMib: 512 });
+  const addOf = (owner: string, memoryMib: number) =>
+    own.add('python3', `${ASGI}\n# of ${owner}`, { owner, memoryMib });
+  const greedy = addOf('0xgreedy', 320);
+  const first = keep(greedy, own);
+  await until('it answers', async () => (await own.outcomeOf(greedy)).code === '200');
+  const modest = addOf('0xmodest', 128);
+  const second = keep(modest, own);
+  assert.equal(await Promise.race([first.ended, second.ended]), 'PROGRAM_CRASHED');
+  await until('the other one answers', async () => (await own.outcomeOf(modest)).code === '200');
+  assert.equal(await keep(greedy, own).ended, 'NO_RUNNER');
+  assert.ok(own.programs.isKept(modest));
+  second.stop();
+  await second.ended;
+});
+
 test('what a program that runs on writes is found, though its code was let go of and read again', async () => {
   const code = 'let count = 0; export default () => { console.log("call", ++count); };';
   const hash = room.add('nodejs', code);
