@@ -90,6 +90,6 @@ export const PROGRAM_LIMITS = {
   volumeSweepMs: 600_000,
   /** How often the core node is asked what this node is to run by itself. */
   assignedEveryMs: 5_000,
-  /** Beyond this a warm sandbox is replaced, whatever its program leaks. */
+  /** Beyond this a warm sandbox is replaced, whatever its program leaks: not that of a kept one. */
   callsPerSandbox: 100_000,
 } as const;

@@ -139,7 +139,8 @@ export class Sandbox {
   }
 
   get isUsable(): boolean {
-    return !this.#isOver && this.#calls < PROGRAM_LIMITS.callsPerSandbox;
+    // What a kept program has in memory is its state.
+    return !this.#isOver && (this.#isKept || this.#calls < PROGRAM_LIMITS.callsPerSandbox);
   }
 
   /** What it may use together with its runtime. */

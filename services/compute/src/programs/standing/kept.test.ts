@@ -160,6 +160,19 @@ test("who has more of what is kept than half gives way to another owner, and is 
   await second.ended;
 });
 
+test('one that was called more often than a sandbox of other programs goes on', async (t) => {
+  const hash = room.add('nodejs', 'let count = 0; export default () => ++count;');
+  const { stop, ended } = keep(hash);
+  await until('it is kept', () => room.programs.isKept(hash));
+  const limits: { callsPerSandbox: number } = PROGRAM_LIMITS;
+  const { callsPerSandbox } = limits;
+  t.after(() => Object.assign(limits, { callsPerSandbox }));
+  limits.callsPerSandbox = 1;
+  for (const text of ['1', '2', '3']) assert.deepEqual(await room.outcomeOf(hash), { code: '200', text });
+  stop();
+  await ended;
+});
+
 test('what a program that runs on writes is found, though its code was let go of and read again', async () => {
   const code = 'let count = 0; export default () => { console.log("call", ++count); };';
   const hash = room.add('nodejs', code);
