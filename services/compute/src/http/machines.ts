@@ -77,7 +77,7 @@ export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
     ...powerHandlers(permit),
     expireMachine: expireHandler(routes, permitLoosely),
     reserveResources: reserveHandler(routes, looselySignedOf),
-    ...diskHandlers(routes, permitLoosely, signedOf),
+    ...diskHandlers(routes, { permit, permitLoosely }, signedOf),
     ...snapshotHandlers(permit),
     ...backupHandlers(routes, permitLoosely),
     restoreMachine: restoreHandler(routes, permit),
@@ -158,12 +158,13 @@ const reserveHandler =
 
 const diskHandlers = (
   { dataDir, instances, access, backups, now }: MachineRoutes,
-  permit: Permit,
+  { permit, permitLoosely }: { readonly permit: Permit; readonly permitLoosely: Permit },
   signedOf: (request: FastifyRequest) => SignedRequest,
 ): Pick<MachineHandlers, 'reinstallMachine' | 'eraseMachine'> => ({
   async reinstallMachine({ params: { ref }, query: { erase_volumes: erases }, request }) {
-    const { worker } = await permit(request, ref);
     const erasesVolumes = ['true', 'True', '1'].includes(erases ?? '');
+    // What is erased is gone: nobody who forwards a request adds that to it.
+    const { worker } = await (erasesVolumes ? permit : permitLoosely)(request, ref);
     await worker.runTask((instance) => reinstall(instance, dataDir, now(), erasesVolumes));
     return { status: 'reinstalling', vm_hash: ref };
   },

@@ -184,7 +184,7 @@ test('deployed clients sign neither query nor body: that is enough where these d
   assert.deepEqual(await send(expire, expire, '{"timeout":60}'), [200, undefined]);
   assert.deepEqual(await send(expire, expire, '{"timeout":-1}'), [400, 'INVALID_PARAMETERS']);
   const reinstall = `${MACHINE}/reinstall`;
-  assert.deepEqual(await send(`${reinstall}?erase_volumes=true`, reinstall), [200, undefined]);
+  assert.deepEqual(await send(`${reinstall}?erase_volumes=false`, reinstall), [200, undefined]);
   const restore = `${MACHINE}/restore`;
   assert.deepEqual(await send(restore, restore, '{"snapshot":"a"}'), [401, 'INVALID_SIGNATURE']);
   assert.equal(asked, 2);
@@ -192,6 +192,15 @@ test('deployed clients sign neither query nor body: that is enough where these d
   const headers = await signed('POST', expire, '{"timeout":60}');
   assert.deepEqual(await post(expire, headers, '{"timeout":61}', json), [401, 'INVALID_SIGNATURE']);
   assert.equal(asked, 2);
+});
+
+test('what a reinstall erases beside the disk is what its owner signed: nobody on the way adds to it', async () => {
+  const reinstall = `${MACHINE}/reinstall`;
+  const erasing = `${reinstall}?erase_volumes=true`;
+  assert.deepEqual(await post(erasing, await signed('POST', reinstall)), [401, 'INVALID_SIGNATURE']);
+  assert.equal(asked, 0);
+  assert.deepEqual(await post(erasing, await signed('POST', erasing)), [200, undefined]);
+  assert.equal(asked, 1);
 });
 
 test('room is kept for whoever signs what is to be placed, or it is said why not', async () => {

@@ -179,7 +179,8 @@ export const MACHINES_API = {
       {
         erase_volumes: Type.Optional(
           Type.Enum(['true', 'false', 'True', 'False', '1', '0'], {
-            description: 'whether volumes that were made empty begin empty again',
+            description:
+              'whether volumes that were made empty begin empty again; if so, the query has to be signed',
           }),
         ),
       },
