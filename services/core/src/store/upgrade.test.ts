@@ -282,7 +282,7 @@ test('of contents that are too long and were forgotten nothing is left but that,
   const kept = [
     await take(many(9e307, 200), 'rejected'),
     await take(many(9e307, 20), 'forgotten'),
-    await take(many('1'.repeat(24), 4_000), 'forgotten'),
+    await take(many(`sent " ${'1'.repeat(24)} wei \\`, 4_000), 'forgotten'),
   ];
   await pipeline.idle();
   const name = '044-pairs-of-tags-and-forgotten-contents.sql';
