@@ -36,6 +36,8 @@ const CONNECTIONS_MAX = 100;
  * any more, and the connection stays.
  */
 const RPC_BYTES_MAX = 4 * 1024 * 1024;
+/** Earlier releases counted characters: whoever passes on so much may be of one. */
+const EARLIER_BYTES_MAX = 3 * GOSSIP_BYTES_MAX;
 /** One forged message is more than any good ones make up for, and is forgotten within minutes. */
 const INVALID_WEIGHT = -100;
 const INVALID_DECAY = 0.9;
@@ -102,8 +104,8 @@ const pubsub = node.services.pubsub as GossipSub;
 /** The node verifies on its own threads; while too much is being verified, the rest is left to reconciliation. */
 pubsub.topicValidators.set(topic, async (peer, { data }) => {
   if (validating.size >= VALIDATED_AT_ONCE) return TopicValidatorResult.Ignore;
-  // Whoever passed it on is not to blame: it may be of a release that counts otherwise.
-  if (data.length > GOSSIP_BYTES_MAX) return TopicValidatorResult.Ignore;
+  if (data.length > GOSSIP_BYTES_MAX)
+    return data.length > EARLIER_BYTES_MAX ? TopicValidatorResult.Reject : TopicValidatorResult.Ignore;
   const id = ++lastId;
   const { promise, resolve } = Promise.withResolvers<GossipValidation>();
   validating.set(id, resolve);
