@@ -4,6 +4,9 @@ import { readTextIfAny, renameDurably } from './atomic-file.ts';
 /** Behind the name of a file that nobody could read: of several, the last one is kept. */
 const ASIDE = '.unreadable';
 
+/** Where a file is that could not be read. */
+export const asidePathOf = (path: string): string => `${path}${ASIDE}`;
+
 interface JsonFileOptions<T> {
   /** What the value says; throws where it says nothing that this release understands. */
   readonly parse: (value: unknown) => T;
@@ -33,7 +36,7 @@ export async function readJsonOrSetAside<T>(
 
 /** @returns where it is now: at its place, where it cannot be renamed */
 const setAside = (path: string): Promise<string> =>
-  renameDurably(path, `${path}${ASIDE}`).then(
-    () => `${path}${ASIDE}`,
+  renameDurably(path, asidePathOf(path)).then(
+    () => asidePathOf(path),
     () => path,
   );

@@ -63,7 +63,7 @@ async function checkQemu(root: string): Promise<void> {
     const copy = join(directory, 'copy.tmp');
     const create = ['qemu-img', 'create', '-q', '-f', 'qcow2', copy, '64M'];
     await runImageTool(create, { uid: machineUid(id), writes: [copy] });
-    await copyDiskLive(again, 'copy.tmp', 'copy', new AbortController().signal);
+    await copyDiskLive(again, 'copy.tmp', 'copy', { limitMs: 60_000, signal: new AbortController().signal });
     await checkLeftCopy(again, directory, machine);
     assert.equal(await Vm.adopt(directory, machine.machineId), undefined);
   } finally {

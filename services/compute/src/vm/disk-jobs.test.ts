@@ -8,6 +8,9 @@ import { copyDiskLive, endLeftCopies } from './disk-jobs.ts';
 class Qemu {
   readonly jobs = new Map<string, 'running' | 'concluded'>();
   readonly nodes = new Set<string>();
+  /** Whether a job ends when that is asked. */
+  isObedient = true;
+  readonly #cancelled = new Set<string>();
   readonly #lost: string;
   #losses: number;
 
@@ -28,13 +31,20 @@ class Qemu {
     if (execute === 'blockdev-add') this.nodes.add(node);
     if (execute === 'blockdev-del' && this.jobs.size === 0) this.nodes.delete(node);
     if (execute === 'blockdev-backup') this.jobs.set(String(args['job-id']), 'running');
-    if (execute === 'job-cancel') this.jobs.set(String(args.id), 'concluded');
+    if (execute === 'job-cancel' && this.isObedient) {
+      this.#cancelled.add(String(args.id));
+      this.jobs.set(String(args.id), 'concluded');
+    }
     if (execute === 'job-dismiss') this.jobs.delete(String(args.id));
-    return execute === 'query-jobs' ? [...this.jobs].map(([id, status]) => ({ id, status })) : {};
+    return execute === 'query-jobs' ? [...this.jobs].map(([id, status]) => this.#shown(id, status)) : {};
+  }
+
+  #shown(id: string, status: string) {
+    return { id, status, ...(this.#cancelled.has(id) ? { error: 'Operation canceled' } : {}) };
   }
 }
 
-const NEVER = new AbortController().signal;
+const NEVER = { limitMs: 3_600_000, signal: new AbortController().signal };
 
 for (const lost of ['blockdev-backup', 'query-jobs'])
   test(`a copy of which QEMU's answer to ${lost} is lost does not go on`, async () => {
@@ -47,6 +57,24 @@ test('a copy does not go on where QEMU is silent for longer', async () => {
   const qemu = new Qemu('query-jobs', 4);
   await assert.rejects(copyDiskLive(qemu, 'copy', 'a', NEVER), /did not answer/);
   assert.equal(qemu.jobs.size, 1);
+  await until('it was ended', () => qemu.jobs.size === 0 && qemu.nodes.size === 0);
+});
+
+test('a copy that does not come to its end is ended', async () => {
+  const qemu = new Qemu();
+  const late = { code: 'TIMED_OUT', message: 'the disk was not copied within 0 minutes' };
+  await assert.rejects(copyDiskLive(qemu, 'copy', 'a', { ...NEVER, limitMs: 0 }), late);
+  assert.deepEqual([qemu.jobs.size, qemu.nodes.size], [0, 0]);
+});
+
+test('a copy that QEMU does not end keeps nobody waiting, and is ended as soon as it can be', async () => {
+  const qemu = new Qemu();
+  qemu.isObedient = false;
+  await assert.rejects(copyDiskLive(qemu, 'copy', 'a', { ...NEVER, limitMs: 0, cancelMs: 0 }), {
+    code: 'TIMED_OUT',
+  });
+  assert.equal(qemu.jobs.size, 1);
+  qemu.isObedient = true;
   await until('it was ended', () => qemu.jobs.size === 0 && qemu.nodes.size === 0);
 });
 

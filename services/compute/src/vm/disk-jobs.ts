@@ -4,9 +4,20 @@ import { DISK_DEVICE } from './command-line.ts';
 import type { QmpClient } from './qmp.ts';
 
 const POLL_MS = 200;
+/** How long QEMU may take to end a copy that is not wanted any more. */
+const CANCEL_MS = 60_000;
+const MINUTE_MS = 60_000;
 /** Where QEMU does not answer while a copy is to be ended: the longest rest before it is asked again, and how often it is asked. */
 const SILENT_REST_MAX_MS = 30_000;
 const SILENT_TRIES = 30;
+
+export interface CopyLimits {
+  /** How long the copy may take, in milliseconds. */
+  readonly limitMs: number;
+  /** How long it may take to end it then. */
+  readonly cancelMs?: number;
+  readonly signal: AbortSignal;
+}
 
 /** A machine that runs. */
 type Running = Pick<QmpClient, 'command'>;
@@ -28,15 +39,16 @@ export async function deleteSnapshotLive(vm: Running, name: string): Promise<voi
 
 /**
  * Copies a running machine's disk, as it is at the beginning of the copy, into a disk image that is there and empty. The
- * guest goes on. Throws INTERNAL with QEMU's own words.
+ * guest goes on. Throws INTERNAL with QEMU's own words, or TIMED_OUT.
  * @param id names the job inside QEMU, once
  */
 export async function copyDiskLive(
   vm: Running,
   target: string,
   id: string,
-  signal: AbortSignal,
+  { limitMs, cancelMs = CANCEL_MS, signal }: CopyLimits,
 ): Promise<void> {
+  const over = AbortSignal.timeout(limitMs);
   const node = targetOf(id);
   const file = { driver: 'file', filename: target };
   const own = followedOf(vm);
@@ -45,13 +57,15 @@ export async function copyDiskLive(
   try {
     const job = { 'job-id': id, device: DISK_DEVICE, target: node, sync: 'full', 'auto-dismiss': false };
     await vm.command('blockdev-backup', job);
-    await waitForJob(vm, id, signal);
+    await waitForJob(vm, id, AbortSignal.any([signal, over]), cancelMs);
     await removeTarget(vm, id);
   } catch (error) {
     // It may go on, whatever was heard of it, and nobody follows it any more.
     own.delete(id);
-    await endCopy(vm, id).catch(() => void whileSilent(() => endCopy(vm, id), signal));
-    throw error;
+    await endCopy(vm, id, cancelMs).catch(() => void whileSilent(() => endCopy(vm, id), signal));
+    if (!over.aborted || signal.aborted) throw error;
+    const minutes = Math.round(limitMs / MINUTE_MS);
+    throw new AppError('TIMED_OUT', `the disk was not copied within ${minutes} minutes`, { cause: error });
   } finally {
     own.delete(id);
   }
@@ -74,9 +88,9 @@ const removeTarget = (vm: Running, id: string) =>
 
 const isSilence = (error: unknown) => error instanceof AppError && error.code === 'TIMED_OUT';
 
-/** Does nothing where there is none. Throws TIMED_OUT where QEMU does not answer: then it may go on. */
-async function endCopy(vm: Running, id: string): Promise<void> {
-  await waitForJob(vm, id, AbortSignal.abort()).catch((error: unknown) => {
+/** Does nothing where there is none. Throws TIMED_OUT where QEMU does not answer, or does not end it: then it may go on. */
+async function endCopy(vm: Running, id: string, cancelMs = CANCEL_MS): Promise<void> {
+  await waitForJob(vm, id, AbortSignal.abort(), cancelMs).catch((error: unknown) => {
     if (isSilence(error)) throw error;
   });
   await removeTarget(vm, id);
@@ -110,8 +124,9 @@ export function endLeftCopies(vm: Running): Promise<void> {
 
 const listJobs = async (vm: Running) => (await vm.command('query-jobs')) as ShownJob[];
 
-async function waitForJob(vm: Running, id: string, signal: AbortSignal): Promise<void> {
-  for (;;) {
+/** @param signal ends the job, within `cancelMs`. Throws TIMED_OUT where it does not */
+async function waitForJob(vm: Running, id: string, signal: AbortSignal, cancelMs: number): Promise<void> {
+  for (let cancelledMs: number | undefined; ; ) {
     const job = (await listJobs(vm)).find((one) => one.id === id);
     if (!job) throw new AppError('INTERNAL', 'QEMU lost the disk copy job');
     if (job.status === 'concluded') {
@@ -119,7 +134,12 @@ async function waitForJob(vm: Running, id: string, signal: AbortSignal): Promise
       if (job.error !== undefined) throw new AppError('INTERNAL', `the disk was not copied: ${job.error}`);
       return;
     }
-    if (signal.aborted) await vm.command('job-cancel', { id }).catch(() => {});
+    if (signal.aborted) {
+      if (cancelledMs !== undefined && performance.now() - cancelledMs > cancelMs)
+        throw new AppError('TIMED_OUT', 'QEMU does not end the copy of the disk');
+      cancelledMs ??= performance.now();
+      await vm.command('job-cancel', { id }).catch(() => {});
+    }
     await pause(POLL_MS, NEVER);
   }
 }

@@ -125,7 +125,7 @@ test('a copy that no note tells of goes when the node starts: its process ended 
     for (const path of others) assert.equal(await readFile(path, 'utf8'), 'x');
   }));
 
-test('a note that cannot be read is set aside with its backup, and the others are as they were', () =>
+test('a note that cannot be read is set aside, its backup stays beside it, and the others are as they were', () =>
   inDirectory(async (dataDir) => {
     const directory = join(dataDir, 'backups', ID);
     await mkdir(directory, { recursive: true });
@@ -136,15 +136,42 @@ test('a note that cannot be read is set aside with its backup, and the others ar
       await writeFile(join(directory, `${id}.json`), notes[index]!);
       await writeFile(join(directory, `${id}.qcow2`), 'x');
     }
+    // What was not copied to its end is no backup.
+    await writeFile(join(directory, `${damaged[0]}.tmp`), 'x');
     const backups = await open(dataDir);
     assert.deepEqual(
       (await backups.list(ID)).map(({ id }) => id),
       [whole],
     );
-    const left = [`${whole}.json`, `${whole}.qcow2`, ...damaged.map((id) => `${id}.json.unreadable`)];
+    const aside = damaged.flatMap((id) => [`${id}.json.unreadable`, `${id}.qcow2`]);
+    const left = [`${whole}.json`, `${whole}.qcow2`, ...aside];
     assert.deepEqual((await readdir(directory)).sort(), left);
     await open(dataDir);
     assert.deepEqual((await readdir(directory)).sort(), left, 'what is set aside stays');
+  }));
+
+test('a backup whose note is damaged while it is made has a note again when it is done, and none where its owner deletes it', () =>
+  inDirectory(async (dataDir) => {
+    const backups = await open(dataDir);
+    const directory = join(dataDir, 'backups', ID);
+    const begin = async () => {
+      const end = Promise.withResolvers<void>();
+      const { id } = await backups.start(ID, () => end.promise);
+      await writeFile(join(directory, `${id}.json`), '');
+      assert.deepEqual(await backups.list(ID), []);
+      await writeFile(join(directory, `${id}.tmp`), 'x');
+      return { id, end };
+    };
+    const list = () => backups.list(ID);
+    const [deleted, kept] = [await begin(), await begin()];
+    await backups.delete(ID, deleted.id);
+    for (const { end } of [deleted, kept]) end.resolve();
+    await until('one is done', list, ([one]) => one?.state === 'done');
+    await until('the other is gone', async () => (await readdir(directory)).length === 3);
+    assert.deepEqual(
+      (await readdir(directory)).sort(),
+      [`${kept.id}.json`, `${kept.id}.json.unreadable`, `${kept.id}.qcow2`].sort(),
+    );
   }));
 
 /** An instance that is off, with an empty disk. */

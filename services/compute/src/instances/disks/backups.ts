@@ -3,10 +3,12 @@ import { createReadStream } from 'node:fs';
 import { chown, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  asidePathOf,
   isMissing,
   type Logger,
   makeDirectory,
   readJsonOrSetAside,
+  readTextIfAny,
   renameDurably,
   Slots,
   syncFile,
@@ -49,6 +51,8 @@ export interface BackupsOptions {
 const BACKUPS_MAX = 3;
 const BACKUP_LIFE_MS = 24 * 3_600_000;
 const COPY_TIMEOUT_MS = 60 * 60_000;
+/** Of a machine that runs, and goes on meanwhile: as long as `skerry instance backup` waits. */
+const LIVE_COPY_TIMEOUT_MS = 6 * COPY_TIMEOUT_MS;
 /** What is left of the server's disk when a backup is done, beside the reserve that all leave (host/room.ts). */
 const LEFT_BYTES = 1024 ** 3;
 const ID_DIGITS = 16;
@@ -82,7 +86,7 @@ export class Backups {
   static async open(options: BackupsOptions): Promise<Backups> {
     const backups = new Backups(options);
     for (const instanceId of await backups.#instances()) {
-      // Sets notes aside that cannot be read: of a backup without its note, nobody knows whether it is whole.
+      // Sets notes aside that cannot be read.
       await backups.list(instanceId);
       await backups.#eraseUnnoted(instanceId);
     }
@@ -109,12 +113,18 @@ export class Backups {
     return names.filter(isItemHash64);
   }
 
-  /** What no note tells of: the process ended while what its owner had deleted was copied, or between a note and its file. */
+  /**
+   * What no note tells of: the process ended while what its owner had deleted was copied, or between a note and its file. The file of a
+   * note that was set aside is a whole backup, since it gets its name when it is; its operator decides.
+   */
   async #eraseUnnoted(instanceId: string): Promise<void> {
     const directory = this.#directory(instanceId);
     const names = await readdir(directory);
-    const isNoted = (name: string) => names.includes(`${name.slice(0, ID_DIGITS)}${SUFFIX.note}`);
-    const unnoted = names.filter((name) => COPY.test(name) && !isNoted(name));
+    const isKept = (name: string) => {
+      const note = `${name.slice(0, ID_DIGITS)}${SUFFIX.note}`;
+      return names.includes(note) || (name.endsWith(SUFFIX.file) && names.includes(asidePathOf(note)));
+    };
+    const unnoted = names.filter((name) => COPY.test(name) && !isKept(name));
     if (unnoted.length === 0) return;
     for (const name of unnoted) await rm(join(directory, name), { force: true });
     this.#options.log.info({ instance: instanceId, files: unnoted }, 'removed what no backup needs');
@@ -138,7 +148,7 @@ export class Backups {
       if (!name.endsWith(SUFFIX.note)) continue;
       const backup = await readJsonOrSetAside(join(this.#directory(instanceId), name), {
         parse: (value) => parseNote(name.slice(0, -SUFFIX.note.length), value),
-        instead: 'the backup that it told of is given up',
+        instead: 'its backup is not listed, and stays beside it until you remove it',
         log: this.#options.log,
       });
       // It may have been deleted since.
@@ -147,8 +157,12 @@ export class Backups {
     return found.sort((one, other) => one.createdAtMs - other.createdAtMs);
   }
 
+  /** Whether its owner has not deleted it: also where its note could not be read and was set aside. */
   async #isNoted(instanceId: string, backupId: string): Promise<boolean> {
-    return (await this.list(instanceId)).some(({ id }) => id === backupId);
+    if ((await this.list(instanceId)).some(({ id }) => id === backupId)) return true;
+    // What an owner names becomes a path only where it has the form of an id.
+    if (!ID.test(backupId)) return false;
+    return (await readTextIfAny(asidePathOf(this.#path(instanceId, backupId, 'note')))) !== undefined;
   }
 
   /** The file of a backup that is done. Throws BACKUP_NOT_FOUND. */
@@ -255,7 +269,8 @@ export class Backups {
     try {
       const create = ['qemu-img', 'create', '-q', '-f', 'qcow2', copied, `${virtualBytes}`];
       await runImageTool(create, { uid, writes: [copied] });
-      await copyDiskLive(instance.vm, name, `backup-${id}`, this.#options.signal);
+      const limits = { limitMs: LIVE_COPY_TIMEOUT_MS, signal: this.#options.signal };
+      await copyDiskLive(instance.vm, name, `backup-${id}`, limits);
       await renameDurably(copied, target);
     } finally {
       await rm(copied, { force: true });
@@ -267,8 +282,9 @@ export class Backups {
     return this.#turn.run(async () => {
       if (!(await this.#isNoted(instanceId, backupId)))
         throw new AppError('BACKUP_NOT_FOUND', 'the instance has no such backup');
-      await rm(this.#path(instanceId, backupId, 'note'), { force: true });
-      await rm(this.#path(instanceId, backupId, 'file'), { force: true });
+      const note = this.#path(instanceId, backupId, 'note');
+      for (const path of [note, asidePathOf(note), this.#path(instanceId, backupId, 'file')])
+        await rm(path, { force: true });
     });
   }
 
