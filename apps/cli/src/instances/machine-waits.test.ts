@@ -56,7 +56,8 @@ describe('following a log', () => {
     const bytes = Buffer.from(JSON.stringify(value));
     return Buffer.concat([Buffer.from([0x81, bytes.length]), bytes]);
   };
-  const close = (code: number) => Buffer.from([0x88, 2, code >> 8, code & 255]);
+  const close = (code: number, why = '') =>
+    Buffer.from([0x88, 2 + why.length, code >> 8, code & 255, ...Buffer.from(why)]);
   const follow = async (limitMs?: number) => {
     const lines: string[] = [];
     const openLogs = async () => ({ url: url.replace('http', 'ws'), frame: '{}' });
@@ -109,6 +110,8 @@ describe('following a log', () => {
     const slow = await follow();
     assert.deepEqual([slow.lines, slow.code], [['a line'], 'UPSTREAM_UNAVAILABLE']);
     assert.match(slow.message, /faster than they were read/);
+    frames = [text({ status: 'connected' }), close(1013, 'the place goes to an owner that has none')];
+    assert.match((await follow()).message, /"the place goes to an owner that has none"/);
     frames = [text({ status: 'failed', reason: 'not yours' }), close(1008)];
     assert.deepEqual(await follow(), { lines: [], code: 'NOT_PERMITTED', message: 'not yours' });
   });

@@ -80,7 +80,7 @@ export async function followLogs(
   socket.on('close', (code, reason) => {
     const text = String(reason);
     fail(
-      `ended the log stream: ${WHY_CLOSED[code] ?? (text === '' ? `code ${code}` : JSON.stringify(text.slice(0, 200)))}`,
+      `ended the log stream: ${text === '' ? (WHY_CLOSED[code] ?? `code ${code}`) : JSON.stringify(text.slice(0, 200))}`,
     );
   });
   socket.on('pong', hear);

@@ -14,13 +14,17 @@ import { addLogStream, LOG_STREAM_PATHS, listSlowest } from './log-stream.ts';
 
 const log = createLogger('test', 'silent');
 const ID = 'c'.repeat(64);
-const PATH = `/control/machine/${ID}/stream_logs`;
+const pathOf = (id: string) => `/control/machine/${id}/stream_logs`;
+const PATH = pathOf(ID);
 const NODE = { domain: '127.0.0.1', nodeId: 'a'.repeat(64) };
 const owner = createSigner(generatePrivateKey());
-const worker = {
-  record: { wanted: { owner: owner.address }, status: { phase: 'running' } },
+const workerOf = ({ address }: Signer) => ({
+  record: { wanted: { owner: address }, status: { phase: 'running' } },
   console: { read: async () => [], listen: () => () => {} },
-};
+});
+const worker = workerOf(owner);
+/** Machines of others. */
+const others = new Map<string, ReturnType<typeof workerOf>>();
 
 let app: HttpServer;
 let url: string;
@@ -42,7 +46,12 @@ async function openApp(): Promise<void> {
     now: Date.now,
   });
   addLogStream(app, {
-    ...{ instances: { find: () => worker } as never, programs: undefined, access, log },
+    ...{
+      instances: { find: (ref: string) => others.get(ref) ?? worker } as never,
+      programs: undefined,
+      access,
+      log,
+    },
     // Loopback is one address: a client is who its header says.
     clientOf: ({ headers }) => ({
       address: '127.0.0.1',
@@ -60,8 +69,10 @@ afterEach(async () => {
 });
 
 /** @returns the open socket, or the status that it was refused with */
-function connect(client: string): Promise<WebSocket | number> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}${PATH}`, { headers: { 'x-client': client } });
+function connect(client: string, id = ID): Promise<WebSocket | number> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}${pathOf(id)}`, {
+    headers: { 'x-client': client },
+  });
   sockets.push(socket);
   return new Promise((resolve) => {
     socket.once('open', () => resolve(socket));
@@ -71,13 +82,17 @@ function connect(client: string): Promise<WebSocket | number> {
 }
 
 let nowMs = 0;
-async function follow(client: string, by: Signer = owner): Promise<{ socket: WebSocket; status: string }> {
-  const socket = await connect(client);
+async function follow(
+  client: string,
+  by: Signer = owner,
+  id = ID,
+): Promise<{ socket: WebSocket; status: string }> {
+  const socket = await connect(client, id);
   assert.ok(socket instanceof WebSocket, `refused with ${String(socket)}`);
   // Each counts once: no two are signed for the same time.
   nowMs = Math.max(Date.now(), nowMs + 1);
   const pass = await OwnerPass.create(by, NODE, nowMs);
-  const auth = await pass.sign({ method: 'GET', path: PATH }, nowMs);
+  const auth = await pass.sign({ method: 'GET', path: pathOf(id) }, nowMs);
   const said = once(socket, 'message');
   socket.send(JSON.stringify({ auth }));
   const [data] = (await said) as [Buffer];
@@ -168,6 +183,26 @@ test('M5: an owner has a share of readers, from whatever addresses', async () =>
   const statuses: string[] = [];
   for (let index = 0; index < 18; index++) statuses.push((await follow(`address ${index}`)).status);
   assert.deepEqual(statuses, [...Array(16).fill('connected'), 'failed', 'failed']);
+});
+
+test('M5: owners with many readers shut out none that has none', async () => {
+  const hoards = Array.from({ length: 16 }, (_, index) => ({
+    by: createSigner(generatePrivateKey()),
+    id: index.toString(16).padStart(64, '0'),
+  }));
+  const readers: WebSocket[] = [];
+  for (const { by, id } of hoards) {
+    others.set(id, workerOf(by));
+    for (let index = 0; index < 16; index++) readers.push((await follow(`of ${id}`, by, id)).socket);
+  }
+  const ended = once(readers[0]!, 'close');
+  assert.equal((await follow('the owner')).status, 'connected');
+  const [code, reason] = (await ended) as [number, Buffer];
+  assert.deepEqual([code, String(reason)], [1013, 'the place goes to an owner that has none']);
+  // Who has some already takes nobody's.
+  const again = await follow('one of many', hoards[0]!.by, hoards[0]!.id);
+  assert.equal(again.status, 'failed');
+  assert.equal(readers.filter(({ readyState }) => readyState === WebSocket.OPEN).length, 255);
 });
 
 test('a connection that is refused and breaks ends nothing, and one that is kept open is closed', async () => {

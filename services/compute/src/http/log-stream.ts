@@ -9,6 +9,7 @@ import {
   serveAll,
   takeUpgrade,
   upgradeOf,
+  YieldingShares,
 } from '@skerry/kit';
 import { AppError, type Fields, fieldsOf, normaliseAddress, OWNER_HEADERS } from '@skerry/protocol';
 import { CONSOLE_API } from '@skerry/protocol/api/compute/machines';
@@ -26,7 +27,10 @@ const AUTH_LIMIT_MS = 3_000;
 const CLOSE_LIMIT_MS = 1_000;
 /** Streams that have not proved who asks; where there are more, the one that has waited longest for its first frame goes. */
 const UNPROVED = { total: 256, reserve: 0, perClient: 4 } as const;
-/** Streams whose reader proved to be permitted. A client is an owner here: addresses cost nothing. */
+/**
+ * Streams whose reader proved to be permitted. A client is an owner here: addresses cost nothing. Where there are no more, an owner that has
+ * none takes the oldest of the one that has most.
+ */
 const READERS = { total: 256, reserve: 0, perClient: 16 } as const;
 /** Lines from before that a new reader gets. */
 const PAST_LINES = 1_000;
@@ -38,7 +42,9 @@ const BACKLOGS_LOOK_MS = 1_000;
 /** Each stream is asked so often whether anybody is there: a reader that vanished would keep its place while nothing is said. */
 const PING_MS = 30_000;
 const CLOSE_REFUSED = 1008;
-const CLOSE_SLOW = 1013;
+/** To come back later: of who does not keep up, or yields. */
+const CLOSE_LATER = 1013;
+const YIELDED = 'the place goes to an owner that has none';
 const NO_BODY = new Uint8Array();
 
 export interface LogStreamSources extends LogSources {
@@ -51,7 +57,7 @@ export function addLogStream(app: HttpServer, sources: LogStreamSources): void {
   const server = new WebSocketServer({ noServer: true, maxPayload: FRAME_BYTES_MAX });
   const places: Places = {
     unproved: new Shares(UNPROVED),
-    readers: new Shares(READERS),
+    readers: new YieldingShares(READERS),
     waiting: new Map(),
     quiet: new WeakSet(),
   };
@@ -112,7 +118,7 @@ export function listSlowest<T extends { readonly bufferedAmount: number }>(
 
 interface Places {
   readonly unproved: Shares;
-  readonly readers: Shares;
+  readonly readers: YieldingShares;
   /** Those whose first frame has not come, the oldest first. */
   readonly waiting: Map<WebSocket, Held>;
   /** Those who were asked whether they are there, and have not answered. */
@@ -147,10 +153,16 @@ const refusalOf = (reason: NoShare) =>
       )
     : new AppError('OVERLOADED', 'too many log streams are opened at once; try again shortly');
 
+/** Who does not answer a close would hold its connection for half a minute. */
+const terminateSoon = (client: WebSocket) => setTimeout(() => client.terminate(), CLOSE_LIMIT_MS).unref();
+
 /** A place among the readers instead of that among strangers. */
 function becomeReader({ client, place }: Visitor, { readers }: Places, owner: string): void {
   place.release();
-  const held = readers.take({ key: normaliseAddress(owner), isExempt: false });
+  const held = readers.take({ key: normaliseAddress(owner), isExempt: false }, () => {
+    client.close(CLOSE_LATER, YIELDED);
+    terminateSoon(client);
+  });
   if (typeof held === 'string')
     throw new AppError(
       'OVERLOADED',
@@ -183,8 +195,7 @@ async function serve(visitor: Visitor, places: Places, sources: LogStreamSources
   } catch (error) {
     const reason = error instanceof AppError ? error.message : 'the node failed';
     client.send(JSON.stringify({ status: 'failed', reason }), () => client.close(CLOSE_REFUSED));
-    // Who does not answer the close would hold its connection for half a minute.
-    setTimeout(() => client.terminate(), CLOSE_LIMIT_MS).unref();
+    terminateSoon(client);
   }
 }
 
@@ -218,7 +229,7 @@ function readAuth(client: WebSocket): Promise<Fields> {
 
 async function follow(client: WebSocket, source: LogSource): Promise<void> {
   const say = ({ type, text: message }: Pick<LogLine, 'type' | 'text'>) => {
-    if (client.bufferedAmount > BACKLOG_BYTES_MAX) client.close(CLOSE_SLOW);
+    if (client.bufferedAmount > BACKLOG_BYTES_MAX) client.close(CLOSE_LATER);
     else client.send(JSON.stringify({ type, message }));
   };
   for (const line of await source.read(PAST_LINES)) say(line);
