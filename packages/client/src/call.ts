@@ -177,6 +177,22 @@ export async function call<O extends Operation>(
   return (await readAnswer(operation, answer)) as AnswerOf<O>;
 }
 
+/**
+ * The same, and when the service says that it answers (`Date`, RFC 9110), in Unix milliseconds; undefined where it does not say. What it says
+ * of times is by that clock, which need not be ours.
+ */
+export async function callDated<O extends Operation>(
+  baseUrl: string,
+  operation: O,
+  input: CallInput<O>,
+  options: CallOptions = {},
+): Promise<{ readonly answer: AnswerOf<O>; readonly atMs: number | undefined }> {
+  const response = await callBy(requestText, baseUrl, operation, input, options);
+  const atMs = Date.parse(response.headers.get('date') ?? '');
+  const answer = (await readAnswer(operation, response)) as AnswerOf<O>;
+  return { answer, atMs: Number.isNaN(atMs) ? undefined : atMs };
+}
+
 /** A row of a list that has not the form that the contract says. */
 export interface UnreadableRow {
   readonly row: unknown;

@@ -2,6 +2,7 @@ export {
   type CallInput,
   type CallOptions,
   call,
+  callDated,
   callRaw,
   callRows,
   createAnswerParser,

@@ -17,7 +17,7 @@ export const lookupDomain = (gatewayUrl: string, subdomain: string): Promise<Dom
 export const explainDomain = (gatewayUrl: string, subject: string): Promise<WhyRecord> =>
   call(gatewayUrl, GATEWAY_API.explainDomain, { params: { subject } }, { timeoutMs: LOOKUP_TIMEOUT_MS });
 
-export const getGatewayStatus = (gatewayUrl: string): Promise<GatewayStatus> =>
+const getGatewayStatus = (gatewayUrl: string): Promise<GatewayStatus> =>
   call(gatewayUrl, GATEWAY_API.getGatewayStatus, {}, ASIDE);
 
 /** The gateway's status, or undefined where none answers: then host names are told without their domain. */

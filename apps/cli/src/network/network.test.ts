@@ -312,6 +312,25 @@ test('a gateway that has heard nothing from its core node for long is not said t
   assert.deepEqual(heardAt(0), { state: 'degraded', detail: `${unheard} yet` });
 });
 
+test('how long a gateway heard nothing is told by its own clock', async () => {
+  const toldMs = Date.parse('2020-01-01T00:00:00Z');
+  let heardMs = toldMs - 10_000;
+  await using gateway = await replying((url, response) => {
+    if (url.pathname !== '/api/status') return undefined;
+    response.setHeader('date', new Date(toldMs).toUTCString());
+    return { instance_count: 1, route_count: 1, last_sync_time: heardMs / 1000, domain: 'a.example' };
+  });
+  const ask = async () => {
+    const asked = ['status', '--core', gateway.url, '--gateway', gateway.url, '--json'];
+    const { out } = await skerryHere({}, asked);
+    return (JSON.parse(out) as { services: Row[] }).services.find(({ service }) => service === 'gateway')!;
+  };
+  const fresh = await ask();
+  assert.equal(fresh.state, 'up', fresh.detail);
+  heardMs = toldMs - 3_600_000;
+  assert.equal((await ask()).state, 'degraded');
+});
+
 test('what a credit service sells, in one line', () => {
   assert.match(
     describeCredit({ sales: [], enforcement: false }),

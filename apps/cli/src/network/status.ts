@@ -1,6 +1,6 @@
-import { call, readAnnouncedNodes } from '@skerry/client';
+import { call, callDated, readAnnouncedNodes } from '@skerry/client';
 import { type HealthView, NODE_API } from '@skerry/protocol/api/core/node';
-import type { GatewayStatus } from '@skerry/protocol/api/gateway';
+import { GATEWAY_API, type GatewayStatus } from '@skerry/protocol/api/gateway';
 import { SCHEDULER_API, type SchedulerStatusView } from '@skerry/protocol/api/scheduler';
 import { STATUS_API } from '@skerry/protocol/api/status';
 import { AppError } from '@skerry/protocol/forms';
@@ -11,7 +11,7 @@ import { readRestarts } from '../networks/local.ts';
 import { isUsable, usualUrl } from '../networks/services.ts';
 import { plainText, renderTime } from '../output/text.ts';
 import { describeAbility, describeCredit, getCreditStatus, getNodeConfig } from './ability.ts';
-import { ASIDE, getGatewayStatus } from './gateway.ts';
+import { ASIDE } from './gateway.ts';
 
 export interface StatusOptions {
   readonly scheduler?: string;
@@ -63,7 +63,10 @@ const NO_SALES = 'SKERRY_CREDIT_SALES_FILE';
 /** A gateway reads its core node every five minutes at least (SKERRY_GATEWAY_SYNC_INTERVAL_MS): twice as long is no coincidence. */
 const UNHEARD_SECONDS = 600;
 
-/** One whose core node is away routes as it did last: what changed since, it does not know. */
+/**
+ * One whose core node is away routes as it did last: what changed since, it does not know.
+ * @param nowSeconds by the clock of the gateway, by which it heard
+ */
 export function describeGateway(
   { route_count, instance_count, domain, last_sync_time: heard }: GatewayStatus,
   nowSeconds: number,
@@ -79,7 +82,10 @@ const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string | Descri
   core: async (url) => describeCore(await call(url, NODE_API.getApiHealth, {}, { timeoutMs: HEALTH_MS })),
   scheduler: async (url) => describeScheduler(await call(url, SCHEDULER_API.getSchedulerStatus, {}, ASIDE)),
   compute: async (url) => describeAbility(await getNodeConfig(url)),
-  gateway: async (url) => describeGateway(await getGatewayStatus(url), Date.now() / 1000),
+  gateway: async (url) => {
+    const { answer, atMs = Date.now() } = await callDated(url, GATEWAY_API.getGatewayStatus, {}, ASIDE);
+    return describeGateway(answer, atMs / 1000);
+  },
   credit: async (url) => {
     const said = await getCreditStatus(url);
     const troubles = said.reasons.filter((one) => !one.includes(NO_SALES));
