@@ -1,11 +1,11 @@
 import { Failures, type Logger, Slots } from '@skerry/kit';
-import { AppError, isClockFault } from '@skerry/protocol';
 import { chooseNodes, keyOf, noteAnswers } from './choice.ts';
 import { type Clock, followPlan } from './follow-plan.ts';
 import { type HourStore, type SignedReport, WAITING_MAX } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode } from './node-list.ts';
 import { type HourWindow, planHour, type Visit, windowAt } from './plan.ts';
 import type { PublishedRecord } from './probe/measure.ts';
+import { isRefusal } from './report.ts';
 
 export interface HoursOptions {
   readonly clock: Clock;
@@ -28,11 +28,6 @@ export interface HoursOptions {
 /** The part of the places that nodes may take which only announced themselves. */
 const STRANGERS_PART = 0.75;
 const isStranger = ({ node }: Visit) => node.address !== undefined && !node.isListed;
-
-const isRefusal = (error: unknown) =>
-  error instanceof AppError &&
-  ['invalid', 'refused', 'too_large'].includes(error.kind) &&
-  !isClockFault(error);
 
 /** The monitor's work, hour after hour. Nothing that it needs is in memory alone. */
 export class Hours {

@@ -1,7 +1,20 @@
 import { buildNetworkMessage, buildStoredMessage, type Signer } from '@skerry/client';
-import { LIMITS, METRICS_POST_TYPES, SCORING_CHANNEL, WIRE_KIND } from '@skerry/protocol';
+import {
+  AppError,
+  isClockFault,
+  LIMITS,
+  METRICS_POST_TYPES,
+  SCORING_CHANNEL,
+  WIRE_KIND,
+} from '@skerry/protocol';
 import type { AutonomousSystem } from './asn.ts';
 import type { HourEntry, SignedReport } from './hour-store.ts';
+
+/** Whether what is published would be refused again, however often it is sent. */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof AppError &&
+  ['invalid', 'refused', 'too_large'].includes(error.kind) &&
+  !isClockFault(error);
 
 export interface Publisher {
   readonly signer: Signer;

@@ -105,7 +105,7 @@ async function startScene() {
   const told: string[] = [];
   /** How many are asked for, in each question for measurements. */
   const pages: (string | null)[] = [];
-  const state = { isAway: false, metrics: [] as Row[], scores: [] as Row[] };
+  const state = { isAway: false, refusal: '', metrics: [] as Row[], scores: [] as Row[] };
   for (let hour = DUE - 10; hour < DUE + 10; hour++) {
     const record = { node_id: 'a'.repeat(64), measured_at: hour * HOUR, asn: 64_512, version: '1.0.0' };
     const metrics = { ccn: [], crn: [{ ...record, base_latency: 0.1 }] };
@@ -115,6 +115,8 @@ async function startScene() {
   }
   const answerOf = (method: string | undefined, { pathname, searchParams }: URL, body: string) => {
     if (state.isAway) return [503, { status: 'error', code: 'DATABASE_UNAVAILABLE', error: 'away' }] as const;
+    if (method === 'POST' && state.refusal !== '')
+      return [403, { status: 'error', code: state.refusal, error: 'no' }] as const;
     if (method === 'POST') {
       state.scores.unshift(rowOf(body));
       const publication_status = { status: 'success', failed: [] };
@@ -165,6 +167,25 @@ test('scores that could not be published when they were due are published as soo
   scene.state.isAway = false;
   for (let hour = 1; hour <= 8; hour++) await scene.publishAt(hour);
   assert.deepEqual([scene.published(), scene.told], [[1, 6], []]);
+});
+
+test('scores that are refused for good are told once, and not computed again until the next ones are due', async () => {
+  await using scene = await startScene();
+  scene.state.refusal = 'CREDIT_INSUFFICIENT';
+  await assert.rejects(scene.publishAt(0), { code: 'CREDIT_INSUFFICIENT' });
+  scene.state.refusal = 'NOT_PERMITTED';
+  await scene.publishAt(1);
+  scene.state.refusal = '';
+  const asked = scene.pages.length;
+  for (let hour = 1; hour < 6; hour++) await scene.publishAt(hour);
+  assert.equal(scene.pages.length, asked);
+  await scene.publishAt(6);
+  assert.deepEqual(scene.published(), [6]);
+  const next = new Date((DUE + 6) * HOUR * 1000).toISOString();
+  assert.deepEqual(
+    scene.told.map((line) => JSON.parse(line).next),
+    [next],
+  );
 });
 
 test('the log names measurements that are not what the monitor signed: scores are without them', async () => {

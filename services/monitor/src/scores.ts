@@ -12,6 +12,7 @@ import {
 } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { addRelease, DEFAULT_SCORING_SETTINGS, VERSIONS_KEY, type VersionTable } from '@skerry/protocol';
+import { isRefusal } from './report.ts';
 
 export interface Release {
   readonly software: string;
@@ -122,20 +123,48 @@ async function isSilentSince(source: SignedMessageSource, publisher: string, tim
   }
 }
 
+/** Where only the balance is too low, the same is taken later. */
+const isForGood = (error: unknown) =>
+  isRefusal(error) && (error as { code?: unknown }).code !== 'CREDIT_INSUFFICIENT';
+
+/** @returns false where the core node refused them for good */
+async function tryPublish(
+  { core, log }: Pick<ScoresOptions, 'core' | 'log'>,
+  computed: ComputedScores,
+  nextSeconds: number,
+): Promise<boolean> {
+  try {
+    const published = await publishScores(core, computed);
+    log.info({ ...published, scores_hash: computed.content.scores_hash }, 'published scores');
+    return true;
+  } catch (error) {
+    if (!isForGood(error)) throw error;
+    const next = new Date(nextSeconds * 1000).toISOString();
+    log.error(
+      { err: error, next },
+      'the core node refused the scores; the next ones are published when they are due, or in the next hour after a restart',
+    );
+    return false;
+  }
+}
+
 /**
  * Publishes scores from this monitor's own measurements when an hour begins: every so many hours, and where that failed, as while the
- * core node was away, in the next hour in which it succeeds. A network with many nodes has them computed elsewhere
- * (`skerry score compute --publish`): it takes minutes then, in which this process should measure.
+ * core node was away, in the next hour in which it succeeds. What was refused for good is not computed again. A network with many nodes
+ * has them computed elsewhere (`skerry score compute --publish`): it takes minutes then, in which this process should measure.
  */
 export function createScoresPublisher(options: ScoresOptions): (startMs: number) => Promise<void> {
   const { core, nodeListOwner, hourSeconds, everyHours, tags, signal, log } = options;
   const publisher = core.signer.address;
   const source = { coreUrl: core.url, signal };
+  /** Of the scores that were refused last, Unix seconds. */
+  let refusedDue: number | undefined;
   return async (startMs) => {
     if (everyHours === 0) return;
     // What is dated before this hour is complete.
     const to = Math.floor(startMs / 1000);
     const due = to - (to % (everyHours * hourSeconds));
+    if (due === refusedDue) return;
     if (due !== to && isPublishedSince((await readLatestScores(source, [publisher]))?.content, due)) return;
     const oldest = to - MAX_AGE_HOURS * hourSeconds;
     if (await isSilentSince(source, publisher, oldest)) return;
@@ -166,7 +195,6 @@ export function createScoresPublisher(options: ScoresOptions): (startMs: number)
       return undefined;
     });
     if (isPublished(latest?.content, computed.content)) return;
-    const published = await publishScores(core, computed);
-    log.info({ ...published, scores_hash: computed.content.scores_hash }, 'published scores');
+    if (!(await tryPublish(options, computed, due + everyHours * hourSeconds))) refusedDue = due;
   };
 }
