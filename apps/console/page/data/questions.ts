@@ -20,6 +20,8 @@ import { type Resource, useResource } from './resource.ts';
 
 const OFTEN_MS = 10_000;
 const SELDOM_MS = 30_000;
+/** What a core node counts as heavy: ten a minute, for all tabs and people at one address. */
+const HEAVY_MS = 300_000;
 
 /** Scores messages that a chart is drawn from. */
 const SCORES_SHOWN = 48;
@@ -42,6 +44,9 @@ export function useCore<T>(
   const load = (signal: AbortSignal) => ask(url!, reader, signal, { accepts });
   return { ...useResource(url, load, everyMs, reader), source: url };
 }
+
+/** What a core node answers that it counts as heavy. */
+export const useHeavy = <T>(path: string, reader: Reader<T>): Told<T> => useCore(path, reader, HEAVY_MS);
 
 export interface FromService<T> extends Told<T> {
   /** Whether the core node says where the service is. */

@@ -2,7 +2,7 @@ import { MIB_PER_GIB } from '@skerry/protocol/content/sizes';
 import { costIn, priceIn, showCredits, showDollars } from '@skerry/protocol/credit/shown';
 import { type Account, readAccounts, readPrices } from '../data/answers-of-services.ts';
 import { now } from '../data/clock.ts';
-import { useCore } from '../data/questions.ts';
+import { useCore, useHeavy } from '../data/questions.ts';
 import { Badge, Facts, Hash, Panel, Time } from '../parts/basic.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -124,7 +124,7 @@ function Prices() {
 }
 
 function Accounts() {
-  const accounts = useCore(`/api/v0/credits/accounts?limit=${ACCOUNTS_SHOWN}`, readAccounts, SELDOM_MS);
+  const accounts = useHeavy(`/api/v0/credits/accounts?limit=${ACCOUNTS_SHOWN}`, readAccounts);
   return (
     <>
       <h1>Credits</h1>
