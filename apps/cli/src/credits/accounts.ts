@@ -225,7 +225,13 @@ export async function showPurchases(
   context.output.page(answer.pagination, 'purchases');
 }
 
-/** What an amount costs or buys. Only what tokens buy has a bonus. */
+/** Throws UNEXPECTED_ANSWER where an estimate is of another amount than was asked about: it would be sent. */
+function checkAmount(url: string, asked: string, told: string): void {
+  if (told === asked) return;
+  throw new AppError('UNEXPECTED_ANSWER', `${url} was asked about the amount ${asked} and told of ${told}`);
+}
+
+/** What an amount costs or buys. Only what tokens buy has a bonus. Throws UNEXPECTED_ANSWER. */
 async function estimate(
   url: string,
   named: { readonly blockchain: string; readonly token: string },
@@ -237,10 +243,14 @@ async function estimate(
 ) {
   if (isCredits) {
     const body = { ...named, creditAmount: Number(parseTokens(amount, 0)) };
-    return { ...(await call(url, CREDIT_API.estimateTokens, { body })), creditBonusAmount: undefined };
+    const answer = await call(url, CREDIT_API.estimateTokens, { body });
+    checkAmount(url, String(body.creditAmount), String(answer.creditAmount));
+    return { ...answer, creditBonusAmount: undefined };
   }
   const body = { ...named, amount: String(parseTokens(amount, decimals)) };
-  return call(url, CREDIT_API.estimateCredits, { body });
+  const answer = await call(url, CREDIT_API.estimateCredits, { body });
+  checkAmount(url, body.amount, answer.tokenAmount);
+  return answer;
 }
 
 /** @param asked a token and its chain, in words */
@@ -268,11 +278,13 @@ export async function showEstimate(
     ['to', plainText(sale.receiver)],
     ['from', 'your own address, never an exchange: who sends gets the credits, and they cannot be moved'],
     ['contract', plainText(sale.contract)],
+    ['told by', `${plainText(url)}, and proven by nothing: ask its operator before you send much`],
     ['credits', renderCredits(answer.creditAmount)],
     [
       'of which bonus',
       answer.creditBonusAmount === undefined ? undefined : renderCredits(answer.creditBonusAmount),
     ],
   ]);
-  context.output.result({ ...answer, receiver: sale.receiver, contract: sale.contract }, fields);
+  const { receiver, contract } = sale;
+  context.output.result({ ...answer, receiver, contract, told_by: url }, fields);
 }

@@ -66,8 +66,8 @@ test('whoever asks for a token that does not buy credits hears which ones do', a
   assert.deepEqual((await ask('base')).at(-1), 'DOGE on base does not buy credits: no token does here');
 });
 
-test('an estimate says from where to send the tokens', async () => {
-  const estimate = {
+test('an estimate says from where to send the tokens, and who told where; what is of another amount is none', async () => {
+  let estimate = {
     ...{ tokenAmount: '9580000', tokenSymbol: 'USDC', creditAmount: 9_580_000, creditBonusAmount: 0 },
     ...{ totalPrice: 9.58, price: 1, bonusRatio: 0, timestamp: 0 },
   };
@@ -75,7 +75,16 @@ test('an estimate says from where to send the tokens', async () => {
     pathname.endsWith('/token-to-credit') ? estimate : { prices: [priceOf('ethereum', 'USDC')] },
   );
   const asked = ['credit', 'estimate', 'ethereum', 'USDC', '9.58', '--credit', service.url];
-  const { code, out, err } = await skerryHere({}, ['--core', service.url, ...asked]);
+  const ask = (...more: string[]) => skerryHere({}, ['--core', service.url, ...asked, ...more]);
+  const { code, out, err } = await ask();
   assert.equal(code, 0, err);
   assert.match(out, /^to: 0x2{40}\nfrom: your own address, never an exchange/m);
+  assert.ok(out.includes(`\ntold by: ${service.url}, and proven by nothing`), out);
+  assert.equal(JSON.parse((await ask('--json')).out).told_by, service.url);
+  estimate = { ...estimate, tokenAmount: '95800000' };
+  const refused = JSON.parse((await ask('--json')).err);
+  assert.deepEqual(
+    [refused.code, refused.error],
+    ['UNEXPECTED_ANSWER', `${service.url} was asked about the amount 9580000 and told of 95800000`],
+  );
 });
