@@ -13,12 +13,12 @@ import {
   haveMost,
   judgeBlock,
 } from './chain/source.ts';
-import { decideFloor, isChain } from './chain/window.ts';
+import { decideFinality, type Finality, isChain } from './chain/window.ts';
 import { joinSome } from './join.ts';
 import { RpcError } from './rpc/failures.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
 import { READ_AGAIN } from './settings.ts';
-import { commitDemotion, commitTail, NO_ROWS, WINDOW_BELOW_FLOOR } from './store/commit.ts';
+import { commitDemotion, commitTail, NO_ROWS, type TailStep, WINDOW_BELOW_FLOOR } from './store/commit.ts';
 import { Moved } from './store/moved.ts';
 import { haltNetwork, listWindow, loadNetwork, type NetworkRow, noteHead } from './store/networks.ts';
 import type { Partitions } from './store/partitions.ts';
@@ -71,12 +71,12 @@ export class Tail {
     const network = await loadNetwork(pool, networkId);
     const view = await this.#look();
     if (network.haltCode !== null) return 'halted';
-    const floor = this.#floorOf(network, view);
-    if (!isTipped(network)) return this.#start(network, floor);
+    const finality = this.#finalityOf(network, view);
+    if (!isTipped(network)) return this.#start(network, finality);
     const scans = await listScans(pool, networkId);
     if (scans.length === 0) return 'idle';
     const attempts = rpc.endpoints.length * TRIES_PER_ENDPOINT;
-    const outcome = await rpc.run((endpoint) => this.#advance(endpoint, network, view, floor, scans), {
+    const outcome = await rpc.run((endpoint) => this.#advance(endpoint, network, view, finality, scans), {
       head: Math.min(view.head.number, network.tipNumber),
       attempts,
     });
@@ -87,44 +87,40 @@ export class Tail {
   }
 
   async #look(): Promise<View> {
-    const { pool, networkId, rpc, finalityTag, finalityDepth } = this.#options;
+    const { pool, networkId, rpc, finalityTag } = this.#options;
     const view = await lookAtHead(rpc, finalityTag && this.#looks++ % LOOKS_PER_FINALIZED === 0);
     const { calls } = rpc;
-    await noteHead(pool, networkId, {
-      head: view.head,
-      finalized: finalOf(view, finalityTag, finalityDepth),
-      requests: calls - this.#countedCalls,
-    });
+    await noteHead(pool, networkId, { head: view.head, requests: calls - this.#countedCalls });
     this.#countedCalls = calls;
     return view;
   }
 
   /** Undefined while it has to stay where it is. */
-  #floorOf(network: NetworkRow, { agreed: head, finalized: final }: View): number | undefined {
+  #finalityOf(network: NetworkRow, { agreed: head, finalized: final }: View): Finality | undefined {
     const { finalityTag, finalityDepth: depth, reorgDepthMax: depthMax } = this.#options;
     if (head === undefined) return undefined;
-    const finalized = finalityTag ? (final ?? network.finalized) : null;
-    return Math.max(0, decideFloor(network.floor, { head, finalized, depth, depthMax }));
+    return decideFinality(network.floor, { head, finalized: finalityTag ? final : null, depth, depthMax });
   }
 
   /**
    * The first look at a chain: the window begins at the floor. What it begins with is never rewritten, so that those who are silent
    * now could not correct it: more than half of all endpoints have to have it. Throws UPSTREAM_UNAVAILABLE where too few do.
    */
-  async #start(network: NetworkRow, floor: number | undefined): Promise<StepOutcome> {
+  async #start(network: NetworkRow, finality: Finality | undefined): Promise<StepOutcome> {
     const { pool, rpc } = this.#options;
-    if (floor === undefined)
+    if (finality === undefined)
       throw new AppError(
         'UPSTREAM_UNAVAILABLE',
         `one of ${rpc.endpoints.length} RPC endpoints alone has shown where the chain ends`,
       );
+    const { floor } = finality;
     const start = await rpc.run((endpoint) => this.#fetchAnchor(endpoint, floor), { head: floor });
     if (!(await haveMost(rpc, [start])))
       throw new AppError(
         'UPSTREAM_UNAVAILABLE',
         `reading begins at block ${floor} once more than half of the ${rpc.endpoints.length} RPC endpoints have the same one`,
       );
-    const step = { fromHash: null, ancestor: floor - 1, blocks: [start], floor, rows: NO_ROWS };
+    const step = { fromHash: null, ancestor: floor - 1, blocks: [start], ...finality, rows: NO_ROWS };
     await commitTail(pool, network.id, step);
     return 'behind';
   }
@@ -140,7 +136,7 @@ export class Tail {
     endpoint: Endpoint,
     network: TippedNetwork,
     view: View,
-    floor: number | undefined,
+    finality: Finality | undefined,
     scans: readonly Scan[],
   ): Promise<StepOutcome> {
     // One whose looks have all failed so far has said nothing yet.
@@ -155,12 +151,12 @@ export class Tail {
       if (++this.#shorter < SHORTER_TIMES) return 'idle';
     }
     this.#shorter = 0;
-    if (ancestor === tip && head === tip) return this.#rest(network, floor);
+    if (ancestor === tip && head === tip) return this.#rest(network, finality);
     if (ancestor < tip) await this.#checkDispute(endpoint, ancestor, network);
-    if (ancestor === tip && floor !== undefined && floor - tip > CATCH_UP_BLOCKS)
-      return this.#demote(endpoint, network, floor);
+    if (ancestor === tip && finality !== undefined && finality.floor - tip > CATCH_UP_BLOCKS)
+      return this.#demote(endpoint, network, finality.floor);
     const to = Math.min(head, Math.max(ancestor + STEP_BLOCKS, tip));
-    await this.#extend(endpoint, network, { ancestor, to, floor: this.#floorAt(network, to, floor) }, scans);
+    await this.#extend(endpoint, network, { ancestor, to, ...this.#finalityAt(network, to, finality) }, scans);
     if (ancestor < tip)
       this.#options.log.info(
         { network: network.name, ancestor, depth: tip - ancestor },
@@ -169,22 +165,23 @@ export class Tail {
     return to < head ? 'behind' : 'advanced';
   }
 
-  /** The floor never passes the tip; blocks that were followed that far are final, whoever is behind. */
-  #floorAt(network: TippedNetwork, tip: number, floor: number | undefined): number {
-    if (floor === undefined) return network.floor;
-    return Math.min(tip, Math.max(floor, tip - this.#options.reorgDepthMax));
+  /** The floor never passes the tip; blocks that were followed that far are never undone, whoever is behind. */
+  #finalityAt(network: TippedNetwork, tip: number, finality: Finality | undefined): TailFinality {
+    if (finality === undefined) return { floor: network.floor, finalized: null };
+    const floor = Math.min(tip, Math.max(finality.floor, tip - this.#options.reorgDepthMax));
+    return { floor, finalized: Math.min(floor, finality.finalized) };
   }
 
-  /** At the tip: nothing is new but perhaps the floor. */
-  async #rest(network: TippedNetwork, floor: number | undefined): Promise<StepOutcome> {
+  /** At the tip: nothing is new but perhaps what is final. */
+  async #rest(network: TippedNetwork, finality: Finality | undefined): Promise<StepOutcome> {
     const { tipNumber, tipHash } = network;
-    const raised = this.#floorAt(network, tipNumber, floor);
-    if (raised > network.floor)
+    const raised = this.#finalityAt(network, tipNumber, finality);
+    if (raised.floor > network.floor || (raised.finalized ?? -1) > (network.finalized ?? -1))
       await commitTail(this.#options.pool, network.id, {
         fromHash: tipHash,
         ancestor: tipNumber,
         blocks: [],
-        floor: raised,
+        ...raised,
         rows: NO_ROWS,
       });
     return 'idle';
@@ -250,7 +247,7 @@ export class Tail {
   async #extend(
     endpoint: Endpoint,
     network: TippedNetwork,
-    { ancestor, to, floor }: { ancestor: number; to: number; floor: number },
+    { ancestor, to, floor, finalized }: TailFinality & { readonly ancestor: number; readonly to: number },
     scans: readonly Scan[],
   ): Promise<void> {
     const { pool, partitions } = this.#options;
@@ -281,16 +278,13 @@ export class Tail {
       ancestor,
       blocks: headers,
       floor,
+      finalized,
       rows: { events, transactions },
     });
   }
 }
 
-/** What the endpoints call final: of blocks that two of them have reached. Null where nothing is yet. */
-function finalOf({ agreed, finalized }: View, isTagged: boolean, depth: number): number | null {
-  if (agreed === undefined) return null;
-  return Math.max(0, isTagged && finalized !== null ? Math.min(finalized, agreed) : agreed - depth);
-}
+type TailFinality = Pick<TailStep, 'floor' | 'finalized'>;
 
 type TippedNetwork = NetworkRow & { readonly tipNumber: number; readonly tipHash: string };
 

@@ -11,6 +11,7 @@ export interface Freshness {
   /** The newest block that any endpoint has shown; null before the first look. */
   readonly head: number | null;
   readonly headTimestamp: number | null;
+  /** The last block that is final, of those that were compared with the chain: what is read up to it stays. */
   readonly finalized: number | null;
   /** Up to it everything that is asked for is read; null where nothing is yet. */
   readonly indexed: number | null;
@@ -61,7 +62,7 @@ export async function findFreshness(db: Queryable, networkName: string): Promise
     chainId: network.chainId,
     head,
     headTimestamp: network.headTimestamp,
-    finalized: network.finalized,
+    finalized: network.finalized === null ? null : Math.min(network.finalized, network.floor),
     indexed,
     lag: head === null ? null : Math.max(0, head - (indexed ?? -1)),
     undoSeq: network.undoSeq,

@@ -67,6 +67,8 @@ export interface TailStep {
   /** Blocks after the ancestor. */
   readonly blocks: readonly Header[];
   readonly floor: number;
+  /** Not above the floor; null where nobody has said it. */
+  readonly finalized: number | null;
   readonly rows: Readonly<Record<RowKind, RowBatch>>;
 }
 
@@ -89,8 +91,10 @@ export async function commitTail(pool: pg.Pool, networkId: number, step: TailSte
       : await findBlock(client, networkId, step.ancestor);
     await client.query(
       `update indexer_networks set tip_number = $2, tip_hash = $3, floor_number = greatest(floor_number, $4),
+         finalized_number = greatest(
+           case when finalized_number > floor_number then floor_number else finalized_number end, $5),
          progress_at = now() where id = $1`,
-      [networkId, ...parameters, step.floor],
+      [networkId, ...parameters, step.floor, step.finalized],
     );
     await client.query('delete from indexer_blocks where network_id = $1 and number < $2', [
       networkId,

@@ -13,7 +13,9 @@ export interface NetworkRow {
   readonly reading: string;
   readonly tipNumber: number | null;
   readonly tipHash: string | null;
+  /** Nothing up to it is ever undone. */
   readonly floor: number;
+  /** The last block that is final on the chain as it was read; above the floor where an earlier release wrote what endpoints claim. */
   readonly finalized: number | null;
   readonly head: number | null;
   readonly headTimestamp: number | null;
@@ -82,28 +84,26 @@ export async function listWindow(
 }
 
 /**
- * What a look at the head has shown. What is final counts once reading has begun: before it, a single endpoint may have said it. Where
- * the tip is the head, or nothing is asked for, that this was seen is the progress that there can be.
+ * What a look at the head has shown. What is final is written with the blocks that were compared with the chain (commitTail): those
+ * that are stored may be of another one. Where the tip is the head, or nothing is asked for, that this was seen is the progress that
+ * there can be.
  */
 export async function noteHead(
   pool: pg.Pool,
   networkId: number,
   seen: {
     readonly head: Pick<Header, 'number' | 'hash' | 'timestamp'>;
-    /** Null where nobody has said it. */
-    readonly finalized: number | null;
     readonly requests: number;
   },
 ): Promise<void> {
-  const { head, finalized, requests } = seen;
+  const { head, requests } = seen;
   await pool.query(
     `update indexer_networks n set head_number = $2, head_timestamp = $3,
-       finalized_number = case when tip_number is not null then greatest(finalized_number, $4) end,
-       requests = requests + $5,
-       progress_at = case when tip_hash = $6 or (tip_number is not null
+       requests = requests + $4,
+       progress_at = case when tip_hash = $5 or (tip_number is not null
          and not exists (select from indexer_scans where network_id = n.id)) then now() else progress_at end
      where id = $1`,
-    [networkId, head.number, head.timestamp, finalized, requests, head.hash],
+    [networkId, head.number, head.timestamp, requests, head.hash],
   );
 }
 

@@ -70,7 +70,7 @@ const TransactionsQuery = Type.Object(
 /** What every list says of how true it is. */
 const freshnessView = {
   head: orNull(Type.Integer({ description: 'newest block of the chain; null before the first look' })),
-  finalized: orNull(Type.Integer({ description: 'newest block that is final' })),
+  finalized: orNull(Type.Integer({ description: 'what has been read up to this block is final' })),
   indexed: orNull(Type.Integer({ description: 'everything requested up to this block has been read' })),
   lag: orNull(Type.Integer({ description: 'blocks between indexed and head' })),
   state: Type.String({
