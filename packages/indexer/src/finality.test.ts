@@ -35,13 +35,17 @@ async function indexOnce(stack: AsyncDisposableStack) {
   return { anvil, pool };
 }
 
-async function tailOf(pool: pg.Pool, url: string, more: Partial<TailOptions> = {}): Promise<Tail> {
+async function tailOf(
+  pool: pg.Pool,
+  url: string | readonly string[],
+  more: Partial<TailOptions> = {},
+): Promise<Tail> {
   const { rows } = await pool.query<{ id: number }>('select id from indexer_networks');
   const { id } = rows[0]!;
   const { signal } = new AbortController();
   return new Tail({
     pool,
-    rpc: new RpcPool({ urls: [url], timeoutMs: 60_000, restAfterLieMs: 0, log, signal }),
+    rpc: new RpcPool({ urls: [url].flat(), timeoutMs: 60_000, restAfterLieMs: 0, log, signal }),
     partitions: new Partitions(pool, id, 1_000),
     networkId: id,
     ...{ blooms: true, finalityTag: true, finalityDepth: 1_000, reorgDepthMax: 1_000, log },
@@ -59,6 +63,9 @@ async function look(pool: pg.Pool) {
 const finalOf = async (anvil: Anvil): Promise<number> =>
   Number((await anvil.call<{ number: string }>('eth_getBlockByNumber', 'finalized', false)).number);
 
+const readsBlock = ({ method, params }: Call) =>
+  method === 'eth_getBlockByNumber' && String(params[0]).startsWith('0x');
+
 test('no block is final by what endpoints say before it was compared with their chain', async () => {
   await using stack = new AsyncDisposableStack();
   const { anvil, pool } = await indexOnce(stack);
@@ -70,8 +77,6 @@ test('no block is final by what endpoints say before it was compared with their 
   assert.ok((await finalOf(anvil)) > paidIn);
   const proxy = stack.use(await FaultProxy.start(anvil.url));
   // It tells where the chain ends and what is final, and nothing of any block.
-  const readsBlock = ({ method, params }: Call) =>
-    method === 'eth_getBlockByNumber' && String(params[0]).startsWith('0x');
   proxy.choose = (calls) => (calls.some(readsBlock) ? 'unavailable' : undefined);
   await assert.rejects((await tailOf(pool, proxy.url)).step(), { code: 'UPSTREAM_UNAVAILABLE' });
   assert.deepEqual(await look(pool), { ...before, head: await anvil.head() });
@@ -81,6 +86,30 @@ test('no block is final by what endpoints say before it was compared with their 
     head: await anvil.head(),
     finalized: await finalOf(anvil),
   });
+});
+
+test('an endpoint that is stuck on a fork makes none of its blocks final by what others call final', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { anvil, pool } = await indexOnce(stack);
+  const before = await look(pool);
+  const further = stack.use(await Anvil.start());
+  await further.mine(140);
+  assert.ok((await finalOf(further)) > before.head!);
+  const others: string[] = [];
+  for (let index = 0; index < 2; index++) {
+    const proxy = stack.use(await FaultProxy.start(further.url));
+    proxy.choose = (calls) => (calls.some(readsBlock) ? 'unavailable' : undefined);
+    others.push(proxy.url);
+  }
+  for (const finalityTag of [true, false]) {
+    const tail = await tailOf(pool, [anvil.url, ...others], { finalityTag, finalityDepth: 16 });
+    assert.equal(await tail.step(), 'idle');
+    assert.deepEqual(await look(pool), { ...before, head: await further.head() });
+    const { rows } = await pool.query<{ floor: number }>(
+      'select floor_number as floor from indexer_networks',
+    );
+    assert.equal(rows[0]!.floor, before.finalized);
+  }
 });
 
 test('nothing more becomes final while a network is halted, nor before it has gone on', async () => {

@@ -151,12 +151,13 @@ export class Tail {
       if (++this.#shorter < SHORTER_TIMES) return 'idle';
     }
     this.#shorter = 0;
-    if (ancestor === tip && head === tip) return this.#rest(network, finality);
+    if (ancestor === tip && head === tip) return this.#rest(endpoint, network, finality);
     if (ancestor < tip) await this.#checkDispute(endpoint, ancestor, network);
     if (ancestor === tip && finality !== undefined && finality.floor - tip > CATCH_UP_BLOCKS)
       return this.#demote(endpoint, network, finality.floor);
     const to = Math.min(head, Math.max(ancestor + STEP_BLOCKS, tip));
-    await this.#extend(endpoint, network, { ancestor, to, ...this.#finalityAt(network, to, finality) }, scans);
+    const final = this.#finalityAt(endpoint, network, to, finality);
+    await this.#extend(endpoint, network, { ancestor, to, ...final }, scans);
     if (ancestor < tip)
       this.#options.log.info(
         { network: network.name, ancestor, depth: tip - ancestor },
@@ -165,17 +166,33 @@ export class Tail {
     return to < head ? 'behind' : 'advanced';
   }
 
-  /** The floor never passes the tip; blocks that were followed that far are never undone, whoever is behind. */
-  #finalityAt(network: TippedNetwork, tip: number, finality: Finality | undefined): TailFinality {
+  /**
+   * What a step makes final that has compared what is stored with an endpoint's chain: no more than this endpoint calls final as well.
+   * One that is stuck on a fork has blocks in the place of those that the others call final. The floor never passes the tip; blocks
+   * that were followed that far are never undone, whoever is behind.
+   */
+  #finalityAt(
+    { head, finalized }: Endpoint,
+    network: TippedNetwork,
+    tip: number,
+    finality: Finality | undefined,
+  ): TailFinality {
+    const { finalityTag, finalityDepth, reorgDepthMax } = this.#options;
     if (finality === undefined) return { floor: network.floor, finalized: null };
-    const floor = Math.min(tip, Math.max(finality.floor, tip - this.#options.reorgDepthMax));
-    return { floor, finalized: Math.min(floor, finality.finalized) };
+    const own = finalityTag && finalized >= 0 ? finalized : head - finalityDepth;
+    const agreed = Math.min(own, finality.floor);
+    const floor = Math.min(tip, Math.max(network.floor, agreed, tip - reorgDepthMax));
+    return { floor, finalized: Math.max(0, Math.min(floor, own, finality.finalized)) };
   }
 
   /** At the tip: nothing is new but perhaps what is final. */
-  async #rest(network: TippedNetwork, finality: Finality | undefined): Promise<StepOutcome> {
+  async #rest(
+    endpoint: Endpoint,
+    network: TippedNetwork,
+    finality: Finality | undefined,
+  ): Promise<StepOutcome> {
     const { tipNumber, tipHash } = network;
-    const raised = this.#finalityAt(network, tipNumber, finality);
+    const raised = this.#finalityAt(endpoint, network, tipNumber, finality);
     if (raised.floor > network.floor || (raised.finalized ?? -1) > (network.finalized ?? -1))
       await commitTail(this.#options.pool, network.id, {
         fromHash: tipHash,
