@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import type { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { serving } from '@skerry/kit/testing/serving';
@@ -29,16 +29,20 @@ const FINAL_DEPTH = 8;
 
 const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}`;
 
-/** What a chain has on which somebody sends the receiver so many transfers of nothing in each block. */
+/** What a chain has on which somebody sends the receiver so many transfers of next to nothing in each block. */
 interface Crowd {
   readonly head: number;
   readonly perBlock: number;
+  /** Smallest units of the token; one where left out. */
+  readonly value?: string;
+  /** Of the index; `live` where left out. */
+  readonly state?: string;
   /** Names of the arguments of Transfer, in its order. */
   readonly names: readonly string[];
 }
 
 /** A page of an index of that chain, as a core node answers it. */
-function pageOf({ head, perBlock, names }: Crowd, query: URLSearchParams) {
+function pageOf({ head, perBlock, names, value = '1', state = 'live' }: Crowd, query: URLSearchParams) {
   const [from, to, limit] = ['from_block', 'to_block', 'limit'].map((name) => Number(query.get(name)));
   const offset = Number(query.get('cursor') ?? 0);
   const total = Math.max(0, Math.min(to!, head) - from! + 1) * perBlock;
@@ -54,7 +58,7 @@ function pageOf({ head, perBlock, names }: Crowd, query: URLSearchParams) {
       event_name: 'Transfer',
       event_signature: 'Transfer(address,address,uint256)',
       event_parameters: names,
-      args: { from: BUYER, to: RECEIVER, value: '0' },
+      args: { from: BUYER, to: RECEIVER, value },
       timestamp: block,
     };
   });
@@ -63,7 +67,7 @@ function pageOf({ head, perBlock, names }: Crowd, query: URLSearchParams) {
     pagination: { total, page: 1, per_page: limit, total_pages: 1, total_is_exact: true },
     cursor: offset + count < total ? String(offset + count) : null,
     coverage: [{ contract: CONTRACT, kind: 'events', from_block: 0, to_block: head, live: true }],
-    ...{ head, finalized: head - FINAL_DEPTH, indexed: head, lag: 0, state: 'live' },
+    ...{ head, finalized: head - FINAL_DEPTH, indexed: head, lag: 0, state },
   };
 }
 
@@ -84,6 +88,30 @@ async function serveCrowd(crowd: Crowd) {
 }
 
 const NAMES = ['from', 'to', 'value'];
+
+/** A seller of a core node that indexes such a chain. */
+async function startSeller(t: TestContext, crowd: Omit<Crowd, 'names'>, sale = SALE) {
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-many-'));
+  t.after(() => rm(dir, { recursive: true }));
+  const core = await serveCrowd({ ...crowd, names: NAMES });
+  t.after(() => core[Symbol.asyncDispose]());
+  const { store } = await PurchaseStore.open(dir, log);
+  const network: SellingNetwork = {
+    coreUrl: core.url,
+    checkChain: async () => {},
+    askForIndex: async () => 'h',
+    findIndexRefusal: async () => undefined,
+    findCredit: async () => undefined,
+    sendPurchase: async () => {},
+  };
+  const { signal } = new AbortController();
+  const purchases = new Purchases([], []);
+  const seller = new Seller({
+    ...{ sales: [sale], network, store, purchases, scanned: {}, now: () => 1, signal, log },
+  });
+  const readRecords = async () => (await PurchaseStore.open(dir, log)).records;
+  return { core, purchases, seller, readRecords };
+}
 
 describe('transfers', () => {
   test('more than one look can hold are read in smaller parts, each from where the one before ended', async () => {
@@ -123,31 +151,23 @@ describe('transfers', () => {
   });
 
   test('blocks in which nobody buys are passed over in one round, and no more is asked once what is final is read', async (t) => {
-    const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-many-'));
-    t.after(() => rm(dir, { recursive: true }));
     const head = 500_000;
-    await using core = await serveCrowd({ head, perBlock: 0, names: NAMES });
-    const { store } = await PurchaseStore.open(dir, log);
-    const network: SellingNetwork = {
-      coreUrl: core.url,
-      checkChain: async () => {},
-      askForIndex: async () => 'h',
-      findIndexRefusal: async () => undefined,
-      findCredit: async () => undefined,
-      sendPurchase: async () => {},
-    };
-    const { signal } = new AbortController();
-    const purchases = new Purchases([], []);
-    const seller = new Seller({
-      ...{ sales: [SALE], network, store, purchases, scanned: {}, now: () => 1, signal, log },
-    });
+    const { core, seller, readRecords } = await startSeller(t, { head, perBlock: 0 });
     await seller.runRound();
-    const { records } = await PurchaseStore.open(dir, log);
-    assert.deepEqual(records.progress.scanned, { [placeOf(SALE)]: head - FINAL_DEPTH });
+    assert.deepEqual((await readRecords()).progress.scanned, { [placeOf(SALE)]: head - FINAL_DEPTH });
     const { asked } = core;
     await seller.runRound();
     assert.equal(core.asked, asked + 1);
     assert.deepEqual(seller.troubles, []);
+  });
+
+  test('what a halted index has read is no purchase: its blocks may be of another chain', async (t) => {
+    const halted = await startSeller(t, { head: 20, perBlock: 1, state: 'halted' });
+    await halted.seller.runRound();
+    assert.equal(halted.purchases.list(undefined, 1, 1).total, 0);
+    const { purchases, progress } = await halted.readRecords();
+    assert.deepEqual([purchases, progress.scanned], [[], {}]);
+    assert.match(halted.seller.troubles.join(), /index of ethereum has halted/);
   });
 
   test('who pays whom follows from the order of the arguments and not from names that a stranger gave them', async () => {

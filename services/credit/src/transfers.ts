@@ -69,7 +69,7 @@ function transferOf(event: EventView, receiver: string): Transfer[] {
 
 /**
  * Reads the transfers of a sale from a block on. The core node follows reorganisations; every page of one look is of one
- * chain, else the look fails with CURSOR_REORGED and is made again.
+ * chain, else the look fails with CURSOR_REORGED and is made again. Throws UPSTREAM_UNAVAILABLE while the index is halted.
  *
  * @returns undefined while the core node does not index the token, or not yet from that block on
  */
@@ -116,6 +116,11 @@ async function readSpan(
   for (let page = 1; ; page++) {
     const input = { params: { network: sale.network }, query: { ...query, cursor } };
     const answer: EventPage = await call(coreUrl, INDEXER_API.listChainEvents, input, options);
+    if (answer.state === 'halted')
+      throw new AppError(
+        'UPSTREAM_UNAVAILABLE',
+        `the core node's index of ${sale.network} has halted: what it has read may be of another chain`,
+      );
     known ??= knownOf(answer, fromBlock, toBlock);
     if (known === undefined) return undefined;
     transfers.push(...answer.events.flatMap((event) => transferOf(event, sale.receiver)));
