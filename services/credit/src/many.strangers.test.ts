@@ -161,6 +161,27 @@ describe('transfers', () => {
     assert.deepEqual(seller.troubles, []);
   });
 
+  test('of those that are worth less than one credit the newest are shown and none is kept; those of nothing are none', async (t) => {
+    const sale = { ...SALE, price: { ...SALE.price, decimals: 18 } };
+    const [head, perBlock, shown] = [FINAL_DEPTH + 24, 50, 1_000];
+    const fresh = FINAL_DEPTH * perBlock;
+    const dust = await startSeller(t, { head, perBlock }, sale);
+    await dust.seller.runRound();
+    const list = (page: number) => dust.purchases.list(BUYER, page, 1);
+    assert.equal(list(1).total, fresh + shown);
+    const [newest, oldest] = [fresh + 1, fresh + shown].map((page) => list(page).records[0]!);
+    assert.deepEqual(
+      [newest!.status, newest!.purchase.refusal, newest!.purchase.blockNumber],
+      ['FAILED', 'it is worth less than one credit', head - FINAL_DEPTH],
+    );
+    assert.equal(oldest!.purchase.blockNumber, head - FINAL_DEPTH - shown / perBlock + 1);
+    const { purchases: kept, progress } = await dust.readRecords();
+    assert.deepEqual([kept, progress.scanned], [[], { [placeOf(sale)]: head - FINAL_DEPTH }]);
+    const nothing = await startSeller(t, { head, perBlock, value: '0' }, sale);
+    await nothing.seller.runRound();
+    assert.equal(nothing.purchases.list(undefined, 1, 1).total, 0);
+  });
+
   test('what a halted index has read is no purchase: its blocks may be of another chain', async (t) => {
     const halted = await startSeller(t, { head: 20, perBlock: 1, state: 'halted' });
     await halted.seller.runRound();

@@ -31,14 +31,18 @@ export interface Purchase {
 }
 
 const NOBODY = `0x${'0'.repeat(40)}`;
+const TOO_LITTLE = 'it is worth less than one credit';
 const CREDITS_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 function refusalOf(transfer: Transfer, sale: Sale, credits: bigint): string | null {
+  if (credits < 1n) return TOO_LITTLE;
   if (transfer.from === NOBODY) return 'the tokens were minted, not sent, so there is nobody to credit';
   if (transfer.from === sale.receiver) return 'the receiver sent the tokens to itself';
-  if (credits < 1n) return 'it is worth less than one credit';
   return credits > CREDITS_MAX ? 'it is worth more credits than one purchase can contain' : null;
 }
+
+/** Nobody is credited for it, and it costs whoever sends it next to nothing. */
+export const isTooLittle = ({ refusal }: Pick<Purchase, 'refusal'>): boolean => refusal === TOO_LITTLE;
 
 /** What a transfer buys at the sale's price. */
 export function quoteTransfer(transfer: Transfer, sale: Sale): Purchase {

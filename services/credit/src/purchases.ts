@@ -1,4 +1,4 @@
-import type { Purchase } from './purchase.ts';
+import { isTooLittle, type Purchase } from './purchase.ts';
 import type { Settlement } from './purchase-store.ts';
 
 /** How far a purchase is, in the words of deployed clients. */
@@ -22,15 +22,18 @@ interface Fresh {
 
 /** Purchases that a reorganisation took back are shown for a while. */
 const CANCELLED_MAX = 1_000;
+/** Of final transfers of too little to credit, the newest are shown. */
+const TOO_LITTLE_MAX = 1_000;
 
 /**
- * Everything that was bought, in memory: about 600 bytes for each purchase. What is not final is known here alone, and
- * comes and goes with the chain.
+ * Everything that was bought, in memory: about 600 bytes for each purchase. What is not final, and what is worth less than one credit,
+ * is known here alone: the one comes and goes with the chain, of the other there is a bounded number.
  */
 export class Purchases {
   readonly #final = new Map<string, PurchaseRecord>();
   readonly #order: string[] = [];
   readonly #fresh = new Map<string, PurchaseRecord>();
+  readonly #tooLittle = new Map<string, PurchaseRecord>();
   /** Ids of an address's final purchases, oldest first. */
   readonly #byAddress = new Map<string, string[]>();
   readonly #waiting = new Set<string>();
@@ -54,12 +57,28 @@ export class Purchases {
     if (this.#final.has(id)) return;
     this.#fresh.delete(id);
     const status = refusal === null ? 'PROCESSING' : 'FAILED';
+    const record: PurchaseRecord = {
+      purchase,
+      status,
+      itemHash: null,
+      updatedAtMs: purchase.timestamp * 1000,
+    };
+    if (isTooLittle(purchase)) {
+      this.#addTooLittle(record);
+      return;
+    }
     this.#order.push(id);
-    this.#final.set(id, { purchase, status, itemHash: null, updatedAtMs: purchase.timestamp * 1000 });
+    this.#final.set(id, record);
     if (refusal === null) this.#waiting.add(id);
     const known = this.#byAddress.get(address);
     if (known) known.push(id);
     else this.#byAddress.set(address, [id]);
+  }
+
+  #addTooLittle(record: PurchaseRecord): void {
+    this.#tooLittle.set(record.purchase.id, record);
+    const [oldest] = this.#tooLittle.keys();
+    if (this.#tooLittle.size > TOO_LITTLE_MAX) this.#tooLittle.delete(oldest!);
   }
 
   settle({ id, itemHash, settledAtMs }: Settlement): void {
@@ -106,21 +125,25 @@ export class Purchases {
       this.#fresh.delete(id);
   }
 
-  /** A page, newest first: what is not final, then what is. @param address in lower case; everybody's without one */
+  /**
+   * A page, newest first: what is not final, then what was too little, then what was bought.
+   *
+   * @param address in lower case; everybody's without one
+   */
   list(
     address: string | undefined,
     page: number,
     limit: number,
   ): { records: PurchaseRecord[]; total: number } {
-    const fresh = [...this.#fresh.values()]
+    const passing = [...this.#tooLittle.values(), ...this.#fresh.values()]
       .filter(({ purchase }) => address === undefined || purchase.address === address)
       .reverse();
     const ids = address === undefined ? this.#order : (this.#byAddress.get(address) ?? []);
-    const total = fresh.length + ids.length;
+    const total = passing.length + ids.length;
     const from = (page - 1) * limit;
-    const end = Math.max(0, ids.length - Math.max(0, from - fresh.length));
-    const begin = Math.max(0, end - Math.max(0, limit - Math.max(0, fresh.length - from)));
+    const end = Math.max(0, ids.length - Math.max(0, from - passing.length));
+    const begin = Math.max(0, end - Math.max(0, limit - Math.max(0, passing.length - from)));
     const final = ids.slice(begin, end).map((id) => this.#final.get(id)!);
-    return { records: [...fresh.slice(from, from + limit), ...final.reverse()], total };
+    return { records: [...passing.slice(from, from + limit), ...final.reverse()], total };
   }
 }

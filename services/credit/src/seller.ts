@@ -1,7 +1,7 @@
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Network } from './network.ts';
-import { type Purchase, quoteTransfer } from './purchase.ts';
+import { isTooLittle, type Purchase, quoteTransfer } from './purchase.ts';
 import type { PurchaseStore } from './purchase-store.ts';
 import type { Purchases } from './purchases.ts';
 import { placeOf, type Sale } from './sales.ts';
@@ -111,7 +111,9 @@ export class Seller {
     if (list === undefined) return undefined;
     const quote = (transfer: (typeof list.final)[number]) => quoteTransfer(transfer, sale);
     const bought = list.final.map(quote).filter(({ id }) => !purchases.has(id));
-    if (bought.length > 0) await store.addPurchases(bought);
+    // Nothing comes of it: what anybody may send in any number is not kept.
+    const kept = bought.filter((purchase) => !isTooLittle(purchase));
+    if (kept.length > 0) await store.addPurchases(kept);
     for (const purchase of bought) purchases.add(purchase);
     purchases.setFresh(sale, { purchases: list.fresh.map(quote), toBlock: list.toBlock }, now());
     if (list.finalBlock < next) return false;

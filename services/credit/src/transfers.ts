@@ -49,12 +49,15 @@ const BLOCK_PAGES_MAX = 10_000;
 
 const digits = /^[0-9]{1,78}$/;
 
-/** Who pays whom follows from the order of the arguments: their names are those of whoever declared the event first. */
+/**
+ * Who pays whom follows from the order of the arguments: their names are those of whoever declared the event first. Transfers of
+ * nothing are left out: of most tokens anybody may make them in anybody's name.
+ */
 function transferOf(event: EventView, receiver: string): Transfer[] {
   const [from, to, value] = event.event_parameters.map((name) => event.args[name]);
   const isTransfer =
     typeof from === 'string' && to === receiver && typeof value === 'string' && digits.test(value);
-  if (!isTransfer) return [];
+  if (!isTransfer || BigInt(value) === 0n) return [];
   return [
     {
       transactionHash: event.transaction_hash,
