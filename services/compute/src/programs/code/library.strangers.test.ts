@@ -119,6 +119,30 @@ test('M7: who calls many programs whose code is large, or never comes, takes the
     for (const one of [used[1]!, theirs]) one[Symbol.dispose]();
   }));
 
+test('a core node that does not know a program any more, but not as forgotten, ends nothing of it', (t) =>
+  inDirectory(async (directory) => {
+    const { core, hashes } = coreWith([10]);
+    const [hash] = hashes as [string];
+    let [isLost, asked] = [false, 0];
+    const getMessage = async (of: string) => {
+      if (!isLost) return core.getMessage(of);
+      asked++;
+      throw new AppError('MESSAGE_NOT_FOUND', 'none');
+    };
+    const gone: string[] = [];
+    const heard = { onGone: (key: string) => gone.push(key), onForgotten: (of: string) => gone.push(of) };
+    const from = { ...core, getMessage } as unknown as CoreClient;
+    const library = new Library({ core: from, directory, runtimes, ...heard });
+    const loaded = await library.get(hash);
+    isLost = true;
+    const laterMs = performance.now() + 60_000;
+    t.mock.method(performance, 'now', () => laterMs);
+    await library.get(hash);
+    await new Promise(setImmediate);
+    assert.equal(asked, 1);
+    assert.deepEqual([gone, library.find(hash)], [[], loaded]);
+  }));
+
 test('a program that was forgotten is let go of soon, however the clock was set meanwhile', (t) =>
   inDirectory(async (directory) => {
     const { core, hashes } = coreWith([10]);

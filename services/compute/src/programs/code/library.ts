@@ -181,12 +181,13 @@ export class Library {
 
   async #readMessage(hash: string) {
     const answer = await findMessage(this.#options.core, hash);
-    if (!answer) throw new AppError('PROGRAM_NOT_FOUND', `the core node knows no program ${hash}`);
-    return readProgram(this.#options.core, hash, answer);
+    return answer && readProgram(this.#options.core, hash, answer);
   }
 
   async #read(hash: string): Promise<LoadedProgram> {
-    const { owner, program, volumes } = await this.#readMessage(hash);
+    const message = await this.#readMessage(hash);
+    if (!message) throw new AppError('PROGRAM_NOT_FOUND', `the core node knows no program ${hash}`);
+    const { owner, program, volumes } = message;
     const runtime = await this.#findRuntime(program);
     const { code } = program;
     const codeRef = await this.#findCode(hash, program);
@@ -227,7 +228,10 @@ export class Library {
 
   /** Throws as reading it does. */
   async #isNewest(hash: string, loaded: LoadedProgram): Promise<boolean> {
-    const { program, volumes } = await this.#readMessage(hash);
+    const message = await this.#readMessage(hash);
+    // A core node that lost its memory is no reason to end a program.
+    if (!message) return true;
+    const { program, volumes } = message;
     const codeRef = await this.#findCode(hash, program);
     const key = keyOf({ hash, codeRef, volumes: await this.#findVolumes(volumes) });
     return key === keyOf(loaded) && (await this.#findRuntime(program)) === loaded.runtime;
