@@ -99,6 +99,9 @@ async function followEvents(
   for await (const event of core.events({ cursor, signal, onUnreadable })) {
     if (event.kind === 'instance') await instances.apply(event.data);
     if (event.kind === 'message' && event.data.type === 'AGGREGATE') onAggregate(event.data.sender);
-    if (event.kind === 'instance_removed') await instances.forget(event.data.instance_id);
+    if (event.kind !== 'instance_removed') continue;
+    const { instance_id: id } = event.data;
+    // It may be gone for as long as a core node decides again what it reads.
+    if (!instances.find(id) || (await wasForgotten(core, id))) await instances.forget(id);
   }
 }
