@@ -88,7 +88,6 @@ export {
 } from './net/ask.ts';
 export { clientKeyOf, createAddressSet, spellAddress } from './net/client-address.ts';
 export { findFreePort } from './net/free-port.ts';
-export { boundIdle } from './net/idle.ts';
 export {
   createLookup,
   createReach,

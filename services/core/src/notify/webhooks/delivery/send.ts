@@ -1,23 +1,12 @@
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-} from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
-import type { LookupFunction } from 'node:net';
-import { urlToHttpOptions } from 'node:url';
-import { boundIdle, createReach, type MayReach, refuseUpgrade } from '@skerry/kit';
+import { createReach, type MayReach } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import type { AnswerHead } from './answer.ts';
+import { TooLate } from './connection.ts';
+import { Connections, type Place } from './connections.ts';
 import { QUICK_MAX } from './lane.ts';
 import { checkLiteralHost, createCheckedLookup } from './resolve.ts';
 import { type Attempted, type AttemptFailure, parseRetryAfterMs } from './schedule.ts';
 
-/** What an endpoint says beside its status is not read; more of it than this ends the connection. */
-const ANSWER_MAX_BYTES = 64 * 1024;
-const ANSWER_MAX_HEADER_BYTES = 16 * 1024;
-/** How long the rest of an answer may take once its status is known. */
-const ANSWER_REST_MS = 1_000;
 const IDLE_CONNECTION_MS = 10_000;
 /** As many as endpoints that answer ever use at once: many webhooks may lead to one host, where fewer would be closed and made anew all the time. */
 const IDLE_CONNECTIONS_PER_HOST = QUICK_MAX;
@@ -57,12 +46,6 @@ const failureOf = (
   retryAfterMs: number | null = null,
 ): AttemptFailure => ({ code, message, status, retryAfterMs });
 
-function failureOfError(error: NodeJS.ErrnoException): AttemptFailure {
-  if (error instanceof AppError) return failureOf(error.code, error.message);
-  // The code alone: a message of the system may name addresses that are nobody's business.
-  return failureOf('WEBHOOK_UNREACHABLE', `no connection (${error.code ?? 'it was closed'})`);
-}
-
 function failureOfStatus(status: number, retryAfterMs: number | null): AttemptFailure | undefined {
   if (status >= 200 && status < 300) return undefined;
   if (status === 410)
@@ -71,65 +54,53 @@ function failureOfStatus(status: number, retryAfterMs: number | null): AttemptFa
   return failureOf('WEBHOOK_ANSWER_REFUSED', `it returned ${status}${why}`, status, retryAfterMs);
 }
 
-/** Reads the rest of an answer away, within bounds, so that its connection can serve again. */
-function finishAnswer(answer: IncomingMessage, done: () => void): void {
-  let sizeBytes = 0;
-  const cut = setTimeout(() => answer.destroy(), ANSWER_REST_MS);
-  answer.on('data', (chunk: Buffer) => {
-    sizeBytes += chunk.length;
-    if (sizeBytes > ANSWER_MAX_BYTES) answer.destroy();
-  });
-  answer.once('error', () => {});
-  answer.once('close', () => {
-    clearTimeout(cut);
-    done();
-  });
-}
+/** How a connection ends that an endpoint closed at the moment that it was used again. */
+const CLOSED = new Set<unknown>(['ECONNRESET', 'EPIPE']);
+
+/** What a header may say: it ends no line, and is the same in every encoding. */
+const PLAIN = /^[ -~]*$/;
 
 interface SenderOptions extends SenderSettings {
   readonly now: () => number;
 }
 
 /** What all requests to one endpoint have in common. */
-interface Target {
-  readonly request: typeof httpRequest;
-  readonly options: RequestOptions;
-  /** Names and values in turn, before those of the delivery. */
-  readonly headers: readonly string[];
+interface Target extends Place {
+  /** How each begins: its first line, and the headers before those of the delivery. */
+  readonly begin: string;
 }
 
-interface Post {
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+function requestOf({ begin }: Target, headers: Readonly<Record<string, string>>, body: string): string {
+  let text = begin;
+  for (const name in headers) {
+    if (!PLAIN.test(headers[name]!)) throw new TypeError(`the header ${name} must be visible ASCII`);
+    text += `${name}: ${headers[name]}\r\n`;
+  }
+  return `${text}\r\n${body}`;
 }
 
-/** Sends to endpoints of strangers: https, public addresses, no redirects, one deadline over everything. */
+/**
+ * Sends to endpoints of strangers: https, public addresses, no redirects, one deadline over everything. Of HTTP/1.1 it speaks by
+ * itself what a POST needs of whose answer only the status counts (docs/decisions.md 173).
+ */
 class StrictSender implements Sender {
   readonly timeoutMs: number;
   readonly #allowHttp: boolean;
   readonly #mayCall: MayReach;
-  readonly #lookup: LookupFunction;
-  readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
+  readonly #connections: Connections;
   readonly #targets = new WeakMap<URL, Target>();
   readonly #now: () => number;
 
   constructor(options: SenderOptions) {
     const { allowHttp = false, timeoutMs = TIMEOUT_MS, ca, allowedAddresses = [], dnsServers, now } = options;
     const { idleConnectionsMax: idleMax = IDLE_CONNECTIONS_MAX } = options;
-    const agentOptions = {
-      keepAlive: true,
-      maxFreeSockets: IDLE_CONNECTIONS_PER_HOST,
-      timeout: IDLE_CONNECTION_MS + timeoutMs,
-    };
     this.timeoutMs = timeoutMs;
     this.#allowHttp = allowHttp;
     this.#mayCall = createReach(false, allowedAddresses);
-    this.#lookup = createCheckedLookup({ mayCall: this.#mayCall, dnsServers });
-    this.#agents = {
-      http: boundIdle(new HttpAgent(agentOptions), idleMax),
-      https: boundIdle(new HttpsAgent({ ...agentOptions, ...(ca === undefined ? {} : { ca }) }), idleMax),
-    };
+    this.#connections = new Connections({
+      lookup: createCheckedLookup({ mayCall: this.#mayCall, dnsServers }),
+      ...{ ca, idleMax, idleMs: IDLE_CONNECTION_MS, idlePerPlace: IDLE_CONNECTIONS_PER_HOST },
+    });
     this.#now = now;
   }
 
@@ -141,21 +112,22 @@ class StrictSender implements Sender {
 
   async send(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Attempted> {
     const startMs = performance.now();
-    let result: AttemptFailure | number;
+    let status = 0;
+    let failure: AttemptFailure | undefined;
     try {
-      result = await this.#post({ url, headers, body }, this.timeoutMs, true);
+      const target = this.#targetOf(url);
+      const head = await this.#post(target, requestOf(target, headers, body), startMs);
+      status = head.status;
+      failure = failureOfStatus(status, parseRetryAfterMs(head.retryAfter, this.#now()));
     } catch (error) {
-      result = failureOfError(error as Error);
+      failure = this.#failureOfError(error as Error);
     }
     const durationMs = Math.round(performance.now() - startMs);
-    return typeof result === 'number'
-      ? { ok: true, status: result, durationMs }
-      : { ok: false, failure: result, durationMs };
+    return failure ? { ok: false, failure, durationMs } : { ok: true, status, durationMs };
   }
 
   close(): void {
-    this.#agents.http.destroy();
-    this.#agents.https.destroy();
+    this.#connections.close();
   }
 
   /** Throws WEBHOOK_URL_REFUSED. What a URL says of itself is judged once: no later delivery changes it. */
@@ -163,57 +135,36 @@ class StrictSender implements Sender {
     let target = this.#targets.get(url);
     if (!target) {
       this.check(url);
-      const { hostname, port, path } = urlToHttpOptions(url);
       const isTls = url.protocol === 'https:';
       target = {
-        request: isTls ? httpsRequest : httpRequest,
-        options: {
-          ...{ host: hostname, port: port ?? null, path, method: 'POST' },
-          ...{ lookup: this.#lookup, maxHeaderSize: ANSWER_MAX_HEADER_BYTES },
-          agent: isTls ? this.#agents.https : this.#agents.http,
-        },
-        headers: ['host', url.host],
+        ...{ origin: url.origin, isTls, host: url.hostname.replace(/^\[(.*)\]$/, '$1') },
+        port: Number(url.port) || (isTls ? 443 : 80),
+        begin: `POST ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\n`,
       };
       this.#targets.set(url, target);
     }
     return target;
   }
 
-  /** With a list of headers, and options that are made once for a URL, a request costs Node a third less. */
-  #open({ url, headers }: Post): ClientRequest {
-    const target = this.#targetOf(url);
-    const list = [...target.headers];
-    for (const name in headers) list.push(name, headers[name]!);
-    return target.request({ ...target.options, headers: list });
+  /** Over a connection that has served before or, where the endpoint closes it unheard, once more over a new one. */
+  async #post(target: Target, text: string, startMs: number): Promise<AnswerHead> {
+    const kept = this.#connections.take(target.origin);
+    if (kept) {
+      try {
+        return await kept.ask(text, this.timeoutMs);
+      } catch (error) {
+        if (kept.wasHeard || !CLOSED.has((error as NodeJS.ErrnoException).code)) throw error;
+      }
+    }
+    const leftMs = Math.max(1, this.timeoutMs - (performance.now() - startMs));
+    return this.#connections.open(target).ask(text, leftMs);
   }
 
-  /** @returns the status of an answer that takes the delivery, or why there is none */
-  async #post(post: Post, leftMs: number, mayRepeat: boolean): Promise<AttemptFailure | number> {
-    const { promise, resolve } = Promise.withResolvers<AttemptFailure | number>();
-    const startMs = performance.now();
-    const request = this.#open(post);
-    refuseUpgrade(request);
-    const deadline = setTimeout(() => {
-      resolve(failureOf('WEBHOOK_TIMED_OUT', `no answer in ${this.timeoutMs} ms`));
-      request.destroy();
-    }, leftMs);
-    request.once('error', (error: NodeJS.ErrnoException) => {
-      clearTimeout(deadline);
-      // The endpoint closed an idle connection at the moment that it was used again.
-      const isStale = request.reusedSocket && error.code === 'ECONNRESET';
-      const restMs = Math.max(1, leftMs - (performance.now() - startMs));
-      resolve(isStale && mayRepeat ? this.#post(post, restMs, false) : failureOfError(error));
-      // A connection that breaks while it is being destroyed says so once more.
-      request.on('error', () => {});
-    });
-    request.once('response', (answer) => {
-      clearTimeout(deadline);
-      const status = answer.statusCode ?? 0;
-      const retryAfterMs = parseRetryAfterMs(answer.headers['retry-after'], this.#now());
-      finishAnswer(answer, () => resolve(failureOfStatus(status, retryAfterMs) ?? status));
-    });
-    request.end(post.body);
-    return promise;
+  #failureOfError(error: NodeJS.ErrnoException): AttemptFailure {
+    if (error instanceof AppError) return failureOf(error.code, error.message);
+    if (error instanceof TooLate) return failureOf('WEBHOOK_TIMED_OUT', `no answer in ${this.timeoutMs} ms`);
+    // The code alone: a message of the system may name addresses that are nobody's business.
+    return failureOf('WEBHOOK_UNREACHABLE', `no connection (${error.code ?? 'it was closed'})`);
   }
 }
 
