@@ -27,6 +27,10 @@ export const creditKeyOf = (column: string) => sql<string>`${sql.lit(CREDIT)} ||
 const beginsWith = (column: string, prefix: string): RawBuilder<boolean> =>
   sql`${sql.ref(column)} >= ${sql.lit(prefix)} and ${sql.ref(column)} < ${sql.lit(prefix.replace(':', ';'))}`;
 
+/** What `fileOf` is. @param column as `d.key` */
+export const fileOfIn = (column: string) =>
+  sql<string>`substr(${sql.ref(column)}, ${sql.lit(FILE.length + 1)})`;
+
 export const isFileKeyIn = (column: string) => beginsWith(column, FILE);
 export const isCreditKeyIn = (column: string) => beginsWith(column, CREDIT);
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { buildStoredMessage, createSigner } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
+import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { FileFetcher } from './fetcher.ts';
 import type { FileSource } from './fetching/source.ts';
@@ -115,4 +117,103 @@ test('while the disk is full nothing is looked for, and at once when it has room
   reserve.hasRoom = true;
   await missed.round();
   assert.deepEqual(missed.names, [name]);
+});
+
+/** A made-up hash each. */
+const madeUp = (n: number) => store(sha256Hex(`made up ${n}`));
+
+/** Asks for what is missed, in the order in which it is named, none of which anybody has. @returns how often until this name came */
+async function askFor(missed: MissedFiles, wanted: string, atMost: number): Promise<number> {
+  for (let asked = 1; asked <= atMost; asked++) {
+    await missed.round();
+    const [name] = missed.names;
+    if (name === wanted) return asked;
+    if (name !== undefined) missed.note(name, false);
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+test('whoever sends names that nobody has keeps nobody waiting: of one sender a few are asked for in a pass', async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  await using core = await createTestCore({ now });
+  const timestamp = Math.floor(nowMs / 1000) - 1_000;
+  const honest = sha256Hex('honest');
+  await core.send(alice, { ...store(honest), timestamp });
+  for (let n = 0; n < 120; n++) await core.send(bob, { ...madeUp(n), timestamp: timestamp + 1 + n });
+  nowMs += HOUR_MS;
+  await reject(core);
+  const missed = new MissedFiles({ db: core.rooms.db, namedBy: 'hash', now, examined: 20 });
+  assert.ok((await askFor(missed, honest, 130)) <= 30);
+});
+
+test('every second pass begins anywhere in time, whoever filled the one before, under however many keys', async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  await using core = await createTestCore({ now });
+  const timestamp = Math.floor(nowMs / 1000) - 1_000;
+  const honest = sha256Hex('honest');
+  await core.send(alice, { ...store(honest), timestamp: timestamp + 1 });
+  await core.send(bob, { ...madeUp(0), timestamp });
+  for (let n = 1; n <= 120; n++) {
+    const signer = createSigner(`0x${n.toString(16).padStart(64, '0')}`);
+    await core.send(signer, { ...madeUp(n), timestamp: timestamp + 1 + n });
+  }
+  nowMs += HOUR_MS;
+  await reject(core);
+  const vainMax = { ofSender: 5, ofPass: 10 };
+  // All of the 121 seconds, and of them 120 back.
+  const numbers = [0, 120 / 121];
+  const random = () => numbers.shift() ?? 0;
+  const missed = new MissedFiles({ db: core.rooms.db, namedBy: 'hash', now, random, examined: 20, vainMax });
+  assert.equal(await askFor(missed, honest, 130), 11);
+});
+
+test('a file that several named waits for all of them', async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  await using core = await createTestCore({ now });
+  const timestamp = Math.floor(nowMs / 1000) - 1_000;
+  const both = sha256Hex('both');
+  for (const signer of [alice, bob]) await core.send(signer, { ...store(both), timestamp });
+  for (let n = 0; n < 8; n++) await core.send(bob, { ...madeUp(n), timestamp: timestamp + 1 + n });
+  nowMs += HOUR_MS;
+  await reject(core);
+  const vainMax = { ofSender: 2, ofPass: 100 };
+  const missed = new MissedFiles({ db: core.rooms.db, namedBy: 'hash', now, vainMax });
+  await missed.round();
+  for (const name of missed.names.filter((one) => one !== both).slice(0, 2)) missed.note(name, false);
+  assert.deepEqual(missed.names, [both], 'all others are of one who has had his turns');
+});
+
+test('a file that is here is not missed, though the message that names it is rejected for another one', async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  await using core = await createTestCore({ now });
+  const { db, files } = core.rooms;
+  const away = sha256Hex('away');
+  const { body, itemHash, content } = buildStoredMessage(store(away), alice);
+  await core.post('/messages', body);
+  // Its content comes later: the message hangs on both from then on.
+  await files.storeUnpinned(await files.receive(Readable.from([Buffer.from(content)])), 'application/json');
+  await core.rooms.pipeline.idle();
+  const keys = await db.selectFrom('dependencies').select('key').orderBy('key').execute();
+  assert.deepEqual(
+    keys.map(({ key }) => key),
+    [away, itemHash].map((name) => `file:${name}`).sort(),
+  );
+  nowMs += HOUR_MS;
+  await reject(core);
+  // Of IPFS alike.
+  const hash = { hash: CID, size_bytes: 1, content_type: 'application/json' };
+  await db.insertInto('files').values(hash).execute();
+  await sql`insert into dependencies (item_hash, key) select item_hash, ${`file:${CID}`} from messages`.execute(
+    db,
+  );
+  const find = async (namedBy: 'hash' | 'cid') => {
+    const missed = new MissedFiles({ db, namedBy, now });
+    await missed.round();
+    return missed.names;
+  };
+  assert.deepEqual([await find('hash'), await find('cid')], [[away], []]);
 });

@@ -2,7 +2,7 @@ import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { backoffMs } from '@skerry/kit';
 import { isCid, isItemHash64 } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { fileOf, isFileKeyIn } from '../dependency-keys.ts';
+import { fileOf, fileOfIn, isFileKeyIn } from '../dependency-keys.ts';
 import type { Schema } from '../schema.ts';
 import { LACKED_CODES } from './wanted.ts';
 
@@ -13,9 +13,20 @@ const NAMES_LEFT = 100;
 /** From the end of one pass through all of them to the next: longer each time that nothing came. */
 const REST_BASE_MS = 300_000;
 const REST_MAX_MS = 4 * 3_600_000;
+/**
+ * Files of a pass that nobody turns out to have. After so many of one sender its others wait for the next pass, and after so many of all
+ * senders the pass ends: keys are free. Peers are asked in vain four times a minute, and a CID may take minutes.
+ */
+const VAIN_MAX = { hash: { ofSender: 20, ofPass: 240 }, cid: { ofSender: 4, ofPass: 24 } } as const;
+/** Senders that are known of one file. */
+const SENDERS_MAX = 1_000;
+/** A pass that begins anywhere begins in the last part of all time, of any size between all of it and one in 2 to this power. */
+const HALVINGS = 16;
 
-/** The first messages of a pass are the newest. */
 const NEWEST = { time: Number.POSITIVE_INFINITY, hash: '' } as const;
+
+/** The condition on the hash is for the index (messages_by_status). */
+const isRejected = sql`status = 'rejected' and item_hash <> 'messages_by_status'`;
 
 /** What files are named by: SHA-256 those of peers, CIDs those of IPFS. */
 const NAMED_BY = { hash: isItemHash64, cid: isCid } as const;
@@ -29,6 +40,8 @@ export interface MissedFilesOptions {
   readonly random?: () => number;
   /** Rejected messages that one round looks at; EXAMINED by default. */
   readonly examined?: number;
+  /** As VAIN_MAX has them, which is so by default. */
+  readonly vainMax?: { readonly ofSender: number; readonly ofPass: number };
 }
 
 interface Place {
@@ -36,9 +49,14 @@ interface Place {
   readonly hash: string;
 }
 
+interface Lacking {
+  readonly sender: string;
+  readonly name: string;
+}
+
 interface Page {
   /** Senders take turns. */
-  readonly names: readonly string[];
+  readonly lacking: readonly Lacking[];
   /** The last message; undefined where there are no more. */
   readonly last: Place | undefined;
 }
@@ -46,16 +64,23 @@ interface Page {
 /**
  * Files that messages lacked for too long, for which they were rejected. They are looked for behind all others (fetcher.ts, and
  * store/ipfs/fetcher.ts), since it was perhaps this node that could not get them: when one comes, its messages are decided again. Goes
- * through all rejected messages, the newest first, and asks for each file once in a pass.
+ * back through the rejected messages in passes, and asks for each file once in a pass. Every second pass begins anywhere: whoever keeps
+ * sending names that nobody has keeps none of before from being asked for.
  */
 export class MissedFiles {
   readonly #options: MissedFilesOptions;
-  readonly #names = new Set<string>();
-  #place: Place = NEWEST;
+  /** And who named them. */
+  readonly #names = new Map<string, Set<string>>();
+  /** Undefined: a pass is to begin. */
+  #place: Place | undefined;
+  #passes = 0;
+  /** Files of this pass that nobody had, in all and of each sender. */
+  #vainInPass = 0;
+  readonly #vainOf = new Map<string, number>();
   /** Passes in a row in which nothing came. */
   #vain = 0;
   #nextPassMs = 0;
-  /** Whether it was woken during this pass: the next one follows at once. */
+  /** Whether it was woken since the last pass that began with the newest did so: the next one follows at once. */
   #isWoken = false;
   #wasFull = false;
 
@@ -65,7 +90,7 @@ export class MissedFiles {
 
   /** Those that are to be asked for now. */
   get names(): readonly string[] {
-    return [...this.#names];
+    return [...this.#names.keys()];
   }
 
   /** One round. @returns whether the next one may follow at once */
@@ -81,10 +106,9 @@ export class MissedFiles {
     // Longer than any rest: the clock has been set back since.
     const isResting = restMs > 0 && restMs <= REST_MAX_MS;
     if (isResting || this.#names.size > NAMES_LEFT) return false;
-    if (this.#place === NEWEST) this.#isWoken = false;
-    const { names, last } = await this.#readPage();
-    for (const name of names) this.#names.add(name);
-    this.#place = last ?? NEWEST;
+    const { lacking, last } = await this.#readPage(this.#place ?? (await this.#begin()));
+    for (const one of lacking) this.#want(one);
+    this.#place = last;
     if (last) return this.#names.size <= NAMES_LEFT;
     this.#vain++;
     const waitMs = this.#isWoken ? 0 : backoffMs(this.#vain, REST_BASE_MS, REST_MAX_MS, random?.());
@@ -94,10 +118,20 @@ export class MissedFiles {
 
   /** A file was asked for. */
   note(name: string, isHere: boolean): void {
-    if (!this.#names.delete(name) || !isHere) return;
+    const senders = this.#names.get(name);
+    if (!this.#names.delete(name) || !senders) return;
+    if (!isHere) {
+      this.#noteVain([...senders]);
+      return;
+    }
     // Where one came, others may.
     this.#vain = 0;
     this.#nextPassMs = Math.min(this.#nextPassMs, this.#options.now() + REST_BASE_MS);
+  }
+
+  /** A file is not asked for in this pass, and counts for nothing. */
+  skip(name: string): void {
+    this.#names.delete(name);
   }
 
   /** What could not be had before may be had now, such as from a source that answers again. */
@@ -107,12 +141,56 @@ export class MissedFiles {
     this.#isWoken = true;
   }
 
-  async #readPage(): Promise<Page> {
+  get #vainMax(): { readonly ofSender: number; readonly ofPass: number } {
+    const { namedBy, vainMax = VAIN_MAX[namedBy] } = this.#options;
+    return vainMax;
+  }
+
+  #isSpent(sender: string): boolean {
+    return (this.#vainOf.get(sender) ?? 0) >= this.#vainMax.ofSender;
+  }
+
+  #want({ name, sender }: Lacking): void {
+    if (this.#isSpent(sender)) return;
+    const senders = this.#names.get(name) ?? new Set();
+    this.#names.set(name, senders);
+    if (senders.size < SENDERS_MAX) senders.add(sender);
+  }
+
+  #noteVain(senders: readonly string[]): void {
+    for (const sender of senders) this.#vainOf.set(sender, (this.#vainOf.get(sender) ?? 0) + 1);
+    if (++this.#vainInPass >= this.#vainMax.ofPass) {
+      // The rest may have its turn in a pass that begins elsewhere.
+      this.#names.clear();
+      this.#place = undefined;
+      this.#nextPassMs = Math.min(this.#nextPassMs, this.#options.now() + REST_BASE_MS);
+    } else if (senders.some((sender) => this.#isSpent(sender)))
+      for (const [name, by] of this.#names)
+        if ([...by].every((sender) => this.#isSpent(sender))) this.#names.delete(name);
+  }
+
+  /** Where a pass begins. */
+  async #begin(): Promise<Place> {
+    const { db, random = Math.random } = this.#options;
+    this.#vainInPass = 0;
+    this.#vainOf.clear();
+    if (this.#passes++ % 2 === 0) {
+      this.#isWoken = false;
+      return NEWEST;
+    }
+    const { rows } = await sql<{ oldest: number | null; newest: number | null }>`
+      select min("time") as oldest, max("time") as newest from messages where ${isRejected}`.execute(db);
+    const { oldest, newest } = rows[0]!;
+    if (oldest === null || newest === null) return NEWEST;
+    // Anywhere in a part of any size: one message of long ago would have nearly all passes begin before all others.
+    const part = (newest - oldest) * 2 ** (-HALVINGS * random());
+    return { time: newest - part * random(), hash: '' };
+  }
+
+  async #readPage({ time, hash }: Place): Promise<Page> {
     const { db, namedBy, examined = EXAMINED } = this.#options;
-    const { time, hash } = this.#place;
-    // Of one time there may be any number. What the condition on the hash is for: see the index (messages_by_status).
-    const rejected = sql`select item_hash, "time", sender, reason from messages
-      where status = 'rejected' and item_hash <> 'messages_by_status'`;
+    // Of one time there may be any number.
+    const rejected = sql`select item_hash, "time", sender, reason from messages where ${isRejected}`;
     const { rows } = await sql<Place & { keys: string[]; sender: string }>`
       with page as materialized (
         (${rejected} and "time" = ${time}::float8 and item_hash > ${hash} order by item_hash limit ${examined})
@@ -121,22 +199,23 @@ export class MissedFiles {
         order by "time" desc, item_hash limit ${examined})
       select item_hash as hash, "time", sender, array(
         select d.key from dependencies d where d.item_hash = page.item_hash and ${isFileKeyIn('d.key')}
-          and page.reason ->> 'code' = any(${LACKED_CODES}::text[])) as keys
+          and page.reason ->> 'code' = any(${LACKED_CODES}::text[])
+          and not exists (select from files where files.hash = ${fileOfIn('d.key')})) as keys
       from page order by "time" desc, item_hash`.execute(db);
     const lacking = rows.flatMap(({ sender, keys }) =>
       keys.map((key) => ({ sender, name: fileOf(key) })).filter(({ name }) => NAMED_BY[namedBy](name)),
     );
-    return { names: inTurns(lacking), last: rows.length < examined ? undefined : rows.at(-1) };
+    return { lacking: inTurns(lacking), last: rows.length < examined ? undefined : rows.at(-1) };
   }
 }
 
-/** Names in an order in which senders take turns: however many one of them names, only its own wait for them. */
-function inTurns(lacking: readonly { readonly sender: string; readonly name: string }[]): string[] {
+/** An order in which senders take turns: however many files one of them names, only its own wait for them. */
+function inTurns(lacking: readonly Lacking[]): Lacking[] {
   const counts = new Map<string, number>();
-  const turned = lacking.map(({ sender, name }) => {
-    const turn = counts.get(sender) ?? 0;
-    counts.set(sender, turn + 1);
-    return { name, turn };
+  const turned = lacking.map((one) => {
+    const turn = counts.get(one.sender) ?? 0;
+    counts.set(one.sender, turn + 1);
+    return { one, turn };
   });
-  return turned.sort((one, other) => one.turn - other.turn).map(({ name }) => name);
+  return turned.sort((a, b) => a.turn - b.turn).map(({ one }) => one);
 }

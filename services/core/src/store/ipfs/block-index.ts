@@ -29,6 +29,8 @@ export interface BlockIndex {
   isComplete(cid: string): Promise<boolean>;
   /** @param beforeMs as long as nobody has begun with it again since, in whichever process; whatever happened, where left out */
   drop(root: string, beforeMs?: number): Promise<void>;
+  /** Drops a root unless all of it is here. */
+  abandon(root: string): Promise<void>;
   /** Drops roots of before this time that were never completed, and complete ones that became no file: who took them in was cut off. */
   tidy(beforeMs: number): Promise<void>;
 }
@@ -135,6 +137,9 @@ export function createBlockIndex(db: Kysely<Schema>, now: () => number): BlockIn
     async drop(root, beforeMs) {
       const which = beforeMs === undefined ? sql`true` : isLeft(beforeMs);
       await sql`delete from ipfs_dags where root = ${root} and ${which}`.execute(db);
+    },
+    async abandon(root) {
+      await sql`delete from ipfs_dags where root = ${root} and not complete`.execute(db);
     },
     tidy: createTidying(db),
   };

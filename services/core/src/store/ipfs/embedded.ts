@@ -196,6 +196,7 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
       return unixfs.stat(id, [], signal);
     },
     unpin: (id, beforeMs) => index.drop(id.text, beforeMs),
+    abandon: (id) => index.abandon(id.text),
     async block(id) {
       const bytes = await blocks.find(id);
       if (!bytes) throw new AppError('CID_NOT_FOUND', `the block ${id.text} is not here`);

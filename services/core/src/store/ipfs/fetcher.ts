@@ -9,6 +9,7 @@ import type { Schema, VerdictReason } from '../schema.ts';
 import { parseCid } from './cid.ts';
 import type { IpfsFiles } from './ipfs-files.ts';
 import { IPFS_LIMITS } from './limits.ts';
+import { VainTries } from './vain-tries.ts';
 
 const LOOK_MS = 500;
 
@@ -22,7 +23,7 @@ export interface FetcherOptions {
   readonly random?: () => number;
   readonly reserve?: DiskReserve;
   /** What messages were rejected for: fetched where a place is left. */
-  readonly missed?: Pick<MissedFiles, 'names' | 'note'>;
+  readonly missed?: Pick<MissedFiles, 'names' | 'note' | 'skip'>;
   readonly log: Logger;
 }
 
@@ -32,8 +33,15 @@ export interface FetchCounts {
   durationMs: number;
 }
 
-/** Files that messages were rejected for: so many at the same time, and so many in a minute that nobody turns out to have. */
-const MISSED = { parallel: 1, perMinute: 5 } as const;
+/**
+ * Files that messages were rejected for: so many at the same time, and so many in a minute that nobody turns out to have. One try has a
+ * few minutes, and the next one goes on with the blocks that are still here.
+ */
+const MISSED = { parallel: 1, perMinute: 5, tryMs: 300_000 } as const;
+/** What is so of a CID whoever asks for it, whenever. */
+const FINAL_CODES: readonly string[] = ['FILE_TOO_LARGE', 'NOT_UNIXFS'];
+/** What says nothing of the CID. */
+const OWN_CODES: readonly string[] = ['STORAGE_FULL', 'STORAGE_UNAVAILABLE', 'DATABASE_UNAVAILABLE'];
 
 /** The first try follows this soon, whatever the random number. */
 const RETRY_MIN_MS = 100;
@@ -74,6 +82,7 @@ export class IpfsFetcher implements AsyncDisposable {
   readonly #counts: FetchCounts = { fetched: 0, failed: 0, durationMs: 0 };
   readonly #running = new Map<string, Attempt>();
   readonly #misses = new Misses(MISSED.perMinute);
+  readonly #vain: VainTries;
   /** Those whose failure could not be noted in the table. */
   readonly #rests: Rests;
   readonly #reading: Failures;
@@ -87,6 +96,7 @@ export class IpfsFetcher implements AsyncDisposable {
     const { log, random = Math.random, reserve = BOUNDLESS } = options;
     this.#options = { ...options, random, reserve };
     this.#rests = new Rests({ random });
+    this.#vain = new VainTries({ now: options.now, random });
     this.#reading = new Failures({ log, what: 'wanted files could not be read; retrying', random });
     this.#noting = new Failures({ log, what: 'a wanted file could not be recorded', random });
     this.#fetching = new Failures({ log, what: 'an IPFS file could not be fetched; retrying', random });
@@ -141,9 +151,15 @@ export class IpfsFetcher implements AsyncDisposable {
   #beginMissed(except: readonly string[]): void {
     const { missed, now } = this.#options;
     const under = [...this.#running.values()].filter(({ isMissed }) => isMissed).length;
-    const hash = missed?.names.find((name) => !except.includes(name) && !this.#running.has(name));
-    if (hash === undefined || under >= MISSED.parallel || this.#misses.waitMs(now()) > 0) return;
-    this.#begin({ hash, attempts: 0 }, true);
+    if (under >= MISSED.parallel || this.#misses.waitMs(now()) > 0) return;
+    for (const hash of missed?.names ?? []) {
+      if (except.includes(hash) || this.#running.has(hash)) continue;
+      if (this.#vain.mayTry(hash)) {
+        this.#begin({ hash, attempts: 0 }, true);
+        return;
+      }
+      missed?.skip(hash);
+    }
   }
 
   #begin(wanted: WantedFile, isMissed = false): void {
@@ -170,34 +186,51 @@ export class IpfsFetcher implements AsyncDisposable {
   async #fetch({ hash, attempts }: WantedFile, gone: AbortSignal): Promise<void> {
     const { db, now, random } = this.#options;
     if (!(await isAwaited(db, hash))) return endWant(db, hash);
-    const reason = await this.#try(hash, gone);
-    if (reason === 'stopped') return;
-    if (reason === undefined) return await endWant(db, hash);
-    await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), reason);
+    const became = await this.#try(hash, gone, this.#options.tryMs);
+    if (became === 'stopped') return;
+    if (became === 'here' || became === 'gone') return await endWant(db, hash);
+    await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), became);
   }
 
   async #fetchMissed(hash: string, gone: AbortSignal): Promise<void> {
-    const { db, missed } = this.#options;
+    const { db, files, tryMs, missed } = this.#options;
     this.#misses.take();
     const [unlacked] = await listUnlacked(db, [hash]);
-    const isHere = unlacked === undefined && (await this.#try(hash, gone)) === undefined;
-    if (isHere || unlacked !== undefined) this.#misses.giveBack();
-    missed?.note(hash, isHere);
+    const became =
+      unlacked === undefined ? await this.#try(hash, gone, Math.min(tryMs, MISSED.tryMs)) : 'gone';
+    if (became === 'stopped') return;
+    if (became === 'here' || became === 'gone') this.#misses.giveBack();
+    if (became === 'here') {
+      this.#vain.end(hash);
+      missed?.note(hash, true);
+      return;
+    }
+    if (became === 'gone' || OWN_CODES.includes(became.code)) missed?.skip(hash);
+    else {
+      this.#vain.note(hash, FINAL_CODES.includes(became.code));
+      missed?.note(hash, false);
+    }
+    // Whoever withholds a part of a file has nothing of the disk, however often it is tried.
+    await files.abandon(parseCid(hash));
   }
 
-  /** @returns why it failed; undefined where it is here, or no message lacks it any more */
-  async #try(hash: string, gone: AbortSignal): Promise<VerdictReason | 'stopped' | undefined> {
-    const { files, limitBytes, tryMs } = this.#options;
+  /** @returns why it failed; `gone` where no message lacks it any more */
+  async #try(
+    hash: string,
+    gone: AbortSignal,
+    tryMs: number,
+  ): Promise<VerdictReason | 'here' | 'stopped' | 'gone'> {
+    const { files, limitBytes } = this.#options;
     const stop = this.#stop.signal;
     const startMs = performance.now();
     try {
       const signal = AbortSignal.any([stop, gone, AbortSignal.timeout(tryMs)]);
       await files.pin(parseCid(hash), { limitBytes, signal });
       this.#counts.fetched++;
-      return undefined;
+      return 'here';
     } catch (error) {
       if (stop.aborted) return 'stopped';
-      if (gone.aborted) return undefined;
+      if (gone.aborted) return 'gone';
       this.#counts.failed++;
       const { isForeseen, code, message } = reasonOfTry(error);
       if (!isForeseen) this.#fetching.note(error);

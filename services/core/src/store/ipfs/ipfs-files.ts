@@ -7,6 +7,7 @@ import { type Kysely, sql } from 'kysely';
 import { fileKey, type Touch } from '../dependency-keys.ts';
 import type { ByteRange } from '../files/blob-store.ts';
 import { Claims } from '../files/claims.ts';
+import { isAwaited } from '../files/wanted.ts';
 import type { Schema } from '../schema.ts';
 import { lockWrites } from '../write-lock.ts';
 import { parseCid } from './cid.ts';
@@ -89,6 +90,13 @@ export class IpfsFiles {
     const kept = { ...node, contentType: await this.#typeOf(node, signal) };
     await this.#note(kept, signal);
     return kept;
+  }
+
+  /** Lets go of what came of a CID of which not all came, unless a pending message waits for it. */
+  async abandon(id: BlockId): Promise<void> {
+    const { db, ipfs } = this.#options;
+    using _claim = await this.#claims.take(id.text as ItemHash);
+    if (!(await isAwaited(db, id.text))) await ipfs.abandon(id);
   }
 
   /** Whatever is at a path below a CID, from here or from others. Throws what `Ipfs` throws. */

@@ -50,6 +50,8 @@ export interface Ipfs {
    * @param beforeMs milliseconds since 1970: what is a file, and what somebody has begun to pin since, in whichever process, is kept
    */
   unpin(id: BlockId, beforeMs: number): Promise<void>;
+  /** Lets go of what came of a CID of which not all came. Harmless where nothing is kept, and where all is. */
+  abandon(id: BlockId): Promise<void>;
   /** What lies at a path below a CID. Throws FILE_NOT_FOUND where nothing does. */
   stat(id: BlockId, path: readonly string[], signal: AbortSignal): Promise<IpfsNode>;
   /** The bytes of a file, or one range that lies within it. */

@@ -137,6 +137,8 @@ export function createKuboIpfs(settings: KuboSettings, pins: PinBook): Ipfs {
     pin,
     addCar: async (car, options) => pin(await importCar(rpc, car, options), options),
     unpin: (id, beforeMs) => letGo(id.text, beforeMs),
+    // The daemon pins nothing of it, and collects it as its garbage.
+    abandon: async () => {},
     block: (id, signal) => fetchBlock(rpc, id, signal, true),
     // Pins alone: the daemon collects its own garbage.
     async tidy(beforeMs) {
