@@ -187,6 +187,37 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
       assert.equal(await count(), 64);
     });
 
+    test('a part that begins elsewhere takes nobody’s room', async () => {
+      parts = open();
+      for (let n = 0; n < 8; n += 4) await append(parts, wholeOf(n), 0, bytesOf('a'), by('greedy'));
+      for (let n = 1; n <= 54; n++) await append(parts, wholeOf(100 + n), 0, bytesOf('a'), by(`${n}`));
+      assert.equal(await append(parts, wholeOf(240), 1, bytesOf('a'), by('new')), 0);
+      assert.equal((await fixture.open().list()).length, 56);
+      assert.equal(await append(parts, wholeOf(240), 0, bytesOf('a'), by('new')), 1);
+      assert.equal((await fixture.open().list()).length, 56);
+    });
+
+    test('what another process has makes room only where nothing came for long: it may be one of ours', async () => {
+      const nowMs = Date.now();
+      parts = open(() => nowMs);
+      const other = open(() => nowMs);
+      // Each of another address, as of another client.
+      const theirs = Array.from({ length: 52 }, (_, n) => wholeOf(4 * n));
+      const ours = [208, 209, 210, 211].map((n) => wholeOf(n));
+      for (const one of ours) await append(other, one, 0, bytesOf('a'), by('ours', true));
+      for (const [n, one] of theirs.entries()) await append(parts, one, 0, bytesOf('a'), by(`${n}`));
+      const fresh = () => append(parts, wholeOf(240), 0, bytesOf('a'), by('new'));
+      await assert.rejects(fresh(), { code: 'OVERLOADED' });
+      // One client has two here; another process goes on with one, and with the other as well.
+      await parts.remove(theirs[0]!);
+      await append(parts, wholeOf(220), 0, bytesOf('a'), by('1'));
+      for (const one of [theirs[1]!, wholeOf(220)]) await append(other, one, 1, bytesOf('b'), by('1'));
+      await assert.rejects(fresh(), { code: 'OVERLOADED' });
+      await fixture.rest(nameOf(wholeOf(220)), nowMs - HOUR_MS);
+      assert.equal(await fresh(), 1);
+      assert.deepEqual(await Promise.all(ours.map((one) => parts.received(one))), [1, 1, 1, 1]);
+    });
+
     test('a file whose room went to another is ended, and begins anew', async () => {
       let nowMs = Date.now();
       parts = open(() => nowMs);

@@ -82,6 +82,8 @@ export class Parts {
   readonly #sentBy = new Map<string, Beginner>();
   /** When the last MOVED_BYTES of a file had come, as far as this process looked, and how many bytes there were. */
   readonly #moved = new Map<string, { readonly ms: number; readonly bytes: number }>();
+  /** How many bytes there were of a file when this process last added to it: where there are others now, another process does. */
+  readonly #left = new Map<string, number>();
 
   constructor(options: PartsOptions) {
     this.#options = options;
@@ -114,11 +116,20 @@ export class Parts {
   async append(whole: Whole, offset: number, source: Readable, by: Beginner = NOBODY): Promise<number> {
     const name = nameOf(whole);
     const before = await this.received(whole);
-    await this.#makeRoom(whole, before, by);
+    // Nothing of it is read: it needs no room.
     if (before !== offset) return before;
-    const received = await this.#options.place.write(name, before, this.#bounded(source, whole, before, by));
-    if (this.#busy.get(name)?.isDropped) throw dropped();
-    return received;
+    await this.#makeRoom(whole, before, by);
+    try {
+      const received = await this.#options.place.write(
+        name,
+        before,
+        this.#bounded(source, whole, before, by),
+      );
+      if (this.#busy.get(name)?.isDropped) throw dropped();
+      return received;
+    } finally {
+      this.#left.set(name, await this.received(whole).catch(() => before));
+    }
   }
 
   /** All that has come. */
@@ -172,7 +183,7 @@ export class Parts {
   /** Notes of which files something has come, and forgets those that are gone. */
   #look(kept: readonly Known[], nowMs: number): void {
     const names = new Set(kept.map(({ name }) => name));
-    for (const known of [this.#sentBy, this.#moved])
+    for (const known of [this.#sentBy, this.#moved, this.#left])
       for (const name of known.keys()) if (!names.has(name) && !this.#busy.has(name)) known.delete(name);
     for (const { name, receivedBytes: bytes, writtenMs } of kept) {
       const before = this.#moved.get(name);
@@ -236,9 +247,15 @@ export class Parts {
     return this.#sentBy.get(name)?.isExempt ?? false;
   }
 
+  /** Whether it comes here, or came here last: of any other, this process knows only when something came. */
+  #isSeen({ name, receivedBytes }: Known): boolean {
+    return this.#sentBy.has(name) && (this.#busy.has(name) || this.#left.get(name) === receivedBytes);
+  }
+
   /**
    * Which makes room: the one that rests for longest; where none does, and it is for a client that has none, of the client that has
-   * most, if that has several, the slowest. Our own come as if they had none, and of theirs only what rests makes room.
+   * most, if that has several, the slowest. Our own come as if they had none, and of theirs only what rests makes room; so it is with what
+   * another process has, which may be one of ours.
    */
   #findYielding(files: readonly Known[], by: Beginner): Known | undefined {
     const nowMs = this.#options.now();
@@ -247,10 +264,10 @@ export class Parts {
     const able = files.filter((one) => one.receivedBytes < one.sizeBytes || !this.#busy.has(one.name));
     const rests = (one: Known) =>
       (isLongerAgo(one.writtenMs, nowMs, RESTS_MS) && !this.#busy.has(one.name)) ||
-      isLongerAgo(movedMs(one), nowMs, RESTS_MS);
+      (this.#isSeen(one) && isLongerAgo(movedMs(one), nowMs, RESTS_MS));
     const resting = able.filter(rests).sort((one, other) => one.writtenMs - other.writtenMs);
     if (resting.length > 0) return resting[0];
-    const strangers = able.filter((one) => !this.#isOurs(one));
+    const strangers = able.filter((one) => this.#isSeen(one) && !this.#isOurs(one));
     const held = Map.groupBy(strangers, (one) => this.#keyOf(one));
     if (!by.isExempt && held.has(by.key)) return undefined;
     const [most = []] = [...held.values()].sort((one, other) => other.length - one.length);
