@@ -45,7 +45,8 @@ export async function readLastWords(directory: string): Promise<string> {
     const { size, mtimeMs } = await stat(path);
     if (Date.now() - mtimeMs > LAST_WORDS_MS) return '';
     const words = createReadStream(path, { start: Math.max(0, size - WORDS_BYTES) });
-    const tail = (await text(words)).trim().slice(-WORDS_CHARS);
+    // A QEMU of an earlier release writes on at its old place after its log was cut: what lies between is all NUL.
+    const tail = (await text(words)).replaceAll('\0', '').trim().slice(-WORDS_CHARS);
     return tail === '' ? '' : `: ${tail}`;
   } catch {
     return '';
