@@ -103,7 +103,7 @@ async function makeDisk(dataDir: string, base: string, id: string, sizeMib: numb
 }
 
 /** Of a disk from before, whose making or removal was cut off: its image may be an older one than the name means now. */
-async function baseOf(dataDir: string, disk: string): Promise<string | undefined> {
+export async function baseOf(dataDir: string, disk: string): Promise<string | undefined> {
   const info = ['info', '--force-share', '--output=json', '-f', 'qcow2', disk];
   const shown = await runImageTool(['qemu-img', ...info], {
     uid: machineUid(basename(dirname(disk))),

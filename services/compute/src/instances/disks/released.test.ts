@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { runImageTool } from '../../host/image-tool.ts';
 import { fillDisk, inDirectory, onDiskOf } from '../../testing/directory.ts';
 import { instanceDirectory, newRecord, readRecord, writeRecord } from '../record/record.ts';
 import { removeLeftovers } from './leftovers.ts';
@@ -170,6 +171,23 @@ describe('images that disks build on', () => {
       // Without a disk, nothing builds on anything: what could not be noted leaves an empty directory.
       await rm(join(instanceDirectory(dataDir, id), 'disk.qcow2'));
       assert.deepEqual(await sweepBases(dataDir), []);
+    }));
+
+  test('a disk that nobody noted keeps the one that it builds on, and none of those that strangers bring', () =>
+    inDirectory(async (dataDir) => {
+      const { id, base } = await makeDisk(dataDir, 'a');
+      await mkdir(join(dataDir, 'bases', 'b'));
+      const [backing, disk] = [
+        join(dataDir, base, 'disk.qcow2'),
+        join(instanceDirectory(dataDir, id), 'disk.qcow2'),
+      ];
+      const create = ['qemu-img', 'create', '-q', '-f', 'qcow2'];
+      await runImageTool([...create, backing, '1M'], { writes: [backing] });
+      const files = { reads: [backing], writes: [disk] };
+      await runImageTool([...create, '-F', 'qcow2', '-b', backing, disk], files);
+      // As where the kernel cannot be had that is to boot it.
+      await writeRecord(dataDir, newRecord(id, wanted, 1));
+      assert.deepEqual(await sweepBases(dataDir), ['a']);
     }));
 });
 

@@ -20,6 +20,7 @@ import {
   readRecord,
   readRecordIn,
 } from '../record/record.ts';
+import { baseOf } from './disks.ts';
 
 /**
  * Why a disk was put aside. `moved`: another node runs the instance; `forgotten`: its owner took it back; `replaced`: its
@@ -301,11 +302,18 @@ async function readBases(dataDir: string): Promise<string[] | undefined> {
     // That one cannot be read was said when the node started.
     const record = await readRecord(dataDir, name).catch(() => undefined);
     if (record) bases.push(...basesOf(record));
-    // Nor is that of a disk known whose making was cut off before it was noted.
-    if (!record?.base && (await hasDisk(dataDir, name))) return undefined;
+    if (record?.base || !(await hasDisk(dataDir, name))) continue;
+    // One whose making was cut off before it was noted says it itself. Its kernel is looked for anew.
+    const base = record && (await askBase(dataDir, name));
+    if (base === undefined) return undefined;
+    bases.push(base);
   }
   return bases;
 }
+
+/** Undefined where it builds on none of this node's, or it cannot be asked. */
+const askBase = (dataDir: string, name: string): Promise<string | undefined> =>
+  baseOf(dataDir, join(instanceDirectory(dataDir, name), MACHINE_FILES.disk)).catch(() => undefined);
 
 const hasDisk = (dataDir: string, name: string): Promise<boolean> =>
   stat(join(instanceDirectory(dataDir, name), MACHINE_FILES.disk)).then(
