@@ -18,7 +18,7 @@ import { findObstacle } from './host/obstacle.ts';
 import { openServer } from './http/open.ts';
 import { prepareImages } from './images/prepare.ts';
 import { ImageStore } from './images/store.ts';
-import { readNodeCapacity } from './instances/capacity.ts';
+import { decideOffer, readNodeMachine } from './instances/capacity.ts';
 import { Backups } from './instances/disks/backups.ts';
 import { removeLeftovers } from './instances/disks/leftovers.ts';
 import { keepRoom, sweepDisks } from './instances/disks/sweep.ts';
@@ -38,6 +38,8 @@ import { AcceleratorChoice } from './vm/accel.ts';
 
 /** How often it is looked whether something took away the address that proves the prefix, the firewall's rules, or answers to neighbours. */
 const NETWORK_EVERY_MS = 30_000;
+/** How often it is looked what copies leave of what the node offers: the network keeps each telling for good. */
+const OFFER_EVERY_MS = 60_000;
 const GIB = 1024 ** 3;
 /** After the signal to stop, what is in the middle of a step gets this long. All of it can be gone on with later. */
 const SETTLE_LIMIT_MS = 5_000;
@@ -62,6 +64,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const keepProofAddress = async () => announcer.setPrefixObstacle(await proofAddress.keep());
   if (obstacle === null) await keepProofAddress();
   await node.diagnosticMachine.start();
+  announcer.offer(await node.instances.lookAtOffer());
   announcer.announce();
 
   const keepNetwork = async () => {
@@ -110,7 +113,8 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
   const guests = await openNetwork(config, identity, obstacle);
   const { names, ipv4Pool, network, addresses } = guests;
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const programs = await openPrograms({ config, core, nodeId, log, signal });
+  const machine = await readNodeMachine(dataDir, log);
+  const programs = await openPrograms({ config, core, nodeId, freeGib: machine.diskGib, log, signal });
   const fileLimitBytes = config.imageLimitGib * GIB;
   const images = new ImageStore({
     ...{ cacheDir: config.cacheDir, mirrors: config, table: config.images, log, signal },
@@ -120,11 +124,11 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     ...{ core, log, signal, now: Date.now },
     lastAnnouncedMs: async () => (await findAnnouncement(core, signer.address, { signal }))?.atMs ?? 0,
   });
-  const capacity = await readNodeCapacity(config, programs, log);
+  const { capacity, besideBytes } = decideOffer(config, machine, programs);
   const now = Date.now;
   const starts = createStarts(availableParallelism());
   const instances = new Instances({
-    ...{ capacity, nodeId, ipv6Prefix, names, obstacle },
+    ...{ capacity, besideBytes, nodeId, ipv6Prefix, names, obstacle },
     tell: (status) => publisher.tellStatus(status),
     deps: {
       ...{ dataDir, nameServers: config.nameServers, images, network, addresses, ipv4Pool, accelerator },
@@ -162,6 +166,7 @@ function startJobs(
     images,
     publisher,
     instances,
+    announcer,
     domains,
     backups,
     log,
@@ -178,6 +183,10 @@ function startJobs(
       ...{ core, instances, nodeId: identity.nodeId, log, signal },
       onAggregate: (sender) => domains?.wake(sender),
     }),
+    keepNetwork &&
+      runLoop({ name: 'offer', intervalMs: OFFER_EVERY_MS, signal, log }, async () =>
+        announcer.offer(await instances.lookAtOffer()),
+      ),
     keepNetwork && runLoop({ name: 'network', intervalMs: NETWORK_EVERY_MS, signal, log }, keepNetwork),
     // Where no instance was resumed, none is known: what was proven of them stays for when they are.
     keepNetwork && domains?.work(),

@@ -188,7 +188,7 @@ export const computeConfig = defineConfig(
       0,
       HARD_DISK_GIB_MAX,
       8,
-      'disk space for volumes of all programs together, in GiB',
+      'disk space for volumes of all programs together, in GiB; on a small disk at most a quarter of what is free at start beyond 5 GiB',
     ),
     programIdleSeconds: settings.integer(
       1,

@@ -16,7 +16,7 @@ export interface CapacitySettings {
 /** Kept back for the machine itself and for the other services on it. */
 const MEMORY_RESERVE_MIB = 1_024;
 const DISK_RESERVE_GIB = 5;
-/** Of what a disk has beyond its reserve, programs are left this share at most, though they may have been promised more. */
+/** Of what a disk has beyond its reserve, volumes of programs have this share at most, though the operator names more. */
 const PROGRAMS_DISK_SHARE = 0.25;
 /** stat(2) counts in these, whatever the file system. */
 export const STAT_BLOCK_BYTES = 512;
@@ -34,16 +34,26 @@ export function decideCapacity(settings: CapacitySettings, machine: Capacity): C
   };
 }
 
-/** What is left of a machine where programs have been promised a part of it. Of a small disk they are left little. Pure. */
+/** What a disk has beyond its reserve and what is offered of it. Pure. */
+export const decideSpareGib = (machine: Capacity, offered: Capacity): number =>
+  Math.max(0, machine.diskGib - DISK_RESERVE_GIB - offered.diskGib);
+
+/**
+ * What volumes of programs may have: of a small disk little. Pure.
+ * @param freeGib what the disk has, with what they have now
+ */
+export const decideVolumesGib = (askedGib: number, freeGib: number): number =>
+  Math.min(askedGib, Math.max(0, freeGib - DISK_RESERVE_GIB) * PROGRAMS_DISK_SHARE);
+
+/** What is left of a machine where programs may take a part of it. Less than a GiB of disk has place in the reserve. Pure. */
 export function withoutPrograms(
   machine: Capacity,
   { memoryMib, diskGib }: Pick<Capacity, 'memoryMib' | 'diskGib'>,
 ): Capacity {
-  const freeGib = Math.max(0, machine.diskGib - DISK_RESERVE_GIB);
   return {
     ...machine,
     memoryMib: Math.max(0, machine.memoryMib - memoryMib),
-    diskGib: machine.diskGib - Math.min(Math.floor(freeGib * PROGRAMS_DISK_SHARE), diskGib),
+    diskGib: machine.diskGib - Math.floor(diskGib),
   };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decideCapacity, withoutPrograms } from './capacity.ts';
+import { decideCapacity, decideVolumesGib, withoutPrograms } from './capacity.ts';
 import { hasCapability } from './preflight.ts';
 import { type HostFacts, listObstacles, packagesFor } from './requirements.ts';
 
@@ -86,11 +86,11 @@ test("capacity: the operator's word, else what there is less a reserve, never be
 });
 
 test('capacity: programs have their part, though of a small disk not more than a quarter of what is beyond the reserve', () => {
-  const programs = { memoryMib: 1_024, diskGib: 8 };
+  const programsOf = (freeGib: number) => ({ memoryMib: 1_024, diskGib: decideVolumesGib(8, freeGib) });
   const offered = (diskGib: number) =>
     decideCapacity(
       { cpu: undefined, memoryMib: undefined, diskGib: undefined },
-      withoutPrograms({ cpu: 1, memoryMib: 4_096, diskGib }, programs),
+      withoutPrograms({ cpu: 1, memoryMib: 4_096, diskGib }, programsOf(diskGib)),
     );
   assert.deepEqual(offered(100), { cpu: 1, memoryMib: 2_048, diskGib: 87 });
   assert.deepEqual(

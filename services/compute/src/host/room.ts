@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve, sep } from 'node:path';
 import { Slots } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { readDiskUsage, STAT_BLOCK_BYTES } from './capacity.ts';
@@ -21,11 +21,22 @@ interface Promised {
   readonly bytes: number;
   /** The disk that it goes to. */
   readonly device: number;
+  /** A snapshot or a backup: what it takes is not offered to instances. */
+  readonly isCopy: boolean;
 }
 
 const promised = new Set<Promised>();
 /** What is free and what is promised of it are looked at for one at a time. */
 const turn = new Slots(1);
+
+/** Nothing is promised meanwhile: who gives room away does so by what is there. */
+export const whileNothingIsPromised = <T>(work: () => Promise<T>): Promise<T> => turn.run(work);
+
+/** What is being copied below a directory, and what it may take in all. */
+export const listCopying = (directory: string): Pick<Promised, 'path' | 'bytes'>[] =>
+  [...promised].filter(
+    ({ path, isCopy }) => isCopy && resolve(path).startsWith(`${resolve(directory)}${sep}`),
+  );
 
 const deviceOf = async (directory: string) => (await stat(directory)).dev;
 
@@ -61,17 +72,17 @@ async function checkRoomFor(
  * Promises room for what is about to be written to a path, until it is there or is given up: two that begin at once would find the
  * same room free. Throws STORAGE_FULL where so many bytes more would leave the path's disk less than its reserve.
  * @param what takes them
- * @param readBeside how many bytes more have to be left
+ * @param readBeside of a copy: how many bytes more it has to leave
  */
 export const promiseRoom = (
   path: string,
   bytes: number,
   what: string,
-  readBeside: () => Promise<number> = async () => 0,
+  readBeside?: () => Promise<number>,
 ): Promise<Disposable> =>
   turn.run(async () => {
-    await checkRoomFor(dirname(path), bytes, what, await readBeside());
-    const one = { path, bytes, device: await deviceOf(dirname(path)) };
+    await checkRoomFor(dirname(path), bytes, what, (await readBeside?.()) ?? 0);
+    const one = { path, bytes, device: await deviceOf(dirname(path)), isCopy: readBeside !== undefined };
     promised.add(one);
     return { [Symbol.dispose]: () => void promised.delete(one) };
   });

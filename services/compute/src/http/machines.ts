@@ -150,7 +150,7 @@ const reserveHandler =
     checkImage(image);
     await access.note(operation, operation.address);
     const need = { cpu, memoryMib: memory, diskGib: disk };
-    const until = instances.reserve(operation.address, need);
+    const until = await instances.reserve(operation.address, need);
     if (typeof until === 'number') return { status: 'reserved', expires: iso(until) };
     const { code, message } = until;
     return answer(400, { status: 'error', error: message, code, reason: code });

@@ -3,8 +3,15 @@ import { type Capacity, NO_CAPACITY } from '../host/capacity.ts';
 import type { InstanceRecord } from './record/record.ts';
 import { needOf } from './wanted.ts';
 
+const GIB = 1024 ** 3;
 /** Virtual cores are promised so many times over, as schedulers do; memory and disk once. */
 const CPU_OVERCOMMIT = 4;
+
+/** Two instances whose hashes begin alike would share an address. The first one stays. */
+export const SAME_ADDRESS: Reason = {
+  code: 'NO_CAPACITY',
+  message: 'another instance of this node has the same address',
+};
 
 /**
  * What a node promised to an instance that it has. One that can never start and has no disk is promised nothing, as schedulers
@@ -16,6 +23,15 @@ export function promisedTo({
   failure,
 }: Pick<InstanceRecord, 'wanted' | 'base' | 'failure'>): Capacity {
   return base === null && isBeyondStart('failed', failure) ? NO_CAPACITY : needOf(wanted);
+}
+
+/**
+ * What a node offers while copies have so much. Less than a GiB of them has place in the reserve of its disk. Pure.
+ * @param besideBytes what copies may have beside the offer
+ */
+export function withoutCopies(capacity: Capacity, copiesBytes: number, besideBytes: number): Capacity {
+  const takenGib = Math.floor(Math.max(0, copiesBytes - besideBytes) / GIB);
+  return { ...capacity, diskGib: Math.max(0, capacity.diskGib - takenGib) };
 }
 
 /**

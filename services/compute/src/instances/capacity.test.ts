@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { onDiskOf } from '../testing/directory.ts';
-import { readNodeCapacity } from './capacity.ts';
+import { inDirectory, onDiskOf } from '../testing/directory.ts';
+import { decideOffer, readNodeMachine } from './capacity.ts';
+import { readUnwritten } from './disks/promised.ts';
 import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
 
 const MIB = 1024 ** 2;
@@ -14,11 +15,13 @@ const WANTED = {
   ...{ image: 'debian:12', sshKey: '', allowedPorts: [22] },
 };
 
-async function readDiskGib(dataDir: string): Promise<number> {
-  const settings = { dataDir, cpu: undefined, memoryMib: undefined, diskGib: undefined };
-  const programs = { memoryMib: 0, diskGib: 0 };
-  return (await readNodeCapacity(settings, programs, createLogger('test', 'silent'))).diskGib;
+async function readOffer(dataDir: string, diskGib?: number) {
+  const settings = { cpu: undefined, memoryMib: undefined, diskGib };
+  const machine = await readNodeMachine(dataDir, createLogger('test', 'silent'));
+  return decideOffer(settings, machine, { memoryMib: 0, diskGib: 0 });
 }
+
+const readDiskGib = async (dataDir: string) => (await readOffer(dataDir)).capacity.diskGib;
 
 test('what an instance has beyond what it was promised, as snapshots have it, is not offered again', () =>
   onDiskOf(6 * 1_024 + 4, async (dataDir) => {
@@ -51,4 +54,24 @@ test('what instances wrote to their disks and volumes is part of what the node o
     assert.equal(await readDiskGib(dataDir), 1);
     await write(fetched!.file);
     assert.equal(await readDiskGib(dataDir), 0);
+  }));
+
+test('copies have what they had at the start, and what the operator does not offer, beside what is offered', () =>
+  onDiskOf(8 * 1_024 + 4, async (dataDir) => {
+    const beside = async (diskGib?: number) => (await readOffer(dataDir, diskGib)).besideBytes;
+    assert.deepEqual([await beside(), await beside(1), await beside(100)], [0, 2 * 1_024 * MIB, 0]);
+    const backups = join(dataDir, 'backups', ID);
+    await mkdir(backups, { recursive: true });
+    await writeFile(join(backups, 'one.qcow2'), Buffer.alloc(3 * MIB, 'x'));
+    assert.deepEqual([await beside(), await beside(1)], [3 * MIB, 2 * 1_024 * MIB + 3 * MIB]);
+  }));
+
+test('an instance that can never start is promised nothing of its volumes either', () =>
+  inDirectory(async (dataDir) => {
+    const volumes = [{ file: 'volume-0.raw', isReadOnly: false, sizeMib: 16, mount: null }];
+    const record = { ...newRecord(ID, WANTED, 1), volumes };
+    await writeRecord(dataDir, record);
+    assert.equal(await readUnwritten(dataDir), 1_024 * MIB);
+    await writeRecord(dataDir, { ...record, failure: { code: 'DISK_TOO_SMALL', message: 'none' } });
+    assert.equal(await readUnwritten(dataDir), 0);
   }));

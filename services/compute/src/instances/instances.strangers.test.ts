@@ -82,7 +82,12 @@ function openInstances(
   };
   const instances = new Instances({
     ...{ nodeId: NODE, ipv6Prefix: 'fd00:1:2:3::/64', names: networkNames(NODE), capacity: CAPACITY },
-    ...{ obstacle: null, deps: deps as unknown as InstanceDeps, tell: (status) => told.push(status) },
+    ...{
+      besideBytes: 0,
+      obstacle: null,
+      deps: deps as unknown as InstanceDeps,
+      tell: (status) => told.push(status),
+    },
   });
   const untilTold = (id: string, phase: string) =>
     until(`it is ${phase}`, () => told.some((one) => one.instance_id === id && one.phase === phase));

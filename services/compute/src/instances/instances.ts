@@ -9,9 +9,11 @@ import {
 } from '@skerry/protocol';
 import type { Capacity } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
+import { whileNothingIsPromised } from '../host/room.ts';
 import type { NetworkNames } from '../network/names.ts';
-import { decideAdmission, promisedTo } from './admission.ts';
+import { decideAdmission, promisedTo, SAME_ADDRESS, withoutCopies } from './admission.ts';
 import type { InstanceDeps } from './deps.ts';
+import { readCopies } from './disks/copies.ts';
 import { listLeftLinks, takeBack } from './disks/released.ts';
 import { Expiries } from './expiries.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
@@ -23,7 +25,7 @@ import {
   type Status,
   writeRecord,
 } from './record/record.ts';
-import { Reservations } from './reservations.ts';
+import { Reservations, TOO_MANY_RESERVATIONS } from './reservations.ts';
 import { needOf, wantedOf } from './wanted.ts';
 import { reasonOf } from './worker/retry.ts';
 import { InstanceWorker } from './worker/worker.ts';
@@ -42,6 +44,8 @@ export interface InstancesOptions {
   readonly names: NetworkNames;
   /** What this node offers in all. */
   readonly capacity: Capacity;
+  /** What snapshots and backups may have of the disk beside that. */
+  readonly besideBytes: number;
   readonly tell: (status: InstanceStatusContent) => void;
   /** Why this machine cannot run virtual machines, where it cannot: then every instance is refused with it. */
   readonly obstacle: Reason | null;
@@ -209,7 +213,13 @@ export class Instances {
     const place = this.#place(view.instance_id);
     if (this.list().some((other) => other.place.tap === place.tap))
       return this.#refuse(view.instance_id, SAME_ADDRESS);
-    const refusal = this.#findRefusal(view);
+    await whileNothingIsPromised(() => this.#admitIfRoom(view, place));
+  }
+
+  async #admitIfRoom(view: InstanceView, place: Place): Promise<void> {
+    // Where it is full anyway, no disk is looked at.
+    const refusal =
+      this.#findRefusal(view, this.#options.capacity) ?? this.#findRefusal(view, await this.#readOffer());
     if (refusal) {
       // It is taken as soon as there is room.
       this.#waiting.set(view.instance_id, view);
@@ -228,16 +238,30 @@ export class Instances {
   }
 
   /** Keeps room for an instance that somebody is about to publish. Gives until when, or why there is none. */
-  reserve(address: string, need: Capacity): number | Reason {
+  async reserve(address: string, need: Capacity): Promise<number | Reason> {
     const { capacity, obstacle } = this.#options;
     if (obstacle) return obstacle;
-    const taken = [...this.#promised(), ...this.#reservations.beside(address)];
-    const refusal = decideAdmission(capacity, taken, need);
+    const decide = (offer: Capacity) =>
+      decideAdmission(offer, [...this.#promised(), ...this.#reservations.beside(address)], need);
+    const refusal = decide(capacity) ?? decide(await this.#readOffer());
     return refusal ?? this.#reservations.take(address, need) ?? TOO_MANY_RESERVATIONS;
   }
 
-  #findRefusal(view: InstanceView): Reason | null {
-    return decideAdmission(this.#options.capacity, this.#promised(), needOf(wantedOf(view)));
+  #findRefusal(view: InstanceView, offer: Capacity): Reason | null {
+    return decideAdmission(offer, this.#promised(), needOf(wantedOf(view)));
+  }
+
+  async #readOffer(): Promise<Capacity> {
+    const { capacity, besideBytes } = this.#options;
+    const records = this.list().map(({ record }) => record);
+    return withoutCopies(capacity, (await readCopies(this.#deps.dataDir, records)).bytes, besideBytes);
+  }
+
+  /** What the node offers now, without what copies have of it. Those go without a word: who waits for room is tried again. */
+  async lookAtOffer(): Promise<Capacity> {
+    const offer = await this.#readOffer();
+    if (this.#waiting.size > 0) this.#tryWaiting();
+    return offer;
   }
 
   #promised(): Capacity[] {
@@ -335,14 +359,15 @@ export class Instances {
     if (this.#deps.signal.aborted) return;
     const waiting = [...this.#waiting.keys()];
     void (async () => {
-      for (const id of waiting) await this.#tryAgain(id);
+      const offer = await this.#readOffer();
+      for (const id of waiting) await this.#tryAgain(id, offer);
     })().catch((error) => this.#deps.log.error({ err: error }, 'a waiting instance could not be accepted'));
   }
 
   /** By what a core node says of it now: it may have moved or been forgotten while nothing was heard. */
-  async #tryAgain(id: string): Promise<void> {
+  async #tryAgain(id: string, offer: Capacity): Promise<void> {
     const view = this.#waiting.get(id);
-    if (!view || this.#findRefusal(view)) return;
+    if (!view || this.#findRefusal(view, offer)) return;
     try {
       await this.look(id, () => this.#deps.core.getInstance(id));
     } catch (error) {
@@ -368,14 +393,3 @@ export class Instances {
 const diskOf = ({ base, kernel, volumes, discarded, restoring }: InstanceRecord) => ({
   ...{ base, kernel, volumes, discarded, restoring },
 });
-
-const TOO_MANY_RESERVATIONS: Reason = {
-  code: 'NO_CAPACITY',
-  message: 'too many others have reserved room on this node; try again in a minute',
-};
-
-/** Two instances whose hashes begin alike would share an address. The first one stays. */
-const SAME_ADDRESS: Reason = {
-  code: 'NO_CAPACITY',
-  message: 'another instance of this node has the same address',
-};

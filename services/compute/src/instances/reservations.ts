@@ -1,8 +1,14 @@
+import type { Reason } from '@skerry/protocol';
 import type { Capacity } from '../host/capacity.ts';
 
 /** How long room is kept for who asked for it. */
 const LIFE_MS = 60_000;
 const RESERVATIONS_MAX = 256;
+
+export const TOO_MANY_RESERVATIONS: Reason = {
+  code: 'NO_CAPACITY',
+  message: 'too many others have reserved room on this node; try again in a minute',
+};
 
 interface Reservation {
   readonly need: Capacity;

@@ -2,20 +2,24 @@ import type { CoreClient } from '@skerry/client';
 import type { HttpServer, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { ComputeConfig } from '../config.ts';
+import { decideVolumesGib } from '../host/capacity.ts';
 import { asStorageFull } from '../host/disk-full.ts';
 import { listMissingSandboxPrograms } from '../host/preflight.ts';
 import { loadDiagnosticPrograms } from './diagnostic.ts';
-import { Programs } from './programs.ts';
+import { Programs, volumesDirectory } from './programs.ts';
 import { RunReports } from './reports.ts';
 import { addProgramRoutes, type ClientOf, refusePrograms } from './routes.ts';
 import { clearLeftGroups } from './sandbox/left-groups.ts';
 import { runStanding } from './standing/open.ts';
+import { readTakenMib } from './volumes/room.ts';
 import { sweepVolumes } from './volumes/sweep.ts';
 
 export interface ProgramServiceOptions {
   readonly config: ComputeConfig;
   readonly core: CoreClient;
   readonly nodeId: string;
+  /** What the disk has; enough by default. */
+  readonly freeGib?: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
@@ -68,14 +72,15 @@ async function findObstacle({ programs }: ComputeConfig): Promise<string | undef
 
 /** The programs of this node, once a first sandbox has answered. */
 async function openChecked(
-  { config, core, nodeId, log }: ProgramServiceOptions,
+  { config, core, nodeId, freeGib = Infinity, log }: ProgramServiceOptions,
   reports: RunReports,
 ): Promise<Programs> {
+  const takenGib = (await readTakenMib(volumesDirectory(config.dataDir))) / 1_024;
   const programs = Programs.open({
     ...{ core, nodeId, log, dataDir: config.dataDir, cacheDir: config.cacheDir },
     runtimeTable: config.programRuntimes,
     memoryMib: config.programMemoryMib,
-    volumesGib: config.programVolumesGib,
+    volumesGib: decideVolumesGib(config.programVolumesGib, freeGib + takenGib),
     spares: config.programSpares,
     idleMs: config.programIdleSeconds * 1000,
     onRun: (run) => reports.add(run),
@@ -115,7 +120,7 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
     ability: { runtimes: programs.runtimes, reason: null },
     programs,
     memoryMib: config.programMemoryMib,
-    diskGib: Math.ceil((await programs.volumes.leftMib()) / 1_024),
+    diskGib: (await programs.volumes.leftMib()) / 1_024,
     async addRoutes(app, clientOf) {
       const diagnostics = await loadDiagnosticPrograms(nodeId);
       for (const program of diagnostics) programs.library.add(program);

@@ -62,6 +62,9 @@ const PROBE_CALL: SandboxCall = {
   body: Buffer.alloc(0),
 };
 
+/** Where volumes of programs are, below a data directory. */
+export const volumesDirectory = (dataDir: string) => join(dataDir, 'programs', 'volumes');
+
 /** Runs programs, each in a sandbox of its own. */
 export class Programs implements AsyncDisposable {
   readonly runtimes: readonly RuntimeName[];
@@ -85,8 +88,8 @@ export class Programs implements AsyncDisposable {
     });
     this.volumes = new Volumes({
       core,
-      directory: join(options.dataDir, 'programs', 'volumes'),
-      limitMib: (options.volumesGib ?? 0) * 1024,
+      directory: volumesDirectory(options.dataDir),
+      limitMib: Math.floor((options.volumesGib ?? 0) * 1024),
     });
     this.library = new Library({
       core,

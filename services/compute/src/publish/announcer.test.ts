@@ -23,6 +23,22 @@ function announced(isDraining: boolean): UndatedNode {
   return told[0]!;
 }
 
+test('what copies take of what is offered is told once, and told again when it is free', () => {
+  const told: UndatedNode[] = [];
+  const capacity = { cpu: 4, memoryMib: 4_096, diskGib: 40 };
+  const announcer = new Announcer({
+    publisher: { tellNode: (content) => told.push(content) },
+    ...{ ipv6Prefix: 'fd00:1:2:3::/64', capacity, programFeatures: [], log },
+    ...{ accelerator: new AcceleratorChoice('tcg', log), obstacle: null },
+    ...{ announceUrl: 'http://192.0.2.7:4020', isDraining: false },
+  });
+  for (const diskGib of [40, 36, 36, 40]) announcer.offer({ ...capacity, diskGib });
+  assert.deepEqual(
+    told.map((node) => node.capacity.disk_gib),
+    [36, 40],
+  );
+});
+
 test('a node that is drained offers nothing, neither room nor programs, and says why', () => {
   const { reason, capacity, features } = announced(true);
   assert.equal(reason?.code, 'NODE_DRAINING');

@@ -8,6 +8,7 @@ import type { Publisher } from './publisher.ts';
 export interface AnnouncerOptions {
   readonly publisher: Pick<Publisher, 'tellNode'>;
   readonly ipv6Prefix: string;
+  /** What the node offers, until it is told something else. */
   readonly capacity: Capacity;
   readonly accelerator: AcceleratorChoice;
   /** Why this machine cannot run virtual machines, where it cannot. */
@@ -27,11 +28,13 @@ const DRAINING: Reason = { code: NODE_DRAINING, message: "the node's operator is
 export class Announcer {
   readonly #options: AnnouncerOptions;
   #url: string;
+  #capacity: Capacity;
   #prefixObstacle: Reason | null = null;
 
   constructor(options: AnnouncerOptions) {
     this.#options = options;
     this.#url = options.announceUrl ?? '';
+    this.#capacity = options.capacity;
   }
 
   /** Where others reach the node. Empty until it listens, where the operator did not say it. */
@@ -53,17 +56,24 @@ export class Announcer {
   }
 
   announce(): void {
-    const { publisher, ipv6Prefix, capacity, accelerator, programFeatures, isDraining } = this.#options;
+    const { publisher, ipv6Prefix, accelerator, programFeatures, isDraining } = this.#options;
     publisher.tellNode(
       nodeContentOf({
         url: this.#url,
         ipv6Prefix,
-        capacity,
+        capacity: this.#capacity,
         accelerator: accelerator.decided,
         reason: this.reason,
         programFeatures: isDraining ? [] : programFeatures,
       }),
     );
+  }
+
+  /** What the node offers now: schedulers go by it. */
+  offer(capacity: Capacity): void {
+    const isSame = JSON.stringify(capacity) === JSON.stringify(this.#capacity);
+    this.#capacity = capacity;
+    if (!isSame) this.announce();
   }
 
   /** Why the node cannot prove its prefix now, or null where it can. */

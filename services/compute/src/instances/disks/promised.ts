@@ -6,24 +6,26 @@ import { promisedTo } from '../admission.ts';
 import { type InstanceRecord, instanceDirectory, readRecords } from '../record/record.ts';
 
 /** A file that an instance writes to, and what it was promised for it. */
-interface PromisedFile {
+export interface PromisedFile {
   readonly path: string;
   readonly bytes: number;
   /** As opposed to a volume, whose bytes are the guest's alone. */
   readonly isDisk: boolean;
 }
 
-type Promisee = Pick<InstanceRecord, 'id' | 'wanted' | 'base' | 'failure' | 'volumes'>;
+export type Promisee = Pick<InstanceRecord, 'id' | 'wanted' | 'base' | 'failure' | 'volumes'>;
 
 const MIB = 1024 ** 2;
 /** Where a qcow2 header has the number of snapshots (docs/interop/qcow2.txt of QEMU). */
 const SNAPSHOTS_OFFSET = 60;
 
-/** Its disk and its volumes; files that were fetched are not part of what it was promised. */
-function promisedFiles(dataDir: string, record: Promisee): PromisedFile[] {
+/** Its disk and its volumes; files that were fetched are not part of what it was promised. None where it was promised nothing. */
+export function promisedFiles(dataDir: string, record: Promisee): PromisedFile[] {
+  const { diskGib } = promisedTo(record);
+  if (diskGib === 0) return [];
   const volumes = (record.volumes ?? []).filter(({ isReadOnly }) => !isReadOnly);
   const volumesMib = volumes.reduce((sum, { sizeMib }) => sum + sizeMib, 0);
-  const rootMib = Math.max(0, promisedTo(record).diskGib * 1_024 - volumesMib);
+  const rootMib = Math.max(0, diskGib * 1_024 - volumesMib);
   const pathOf = (file: string) => join(instanceDirectory(dataDir, record.id), file);
   return [
     { path: pathOf(MACHINE_FILES.disk), bytes: rootMib * MIB, isDisk: true },
@@ -31,13 +33,13 @@ function promisedFiles(dataDir: string, record: Promisee): PromisedFile[] {
   ];
 }
 
-const takenBytes = (path: string): Promise<number> =>
+export const takenBytes = (path: string): Promise<number> =>
   stat(path).then(
     ({ blocks }) => blocks * STAT_BLOCK_BYTES,
     () => 0,
   );
 
-async function hasSnapshots(disk: string): Promise<boolean> {
+export async function hasSnapshots(disk: string): Promise<boolean> {
   await using file = await open(disk).catch(() => undefined);
   if (!file) return false;
   const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, SNAPSHOTS_OFFSET);

@@ -104,6 +104,15 @@ const keptOf = ({ path, name, stats }: Listed): Kept => ({
   mib: takenMib(stats),
 });
 
+/** What the volumes in a directory, which outlive their sandboxes, and files of the network have written. */
+export async function readTakenMib(directory: string): Promise<number> {
+  const place = (kind: Kind, ...names: string[]) => join(directory, kind, ...names);
+  const own = await readdir(place('own')).catch(() => []);
+  const places = [place('files'), ...own.map((program) => place('own', program))];
+  const listed = (await Promise.all(places.map(listFiles))).flat();
+  return listed.reduce((sum, { stats }) => sum + takenMib(stats), 0);
+}
+
 /** The disk that volumes of programs have, an owner's share of it, and who uses which file of the network. */
 export class Room {
   readonly #directory: string;
@@ -130,10 +139,7 @@ export class Room {
 
   /** What may be written beside what is there. Most own volumes take less than their size, which they may take. */
   async leftMib(): Promise<number> {
-    const own = await readdir(this.place('own')).catch(() => []);
-    const places = [this.place('files'), ...own.map((program) => this.place('own', program))];
-    const listed = (await Promise.all(places.map(listFiles))).flat();
-    return Math.max(0, this.#limitMib - listed.reduce((sum, { stats }) => sum + takenMib(stats), 0));
+    return Math.max(0, this.#limitMib - (await readTakenMib(this.#directory)));
   }
 
   /** Where a volume is made that lives as long as its sandbox. */
