@@ -321,6 +321,40 @@ test('totals of two tags together go, and those of a tag with anything else stay
   );
 });
 
+test('what was refused for want of credit and had been charged is judged again', async () => {
+  await using core = await createTestCore({ creditEnforcement: true });
+  const { db, pipeline } = core.rooms;
+  const refuse = async (at: number) => {
+    const { body, itemHash } = signed(alice, 'INSTANCE', instanceContent, at);
+    await pipeline.submit(acceptMessage(verifySubmission(Buffer.from(body), T0 + at)));
+    return itemHash;
+  };
+  const [uncharged, charged] = [await refuse(1), await refuse(2)];
+  await pipeline.idle();
+  const readStatuses = async () => {
+    const { rows } = await sql<{ status: string }>`select status from messages order by "time"`.execute(db);
+    return rows.map(({ status }) => status);
+  };
+  assert.deepEqual(await readStatuses(), ['rejected', 'rejected']);
+  await sql`
+    insert into credit_entries (item_hash, place, key, kind, owner, nano, ref, "time", counts) values
+      ('p', 0, 'grant', 'purchase', ${alice.address}, 342000000000000, 'grant', ${T0}, true),
+      ('e', 0, 'charge', 'expense', ${alice.address}, -14250000000000, ${charged}, ${T0 + 1}, true)`.execute(
+    db,
+  );
+  const name = '045-charges-dated-before-what-they-are-for.sql';
+  await sql.raw(await readFile(join(MIGRATIONS, name), 'utf8')).execute(db);
+  const { rows } = await sql<{ item_hash: string }>`select item_hash from reconsider`.execute(db);
+  assert.deepEqual(
+    rows.map((row) => row.item_hash),
+    [charged],
+    `not ${uncharged}`,
+  );
+  pipeline.resume();
+  await pipeline.idle();
+  assert.deepEqual(await readStatuses(), ['rejected', 'processed']);
+});
+
 test('ABIs that an owner declared one by one become one, which is read in the order in which they were', async () => {
   await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
   const { kysely: db, pool } = database;

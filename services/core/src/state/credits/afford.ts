@@ -17,7 +17,7 @@ export interface Wish {
 
 interface PricedWish {
   readonly wish: Wish;
-  /** Billionths of a credit, as of the message's time. */
+  /** Billionths of a credit, as of the message's time, without what was charged for the message itself. */
   readonly balance: bigint;
   /** Per second, of what the owner had before it. */
   readonly earlierRate: bigint;
@@ -42,7 +42,8 @@ const isBefore = (a: Pick<Wish, 'time' | 'itemHash'>, b: Pick<Wish, 'time' | 'it
 
 /**
  * Each wish adds up what came since the one before it of the same owner: all that an owner ever had is read once, however many
- * messages of theirs a batch has.
+ * messages of theirs a batch has. What a message makes is charged from when it comes, also where its owner's clock is ahead: such a
+ * charge is dated before the message, and by it nothing is thrown out that there was enough for.
  *
  * @param sizes of files that the same batch brings
  * @param latest no credit and no price counts that is dated later, Unix seconds
@@ -77,7 +78,9 @@ async function loadPrices(
     select w.item_hash,
       (sum((select coalesce(sum(nano), 0) from credit_entries e
         where e.owner = w.owner and e.counts and e."time" > w.since and e."time" <= w.as_of))
-        over earlier)::text as balance,
+        over earlier - (
+          select coalesce(sum(e.nano) filter (where e.kind = 'expense' and e.owner = w.owner and e."time" <= w.as_of), 0)
+          from credit_entries e where e.ref = w.item_hash and e.counts))::text as balance,
       (sum((select coalesce(sum(${RATE}), 0) from ${PRICED}
         where r.owner = w.owner and (r.created, r.item_hash) >= (w.since, w.since_hash)
           and (r.created, r.item_hash) < (w."time", w.item_hash)))

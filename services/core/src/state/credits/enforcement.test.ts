@@ -39,6 +39,8 @@ const { alice, bob, credit } = signers;
 const T0 = 1_700_000_000;
 /** Whole credits that an instance of one unit has to have: a day of it, rounded up. */
 const DAY = 342_000;
+/** What is charged of it for an hour, rounded up. */
+const HOUR = 14_250;
 
 let core: TestCore;
 let nowMs = Date.now();
@@ -79,6 +81,12 @@ const grantOf = (amount: number, ref: string) => ({
 const grant = (at: number, amount: number) =>
   signed(credit, 'POST', { type: CREDIT_POST.distribution, content: grantOf(amount, `r${at}`) }, at);
 const instance = (at: number, cpu: number) => signed(alice, 'INSTANCE', { ...instanceContent, cpu }, at);
+/** Of the first hour of an instance of one unit. */
+function chargeOf({ itemHash }: Sent, at: number): Sent {
+  const line = { address: alice.address, ref: itemHash, nanocredits: `${HOUR}000000000` };
+  const expense = { start_date: T0, end_date: T0 + 3_600, credits: [line] };
+  return signed(credit, 'POST', { type: CREDIT_POST.expense, content: { expense } }, at);
+}
 const notice = (at: number, state: CreditState) =>
   signed(
     credit,
@@ -130,7 +138,7 @@ describe('without credit', () => {
       .execute(async (trx) => {
         await sql`
           insert into credit_entries (item_hash, place, key, kind, owner, nano, ref, "time", counts)
-          select 'e' || n, 0, 'e' || n, 'purchase', ${owner}, 1, '', ${T0}::float8 + n % 200, true
+          select 'e' || n, 0, 'e' || n, 'purchase', ${owner}, 1, 'e' || n, ${T0}::float8 + n % 200, true
           from generate_series(1, 2000) n`.execute(trx);
         await sql`
           insert into credit_resources (item_hash, owner, kind, created, units, mib)
@@ -168,6 +176,23 @@ describe('without credit', () => {
     assert.equal(await statusOf(wanted), 'processed');
     await put([signed(alice, 'FORGET', { hashes: [wanted.itemHash] }, 20)]);
     assert.equal(await statusOf(wanted), 'forgotten');
+  });
+
+  test('what an owner whose clock is ahead made is not thrown out by its own first charge, which counts for what comes after it', async () => {
+    const machine = instance(20, 1);
+    const next = instance(30, 1);
+    const paid = grant(1, DAY);
+    const charge = chargeOf(machine, 10);
+    const orders = [[[paid], [machine], [charge]], [[charge], [machine], [paid]], [[charge, machine, paid]]];
+    for (const order of orders) {
+      await clearMessages(core);
+      for (const sent of order) await put(sent);
+      assert.equal(await statusOf(machine), 'processed');
+      await put([grant(25, DAY), next]);
+      assert.equal(await statusOf(next), 'rejected');
+      await put([grant(26, HOUR)]);
+      assert.deepEqual([await statusOf(next), await statusOf(machine)], ['processed', 'processed']);
+    }
   });
 
   test('of one owner a bounded number is put in line at once, however many were refused', async () => {
