@@ -19,7 +19,7 @@ function compare(index: SetIndex, answer: (question: readonly Range[]) => Range[
   };
   return reconcile(link, {
     set: { index, has: () => false },
-    ...{ isCompared: true, isLater: () => false, signal: new AbortController().signal },
+    ...{ missing: [], isLater: () => false, signal: new AbortController().signal },
     source: { read: never, keep: async () => NO_TALLY },
     declined: new Declined(() => 0),
   });

@@ -32,6 +32,9 @@ const FORGED_MAX = 20;
 const DECLINED_MAX = 100_000;
 const DECLINED_MS = 600_000;
 
+/** What a session that only compares lists of what it finds missing. */
+export const MISSING_MAX = 10_000;
+
 /** Messages ahead of the clock that one session looks for: what is beyond is not compared until its time comes. */
 export const LATER_COUNTED_MAX = 1_000;
 
@@ -43,8 +46,8 @@ export interface SessionOptions {
   readonly declined: Declined;
   /** Whose key, by its hash part, counts as the peer says against this node's own word (PeerLacks). */
   readonly yieldsTo?: (key: ShortKey) => boolean;
-  /** What is missing is counted and not fetched. */
-  readonly isCompared?: boolean;
+  /** What is missing is not fetched: the first of it, up to MISSING_MAX, is put here. */
+  readonly missing?: ShortKey[];
   readonly signal: AbortSignal;
   /** Whether a message of this time, Unix seconds, is ahead of the clock: it is taken when its time comes. */
   readonly isLater: (time: number) => boolean;
@@ -106,9 +109,12 @@ async function fetchLacking(
   lacking: readonly ShortKey[],
   options: SessionOptions,
 ): Promise<Tally> {
-  const { set, source, declined, yieldsTo = () => false, isCompared = false, signal } = options;
+  const { set, source, declined, yieldsTo = () => false, missing, signal } = options;
   let total = NO_TALLY;
-  if (isCompared) return total;
+  if (missing) {
+    missing.push(...lacking.slice(0, MISSING_MAX - missing.length));
+    return total;
+  }
   let left = lacking.filter((key) => (yieldsTo(key) || !declined.has(key)) && !set.has(key));
   while (left.length > 0) {
     const asked = left.slice(0, WANTED_KEYS_MAX);

@@ -72,6 +72,22 @@ describe('several processes on one database', () => {
     assert.equal(sizeOf(standing), 4, 'now it leads');
   });
 
+  test('one that does not lead is in step also while messages come in: what it lacked the last time has come', async () => {
+    await using peer = await createTestCore({ log });
+    await send(peer, 1);
+    await using database = await makeDatabase();
+    const peers = [linkTo('peer', () => peer)];
+    await using leading = await createTestCore({ database, peers, log });
+    await using standing = await createTestCore({ database, peers, isLeading: () => false, log });
+    assert.equal(await roundOf(standing), false);
+    assert.equal(await roundOf(leading), true);
+    await standing.rooms.sync.look();
+    await send(peer, 2);
+    assert.equal(await roundOf(standing), true);
+    assert.equal(standing.rooms.sync.syncer.view().state, 'synced');
+    assert.equal(await roundOf(standing), false, 'the second did not come');
+  });
+
   test('one that was away for so long that its rows are deleted reads the set anew, and has lost nothing', async () => {
     await using database = await makeDatabase();
     await using one = await createTestCore({ database, log });

@@ -14,6 +14,7 @@ import {
   Declined,
   ForgedError,
   LATER_COUNTED_MAX,
+  MISSING_MAX,
   reconcile,
   type SessionOptions,
   type SessionResult,
@@ -56,6 +57,8 @@ export class Syncer {
   readonly #peers: PeerState[];
   readonly #lacks = new Map<PeerState, PeerLacks>();
   readonly #declined = new Map<PeerState, Declined>();
+  /** What the last comparison with a peer found missing; none where that was too much to list. */
+  readonly #missing = new Map<PeerState, readonly ShortKey[]>();
   /** Of the peers whose next session is waited for. */
   readonly #wakes = new Map<PeerState, () => void>();
   /** One transfer at a time: a second peer would send the same. */
@@ -244,16 +247,25 @@ export class Syncer {
     return declined;
   }
 
-  /** How this process knows that it is in step where another one keeps it so. */
+  /**
+   * How this process knows that it is in step where another one keeps it so: nothing is missing, or what was missing the last time has
+   * come. While messages come in, something is always on its way.
+   */
   async #compare(
     peer: PeerState,
     greeting: PeerGreeting,
     common: SessionOptions,
   ): Promise<Pick<SessionResult, 'tally'> | undefined> {
-    if (greeting.messages - this.#options.set.index.size > TRANSFER_MESSAGES) return undefined;
-    const result = await reconcile(peer.link, { ...common, isCompared: true });
+    const { set } = this.#options;
+    const before = this.#missing.get(peer);
+    this.#missing.delete(peer);
+    if (greeting.messages - set.index.size > TRANSFER_MESSAGES) return undefined;
+    const missing: ShortKey[] = [];
+    const result = await reconcile(peer.link, { ...common, missing });
     peer.later = this.#countLater(result, greeting);
-    return result.lacked > result.later ? undefined : result;
+    if (missing.length < MISSING_MAX) this.#missing.set(peer, missing);
+    const hasCome = before?.every((key) => set.has(key)) === true;
+    return missing.length === 0 || hasCome ? result : undefined;
   }
 
   /** Whether a message of this time is ahead of the clock. */
