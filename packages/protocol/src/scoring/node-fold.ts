@@ -36,6 +36,11 @@ export interface FoldContext {
 
 const DAY_SECONDS = 86_400;
 
+/** Whether the record says anything of the node but that it did not answer. */
+const saysAnything = ({ numbers, version, ipv4, ipv6, ipv6Pool, configNodeHash }: NodeRecord) =>
+  [version, ipv4, ipv6, ipv6Pool, configNodeHash].some((one) => one !== null) ||
+  Object.keys(numbers).length > 0;
+
 const isAlive = (record: NodeRecord, hasValidVersion: boolean) =>
   hasValidVersion ||
   record.numbers.diagnostic_vm_ping_latency !== undefined ||
@@ -74,7 +79,7 @@ export class NodeFold {
     const percentiles = percentilesOf(kind, records, settings.percentile);
     const quality = qualityOf(kind, percentiles);
     if (isValid) this.#sum += weightOf(rank) * BigInt(quality);
-    this.#noteSystems(records);
+    this.#noteSystems(records, settings.only_answered === true);
     if (kind === 'compute') {
       this.place.add(records, hour >= context.to - settings.ip_window_seconds);
       this.isVerified ||= records.some(({ configNodeHash, nodeId }) => configNodeHash === nodeId);
@@ -114,9 +119,11 @@ export class NodeFold {
   }
 
   /** Of several records of one hour the least number counts, so that their order does not. */
-  #noteSystems(records: readonly NodeRecord[]): void {
+  #noteSystems(records: readonly NodeRecord[], onlyAnswered: boolean): void {
     let least: number | null = null;
-    for (const { asn } of records) {
+    for (const record of records) {
+      const { asn } = record;
+      if (onlyAnswered && asn === null && !saysAnything(record)) continue;
       this.asns.add(asn);
       if (asn !== null && (least === null || asn < least)) least = asn;
     }

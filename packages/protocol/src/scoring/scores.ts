@@ -54,7 +54,7 @@ interface Crowd {
   identical(asn: number | null): number;
 }
 
-/** How many nodes stand in each autonomous system. A node that moved stands in both. */
+/** How many nodes stand in each autonomous system. A node that moved stands in both; one of which nothing is known stands nowhere. */
 function countCrowd(folds: readonly NodeFold[], duplicates: ReadonlySet<string>): Crowd {
   const counts = new Map<number | null, number>();
   let total = 0;
@@ -68,8 +68,9 @@ function countCrowd(folds: readonly NodeFold[], duplicates: ReadonlySet<string>)
   return { total, identical: (asn) => counts.get(asn) ?? 0 };
 }
 
-/** (1 - identical/total)² in UNIT, rounded down. */
+/** (1 - identical/total)² in UNIT, rounded down; of no nodes 0. */
 export function decentralizationOf(identical: number, total: number): number {
+  if (total === 0) return 0;
   const others = BigInt(total - identical);
   return Number((others * others * BigInt(UNIT)) / (BigInt(total) * BigInt(total)));
 }

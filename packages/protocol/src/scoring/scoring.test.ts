@@ -488,6 +488,36 @@ describe('corrections', () => {
   });
 });
 
+test('nodes of which nothing is known but that they are silent crowd nobody, unless the settings are from before', () => {
+  const { only_answered: _, ...before } = DEFAULT_SCORING_SETTINGS;
+  const told = (number: number, own: Partial<NodeRecord> = {}) =>
+    recordOf({ numbers: PERFECT_COMPUTE, nodeId: idOf(number), ...own });
+  const silent = { numbers: {}, version: null, asn: null };
+  const measured = [told(1, { asn: 1 }), told(2, { asn: 2 })];
+  const strangers = [3, 4, 5].map((number) => told(number, silent));
+  const crowdOf = (records: NodeRecord[], settings = DEFAULT_SCORING_SETTINGS) => {
+    const messages = hourly(1, () => ({ core: records, compute: records }));
+    const { ccn, crn } = scoreMessages(messages, { ...inputOf(), settings }, new Map()).scores;
+    assert.deepEqual(
+      ccn.map(({ decentralization }) => decentralization),
+      crn.map(({ decentralization }) => decentralization),
+    );
+    return crn.map(({ decentralization, measurements }) => [decentralization, measurements.total_nodes]);
+  };
+  assert.deepEqual(crowdOf([...measured, ...strangers]), [
+    [0.25, 2],
+    [0.25, 2],
+  ]);
+  assert.deepEqual(crowdOf([...measured, ...strangers], before), [
+    [0.64, 5],
+    [0.64, 5],
+  ]);
+  // Whoever answers is there, wherever that is.
+  assert.equal(crowdOf([...measured, told(3, { asn: null })])[0]![1], 3);
+  const alone = crowdOf([told(3, silent)], { ...DEFAULT_SCORING_SETTINGS, skip_without_asn: false });
+  assert.deepEqual(alone, [[0, 0]]);
+});
+
 test('whatever a report holds, reading it gives records or nothing', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {

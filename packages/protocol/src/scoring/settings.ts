@@ -32,6 +32,12 @@ export const ScoringSettings = Type.Object(
           'whether of nodes at one address the one that proved it within dead_window_seconds keeps it; scores from before proofs do not say',
       }),
     ),
+    only_answered: Type.Optional(
+      Type.Boolean({
+        description:
+          'whether a record that says nothing of its node but that it did not answer is left out of the nodes behind decentralization; older scores do not say',
+      }),
+    ),
     dead_window_seconds: seconds(DAY, 'how long a node may be silent'),
     dead_enforced: Type.Boolean(),
   },
@@ -51,6 +57,7 @@ export const DEFAULT_SCORING_SETTINGS: ScoringSettings = {
   ip_enforced: false,
   duplicate_ip_enforced: true,
   proved_places: true,
+  only_answered: true,
   dead_window_seconds: DAY,
   dead_enforced: false,
 };

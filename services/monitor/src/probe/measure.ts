@@ -202,18 +202,44 @@ async function askProof(
   return { status, isProof: status === 200 && provesNode(body, { nodeId, place, challenge }, address), from };
 }
 
+interface Presence {
+  /** Whether it is measured. */
+  readonly isThere: boolean;
+  /** The address at which the key that announced the node answered. */
+  readonly provedAt?: string | undefined;
+}
+
 /**
  * Whether the key that announced the node answers at its URL. A node from before proofs (404) is measured without. No answer
  * is none to any other question either, so that silent nodes take little time.
  */
-async function isAtItsUrl(node: MeasuredNode, options: ProbeOptions): Promise<boolean> {
-  if (!isAnnounced(node)) return true;
+async function findAtItsUrl(node: MeasuredNode, options: ProbeOptions): Promise<Presence> {
+  if (!isAnnounced(node)) return { isThere: true };
   using session = openSession(node, 0, options);
   for (let tries = 0; tries < PROOF_TRIES; tries++) {
     const asked = await askProof(session, parseNodeUrl(node.url), node);
-    if (asked) return asked.isProof || asked.status === 404;
+    if (asked?.isProof) return { isThere: true, provedAt: asked.from };
+    if (asked) return { isThere: asked.status === 404 };
   }
-  return false;
+  return { isThere: false };
+}
+
+/**
+ * The autonomous system of a compute node. A name says now one address and now another, so of an announced node only one at which its key
+ * answered counts.
+ */
+function systemOf(
+  node: MeasuredNode,
+  place: Awaited<ReturnType<typeof locate>>,
+  provedAt: readonly (string | false | undefined)[],
+  { findSystem }: ProbeOptions,
+) {
+  if (!isAnnounced(node)) return { asn: place.asn, as_name: place.as_name };
+  for (const address of provedAt) {
+    const system = address ? findSystem(address) : undefined;
+    if (system) return { asn: system.asn, as_name: system.name ?? undefined };
+  }
+  return {};
 }
 
 /** Whether the key answers at its own address in the network that the node says: anybody can say another's. Undefined where it does not. */
@@ -256,7 +282,8 @@ const silentRecord = (node: MeasuredNode, measured_at: number): PublishedRecord 
 /** Requests to a compute node, strictly one after another: over IPv6, and one of them again over IPv4. */
 async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promise<PublishedRecord> {
   const measured_at = options.now() / 1000;
-  if (!(await isAtItsUrl(node, options))) return silentRecord(node, measured_at);
+  const { isThere, provedAt } = await findAtItsUrl(node, options);
+  if (!isThere) return silentRecord(node, measured_at);
   const place = await locate(node, options);
   const version = await readVersion(node, options);
   using session = openSession(node, options.computeFamily, options);
@@ -291,8 +318,7 @@ async function measureCompute(node: MeasuredNode, options: ProbeOptions): Promis
     measured_at,
     node_id: node.nodeId,
     url: node.url,
-    asn: place.asn,
-    as_name: place.as_name,
+    ...systemOf(node, place, [ipv4_proved && place.ipv4, provedAt], options),
     version,
     features: featuresOf(pick(usage, 'properties', 'cpu', 'features')),
     base_latency: base?.latency,

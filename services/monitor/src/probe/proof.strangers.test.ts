@@ -71,6 +71,29 @@ test('H3: a node from before proofs is measured as itself only', async () => {
   assert.equal(await isMeasured(old, thief), false);
 });
 
+test('the autonomous system of an announced node is that of an address at which its key answered', async () => {
+  const AS: Readonly<Record<string, number>> = { '127.0.0.1': 64_496, '::1': 64_497 };
+  const findSystem = (address: string) => ({ asn: AS[address]!, name: null });
+  const systemOf = async (url: string, own: Parameters<typeof probeOptionsOf>[0] = {}) =>
+    (await measureNode(announced(owner, url), probeOptionsOf({ findSystem, ...own }))).asn;
+  await using there = await startNode(proving);
+  assert.equal(await systemOf(there.url), AS['127.0.0.1']);
+  // A name that leads to another's network once the proof is given.
+  let isProved = false;
+  const honest = nodeOf(owner, (port) => `http://localhost:${port}/`);
+  const handler: Handler = (request, response) => {
+    isProved = true;
+    honest(request, response);
+  };
+  await using own = await startNode(handler, { host: '::1' });
+  const mayReach = (address: string) => address === (isProved ? '127.0.0.1' : '::1');
+  assert.equal(await systemOf(`http://localhost:${own.port}/`, { mayReach }), AS['::1']);
+  assert.ok(isProved);
+  // Anybody's server has no proofs.
+  await using other = await startNode(old);
+  assert.equal(await systemOf(other.url), undefined);
+});
+
 test('M6: a node that does not answer is asked nothing else', async () => {
   await using node = await startNode((request) => request.socket.destroy());
   const record = await measureNode(announced(owner, node.url), probeOptionsOf());
