@@ -17,7 +17,7 @@ import {
   wasMeasured,
 } from './planning/trust.ts';
 import { Wordings } from './planning/wordings.ts';
-import type { Scores } from './scores.ts';
+import { outdatedMsOf, type Scores } from './scores.ts';
 import {
   applyInstance,
   applyNode,
@@ -139,8 +139,7 @@ export class Controller implements Watcher {
 
   /** Of scores that are too old to count: the time of the newest measurement behind them, Unix milliseconds; null where they count. */
   get scoresOutdatedMs(): number | null {
-    for (const { outdatedMs } of this.#scores.values()) return outdatedMs ?? null;
-    return null;
+    return outdatedMsOf(this.#scores);
   }
 
   #earnedBy(nodeId: string): Earned | null {
