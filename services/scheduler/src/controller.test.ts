@@ -90,6 +90,8 @@ async function createTrial(
     },
     setLeads(value: boolean) {
       leads = value;
+      if (leads) controller.onTurn();
+      else controller.onDeposed();
     },
     nodeOf: (instanceId: string) => controller.snapshot().planner.get(instanceId)?.nodeId ?? null,
     /** Some nodes are silent from now on; time passes, and the scheduler looks again. */
@@ -130,6 +132,20 @@ test('a node that dies keeps what it has for the grace period, one that comes ba
   assert.deepEqual([placement.nodeId, placement.reason?.code], [moved, 'NODE_DEAD']);
   const [record] = trial.controller.snapshot().decisions.list(instance.instanceId).slice(-1);
   assert.deepEqual([record!.kind, record!.from], ['moved', first.nodeId]);
+});
+
+test('a scheduler that takes over moves nothing from a node that only it could not reach: it waits for the grace period itself', async () => {
+  const instance = placedOn(first, 0);
+  using trial = await createTrial(nodes, [instance]);
+  trial.setLeads(false);
+  await trial.pass(10 * GRACE_MS, first);
+  trial.setLeads(true);
+  await trial.settle();
+  await trial.pass(GRACE_MS - 1, first);
+  assert.equal(trial.nodeOf(instance.instanceId), first.nodeId);
+  assert.ok(trial.said.every(({ placement }) => placement.nodeId === first.nodeId));
+  await trial.pass(1, first);
+  assert.equal(trial.said.at(-1)!.placement.reason?.code, 'NODE_DEAD');
 });
 
 test('a clock that is set makes no outage longer or shorter than it was', async () => {
@@ -216,13 +232,11 @@ test('on standby it says nothing and knows everything; deposed, it takes back wh
   await trial.settle();
   assert.equal(trial.nodeOf(waiting.instanceId), null);
   trial.setLeads(true);
-  trial.controller.planSoon();
   await trial.settle();
   const chosen = trial.nodeOf(waiting.instanceId);
   assert.notEqual(chosen, null);
   assert.equal(trial.outbox.get(waiting.instanceId)?.nodeId, chosen);
   trial.setLeads(false);
-  trial.controller.onDeposed();
   assert.deepEqual([trial.outbox.size, trial.nodeOf(waiting.instanceId)], [0, null]);
 });
 

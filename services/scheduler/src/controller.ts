@@ -1,11 +1,11 @@
-import { type Logger, pause, type Since } from '@skerry/kit';
+import { pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import type { ControllerOptions } from './controller-options.ts';
 import { DecisionLog } from './decision-log.ts';
-import type { Health } from './health.ts';
-import type { Outbox } from './outbox.ts';
+import type { Outage } from './health.ts';
 import { decideCutOff, type Sighting } from './planning/cut-off.ts';
 import { type Decision, Planner } from './planning/planner.ts';
-import { decideStanding, isSameStanding, type StandingRules } from './planning/standing.ts';
+import { decideStanding, isSameStanding } from './planning/standing.ts';
 import {
   countedRoom,
   decideTrust,
@@ -13,7 +13,6 @@ import {
   mayRunPrograms,
   scoreOf,
   type TrustFacts,
-  type TrustLevel,
   wasMeasured,
 } from './planning/trust.ts';
 import { Wordings } from './planning/wordings.ts';
@@ -28,34 +27,6 @@ import {
   type View,
 } from './view.ts';
 import type { Watcher } from './watch.ts';
-
-export interface ControllerOptions {
-  readonly health: Health;
-  readonly outbox: Outbox;
-  readonly cpuOvercommit: number;
-  readonly manages: (nodeAddress: string) => boolean;
-  readonly trust: TrustLevel;
-  /** Whether the operator vouches for the node of this address. */
-  readonly isListed: (nodeAddress: string) => boolean;
-  readonly rules: Omit<StandingRules, 'mayDeclareDead'>;
-  /** Whether the operator wants a node empty. */
-  readonly isDrained: (node: Node) => boolean;
-  /** Whether this scheduler speaks; one that does not only looks on. */
-  readonly leads: () => boolean;
-  /**
-   * Told of the nodes that may run programs and prove their key, each time that it plans and speaks. Not told that there are none while it
-   * may be the scheduler that is out of reach: nothing has proved its key to this process yet, or most nodes fell silent.
-   */
-  readonly onNodes?: (nodes: Iterable<Node>) => void;
-  /** Since when nodes get nothing new or are left, by their ids. */
-  readonly wrongSince: Since;
-  /** Milliseconds since 1970, for people. */
-  readonly now: () => number;
-  /** Milliseconds of a clock that nobody sets. */
-  readonly uptime?: () => number;
-  readonly signal: AbortSignal;
-  readonly log: Logger;
-}
 
 /** What the scheduler thinks at this moment. */
 export interface Snapshot {
@@ -97,6 +68,8 @@ export class Controller implements Watcher {
   #hasRun = false;
   #coreFailure: string | null = null;
   #disconnectedAtMs = Number.NEGATIVE_INFINITY;
+  /** Since when this scheduler speaks, or spoke last, by the time that passes. */
+  #turnMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ControllerOptions) {
     this.#options = options;
@@ -275,7 +248,20 @@ export class Controller implements Watcher {
     this.planSoon();
   }
 
-  /** Another scheduler speaks now: what this one was about to say is not said, and counts as undecided. */
+  /** This scheduler speaks from now on. */
+  onTurn(): void {
+    this.#turnMs = this.#uptime();
+    for (const node of this.nodes) this.#assess(node, false);
+    this.planSoon();
+  }
+
+  /** How long a node was out of reach before this scheduler spoke says nothing: the one that did may have reached it. */
+  #outageOf(nodeId: string): Outage | undefined {
+    const outage = this.#options.health.outageOf(nodeId);
+    return outage && { ...outage, lastedMs: Math.min(outage.lastedMs, this.#uptime() - this.#turnMs) };
+  }
+
+  /** Another scheduler speaks now, or the core node lacks something: what this one was about to say is not said, and counts as undecided. */
   onDeposed(): void {
     for (const instanceId of this.#options.outbox.clear()) {
       const instance = this.#view?.instances.get(instanceId);
@@ -348,7 +334,7 @@ export class Controller implements Watcher {
     const { health, rules, isDrained, isListed, wrongSince, now } = this.#options;
     const [trust, proof] = [decideTrust(this.#factsOf(node)), health.proofOf(node)];
     const facts = {
-      outage: health.outageOf(node.nodeId),
+      outage: this.#outageOf(node.nodeId),
       proof,
       trust,
       isListed: isListed(node.address),

@@ -17,7 +17,8 @@ import {
 } from '@skerry/kit';
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import type { SchedulerConfig } from './config.ts';
-import { Controller, type ControllerOptions } from './controller.ts';
+import { Controller } from './controller.ts';
+import type { ControllerOptions } from './controller-options.ts';
 import { Dating, readLatestMs } from './dating.ts';
 import { Health } from './health.ts';
 import { createApi } from './http/api.ts';
@@ -61,9 +62,9 @@ function createPublishers(core: CoreClient, { signal, log }: Pick<ControllerOpti
     outbox: new Outbox({ publish: createPublisher(core, allocations), log }),
     runners,
     /** This scheduler speaks from now on. */
-    takeOver(controller: Pick<Controller, 'planSoon'>) {
+    takeOver(controller: Pick<Controller, 'onTurn'>) {
       for (const one of [allocations, lists, runners]) one.takeOver();
-      controller.planSoon();
+      controller.onTurn();
     },
     /** Another scheduler speaks from now on. */
     standDown(controller: Pick<Controller, 'onDeposed'>) {
