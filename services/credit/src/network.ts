@@ -1,4 +1,5 @@
 import { type CallOptions, type CoreClient, call } from '@skerry/client';
+import { CoreSync } from '@skerry/client/core-sync';
 import {
   AppError,
   CREDIT_CHANNEL,
@@ -24,10 +25,12 @@ const STOP_AHEAD_SECONDS_MAX = LIMITS.futureSeconds - 60;
 export class Network {
   readonly #core: CoreClient;
   readonly #options: CallOptions;
+  readonly #sync: CoreSync;
 
   constructor(core: CoreClient, signal: AbortSignal) {
     this.#core = core;
     this.#options = { signal };
+    this.#sync = new CoreSync(core.url, { signal });
   }
 
   get coreUrl(): string {
@@ -43,6 +46,11 @@ export class Network {
   async isTrusted(): Promise<boolean> {
     const { trust } = await this.#core.getInfo();
     return trust.credit_publishers.value.includes(this.address);
+  }
+
+  /** Why the core node may lack charges or payments that its peers have; null where it does not. Throws UPSTREAM_UNAVAILABLE. */
+  findLag(): Promise<string | null> {
+    return this.#sync.check();
   }
 
   /** The core node's own word on which chain a network is. Throws NETWORK_NOT_FOUND. */

@@ -7,8 +7,11 @@ import { test } from 'node:test';
 import { call } from '@skerry/client';
 import { createLogger, readConfig } from '@skerry/kit';
 import { serving } from '@skerry/kit/testing/serving';
+import { until } from '@skerry/kit/testing/until';
 import type { ChargesView } from '@skerry/protocol/api/core/credits';
+import type { SyncStatusView } from '@skerry/protocol/api/core/sync';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
+import { CORE_EXAMPLES } from '@skerry/protocol/api/examples/core/index';
 import { Charger } from './charger.ts';
 import { creditConfig } from './config.ts';
 import { startCredit } from './service.ts';
@@ -40,8 +43,11 @@ const LOW = {
   ...{ runs_out_at: 0, time: 1_000 },
 };
 
-/** A core node that trusts nobody: whatever it is sent, it goes on asking for the same. */
-async function serveDistrust() {
+const IN_STEP = CORE_EXAMPLES.getSyncStatus!.answer as SyncStatusView;
+
+/** A core node that trusts nobody at first: whatever it is sent, it goes on asking for the same. */
+async function serveCore(status: SyncStatusView = IN_STEP) {
+  const state = { status, trusted: [] as string[] };
   const asked: string[] = [];
   const changes = new EventTarget();
   const served = await serving(({ method, url }, response) => {
@@ -49,29 +55,36 @@ async function serveDistrust() {
     asked.push(`${method} ${pathname}`);
     changes.dispatchEvent(new Event('asked'));
     const answers: Record<string, unknown> = {
-      '/api/v0/info/public.json': INFO,
+      '/api/v0/info/public.json': {
+        ...INFO,
+        trust: { ...INFO.trust, credit_publishers: { value: state.trusted, source: 'setting' } },
+      },
+      '/api/v0/sync/status': state.status,
       '/api/v0/credits/charges': CHARGES,
       '/api/v0/credits/accounts': { accounts: [LOW] },
     };
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(answers[pathname] ?? { item_hash: 'b'.repeat(64), status: 'success' }));
   });
-  return { ...served, asked, changes };
+  return Object.assign(state, { ...served, asked, changes });
+}
+
+async function startService(dataDir: string, coreUrl: string) {
+  const config = readConfig(creditConfig, {
+    SKERRY_CREDIT_DATA_DIR: dataDir,
+    SKERRY_CREDIT_HOST: '127.0.0.1',
+    SKERRY_CREDIT_PORT: '0',
+    SKERRY_CREDIT_CORE_URL: coreUrl,
+    SKERRY_CREDIT_CHARGE_INTERVAL_SECONDS: '1',
+    SKERRY_CREDIT_WATCH_INTERVAL_SECONDS: '1',
+  });
+  return startCredit(config, { log, signal: new AbortController().signal });
 }
 
 test('a service that the core node does not trust sends nothing, and says why', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-'));
-  await using core = await serveDistrust();
-  const config = readConfig(creditConfig, {
-    SKERRY_CREDIT_DATA_DIR: dir,
-    SKERRY_CREDIT_HOST: '127.0.0.1',
-    SKERRY_CREDIT_PORT: '0',
-    SKERRY_CREDIT_CORE_URL: core.url,
-    SKERRY_CREDIT_CHARGE_INTERVAL_SECONDS: '1',
-    SKERRY_CREDIT_WATCH_INTERVAL_SECONDS: '1',
-  });
-  const { signal } = new AbortController();
-  await using credit = await startCredit(config, { log, signal });
+  await using core = await serveCore();
+  await using credit = await startService(dir, core.url);
   const infos = () => core.asked.filter((one) => one.startsWith('GET /api/v0/info')).length;
   // Each of three loops asks once a round.
   while (infos() < 6) await once(core.changes as never, 'asked');
@@ -87,6 +100,31 @@ test('a service that the core node does not trust sends nothing, and says why', 
     reasons.join('\n'),
   );
   await rm(dir, { recursive: true });
+});
+
+test('a service whose core node lacks what its peers have sends nothing, says why, and goes on once it has that', async () => {
+  await using stack = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-'));
+  stack.defer(() => rm(dir, { recursive: true }));
+  const peers = IN_STEP.peers.map((peer) => ({ ...peer, state: 'syncing' as const }));
+  const core = stack.use(await serveCore({ ...IN_STEP, state: 'syncing', behind: 7, peers }));
+  const credit = stack.use(await startService(dir, core.url));
+  const statusOf = () => call(credit.urls[0]!, CREDIT_API.getCreditStatus, {});
+  core.trusted = [(await statusOf()).address];
+  const count = (one: string) => core.asked.filter((asked) => asked === one).length;
+  // Each of three loops asks once a round.
+  await until('two rounds are over', () => count('GET /api/v0/sync/status') > 6);
+  assert.deepEqual(
+    core.asked.filter((one) => one.startsWith('POST')),
+    [],
+  );
+  const { reasons } = await statusOf();
+  assert.ok(
+    reasons.some((reason) => /^nothing is charged.*at least 7 messages are missing$/.test(reason)),
+    reasons.join('\n'),
+  );
+  core.status = IN_STEP;
+  await until('it charges', () => core.asked.some((one) => one.startsWith('POST')));
 });
 
 test('a charge without effect is not repeated in the same round', async () => {

@@ -3,32 +3,21 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { call } from '@skerry/client';
 import { createLogger, readConfig } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { type InstanceView, itemHashOf, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
+import { NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { EVENTS_API } from '@skerry/protocol/api/core/events';
-import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
-import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
-import { NODE_API } from '@skerry/protocol/api/core/node';
 import { SCHEDULER_EXAMPLES } from '@skerry/protocol/api/examples/scheduler';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { schedulerService } from './index.ts';
 import type { Role } from './leadership.ts';
+import { answersOf, INSTANCE, send, takePost } from './testing/core.ts';
 import { createKey, type Key, nodeServer, serve } from './testing/nodes.ts';
 
 const TOLD = [NETWORK_POST.allocation, NETWORK_POST.runners];
-
-/** No node can start it: what is decided of it changes with nothing. */
-const INSTANCE: InstanceView = {
-  ...{ instance_id: 'a'.repeat(64), owner: '0x1', name: 'a', description: '', cpu: 1, memory: 512, disk: 4 },
-  ...{ image: 'fedora', ipv6: '', status: 'stopped', created_at: 1, updated_at: 1, ssh_key: '' },
-  ...{ firewall: { allowedPorts: [] }, desired: 'running', restart_id: null, node_id: null },
-  ...{ node_address: null, phase: 'scheduled', reason: null },
-};
 
 /** A node that runs programs only. */
 const announcementOf = ({ address }: Key, url: string) => ({
@@ -44,39 +33,18 @@ const announcementOf = ({ address }: Key, url: string) => ({
   },
 });
 
-const trusts = (...value: string[]) => ({ value, source: 'setting' });
-const INFO = {
-  ...{ node_multi_addresses: [], name: 'core', version: '1', address: '0x1' },
-  trust: {
-    ...{ schedulers: trusts('0x1'), scoring_publishers: trusts(), credit_publishers: trusts() },
-    ...{ known_core_nodes: trusts(), credit_enforcement: { value: false, source: 'setting' } },
-  },
-};
-
 /** A core node that has a node and an instance, and makes whoever asks how decisions were dated wait for its answer. */
 async function startCore(key: Key, nodeUrl: string) {
-  const pages = { pagination: { total: 1, page: 1, per_page: 100, total_pages: 1 }, next_cursor: null };
-  const answers: Readonly<Record<string, object>> = {
-    [NODE_API.getInfo.path]: INFO,
-    [INSTANCES_API.listInstances.path]: { instances: [INSTANCE], cursor: '5', ...pages },
-    [MESSAGES_API.listMessages.path]: { messages: [announcementOf(key, nodeUrl)], ...pages },
-  };
+  const answers = answersOf([INSTANCE], [announcementOf(key, nodeUrl)]);
   const told: { readonly type: string; readonly decidedAtMs: number }[] = [];
   const waiting = new Map<string, ServerResponse[]>();
   let isHolding = true;
-  const send = (response: ServerResponse, answer: object | undefined) =>
-    response
-      .writeHead(answer ? 200 : 404, { 'content-type': 'application/json' })
-      .end(JSON.stringify(answer ?? {}));
   const NO_POSTS = { posts: [], pagination_per_page: 20 };
   const server = await serve(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url!, 'http://core');
     if (request.method === 'POST') {
-      const { message, address } = JSON.parse(await text(request));
-      const { type, content } = message.content;
-      told.push({ type, decidedAtMs: content.decided_at_ms });
-      const itemHash = itemHashOf(message.chain, address, JSON.stringify(message));
-      send(response, { item_hash: itemHash, status: 'success' });
+      const { type, content } = await takePost(request, response);
+      told.push({ type, decidedAtMs: Number(content.decided_at_ms) });
     } else if (pathname === EVENTS_API.listEvents.path)
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     else if (pathname === NETWORK_LISTS_API.listNetworkPosts.path && isHolding) {

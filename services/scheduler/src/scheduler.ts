@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { CoreClient, createSigner } from '@skerry/client';
+import { CoreSync } from '@skerry/client/core-sync';
 import {
   type Asker,
   checkPort,
@@ -19,6 +20,7 @@ import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/p
 import type { SchedulerConfig } from './config.ts';
 import { Controller } from './controller.ts';
 import type { ControllerOptions } from './controller-options.ts';
+import { CoreStep } from './core-step.ts';
 import { Dating, readLatestMs } from './dating.ts';
 import { Health } from './health.ts';
 import { createApi } from './http/api.ts';
@@ -33,11 +35,12 @@ import { readScores } from './scores.ts';
 import type { Node, Placement } from './view.ts';
 import { admitNodes, type WatchOptions, watchNetwork } from './watch.ts';
 
-/** Publishes decisions. */
+/** Publishes decisions. @param confirm is waited for before each: it may end its signal */
 const createPublisher =
-  (core: CoreClient, dating: Dating) =>
-  (instanceId: string, placement: Placement, signal: AbortSignal): Promise<void> =>
-    dating.date(async (decidedAtMs) => {
+  (core: CoreClient, dating: Dating, confirm: () => Promise<void>) =>
+  async (instanceId: string, placement: Placement, signal: AbortSignal): Promise<void> => {
+    await confirm();
+    await dating.date(async (decidedAtMs) => {
       const content: AllocationContent = {
         instance_id: instanceId,
         node_id: placement.nodeId,
@@ -52,21 +55,25 @@ const createPublisher =
         content: { type: NETWORK_POST.allocation, content },
       });
     }, signal);
+  };
 
 /** Publish what is decided, each kind with dates of its own. */
-function createPublishers(core: CoreClient, { signal, log }: Pick<ControllerOptions, 'signal' | 'log'>) {
+function createPublishers(
+  core: CoreClient,
+  { signal, log, confirm }: Pick<ControllerOptions, 'signal' | 'log'> & { confirm: () => Promise<void> },
+) {
   const datingOf = (type: string) => new Dating(Date.now, () => readLatestMs(core, type, signal));
   const [allocations, lists] = [datingOf(NETWORK_POST.allocation), datingOf(NETWORK_POST.runners)];
   const runners = new RunnersPublisher({ core, dating: lists, signal, log });
   return {
-    outbox: new Outbox({ publish: createPublisher(core, allocations), log }),
+    outbox: new Outbox({ publish: createPublisher(core, allocations, confirm), log }),
     runners,
     /** This scheduler speaks from now on. */
     takeOver(controller: Pick<Controller, 'onTurn'>) {
       for (const one of [allocations, lists, runners]) one.takeOver();
       controller.onTurn();
     },
-    /** Another scheduler speaks from now on. */
+    /** This scheduler speaks no more. */
     standDown(controller: Pick<Controller, 'onDeposed'>) {
       runners.standDown();
       controller.onDeposed();
@@ -74,8 +81,58 @@ function createPublishers(core: CoreClient, { signal, log }: Pick<ControllerOpti
   };
 }
 
-/** How often the others are asked, and how often scores are read. */
+interface VoiceParts
+  extends Pick<ReturnType<typeof createPublishers>, 'takeOver' | 'standDown'>,
+    Pick<ControllerOptions, 'signal' | 'log'> {
+  readonly core: CoreClient;
+  readonly address: string;
+  readonly controller: () => Controller;
+}
+
+/** Whether this scheduler speaks: where it leads, and has read a core node that has what its peers have. */
+function createVoice(config: SchedulerConfig, parts: VoiceParts) {
+  const { core, address, controller, takeOver, standDown, signal, log } = parts;
+  const sync = new CoreSync(core.url, { signal });
+  let speaks = false;
+  const turn = () => {
+    const may = leadership.leads && step.lag === null;
+    if (may === speaks) return;
+    speaks = may;
+    (may ? takeOver : standDown)(controller());
+  };
+  const onChange = () => {
+    turn();
+    controller().planSoon();
+  };
+  const step = new CoreStep({ check: () => sync.check(), onChange, log });
+  const leadership: Leadership = new Leadership({
+    address,
+    peerUrls: config.peers,
+    takeoverMs: config.takeoverSeconds * 1000,
+    canLead: () => controller().hasPlan && controller().coreFailure === null && step.lag === null,
+    onRole: turn,
+    now: Date.now,
+    signal,
+    log,
+  });
+  let quietRounds = 0;
+  /** Seldom while all is as it should be: the core node may count what it is asked. Whoever reads it says what fails. */
+  const look = async () => {
+    const isQuiet = step.lag === null && !step.isLost && sync.isInStep;
+    quietRounds = isQuiet ? quietRounds + 1 : 0;
+    if (quietRounds % QUIET_ROUNDS === 0) await step.look().catch(() => {});
+  };
+  /** While the node is cut off, each decision may be of an instance that comes from peers that it meets again, with its placement behind it. */
+  const confirm = async () => {
+    if (!sync.isInStep) await step.look();
+  };
+  return { step, look, confirm, leadership, speaks: () => speaks && !step.isLost };
+}
+
+/** How often the others are asked, how often the core node whether it has what its peers have, and how often scores are read. */
 const PEERS_PERIOD_MS = 1_000;
+const STEP_PERIOD_MS = 2_000;
+const QUIET_ROUNDS = 5;
 const SCORES_PERIOD_MS = 30_000;
 
 function createController(config: SchedulerConfig, { runners, ...parts }: Parts): Controller {
@@ -147,6 +204,9 @@ interface LoopParts extends Pick<ControllerOptions, 'health' | 'signal' | 'log'>
   readonly core: CoreClient;
   readonly controller: Controller;
   readonly leadership: Leadership;
+  readonly step: CoreStep;
+  /** Asks the core node whether it has what its peers have, where that is due. */
+  readonly look: () => Promise<void>;
   readonly listed: ReadonlySet<string>;
   readonly status: () => StatusInput;
 }
@@ -154,13 +214,13 @@ interface LoopParts extends Pick<ControllerOptions, 'health' | 'signal' | 'log'>
 /** Reads scores, and the nodes that they are of where the registry had no place for these before. */
 function createScoresRound(
   config: SchedulerConfig,
-  { core, controller, listed, signal, log }: LoopParts,
+  { core, step, controller, listed, signal, log }: LoopParts,
 ): { readonly watch: WatchOptions; readonly run: () => Promise<void> } {
   let sought: ReadonlySet<string> = new Set();
   const read = async () =>
     controller.setScores(await readScores(core, config.scoringPublishers, Date.now(), signal));
   const watch: WatchOptions = {
-    ...{ core, listed, signal, log },
+    ...{ core, step, listed, signal, log },
     nodes: () => controller.nodes,
     allowed: config.trust === 'listed' ? listed : undefined,
     isKept: (node) => controller.isKept(node),
@@ -179,12 +239,13 @@ function createScoresRound(
 
 /** What the scheduler does again and again. Each ends with the signal. */
 function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] {
-  const { core, controller, health, leadership, status, signal, log } = parts;
+  const { core, controller, health, leadership, look, status, signal, log } = parts;
   const intervalMs = config.probeIntervalSeconds * 1000;
   const scores = createScoresRound(config, parts);
   return [
     watchNetwork(scores.watch, controller),
     runLoop({ name: 'probes', intervalMs, signal, log }, () => health.probeAll(controller.nodes)),
+    runLoop({ name: 'step', intervalMs: STEP_PERIOD_MS, signal, log }, look),
     runLoop({ name: 'peers', intervalMs: PEERS_PERIOD_MS, signal, log }, () => leadership.refresh()),
     runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, scores.run),
     runLoop({ name: 'checkpoint', intervalMs, signal, log }, async () => {
@@ -213,7 +274,8 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
-  const { outbox, runners, takeOver, standDown } = createPublishers(core, { signal, log });
+  const confirm = (): Promise<void> => voice.confirm();
+  const { outbox, runners, ...turns } = createPublishers(core, { signal, log, confirm });
   const listed: ReadonlySet<string> = new Set(config.nodes);
   const isListed = (address: string) => listed.has(address);
   const askers = createAskers(config);
@@ -222,39 +284,34 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     isAsked: (node) => controller.isAsked(node),
     onChange: (nodeId) => controller.onHealth(nodeId),
   });
-  const leadership = new Leadership({
-    address: signer.address,
-    peerUrls: config.peers,
-    takeoverMs: config.takeoverSeconds * 1000,
-    canLead: () => controller.hasPlan && controller.coreFailure === null,
-    onRole: (role) => (role === 'leader' ? takeOver : standDown)(controller),
-    now: Date.now,
-    signal,
-    log,
+  const voice = createVoice(config, {
+    ...{ core, address: signer.address, controller: () => controller, ...turns, signal, log },
   });
   const keep = (name: string) => openSince(join(config.dataDir, name), { now: Date.now, log });
   const [problems, wrongNodes] = [await keep('problems-since.json'), await keep('nodes-wrong-since.json')];
   const controller: Controller = createController(config, {
     ...{ health, outbox, runners, isListed, signal, log },
     wrongSince: wrongNodes.since,
-    leads: () => leadership.leads,
+    leads: voice.speaks,
   });
 
   const status = (): StatusInput => ({
     snapshot: controller.hasPlan ? controller.snapshot() : undefined,
     coreFailure: controller.coreFailure,
+    lag: voice.step.lag,
     isCutOff: controller.hasPlan && controller.isCutOff,
     scoresOutdatedMs: controller.scoresOutdatedMs,
     trouble: outbox.trouble,
     address: signer.address,
-    standpoint: leadership.standpoint,
-    peers: leadership.peers,
+    standpoint: voice.leadership.standpoint,
+    peers: voice.leadership.peers,
     since: problems.since,
   });
   const app = await openDoor(config, { snapshot: () => controller.snapshot(), status }, log);
   const url = await listen(app, config.host, config.port);
   log.info({ address: signer.address, core: config.coreUrl }, 'the scheduler signs with this address');
-  const tasks = startLoops(config, { core, controller, health, leadership, listed, status, signal, log });
+  const loops = { core, controller, health, ...voice, listed, status, signal, log };
+  const tasks = startLoops(config, loops);
   return {
     urls: [url],
     async [Symbol.asyncDispose]() {

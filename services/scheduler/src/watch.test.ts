@@ -4,7 +4,11 @@ import { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { serving } from '@skerry/kit/testing/serving';
 import { type MessageView, nodeIdOf, sha256Hex } from '@skerry/protocol';
+import { CoreStep } from './core-step.ts';
 import { admitNodes, watchNetwork } from './watch.ts';
+
+const log = createLogger('test', 'silent');
+const step = new CoreStep({ check: async () => null, onChange: () => {}, log });
 
 test('announcements are read page after page by cursor, so that one that is taken back meanwhile hides none', async () => {
   const asked: string[] = [];
@@ -23,13 +27,14 @@ test('announcements are read page after page by cursor, so that one that is take
   await watchNetwork(
     {
       core: new CoreClient({ url: served.url }),
+      step,
       nodes: () => [],
       allowed: undefined,
       listed: new Set(),
       isKept: () => false,
       prepare: async () => void asked.push('prepared'),
       signal: stop.signal,
-      log: createLogger('test', 'silent'),
+      log,
     },
     {
       onView: () => stop.abort(),
@@ -87,13 +92,14 @@ test('nodes that have a place since are read, and of each what it says now', asy
     new Set([admitted, left].map(nodeIdOf)),
     {
       core: new CoreClient({ url: served.url }),
+      step,
       nodes: () => [],
       allowed: undefined,
       listed: new Set(),
       isKept: () => true,
       prepare: async () => {},
       signal: new AbortController().signal,
-      log: createLogger('test', 'silent'),
+      log,
     },
     {
       onView: ignore,

@@ -9,6 +9,7 @@ import {
   type NetworkEvent,
 } from '@skerry/protocol';
 import { parseAnnouncement } from './announcement.ts';
+import type { CoreStep } from './core-step.ts';
 import {
   applyInstance,
   applyNode,
@@ -34,6 +35,7 @@ export interface Watcher {
 
 export interface WatchOptions {
   readonly core: CoreClient;
+  readonly step: Pick<CoreStep, 'begin' | 'lost'>;
   /** The nodes as the watcher knows them. */
   readonly nodes: () => Iterable<Node>;
   /** Addresses whose nodes count; all where undefined. */
@@ -195,30 +197,39 @@ async function applyEvent(event: NetworkEvent, options: WatchOptions, watcher: W
   }
 }
 
-/** Tells a watcher all there is and then every change, until the signal ends. Whatever goes wrong, it begins again with a full read. */
+/**
+ * Tells a watcher all there is and then every change, until the signal ends. Whatever goes wrong, it begins again with a full read; so it
+ * does once a core node that lacked something has it.
+ */
 export async function watchNetwork(options: WatchOptions, watcher: Watcher): Promise<void> {
-  const { core, signal, log } = options;
+  const { core, step, signal, log } = options;
   const failures = new Failures({
     log,
     what: 'the core node could not be read; retrying',
     baseMs: REREAD_BASE_MS,
     maxMs: REREAD_MAX_MS,
   });
+  const onDisconnect = (error: unknown) => {
+    step.lost();
+    watcher.onDisconnect(error);
+  };
   while (!signal.aborted) {
     let waitMs = REREAD_BASE_MS;
     try {
+      const reading = await step.begin();
       const { view, cursor } = await readView(options);
       watcher.onView(view);
+      reading.done();
       failures.clear();
-      const onDisconnect = (error: unknown) => watcher.onDisconnect(error);
       const onUnreadable = (kind: string, error: AppError) => {
         if (kind === 'instance') tellUnreadable(options, error);
       };
-      for await (const event of core.events({ cursor, signal, onDisconnect, onUnreadable }))
+      const until = AbortSignal.any([signal, reading.signal]);
+      for await (const event of core.events({ cursor, signal: until, onDisconnect, onUnreadable }))
         await applyEvent(event, options, watcher);
     } catch (error) {
       if (signal.aborted) return;
-      watcher.onDisconnect(error);
+      onDisconnect(error);
       waitMs = failures.note(error);
     }
     await pause(waitMs, signal);

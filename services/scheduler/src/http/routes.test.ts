@@ -64,6 +64,7 @@ function snapshotOf(nodes: Node[], instances: Instance[]): Snapshot {
 const standpoint = { address: ADDRESSES[0]!, role: 'leader', sinceMs: 7, canLead: true } as const;
 let nowMs = 10;
 let scoresOutdatedMs: number | null = null;
+let lag: string | null = null;
 const since = new Since(() => nowMs);
 let app: HttpServer;
 let snapshot: Snapshot | undefined;
@@ -78,6 +79,7 @@ before(async () => {
     status: () => ({
       snapshot,
       coreFailure: null,
+      lag,
       isCutOff: false,
       scoresOutdatedMs,
       trouble,
@@ -271,6 +273,9 @@ describe('with a plan', () => {
       'no node counts as measured, and programs run as before: the newest scores are of measurements up to 2026-05-01T00:00:00.000Z, older than 7 days',
     ]);
     scoresOutdatedMs = null;
+    lag = 'the core node has not reached any of its peers yet';
+    assert.deepEqual((await get('/status')).body.reasons, [`nothing is decided for now: ${lag}`]);
+    lag = null;
     assert.equal((await get('/status')).body.status, 'ok');
     // Larger than any node is: whoever asks for it says nothing of the network.
     snapshot = snapshotOf([first], [instanceOf(PLACED, 512), instanceOf(WAITING, 4_097)]);

@@ -9,6 +9,8 @@ import { agedWords, isDistrust } from '../planning/trust.ts';
 export interface StatusInput {
   readonly snapshot: Snapshot | undefined;
   readonly coreFailure: string | null;
+  /** Why nothing is to be decided by what was read of the core node; null where it may be. */
+  readonly lag: string | null;
   /** Most nodes are out of reach. */
   readonly isCutOff: boolean;
   /** The time of the newest measurement behind scores that are too old to count, Unix milliseconds; null where they count. */
@@ -69,11 +71,12 @@ function listNetworkProblems({ planner }: Snapshot): Problem[] {
 
 /** Everything that keeps the scheduler or the network from being in order. */
 function listProblems(input: StatusInput): Problem[] {
-  const { snapshot, coreFailure, isCutOff, scoresOutdatedMs, trouble, address } = input;
+  const { snapshot, coreFailure, lag, isCutOff, scoresOutdatedMs, trouble, address } = input;
   const problems: Problem[] = [];
   const tell = (code: string, message: string) => problems.push({ code, message });
   if (coreFailure !== null) tell('CORE_UNREADABLE', `cannot read the core node: ${coreFailure}`);
   else if (!snapshot) tell('CORE_UNREAD', 'the core node has not been read yet');
+  else if (lag !== null) tell('CORE_BEHIND', `nothing is decided for now: ${lag}`);
   if (isCutOff && snapshot && snapshot.view.nodes.size > 0)
     tell('CUT_OFF', 'most compute nodes are unreachable, so none counts as dead');
   if (scoresOutdatedMs !== null)
