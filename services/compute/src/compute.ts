@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { CoreClient, findAnnouncement } from '@skerry/client';
+import { CoreSync } from '@skerry/client/core-sync';
 import {
   checkPort,
   createClientOf,
@@ -12,6 +13,7 @@ import {
   runLoop,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { createSeldomCheck } from './caught-up.ts';
 import type { ComputeConfig } from './config.ts';
 import { openDomains } from './domains/open.ts';
 import { findObstacle } from './host/obstacle.ts';
@@ -113,8 +115,10 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
   const guests = await openNetwork(config, identity, obstacle);
   const { names, ipv4Pool, network, addresses } = guests;
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
+  const sync = new CoreSync(config.coreUrl, { signal });
   const machine = await readNodeMachine(dataDir, log);
-  const programs = await openPrograms({ config, core, nodeId, freeGib: machine.diskGib, log, signal });
+  const freeGib = machine.diskGib;
+  const programs = await openPrograms({ config, core, sync, nodeId, freeGib, log, signal });
   const fileLimitBytes = config.imageLimitGib * GIB;
   const images = new ImageStore({
     ...{ cacheDir: config.cacheDir, mirrors: config, table: config.images, log, signal },
@@ -132,7 +136,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     tell: (status) => publisher.tellStatus(status),
     deps: {
       ...{ dataDir, nameServers: config.nameServers, images, network, addresses, ipv4Pool, accelerator },
-      ...{ core, fileLimitBytes, starts, log, signal, now },
+      ...{ core, checkLag: createSeldomCheck(sync), fileLimitBytes, starts, log, signal, now },
     },
   });
   const announcer = new Announcer({
@@ -148,8 +152,8 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
   const domains = await openDomains(config, { instances, ipv4Pool, log, signal });
   const backups = await Backups.open({ dataDir, signal, now, log });
   return {
-    ...{ identity, obstacle, accelerator, guests, core, programs, images, publisher, capacity, instances },
-    ...{ announcer, diagnosticMachine, domains, backups, log, signal },
+    ...{ identity, obstacle, accelerator, guests, core, sync, programs, images, publisher, capacity },
+    ...{ instances, announcer, diagnosticMachine, domains, backups, log, signal },
   };
 }
 
@@ -162,6 +166,7 @@ function startJobs(
     identity,
     accelerator,
     core,
+    sync,
     programs,
     images,
     publisher,
@@ -180,7 +185,7 @@ function startJobs(
     sweepDisks(config, { backups, log, signal }),
     keepRoom(config.dataDir, { images, log, signal }),
     watchInstances({
-      ...{ core, instances, nodeId: identity.nodeId, log, signal },
+      ...{ core, sync, instances, nodeId: identity.nodeId, log, signal },
       onAggregate: (sender) => domains?.wake(sender),
     }),
     keepNetwork &&

@@ -46,6 +46,7 @@ async function openInstances(dataDir: string) {
     ...{ dataDir, log: createLogger('test', 'silent'), now: Date.now, signal: ending.signal },
     network: { start: async () => {}, add: async () => {} },
     core: { getInstance: async () => OTHER },
+    checkLag: async () => {},
     addresses: { restore: () => {}, keep: () => {}, claim: async () => record.ipv4 },
     ipv4Pool: '172.16.0.0/20',
   };

@@ -14,6 +14,8 @@ export interface InstanceDeps {
   readonly images: ImageStore;
   /** Where messages and files are read, and what is said of instances. */
   readonly core: VersionSource & Pick<CoreClient, 'getInstance'>;
+  /** Throws while the core node lacks what its peers have (caught-up.ts). */
+  readonly checkLag: () => Promise<void>;
   /** The largest file that is fetched. */
   readonly fileLimitBytes: number;
   readonly network: NodeNetwork;

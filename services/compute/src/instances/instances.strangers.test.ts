@@ -73,6 +73,7 @@ function openInstances(
         return view;
       },
     },
+    checkLag: async () => {},
     addresses: addresses ?? {
       claim: async () => ({ link: 0, hostPorts: {} }),
       free: (id: string) => freed.push(id),

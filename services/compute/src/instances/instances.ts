@@ -163,13 +163,14 @@ export class Instances {
 
   /**
    * Asks a core node for an instance and goes by what it says, unless more of it was heard meanwhile: anybody may have the
-   * node ask, and an older word must not take the place of a newer one. Throws what `ask` does.
+   * node ask, and an older word must not take the place of a newer one. Throws what `ask` and `checkLag` do.
    */
   async look(id: string, ask: () => Promise<InstanceView>): Promise<InstanceView> {
     const look = { isOvertaken: false };
     const looks = this.#looks.get(id) ?? new Set();
     this.#looks.set(id, looks.add(look));
     try {
+      await this.#deps.checkLag();
       const view = await ask();
       await this.#inTurn(async () => {
         if (!look.isOvertaken) await this.#apply(view);

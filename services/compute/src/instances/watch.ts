@@ -1,10 +1,12 @@
 import type { CoreClient } from '@skerry/client';
 import { Failures, type Logger, pause, Remarks } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, type InstanceView } from '@skerry/protocol';
+import { checkCaughtUp, createSeldomCheck, type SyncCheck } from '../caught-up.ts';
 import type { Instances } from './instances.ts';
 
 export interface WatchOptions {
   readonly core: CoreClient;
+  readonly sync: SyncCheck;
   readonly instances: Instances;
   readonly nodeId: string;
   readonly log: Logger;
@@ -57,7 +59,8 @@ async function wasForgotten(core: CoreClient, instanceId: string): Promise<boole
   }
 }
 
-async function syncAll({ core, instances, nodeId }: WatchOptions, remarks: Remarks): Promise<string> {
+async function syncAll({ core, sync, instances, nodeId }: WatchOptions, remarks: Remarks): Promise<string> {
+  await checkCaughtUp(sync);
   const { instances: views, unreadable, cursor } = await core.readAllInstances({ node_id: nodeId });
   const remark = remarks.begin();
   await instances.applyAll(views);
@@ -89,14 +92,17 @@ async function syncAll({ core, instances, nodeId }: WatchOptions, remarks: Remar
 }
 
 async function followEvents(
-  { core, instances, onAggregate, log }: WatchOptions,
+  { core, sync, instances, nodeId, onAggregate, log }: WatchOptions,
   cursor: string,
   signal: AbortSignal,
 ): Promise<void> {
   const onUnreadable = (kind: string, { message: why }: AppError) => {
     if (kind === 'instance') log.warn({ why }, UNREADABLE);
   };
+  const checkLag = createSeldomCheck(sync);
+  const isOwn = (view: InstanceView) => view.node_id === nodeId || instances.find(view.instance_id);
   for await (const event of core.events({ cursor, signal, onUnreadable })) {
+    if (event.kind === 'instance' && isOwn(event.data)) await checkLag();
     if (event.kind === 'instance') await instances.apply(event.data);
     if (event.kind === 'message' && event.data.type === 'AGGREGATE') onAggregate(event.data.sender);
     if (event.kind !== 'instance_removed') continue;

@@ -11,6 +11,7 @@ import {
   createSigner,
   generatePrivateKey,
 } from '@skerry/client';
+import { CoreSync } from '@skerry/client/core-sync';
 import { createLogger, readConfig } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, isCid } from '@skerry/protocol';
@@ -59,6 +60,7 @@ before(async () => {
     await openPrograms({
       config: readConfig(computeConfig, { SKERRY_HOME: home }),
       core: new CoreClient({ url: core.url, signer: createSigner(generatePrivateKey()) }),
+      sync: new CoreSync(core.url),
       nodeId: '5'.repeat(64),
       log: createLogger('test', 'error'),
       signal: new AbortController().signal,

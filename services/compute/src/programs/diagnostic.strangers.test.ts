@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { CoreClient } from '@skerry/client';
+import { CoreSync } from '@skerry/client/core-sync';
 import { createClientOf, createHttpServer, createLogger, listen, readConfig } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { computeConfig } from '../config.ts';
@@ -20,6 +21,7 @@ test('S2: the diagnostic program answers where the monitors of the network ask f
       config: readConfig(computeConfig, { SKERRY_HOME: home }),
       // Nobody is there: the program needs no message.
       core: new CoreClient({ url: 'http://127.0.0.1:1' }),
+      sync: new CoreSync('http://127.0.0.1:1'),
       nodeId: sha256Hex(home),
       log,
       signal: new AbortController().signal,

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { CoreClient } from '@skerry/client';
+import { CoreSync } from '@skerry/client/core-sync';
 import { createLogger, readConfig } from '@skerry/kit';
 import { sha256Hex } from '@skerry/protocol';
 import { computeConfig } from '../config.ts';
@@ -14,9 +15,11 @@ import { volumesDirectory } from './programs.ts';
 test('of a small disk volumes of programs have what instances are not offered, after a restart no more', () =>
   inDirectory(async (home) => {
     const config = readConfig(computeConfig, { SKERRY_HOME: home });
+    const nodeId = sha256Hex(home);
+    const [core, sync] = [new CoreClient({ url: 'http://127.0.0.1:1' }), new CoreSync('http://127.0.0.1:1')];
     const leftMib = async (freeGib: number) => {
       await using service = await openPrograms({
-        ...{ config, freeGib, core: new CoreClient({ url: 'http://127.0.0.1:1' }), nodeId: sha256Hex(home) },
+        ...{ config, core, sync, nodeId, freeGib },
         ...{ log: createLogger('test', 'silent'), signal: new AbortController().signal },
       });
       assert.equal(service.ability.reason, null);

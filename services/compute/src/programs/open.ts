@@ -1,6 +1,7 @@
 import type { CoreClient } from '@skerry/client';
 import type { HttpServer, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import type { SyncCheck } from '../caught-up.ts';
 import type { ComputeConfig } from '../config.ts';
 import { decideVolumesGib } from '../host/capacity.ts';
 import { asStorageFull } from '../host/disk-full.ts';
@@ -17,6 +18,7 @@ import { sweepVolumes } from './volumes/sweep.ts';
 export interface ProgramServiceOptions {
   readonly config: ComputeConfig;
   readonly core: CoreClient;
+  readonly sync: SyncCheck;
   readonly nodeId: string;
   /** What the disk has; enough by default. */
   readonly freeGib?: number;
@@ -97,7 +99,7 @@ async function openChecked(
 
 /** What runs programs, or what says why this node runs none. */
 export async function openPrograms(options: ProgramServiceOptions): Promise<ProgramService> {
-  const { config, core, nodeId, log, signal } = options;
+  const { config, core, sync, nodeId, log, signal } = options;
   // Also where it runs programs no more, or is started elsewhere than the one before it.
   await clearLeftGroups(config.dataDir);
   const obstacle = await findObstacle(config);
@@ -131,7 +133,7 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
       const { dataDir } = config;
       await Promise.all([
         reports.work(),
-        runStanding({ core, programs, nodeId, dataDir, log, signal }),
+        runStanding({ core, sync, programs, nodeId, dataDir, log, signal }),
         sweepVolumes({ core, volumes: programs.volumes, log, signal }),
       ]);
     },

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { CoreClient, createSigner, generatePrivateKey, OwnerPass, type Signer } from '@skerry/client';
+import { CoreSync } from '@skerry/client/core-sync';
 import {
   createClientOf,
   createHttpServer,
@@ -51,7 +52,8 @@ async function openService(coreUrl: string, directory: string): Promise<ProgramS
   const config = readConfig(computeConfig, { SKERRY_HOME: directory });
   const client = new CoreClient({ url: coreUrl, signer: nodeSigner });
   const nodeId = sha256Hex(directory);
-  return openPrograms({ config, core: client, nodeId, log, signal: ending.signal });
+  const sync = new CoreSync(core.url);
+  return openPrograms({ config, core: client, sync, nodeId, log, signal: ending.signal });
 }
 
 before(async () => {
@@ -303,7 +305,8 @@ test('a node that may not run programs says so, and announces none', async () =>
   const config = { ...readConfig(computeConfig, { SKERRY_HOME: home }), programs: false };
   const client = new CoreClient({ url: core.url, signer: nodeSigner });
   const silent = createLogger('test', 'silent');
-  const options = { core: client, nodeId: sha256Hex('closed'), log: silent, signal: ending.signal };
+  const sync = new CoreSync(core.url);
+  const options = { core: client, sync, nodeId: sha256Hex('closed'), log: silent, signal: ending.signal };
   await using closed = await openPrograms({ config, ...options });
   assert.deepEqual(closed.features, []);
   const app = await createHttpServer({ log });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildNetworkMessage, CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import { CoreSync } from '@skerry/client/core-sync';
 import { createLogger, readConfig } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { nodeIdOf } from '@skerry/protocol';
@@ -28,6 +29,7 @@ async function openNode() {
   const service = await openPrograms({
     config: readConfig(computeConfig, { SKERRY_HOME: home }),
     core: new CoreClient({ url: core.url, signer: node, signal: ending.signal }),
+    sync: new CoreSync(core.url),
     nodeId: nodeIdOf(node.address),
     log: createLogger('test', 'error'),
     signal: ending.signal,

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
 import { type Logger, runLoop } from '@skerry/kit';
+import { checkCaughtUp, type SyncCheck } from '../../caught-up.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import type { Programs } from '../programs.ts';
 import { readFilters } from './filters.ts';
@@ -9,6 +10,7 @@ import { Triggers } from './triggers.ts';
 
 export interface StandingOptions {
   readonly core: CoreClient;
+  readonly sync: SyncCheck;
   readonly programs: Programs;
   readonly nodeId: string;
   readonly dataDir: string;
@@ -18,10 +20,12 @@ export interface StandingOptions {
 
 /**
  * Programs that run without being called by anybody: keeps running what is persistent, and calls what asks for messages, where
- * the core node says that it is this node's. While that is silent, everything stays as it is. Ends with the signal.
+ * the core node says that it is this node's. While that is silent or lacks what its peers have, everything stays as it is. Ends with the
+ * signal.
  */
 export async function runStanding({
   core,
+  sync,
   programs,
   nodeId,
   dataDir,
@@ -31,6 +35,7 @@ export async function runStanding({
   const keeper = new Keeper({ programs, log, signal });
   const triggers = await Triggers.open({ core, programs, directory: join(dataDir, 'programs'), log, signal });
   const ask = async () => {
+    await checkCaughtUp(sync);
     const { programs: assigned, cursor } = await core.listAssignedPrograms(nodeId);
     keeper.set(new Set(assigned.filter(({ persistent }) => persistent).map(({ item_hash }) => item_hash)));
     const filters = assigned.map(({ item_hash, message }) => [item_hash, readFilters(message)] as const);

@@ -3,9 +3,11 @@ import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import fc from 'fast-check';
+import { inDirectory } from '../../testing/directory.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { fits, mayFit, readFilters } from './filters.ts';
 import { Keeper, type KeeperOptions, restMs } from './keeper.ts';
+import { runStanding, type StandingOptions } from './open.ts';
 import {
   add,
   CallRate,
@@ -155,6 +157,35 @@ test('a program that ends is started again after longer and longer rests', () =>
   assert.deepEqual([1, 2, 3].map(restMs), [1_000, 2_000, 4_000]);
   assert.equal(restMs(1_000), PROGRAM_LIMITS.keptRestartMaxMs);
 });
+
+test('while the core node lacks what its peers have, it is not asked what this node is to run', () =>
+  inDirectory(async (dataDir) => {
+    const ending = new AbortController();
+    const checked = Promise.withResolvers<void>();
+    let asked = 0;
+    const options = {
+      ...{ programs: {}, nodeId: 'f'.repeat(64), dataDir, signal: ending.signal },
+      log: createLogger('test', 'silent'),
+      core: {
+        async listAssignedPrograms() {
+          asked++;
+          checked.resolve();
+          return { programs: [], cursor: '' };
+        },
+      },
+      sync: {
+        async check() {
+          checked.resolve();
+          return 'it is still fetching';
+        },
+      },
+    } as unknown as StandingOptions;
+    const running = runStanding(options);
+    await checked.promise;
+    ending.abort();
+    await running;
+    assert.equal(asked, 0);
+  }));
 
 test('whatever keeps a program from being started, it is tried again', async () => {
   const ending = new AbortController();
