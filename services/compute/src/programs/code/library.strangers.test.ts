@@ -143,6 +143,22 @@ test('a core node that does not know a program any more, but not as forgotten, e
     assert.deepEqual([gone, library.find(hash)], [[], loaded]);
   }));
 
+test('a program whose code was forgotten, and not the program, keeps its log', () =>
+  inDirectory(async (directory) => {
+    const { core, hashes } = coreWith([10]);
+    const [hash] = hashes as [string];
+    const getMessage = (asked: string) => {
+      if (asked !== hash) throw new AppError('MESSAGE_FORGOTTEN', 'forgotten');
+      return core.getMessage(asked);
+    };
+    const from = { ...core, getMessage } as unknown as CoreClient;
+    const gone: string[] = [];
+    const heard = { onGone() {}, onForgotten: (of: string) => gone.push(of) };
+    const library = new Library({ core: from, directory, runtimes, ...heard });
+    await assert.rejects(library.get(hash), { code: 'MESSAGE_FORGOTTEN' });
+    assert.deepEqual(gone, []);
+  }));
+
 test('a program that was forgotten is let go of soon, however the clock was set meanwhile', (t) =>
   inDirectory(async (directory) => {
     const { core, hashes } = coreWith([10]);

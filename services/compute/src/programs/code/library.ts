@@ -144,18 +144,11 @@ export class Library {
 
   async #loadNow(hash: string): Promise<LoadedProgram> {
     const checkedAtMs = performance.now();
-    const loaded = await this.#read(hash).catch((error: unknown) => {
-      this.#noteForgotten(hash, error);
-      throw error;
-    });
+    const loaded = await this.#read(hash);
     this.#entries.set(hash, { loaded, checkedAtMs, isChecking: false });
     this.#dropOldest();
     this.#dropLargest(hash);
     return loaded;
-  }
-
-  #noteForgotten(hash: string, error: unknown): void {
-    if (error instanceof AppError && error.code === 'MESSAGE_FORGOTTEN') this.#options.onForgotten(hash);
   }
 
   #dropOldest(): void {
@@ -180,7 +173,11 @@ export class Library {
   }
 
   async #readMessage(hash: string) {
-    const answer = await findMessage(this.#options.core, hash);
+    const answer = await findMessage(this.#options.core, hash).catch((error: unknown) => {
+      // As opposed to its code or a volume: then its log tells why it does not run.
+      if (error instanceof AppError && error.code === 'MESSAGE_FORGOTTEN') this.#options.onForgotten(hash);
+      throw error;
+    });
     return answer && readProgram(this.#options.core, hash, answer);
   }
 
@@ -252,7 +249,6 @@ export class Library {
       // A core node that is away takes nothing from a program that is known.
       entry.checkedAtMs = performance.now();
       if (!(error instanceof AppError && GONE.includes(error.code))) return;
-      this.#noteForgotten(hash, error);
       this.#drop(loaded);
     } finally {
       entry.isChecking = false;
