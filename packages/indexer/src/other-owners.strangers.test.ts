@@ -170,7 +170,7 @@ test('a list whose rows take too long to find ends, and says so', async () => {
     // As good as a table that takes for ever.
     await holder.query(`begin; lock table indexer_transactions_n${id}`);
     await assert.rejects(
-      listTransactions(pool, NETWORK, { address: TOKEN }, { limit: 1, offset: 0 }, undefined, 50),
+      listTransactions(pool, NETWORK, { address: TOKEN }, { limit: 1, offset: 0 }, { budgetMs: 50 }),
       { code: 'LIST_TOO_COSTLY' },
     );
   } finally {

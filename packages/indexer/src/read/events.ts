@@ -4,9 +4,8 @@ import type { EventDefinition } from '../abi/types.ts';
 import { tableOf } from '../store/partitions.ts';
 import type { ArgumentValues } from './arguments.ts';
 import { type Bounds, countRows } from './bounds.ts';
-import type { Cursor } from './cursor.ts';
-import { type Hold, type Row, readRows } from './event-rows.ts';
-import { type Found, type List, type Moment, readList } from './list.ts';
+import { type Row, readRows } from './event-rows.ts';
+import { type Found, type List, type Moment, type Reading, readList } from './list.ts';
 import { findMatches } from './matches.ts';
 import { findOrdered, type Place } from './selection.ts';
 
@@ -32,13 +31,13 @@ export interface EventView {
   timestamp: number;
 }
 
-/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY, and what `hold` throws. */
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY, and what `hold` and `turns` throw. */
 export function listEvents(
   pool: pg.Pool,
   networkName: string,
   filter: EventFilter,
   page: Page,
-  { cursor, hold = () => {} }: { readonly cursor?: Cursor | undefined; readonly hold?: Hold } = {},
+  reading: Reading = {},
 ): Promise<List<EventView> | undefined> {
   const find = async ({ client, networkId, coverage, range }: Moment): Promise<Found<Place> | undefined> => {
     const contractId = filter.contract === undefined ? undefined : coverage[0]?.contractId;
@@ -46,16 +45,17 @@ export function listEvents(
     const eventIds = await findEventIds(client, networkId, filter.eventName, contractId);
     if (eventIds?.length === 0) return undefined;
     const table = tableOf('events', networkId);
-    const selection = { table, contractId, eventIds, range, bounds: filter, args: filter.args, cursor };
-    if (filter.args) return findMatches(client, networkId, selection, page);
+    const { args } = filter;
+    const selection = { table, contractId, eventIds, range, bounds: filter, args, cursor: reading.cursor };
+    if (args) return findMatches(client, networkId, selection, page);
     const rows = await findOrdered(client, selection, page);
     const total = await countRows(client, networkId, 'events', { contractId, eventIds }, range, filter);
     return { rows, total, totalIsExact: true };
   };
   const placeOf = (row: Place) => ({ block: row.block_number, index: row.log_index });
   const { contract: address, eventName } = filter;
-  const request = { networkName, bounds: filter, address, eventName, page, cursor };
-  const describe = async ({ client, networkId }: Moment, places: readonly Place[]) =>
+  const request = { ...reading, networkName, bounds: filter, address, eventName, page };
+  const describe = async ({ client, networkId, hold }: Moment, places: readonly Place[]) =>
     describeRows(client, await readRows(client, tableOf('events', networkId), places, hold));
   return readList(pool, request, { find, placeOf, describe });
 }

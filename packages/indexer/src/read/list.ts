@@ -1,9 +1,11 @@
 import type { Page } from '@skerry/database';
-import { inTransaction, isTooLong } from '@skerry/database';
+import { inTransaction } from '@skerry/database';
 import { AppError } from '@skerry/protocol';
 import type pg from 'pg';
 import { type BlockRange, type Bounds, findBlockRange } from './bounds.ts';
+import { NoTimeLeft, tookTooLong, withinBudget } from './budget.ts';
 import { type Cursor, checkCursor, writeCursor } from './cursor.ts';
+import type { Hold } from './event-rows.ts';
 import { type Coverage, type Freshness, findFreshness, listCoverageOf } from './status.ts';
 
 export interface List<T> {
@@ -24,10 +26,33 @@ export interface List<T> {
 export const SNAPSHOT = `begin isolation level repeatable read read only;
   set local jit = off; set local max_parallel_workers_per_gather = 0`;
 
-/** The longest that one statement of a list may keep the database busy: rows of a filter may be anywhere in a long chain. */
-const STATEMENT_MS = 5_000;
+/** The longest that all statements of a list together may keep the database busy: rows of a filter may be anywhere in a long chain. */
+const LIST_MS = 5_000;
+/** The same of a list that has no turn; ten times what nearly all lists take. */
+const CHEAP_MS = 250;
 
-export interface ListRequest {
+/** Turns of whoever asks: of lists that take long, few are read at once. */
+export interface Turns {
+  /** Whether one is had without waiting. */
+  isFree(): boolean;
+  /** It is given back when it is disposed of. May throw. */
+  take(): Promise<Disposable>;
+}
+
+/** How a list is read. */
+export interface Reading {
+  /** Where an earlier page ended. */
+  readonly cursor?: Cursor | undefined;
+  readonly hold?: Hold | undefined;
+  /** Where none is free, a list that is cheap needs none; without turns nobody waits. */
+  readonly turns?: Turns | undefined;
+  /** Milliseconds, in place of LIST_MS. */
+  readonly budgetMs?: number | undefined;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: (() => number) | undefined;
+}
+
+export interface ListRequest extends Reading {
   readonly networkName: string;
   readonly bounds: Bounds;
   /** Whose coverage is told. Lower case. */
@@ -35,8 +60,6 @@ export interface ListRequest {
   /** And of which events, by name or signature; of all where left out. */
   readonly eventName?: string | undefined;
   readonly page: Page;
-  readonly cursor: Cursor | undefined;
-  readonly statementMs?: number | undefined;
 }
 
 /** What a list is read from. */
@@ -45,6 +68,7 @@ export interface Moment {
   readonly networkId: number;
   readonly coverage: readonly Coverage[];
   readonly range: BlockRange;
+  readonly hold: Hold;
 }
 
 /** The rows of a page, newest first, and how many there are in all. */
@@ -62,37 +86,63 @@ export interface ListSource<Row, View> {
   describe(moment: Moment, rows: readonly Row[]): Promise<View[]> | View[];
 }
 
-/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY. */
+async function readPage<Row, View>(
+  client: pg.PoolClient,
+  { networkName, bounds, address, eventName, page, cursor }: ListRequest,
+  { find, placeOf, describe }: ListSource<Row, View>,
+  hold: Hold,
+): Promise<List<View> | undefined> {
+  const freshness = await findFreshness(client, networkName);
+  if (!freshness) return undefined;
+  const { networkId } = freshness;
+  if (cursor) await checkCursor(client, networkId, cursor);
+  const coverage =
+    address === undefined ? [] : await listCoverageOf(client, networkId, { address, eventName, ...bounds });
+  const range = await findBlockRange(client, networkId, bounds);
+  const moment = range && { client, networkId, coverage, range, hold };
+  const found = moment && (await find(moment));
+  if (!found) return { items: [], total: 0, totalIsExact: true, cursor: null, freshness, coverage };
+  const { rows, total, totalIsExact } = found;
+  const last = rows.length === page.limit ? rows.at(-1) : undefined;
+  const next = last && {
+    ...placeOf(last),
+    top: cursor?.top ?? placeOf(rows[0]!).block,
+    undoSeq: cursor?.undoSeq ?? freshness.undoSeq,
+  };
+  const items = await describe(moment, rows);
+  return { items, total, totalIsExact, cursor: next ? writeCursor(next) : null, freshness, coverage };
+}
+
+/** What waits for a turn holds nothing meanwhile, and a page that is heavy is not cheap. */
+const holdNothing: Hold = () => {
+  throw new NoTimeLeft();
+};
+
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY, and what `hold` and `turns` throw. */
 export async function readList<Row, View>(
   pool: pg.Pool,
-  { networkName, bounds, address, eventName, page, cursor, statementMs = STATEMENT_MS }: ListRequest,
-  { find, placeOf, describe }: ListSource<Row, View>,
+  request: ListRequest,
+  source: ListSource<Row, View>,
 ): Promise<List<View> | undefined> {
-  const read = async (client: pg.PoolClient): Promise<List<View> | undefined> => {
-    const freshness = await findFreshness(client, networkName);
-    if (!freshness) return undefined;
-    const { networkId } = freshness;
-    if (cursor) await checkCursor(client, networkId, cursor);
-    const coverage =
-      address === undefined ? [] : await listCoverageOf(client, networkId, { address, eventName, ...bounds });
-    const range = await findBlockRange(client, networkId, bounds);
-    const moment = range && { client, networkId, coverage, range };
-    const found = moment && (await find(moment));
-    if (!found) return { items: [], total: 0, totalIsExact: true, cursor: null, freshness, coverage };
-    const { rows, total, totalIsExact } = found;
-    const last = rows.length === page.limit ? rows.at(-1) : undefined;
-    const next = last && {
-      ...placeOf(last),
-      top: cursor?.top ?? placeOf(rows[0]!).block,
-      undoSeq: cursor?.undoSeq ?? freshness.undoSeq,
-    };
-    const items = await describe(moment, rows);
-    return { items, total, totalIsExact, cursor: next ? writeCursor(next) : null, freshness, coverage };
-  };
+  const { turns, hold = () => {}, budgetMs = LIST_MS, now = () => performance.now() } = request;
+  const readWithin = (ms: number, holdPage: Hold) =>
+    inTransaction(
+      pool,
+      (client) => readPage(withinBudget(client, ms, now), request, source, holdPage),
+      `${SNAPSHOT}; set local statement_timeout = ${ms}`,
+    );
   try {
-    return await inTransaction(pool, read, `${SNAPSHOT}; set local statement_timeout = ${statementMs}`);
+    if (turns && !turns.isFree()) {
+      try {
+        return await readWithin(CHEAP_MS, holdNothing);
+      } catch (error) {
+        if (!tookTooLong(error)) throw error;
+      }
+    }
+    using _turn = await turns?.take();
+    return await readWithin(budgetMs, hold);
   } catch (error) {
-    if (!isTooLong(error)) throw error;
+    if (!tookTooLong(error)) throw error;
     throw new AppError(
       'LIST_TOO_COSTLY',
       'this list would have to read too many rows; ask for fewer blocks at a time',

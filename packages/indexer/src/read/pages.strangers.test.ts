@@ -180,3 +180,71 @@ test('there are at least as many rows as a page shows', async () => {
   const beyond = await listEvents(pool, NETWORK, filter, { limit: 100, offset: 300 });
   assert.deepEqual([beyond?.items, beyond?.totalIsExact], [[], false]);
 });
+
+/**
+ * Looks at rows by their arguments that take so long, by a clock of their own: the database's own, which the tests' machine may hold up,
+ * ends nothing.
+ */
+function slow(pool: pg.Pool, lookMs: number) {
+  const clock = { ms: 0, lookMs };
+  const told: number[] = [];
+  const connect = async () => {
+    const client = await pool.connect();
+    const query = (text: string, values?: unknown[]) => {
+      if (text.includes('found as materialized')) clock.ms += clock.lookMs;
+      const limit = /statement_timeout = (\d+)/.exec(text);
+      if (limit) told.push(Number(limit[1]));
+      return client.query(text.replace(/statement_timeout = \d+/, 'statement_timeout = 0'), values);
+    };
+    return { query, release: (error?: Error) => client.release(error) };
+  };
+  return { ...{ clock, told }, now: () => clock.ms, pool: { connect } as unknown as pg.Pool };
+}
+
+const PAGE = { limit: 5, offset: 0 };
+const RARE = { args: parseArguments({ text: 'rare' }) };
+
+test('all looks at the partitions of a chain have one budget of time, and a list that it is too short for is refused', async () => {
+  await using network = await createNetwork();
+  await new Partitions(network.pool, network.networkId, 1_000).ensure('events', 0, 14_999);
+  await network.write({ fromBlock: 1, toBlock: 1, text: `'rare'` });
+  // One partition, two, four, eight.
+  const { pool, clock, told, now } = slow(network.pool, 2_000);
+  await assert.rejects(listEvents(pool, NETWORK, RARE, PAGE, { now }), { code: 'LIST_TOO_COSTLY' });
+  assert.deepEqual([clock.ms, told], [6_000, [5_000, 3_000, 1_000]]);
+  clock.lookMs = 1_000;
+  const list = await listEvents(pool, NETWORK, RARE, PAGE, { now });
+  assert.deepEqual([list?.total, list?.totalIsExact, list?.items.length], [1, true, 1]);
+  told.length = 0;
+  clock.lookMs = 100;
+  await listEvents(pool, NETWORK, RARE, PAGE, { now });
+  assert.deepEqual(told, [5_000], 'what is cheap costs no further statement');
+});
+
+test('where no turn is free, a list that is cheap needs none, and others wait for theirs and hold nothing', async () => {
+  await using network = await createNetwork();
+  await new Partitions(network.pool, network.networkId, 1_000).ensure('events', 0, 2_999);
+  await network.write({ fromBlock: 1, toBlock: 2, text: `'rare'` });
+  await network.write({ fromBlock: 3, toBlock: 7, text: `repeat('x', ${300 * KIB})` });
+  const { pool, clock, told, now } = slow(network.pool, 100);
+  const log: string[] = [];
+  const turns = {
+    isFree: () => false,
+    async take() {
+      log.push('taken');
+      return { [Symbol.dispose]: () => void log.push('given back') };
+    },
+  };
+  const hold = () => void log.push('held');
+  const ask = async (filter: Parameters<typeof listEvents>[2]) => {
+    for (const list of [log, told]) list.length = 0;
+    const list = await listEvents(pool, NETWORK, filter, PAGE, { hold, turns, now });
+    return [list?.items.length, told[0], log.join(', ')];
+  };
+  assert.deepEqual(await ask(RARE), [2, 250, '']);
+  clock.lookMs = 300;
+  assert.deepEqual(await ask(RARE), [2, 250, 'taken, given back']);
+  assert.deepEqual(await ask({}), [5, 250, 'taken, held, given back']);
+  turns.isFree = () => true;
+  assert.deepEqual(await ask(RARE), [2, 5_000, 'taken, given back']);
+});

@@ -2,7 +2,7 @@ import type { Page } from '@skerry/database';
 import type pg from 'pg';
 import { type BlockRange, type Bounds, countRows } from './bounds.ts';
 import type { Cursor } from './cursor.ts';
-import { type List, readList } from './list.ts';
+import { type List, type Reading, readList } from './list.ts';
 
 export interface TransactionFilter extends Bounds {
   /** Sender or receiver. Lower case, like the others. */
@@ -31,22 +31,21 @@ const ROW = `'0x' || encode(hash, 'hex') as hash, block_number, transaction_inde
 const ORDER = 'order by block_number desc, transaction_index desc';
 const bytes = (address: string): Buffer => Buffer.from(address.slice(2), 'hex');
 
-/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY. */
+/** Newest first. Undefined where the network is not known. Throws CURSOR_REORGED, LIST_TOO_COSTLY, and what `turns` throws. */
 export function listTransactions(
   pool: pg.Pool,
   networkName: string,
   filter: TransactionFilter,
   page: Page,
-  cursor?: Cursor,
-  statementMs?: number,
+  reading: Reading = {},
 ): Promise<List<TransactionView> | undefined> {
   const address = filter.address ?? filter.to ?? filter.from;
   return readList<Row, TransactionView>(
     pool,
-    { networkName, bounds: filter, address, page, cursor, statementMs },
+    { ...reading, networkName, bounds: filter, address, page },
     {
       async find({ client, networkId, range }) {
-        const rows = await readRows(client, networkId, filter, range, page, cursor);
+        const rows = await readRows(client, networkId, filter, range, page, reading.cursor);
         const total =
           address === undefined
             ? await countRows(client, networkId, 'transactions', {}, range, filter)

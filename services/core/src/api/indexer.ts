@@ -11,15 +11,26 @@ import {
   parseCursor,
   stateOf,
 } from '@skerry/indexer';
-import type { Handlers } from '@skerry/kit';
+import { FairSlots, type Handlers } from '@skerry/kit';
 import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type { INDEXER_API } from '@skerry/protocol/api/core/indexer';
 import type { FastifyReply } from 'fastify';
-import { listIndexRequests } from '../chains/index-requests.ts';
+import { type IndexRequest, listIndexRequests } from '../chains/index-requests.ts';
 import { checkWeight, type Hold } from '../state/lists/weight.ts';
 import { readAddress } from './address.ts';
 import { pageOf, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
+import { closing } from './storage/file-reads.ts';
+
+/** Lists that take longer than nearly all do: the database's other connections are for everybody else. */
+const LONG_LISTS = {
+  running: { total: 4, reserve: 1, perClient: 2 },
+  waiting: { total: 100, reserve: 10, perClient: 8 },
+  waitMs: 10_000,
+  what: 'lists that take long',
+  /** Seconds. */
+  retryAfter: 5,
+} as const;
 
 /** Throws INVALID_ADDRESS. */
 const parseOptional = (text: string | undefined) => (text === undefined ? undefined : parseEvmAddress(text));
@@ -90,7 +101,13 @@ const viewOfCoverage = ({ contract, kind, fromBlock, toBlock, live }: Coverage) 
   live,
 });
 
-type Used = Pick<Rooms, 'db' | 'indexer' | 'now' | 'answers'>;
+const viewOfRequest = ({ itemHash, refusal, settledMs }: IndexRequest) => ({
+  item_hash: itemHash,
+  reason: refusal,
+  settled_at: Math.floor(settledMs / 1000),
+});
+
+type Used = Pick<Rooms, 'db' | 'indexer' | 'now' | 'answers' | 'clientOf'>;
 
 /** What the index of a network is worth now: how far it is, and whether it goes on. */
 const viewOfFreshness = ({ indexer, now }: Used, network: string, freshness: Freshness) => ({
@@ -146,9 +163,26 @@ const holdOf = ({ answers }: Used, reply: FastifyReply): Hold => {
   };
 };
 
+/** How lists are read for whoever is answered: of those that take long, few at once. */
+function createReading(used: Used) {
+  const slots = new FairSlots(LONG_LISTS);
+  return (query: RangeQuery, reply: FastifyReply) => {
+    const client = used.clientOf(reply.request);
+    return {
+      cursor: cursorOf(query),
+      hold: holdOf(used, reply),
+      turns: {
+        isFree: () => slots.isFreeFor(client),
+        take: () => slots.take(client, closing(reply)),
+      },
+    };
+  };
+}
+
 /** Indexed chains (specification, "Indexer"). */
 export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
   const { indexer } = used;
+  const readingOf = createReading(used);
   return {
     async listNetworks() {
       const networks = [];
@@ -174,13 +208,7 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
       const owner = await readAddress(used.db, address);
       checkActs(used);
       const requests = await listIndexRequests(indexer.pool, owner);
-      return {
-        requests: requests.map(({ itemHash, refusal, settledMs }) => ({
-          item_hash: itemHash,
-          reason: refusal,
-          settled_at: Math.floor(settledMs / 1000),
-        })),
-      };
+      return { requests: requests.map(viewOfRequest) };
     },
     async listChainEvents({ params: { network }, query, reply }) {
       const filter = {
@@ -189,19 +217,19 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
         eventName: query.event_name?.replaceAll(' ', ''),
         args: parseArgs(query.args),
       };
-      const reading = { cursor: cursorOf(query), hold: holdOf(used, reply) };
-      const list = await listEvents(indexer.pool, network, filter, pageOf(query), reading);
+      const list = await listEvents(indexer.pool, network, filter, pageOf(query), readingOf(query, reply));
       if (!list) throw await unknownNetwork(used, network);
       return { events: list.items, ...viewOfList(used, network, query, list) };
     },
-    async listChainTransactions({ params: { network }, query }) {
+    async listChainTransactions({ params: { network }, query, reply }) {
       const filter = {
         ...parseBounds(query),
         address: parseOptional(query.address),
         from: parseOptional(query.from),
         to: parseOptional(query.to),
       };
-      const list = await listTransactions(indexer.pool, network, filter, pageOf(query), cursorOf(query));
+      const reading = readingOf(query, reply);
+      const list = await listTransactions(indexer.pool, network, filter, pageOf(query), reading);
       if (!list) throw await unknownNetwork(used, network);
       return { transactions: list.items, ...viewOfList(used, network, query, list) };
     },

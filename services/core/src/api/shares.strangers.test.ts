@@ -217,4 +217,36 @@ describe('one client beside others', () => {
     for (const cid of cids) assert.equal(await send('127.0.0.2', `/storage/${cid}`), '200');
     assert.deepEqual(logged, [], 'that somebody left is no failure');
   });
+
+  test('who asks for many lists of a chain that take long leaves connections for others, and waits for itself', async () => {
+    const { indexer } = core.rooms;
+    const { pool } = indexer;
+    const end = Promise.withResolvers<void>();
+    let [isSlow, begun] = [true, 0];
+    const tooLong = Object.assign(new Error('canceling statement due to statement timeout'), {
+      code: '57014',
+    });
+    const query = async (text: string) => {
+      if (isSlow && text.includes('statement_timeout = 5000')) {
+        begun++;
+        assert.ok(begun <= 2, 'more than two take long');
+        await end.promise;
+      } else if (isSlow && text.includes('statement_timeout = 250')) throw tooLong;
+      return { rows: [] };
+    };
+    Object.assign(indexer, { pool: { query, connect: async () => ({ query, release() {} }) } });
+    try {
+      const ask = (from: string) => send(from, '/indexer/none/events');
+      const own = Array.from({ length: 11 }, () => ask('127.0.0.2'));
+      assert.equal(await Promise.race(own), '429 RATE_LIMITED');
+      isSlow = false;
+      assert.equal(await ask('127.0.0.3'), '404 NETWORK_NOT_FOUND');
+      end.resolve();
+      const found = (await Promise.all(own)).filter((answer) => answer === '404 NETWORK_NOT_FOUND');
+      assert.equal(found.length, 10);
+    } finally {
+      end.resolve();
+      Object.assign(indexer, { pool });
+    }
+  });
 });
