@@ -76,6 +76,7 @@ export {
   type SignedPart,
   verifyOwnerPass,
 } from './owner-pass.ts';
+export * from './scoring/counting.ts';
 export type { HourDetail, NodeStatus } from './scoring/node-fold.ts';
 export { QUALITY_PARTS, type QualityPart } from './scoring/quality.ts';
 export * from './scoring/scorer.ts';

@@ -70,8 +70,11 @@ test('published scores are read with care', () => {
     { node_id: 'x', total_score: 1 },
     null,
   ];
-  assert.deepEqual([...parseScores({ scores: { crn: rows } })], [[id, { score: 0.5, hours: 1 }]]);
-  fc.assert(fc.property(fc.anything(), (value) => void parseScores(value)));
+  assert.deepEqual(
+    [...parseScores({ scores: { crn: rows } }, 7)],
+    [[id, { score: 0.5, hours: 1, measuredMs: 7_000 }]],
+  );
+  fc.assert(fc.property(fc.anything(), (value) => void parseScores(value, 0)));
 });
 
 test('a leader that falls silent is followed after the time that is set, and learns of it when it is back', async () => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CoreClient } from '@skerry/client';
 import { serving } from '@skerry/kit/testing/serving';
-import { decideTrust, isMeasured, SCORES_AGE_MAX_MS, scoreOf } from './planning/trust.ts';
+import { SCORES_AGE_MAX_MS } from '@skerry/protocol';
+import { decideTrust, isMeasured, scoreOf } from './planning/trust.ts';
 import { outdatedMsOf, readScores } from './scores.ts';
 
 const id = 'a'.repeat(64);
@@ -67,37 +68,47 @@ test('scores of measurements that are too old make no node a measured one, and e
   assert.equal(isMeasured((await core.read('0x00')).get(id)!), true);
 });
 
-test('one more publisher takes no node away from another: of each node the newest post that has it counts', async () => {
-  const [both, older, expired] = ['b', 'c', 'd'].map((digit) => digit.repeat(64)) as [string, string, string];
-  const rowsOf = (rows: Record<string, number>) => ({
-    crn: Object.entries(rows).map(([node_id, total_score]) => ({
-      ...{ node_id, total_score },
-      measurements: { record_count: 9_999 },
+test('of each node the publisher counts that measured it in more hours: one that began lately, or was wrong for a while, changes nothing', async () => {
+  const [both, lower, alone, expired] = ['b', 'c', 'd', 'e'].map((digit) => digit.repeat(64)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  const rowsOf = (rows: Record<string, readonly [score: number, hours: number]>) => ({
+    crn: Object.entries(rows).map(([node_id, [total_score, record_count]]) => ({
+      ...{ node_id, total_score, measurements: { record_count } },
     })),
   });
   const OLD_MS = NOW_MS - SCORES_AGE_MAX_MS - 1;
+  const long = { [both]: [0.75, 2_000], [lower]: [0.5, 2_000], [alone]: [0.75, 2_000] } as const;
   const publishedBy: Record<string, { time: number; measuredMs: number; scores: unknown }> = {
-    '0x01': { time: NOW_MS / 1000 - 60, measuredMs: NOW_MS, scores: rowsOf({ [both]: 0.5, [older]: 0.75 }) },
-    '0x02': { time: NOW_MS / 1000 - 30, measuredMs: NOW_MS, scores: rowsOf({ [both]: 0.25 }) },
-    '0x03': { time: NOW_MS / 1000 - 10, measuredMs: NOW_MS, scores: rowsOf({}) },
+    '0x01': { time: NOW_MS / 1000 - 60, measuredMs: NOW_MS - 60_000, scores: rowsOf(long) },
+    // Newer, of few hours: of one node a lower score, of one a higher.
+    '0x02': {
+      time: NOW_MS / 1000,
+      measuredMs: NOW_MS,
+      scores: rowsOf({ [both]: [0.1, 3], [lower]: [1, 3] }),
+    },
+    '0x03': { time: NOW_MS / 1000, measuredMs: NOW_MS, scores: rowsOf({}) },
     // Published again today.
-    '0x04': { time: NOW_MS / 1000, measuredMs: OLD_MS, scores: rowsOf({ [both]: 1, [expired]: 1 }) },
+    '0x04': {
+      ...{ time: NOW_MS / 1000, measuredMs: OLD_MS },
+      scores: rowsOf({ [both]: [1, 9_999], [expired]: [1, 9_999] }),
+    },
   };
   const all = Object.keys(publishedBy);
-  await using core = await readFrom((addresses) => {
-    const posts = addresses.split(',').map((address) => {
-      const { time, measuredMs, scores: told } = publishedBy[address]!;
-      const content = { measured_at: new Date(measuredMs).toISOString(), scores: told };
-      return { address, item_hash: 'a', time, content };
-    });
-    return { ...page, posts: posts.toSorted((a, b) => b.time - a.time).slice(0, 1) };
+  await using core = await readFrom((address) => {
+    const { time, measuredMs, scores: told } = publishedBy[address]!;
+    const content = { measured_at: new Date(measuredMs).toISOString(), scores: told };
+    return { ...page, posts: [{ address, item_hash: 'a', time, content }] };
   });
+  const before = await core.read('0x01');
   for (const publishers of [all, all.toReversed()]) {
     const read = await core.read(...publishers);
-    const scoreIn = (nodeId: string) => scoreOf(read.get(nodeId) ?? null);
-    assert.deepEqual([both, older, expired].map(scoreIn), [0.25, 0.75, null]);
-    // With the hours of the same post.
-    assert.ok(read.get(older)!.hours > read.get(both)!.hours);
+    // Room and score of a node that one of them measured for long are as if the others were not there.
+    for (const nodeId of [both, lower, alone]) assert.deepEqual(read.get(nodeId), before.get(nodeId));
+    assert.equal(scoreOf(read.get(expired) ?? null), null);
     assert.equal(read.get(expired)?.outdatedMs, OLD_MS);
     assert.equal(outdatedMsOf(read), null);
   }

@@ -1,38 +1,47 @@
 import { type CoreClient, call } from '@skerry/client';
-import { fieldsOf, isItemHash64, leastHoursFor, SCORES_POST_TYPE } from '@skerry/protocol';
+import {
+  fieldsOf,
+  isItemHash64,
+  isOutdated,
+  leastHoursFor,
+  measuredHoursOf,
+  measuredMsOf,
+  outweighs,
+  SCORES_POST_TYPE,
+  type ToldScore,
+} from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import { type Earned, SCORES_AGE_MAX_MS } from './planning/trust.ts';
+import type { Earned } from './planning/trust.ts';
 
 /** By node id. */
 export type Scores = ReadonlyMap<string, Earned>;
 
 /**
- * Who published a score has measured; without a number it was an hour. Hours in which a node was silent earn nothing: no more count than
- * the score needs.
+ * What a score earned its node. Hours in which it was silent earn nothing: no more count than the score needs.
+ * @param nowMs Unix milliseconds
  */
-function hoursOf(value: unknown, score: number): number {
-  const isCount = Number.isSafeInteger(value) && (value as number) >= 0;
-  return Math.min(isCount ? (value as number) : 1, leastHoursFor(score));
+export function earnedBy(told: ToldScore, nowMs: number): Earned {
+  const { score, measuredMs } = told;
+  const earned = { score, hours: Math.min(told.hours, leastHoursFor(score)) };
+  return isOutdated(told, nowMs) ? { ...earned, outdatedMs: measuredMs } : earned;
 }
 
-/** Unix milliseconds of the newest measurement behind scores; of scores that do not say, when they were published. */
-function measuredMsOf(content: unknown, publishedSeconds: number): number {
-  const { measured_at: measuredAt } = fieldsOf(content);
-  const ms = typeof measuredAt === 'string' ? Date.parse(measuredAt) : Number.NaN;
-  return Number.isNaN(ms) ? publishedSeconds * 1000 : ms;
-}
-
-/** The scores of compute nodes in what a publisher published; what has not the form is left out. */
-export function parseScores(content: unknown): Scores {
-  const { crn } = fieldsOf(fieldsOf(content).scores);
+/**
+ * The scores of compute nodes in what a publisher published, by node id; what has not the form is left out.
+ * @param publishedSeconds Unix seconds
+ */
+export function parseScores(content: unknown, publishedSeconds: number): ReadonlyMap<string, ToldScore> {
+  const { measured_at: measuredAt, scores } = fieldsOf(content);
+  const measuredMs = measuredMsOf(measuredAt, publishedSeconds);
+  const { crn } = fieldsOf(scores);
   const rows: unknown[] = Array.isArray(crn) ? crn : [];
   return new Map(
-    rows.flatMap((row): [string, Earned][] => {
+    rows.flatMap((row): [string, ToldScore][] => {
       const { node_id: nodeId, total_score: score, measurements } = fieldsOf(row);
       const isScore = typeof score === 'number' && score >= 0 && score <= 1;
-      const { record_count: hours } = fieldsOf(measurements);
+      const { record_count: recordCount } = fieldsOf(measurements);
       return typeof nodeId === 'string' && isItemHash64(nodeId) && isScore
-        ? [[nodeId, { score, hours: hoursOf(hours, score) }]]
+        ? [[nodeId, { score, hours: measuredHoursOf(recordCount), measuredMs }]]
         : [];
     }),
   );
@@ -49,37 +58,18 @@ export function outdatedMsOf(scores: Scores): number | null {
 }
 
 /** What a publisher published last. */
-interface Published {
-  /** Unix seconds. */
-  readonly time: number;
-  readonly scores: Scores;
-  readonly isOutdated: boolean;
-}
-
-/** @param nowMs Unix milliseconds */
-async function readNewest(
+async function readLast(
   core: CoreClient,
   publisher: string,
-  nowMs: number,
   signal: AbortSignal,
-): Promise<Published> {
+): Promise<ReadonlyMap<string, ToldScore>> {
   const query = { types: SCORES_POST_TYPE, addresses: publisher, pagination: 1 };
   const { posts } = await call(core.url, NETWORK_LISTS_API.listNetworkPosts, { query }, { signal });
-  const [post] = posts;
-  const scores = parseScores(post?.content);
-  const time = post?.time ?? 0;
-  const measuredMs = measuredMsOf(post?.content, time);
-  if (nowMs - measuredMs <= SCORES_AGE_MAX_MS) return { time, scores, isOutdated: false };
-  const old = Array.from(
-    scores,
-    ([nodeId, earned]) => [nodeId, { ...earned, outdatedMs: measuredMs }] as const,
-  );
-  return { time, scores: new Map(old), isOutdated: true };
+  return parseScores(posts[0]?.content, posts[0]?.time ?? 0);
 }
 
 /**
- * What nodes earned: of each node what the newest of the publishers' last posts says that has it. One that is too old to count says
- * something only of a node that no other one has: nobody takes a score away by publishing without the node.
+ * What nodes earned: of each node what that publisher says whose word counts (docs/scoring.md, "Which score counts").
  * @param nowMs Unix milliseconds
  */
 export async function readScores(
@@ -88,11 +78,11 @@ export async function readScores(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<Scores> {
-  const read: Published[] = [];
-  for (const publisher of publishers) read.push(await readNewest(core, publisher, nowMs, signal));
-  read.sort((a, b) => Number(a.isOutdated) - Number(b.isOutdated) || b.time - a.time);
-  const found = new Map<string, Earned>();
-  for (const { scores } of read)
-    for (const [nodeId, earned] of scores) if (!found.has(nodeId)) found.set(nodeId, earned);
-  return found;
+  const found = new Map<string, ToldScore>();
+  for (const publisher of publishers)
+    for (const [nodeId, told] of await readLast(core, publisher, signal)) {
+      const other = found.get(nodeId);
+      if (!other || outweighs(told, other, nowMs)) found.set(nodeId, told);
+    }
+  return new Map(Array.from(found, ([nodeId, told]) => [nodeId, earnedBy(told, nowMs)]));
 }

@@ -32,6 +32,7 @@ import { readContent } from '../messages/content.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { parseList } from '../options.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
+import { readLastScores, scoresFor } from './last.ts';
 import { findNodeId } from './node-id.ts';
 import { publishersOf } from './publishers.ts';
 import { percent, renderScores } from './render.ts';
@@ -204,21 +205,19 @@ function reasonOf({ latencies, quality, isVersionValid, version }: HourDetail): 
     .join(', ');
 }
 
-/** The terms to explain with: those of the newest published scores, unless others are asked for. */
-async function explainedTerms(context: Context, options: ScoreOptions) {
-  const { coreUrl, reader } = context;
-  const latest = isAsPublished(options)
-    ? await readLatestScores({ coreUrl }, await publishersOf(context, options.publisher))
-    : undefined;
-  return latest
-    ? { terms: await readTerms(reader, latest.content), scores: latest.itemHash }
-    : { terms: await readTermsOf(context, options), scores: undefined };
+/** Which node to explain, and the terms to do it with: those of the scores that count for it, unless others are asked for. */
+async function readExplained(context: Context, node: string, options: ScoreOptions) {
+  const last = await readLastScores(context.coreUrl, await publishersOf(context, options.publisher));
+  const nodeId = await findNodeId(context, last, node);
+  const counting = isAsPublished(options) ? scoresFor(last, nodeId, Date.now()) : undefined;
+  return counting
+    ? { nodeId, terms: await readTerms(context.reader, counting.content), scores: counting.itemHash }
+    : { nodeId, terms: await readTermsOf(context, options), scores: undefined };
 }
 
 /** Hour by hour, newest first: what it was worth to a node and what cost it points. */
 export async function explainAndShow(context: Context, node: string, options: ScoreOptions): Promise<number> {
-  const { terms, scores } = await explainedTerms(context, options);
-  const nodeId = await findNodeId(context, terms.publishers, node);
+  const { nodeId, terms, scores } = await readExplained(context, node, options);
   const hours: ({ kind: string; lost: number } & HourDetail)[] = [];
   const { computed, refused } = await computeHere(context, terms, (kind, id, detail) => {
     if (id === nodeId) hours.push({ kind, lost: detail.weight - detail.gained, ...detail });

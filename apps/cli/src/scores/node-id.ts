@@ -1,4 +1,4 @@
-import { readAnnouncedNodes, readLatestScores } from '@skerry/client';
+import { type PublishedScores, readAnnouncedNodes } from '@skerry/client';
 import { AppError, parseItemHash } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 
@@ -21,10 +21,13 @@ export function matchNodeId(ids: readonly string[], start: string): string {
   });
 }
 
-/** A full id as it is; the start of one among the nodes that were scored or announced themselves. Throws INVALID_HASH. */
+/**
+ * A full id as it is; the start of one among the nodes that were scored or announced themselves. Throws INVALID_HASH.
+ * @param last what publishers published last
+ */
 export async function findNodeId(
-  { coreUrl, reader }: Context,
-  publishers: readonly string[],
+  { reader }: Pick<Context, 'reader'>,
+  last: readonly PublishedScores[],
   text: string,
 ): Promise<string> {
   if (FULL.test(text)) return parseItemHash(text);
@@ -33,10 +36,7 @@ export async function findNodeId(
       'INVALID_HASH',
       `${JSON.stringify(text)} is no id of a node: 64 hexadecimal digits, or the first four or more`,
     );
-  const [latest, announced] = await Promise.all([
-    readLatestScores({ coreUrl }, publishers),
-    readAnnouncedNodes(reader, AbortSignal.timeout(READ_TIMEOUT_MS)),
-  ]);
-  const scored = [...(latest?.content.scores.ccn ?? []), ...(latest?.content.scores.crn ?? [])];
+  const announced = await readAnnouncedNodes(reader, AbortSignal.timeout(READ_TIMEOUT_MS));
+  const scored = last.flatMap(({ content }) => [...content.scores.ccn, ...content.scores.crn]);
   return matchNodeId([...scored.map((one) => one.node_id), ...announced.map((one) => one.nodeId)], text);
 }

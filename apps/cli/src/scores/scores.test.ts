@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { PublishedScores } from '@skerry/client';
+import { SCORES_AGE_MAX_MS } from '@skerry/protocol';
 import { parseDay, parseMoment } from './compute.ts';
+import { scoresFor } from './last.ts';
 import { matchNodeId } from './node-id.ts';
 
 test('moments: Unix seconds or ISO 8601', () => {
@@ -22,4 +25,29 @@ test('the start of a node id is enough where one node has it', () => {
   assert.equal(matchNodeId(ids, '1234A'), ids[0]);
   assert.throws(() => matchNodeId(ids, '123'), { code: 'AMBIGUOUS_NAME' });
   assert.throws(() => matchNodeId(ids, 'ffff'), { code: 'NODE_NOT_FOUND' });
+});
+
+test('a score is explained by the publisher whose score counts, of a node that none has scored by the newest', () => {
+  const published = (itemHash: string, time: number, nodeId: string, hours: number): PublishedScores => ({
+    ...{ itemHash, publisher: itemHash, time },
+    content: {
+      measured_at: new Date(time * 1000).toISOString(),
+      scores: {
+        ccn: [],
+        crn: [{ node_id: nodeId, total_score: 0.5, measurements: { record_count: hours } }],
+      },
+    } as unknown as PublishedScores['content'],
+  });
+  const last = [
+    published('began', 90, 'n', 3),
+    published('long', 80, 'n', 900),
+    published('other', 70, 'm', 9),
+  ];
+  const explainedBy = (nodeId: string, nowMs = 100_000) => scoresFor(last, nodeId, nowMs)?.itemHash;
+  assert.deepEqual(
+    ['n', 'm', 'none'].map((id) => explainedBy(id)),
+    ['long', 'other', 'began'],
+  );
+  assert.equal(explainedBy('n', 80_001 + SCORES_AGE_MAX_MS), 'began');
+  assert.equal(scoresFor([], 'n', 0), undefined);
 });

@@ -170,6 +170,7 @@ const scoresMessage = fields({
   content: fields({
     content: fields({
       period: fields({ from_date: text, to_date: text }),
+      measured_at: anything,
       scores: fields({ ccn: rows(coreScore), crn: rows(computeScore) }),
     }),
   }),

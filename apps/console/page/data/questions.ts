@@ -1,4 +1,5 @@
 import type { Reader } from '../pure/read.ts';
+import { countingScores } from '../pure/scores/counting.ts';
 import {
   readCursor,
   readHealth,
@@ -91,8 +92,8 @@ export const useServices = () => useService('status', '/api/services', readServi
 const NO_SCORES = { messages: [] };
 
 /**
- * Scores messages of the publishers that the core node trusts, newest first. Nothing is asked before it has said who these are, and
- * where it trusts nobody there are none: anybody can sign scores.
+ * Scores messages of the publishers that the core node trusts, newest first, and the scores that count by them. Nothing is asked before
+ * it has said who these are, and where it trusts nobody there are none: anybody can sign scores.
  */
 export function useScores(shown = SCORES_SHOWN) {
   const { info } = useNetwork();
@@ -106,7 +107,8 @@ export function useScores(shown = SCORES_SHOWN) {
   });
   const path = publishers.length === 0 ? undefined : `/api/v0/messages.json?${query}`;
   const told = useCore(path, readScoresMessages, SELDOM_MS);
-  return info && publishers.length === 0 ? { ...told, value: NO_SCORES } : told;
+  const value = info && publishers.length === 0 ? NO_SCORES : told.value;
+  return { ...told, value, counting: countingScores(value?.messages ?? [], told.atMs ?? 0) };
 }
 
 export const useMeasurements = (kind: 'core' | 'compute', nodeId: string) =>

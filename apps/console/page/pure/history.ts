@@ -10,13 +10,18 @@ export const SCORE_PARTS = [
   ['decentralization', ({ decentralization }: Score) => decentralization],
 ] as const;
 
-/** A part of a node's score in each of the messages that were published, oldest first. Times are Unix milliseconds. */
+/**
+ * A part of a node's score in each of the messages of one monitor, oldest first. Times are Unix milliseconds.
+ * @param sender whose; undefined: whoever's
+ */
 export function scoreHistory(
   messages: readonly ScoresMessage[],
   nodeId: string,
   partOf: (score: Score) => number,
+  sender?: string,
 ): Point[] {
   return messages
+    .filter((message) => sender === undefined || message.sender === sender)
     .map(({ time, content }) => {
       const { ccn, crn } = content.content.scores;
       const own = [...ccn, ...crn].find((one) => one.node_id === nodeId);

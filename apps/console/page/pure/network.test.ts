@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { SCORE_CODES } from '@skerry/protocol';
-import type { ComputeScore, SchedulerNode, WholeMessage } from '../data/answers.ts';
+import { SCORE_CODES, SCORES_AGE_MAX_MS } from '@skerry/protocol';
+import type { ComputeScore, SchedulerNode, ScoresMessage, WholeMessage } from '../data/answers.ts';
 import { namedIn } from './named.ts';
 import { meaningOfCode, mergeNodes, phasesText, placeOfNodes, roomAt, roomOf } from './nodes.ts';
-import { findFalls } from './score-falls.ts';
+import { countingScores } from './scores/counting.ts';
+import { findFalls } from './scores/falls.ts';
 import { timelineOf } from './timeline.ts';
 import { findProblems, wellness } from './verdict.ts';
 
@@ -16,6 +17,29 @@ const node = (id: string, more: Partial<SchedulerNode> = {}): SchedulerNode => (
   ...{ reason: null, leaving: null, wrong_since_ms: null, trust: 'listed', score: null, weight: 1 },
   announced_at: 0,
   ...more,
+});
+
+/** Scores of compute nodes that a monitor published. @param time Unix seconds */
+const published = (
+  time: number,
+  scores: Record<string, number>,
+  { sender = '0x1', hours = 9 } = {},
+): ScoresMessage => ({
+  ...{ item_hash: `h${time}`, sender, time },
+  content: {
+    content: {
+      ...{ period: { from_date: '', to_date: '' }, measured_at: null },
+      scores: {
+        ccn: [],
+        crn: Object.entries(scores).map(([node_id, total_score]) => ({
+          ...{ node_id, total_score, decentralization: 1, status: '', codes: [] },
+          measurements: {
+            ...{ total_nodes: 1, nodes_with_identical_asn: 1, record_count: hours, total_score },
+          },
+        })),
+      },
+    },
+  },
 });
 
 const scored = (id: string, total: number): ComputeScore => ({
@@ -71,7 +95,7 @@ test('totals count the room of nodes that say what they have', () => {
 describe('what is wrong in a network', () => {
   const well = {
     ...{ health: undefined, nodes: [node('a')], services: [], scheduler: undefined },
-    ...{ scores: [], peers: [], chains: [] },
+    ...{ scores: [], scoresMs: 0, peers: [], chains: [] },
   };
   const service = {
     ...{
@@ -136,38 +160,54 @@ describe('what is wrong in a network', () => {
   });
 
   test('a score that fell, since the first that is low; not one that moves a little, or was never high', () => {
-    const scored = (time: number, scores: Record<string, number>, sender = '0x1') => ({
-      ...{ item_hash: `h${time}`, sender, time },
-      content: {
-        content: {
-          period: { from_date: '', to_date: '' },
-          scores: {
-            ccn: [],
-            crn: Object.entries(scores).map(([node_id, total_score]) => ({
-              ...{ node_id, total_score, decentralization: 1, status: '', codes: [] },
-              measurements: { total_nodes: 1, nodes_with_identical_asn: 1, record_count: 1, total_score },
-            })),
-          },
-        },
-      },
-    });
     const scores = [
-      scored(50, { low: 0.3, steady: 0.8, small: 0.01, back: 0.9 }),
-      scored(45, { low: 0.9, gone: 0.9 }, '0x2'),
-      scored(40, { low: 0.2, steady: 0.9, small: 0.05, back: 0.1 }),
-      scored(30, { low: 0.8, steady: 0.9, small: 0.09, back: 0.9, gone: 0.7 }),
-      scored(20, { low: 0.1, gone: 0.6 }),
+      // Published last, and of few hours: what another monitor measured for long counts.
+      published(55, { low: 0.9, covered: 0.9 }, { sender: '0x2', hours: 3 }),
+      published(50, { low: 0.3, steady: 0.8, small: 0.01, back: 0.9 }),
+      published(40, { low: 0.2, steady: 0.9, small: 0.05, back: 0.1 }),
+      published(30, { low: 0.8, steady: 0.9, small: 0.09, back: 0.9, gone: 0.7, covered: 0.9 }),
+      published(20, { low: 0.1, gone: 0.6 }),
     ];
-    assert.deepEqual(findFalls(scores), [
+    assert.deepEqual(findFalls(scores, 60_000), [
       { node: 'low', kind: 'compute', from: 0.8, to: 0.3, sinceMs: 40_000 },
       { node: 'gone', kind: 'compute', from: 0.7, to: null, sinceMs: 40_000 },
     ]);
-    assert.deepEqual(findFalls([]), []);
+    assert.deepEqual(findFalls([], 60_000), []);
     assert.deepEqual(
-      findProblems({ ...well, scores }).map(({ why }) => why),
+      findProblems({ ...well, scores, scoresMs: 60_000 }).map(({ why }) => why),
       ['its score fell from 0.800 to 0.300', 'is not scored any more; it had 0.700'],
     );
+    // What two monitors do not score any more is told once.
+    const both = ['0x1', '0x2'].flatMap((sender) => [
+      published(50, {}, { sender }),
+      published(40, { gone: 0.9 }, { sender }),
+    ]);
+    assert.equal(findFalls(both, 60_000).length, 1);
   });
+});
+
+test('of every node the score counts that follows from more hours, with the message that says it', () => {
+  const long = published(50, { a: 0.9, b: 0.2, c: 0.5 }, { hours: 900 });
+  const began = published(55, { a: 0.1, b: 1, d: 0.3 }, { sender: '0x2', hours: 3 });
+  const before = published(40, { e: 1 }, { hours: 899 });
+  const { core, compute, messages } = countingScores([began, long, before], 60_000);
+  assert.deepEqual(core, []);
+  const told = compute.map(({ node_id: id, total_score: total }) => [id, total, messages.get(id)!.sender]);
+  assert.deepEqual(told.toSorted(), [
+    ['a', 0.9, '0x1'],
+    ['b', 0.2, '0x1'],
+    ['c', 0.5, '0x1'],
+    ['d', 0.3, '0x2'],
+  ]);
+  // Too old to count, of how many hours it ever was.
+  const later = 55_000 + SCORES_AGE_MAX_MS;
+  const { compute: now } = countingScores([began, long], later);
+  assert.deepEqual(now.map(({ node_id: id, total_score: total }) => [id, total]).toSorted(), [
+    ['a', 0.1],
+    ['b', 1],
+    ['c', 0.5],
+    ['d', 0.3],
+  ]);
 });
 
 test("a machine's history, newest first, in words", () => {

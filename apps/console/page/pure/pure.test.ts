@@ -136,9 +136,9 @@ describe('charts', () => {
   });
 
   test('what was measured or scored, over time', () => {
-    const scored = (time: number, total: number) =>
+    const scored = (time: number, total: number, sender = '0x1') =>
       ({
-        time,
+        ...{ sender, time },
         content: { content: { scores: { ccn: [], crn: [{ node_id: 'n', total_score: total }] } } },
       }) as never;
     const [[, total]] = SCORE_PARTS;
@@ -147,6 +147,9 @@ describe('charts', () => {
       { x: 2_000, y: 0.5 },
     ]);
     assert.deepEqual(scoreHistory([scored(2, 0.5)], 'm', total), [{ x: 2_000, y: null }]);
+    // Of one monitor: those of two would be a line that jumps.
+    const two = [scored(3, 0.1, '0x2'), scored(2, 0.5)];
+    assert.deepEqual(scoreHistory(two, 'n', total, '0x1'), [{ x: 2_000, y: 0.5 }]);
     const measured = [{ measured_at: 2, a: 'x' }, { measured_at: 1, a: 3 }, { a: 4 }];
     assert.deepEqual(measuredHistory(measured, 'a'), [
       { x: 1_000, y: 3 },

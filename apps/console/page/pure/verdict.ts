@@ -1,7 +1,7 @@
 import type { Health, SchedulerNode, SchedulerStatus, ScoresMessage, Service } from '../data/answers.ts';
 import type { IndexedNetworks, Peers } from '../data/answers-of-services.ts';
 import { score } from './format.ts';
-import { findFalls } from './score-falls.ts';
+import { findFalls } from './scores/falls.ts';
 
 /** Something that is not as it should be. */
 export interface Problem {
@@ -20,6 +20,8 @@ interface Known {
   readonly scheduler: SchedulerStatus | undefined;
   /** Newest first. */
   readonly scores: readonly ScoresMessage[];
+  /** When they were told, Unix milliseconds. */
+  readonly scoresMs: number;
   readonly peers: Peers['peers'];
   readonly chains: IndexedNetworks['networks'];
 }
@@ -89,8 +91,8 @@ const problemsOfChains = (chains: Known['chains']): Problem[] =>
       sinceMs: progress_at * 1_000,
     }));
 
-const problemsOfScores = (scores: readonly ScoresMessage[]): Problem[] =>
-  findFalls(scores).map(({ node, kind, from, to, sinceMs }) => ({
+const problemsOfScores = (scores: readonly ScoresMessage[], nowMs: number): Problem[] =>
+  findFalls(scores, nowMs).map(({ node, kind, from, to, sinceMs }) => ({
     subject: `${kind} node`,
     why:
       to === null
@@ -107,6 +109,7 @@ export const findProblems = ({
   services,
   scheduler,
   scores,
+  scoresMs,
   peers,
   chains,
 }: Known): Problem[] => [
@@ -116,7 +119,7 @@ export const findProblems = ({
   ...problemsOfNodes(nodes),
   ...problemsOfPeers(peers),
   ...problemsOfChains(chains),
-  ...problemsOfScores(scores),
+  ...problemsOfScores(scores, scoresMs),
 ];
 
 /** Who was asked what is wrong, and did not answer. */

@@ -19,6 +19,7 @@ const TONES = ['accent', 'second', 'third', 'plain'] as const;
 
 function ScorePanel({ nodeId }: { readonly nodeId: string }) {
   const scores = useScores();
+  const sender = scores.counting.messages.get(nodeId)?.sender;
   return (
     <Panel
       title="Score over time"
@@ -31,7 +32,7 @@ function ScorePanel({ nodeId }: { readonly nodeId: string }) {
           const series = SCORE_PARTS.map(([name, partOf], at) => ({
             name,
             tone: TONES[at]!,
-            points: scoreHistory(messages, nodeId, partOf),
+            points: scoreHistory(messages, nodeId, partOf, sender),
           }));
           return series[0]!.points.every(({ y }) => y === null) ? (
             <Empty title="It has no score yet.">
@@ -194,9 +195,10 @@ function MachinesPanel({ nodeId }: { readonly nodeId: string }) {
 export function NodePage({ nodeId }: { readonly nodeId: string }) {
   const [scheduled, scores] = [useSchedulerNodes(), useScores()];
   const [newest] = scores.value?.messages ?? [];
-  const { ccn = [], crn = [] } = newest?.content.content.scores ?? {};
-  const rows = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], compute: crn, core: ccn });
+  const rows = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], ...scores.counting });
   const row = rows.find(({ id }) => id === nodeId);
+  // Of a node without a score, the newest: why it has none is computed from it, too.
+  const counts = scores.counting.messages.get(nodeId) ?? newest;
   const isAsking =
     (!scheduled.value && scheduled.isKnown && !scheduled.failure) || (!scores.value && !scores.failure);
   const failure = scheduled.failure ?? scores.failure;
@@ -217,8 +219,8 @@ export function NodePage({ nodeId }: { readonly nodeId: string }) {
             load={() => import('./later.tsx')}
             show={({ NodeHistory }) => <NodeHistory nodeId={nodeId} kind={row.kind} />}
           />
-          <Recompute nodeId={nodeId} kind={row.kind} scores={newest?.item_hash} />
-          <AboutPanel row={row} scores={newest?.item_hash} />
+          <Recompute nodeId={nodeId} kind={row.kind} scores={counts?.item_hash} />
+          <AboutPanel row={row} scores={counts?.item_hash} />
           {row.kind === 'compute' ? <MachinesPanel nodeId={nodeId} /> : null}
         </div>
       ) : isAsking ? (
@@ -227,7 +229,7 @@ export function NodePage({ nodeId }: { readonly nodeId: string }) {
         <Failed failure={failure} />
       ) : (
         <Empty title="Nobody tells of this node.">
-          <p class="muted">Neither the scheduler nor the newest scores of this network name it.</p>
+          <p class="muted">Neither the scheduler nor the last scores of this network name it.</p>
         </Empty>
       )}
     </>

@@ -131,10 +131,9 @@ const COLUMNS: readonly Column<NodeRow>[] = [
 export function Nodes() {
   const [scheduled, scores] = [useSchedulerNodes(), useScores()];
   const [newest] = scores.value?.messages ?? [];
-  const { ccn = [], crn = [] } = newest?.content.content.scores ?? {};
   const isAsking =
     (!scheduled.value && scheduled.isKnown && !scheduled.failure) || (!scores.value && !scores.failure);
-  const rows = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], compute: crn, core: ccn });
+  const rows = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], ...scores.counting });
   const hasFailed = Boolean(scheduled.failure ?? scores.failure);
   const { title, shows } = placeOfNodes(rows.length, { isAsking, hasFailed });
   return (

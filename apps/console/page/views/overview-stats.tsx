@@ -76,7 +76,7 @@ export function Stats() {
   const healthy = nodes.value?.nodes.filter((one) => one.healthy).length;
   const total = instances.value?.pagination.total;
   const [newest] = scores.value?.messages ?? [];
-  const all = newest ? [...newest.content.content.scores.ccn, ...newest.content.content.scores.crn] : [];
+  const all = [...scores.counting.core, ...scores.counting.compute];
   const mean = all.length === 0 ? null : all.reduce((sum, one) => sum + one.total_score, 0) / all.length;
   return (
     <div class="stats six">

@@ -61,6 +61,7 @@ function useProblems() {
     services: services.value ?? [],
     scheduler: scheduler.value,
     scores: scores.value?.messages ?? [],
+    scoresMs: scores.atMs ?? 0,
     peers: peers.value?.peers ?? [],
     chains: chains.value?.networks ?? [],
   });

@@ -139,8 +139,7 @@ export function Providers() {
   const [newest] = scores.value?.messages ?? [];
   const publishers = info?.trust.scoring_publishers.value;
   const proof = useProof('systems', publishers && { coreUrl, publishers, scores: newest?.item_hash });
-  const { ccn = [], crn = [] } = newest?.content.content.scores ?? {};
-  const nodes = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], compute: crn, core: ccn });
+  const nodes = mergeNodes({ scheduled: scheduled.value?.nodes ?? [], ...scores.counting });
   const { found = [], fact, measuredAt = null } = proof.kind === 'proven' ? proof.value : {};
   const providers = byProvider(nodes, new Map(found.map((one) => [one.nodeId, one])));
   const failure = scheduled.failure ?? scores.failure;

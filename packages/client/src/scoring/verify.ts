@@ -27,6 +27,8 @@ export interface PublishedScores {
   readonly itemHash: string;
   /** Whose key signed them. */
   readonly publisher: string;
+  /** Unix seconds, of the message. */
+  readonly time: number;
   readonly content: ScoresContent;
 }
 
@@ -47,13 +49,13 @@ async function readScoresRow(
   row: ListedMessage,
   asked?: string,
 ): Promise<PublishedScores> {
-  const { itemHash, type, sender, content } = await verifyListed(source, row);
+  const { itemHash, type, sender, time, content } = await verifyListed(source, row);
   if (asked !== undefined && itemHash !== asked)
     throw new AppError('HASH_MISMATCH', `the core node returned another message for ${asked}`);
   const post = fieldsOf(content);
   if (type !== 'POST' || post.type !== SCORES_POST_TYPE)
     throw new AppError('INVALID_CONTENT', `${itemHash} is not a scores message`);
-  return { itemHash, publisher: sender, content: parseScores(post.content) };
+  return { itemHash, publisher: sender, time, content: parseScores(post.content) };
 }
 
 /** The first message of a list. Throws UNEXPECTED_ANSWER where the node gives something else in its place. */

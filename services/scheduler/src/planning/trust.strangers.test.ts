@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { parseScores } from '../scores.ts';
+import { earnedBy, parseScores } from '../scores.ts';
 import { weightOf } from './load.ts';
 import { Planner } from './planner.ts';
 import { refusePrefix } from './prefix.ts';
@@ -80,10 +80,10 @@ describe('H3: room counts as it is earned', () => {
 
   test('H3: hours of measurements are read from what was published, within bounds', () => {
     const id = 'a'.repeat(64);
-    const hoursOf = (record_count: unknown) =>
-      parseScores({ scores: { crn: [{ node_id: id, total_score: 1, measurements: { record_count } }] } }).get(
-        id,
-      )?.hours;
+    const hoursOf = (record_count: unknown) => {
+      const crn = [{ node_id: id, total_score: 1, measurements: { record_count } }];
+      return earnedBy(parseScores({ scores: { crn } }, 0).get(id)!, 0).hours;
+    };
     assert.deepEqual([5, 1e300, -1, '7', null].map(hoursOf), [5, 1, 1, 1, 1]);
     assert.equal(hoursOf(10 ** 12), 17_520);
   });
@@ -91,15 +91,17 @@ describe('H3: room counts as it is earned', () => {
 
 test('H3: hours in which a node was silent earn no room', () => {
   const id = 'a'.repeat(64);
-  const earnedBy = (total_score: number, record_count: number) =>
-    parseScores({ scores: { crn: [{ node_id: id, total_score, measurements: { record_count } }] } }).get(id)!;
+  const earnedIn = (total_score: number, record_count: number) => {
+    const crn = [{ node_id: id, total_score, measurements: { record_count } }];
+    return earnedBy(parseScores({ scores: { crn } }, 0).get(id)!, 0);
+  };
   // What a perfect node has after a day, and a week (docs/scoring.md).
   const [day, week] = [0.271962735, 0.751386028];
-  assert.deepEqual(earnedBy(day, 24), { score: day, hours: 24 });
-  assert.equal(earnedRoom(earnedBy(week, 168)).cpu, 127);
+  assert.deepEqual(earnedIn(day, 24), { score: day, hours: 24 });
+  assert.equal(earnedRoom(earnedIn(week, 168)).cpu, 127);
   // A year of silence before it.
-  assert.deepEqual(earnedRoom(earnedBy(day, 366 * 24)), earnedRoom(earnedBy(day, 24)));
-  assert.equal(earnedRoom(earnedBy(day, 366 * 24)).cpu, 7);
+  assert.deepEqual(earnedRoom(earnedIn(day, 366 * 24)), earnedRoom(earnedIn(day, 24)));
+  assert.equal(earnedRoom(earnedIn(day, 366 * 24)).cpu, 7);
 });
 
 describe('H3: networks', () => {

@@ -1,4 +1,4 @@
-import type { Reason } from '@skerry/protocol';
+import { type Reason, SCORES_AGE_MAX_DAYS } from '@skerry/protocol';
 import type { Resources } from '../view.ts';
 
 /** Whose nodes get what strangers created: those that are listed, those that were measured too, or all that proved what they say. */
@@ -14,10 +14,6 @@ export interface Earned {
   /** Of a score that is too old to count: the time of the newest measurement behind it, Unix milliseconds. */
   readonly outdatedMs?: number;
 }
-
-const SCORES_AGE_MAX_DAYS = 7;
-/** A score of measurements that are older counts no longer: what a node was like then says nothing of now. */
-export const SCORES_AGE_MAX_MS = SCORES_AGE_MAX_DAYS * 86_400_000;
 
 /** The score that counts; null where there is none. Pure. */
 export const scoreOf = (earned: Earned | null): number | null =>

@@ -1,4 +1,5 @@
-import type { ScoresMessage } from '../data/answers.ts';
+import type { ScoresMessage } from '../../data/answers.ts';
+import { bySender, countingScores } from './counting.ts';
 
 /** A node whose score is much lower than it was lately. */
 export interface Fall {
@@ -30,13 +31,9 @@ function scoresOf({ content }: ScoresMessage): ReadonlyMap<string, Told> {
   ]);
 }
 
-/** Nodes whose score fell, of what the monitor that published last has said. @param messages newest first */
-export function findFalls(messages: readonly ScoresMessage[]): Fall[] {
-  const [newest] = messages;
-  if (!newest) return [];
-  const told = messages
-    .filter(({ sender }) => sender === newest.sender)
-    .map((message) => ({ atMs: message.time * 1_000, scores: scoresOf(message) }));
+/** Nodes whose score fell, of what one monitor has said. @param messages newest first */
+function fallsOf(messages: readonly ScoresMessage[]): Fall[] {
+  const told = messages.map((message) => ({ atMs: message.time * 1_000, scores: scoresOf(message) }));
   const best = new Map<string, Told>();
   for (const { scores } of told)
     for (const [node, one] of scores) if (one.total > (best.get(node)?.total ?? 0)) best.set(node, one);
@@ -47,4 +44,20 @@ export function findFalls(messages: readonly ScoresMessage[]): Fall[] {
     const to = told[0]!.scores.get(node)?.total ?? null;
     return [{ node, kind, from, to, sinceMs: told[firstWell - 1]!.atMs }];
   });
+}
+
+/**
+ * Nodes whose score fell, of each by the monitor whose score of it counts. One that no monitor scores any more is told once.
+ * @param messages newest first
+ * @param nowMs Unix milliseconds
+ */
+export function findFalls(messages: readonly ScoresMessage[], nowMs: number): Fall[] {
+  const counting = countingScores(messages, nowMs).messages;
+  const falls = new Map<string, Fall>();
+  for (const [sender, own] of bySender(messages))
+    for (const fall of fallsOf(own)) {
+      const counts = counting.get(fall.node)?.sender;
+      if (counts === undefined ? !falls.has(fall.node) : counts === sender) falls.set(fall.node, fall);
+    }
+  return [...falls.values()];
 }
