@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CoreClient, computeScoresOf, createSigner, generatePrivateKey, publishScores } from '@skerry/client';
+import { DEFAULT_SCORING_SETTINGS, METRICS_POST_TYPES, SCORING_CHANNEL } from '@skerry/protocol';
+import { startCore } from '../testing/core.ts';
+import { skerryHere } from '../testing/here.ts';
+import { createTestDir } from '../testing/run.ts';
+
+const NODE = 'a'.repeat(64);
+const HOUR = 3_600;
+const TO = Math.floor(Date.now() / 1000 / HOUR) * HOUR;
+
+/** Reports of a node of the last hours by a monitor, and the scores that it publishes of them. */
+async function publish(core: CoreClient, hours: number): Promise<string> {
+  for (let ago = 1; ago <= hours; ago++) {
+    const record = { node_id: NODE, measured_at: TO - ago * HOUR };
+    await core.postMessage({
+      ...{ type: 'POST', channel: SCORING_CHANNEL, timestamp: TO - ago * HOUR },
+      content: {
+        type: METRICS_POST_TYPES[0],
+        content: { version: '1.0', tags: [], metrics: { ccn: [], crn: [record] } },
+      },
+    });
+  }
+  const computed = await computeScoresOf(
+    { coreUrl: core.url },
+    {
+      period: { from: TO - 24 * HOUR, to: TO },
+      settings: { ...DEFAULT_SCORING_SETTINGS, skip_without_asn: false },
+      ...{ publishers: [core.signer.address], versions: {}, registrations: undefined, tags: [] },
+    },
+  );
+  return (await publishScores(core, computed)).item_hash;
+}
+
+test('a score is explained by the scores that count for the node, whoever published last', async () => {
+  const [long, began] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
+  await using home = await createTestDir();
+  await using core = await startCore(home.path, {
+    SKERRY_CORE_SCORING_PUBLISHERS: `${long.address},${began.address}`,
+  });
+  const [counting, last] = [
+    await publish(new CoreClient({ url: core.url, signer: long }), 3),
+    await publish(new CoreClient({ url: core.url, signer: began }), 1),
+  ];
+  const explain = async (...more: string[]) => {
+    const args = ['--core', core.url, '--json', 'score', 'explain', NODE.slice(0, 12), ...more];
+    const { code, out, err } = await skerryHere(process.env, args);
+    assert.equal(code, 0, err);
+    const { scores, hours } = JSON.parse(out);
+    return [scores, hours.length];
+  };
+  assert.deepEqual(await explain(), [counting, 3]);
+  assert.deepEqual(await explain('--publisher', began.address), [last, 1]);
+});
