@@ -54,6 +54,12 @@ export {
   proveConfirmation,
 } from './proofs/confirmation.ts';
 export { type Delegation, proveDelegation } from './proofs/delegation.ts';
+export {
+  type AloneBudget,
+  proveToldInstance,
+  READ_ALONE_MAX,
+  UNPROVEN,
+} from './proofs/told-instance.ts';
 export { readAggregate } from './reads/aggregate.ts';
 export type { InstanceList } from './reads/instance-list.ts';
 export { saysNothing } from './reads/says-nothing.ts';
@@ -65,6 +71,7 @@ export {
   recomputeInstancesDigest,
   recomputeMessagesDigest,
 } from './recompute-digest.ts';
+export { type RecomputedParts, verdictOnState, wordsOnUnproven } from './recomputed-verdict.ts';
 export {
   type AskText,
   askTextBy,

@@ -4,7 +4,6 @@ import {
   instanceElement,
   type MessageStatus,
   messageElement,
-  proveInstance,
   type SetDigest,
   SetSum,
 } from '@skerry/protocol';
@@ -14,6 +13,13 @@ import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import { STATE_API } from '@skerry/protocol/api/core/state';
 import { NETWORK_EVENTS } from '@skerry/protocol/forms';
 import { call, createAnswerParser } from './call.ts';
+import {
+  type AloneBudget,
+  proveToldInstance,
+  READ_ALONE_MAX,
+  type Unproven,
+} from './proofs/told-instance.ts';
+import { saysNothing } from './reads/says-nothing.ts';
 import type { RefusedMessage } from './scoring/published.ts';
 import type { SignedMessageSource } from './signed-message.ts';
 
@@ -141,8 +147,8 @@ export interface RecomputedInstances extends RecomputedDigest {
   readonly verified: number;
   /** Instances that do not follow from their messages, each with the first reason. */
   readonly refused: readonly RefusedMessage[];
-  /** Instances whose messages are too long for a list, or spoken for by others than their owner: the node's word. */
-  readonly unproven: number;
+  /** Instances that are the node's word, by the reason. */
+  readonly unproven: Readonly<Partial<Record<Unproven, number>>>;
 }
 
 const INSTANCES_PER_PAGE = 100;
@@ -151,36 +157,44 @@ interface Folding {
   readonly sum: SetSum;
   readonly refused: RefusedMessage[];
   verified: number;
-  unproven: number;
+  readonly unproven: Partial<Record<Unproven, number>>;
+  readonly budget: AloneBudget;
 }
 
 type Listed = InstanceView & { readonly shared?: readonly (string | null)[] };
 
-function foldOne(folding: Folding, { shared = [null], ...view }: Listed, schedulers: ReadonlySet<string>) {
+async function foldOne(
+  source: SignedMessageSource,
+  folding: Folding,
+  told: Listed,
+  schedulers: ReadonlySet<string>,
+): Promise<void> {
+  const { shared: _, ...view } = told;
   folding.sum.add(instanceElement(view));
   const refuse = (code: RefusedMessage['code'], message: string) =>
     folding.refused.push({ itemHash: view.instance_id, code, message });
   try {
-    const verdict = proveInstance({ view, shared }, schedulers);
-    const [first] = verdict.differences;
-    folding.verified += verdict.verified;
-    if (first) refuse('HASH_MISMATCH', `${first.name} is ${first.said}, signed was ${first.computed}`);
-    else if (!verdict.isWhole || verdict.onBehalf.length > 0) folding.unproven++;
+    const proof = await proveToldInstance(source, told, schedulers, folding.budget);
+    folding.verified += proof.verified;
+    if (proof.kind === 'wrong') refuse('HASH_MISMATCH', proof.why);
+    if (proof.kind === 'unproven') folding.unproven[proof.reason] = (folding.unproven[proof.reason] ?? 0) + 1;
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
+    if (!(error instanceof AppError) || saysNothing(error)) throw error;
     refuse(error.code, error.message);
   }
 }
 
 async function compareInstances(
-  { coreUrl, signal }: SignedMessageSource,
+  source: SignedMessageSource,
   schedulers: ReadonlySet<string>,
   { max, onProgress }: RecomputeOptions,
 ): Promise<RecomputedInstances> {
+  const { coreUrl, signal } = source;
   const { cursor: _, ...said } = await call(coreUrl, STATE_API.getInstancesDigest, {}, { signal });
-  const folding: Folding = { sum: new SetSum(), refused: [], verified: 0, unproven: 0 };
+  const budget = { left: READ_ALONE_MAX };
+  const folding: Folding = { sum: new SetSum(), refused: [], verified: 0, unproven: {}, budget };
   const toResult = (isCut: boolean): RecomputedInstances => {
-    const { sum, ...found } = folding;
+    const { sum, budget: __, ...found } = folding;
     const computed = sum.digest();
     return { said, computed, isSame: !isCut && computed.digest === said.digest, isCut, ...found };
   };
@@ -189,7 +203,12 @@ async function compareInstances(
   for (let read = 0; read <= max; ) {
     const query = { limit: INSTANCES_PER_PAGE, bodies: 'shared', cursor } as const;
     const page = await call(coreUrl, INSTANCES_API.listInstances, { query }, { signal });
-    for (const one of page.instances) foldOne(folding, one, schedulers);
+    for (const [at, one] of page.instances.entries()) {
+      const { left } = budget;
+      await foldOne(source, folding, one, schedulers);
+      // It took requests of its own.
+      if (budget.left < left) onProgress?.(read + at + 1);
+    }
     read += page.instances.length;
     onProgress?.(read);
     if (page.next_cursor === null) return toResult(false);

@@ -5,6 +5,8 @@ import {
   recomputeDerivedDigests,
   recomputeInstancesDigest,
   recomputeMessagesDigest,
+  verdictOnState,
+  wordsOnUnproven,
 } from '@skerry/client';
 import { DERIVED_KINDS } from '@skerry/protocol';
 import { parseTypedEvmAddress } from '@skerry/protocol/forms';
@@ -20,6 +22,11 @@ export interface VerifyOptions {
 }
 
 const REFUSED_SHOWN = 10;
+const VERDICTS = {
+  same: 'as it says',
+  cut: 'as it says, as far as it was compared: there is more than --max',
+  different: 'not as it says',
+} as const;
 
 function verdictOf({ isSame, isCut, said, computed }: RecomputedDigest): string {
   if (isCut) return `not compared: there are ${said.count}, which is more than --max`;
@@ -55,12 +62,10 @@ export async function verifyNode(
     max,
     onProgress: onProgress('messages that state is derived from'),
   });
-  const { refused, verified, unproven } = instances;
-  const isDerivedRight = DERIVED_KINDS.every((kind) => derived.kinds[kind].isSame);
-  const isRight =
-    messages.isSame && instances.isSame && isDerivedRight && refused.length + derived.refused.length === 0;
+  const { refused, verified } = instances;
+  const verdict = verdictOnState({ messages, instances, derived });
   const text = renderFields([
-    ['verdict', isRight ? 'as it says' : 'not as it says'],
+    ['verdict', VERDICTS[verdict]],
     ['messages', verdictOf(messages)],
     ['instances', verdictOf(instances)],
     ...DERIVED_KINDS.map((kind): [string, string] => [kind, verdictOf(derived.kinds[kind])]),
@@ -73,10 +78,11 @@ export async function verifyNode(
       'signed for others',
       derived.onBehalf > 0 ? `${derived.onBehalf}, which their owners may permit` : undefined,
     ],
-    ['instances not proven', unproven > 0 ? `${unproven}: too long, or acted on by others` : undefined],
+    ['instances not proven', wordsOnUnproven(instances)],
     ['schedulers', believed.map(plainText).join(', ') || 'nobody'],
     ['not shown', 'that the lists are those of the network: compare nodes (skerry node diff)'],
   ]);
-  output.result({ url: coreUrl, same: isRight, schedulers: believed, messages, instances, derived }, text);
-  return isRight ? EXIT.ok : EXIT.failed;
+  const same = verdict === 'same';
+  output.result({ url: coreUrl, same, verdict, schedulers: believed, messages, instances, derived }, text);
+  return same ? EXIT.ok : EXIT.failed;
 }

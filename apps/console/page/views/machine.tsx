@@ -87,8 +87,9 @@ interface AboutProps {
 /** How a machine is, and whether that follows from what was signed. */
 function AboutPanel({ machine, hostname }: AboutProps) {
   const { node_id: node } = machine;
-  const schedulers = useNetwork().info?.trust.schedulers.value;
-  const proof = useProof('machines', schedulers && { rows: [machine.whole], schedulers });
+  const { coreUrl, info } = useNetwork();
+  const schedulers = info?.trust.schedulers.value;
+  const proof = useProof('machines', schedulers && { coreUrl, rows: [machine.whole], schedulers });
   const judged = proof.kind === 'proven' ? proof.value[0] : undefined;
   return (
     <Panel

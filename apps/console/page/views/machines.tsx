@@ -130,11 +130,11 @@ export function Machines() {
   const { query } = route.value;
   const { owner = '' } = query;
   const listed = useProvableInstances(owner, pageOf(query));
-  const { info } = useNetwork();
+  const { coreUrl, info } = useNetwork();
   const ids = listed.value?.instances.map((one) => one.instance_id);
   const schedulers = info?.trust.schedulers.value;
   const rows = listed.value?.instances.map(({ whole }) => whole);
-  const proof = useProof('machines', rows && schedulers ? { rows, schedulers } : undefined);
+  const proof = useProof('machines', rows && schedulers ? { coreUrl, rows, schedulers } : undefined);
   const names = useProof('hostnames', ids ? { ids } : undefined);
   return (
     <>

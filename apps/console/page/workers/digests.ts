@@ -1,17 +1,17 @@
 import {
-  type RecomputedDerived,
-  type RecomputedDigest,
-  type RecomputedInstances,
+  type RecomputedParts,
   recomputeDerivedDigests,
   recomputeInstancesDigest,
   recomputeMessagesDigest,
+  verdictOnState,
+  wordsOnUnproven,
 } from '@skerry/client';
 
-/** What a core node says of all that it has, beside what its lists give. */
-export interface RecomputedState {
-  readonly messages: RecomputedDigest;
-  readonly instances: RecomputedInstances;
-  readonly derived: RecomputedDerived;
+/** What a core node says of all that it has, beside what its lists give, and what that comes to. */
+export interface RecomputedState extends RecomputedParts {
+  readonly verdict: ReturnType<typeof verdictOnState>;
+  /** How many instances are the node's word, and why; undefined where there are none. */
+  readonly unproven: string | undefined;
   readonly schedulers: readonly string[];
 }
 
@@ -50,5 +50,6 @@ export async function recomputeState(
     max: SIGNED_MAX,
     onProgress: (read) => onProgress(folded + read),
   });
-  return { messages, instances, derived, schedulers };
+  const parts = { messages, instances, derived };
+  return { ...parts, verdict: verdictOnState(parts), unproven: wordsOnUnproven(instances), schedulers };
 }

@@ -13,7 +13,7 @@ export interface JudgedFact {
 }
 
 /** Codes by which a failure contradicts nobody, beside those that are tried again: another kind of node may answer. */
-const isOpen = (error: AppError) => isUnchecked(error) || error.code === 'UNEXPECTED_ANSWER';
+export const isOpen = (error: AppError) => isUnchecked(error) || error.code === 'UNEXPECTED_ANSWER';
 
 /**
  * What a failure says of the core node: where something could be asked, it contradicts it. What could not be asked proves nothing, either

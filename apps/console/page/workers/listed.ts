@@ -1,15 +1,9 @@
-import {
-  ANY_TIME,
-  AppError,
-  fieldsOf,
-  proveInstance,
-  type VerifiedMessage,
-  verifyShared,
-} from '@skerry/protocol';
-import type { JudgedFact } from './facts.ts';
+import { type AloneBudget, proveToldInstance, READ_ALONE_MAX, UNPROVEN } from '@skerry/client';
+import { ANY_TIME, AppError, fieldsOf, type VerifiedMessage, verifyShared } from '@skerry/protocol';
+import { isOpen, type JudgedFact } from './facts.ts';
 import type { Judged } from './messages.ts';
 
-/** Lines of lists that come with what proves them (`bodies=shared`): nothing is asked for again. */
+/** Lines of lists that come with what proves them (`bodies=shared`): only what is too long for that is asked for again. */
 
 /** A message as a list or an event tells it. */
 export interface ToldMessage {
@@ -58,37 +52,53 @@ export const judgeListed = (rows: readonly ToldMessage[]): Judged[] => rows.map(
 /** How far a machine follows from its messages. */
 export type JudgedMachine = Pick<JudgedFact, 'kind' | 'why'>;
 
-function judgeMachine(row: unknown, schedulers: ReadonlySet<string>): JudgedMachine {
-  const { shared, ...view } = fieldsOf(row);
+const textOrNull = (text: unknown) => (typeof text === 'string' ? text : null);
+
+async function judgeMachine(
+  coreUrl: string,
+  row: unknown,
+  schedulers: ReadonlySet<string>,
+  budget: AloneBudget,
+): Promise<JudgedMachine> {
+  const { shared, sources, ...view } = fieldsOf(row);
   const { instance_id: id } = view;
   if (!Array.isArray(shared) || typeof id !== 'string')
     return { kind: 'said', why: 'this core node gives no messages with its machines' };
-  const texts = shared.map((text: unknown) => (typeof text === 'string' ? text : null));
-  const verdict = proveInstance({ view: { ...view, instance_id: id }, shared: texts }, schedulers);
-  const { isWhole, differences, onBehalf, verified } = verdict;
-  const [first] = differences;
-  if (first)
-    return {
-      kind: 'wrong',
-      why: `${first.name}: the core node says ${first.said}, signed was ${first.computed}`,
-    };
-  if (!isWhole) return { kind: 'said', why: 'some of its messages are too long for a list' };
-  return onBehalf.length > 0
-    ? { kind: 'said', why: `signed by ${onBehalf.join(', ')} for its owner, who may allow that` }
-    : { kind: 'proven', why: `from ${verified} signed messages` };
+  const told = {
+    ...{ ...view, instance_id: id, shared: shared.map(textOrNull) },
+    ...(Array.isArray(sources) ? { sources: sources.map(String) } : {}),
+  };
+  const proof = await proveToldInstance({ coreUrl }, told, schedulers, budget);
+  if (proof.kind === 'wrong') return { kind: 'wrong', why: `by the core node, ${proof.why}` };
+  if (proof.kind === 'proven') return { kind: 'proven', why: `from ${proof.verified} signed messages` };
+  const { reason, by } = proof;
+  const why =
+    reason === 'delegated'
+      ? `signed by ${by.join(', ')} for its owner, who may allow that`
+      : UNPROVEN[reason];
+  return { kind: 'said', why };
 }
 
+const described = ({ message, code }: AppError) => `${message} (${code})`;
+
 /** Of each machine whether what is told of it follows from its messages, in the order that they are given. */
-export function judgeMachines(rows: readonly unknown[], schedulers: readonly string[]): JudgedMachine[] {
+export async function judgeMachines(
+  coreUrl: string,
+  rows: readonly unknown[],
+  schedulers: readonly string[],
+): Promise<JudgedMachine[]> {
   const believed = new Set(schedulers);
-  return rows.map((row) => {
+  const budget = { left: READ_ALONE_MAX };
+  const judged: JudgedMachine[] = [];
+  for (const row of rows) {
     try {
-      return judgeMachine(row, believed);
+      judged.push(await judgeMachine(coreUrl, row, believed, budget));
     } catch (error) {
-      return {
-        kind: 'wrong',
-        why: error instanceof AppError ? `${error.message} (${error.code})` : String(error),
-      };
+      if (!(error instanceof AppError)) judged.push({ kind: 'wrong', why: String(error) });
+      // Who does not answer contradicts nobody.
+      else if (isOpen(error)) judged.push({ kind: 'said', why: `not checked: ${described(error)}` });
+      else judged.push({ kind: 'wrong', why: described(error) });
     }
-  });
+  }
+  return judged;
 }

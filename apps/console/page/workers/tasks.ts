@@ -56,7 +56,11 @@ export interface Tasks {
     readonly answer: readonly Judged[];
   };
   readonly machines: {
-    readonly asked: { readonly rows: readonly unknown[]; readonly schedulers: readonly string[] };
+    readonly asked: {
+      readonly coreUrl: string;
+      readonly rows: readonly unknown[];
+      readonly schedulers: readonly string[];
+    };
     readonly answer: readonly JudgedMachine[];
   };
   /** Of a change of a machine what its message says. */
@@ -175,7 +179,7 @@ const HANDLERS: Handlers = {
   onChain: proveOnChain,
   messages: ({ coreUrl, rows }) => judgeMessages(coreUrl, rows),
   listed: ({ rows }) => judgeListed(rows),
-  machines: ({ rows, schedulers }) => judgeMachines(rows, schedulers),
+  machines: ({ coreUrl, rows, schedulers }) => judgeMachines(coreUrl, rows, schedulers),
   change: (asked) => judgeEvent(asked),
   state: ({ coreUrl, trust }, onProgress) => recomputeState(coreUrl, trust, onProgress),
   account: (asked, onProgress) => addUp(asked, onProgress),

@@ -7,22 +7,14 @@ import {
   verifyShared,
 } from '@skerry/protocol';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
-import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { call } from '../call.ts';
 import { checkAsked } from '../reads/asked.ts';
-import { listedOf, type SignedMessageSource, verifyListed } from '../signed-message.ts';
+import type { SignedMessageSource } from '../signed-message.ts';
+import { readByHash, SOURCES_MAX } from './told-instance.ts';
 
 /** What the owner of an instance chose: it follows from what they signed alone, whoever runs the instance. */
 export type ChosenField = 'owner' | 'name' | 'firewall';
 const NOBODY: ReadonlySet<string> = new Set();
-/** Messages that are read by themselves; an instance follows from nine at most. */
-const SOURCES_MAX = 16;
-
-async function readByHash(source: SignedMessageSource, hash: string): Promise<VerifiedMessage> {
-  const { coreUrl, signal } = source;
-  const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } }, { signal });
-  return verifyListed(source, listedOf(view));
-}
 
 /**
  * What was signed of an instance. The message that made it is read by itself where it is not among these: it is too long for them, or its

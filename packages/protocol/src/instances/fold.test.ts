@@ -130,6 +130,21 @@ describe('the fold of an instance', () => {
     fc.assert(fc.property(ops, (list) => assert.deepEqual(fold([...list, ...list]), fold(list))));
   });
 
+  test('follows from the last word on each part, nine messages at most, however many there were', () => {
+    // One that changes nothing leaves its date alone.
+    const speaks = (one: Op) => one.kind !== 'update' || Object.keys(one.content).length > 1;
+    fc.assert(
+      fc.property(ops, (list) => {
+        const state = fold(list.filter(speaks));
+        const last = new Set(Object.values(state.stamps).flatMap((stamp) => (stamp ? [stamp[1]] : [])));
+        assert.ok(last.size <= 8);
+        const folds = list.filter(({ head }) => last.has(head.itemHash)).map(foldOf);
+        assert.deepEqual(foldAll([creation, ...folds], SCHEDULERS), state);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
   test('the latest control decides; a restart is remembered although a start follows', () => {
     const control = (action: 'start' | 'stop' | 'restart', at: number) =>
       ({

@@ -32,20 +32,21 @@ const Compared = ({ compared }: { readonly compared: RecomputedDigest }) => {
 
 const KINDS = ['posts', 'aggregates', 'credits', 'files', 'measurements', 'programs'] as const;
 
-const isRight = ({ messages, instances, derived }: RecomputedState) =>
-  [messages, instances, ...KINDS.map((kind) => derived.kinds[kind])].every(
-    ({ isSame, isCut }) => isSame || isCut,
-  ) && instances.refused.length + derived.refused.length === 0;
+const TITLES = {
+  same: 'As it says.',
+  cut: 'As it says, as far as it was compared.',
+  different: 'Not as it says.',
+} as const;
 
 function Result({ state }: { readonly state: RecomputedState }) {
-  const { messages, instances, derived, schedulers } = state;
-  const isGood = isRight(state);
+  const { messages, instances, derived, schedulers, verdict, unproven } = state;
+  const isGood = verdict !== 'different';
   return (
     <>
       <div class={`verdict ${isGood ? 'good' : 'bad'}`} data-state={isGood ? 'equal' : 'different'}>
         <p class="verdict-title">
           <span class="lamp" aria-hidden="true" />
-          {isGood ? 'As it says.' : 'Not as it says.'}
+          {TITLES[verdict]}
         </p>
         <p>
           {count(instances.verified + derived.verified)} signed messages were checked and{' '}
@@ -67,14 +68,7 @@ function Result({ state }: { readonly state: RecomputedState }) {
                 ] as const,
               ]
             : []),
-          ...(instances.unproven > 0
-            ? [
-                [
-                  'the node’s word',
-                  `${count(instances.unproven)} machines, whose messages are too long or not their owner's`,
-                ] as const,
-              ]
-            : []),
+          ...(unproven === undefined ? [] : [['machines of the node’s word', unproven] as const]),
           [
             'schedulers',
             <span class="stack">

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { instanceViewOf, readInstanceMessage, sharedText, verifySubmission } from '@skerry/protocol';
+import { signMessage } from '../message.ts';
+import { wordsOnUnproven } from '../recomputed-verdict.ts';
+import { createSigner } from '../signer.ts';
+import { answering } from '../testing/answering.ts';
+import { proveToldInstance, READ_ALONE_MAX } from './told-instance.ts';
+
+const owner = createSigner(`0x${'1'.repeat(64)}`);
+const T0 = 1_700_000_000;
+const NOBODY: ReadonlySet<string> = new Set();
+const ssh_key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
+const content = { name: 'web', cpu: 1, memory: 512, disk: 4, image: 'debian:12', ssh_key };
+const made = verifySubmission(
+  signMessage({ type: 'INSTANCE', timestamp: T0, content }, owner).body,
+  T0 + 1_000,
+);
+const id = made.itemHash;
+const view = instanceViewOf(readInstanceMessage(made)!.fold.apply(undefined, NOBODY)!);
+const inList = { ...view, shared: [null] };
+const saying = (lie: object) => ({ ...inList, ...lie });
+const message = {
+  ...{ item_hash: id, chain: 'ETH', sender: owner.address, type: 'INSTANCE', channel: made.channel },
+  ...{ timestamp: T0, content, signature: made.signature, signed_text: made.sourceText, confirmations: [] },
+  ...{ status: 'processed', reception_time: new Date(T0 * 1_000).toISOString() },
+};
+const [ALONE, MESSAGE] = [`/api/v0/instances/${id}`, `/api/v0/messages/${id}`];
+const alone = { ...inList, sources: [id] };
+const missing = { status: 'error', code: 'MESSAGE_NOT_FOUND', error: 'no such message' };
+const budget = () => ({ left: READ_ALONE_MAX });
+
+test('an instance whose message a list lacks is proven by the message itself, or refuted', async () => {
+  await using node = await answering({ [ALONE]: [alone], [MESSAGE]: [message] });
+  const prove = (told: typeof inList) => proveToldInstance({ coreUrl: node.url }, told, NOBODY, budget());
+  assert.deepEqual(await prove(inList), { kind: 'proven', verified: 1 });
+  // Of one that was asked for by itself, nothing is asked again.
+  const before = node.asked.length;
+  assert.equal((await prove(alone)).kind, 'proven');
+  assert.deepEqual([...new Set(node.asked.slice(before))], [MESSAGE]);
+
+  await using liar = await answering({ [ALONE]: [{ ...alone, cpu: 7 }], [MESSAGE]: [message] });
+  const lie = await proveToldInstance({ coreUrl: liar.url }, saying({ cpu: 7 }), NOBODY, budget());
+  assert.deepEqual(lie, { kind: 'wrong', verified: 1, why: 'cpu is 7, signed was 1' });
+});
+
+test('an instance that changed meanwhile, and one whose message its node has not, are neither', async () => {
+  await using node = await answering({ [ALONE]: [alone], [MESSAGE]: [message] });
+  const changed = await proveToldInstance(
+    { coreUrl: node.url },
+    saying({ name: 'before' }),
+    NOBODY,
+    budget(),
+  );
+  assert.deepEqual(changed, { kind: 'unproven', reason: 'changed', verified: 1, by: [] });
+  await using without = await answering({ [ALONE]: [alone] }, missing);
+  const lacking = await proveToldInstance({ coreUrl: without.url }, inList, NOBODY, budget());
+  assert.deepEqual(lacking, { kind: 'unproven', reason: 'missing', verified: 0, by: [] });
+  // Of a node of an older release.
+  await using older = await answering({ [ALONE]: [inList] });
+  const unnamed = await proveToldInstance({ coreUrl: older.url }, inList, NOBODY, budget());
+  assert.equal(unnamed.kind === 'unproven' && unnamed.reason, 'missing');
+});
+
+test('a node that does not answer is contradicted by nothing', async () => {
+  const silent = { status: 'error', code: 'OVERLOADED', error: 'later' };
+  await using node = await answering({ [ALONE]: [alone] }, silent);
+  await assert.rejects(proveToldInstance({ coreUrl: node.url }, inList, NOBODY, budget()), {
+    code: 'OVERLOADED',
+  });
+});
+
+test('beyond the limit nothing is asked, and that is said with the limit', async () => {
+  await using node = await answering({ [ALONE]: [alone], [MESSAGE]: [message] });
+  const spent = { left: 1 };
+  const proofs = [];
+  for (let one = 0; one < 3; one++)
+    proofs.push(await proveToldInstance({ coreUrl: node.url }, inList, NOBODY, spent));
+  assert.deepEqual(
+    proofs.map((proof) => (proof.kind === 'unproven' ? proof.reason : proof.kind)),
+    ['proven', 'notChecked', 'notChecked'],
+  );
+  assert.equal(node.asked.filter((path) => path.startsWith(ALONE)).length, 1);
+  const words = wordsOnUnproven({ unproven: { notChecked: 2, changed: 1 } });
+  assert.match(words!, /^1 changed while being read; 2 not checked: more than 500 have/);
+  assert.equal(wordsOnUnproven({ unproven: {} }), undefined);
+});
+
+test('a date later than that of the messages is open: an update that changes nothing gives it', async () => {
+  const source = { coreUrl: 'http://127.0.0.1:9' };
+  const dated = (updated_at: number) =>
+    proveToldInstance(source, saying({ updated_at, shared: [sharedText(made)!] }), NOBODY, budget());
+  const later = await dated(T0 + 5);
+  assert.equal(later.kind === 'unproven' && later.reason, 'dated');
+  assert.equal((await dated(T0 - 5)).kind, 'wrong');
+  assert.equal((await dated(T0)).kind, 'proven');
+});
