@@ -134,6 +134,9 @@ test('wrong use ends with 2 and names the help', async () => {
     [['domain', 'lookup', 'not-four-words-here'], /\(INVALID_HOSTNAME\)/],
     [['status', '--core', 'localhost:4024'], /http or https address/],
     [['core', 'confg'], /too many arguments|unknown command/],
+    [['credit', 'history', '--kind', 'gift'], /Expected one of purchase, expense\./],
+    [['webhook', 'deliveries', 'ID', '--state', 'gone'], /Expected one of waiting, delivered, dead\./],
+    [['restore', 'none', '--role', 'web'], /--role must be one of core, .*, not web \(INVALID_PARAMETERS\)/],
   ];
   for (const [args, expected] of cases) {
     const { out, err, code } = await run(home.path, ...args);

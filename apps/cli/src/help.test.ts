@@ -12,9 +12,11 @@ const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 
 const stream = new PassThrough();
+const printed: string[] = [];
+const stdout = { write: (text: string) => printed.push(text) };
 const commands = listCommands(
   createProgram(
-    { environment: {}, stdin: stream, stdout: stream, stderr: stream } as unknown as CommandHost,
+    { environment: {}, stdin: stream, stdout, stderr: stream } as unknown as CommandHost,
     () => {},
   ),
 );
@@ -29,6 +31,19 @@ test('every argument says what it is', () => {
       .map((argument) => `${pathOf(command)} ${argument.name()}`),
   );
   assert.deepEqual(silent, []);
+});
+
+test('the help of every command that does something has an example', () => {
+  const able = commands.filter(
+    (command) => (command as unknown as { _actionHandler?: unknown })._actionHandler,
+  );
+  assert.ok(able.length > 80, `${able.length}`);
+  const silent = able.filter((command) => {
+    printed.length = 0;
+    command.outputHelp();
+    return !/\nExamples?:\n {2}\$ /.test(printed.join(''));
+  });
+  assert.deepEqual(silent.map(pathOf), []);
 });
 
 test('whoever types the default of an option that help shows gets the default', () => {

@@ -72,6 +72,8 @@ test('durations, ports to listen on, counts, tags, addresses', () => {
   refuses(options.parseListenPort, '65536', '-1', '80x');
   refuses(options.parsePositive, '0', 'x');
   assert.deepEqual(options.parseList('a, b,,c'), ['a', 'b', 'c']);
+  assert.equal(options.parseOneOf(['a', 'b'])('b'), 'b');
+  refuses(options.parseOneOf(['a', 'b']), 'c', '', 'toString');
   assert.equal(options.parseHttpUrl('http://localhost:1/'), 'http://localhost:1');
   refuses(options.parseHttpUrl, 'localhost:4024', 'ftp://x', '');
 });

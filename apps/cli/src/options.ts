@@ -107,6 +107,15 @@ export function parseWaitMs(text: string): number {
   return durationMs;
 }
 
+/** One of some words, whatever they are of. */
+export const parseOneOf =
+  <T extends string>(words: readonly T[]) =>
+  (text: string): T => {
+    const found = words.find((word) => word === text);
+    if (found === undefined) throw new InvalidArgumentError(`Expected one of ${words.join(', ')}.`);
+    return found;
+  };
+
 /** What stands between commas. */
 export function parseList(text: string): string[] {
   return text

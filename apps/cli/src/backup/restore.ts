@@ -253,9 +253,10 @@ function renderRestored({ role, directory, aside, done }: Restored, head: Backup
 
 /** Restores a node from its backup: everything is checked before anything is written. */
 export async function restore(context: Context, file: string, options: RestoreOptions): Promise<void> {
+  const wanted = options.role === undefined ? undefined : parseRole(options.role);
   await using input = await openInput(context, file);
   const { head } = await openHead(input.path, options);
-  checkFit(head, options.role);
+  checkFit(head, wanted);
   const node = await describeNode(context, parseRole(head.role), options);
   const { directory } = node;
   await makeDirectory(directory);

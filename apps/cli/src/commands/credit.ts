@@ -8,7 +8,7 @@ import type {
   PriceOptions,
   PurchaseOptions,
 } from '../credits/accounts.ts';
-import { parseHttpUrl, parsePositive, parseWhole } from '../options.ts';
+import { parseHttpUrl, parseOneOf, parsePositive, parseWhole } from '../options.ts';
 
 const CREDIT_URL = 'the credit service (default: where the network says)';
 const KEY_FILE =
@@ -47,7 +47,7 @@ function addAccountCommands(credit: Command, bind: Bind): void {
     .command('history')
     .description('list what an address bought and used, newest first')
     .argument('[address]', 'the address (default: your own)')
-    .option('--kind <kind>', 'purchase or expense')
+    .option('--kind <kind>', 'purchase or expense', parseOneOf(['purchase', 'expense']))
     .option('--page <n>', 'page number, from 1', parsePositive, 1)
     .option('--limit <n>', 'entries per page', parsePositive, 20)
     .addHelpText('after', examples('skerry credit history', 'skerry credit history --kind purchase --json'))

@@ -1,17 +1,14 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { DoctorOptions } from '../doctor/doctor.ts';
 import type { LeaveOptions } from '../joining/drains.ts';
 import type { JoinOptions } from '../joining/join.ts';
 import type { Role } from '../joining/roles.ts';
-import { parseHttpUrl, parseWaitMs, YES_OPTION } from '../options.ts';
+import { parseHttpUrl, parseOneOf, parseWaitMs, YES_OPTION } from '../options.ts';
 
 const ROLES: readonly Role[] = ['compute', 'gateway', 'core', 'monitor'];
 
-const parseRole = (text: string): Role => {
-  if (!ROLES.includes(text as Role)) throw new InvalidArgumentError(`Expected one of ${ROLES.join(', ')}.`);
-  return text as Role;
-};
+const parseRole = parseOneOf(ROLES);
 
 /** What an operator says of a node; the same words before it joins and when it does. */
 const addAnswers = (command: Command) =>

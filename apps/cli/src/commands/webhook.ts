@@ -1,7 +1,8 @@
+import { WEBHOOK_EVENTS } from '@skerry/protocol/forms';
 import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { LossOptions } from '../confirm.ts';
-import { parseDurationMs, parseList, parsePositive, YES_OPTION } from '../options.ts';
+import { parseDurationMs, parseList, parseOneOf, parsePositive, YES_OPTION } from '../options.ts';
 import type {
   DeliveriesOptions,
   ReplayOptions,
@@ -28,7 +29,7 @@ function addAdd(webhook: Command, bind: Bind): void {
     .description('register a webhook; prints its id, and its secret if it was generated')
     .argument('<url>', 'where events are sent: https, at a public address')
     .addOption(
-      new Option('--event <list>', 'message.new, instance.status, ... comma-separated')
+      new Option('--event <list>', `${WEBHOOK_EVENTS.join(', ')}; comma-separated`)
         .argParser(parseList)
         .default(['message.new'], 'message.new'),
     )
@@ -104,7 +105,11 @@ function addDeliveries(webhook: Command, bind: Bind): void {
     .command('deliveries')
     .description('list delivered, waiting and dead deliveries')
     .argument('<id>', ID)
-    .option('--state <state>', 'only this state: waiting, delivered or dead')
+    .option(
+      '--state <state>',
+      'only this state: waiting, delivered or dead',
+      parseOneOf(['waiting', 'delivered', 'dead']),
+    )
     .option('--limit <n>', 'entries to show, up to 100 (default: 20)', parsePositive)
     .option('--cursor <cursor>', 'go on behind an earlier list, which named it')
     .addHelpText('after', examples('skerry webhook deliveries ID --state dead'))
