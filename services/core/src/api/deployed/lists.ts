@@ -13,6 +13,7 @@ import { readFilters } from '../../state/lists/parameters.ts';
 import { type MessageFilter, PROPERTIES } from '../../state/lists/properties.ts';
 import type { Hold } from '../../state/lists/weight.ts';
 import { loadConfirmations } from '../../state/messages/confirmations.ts';
+import { hideForgotten } from '../../state/messages/find.ts';
 import { type ContentFormat, networkListViewOf } from '../../state/messages/list-view.ts';
 import { addProvable } from '../../state/messages/shared.ts';
 import { listPosts, listPostsByConfirmation, totalPosts } from '../../state/posts/posts.ts';
@@ -129,10 +130,11 @@ async function answerMessages(reading: Reading, query: ListQuery & FormatQuery &
   const format = contentFormatOf(query);
   const { rows, next_cursor } = await readMessages(reading, filter, query);
   const confirmations = await loadConfirmations(db, rows);
+  const shown = await hideForgotten(db, rows);
   return {
     messages: await addProvable(
       db,
-      rows.map((row) => networkListViewOf(row, confirmations, format)),
+      shown.map((row) => networkListViewOf(row, confirmations, format)),
       isProvable,
     ),
     ...(await networkPaginationOf(query, 'messages', () => totalMessages(db, filter))),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { buildNetworkMessage, type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import { ERASE_AFTER_MS, eraseForgotten } from '../../intake/erase.ts';
 import { digestState } from '../../state/digest.ts';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
@@ -63,6 +63,41 @@ describe('FORGET', () => {
       (await core.get(`/messages/${one.itemHash}`)).body.forgotten_by,
       [hash, second.hash].sort(),
     );
+  });
+
+  test('a message that was rejected stays so, and what it said is shown no more', async () => {
+    const aggregate = signed(alice, 'AGGREGATE', { key: 'k', content: {} });
+    const content = { type: 'amend', ref: aggregate.itemHash, content: 'a rejected sentence' };
+    const one = signed(alice, 'POST', content);
+    const inNetworkForm = buildNetworkMessage({ type: 'POST', content, time: T0 }, alice);
+    for (const each of [aggregate, one, inNetworkForm]) await put(each);
+    const hashes = [one.itemHash, inNetworkForm.itemHash];
+    const read = async () => {
+      const list = `/messages.json?hashes=${hashes}&msgStatuses=rejected&bodies=shared`;
+      const answers = hashes.map(async (hash) => (await core.get(`/messages/${hash}`)).body);
+      const { messages } = (await core.get(list)).body;
+      assert.equal(messages.length, hashes.length);
+      return [...(await Promise.all(answers)), ...messages];
+    };
+    const isTold = (body: unknown) => JSON.stringify(body).includes('rejected sentence');
+    assert.ok((await read()).every(isTold));
+    const { status, hash } = await forget(hashes);
+    assert.equal(status, 200);
+    const after = await read();
+    assert.ok(!after.some(isTold));
+    for (const { status, reason, content, message, forgotten_by } of after.slice(0, hashes.length))
+      assert.deepEqual(
+        [
+          status,
+          reason.code,
+          content,
+          message.content,
+          message.item_content,
+          message.item_type,
+          forgotten_by,
+        ],
+        ['rejected', 'AMEND_TARGET_NOT_FOUND', null, null, null, 'inline', [hash]],
+      );
   });
 
   test('a target that is not here yet is waited for', async () => {

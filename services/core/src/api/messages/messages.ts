@@ -10,7 +10,7 @@ import { readFilters } from '../../state/lists/parameters.ts';
 import { PROPERTIES } from '../../state/lists/properties.ts';
 import type { Hold } from '../../state/lists/weight.ts';
 import { loadConfirmations } from '../../state/messages/confirmations.ts';
-import { listForgetting } from '../../state/messages/find.ts';
+import { hideForgotten, listForgetting } from '../../state/messages/find.ts';
 import { createMessageReader, type MessageReader, type ReadMessage } from '../../state/messages/reader.ts';
 import { addProvable } from '../../state/messages/shared.ts';
 import { viewOf } from '../../state/messages/view.ts';
@@ -66,12 +66,14 @@ function oneMessage({
     },
     async getMessage({ params, reply }) {
       const { row, confirmations } = await getMessage(read, db, params.hash, answers.of(reply));
-      const forgottenBy = row.status === 'forgotten' ? await listForgetting(db, row.item_hash) : [];
+      const [shown = row] = await hideForgotten(db, [row]);
+      const isForgotten = shown.status === 'forgotten';
+      const forgottenBy = isForgotten ? await listForgetting(db, row.item_hash) : [];
       return {
-        ...viewOf(row, confirmations),
+        ...viewOf(shown, confirmations),
         ...verdictOf(row),
-        ...submittedViewOf(row, confirmations),
-        ...(row.status === 'forgotten' ? { forgotten_by: forgottenBy } : {}),
+        ...submittedViewOf(row, confirmations, shown),
+        ...(isForgotten ? { forgotten_by: forgottenBy } : {}),
       };
     },
     async getMessageStatus({ params, reply }) {

@@ -24,9 +24,12 @@ const erasable = (row: StoredMessage) => ({
   size: row.source_text === null ? null : Buffer.byteLength(row.source_text),
 });
 
-/** The message as deployed nodes show it: one that waits as it came, of a forgotten one what is left. */
-export function submittedViewOf(row: StoredMessage, confirmations: Confirmations) {
-  const { size: _, ...message } = networkViewOf(row, confirmations);
+/**
+ * The message as deployed nodes show it: one that waits as it came, of a forgotten one what is left.
+ * @param shown as what it is shown (hideForgotten)
+ */
+export function submittedViewOf(row: StoredMessage, confirmations: Confirmations, shown = row) {
+  const { size: _, ...message } = networkViewOf(shown, confirmations);
   const { confirmations: _of, confirmed: _is, ...submitted } = message;
   const received = row.received_at.toISOString();
   if (row.status === 'pending')

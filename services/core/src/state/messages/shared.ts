@@ -104,8 +104,8 @@ export async function addProvable<Row extends { readonly item_hash: string }>(
 }
 
 /**
- * The same for readers who check what they are told. What was erased has nothing to check, and a long text is told by the
- * message itself: neither is among them.
+ * The same for readers who check what they are told. What was erased has nothing to check, what was rejected and is named by a FORGET is
+ * not shown, and a long text is told by the message itself: none of them is among them.
  */
 export async function readProvable(
   db: Kysely<Schema>,
@@ -115,7 +115,8 @@ export async function readProvable(
   const { rows } = await sql<{ item_hash: string }>`
     select item_hash from messages where item_hash = any(${names}::text[])
       and coalesce(octet_length(source_text), 0) <= ${LIMITS.listedBodyBytes}
-      and (status <> 'forgotten' or content is not null)`.execute(db);
+      and (status <> 'forgotten' or content is not null)
+      and (status <> 'rejected' or not exists (select from forgets where target = item_hash))`.execute(db);
   const here = rows.map((row) => row.item_hash);
   return (await readSharedTexts(db, here)).texts;
 }

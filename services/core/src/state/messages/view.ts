@@ -59,7 +59,6 @@ export function networkViewOf(
   const content = networkContentOf(row);
   const itemType = itemTypeOf(row);
   const text = row.form === 'network' ? row.source_text : JSON.stringify(content);
-  const isForgotten = row.status === 'forgotten';
   const confirmed = listOf(row, confirmations);
   return {
     item_hash: row.item_hash,
@@ -68,7 +67,7 @@ export function networkViewOf(
     sender: row.signed_sender ?? row.sender,
     signature: row.signature,
     item_type: itemType,
-    item_content: itemType === 'inline' && !isForgotten ? text : null,
+    item_content: itemType === 'inline' && content !== null ? text : null,
     content,
     time: row.sent_time ?? row.time,
     channel: row.channel,
