@@ -39,9 +39,6 @@ const parseErased = createParser(
 const NAMES = Object.keys(Skeleton.properties) as (keyof typeof Skeleton.properties)[];
 const BEGINNING = Buffer.from('{"forgotten":');
 
-export const isErased = (status: StoredMessage['status'], lacksContent: boolean) =>
-  status === 'forgotten' && lacksContent;
-
 export const erasedText = (row: StoredMessage) =>
   JSON.stringify({
     forgotten: Object.fromEntries(

@@ -104,7 +104,16 @@ const keptHead = ({ owner, subject, content_type: contentType, tags }: KeptHead)
   tags,
 });
 
-/** What it said is gone from the disk (erase.ts), so it stays forgotten. */
+/**
+ * Whether what a message said was erased (erase.ts). By now it may be rejected, since a revocation came. Then one of the network form
+ * cannot be told from one whose content is a file.
+ */
+export const isErased = (
+  { status, form, source_text: text }: Pick<StoredMessage, 'status' | 'form' | 'source_text'>,
+  lacksContent: boolean,
+): boolean => lacksContent && (status === 'forgotten' || (text === null && form !== 'network'));
+
+/** What it said is gone from the disk (erase.ts), so it stays forgotten where its sender was permitted to say it. */
 export const acceptErased = (row: KeptHead, message: VerifiedMessage, sentence: string): Accepted =>
   acceptAs(message, { ...keptHead(row), isSkeleton: true, decide: () => forgotten(sentence) });
 
@@ -134,8 +143,10 @@ export async function acceptStored(
   nowSeconds = Number.POSITIVE_INFINITY,
 ): Promise<Accepted> {
   const message = verifiedOf(row.content === null ? { ...row, content: contentOf(row) } : row);
-  if (row.status === 'forgotten' && row.content === null)
-    return acceptErased(row, message, row.reason?.message ?? 'the message was forgotten');
+  if (isErased(row, row.content === null)) {
+    const sentence = row.status === 'forgotten' ? row.reason?.message : undefined;
+    return acceptErased(row, message, sentence ?? 'the message was forgotten');
+  }
   const bytes = message.content === null ? await tryRead(message.itemHash, read) : undefined;
   if (!bytes && !isRead(message) && isJudged(row)) return acceptJudged(row, message);
   try {

@@ -30,9 +30,12 @@ export interface Kept {
 /** More are not told: anyone may forget a thousand messages of theirs any number of times. */
 const FORGETTING_TOLD = 4;
 
-/** Whether what a message `m` says was read: as `isRead` and `isJudged` find it (accepted.ts). */
+/**
+ * Whether what a message `m` says was read, as `isRead` and `isJudged` find it (accepted.ts), and was not erased. Only the network form
+ * has contents that are read from files and not kept.
+ */
 export const IS_READ = sql<boolean>`(m.content is not null or m.source_text is not null
-  or coalesce(m.status = 'rejected' and m.reason ->> 'code' <> 'CONTENT_NOT_FOUND', false))`;
+  or coalesce(m.form = 'network' and m.status = 'rejected' and m.reason ->> 'code' <> 'CONTENT_NOT_FOUND', false))`;
 
 type Row = Omit<KeyColumns, 'item_hash'> & {
   status: MessageStatus;

@@ -1,7 +1,7 @@
 import { envelopeText, LIMITS, sharedText } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { erasedText, isErased } from '../../intake/erased.ts';
-import { type StoredMessage, verifiedOf } from '../../intake/stored.ts';
+import { erasedText } from '../../intake/erased.ts';
+import { isErased, type StoredMessage, verifiedOf } from '../../intake/stored.ts';
 import { messagesOf } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
 
@@ -48,7 +48,7 @@ interface SharedRow extends StoredMessage {
 }
 
 const textOf = (row: SharedRow) =>
-  isErased(row.status, row.lacks_content) ? erasedText(row) : sharedText(verifiedOf(row));
+  isErased(row, row.lacks_content) ? erasedText(row) : sharedText(verifiedOf(row));
 
 async function readOthers(db: Kysely<Schema>, names: readonly string[]): Promise<Map<string, string>> {
   if (names.length === 0) return new Map();
@@ -115,7 +115,7 @@ export async function readProvable(
   const { rows } = await sql<{ item_hash: string }>`
     select item_hash from messages where item_hash = any(${names}::text[])
       and coalesce(octet_length(source_text), 0) <= ${LIMITS.listedBodyBytes}
-      and (status <> 'forgotten' or content is not null)
+      and (source_text is not null or form = 'network') and (status <> 'forgotten' or content is not null)
       and (status <> 'rejected' or not exists (select from forgets where target = item_hash))`.execute(db);
   const here = rows.map((row) => row.item_hash);
   return (await readSharedTexts(db, here)).texts;
