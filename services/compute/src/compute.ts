@@ -25,6 +25,7 @@ import { Backups } from './instances/disks/backups.ts';
 import { removeLeftovers } from './instances/disks/leftovers.ts';
 import { keepRoom, sweepDisks } from './instances/disks/sweep.ts';
 import { Instances } from './instances/instances.ts';
+import { findLeftMachines } from './instances/left-machines.ts';
 import { createStarts } from './instances/starts.ts';
 import { watchInstances } from './instances/watch.ts';
 import { DiagnosticMachine } from './network/diagnostic-machine.ts';
@@ -90,7 +91,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
       await proofAddress[Symbol.asyncDispose]();
       await settle([...jobs, node.instances.settled()]);
       await node.programs[Symbol.asyncDispose]();
-      if (obstacle === null) await clearNetwork(node);
+      if (obstacle === null) await clearNetwork(config.dataDir, node);
     },
   };
 }
@@ -218,7 +219,10 @@ async function settle(jobs: readonly (Promise<void> | undefined)[]): Promise<voi
 }
 
 /** With instances, taps and rules stay as the machines do; without any, nothing of this node stays in the kernel. */
-async function clearNetwork({ instances, guests: { network }, log }: Node): Promise<void> {
-  if (instances.list().length > 0) return;
+async function clearNetwork(
+  dataDir: string,
+  { instances, guests: { network }, log }: Pick<Node, 'instances' | 'guests' | 'log'>,
+): Promise<void> {
+  if (instances.list().length > 0 || (await findLeftMachines(dataDir)).length > 0) return;
   await network.clear().catch((error) => log.warn({ err: error }, 'the firewall table was not removed'));
 }

@@ -14,8 +14,10 @@ import type { NetworkNames } from '../network/names.ts';
 import { decideAdmission, promisedTo, SAME_ADDRESS, withoutCopies } from './admission.ts';
 import type { InstanceDeps } from './deps.ts';
 import { readCopies } from './disks/copies.ts';
-import { listLeftLinks, takeBack } from './disks/released.ts';
+import { takeBack } from './disks/released.ts';
 import { Expiries } from './expiries.ts';
+import { findLeftMachines } from './left-machines.ts';
+import { claimLinks } from './links.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
 import {
   type InstanceRecord,
@@ -102,12 +104,16 @@ export class Instances {
     if (this.#options.obstacle) return;
     const deps = this.#deps;
     const { log } = deps;
-    const records = await this.#withClaims(await readRecords(deps.dataDir, log));
+    const readable = await readRecords(deps.dataDir, log);
+    const running = await findLeftMachines(deps.dataDir, new Set(readable.map(({ id }) => id)));
+    const left = running.map((id) => this.#place(id));
+    const records = await claimLinks(deps, readable, left);
     const workers = records.map((record) => new InstanceWorker(deps, this.#place(record.id), record));
     await deps.network.start(
       workers.flatMap(({ place, record: { ipv4, wanted } }) =>
         ipv4 ? [guestLinkOf(place, deps.ipv4Pool, wanted, ipv4)] : [],
       ),
+      left.map(({ tap }) => tap),
     );
     const slots = new Slots(ADOPT_AT_ONCE);
     await Promise.all(workers.map((worker) => slots.run(() => this.#takeOver(worker, patienceMs))));
@@ -135,24 +141,6 @@ export class Instances {
     if (record.status && record.status.observedAtMs > record.publishedAtMs)
       this.#report(record.id, record.status);
     this.#run(worker);
-  }
-
-  /** Records of older versions, of instances with a disk, get their part of the node's IPv4 now: their taps must be among those that are kept. */
-  async #withClaims(records: readonly InstanceRecord[]): Promise<InstanceRecord[]> {
-    const { addresses, dataDir } = this.#deps;
-    for (const { id, ipv4 } of records) if (ipv4) addresses.restore(id, ipv4);
-    for (const { id, link } of await listLeftLinks(dataDir)) addresses.keep(id, link);
-    const claimed: InstanceRecord[] = [];
-    for (const record of records) {
-      if (record.ipv4 || record.base === null) {
-        claimed.push(record);
-        continue;
-      }
-      const ipv4 = await addresses.claim(record.id, record.wanted);
-      await writeRecord(dataDir, { ...record, ipv4 });
-      claimed.push({ ...record, ipv4 });
-    }
-    return claimed;
   }
 
   /** What a core node says of an instance. */

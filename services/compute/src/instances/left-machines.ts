@@ -6,10 +6,18 @@ import { loadIdentity } from '../publish/identity.ts';
 import { searchQemu } from '../vm/process.ts';
 import { instanceDirectory, listInstanceNames } from './record/record.ts';
 
-/** The instances whose machines run below a data directory, also where the record of one cannot be read. */
-export async function findLeftMachines(dataDir: string): Promise<string[]> {
+/**
+ * The instances whose machines run below a data directory, also where the record of one cannot be read.
+ *
+ * @param known instances that are not looked for
+ */
+export async function findLeftMachines(
+  dataDir: string,
+  known: ReadonlySet<string> = new Set(),
+): Promise<string[]> {
   const running: string[] = [];
-  for (const id of (await listInstanceNames(dataDir)).filter(isItemHash64))
+  const names = await listInstanceNames(dataDir);
+  for (const id of names.filter((name) => isItemHash64(name) && !known.has(name)))
     if ((await searchQemu(instanceDirectory(dataDir, id), machineIdOf(id))) !== undefined) running.push(id);
   return running;
 }

@@ -64,6 +64,15 @@ export function ipv4LinkOf(pool: string, index: number): Ipv4Link {
   };
 }
 
+/** The number of the link whose gateway an address is; undefined where it is none of the pool's. */
+export function findLink(pool: string, gateway: string | undefined): number | undefined {
+  if (gateway === undefined || !ipaddr.IPv4.isValidFourPartDecimal(gateway)) return undefined;
+  const { first, last } = rangeOf(pool);
+  const number = rangeOf(`${gateway}/32`).first;
+  const offset = number - 1 - first;
+  return offset < 0 || number > last || offset % LINK_ADDRESSES !== 0 ? undefined : offset / LINK_ADDRESSES;
+}
+
 /**
  * A pool that overlaps none of the networks that are in use, beginning the search at a random place: nodes of one machine
  * get different ones. Pure. Throws NO_CAPACITY when all are taken.

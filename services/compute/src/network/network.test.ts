@@ -9,7 +9,7 @@ import {
   parseListening,
   parsePortRange,
 } from './host-ports.ts';
-import { chooseIpv4Pool, ipv4LinkOf, LINKS_PER_POOL, parseIpv4Pool } from './ipv4.ts';
+import { chooseIpv4Pool, findLink, ipv4LinkOf, LINKS_PER_POOL, parseIpv4Pool } from './ipv4.ts';
 import { INTERFACE_NAME_CHARS, machineIdOf, macOf, networkNames, tapName } from './names.ts';
 import { FORWARD_MAPS, type GuestLink, nodeRuleset } from './ruleset.ts';
 import { findOnLinkInterface } from './uplink.ts';
@@ -137,6 +137,15 @@ describe('IPv4', () => {
     });
     assert.equal(ipv4LinkOf('172.20.16.0/20', LINKS_PER_POOL - 1).guest, '172.20.31.254');
     assert.throws(() => ipv4LinkOf('172.20.16.0/20', LINKS_PER_POOL), /has no link/);
+    for (const link of [0, 1, LINKS_PER_POOL - 1]) {
+      const { gateway, guest: inside } = ipv4LinkOf('172.20.16.0/20', link);
+      assert.deepEqual(
+        [gateway, inside].map((one) => findLink('172.20.16.0/20', one)),
+        [link, undefined],
+      );
+    }
+    for (const other of ['172.20.15.253', '172.20.32.1', 'fe80::1', undefined])
+      assert.equal(findLink('172.20.16.0/20', other), undefined);
     for (const wrong of ['172.20.17.0/20', '172.20.16.0/24', 'x', '::/20'])
       assert.throws(() => parseIpv4Pool(wrong));
   });

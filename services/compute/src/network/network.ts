@@ -48,8 +48,12 @@ export class NodeNetwork {
     return this.#onLink !== undefined;
   }
 
-  /** Puts up everything for these guests, and takes away what earlier lives of this node left for others. */
-  async start(guests: readonly GuestLink[]): Promise<void> {
+  /**
+   * Puts up everything for these guests, and takes away what earlier lives of this node left for others.
+   *
+   * @param held taps of machines that run, though what they may do cannot be read: they would never get them back. They have no rules
+   */
+  async start(guests: readonly GuestLink[], held: readonly string[] = []): Promise<void> {
     await this.#inTurn(async () => {
       await enableForwarding();
       await this.#unreachable('replace');
@@ -58,7 +62,8 @@ export class NodeNetwork {
       await this.#applyRules();
       await this.#applyShares();
       const taps = await this.#listTaps();
-      for (const tap of taps) if (!this.#guests.has(tap)) await run('ip', ['link', 'delete', tap]);
+      const isOver = (tap: string) => !this.#guests.has(tap) && !held.includes(tap);
+      for (const tap of taps.filter(isOver)) await run('ip', ['link', 'delete', tap]);
       await this.#dropNamespaces((name) => !this.#guests.has(name));
       await this.#startProxy();
       for (const guest of guests) {
@@ -126,6 +131,16 @@ export class NodeNetwork {
       await run('ip', ['-6', '-batch', '-'], { input: `${commands.join('\n')}\n` });
       return true;
     });
+  }
+
+  /** The node's IPv4 address at a tap; undefined where it has none. */
+  async findGateway(tap: string): Promise<string | undefined> {
+    if (!(await this.#listTaps()).includes(tap)) return undefined;
+    const shown = JSON.parse(
+      (await run('ip', ['-j', 'address', 'show', 'dev', tap])) || '[]',
+    ) as ShownInterface[];
+    const addresses = shown.flatMap(({ addr_info: all = [] }) => all);
+    return addresses.find(({ family }) => family === 'inet')?.local;
   }
 
   /** Takes away all that this node ever made. */

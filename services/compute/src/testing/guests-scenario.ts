@@ -105,6 +105,19 @@ async function checkReach(one: Machine, b: GuestLink): Promise<void> {
   await new NodeNetwork(options).start(guests);
 }
 
+async function checkHeld(one: Machine): Promise<void> {
+  const [a, b] = guests as [GuestLink, GuestLink];
+  step(
+    'the tap of a machine whose record is damaged stays, leads nowhere, and is its own again with its rules',
+  );
+  const network = new NodeNetwork(options);
+  assert.equal(await network.findGateway(a.tap), a.ipv4.gateway);
+  await network.start([b], [a.tap]);
+  assert.ok(await one.isShut(FAR6, 7000));
+  await network.add(a);
+  assert.ok(await one.greets(FAR6, 7000));
+}
+
 /** Sends one packet of ICMPv6 of a type, as a router would; a raw socket, which Node has none of. */
 const sendIcmp6 = (from: Machine, type: number, to: string) =>
   from.run(
@@ -286,6 +299,7 @@ async function scenario(): Promise<void> {
   await configure(other, b);
   await until('the ways are there', READY_MS, async () => (await one.pings(FAR6)) && (await one.pings(FAR4)));
   await checkReach(one, b);
+  await checkHeld(one);
   await checkRogue(one, far);
   await checkNeighbours(one, a);
   await checkConnections(one, other, far);
