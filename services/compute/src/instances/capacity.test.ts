@@ -6,6 +6,7 @@ import { createLogger } from '@skerry/kit';
 import { inDirectory, onDiskOf } from '../testing/directory.ts';
 import { decideOffer, readNodeMachine } from './capacity.ts';
 import { readUnwritten } from './disks/promised.ts';
+import { putAside } from './disks/released.ts';
 import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
 
 const MIB = 1024 ** 2;
@@ -56,7 +57,7 @@ test('what instances wrote to their disks and volumes is part of what the node o
     assert.equal(await readDiskGib(dataDir), 0);
   }));
 
-test('copies have what they had at the start, and what the operator does not offer, beside what is offered', () =>
+test('copies and instances that moved away have what they had at the start, and what the operator does not offer, beside what is offered', () =>
   onDiskOf(8 * 1_024 + 4, async (dataDir) => {
     const beside = async (diskGib?: number) => (await readOffer(dataDir, diskGib)).besideBytes;
     assert.deepEqual([await beside(), await beside(1), await beside(100)], [0, 2 * 1_024 * MIB, 0]);
@@ -64,6 +65,11 @@ test('copies have what they had at the start, and what the operator does not off
     await mkdir(backups, { recursive: true });
     await writeFile(join(backups, 'one.qcow2'), Buffer.alloc(3 * MIB, 'x'));
     assert.deepEqual([await beside(), await beside(1)], [3 * MIB, 2 * 1_024 * MIB + 3 * MIB]);
+    const left = newRecord('b'.repeat(64), WANTED, 1);
+    await writeRecord(dataDir, left);
+    await writeFile(join(instanceDirectory(dataDir, left.id), 'disk.qcow2'), Buffer.alloc(2 * MIB, 'x'));
+    await putAside(dataDir, left, 'moved', 1);
+    assert.equal(Math.floor((await beside()) / MIB), 5);
   }));
 
 test('an instance that can never start is promised nothing of its volumes either', () =>

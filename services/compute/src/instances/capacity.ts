@@ -15,7 +15,7 @@ const GIB = 1024 ** 3;
 
 /** What the node's machine has, with what its instances wrote of what they were promised. */
 export interface NodeMachine extends Capacity {
-  /** What snapshots and backups have beside that. */
+  /** What snapshots, backups and instances that moved away have beside that. */
   readonly copiesBytes: number;
 }
 

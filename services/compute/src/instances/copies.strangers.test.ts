@@ -44,10 +44,10 @@ async function openInstances(dataDir: string) {
   await writeFile(disk, '');
   const deps = {
     ...{ dataDir, log: createLogger('test', 'silent'), now: Date.now, signal: ending.signal },
-    network: { start: async () => {}, add: async () => {} },
+    network: { start: async () => {}, add: async () => {}, remove: async () => {} },
     core: { getInstance: async () => OTHER },
     checkLag: async () => {},
-    addresses: { restore: () => {}, keep: () => {}, claim: async () => record.ipv4 },
+    addresses: { restore: () => {}, keep: () => {}, claim: async () => record.ipv4, leave: () => {} },
     ipv4Pool: '172.16.0.0/20',
   };
   const instances = new Instances({
@@ -107,4 +107,22 @@ test('S5: an instance is not promised the disk that a copy which is being made w
     const copy = join(node.directory, 'backup.tmp');
     const copying = await promiseRoom(copy, GIB, 'a backup', async () => 0);
     await checkRefused(node, async () => copying[Symbol.dispose]());
+  }));
+
+test('an instance is not promised the disk that another one left here, which may come back to it', () =>
+  inDirectory(async (dataDir) => {
+    await using node = await openInstances(dataDir);
+    const { instances } = node;
+    await take(node.disk);
+    await instances.apply({ ...OWN, node_id: 'e'.repeat(64) });
+    await until('it has left', () => instances.find(OWN.instance_id) === undefined);
+    assert.equal((await instances.lookAtOffer()).diskGib, 3);
+    const large = viewOf('c', 4);
+    await instances.apply(large);
+    assert.match(instances.refusalOf(large.instance_id) ?? '', /has 3 GiB of disk left of the 4 needed/);
+    await instances.apply(OTHER);
+    assert.ok(instances.find(OTHER.instance_id));
+    await instances.apply(OWN);
+    assert.ok(instances.find(OWN.instance_id), 'its own disk keeps it out of nothing');
+    assert.equal((await instances.lookAtOffer()).diskGib, 4);
   }));

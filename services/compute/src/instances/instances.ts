@@ -46,7 +46,7 @@ export interface InstancesOptions {
   readonly names: NetworkNames;
   /** What this node offers in all. */
   readonly capacity: Capacity;
-  /** What snapshots and backups may have of the disk beside that. */
+  /** What snapshots, backups and disks that were left may have beside that. */
   readonly besideBytes: number;
   readonly tell: (status: InstanceStatusContent) => void;
   /** Why this machine cannot run virtual machines, where it cannot: then every instance is refused with it. */
@@ -206,9 +206,7 @@ export class Instances {
   }
 
   async #admitIfRoom(view: InstanceView, place: Place): Promise<void> {
-    // Where it is full anyway, no disk is looked at.
-    const refusal =
-      this.#findRefusal(view, this.#options.capacity) ?? this.#findRefusal(view, await this.#readOffer());
+    const refusal = await this.#findRefusal(view);
     if (refusal) {
       // It is taken as soon as there is room.
       this.#waiting.set(view.instance_id, view);
@@ -236,17 +234,23 @@ export class Instances {
     return refusal ?? this.#reservations.take(address, need) ?? TOO_MANY_RESERVATIONS;
   }
 
-  #findRefusal(view: InstanceView, offer: Capacity): Reason | null {
-    return decideAdmission(offer, this.#promised(), needOf(wantedOf(view)));
+  async #findRefusal(view: InstanceView): Promise<Reason | null> {
+    // One that leaves while disks are looked at counts.
+    const promised = this.#promised();
+    const decide = (offer: Capacity) => decideAdmission(offer, promised, needOf(wantedOf(view)));
+    // Where it is full anyway, no disk is looked at.
+    return decide(this.#options.capacity) ?? decide(await this.#readOffer(view.instance_id));
   }
 
-  async #readOffer(): Promise<Capacity> {
+  /** @param except an instance that may come back to the disk that it left */
+  async #readOffer(except?: string): Promise<Capacity> {
     const { capacity, besideBytes } = this.#options;
     const records = this.list().map(({ record }) => record);
-    return withoutCopies(capacity, (await readCopies(this.#deps.dataDir, records)).bytes, besideBytes);
+    const { bytes } = await readCopies(this.#deps.dataDir, records, except);
+    return withoutCopies(capacity, bytes, besideBytes);
   }
 
-  /** What the node offers now, without what copies have of it. Those go without a word: who waits for room is tried again. */
+  /** What the node offers now, without what copies and disks that were left have of it. Those go without a word: who waits for room is tried again. */
   async lookAtOffer(): Promise<Capacity> {
     const offer = await this.#readOffer();
     if (this.#waiting.size > 0) this.#tryWaiting();
@@ -348,15 +352,14 @@ export class Instances {
     if (this.#deps.signal.aborted) return;
     const waiting = [...this.#waiting.keys()];
     void (async () => {
-      const offer = await this.#readOffer();
-      for (const id of waiting) await this.#tryAgain(id, offer);
+      for (const id of waiting) await this.#tryAgain(id);
     })().catch((error) => this.#deps.log.error({ err: error }, 'a waiting instance could not be accepted'));
   }
 
   /** By what a core node says of it now: it may have moved or been forgotten while nothing was heard. */
-  async #tryAgain(id: string, offer: Capacity): Promise<void> {
+  async #tryAgain(id: string): Promise<void> {
     const view = this.#waiting.get(id);
-    if (!view || this.#findRefusal(view, offer)) return;
+    if (!view || (await this.#findRefusal(view))) return;
     try {
       await this.look(id, () => this.#deps.core.getInstance(id));
     } catch (error) {

@@ -2,8 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listCopying } from '../../host/room.ts';
 import { hasSnapshots, type Promisee, promisedFiles, takenBytes } from './promised.ts';
+import { readMovedBytes } from './released.ts';
 
-/** What snapshots and backups have of a node's disk beside what instances were promised, in bytes. */
+/** What snapshots, backups and instances that moved away have of a node's disk beside what instances were promised, in bytes. */
 export interface Copies {
   readonly writtenBytes: number;
   /** With what they may still take: a disk that has snapshots may write all of itself once more. */
@@ -35,13 +36,21 @@ async function readBackups(dataDir: string): Promise<number> {
   return bytes;
 }
 
-/** What copies of these instances have, and those that are being made. */
-export async function readCopies(dataDir: string, records: readonly Promisee[]): Promise<Copies> {
+/**
+ * What copies of these instances have, those that are being made, and disks that instances left here.
+ *
+ * @param except an instance that may come back to the disk that it left
+ */
+export async function readCopies(
+  dataDir: string,
+  records: readonly Promisee[],
+  except?: string,
+): Promise<Copies> {
   const copying = listCopying(dataDir).reduce((sum, one) => sum + one.bytes, 0);
   const snapshots = await readSnapshots(dataDir, records);
-  const backups = await readBackups(dataDir);
+  const others = (await readBackups(dataDir)) + (await readMovedBytes(dataDir, except));
   return {
-    writtenBytes: snapshots.writtenBytes + backups,
-    bytes: snapshots.bytes + backups + copying,
+    writtenBytes: snapshots.writtenBytes + others,
+    bytes: snapshots.bytes + others + copying,
   };
 }

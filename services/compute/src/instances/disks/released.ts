@@ -232,6 +232,17 @@ async function takenBytesOf(directory: string): Promise<number> {
   return (await Promise.all(blocks)).reduce((sum, count) => sum + count * STAT_BLOCK_BYTES, 0);
 }
 
+/**
+ * How many bytes disks have whose instances moved away. The others go where room is missing.
+ *
+ * @param except the instance whose disks are not counted
+ */
+export async function readMovedBytes(dataDir: string, except?: string): Promise<number> {
+  const moved = (await listReleased(dataDir)).filter(({ id, why }) => why === 'moved' && id !== except);
+  const taken = await Promise.all(moved.map(({ directory }) => takenBytesOf(directory)));
+  return taken.reduce((sum, bytes) => sum + bytes, 0);
+}
+
 /** Erases disks that their owners gave up where the disk has less than its reserve: machines that run come before them. */
 export async function eraseForRoom(dataDir: string, log: Logger): Promise<void> {
   const missingBytes = await missingRoom(dataDir);
