@@ -25,6 +25,10 @@ test('a core node counts once it has what a peer has, or where it has none', () 
   assert.ok(!may('syncing', 'new'));
   assert.ok(!may('syncing', 'syncing', 'failing'));
   assert.ok(!may('apart', 'failing'));
+  // A peer that brings nothing of what it says to have is as good as none that answers.
+  assert.ok(may('synced', 'stalled', 'synced'));
+  assert.ok(!may('apart', 'stalled'));
+  assert.ok(!may('syncing', 'stalled', 'syncing'));
 });
 
 test('a node that is cut off counts: at once where it was in step before, otherwise once all peers had their time', () => {
@@ -36,6 +40,7 @@ test('a node that is cut off counts: at once where it was in step before, otherw
   assert.notEqual(sync.judge(apart), null);
   nowMs++;
   assert.equal(sync.judge(apart), null);
+  assert.equal(sync.judge(statusOf('apart', 'stalled')), null);
   // It meets one again, whose decisions it has not got yet.
   assert.match(
     sync.judge({ ...statusOf('apart', 'syncing'), behind: 3 })!,

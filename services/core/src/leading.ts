@@ -203,7 +203,7 @@ export class Leading {
     await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {
       let isBack = false;
       for (const { name, state } of sync.syncer.view().peers) {
-        const answers = state === 'synced' || state === 'syncing';
+        const answers = state === 'synced' || state === 'syncing' || state === 'stalled';
         if (answers && !heard.has(name)) isBack = true;
         if (answers) heard.add(name);
         else heard.delete(name);

@@ -137,6 +137,10 @@ describe('what is wrong in a network', () => {
           ...{ name: 'http://b', address: null, state: 'failing', failure: 'UPSTREAM_UNAVAILABLE' },
           ...{ messages: null, taken: 0, given: 0, synced_ms: 10 },
         },
+        {
+          ...{ name: 'http://c', address: null, state: 'stalled', failure: null },
+          ...{ messages: 9, taken: 0, given: 0, synced_ms: null },
+        },
       ],
       chains: [
         {
@@ -154,6 +158,7 @@ describe('what is wrong in a network', () => {
         ['compute node', 'draining', 8],
         ['compute node', 'gets no new machines', null],
         ['peer http://b', 'does not keep in step (UPSTREAM_UNAVAILABLE)', 10],
+        ['peer http://c', 'does not bring what it says to have', null],
         ['chain ethereum', 'its archives and events are not read on: stalled, 7 blocks behind', 11_000],
       ],
     );

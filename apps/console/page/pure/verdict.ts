@@ -68,15 +68,15 @@ const problemsOfNodes = (nodes: readonly SchedulerNode[]): Problem[] =>
       node: node_id,
     }));
 
-const PEERS_LOST = ['failing', 'banned'];
+const PEERS_LOST = ['stalled', 'failing', 'banned'];
+const whyLost = ({ state, failure }: Known['peers'][number]): string => {
+  if (state === 'banned') return 'sent too much that nobody signed';
+  return state === 'stalled' ? 'does not bring what it says to have' : `does not keep in step (${failure})`;
+};
 const problemsOfPeers = (peers: Known['peers']): Problem[] =>
   peers
     .filter(({ state }) => PEERS_LOST.includes(state))
-    .map(({ name, state, failure, synced_ms }) => ({
-      subject: `peer ${name}`,
-      why: state === 'banned' ? 'sent too much that nobody signed' : `does not keep in step (${failure})`,
-      sinceMs: synced_ms,
-    }));
+    .map((peer) => ({ subject: `peer ${peer.name}`, why: whyLost(peer), sinceMs: peer.synced_ms }));
 
 const CHAINS_STUCK = ['stalled', 'halted'];
 /** Archives are read of the chains that are indexed: one that stands still confirms nothing. */

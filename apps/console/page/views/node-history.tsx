@@ -118,7 +118,9 @@ function Versions(node: NodeProps) {
   );
 }
 
-const PEER_TONES: Readonly<Record<string, Tone>> = { synced: 'good', failing: 'warn', banned: 'bad' };
+const PEER_TONES: Readonly<Record<string, Tone>> = {
+  ...{ synced: 'good', stalled: 'warn', failing: 'warn', banned: 'bad' },
+};
 
 /** Whether a peer's key answers where it is said to be, for those who ask. */
 function PeerKey({ url, address }: { readonly url: string; readonly address: string | null }) {

@@ -21,7 +21,10 @@ const PeerView = Type.Object(
     address: Type.Optional(
       orNull(Type.String(), { description: 'of its key, as it says itself; null: it did not say' }),
     ),
-    state: Type.Enum(['new', 'syncing', 'synced', 'failing', 'banned', 'self']),
+    state: Type.Enum(['new', 'syncing', 'synced', 'stalled', 'failing', 'banned', 'self'], {
+      description:
+        'stalled: it answered for ten minutes without bringing what it says to have, and is not waited for',
+    }),
     messages: orNull(Type.Integer(), { description: 'how many it announced' }),
     later: Type.Integer({ description: "those that are ahead of this node's clock" }),
     offset_ms: orNull(Type.Integer(), { description: "what its clock has more than this server's" }),
@@ -58,10 +61,10 @@ export const SyncStatusView = Type.Object(
     ),
     state: Type.Enum(['alone', 'syncing', 'synced', 'apart'], {
       description:
-        'syncing: answers may be incomplete; synced: up to date; apart: no peer answers; alone: no peers',
+        'syncing: answers may be incomplete; synced: up to date; apart: no peer answers, or all that do are stalled; alone: no peers',
     }),
     messages: Type.Integer({ description: 'kept here, whatever their status' }),
-    behind: Type.Integer({ description: 'how many more the best peer has' }),
+    behind: Type.Integer({ description: 'how many more the best peer has; stalled ones do not count' }),
     later: Type.Integer({
       description:
         "messages of a peer that are ahead of this node's clock; they are taken when their time comes",

@@ -93,7 +93,7 @@ function decidePipeline({ queued, queuedMax, writingMs }: HealthFacts): Check {
 
 const OUT_OF_STEP: Readonly<Partial<Record<SyncState, string>>> = {
   syncing: 'the node does not yet have everything its peers have: answers may be incomplete',
-  apart: 'no peer answers',
+  apart: 'no peer answers, or none brings what it says to have',
 };
 
 const okUnless = (problem: string | undefined): Check =>

@@ -176,6 +176,11 @@ export function watchSync({ own, tell }: CoreMetrics, sync: WatchedSync): void {
     () => (syncer.view().clock.offset_ms ?? 0) / 1000,
   );
   own.watch(
+    'skerry_sync_stalled_peers',
+    'peers that answer, do not bring what they say to have, and are not waited for',
+    () => syncer.view().peers.filter(({ state }) => state === 'stalled').length,
+  );
+  own.watch(
     'skerry_sync_later_messages',
     "messages of a peer that are ahead of this node's clock",
     () => syncer.view().later,

@@ -53,6 +53,8 @@ export interface SessionOptions {
   readonly isLater: (time: number) => boolean;
   /** Told after each step. */
   readonly onProgress?: (tally: Tally) => void;
+  /** Told how many messages came that this node did not have, and has now. */
+  readonly onBrought?: (count: number) => void;
 }
 
 export interface SessionResult {
@@ -140,6 +142,7 @@ async function fetchLacking(
     // A body has room for so much; what did not fit is asked for again, and what is behind the last one that came.
     const isWhole = arrived >= asked.length;
     const rest = asked.filter((key) => !set.has(key));
+    options.onBrought?.(asked.length - rest.length);
     if (isWhole || rest.length === asked.length) {
       for (const key of rest) declined.note(key);
       left = left.slice(asked.length);

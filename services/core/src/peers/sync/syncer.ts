@@ -5,16 +5,17 @@ import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
 import { NO_TALLY, type Tally } from '../../intake/passed-on.ts';
 import type { Schema } from '../../store/schema.ts';
+import { Awaited } from './awaited.ts';
 import { type NetworkClock, offsetOf } from './clock.ts';
 import type { PeerGreeting, PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
 import { offerLacking, PeerLacks } from './offers.ts';
+import { Patience } from './patience.ts';
 import { Reputation } from './reputation.ts';
 import {
   Declined,
   ForgedError,
   LATER_COUNTED_MAX,
-  MISSING_MAX,
   reconcile,
   type SessionOptions,
   type SessionResult,
@@ -57,8 +58,8 @@ export class Syncer {
   readonly #peers: PeerState[];
   readonly #lacks = new Map<PeerState, PeerLacks>();
   readonly #declined = new Map<PeerState, Declined>();
-  /** What the last comparison with a peer found missing; none where that was too much to list. */
-  readonly #missing = new Map<PeerState, readonly ShortKey[]>();
+  /** Of the peers that this process only compares with. */
+  readonly #awaited = new Map<PeerState, Awaited>();
   /** Of the peers whose next session is waited for. */
   readonly #wakes = new Map<PeerState, () => void>();
   /** One transfer at a time: a second peer would send the same. */
@@ -78,6 +79,7 @@ export class Syncer {
       taken: 0,
       given: 0,
       syncedMs: null,
+      patience: new Patience(() => clock.uptime()),
       failures: 0,
       failure: null,
     }));
@@ -104,8 +106,11 @@ export class Syncer {
   /** What this node was known to have is not certain any more: it is in step with nobody until it has compared again. */
   startOver(): void {
     this.#declined.clear();
-    for (const peer of this.#peers)
+    this.#awaited.clear();
+    for (const peer of this.#peers) {
+      peer.patience.restore();
       if (peer.syncedMs !== null) Object.assign(peer, { state: 'syncing', syncedMs: null });
+    }
     this.nudge();
   }
 
@@ -158,6 +163,8 @@ export class Syncer {
   async syncWith(peer: PeerState, signal: AbortSignal): Promise<boolean> {
     const { clock, log } = this.#options;
     const { name } = peer.link;
+    // It counts again once the peer answers; what passed since a session that failed is counted.
+    peer.patience.pause();
     if (this.reputation.isBanned(name)) {
       Object.assign(peer, { state: 'banned', failures: peer.failures + 1 });
       return false;
@@ -170,6 +177,8 @@ export class Syncer {
         return false;
       }
       Object.assign(peer, { state: 'synced', syncedMs: clock.now(), failures: 0, failure: null });
+      peer.patience.pause();
+      peer.patience.restore();
       return true;
     } catch (error) {
       if (signal.aborted) return false;
@@ -196,6 +205,9 @@ export class Syncer {
     peer.messages = greeting.messages;
     peer.address = greeting.address ?? null;
     if (peer.state !== 'synced') peer.state = 'syncing';
+    peer.patience.begin();
+    if (peer.patience.tellOver())
+      log.warn({ peer: peer.link.name }, 'a peer does not bring what it says to have: it is not waited for');
     const lacks = this.#lacks.get(peer) ?? new PeerLacks();
     this.#lacks.set(peer, lacks);
     const others = [...this.#lacks.values()].filter((other) => other !== lacks);
@@ -210,6 +222,7 @@ export class Syncer {
       yieldsTo,
       signal,
       isLater: this.#isLater,
+      onBrought: (count: number) => peer.patience.renew(count),
     };
     if (!isLeading()) return this.#compare(peer, greeting, common);
     await this.#transferFrom(peer, common);
@@ -247,25 +260,24 @@ export class Syncer {
     return declined;
   }
 
-  /**
-   * How this process knows that it is in step where another one keeps it so: nothing is missing, or what was missing the last time has
-   * come. While messages come in, something is always on its way.
-   */
+  /** How this process knows that it is in step where another one keeps it so. */
   async #compare(
     peer: PeerState,
     greeting: PeerGreeting,
     common: SessionOptions,
   ): Promise<Pick<SessionResult, 'tally'> | undefined> {
     const { set } = this.#options;
-    const before = this.#missing.get(peer);
-    this.#missing.delete(peer);
-    if (greeting.messages - set.index.size > TRANSFER_MESSAGES) return undefined;
+    const awaited = this.#awaited.get(peer) ?? new Awaited(set);
+    this.#awaited.set(peer, awaited);
+    peer.patience.renew(awaited.look());
+    if (greeting.messages - set.index.size > TRANSFER_MESSAGES) {
+      awaited.noteMuch();
+      return undefined;
+    }
     const missing: ShortKey[] = [];
     const result = await reconcile(peer.link, { ...common, missing });
     peer.later = this.#countLater(result, greeting);
-    if (missing.length < MISSING_MAX) this.#missing.set(peer, missing);
-    const hasCome = before?.every((key) => set.has(key)) === true;
-    return missing.length === 0 || hasCome ? result : undefined;
+    return awaited.note(missing, peer.patience.isOver) ? result : undefined;
   }
 
   /** Whether a message of this time is ahead of the clock. */
@@ -313,7 +325,10 @@ export class Syncer {
   async #transferFrom(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<void> {
     let isEnded = false;
     while (!isEnded) {
+      // That another one has its turn is not this one's fault.
+      peer.patience.pause();
       using _turn = await this.#transfers.take(common.signal);
+      peer.patience.begin();
       isEnded = await this.#transferTurn(peer, common);
     }
   }

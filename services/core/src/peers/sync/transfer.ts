@@ -1,4 +1,4 @@
-import { AppError, parseBound } from '@skerry/protocol';
+import { AppError, bytesToHex, parseBound, type SyncKey } from '@skerry/protocol';
 import { addTallies, NO_TALLY, type ReadFrame, type Tally } from '../../intake/passed-on.ts';
 import { keyOfAccepted } from '../../intake/pipeline/statement.ts';
 import { PAGE_MESSAGES } from './envelopes.ts';
@@ -84,15 +84,21 @@ class Worth {
     this.#sinceMs = uptime();
   }
 
-  /** Before they are kept. */
-  note(frames: readonly Buffer[], read: readonly ReadFrame[]): void {
+  /** Before they are kept. @returns the keys of those that this node lacks */
+  note(frames: readonly Buffer[], read: readonly ReadFrame[]): SyncKey[] {
+    const keys: SyncKey[] = [];
     const lacked = frames.filter((_, at) => {
       const one = read[at]!;
-      return 'accepted' in one && !this.#set.index.has(keyOfAccepted(one.accepted));
+      if (!('accepted' in one)) return false;
+      const key = keyOfAccepted(one.accepted);
+      if (this.#set.index.has(key)) return false;
+      keys.push(key);
+      return true;
     });
     this.#useless += frames.length - lacked.length;
     this.#messages += lacked.length;
     this.#sizeBytes += sizeOf(lacked);
+    return keys;
   }
 
   /** The peer sends what is here or is not kept, in pages that may have no end: comparing sets finds the rest. */
@@ -112,6 +118,10 @@ class Worth {
   }
 }
 
+/** How many of these this node has, each counted once. */
+const countKept = (keys: readonly SyncKey[], { index }: Pick<NodeSet, 'index'>): number =>
+  new Set(keys.filter((key) => index.has(key)).map(({ id }) => bytesToHex(id))).size;
+
 /**
  * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one waits for
  * its turn, ready, the one after that is verified, and one more is on its way. It ends where messages are ahead of the clock.
@@ -121,8 +131,14 @@ export async function transfer(link: PeerLink, options: TransferOptions): Promis
   const worth = new Worth(set, uptime);
   let total = NO_TALLY;
   let saving: Promise<void> = Promise.resolve();
-  const write = async (before: Promise<void>, read: readonly ReadFrame[], next: string | null) => {
+  const write = async (
+    before: Promise<void>,
+    read: readonly ReadFrame[],
+    lacked: readonly SyncKey[],
+    next: string | null,
+  ) => {
     const tally = await source.keep(read);
+    options.onBrought?.(countKept(lacked, set));
     await before;
     await saving;
     // The next page does not wait for it.
@@ -139,9 +155,9 @@ export async function transfer(link: PeerLink, options: TransferOptions): Promis
   try {
     for await (const { frames, next } of readPages(link, options.place, signal)) {
       const read = await source.read(frames);
-      worth.note(frames, read);
+      const lacked = worth.note(frames, read);
       await before;
-      [before, last] = [last, write(last, read, next)];
+      [before, last] = [last, write(last, read, lacked, next)];
       // Met before a later page is written.
       last.catch(() => {});
       if (next === null || isLater(timeOfPlace(next)) || worth.isNone) break;

@@ -1,6 +1,7 @@
 import type { ClockState, NetworkClock } from './clock.ts';
 import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
+import type { Patience } from './patience.ts';
 
 /** A peer, as this node knows it. */
 export interface PeerState {
@@ -19,6 +20,8 @@ export interface PeerState {
   given: number;
   /** When a session with it last came to its end, milliseconds since 1970. */
   syncedMs: number | null;
+  /** How long it is still waited for. */
+  readonly patience: Patience;
   /** Sessions in a row that failed, and the code of the last failure. */
   failures: number;
   failure: string | null;
@@ -27,7 +30,7 @@ export interface PeerState {
 /**
  * `alone`: there is no peer to be in step with. `syncing`: this node does not have yet what the others have: what it
  * answers may be incomplete. `synced`: it lately had everything that a peer has and that is not dated ahead of what most
- * clocks say. `apart`: no peer answers.
+ * clocks say. `apart`: no peer answers, but for those that are not waited for.
  */
 export type SyncState = 'alone' | 'syncing' | 'synced' | 'apart';
 
@@ -35,7 +38,7 @@ export interface SyncView {
   readonly node_id: string;
   readonly state: SyncState;
   readonly messages: number;
-  /** How many messages the best peer has more; 0 where none has. */
+  /** How many messages the best peer that is waited for has more; 0 where none has. */
   readonly behind: number;
   /** Messages of a peer that are ahead of this node's clock: they are taken when their time comes. */
   readonly later: number;
@@ -57,7 +60,8 @@ export interface ClockView {
 interface PeerView {
   readonly name: string;
   readonly address: string | null;
-  readonly state: PeerState['state'];
+  /** `stalled`: it says that it has more, and has brought too little of that for too long to be waited for. */
+  readonly state: PeerState['state'] | 'stalled';
   readonly messages: number | null;
   readonly later: number;
   /** What its clock has more than this machine's; null where it did not say. */
@@ -87,6 +91,12 @@ const isMissing = (later: number, { comparison: { state } }: NetworkClock) =>
 const isFresh = ({ syncedMs }: PeerState, { nowMs, staleAfterMs }: SyncFacts) =>
   syncedMs !== null && nowMs - syncedMs <= staleAfterMs;
 
+function stateOf(peer: PeerState, facts: SyncFacts): PeerView['state'] {
+  // One that is frozen answers nothing and refuses nothing: a session with it lasts until it is given up.
+  if (peer.state === 'synced' && !isFresh(peer, facts)) return 'failing';
+  return peer.state === 'syncing' && peer.patience.isOver ? 'stalled' : peer.state;
+}
+
 function decideState(facts: SyncFacts): SyncState {
   const { set, clock, peers } = facts;
   if (!set.isReady) return 'syncing';
@@ -95,8 +105,8 @@ function decideState(facts: SyncFacts): SyncState {
   const fresh = others.filter((peer) => isFresh(peer, facts));
   const isAnyFresh = fresh.length > 0;
   // A node that is copying from one peer is not whole, whatever another one said before.
-  if (others.some(({ state, syncedMs }) => state === 'syncing' && syncedMs === null) && !isAnyFresh)
-    return 'syncing';
+  const isCopying = (peer: PeerState) => stateOf(peer, facts) === 'syncing' && peer.syncedMs === null;
+  if (others.some(isCopying) && !isAnyFresh) return 'syncing';
   if (isAnyFresh) return fresh.some(({ later }) => isMissing(later, clock)) ? 'syncing' : 'synced';
   return others.some(({ state }) => state === 'new') ? 'syncing' : 'apart';
 }
@@ -106,7 +116,8 @@ export function describeSync(facts: SyncFacts): SyncView {
   const { set, peers, nodeId, clock } = facts;
   const { state, offsetMs, clocks } = clock.comparison;
   const messages = set.size;
-  const most = Math.max(0, ...peers.map((peer) => peer.messages ?? 0));
+  const awaited = peers.filter(({ patience }) => !patience.isOver);
+  const most = Math.max(0, ...awaited.map((peer) => peer.messages ?? 0));
   return {
     node_id: nodeId,
     state: decideState(facts),
@@ -123,8 +134,7 @@ export function describeSync(facts: SyncFacts): SyncView {
     peers: peers.map(({ points, ...peer }) => ({
       name: peer.link.name,
       address: peer.address,
-      // One that is frozen answers nothing and refuses nothing: a session with it lasts until it is given up.
-      state: peer.state === 'synced' && !isFresh(peer, facts) ? 'failing' : peer.state,
+      state: stateOf(peer, facts),
       messages: peer.messages,
       later: peer.later,
       offset_ms: clock.offsetOf(peer.link.name),

@@ -1,0 +1,64 @@
+/** How long a peer is waited for that brings nothing. */
+export const PATIENCE_MS = 600_000;
+/** What each message gives back that it brings and that this node did not have. */
+const MESSAGE_MS = 1_000;
+/** More is not counted: a peer that brings what it has after all, 600 messages of it, is waited for again. */
+const SPENT_MAX_MS = 2 * PATIENCE_MS;
+
+/**
+ * How long one peer is still waited for. While this node lacks what a peer says to have, it is `syncing` and nobody decides
+ * anything by what it says: a peer that lies must not make that last. Time counts while the peer answers, until a session
+ * with it comes to its end.
+ */
+export class Patience {
+  readonly #uptime: () => number;
+  #spentMs = 0;
+  /** Since when time counts; undefined while it does not. */
+  #sinceMs: number | undefined;
+  #isTold = false;
+
+  /** @param uptime milliseconds since whenever; never set */
+  constructor(uptime: () => number) {
+    this.#uptime = uptime;
+  }
+
+  get #spent(): number {
+    const runMs = this.#sinceMs === undefined ? 0 : this.#uptime() - this.#sinceMs;
+    return Math.min(SPENT_MAX_MS, this.#spentMs + runMs);
+  }
+
+  /** The peer is not waited for any more. */
+  get isOver(): boolean {
+    return this.#spent >= PATIENCE_MS;
+  }
+
+  /** Time counts from now on. */
+  begin(): void {
+    this.#sinceMs ??= this.#uptime();
+  }
+
+  /** It is not the peer that is waited for, or it does not answer. */
+  pause(): void {
+    this.#spentMs = this.#spent;
+    this.#sinceMs = undefined;
+  }
+
+  /** @param messages that came of the peer, and that this node did not have */
+  renew(messages: number): void {
+    this.#spentMs = Math.max(0, this.#spent - messages * MESSAGE_MS);
+    if (this.#sinceMs !== undefined) this.#sinceMs = this.#uptime();
+  }
+
+  /** Nothing was waited for until now. */
+  restore(): void {
+    this.renew(Number.POSITIVE_INFINITY);
+    this.#isTold = false;
+  }
+
+  /** Whether it is over and nobody was told yet. */
+  tellOver(): boolean {
+    if (this.#isTold || !this.isOver) return false;
+    this.#isTold = true;
+    return true;
+  }
+}
