@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { buildStoredMessage } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sha256Hex } from '@skerry/protocol';
@@ -191,4 +192,23 @@ test('a file that says it is larger than any may be is refused before it comes',
   await fetcher.idle();
   const [stream] = huge.streams;
   assert.deepEqual([stream!.destroyed, stream!.readableDidRead], [true, false]);
+});
+
+test('what is here is asked of nobody, though a message hangs on it that lacks something else', async () => {
+  let nowMs = Date.now();
+  await using core = await createTestCore({ now: () => nowMs });
+  const { files, pipeline } = core.rooms;
+  const away = sha256Hex('away');
+  const { body, content } = buildStoredMessage(store(away), alice);
+  await core.post('/messages', body);
+  await files.storeUnpinned(await files.receive(Readable.from([Buffer.from(content)])), 'application/json');
+  await pipeline.idle();
+  const holder = holderOf([content]);
+  const fetcher = new FileFetcher({ ...core.rooms, sources: [holder], random: () => 0, log });
+  for (let second = 0; second < 5; second++) {
+    await fetcher.look(signal);
+    await fetcher.idle();
+    nowMs += SECOND_MS;
+  }
+  assert.deepEqual([...new Set(holder.asked)], [away]);
 });

@@ -2,7 +2,7 @@ import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { backoffMs, type Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { fileKey, fileOf, isFileKeyIn } from '../dependency-keys.ts';
+import { fileKey, fileOf, fileOfIn, isFileKeyIn } from '../dependency-keys.ts';
 import type { Schema } from '../schema.ts';
 import { AskedSource, type Want } from './fetching/asked-source.ts';
 import { watchPace } from './fetching/pace.ts';
@@ -57,7 +57,8 @@ const KEY_CHARS = fileKey('').length + 64;
 
 /**
  * Names of files that pending messages lack. Senders take turns, so that however many files one of them names, only its
- * own wait for it; of each, those that expire first are at the front.
+ * own wait for it; of each, those that expire first are at the front. A message whose content came hangs on that, too, while it lacks
+ * its file: what is here is left out.
  */
 async function listLacking(db: Kysely<Schema>): Promise<string[]> {
   const { rows } = await sql<{ key: string }>`
@@ -65,7 +66,8 @@ async function listLacking(db: Kysely<Schema>): Promise<string[]> {
       select d.key, m.decide_by_ms,
         row_number() over (partition by m.sender order by m.decide_by_ms, d.key) as turn
       from messages m join dependencies d on d.item_hash = m.item_hash
-      where m.status = 'pending' and ${isFileKeyIn('d.key')} and length(d.key) = ${KEY_CHARS}) as lacking
+      where m.status = 'pending' and ${isFileKeyIn('d.key')} and length(d.key) = ${KEY_CHARS}
+        and not exists (select from files where files.hash = ${fileOfIn('d.key')})) as lacking
     group by key order by min(turn), min(decide_by_ms), key limit ${WANTED_MAX}`.execute(db);
   return rows.map(({ key }) => fileOf(key));
 }
