@@ -36,42 +36,52 @@ export interface WantedFile {
   readonly attempts: number;
 }
 
-/** Milliseconds. */
-export interface DueTimes {
+/** `again`: of which a try was in vain. */
+export type WantedSort = 'new' | 'again';
+
+export interface Due {
+  /** Milliseconds. */
   readonly nowMs: number;
-  /** What is put off for longer is due: the clock has been set back since. */
+  /** Milliseconds. What is put off for longer is due: the clock has been set back since. */
   readonly postponedMaxMs: number;
+  /** Both where left out. */
+  readonly sorts?: readonly WantedSort[];
 }
 
+export const sortOf = ({ attempts }: WantedFile): WantedSort => (attempts === 0 ? 'new' : 'again');
+
 /**
- * Those that are due, the longest due first. Senders take turns, and what is under way for one counts as its turn: however
- * many files one of them names, only its own wait for it.
+ * Those that are due, the longest due first. Senders take turns, and every try of a file that one still waits for counts as its turn, also
+ * the one under way: however many files one of them names, only its own wait for it, even where there is room for one at a time.
  * @param except what is under way
  */
 export async function listDue(
   db: Kysely<Schema>,
-  { nowMs, postponedMaxMs }: DueTimes,
+  { nowMs, postponedMaxMs, sorts = ['new', 'again'] }: Due,
   limit: number,
   except: readonly string[],
 ): Promise<WantedFile[]> {
-  const isDue = sql`due_ms <= ${nowMs} or due_ms > ${nowMs + postponedMaxMs}`;
+  const isDue = sql`(due_ms <= ${nowMs} or due_ms > ${nowMs + postponedMaxMs})
+    and case when attempts = 0 then 'new' else 'again' end = any(${sorts}::text[])`;
   // Asked twice a second. Mostly nothing is due, and to plan the turns costs more than all else that an idle node asks.
-  const { rows: some } = await sql`select from wanted_files where ${isDue} limit 1`.execute(db);
+  const { rows: some } = await sql`
+    select from wanted_files where ${isDue} and hash <> all(${except}::text[]) limit 1`.execute(db);
   if (some.length === 0) return [];
   const { rows } = await sql<WantedFile>`
-    with due as (
-      select hash, attempts, due_ms, hash = any(${except}::text[]) as is_begun from wanted_files
-      where ${isDue} or hash = any(${except}::text[])),
+    with wanted as (
+      select hash, attempts, due_ms, hash = any(${except}::text[]) as is_begun, ${isDue} as is_due from wanted_files),
     waiting as (
-      select distinct due.hash, due.due_ms, due.is_begun, m.sender
-      from due join dependencies d on d.key = ${fileKeyOf('due.hash')} join messages m using (item_hash)
+      select distinct w.hash, w.due_ms, w.attempts + w.is_begun::int as tries,
+        w.is_due and not w.is_begun as is_ready, m.sender
+      from wanted w join dependencies d on d.key = ${fileKeyOf('w.hash')} join messages m using (item_hash)
       where m.status = 'pending'),
     turns as (
-      select hash, row_number() over (partition by sender order by is_begun desc, due_ms, hash) as turn from waiting)
-    select due.hash, due.attempts from due left join turns using (hash)
-    where not due.is_begun
-    group by due.hash, due.attempts, due.due_ms
-    order by coalesce(min(turns.turn), 0), due.due_ms, due.hash limit ${limit}`.execute(db);
+      select hash, sum(tries) over (partition by sender)
+        + row_number() over (partition by sender order by is_ready desc, due_ms, hash) as turn from waiting)
+    select w.hash, w.attempts from wanted w left join turns using (hash)
+    where w.is_due and not w.is_begun
+    group by w.hash, w.attempts, w.due_ms
+    order by coalesce(min(turns.turn), 0), w.due_ms, w.hash limit ${limit}`.execute(db);
   return rows;
 }
 

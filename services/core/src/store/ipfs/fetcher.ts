@@ -4,7 +4,16 @@ import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import { Misses } from '../files/fetching/misses.ts';
 import type { MissedFiles } from '../files/missed.ts';
-import { endWant, isAwaited, listDue, listUnlacked, postponeWant, type WantedFile } from '../files/wanted.ts';
+import {
+  endWant,
+  isAwaited,
+  listDue,
+  listUnlacked,
+  postponeWant,
+  sortOf,
+  type WantedFile,
+  type WantedSort,
+} from '../files/wanted.ts';
 import type { Schema, VerdictReason } from '../schema.ts';
 import { parseCid } from './cid.ts';
 import type { IpfsFiles } from './ipfs-files.ts';
@@ -33,11 +42,20 @@ export interface FetchCounts {
   durationMs: number;
 }
 
+/** Why a CID is tried: a message waits for it, for the first time or again; or one was rejected for it. */
+type Sort = WantedSort | 'missed';
+const PENDING: readonly WantedSort[] = ['new', 'again'];
 /**
- * Files that messages were rejected for: so many at the same time, and so many in a minute that nobody turns out to have. One try has a
- * few minutes, and the next one goes on with the blocks that are still here.
+ * Of each sort so many at the same time, and so many in a minute that nobody turns out to have, as of the names that peers are asked
+ * for (files/fetching/asked-source.ts): CIDs that nobody has neither use up what gateways answer, nor hold up those that are tried first.
  */
-const MISSED = { parallel: 1, perMinute: 5, tryMs: 300_000 } as const;
+const SHARES: Readonly<Record<Sort, { readonly parallel: number; readonly vainPerMinute: number }>> = {
+  new: { parallel: IPFS_LIMITS.parallelPins, vainPerMinute: 14 },
+  again: { parallel: IPFS_LIMITS.parallelPins / 2, vainPerMinute: 8 },
+  missed: { parallel: 1, vainPerMinute: 5 },
+};
+/** One try of what messages were rejected for; the next one goes on with the blocks that are still here. */
+const MISSED_TRY_MS = 300_000;
 /** What is so of a CID whoever asks for it, whenever. */
 const FINAL_CODES: readonly string[] = ['FILE_TOO_LARGE', 'NOT_UNIXFS'];
 /** What says nothing of the CID. */
@@ -66,8 +84,7 @@ export function reasonOfTry(error: unknown): VerdictReason & { readonly isForese
 
 interface Attempt {
   readonly ended: Promise<void>;
-  /** Its messages were rejected before it began. */
-  readonly isMissed: boolean;
+  readonly sort: Sort;
   /** Ends it: nobody waits for the file any more. */
   readonly gone: AbortController;
 }
@@ -81,7 +98,11 @@ export class IpfsFetcher implements AsyncDisposable {
   readonly #options: Required<Omit<FetcherOptions, 'missed'>> & Pick<FetcherOptions, 'missed'>;
   readonly #counts: FetchCounts = { fetched: 0, failed: 0, durationMs: 0 };
   readonly #running = new Map<string, Attempt>();
-  readonly #misses = new Misses(MISSED.perMinute);
+  readonly #misses: Readonly<Record<Sort, Misses>> = {
+    new: new Misses(SHARES.new.vainPerMinute),
+    again: new Misses(SHARES.again.vainPerMinute),
+    missed: new Misses(SHARES.missed.vainPerMinute),
+  };
   readonly #vain: VainTries;
   /** Those whose failure could not be noted in the table. */
   readonly #rests: Rests;
@@ -141,32 +162,37 @@ export class IpfsFetcher implements AsyncDisposable {
     const free = IPFS_LIMITS.parallelPins - this.#running.size;
     if (free === 0 || !reserve.hasRoom) return;
     const held = [...this.#running.keys(), ...this.#rests.list()];
-    const times = { nowMs: now(), postponedMaxMs: POSTPONED_MAX_MS };
-    const due = await listDue(db, times, free, held);
-    for (const wanted of due) this.#begin(wanted);
+    const sorts = PENDING.filter((sort) => this.#mayBegin(sort));
+    const which = { nowMs: now(), postponedMaxMs: POSTPONED_MAX_MS, sorts };
+    const due = sorts.length > 0 ? await listDue(db, which, free, held) : [];
+    for (const wanted of due) if (this.#mayBegin(sortOf(wanted))) this.#begin(wanted, sortOf(wanted));
     if (due.length < free) this.#beginMissed(held);
+  }
+
+  #mayBegin(sort: Sort): boolean {
+    const under = [...this.#running.values()].filter((one) => one.sort === sort).length;
+    return under < SHARES[sort].parallel && this.#misses[sort].waitMs(this.#options.now()) === 0;
   }
 
   /** One of those for which messages were rejected, where it may be asked for. */
   #beginMissed(except: readonly string[]): void {
-    const { missed, now } = this.#options;
-    const under = [...this.#running.values()].filter(({ isMissed }) => isMissed).length;
-    if (under >= MISSED.parallel || this.#misses.waitMs(now()) > 0) return;
+    const { missed } = this.#options;
+    if (!this.#mayBegin('missed')) return;
     for (const hash of missed?.names ?? []) {
       if (except.includes(hash) || this.#running.has(hash)) continue;
       if (this.#vain.mayTry(hash)) {
-        this.#begin({ hash, attempts: 0 }, true);
+        this.#begin({ hash, attempts: 0 }, 'missed');
         return;
       }
       missed?.skip(hash);
     }
   }
 
-  #begin(wanted: WantedFile, isMissed = false): void {
+  #begin(wanted: WantedFile, sort: Sort): void {
     const gone = new AbortController();
-    const fetching = isMissed
-      ? this.#fetchMissed(wanted.hash, gone.signal)
-      : this.#fetch(wanted, gone.signal);
+    this.#misses[sort].take();
+    const fetching =
+      sort === 'missed' ? this.#fetchMissed(wanted.hash, gone.signal) : this.#fetch(wanted, gone.signal);
     const ended = fetching
       .then(() => {
         this.#rests.end(wanted.hash);
@@ -180,26 +206,28 @@ export class IpfsFetcher implements AsyncDisposable {
         this.#running.delete(wanted.hash);
         this.wake();
       });
-    this.#running.set(wanted.hash, { ended, gone, isMissed });
+    this.#running.set(wanted.hash, { ended, gone, sort });
   }
 
-  async #fetch({ hash, attempts }: WantedFile, gone: AbortSignal): Promise<void> {
-    const { db, now, random } = this.#options;
-    if (!(await isAwaited(db, hash))) return endWant(db, hash);
-    const became = await this.#try(hash, gone, this.#options.tryMs);
+  async #fetch(wanted: WantedFile, gone: AbortSignal): Promise<void> {
+    const { db, now, random, tryMs } = this.#options;
+    const { hash, attempts } = wanted;
+    const became = (await isAwaited(db, hash)) ? await this.#try(hash, gone, tryMs) : 'gone';
     if (became === 'stopped') return;
-    if (became === 'here' || became === 'gone') return await endWant(db, hash);
+    if (became === 'here' || became === 'gone') {
+      this.#misses[sortOf(wanted)].giveBack();
+      return await endWant(db, hash);
+    }
     await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), became);
   }
 
   async #fetchMissed(hash: string, gone: AbortSignal): Promise<void> {
     const { db, files, tryMs, missed } = this.#options;
-    this.#misses.take();
     const [unlacked] = await listUnlacked(db, [hash]);
     const became =
-      unlacked === undefined ? await this.#try(hash, gone, Math.min(tryMs, MISSED.tryMs)) : 'gone';
+      unlacked === undefined ? await this.#try(hash, gone, Math.min(tryMs, MISSED_TRY_MS)) : 'gone';
     if (became === 'stopped') return;
-    if (became === 'here' || became === 'gone') this.#misses.giveBack();
+    if (became === 'here' || became === 'gone') this.#misses.missed.giveBack();
     if (became === 'here') {
       this.#vain.end(hash);
       missed?.note(hash, true);

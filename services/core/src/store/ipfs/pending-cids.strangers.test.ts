@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { until } from '@skerry/kit/testing/until';
+import type { BlockId } from '@skerry/kit/unixfs';
+import { AppError } from '@skerry/protocol';
+import { UnixFS } from 'ipfs-unixfs';
+import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { IpfsFetcher } from './fetcher.ts';
+import { Dag } from './testing/dags.ts';
+
+const { alice, bob } = signers;
+const SECOND_MS = 1_000;
+const log = createLogger('test', 'silent');
+
+/** Has some blocks. */
+class Source {
+  readonly dag = new Dag();
+  readonly asked: string[] = [];
+  readonly #here = new Set<string>();
+  /** Of what was asked for before nothing is said. */
+  isSilentAgain = false;
+
+  /** @returns its CID */
+  put(isHere: boolean): string {
+    const cid = this.dag.node(new UnixFS({ type: 'file', data: randomBytes(8) })).toString();
+    if (isHere) this.#here.add(cid);
+    return cid;
+  }
+
+  async fetch({ text }: BlockId, signal: AbortSignal): Promise<Uint8Array> {
+    const isAgain = this.asked.includes(text);
+    this.asked.push(text);
+    if (this.#here.has(text)) return this.dag.blocks[this.dag.cids.findIndex((cid) => `${cid}` === text)]!;
+    if (isAgain && this.isSilentAgain)
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    throw new AppError('CID_NOT_FOUND', 'nobody has it');
+  }
+}
+
+/** A node on which nothing is fetched before `startFetcher`. */
+async function openCore(source: Source, now: () => number): Promise<TestCore> {
+  const core = await createTestCore({ now, blockSource: source });
+  await core.fetcher[Symbol.asyncDispose]();
+  return core;
+}
+
+/** @param noteIdle called where it looks and begins none of what messages wait for, though there is room */
+const startFetcher = ({ rooms: { db, ipfs: files, now } }: TestCore, noteIdle: () => void = () => {}) =>
+  new IpfsFetcher({
+    ...{ db, files, now, log, random: () => 0 },
+    ...{ limitBytes: 1_000_000, tryMs: 600 * SECOND_MS },
+    missed: {
+      get names() {
+        noteIdle();
+        return [];
+      },
+      note() {},
+      skip() {},
+    },
+  });
+
+const store = (item_hash: string) => ({ type: 'STORE', content: { item_type: 'ipfs', item_hash } });
+const isHere = async ({ rooms: { db } }: TestCore, cid: string) =>
+  (await db.selectFrom('files').select('hash').where('hash', '=', cid).execute()).length > 0;
+
+test('S1: CIDs that nobody has take a few tries a minute, and one that somebody has is next', async () => {
+  let nowMs = Date.now();
+  const source = new Source();
+  await using core = await openCore(source, () => nowMs);
+  for (let n = 0; n < 40; n++) await core.send(alice, store(source.put(false)));
+  let looked = 0;
+  await using fetcher = startFetcher(core, () => looked++);
+  await until('it looks and begins nothing', () => looked);
+  await until('those under way ended', () => fetcher.counts.failed >= 14);
+  assert.deepEqual([source.asked.length, new Set(source.asked).size], [14, 14]);
+  const known = source.put(true);
+  await core.send(bob, store(known));
+  nowMs += 5 * SECOND_MS;
+  fetcher.wake();
+  await until('it came', () => isHere(core, known));
+  const before = source.asked.slice(0, source.asked.indexOf(known));
+  assert.deepEqual([new Set(before).size, before.length <= 14 + 8], [14, true]);
+});
+
+test('S1: CIDs that are tried again leave half of the places to those that are new', async () => {
+  let nowMs = Date.now();
+  const source = new Source();
+  source.isSilentAgain = true;
+  await using core = await openCore(source, () => nowMs);
+  for (let n = 0; n < 6; n++) await core.send(alice, store(source.put(false)));
+  await using fetcher = startFetcher(core);
+  await until('each was tried', () => fetcher.counts.failed >= 6);
+  nowMs += 5 * SECOND_MS;
+  await until('some are tried again', () => source.asked.length >= 8);
+  const known = source.put(true);
+  await core.send(bob, store(known));
+  await until('it came', () => isHere(core, known));
+  assert.equal(source.asked.filter((cid) => cid !== known).length, 8);
+});
