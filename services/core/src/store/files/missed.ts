@@ -20,7 +20,7 @@ const REST_MAX_MS = 4 * 3_600_000;
 const VAIN_MAX = { hash: { ofSender: 20, ofPass: 240 }, cid: { ofSender: 4, ofPass: 24 } } as const;
 /** Senders that are known of one file. */
 const SENDERS_MAX = 1_000;
-/** A pass that begins anywhere begins in the last part of all time, of any size between all of it and one in 2 to this power. */
+/** A pass that begins anywhere begins in the last part of all time: all of it, half of it, and so on to one in 2 to this power. */
 const HALVINGS = 16;
 
 const NEWEST = { time: Number.POSITIVE_INFINITY, hash: '' } as const;
@@ -182,8 +182,9 @@ export class MissedFiles {
       select min("time") as oldest, max("time") as newest from messages where ${isRejected}`.execute(db);
     const { oldest, newest } = rows[0]!;
     if (oldest === null || newest === null) return NEWEST;
-    // Anywhere in a part of any size: one message of long ago would have nearly all passes begin before all others.
-    const part = (newest - oldest) * 2 ** (-HALVINGS * random());
+    // Anywhere in a part of any size: one message of long ago would have nearly all passes begin before all others. Each size is as likely,
+    // also the whole: what is older than all that somebody filled it with is found, too.
+    const part = (newest - oldest) * 2 ** -Math.floor((HALVINGS + 1) * random());
     return { time: newest - part * random(), hash: '' };
   }
 
