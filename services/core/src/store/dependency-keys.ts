@@ -1,4 +1,5 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, sql, type Transaction } from 'kysely';
+import type { Schema } from './schema.ts';
 
 /**
  * What a verdict hangs on (table `dependencies`): when what a key names changes, the messages that hang on it are decided again.
@@ -34,7 +35,11 @@ export const fileOfIn = (column: string) =>
 export const isFileKeyIn = (column: string) => beginsWith(column, FILE);
 export const isCreditKeyIn = (column: string) => beginsWith(column, CREDIT);
 
+/** Writes what changes. */
+export type Change = (trx: Transaction<Schema>) => Promise<unknown>;
+
 /** Port: who decides again what hangs on keys. */
 export interface Touch {
-  touch(keys: readonly string[]): Promise<void>;
+  /** @param change in the same transaction: nobody would decide again what a crash leaves between the two */
+  touch(keys: readonly string[], change?: Change): Promise<void>;
 }

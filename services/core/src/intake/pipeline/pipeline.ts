@@ -5,6 +5,7 @@ import { Failures, type Logger, Rests } from '@skerry/kit';
 import type { Kysely, Transaction } from 'kysely';
 import type { EventLog } from '../../notify/events/log.ts';
 import type { ReadContentFile } from '../../store/content-reader.ts';
+import type { Change } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { findKind } from '../kinds.ts';
@@ -125,10 +126,7 @@ export class Pipeline {
     this.#queue.checkRoom();
   }
 
-  /**
-   * Resolves when the message is durable (also when it already was) with what became of it. Throws OVERLOADED, STORAGE_FULL,
-   * DATABASE_UNAVAILABLE.
-   */
+  /** Resolves when the message is durable, or already was, with what became of it. Throws OVERLOADED, STORAGE_FULL, DATABASE_UNAVAILABLE. */
   async submit(
     accepted: Accepted,
     { isPassedOn = false, weight = 'counts' }: SubmitOptions = {},
@@ -140,9 +138,9 @@ export class Pipeline {
     });
   }
 
-  /** Something that messages hang on changed outside of the pipeline, such as a file that came (store/dependency-keys.ts). */
-  async touch(keys: readonly string[]): Promise<void> {
-    if (await putInLineAlone(this.#options.write, keys, [])) this.#line = true;
+  /** Something that messages hang on changes outside of the pipeline, such as a file that came (store/dependency-keys.ts). */
+  async touch(keys: readonly string[], change?: Change): Promise<void> {
+    if (await putInLineAlone(this.#options.write, keys, [], change)) this.#line = true;
     this.#start();
   }
 

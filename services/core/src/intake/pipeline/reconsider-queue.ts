@@ -1,5 +1,6 @@
 import { textsOf, type Write } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Change } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import { lockWrites } from '../../store/write-lock.ts';
 import { rowsOf } from '../effect.ts';
@@ -56,14 +57,17 @@ export async function putInLine(
 /**
  * The same from outside of a batch, once nobody else writes. A batch that did not see yet what changed has told by then what it left
  * hanging on it, and no two wait for each other's rows.
+ * @param change in the same transaction
  */
 export const putInLineAlone = (
   write: Write<Schema>,
   changedKeys: readonly string[],
   hashes: readonly string[],
+  change?: Change,
 ): Promise<boolean> =>
   write(async ({ trx }) => {
     await lockWrites(trx);
+    await change?.(trx);
     return putInLine(trx, changedKeys, hashes);
   });
 

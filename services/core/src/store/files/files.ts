@@ -94,12 +94,13 @@ export class Files {
   /** Keeps a file that no message speaks of yet. It is readable at once, and goes after the grace period unless one does. */
   async storeUnpinned(blob: ReceivedBlob, contentType: string): Promise<void> {
     using _claim = await this.#keep(blob);
-    await this.#options.db
-      .insertInto('files')
-      .values({ hash: blob.hash, size_bytes: blob.sizeBytes, content_type: contentType })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-    await this.#options.pipeline.touch([fileKey(blob.hash)]);
+    await this.#options.pipeline.touch([fileKey(blob.hash)], (trx) =>
+      trx
+        .insertInto('files')
+        .values({ hash: blob.hash, size_bytes: blob.sizeBytes, content_type: contentType })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute(),
+    );
   }
 
   /** Keeps the bytes; while it is held the sweep leaves them alone, and those of other processes do anyway. */

@@ -217,3 +217,25 @@ test('a file that is here is not missed, though the message that names it is rej
   };
   assert.deepEqual([await find('hash'), await find('cid')], [[away], []]);
 });
+
+test('a file that came is here only with the messages that hang on it in line, also where the database refuses that', async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  await using core = await createTestCore({ now });
+  const { db, files, indexer, pipeline } = core.rooms;
+  const text = 'late';
+  const sent = await core.send(alice, store(sha256Hex(text)));
+  nowMs += HOUR_MS;
+  await reject(core);
+  const come = async () =>
+    files.storeUnpinned(await files.receive(Readable.from([Buffer.from(text)])), 'text/plain');
+  await indexer.pool.query('alter table reconsider add constraint refused check (false)');
+  await assert.rejects(come());
+  const missed = new MissedFiles({ db, namedBy: 'hash', now });
+  await missed.round();
+  assert.deepEqual(missed.names, [sha256Hex(text)]);
+  await indexer.pool.query('alter table reconsider drop constraint refused');
+  await come();
+  await pipeline.idle();
+  assert.equal((await core.get(`/messages/${sent.body.item_hash}/status`)).body.status, 'processed');
+});

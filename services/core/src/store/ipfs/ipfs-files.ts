@@ -174,10 +174,10 @@ export class IpfsFiles {
   }
 
   async #note({ id, sizeBytes, contentType }: KeptNode, signal: AbortSignal): Promise<void> {
-    const { db, ipfs, pipeline, now } = this.#options;
+    const { ipfs, pipeline, now } = this.#options;
     const mayBeContent = contentType === JSON_TYPE && sizeBytes <= LIMITS.contentFileBytes;
     const bytes = mayBeContent ? await buffer(await ipfs.read(id, undefined, signal)) : undefined;
-    await db.transaction().execute(async (trx) => {
+    await pipeline.touch([fileKey(id.text)], async (trx) => {
       await sql`
         insert into files (hash, size_bytes, content_type, stored_at)
         values (${id.text}, ${sizeBytes}, ${contentType}, to_timestamp(${now()}::float8 / 1000))
@@ -189,7 +189,6 @@ export class IpfsFiles {
           trx,
         );
     });
-    await pipeline.touch([fileKey(id.text)]);
   }
 }
 
