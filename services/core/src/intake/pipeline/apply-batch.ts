@@ -1,7 +1,7 @@
 import type { Writer } from '@skerry/database';
 import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
-import { appendEvents, type EventDraft, writeEvents } from '../../notify/events/append.ts';
+import { appendEvents, type EventDraft, EventWriter } from '../../notify/events/append.ts';
 import { dateAgain } from '../../state/messages/confirmations.ts';
 import { dropWants, wantFiles } from '../../store/files/wanted.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -71,11 +71,16 @@ export async function applyBatch(
   fromLine: readonly string[] = [],
 ): Promise<Applied> {
   const { trx } = writer;
-  const standing = await lockWrites(trx, batch.length > 1 ? SHARED_STATEMENT_MS : undefined);
+  // Read once the lock is there, without another way to the server and back.
+  const [standing, kept] = await Promise.all([
+    lockWrites(trx, batch.length > 1 ? SHARED_STATEMENT_MS : undefined),
+    loadKept(trx, batch),
+  ]);
   if (fromLine.length > 0) await takeFromLine(trx, fromLine);
-  const kept = await loadKept(trx, batch);
   const { candidates, restated, steps } = await restate(writer, batch, kept);
-  const write = (some: readonly Decided[]) => writeSteps(writer, some, { schedulers, standing, nowMs });
+  const events = new EventWriter(writer, standing.lastSeq, nowMs);
+  const write = (some: readonly Decided[]) =>
+    writeSteps(writer, some, { schedulers, standing, events, nowMs });
   const earlier = await write(steps);
   if (steps.length > 0) await forgetRewritten(writer);
   const decided = await decideBatch(
@@ -96,14 +101,13 @@ export async function applyBatch(
     ({ accepted, before, verdict, isRedated, tagsBefore }) =>
       before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
   );
-  if (changed.length === 0) return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq };
+  if (changed.length === 0 && steps.length === 0)
+    return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq };
   const now = await write(changed);
   await dropWants(
     trx,
     fetchable(changed, ({ verdict }) => verdict.status === 'forgotten'),
   );
-  const events = [...earlier.events, ...now.events];
-  writeEvents(writer, standing.lastSeq, events, nowMs);
   await dateAgain(
     trx,
     changed.flatMap(({ accepted: { message }, keyBefore }) =>
@@ -111,7 +115,7 @@ export async function applyBatch(
     ),
   );
   const moves = movesOf(changed);
-  const lastEvent = standing.lastSeq + events.length;
+  const lastEvent = events.lastSeq;
   const end = await closeBatch(trx, standing, {
     changedKeys: [...earlier.changedKeys, ...now.changedKeys],
     reconsider: [...earlier.reconsider, ...now.reconsider],
@@ -127,17 +131,22 @@ export async function applyBatch(
 interface Surroundings {
   readonly schedulers: ReadonlySet<string>;
   readonly standing: Standing;
+  /** Told of all that the batch does. */
+  readonly events: EventWriter;
   readonly nowMs: number;
 }
 
 async function writeSteps(
   writer: Writer<Schema>,
   changed: readonly Decided[],
-  { schedulers, standing, nowMs }: Surroundings,
-): Promise<Pick<Writing, 'events' | 'changedKeys' | 'reconsider'>> {
-  if (changed.length === 0) return { events: [], changedKeys: new Set(), reconsider: new Set() };
-  const events = await writeMessages(writer, changed, standing, nowMs);
-  return { events, ...(await writeEffects(writer.trx, changed, schedulers, events)) };
+  { schedulers, standing, events, nowMs }: Surroundings,
+): Promise<Pick<Writing, 'changedKeys' | 'reconsider'>> {
+  if (changed.length === 0) return { changedKeys: new Set(), reconsider: new Set() };
+  await writeMessages(writer, changed, { standing, events, nowMs });
+  const drafts: EventDraft[] = [];
+  const done = await writeEffects(writer.trx, changed, schedulers, drafts);
+  events.write(drafts);
+  return done;
 }
 
 /** Reads messages in force, as they are in the transaction. */

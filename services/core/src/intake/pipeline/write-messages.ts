@@ -3,7 +3,7 @@ import type { CopyValue, Writer } from '@skerry/database';
 import { type Rows, rowsFrom, storableJson } from '@skerry/database';
 import type { MessageEventData, MessageStatus } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
-import type { EventDraft } from '../../notify/events/append.ts';
+import type { EventDraft, EventWriter } from '../../notify/events/append.ts';
 import { numberShapes } from '../../state/lists/shapes.ts';
 import { type Listed, writeLists } from '../../state/lists/write.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -114,13 +114,18 @@ async function retagPosts(trx: Transaction<Schema>, hashes: readonly string[]): 
     where m.item_hash = p.item_hash and p.item_hash = any(${hashes}::text[])`.execute(trx);
 }
 
-/** Writes the messages themselves, with what lists keep of them. Gives the events that tell of it. */
+interface Surroundings {
+  readonly standing: Pick<Standing, 'timeline'>;
+  readonly events: EventWriter;
+  readonly nowMs: number;
+}
+
+/** Writes the messages themselves, with what lists keep of them and the events that tell of it. */
 export async function writeMessages(
   writer: Writer<Schema>,
   changed: readonly Decided[],
-  { timeline }: Pick<Standing, 'timeline'>,
-  nowMs: number,
-): Promise<EventDraft[]> {
+  { standing: { timeline }, events, nowMs }: Surroundings,
+): Promise<void> {
   const { trx } = writer;
   // A message counts as listed from the moment it is processed; only then its shape is numbered.
   const shown = changed.filter(({ verdict }) => isShown(verdict.status));
@@ -135,13 +140,11 @@ export async function writeMessages(
     shape: shapeOf.get(one.accepted.message.itemHash) ?? one.shape,
   }));
   await writeRows(writer, numbered, nowMs);
-  // While the server writes rows.
-  const events = numbered.flatMap(statusEventsOf);
+  events.write(numbered.flatMap(statusEventsOf));
   await writeDependencies(trx, numbered);
   await writeLists(writer, numbered.flatMap(listedOf));
   await retagPosts(
     trx,
     numbered.filter(({ tagsBefore }) => tagsBefore).map(({ accepted }) => accepted.message.itemHash),
   );
-  return events;
 }

@@ -12,25 +12,39 @@ const causeOf = (event: EventDraft) => (event.kind === 'instance' ? (event.cause
 export const numberEvents = (lastSeq: number): RawBuilder<unknown> =>
   sql`update event_counter set last_seq = ${lastSeq}::bigint`;
 
-/** Numbers the events from `lastSeq` on and writes them; `numberEvents` comes after it. The caller holds the lock. */
-export function writeEvents(
-  { copy }: Writer<Schema>,
-  lastSeq: number,
-  events: readonly EventDraft[],
-  nowMs: number,
-): void {
-  if (events.length === 0) return;
-  copy(
-    'events',
-    ['seq', 'kind', 'data', 'time_ms', 'cause'],
-    rowsFrom(events, (event, index) => [
-      lastSeq + index + 1,
+/**
+ * Writes the events of a transaction as they become known, each with the next number: the server takes them behind the rows that it
+ * is busy with. `numberEvents` comes after the last of them. The caller holds the lock.
+ */
+export class EventWriter {
+  readonly #writer: Writer<Schema>;
+  readonly #nowMs: number;
+  #lastSeq: number;
+
+  constructor(writer: Writer<Schema>, lastSeq: number, nowMs: number) {
+    this.#writer = writer;
+    this.#lastSeq = lastSeq;
+    this.#nowMs = nowMs;
+  }
+
+  /** The number of the last event so far. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  write(events: readonly EventDraft[]): void {
+    if (events.length === 0) return;
+    const first = this.#lastSeq + 1;
+    const rowOf = (event: EventDraft, index: number) => [
+      first + index,
       event.kind,
       JSON.stringify(event.data),
-      nowMs,
+      this.#nowMs,
       causeOf(event),
-    ]),
-  );
+    ];
+    this.#writer.copy('events', ['seq', 'kind', 'data', 'time_ms', 'cause'], rowsFrom(events, rowOf));
+    this.#lastSeq += events.length;
+  }
 }
 
 /** Numbers the events from `lastSeq` on and writes them. The caller holds the lock. */
@@ -41,6 +55,7 @@ export async function appendEvents(
   nowMs: number,
 ): Promise<void> {
   if (events.length === 0) return;
-  writeEvents(writer, lastSeq, events, nowMs);
-  await numberEvents(lastSeq + events.length).execute(writer.trx);
+  const written = new EventWriter(writer, lastSeq, nowMs);
+  written.write(events);
+  await numberEvents(written.lastSeq).execute(writer.trx);
 }
