@@ -1,4 +1,11 @@
-import { Kysely, PostgresAdapter, PostgresDialect, type Transaction } from 'kysely';
+import {
+  type ConnectionProvider,
+  type Dialect,
+  Kysely,
+  PostgresAdapter,
+  PostgresDialect,
+  Transaction,
+} from 'kysely';
 import type pg from 'pg';
 import { type Copied, copyIn } from './copy-in.ts';
 import { checkValues } from './statements/values.ts';
@@ -24,6 +31,10 @@ export const rowsFrom = <T>(
 
 /** A transaction that also takes rows by COPY, which costs a third less than INSERT. */
 export interface Writer<Schema> {
+  /**
+   * Its statements go to the server in the order in which they are given, whether or not one waits for those before. A failure is
+   * that of all that follows, and of the commit.
+   */
   readonly trx: Transaction<Schema>;
   /**
    * Rows go with the transaction's next statement, or with its commit, and with those of other tables. Many rows go at once: the
@@ -68,81 +79,106 @@ function* chunksOf(rows: Rows): Generator<string> {
 /** Whether the server only refused a statement, and goes on. */
 const isRefusal = (error: object) => 'severity' in error && error.severity === 'ERROR';
 
-type Query = (...args: unknown[]) => Promise<unknown>;
-/** What the query builder reads of a statement that was not sent. */
-const NOTHING = { command: '', rowCount: null, rows: [] };
+type Query = (...args: unknown[]) => Promise<{ readonly command?: string }>;
 
-/** All of them have an end; fails with what failed first. @returns what the last one resolved with */
-async function settleAll(statements: readonly Promise<unknown>[]): Promise<unknown> {
-  const ends = await Promise.allSettled(statements);
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return (ends.at(-1) as PromiseFulfilledResult<unknown>).value;
-}
+const ignore = () => {};
 
 /**
- * One connection, as the query builder sees it. What nobody waits for, its `begin` and rows, goes with the next statement:
- * each way there and back wakes this process and the server, which costs more than most statements do. Where rows are many, that is
- * little beside writing them, and the server begins at once.
+ * The statements of one transaction, in the order in which they are given. What nobody waits for, its `begin` and rows, goes with the
+ * next one: each way there and back wakes this process and the server, which costs more than most statements do. Where rows are many,
+ * that is little beside writing them, and the server begins at once. Whatever fails, all that follows fails with that.
  */
-function createStatements(client: pg.PoolClient) {
-  const query = client.query.bind(client) as Query;
-  let mustBegin = false;
-  let isOver = false;
-  let copies: Copied[] = [];
-  /** What was sent before the next statement, and has not failed as far as is known. */
-  let ahead: Promise<unknown>[] = [];
+class Statements {
+  readonly #client: pg.PoolClient;
+  readonly #ask: Query;
+  #hasBegun = false;
+  #isOver = false;
+  #copies: Copied[] = [];
   /** Until then rows are being sent, and nothing else may be. */
-  let sending = Promise.resolve();
-  const sendAhead = (one: Promise<unknown>) => {
-    // Its failure is told with the statement's; until then nobody has asked.
-    one.catch(() => {});
-    ahead.push(one);
+  #sending = Promise.resolve();
+  /** Of what follows the server only says that the transaction has failed (25P02). */
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(client: pg.PoolClient) {
+    this.#client = client;
+    this.#ask = client.query.bind(client) as Query;
+  }
+
+  readonly copy = (table: string, columns: readonly string[], rows: Rows): void => {
+    const names = columns.map((name) => `"${name}"`).join(', ');
+    this.#copies.push({ statement: `copy ${table} (${names}) from stdin`, chunks: chunksOf(rows) });
+    if (rows.length >= ROWS_PER_CHUNK) void this.#sendCopies();
   };
-  const begin = () => {
-    if (mustBegin) sendAhead(query('begin'));
-    mustBegin = false;
+
+  readonly query: Query = async (...args) => {
+    await this.#sendCopies();
+    this.#checkOpen();
+    this.#begin();
+    return this.#note(() => this.#ask(...args));
   };
-  const sendCopies = () => {
-    sending = sending.then(async () => {
-      if (copies.length === 0) return;
-      begin();
-      const { sent, done } = copyIn(client, copies);
-      copies = [];
-      sendAhead(done);
+
+  /** Throws what failed, whoever waited for it. */
+  async commit(): Promise<void> {
+    await this.#sendCopies();
+    this.#checkOpen();
+    // A commit that fails leaves nothing behind.
+    this.#isOver = true;
+    if (!this.#hasBegun) return;
+    const { command } = await this.#note(() => this.#ask('commit'));
+    if (this.#failure) throw this.#failure.error;
+    if (command !== 'COMMIT') throw new Error(`the database answered ${command} to a commit`);
+  }
+
+  async rollback(): Promise<void> {
+    this.#copies = [];
+    await this.#sending;
+    const isOver = this.#isOver;
+    this.#isOver = true;
+    if (this.#hasBegun && !isOver) await this.#ask('rollback');
+  }
+
+  /** Nothing follows what failed, as far as that is known, and nothing of this transaction is sent in another one. */
+  #checkOpen(): void {
+    if (this.#failure) throw this.#failure.error;
+    if (this.#isOver) throw new Error('the transaction is over');
+  }
+
+  #begin(): void {
+    if (!this.#hasBegun) this.#note(() => this.#ask('begin')).catch(ignore);
+    this.#hasBegun = true;
+  }
+
+  #sendCopies(): Promise<void> {
+    const copies = this.#copies;
+    if (copies.length === 0) return this.#sending;
+    this.#copies = [];
+    this.#sending = this.#sending.then(async () => {
+      if (this.#isOver) return;
+      this.#begin();
+      const { sent, done } = copyIn(this.#client, copies);
+      this.#note(() => done).catch(ignore);
       await sent;
     });
-    return sending;
-  };
-  return {
-    copy(table: string, columns: readonly string[], rows: Rows): void {
-      const names = columns.map((name) => `"${name}"`).join(', ');
-      copies.push({ statement: `copy ${table} (${names}) from stdin`, chunks: chunksOf(rows) });
-      if (rows.length >= ROWS_PER_CHUNK) void sendCopies();
-    },
-    query: (async (...args) => {
-      const [statement] = args;
-      if (statement === 'begin') {
-        mustBegin = true;
-        return NOTHING;
-      }
-      const isRollback = statement === 'rollback';
-      if (isRollback) copies = [];
-      await sendCopies();
-      // A commit that fails leaves nothing behind.
-      if (isRollback && (mustBegin || isOver)) return NOTHING;
-      isOver = statement === 'commit';
-      if (isOver && mustBegin) return NOTHING;
-      begin();
-      // What failed before a rollback is why there is one.
-      const before = isRollback ? [] : ahead;
-      ahead = [];
-      return settleAll([...before, query(...args)]);
-    }) satisfies Query,
-  };
+    return this.#sending;
+  }
+
+  /** What is refused before it is sent is noted at once. */
+  async #note<T>(send: () => Promise<T>): Promise<T> {
+    try {
+      return await send();
+    } catch (error) {
+      this.#failure ??= { error };
+      throw this.#failure.error;
+    }
+  }
 }
 
 /** Streams of COPY, which others on this pool use, cannot be sent behind other statements: only a transaction of ours is. */
 const setPipelining = (client: pg.PoolClient, pipeline: boolean) => Object.assign(client, { pipeline });
+
+/** Where what fails, or cannot be rolled back, is more than a refusal: a connection in an unknown state is not given to the next caller. */
+const whyUnsure = (errors: readonly unknown[]) =>
+  errors.find((error): error is Error => error instanceof Error && !isRefusal(error));
 
 /** Runs bodies in transactions of their own, each on a connection that can COPY. */
 export function createWrite<Schema>(connections: pg.Pool): Write<Schema> {
@@ -150,23 +186,45 @@ export function createWrite<Schema>(connections: pg.Pool): Write<Schema> {
   const adapter = new PostgresAdapter();
   return async (body) => {
     const client = setPipelining(await connections.connect(), true);
-    const { copy, query } = createStatements(client);
+    const statements = new Statements(client);
     // The query builder sees a pool that has this connection alone, and leaves its release to us.
-    const connection = { query, release: () => {} } as unknown as pg.PoolClient;
-    const pool = { connect: async () => connection, end: async () => {} } as unknown as pg.Pool;
+    const alone = { query: statements.query, release: ignore } as unknown as pg.PoolClient;
+    const pool = { connect: async () => alone, end: async () => {} } as unknown as pg.Pool;
     const dialect = Object.assign(new PostgresDialect({ pool }), { createAdapter: () => adapter });
-    const kysely = new Kysely<Schema>({ dialect });
-    let failure: unknown;
+    let unsure: Error | undefined;
     try {
-      return await kysely.transaction().execute((trx) => body({ trx, copy }));
+      return await inOneTransaction(dialect, async (trx: Transaction<Schema>) => {
+        const result = await body({ trx, copy: statements.copy });
+        await statements.commit();
+        return result;
+      });
     } catch (error) {
-      failure = error;
+      const left = await statements.rollback().then(ignore, (failure: unknown) => failure);
+      unsure = whyUnsure([error, left]);
       throw error;
     } finally {
-      // A connection in an unknown state is not given to the next caller.
-      setPipelining(client, false).release(
-        failure instanceof Error && !isRefusal(failure) ? failure : undefined,
-      );
+      setPipelining(client, false).release(unsure);
     }
   };
+}
+
+/** The query builder's own transactions have each statement wait for the answer to the one before: here they go as they are given. */
+function inOneTransaction<Schema, T>(
+  dialect: Dialect,
+  run: (trx: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  const config = { dialect };
+  const executor = new Kysely<Schema>(config).getExecutor();
+  return executor.provideConnection((connection) => {
+    const provider: ConnectionProvider = { provideConnection: (consumer) => consumer(connection) };
+    const driver = dialect.createDriver();
+    return run(
+      new Transaction<Schema>({
+        config,
+        dialect,
+        driver,
+        executor: executor.withConnectionProvider(provider),
+      }),
+    );
+  });
 }

@@ -77,7 +77,8 @@ export class CheckingClient extends PrimaryClient {
   }
 
   async #queryPrepared(query: Query, statement: pg.QueryConfig): Promise<unknown> {
-    if (this.prepared.areOld()) await query('discard plans');
+    // Not waited for: what is given meanwhile would be sent before the statement.
+    if (this.prepared.areOld()) (query('discard plans') as Promise<unknown>).catch(() => {});
     try {
       return await query(statement);
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { Writer } from '@skerry/database';
+import type { Write, Writer } from '@skerry/database';
 import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
 import { appendEvents, type EventDraft, EventWriter } from '../../notify/events/append.ts';
@@ -8,25 +8,20 @@ import type { Schema } from '../../store/schema.ts';
 import { lockWrites, type Standing } from '../../store/write-lock.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import type { Writing } from '../effect.ts';
-import { closeBatch } from './close-batch.ts';
+import { type BatchEnd, closeBatch } from './close-batch.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadKept } from './load-known.ts';
 import { putInLine, takeFromLine } from './reconsider-queue.ts';
 import { restate } from './restate.ts';
-import type { SetChange } from './set-place.ts';
 import { keyOfAccepted, type Move } from './statement.ts';
 import { rewriteEffects, writeEffects } from './write-effects.ts';
 import { forgetRewritten, writeDependencies, writeMessages } from './write-messages.ts';
 
-export interface Applied {
+export interface Applied extends BatchEnd {
   /** By item hash. */
   readonly verdicts: ReadonlyMap<string, Verdict>;
-  /** Whether messages stand in line to be decided again because of this batch. */
-  readonly moreInLine: boolean;
   readonly moves: readonly Move[];
-  /** Of the moves, where there are any. */
-  readonly row: SetChange | undefined;
   /** The number of the last event, of this batch or before: whoever has come to it has all that the batch says. */
   readonly lastEvent: number;
   /** Messages that were not known. */
@@ -55,7 +50,13 @@ const fetchable = (decided: readonly Decided[], fits: (one: Decided) => boolean)
 /** All who write wait while it is found which message of a batch takes too long; that one alone has the session's limit. */
 const SHARED_STATEMENT_MS = 10_000;
 
-const UNCHANGED = { moreInLine: false, moves: [], row: undefined, fresh: new Set<string>() } as const;
+const NO_END: BatchEnd = { moreInLine: false, row: undefined };
+const UNCHANGED = { closing: Promise.resolve(NO_END), moves: [], fresh: new Set<string>() } as const;
+
+/** What a transaction did, all but its last statement, which nobody waits for before the commit. */
+interface Applying extends Omit<Applied, keyof BatchEnd> {
+  readonly closing: Promise<BatchEnd>;
+}
 
 /**
  * Decides and writes a batch in one transaction: message rows, their effects on the state, what is to be decided again
@@ -63,13 +64,26 @@ const UNCHANGED = { moreInLine: false, moves: [], row: undefined, fresh: new Set
  * @param fromLine hashes that leave the line with it: once nobody else writes, since whoever puts something in line has that
  * lock, and would wait for their rows
  */
-export async function applyBatch(
-  writer: Writer<Schema>,
+export async function writeBatch(
+  write: Write<Schema>,
   batch: readonly Candidate[],
   schedulers: ReadonlySet<string>,
   nowMs: number,
   fromLine: readonly string[] = [],
 ): Promise<Applied> {
+  const { closing, ...applied } = await write((writer) =>
+    applyBatch(writer, batch, schedulers, nowMs, fromLine),
+  );
+  return { ...applied, ...(await closing) };
+}
+
+async function applyBatch(
+  writer: Writer<Schema>,
+  batch: readonly Candidate[],
+  schedulers: ReadonlySet<string>,
+  nowMs: number,
+  fromLine: readonly string[],
+): Promise<Applying> {
   const { trx } = writer;
   // Read once the lock is there, without another way to the server and back.
   const [standing, kept] = await Promise.all([
@@ -90,13 +104,7 @@ export async function applyBatch(
     nowMs,
   );
   const verdicts = new Map(decided.map(({ accepted, verdict }) => [accepted.message.itemHash, verdict]));
-  // With its content a message may have come to lack something else.
-  const stillPending = decided.filter(
-    ({ before, verdict }) => before === 'pending' && verdict.status === 'pending',
-  );
-  await writeDependencies(trx, stillPending);
-  const missing = fetchable(decided, ({ verdict }) => verdict.status === 'pending');
-  await wantFiles(trx, missing, nowMs);
+  await noteLacking(trx, decided, nowMs);
   const changed = decided.filter(
     ({ accepted, before, verdict, isRedated, tagsBefore }) =>
       before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
@@ -116,16 +124,33 @@ export async function applyBatch(
   );
   const moves = movesOf(changed);
   const lastEvent = events.lastSeq;
-  const end = await closeBatch(trx, standing, {
+  const closing = closeBatch(trx, standing, {
     changedKeys: [...earlier.changedKeys, ...now.changedKeys],
     reconsider: [...earlier.reconsider, ...now.reconsider],
     steps: [...steps, ...changed],
     ...{ moves, lastEvent },
   });
+  // What fails is told by the commit.
+  closing.catch(() => {});
   const fresh = new Set(
     changed.flatMap(({ accepted, keyBefore }) => (keyBefore ? [] : [accepted.message.itemHash])),
   );
-  return { verdicts, ...end, moves, lastEvent, fresh };
+  return { verdicts, closing, moves, lastEvent, fresh };
+}
+
+/** What pending messages hang on, and the files among that. */
+async function noteLacking(
+  trx: Transaction<Schema>,
+  decided: readonly Decided[],
+  nowMs: number,
+): Promise<void> {
+  // With its content a message may have come to lack something else.
+  const stillPending = decided.filter(
+    ({ before, verdict }) => before === 'pending' && verdict.status === 'pending',
+  );
+  await writeDependencies(trx, stillPending);
+  const missing = fetchable(decided, ({ verdict }) => verdict.status === 'pending');
+  await wantFiles(trx, missing, nowMs);
 }
 
 interface Surroundings {

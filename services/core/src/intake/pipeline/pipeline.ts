@@ -10,7 +10,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { findKind } from '../kinds.ts';
 import { acceptStored, ContentUnreadable, type StoredMessage } from '../stored.ts';
-import { type Applied, applyAgain, applyBatch, type ReadInForce } from './apply-batch.ts';
+import { type Applied, applyAgain, type ReadInForce, writeBatch } from './apply-batch.ts';
 import type { Candidate, Weight } from './decided.ts';
 import type { PipelineObserver } from './observer.ts';
 import { MAX_BATCH, MAX_QUEUED, Queue, type Waiting } from './queue.ts';
@@ -245,7 +245,7 @@ export class Pipeline {
     this.#writingSinceMs = startMs;
     let applied: Applied;
     try {
-      applied = await write((writer) => applyBatch(writer, candidates, schedulers, nowMs));
+      applied = await writeBatch(write, candidates, schedulers, nowMs);
     } catch (error) {
       this.#writingSinceMs = undefined;
       return this.#writeApart(batch, error);
@@ -323,7 +323,7 @@ export class Pipeline {
       hashes = stored.hashes.filter((hash) => !unread.has(hash) && !left.has(hash));
       if (hashes.length === 0) return true;
       const startMs = performance.now();
-      const applied = await write((writer) => applyBatch(writer, candidates, schedulers, now(), hashes));
+      const applied = await writeBatch(write, candidates, schedulers, now(), hashes);
       for (const hash of hashes) this.#resting.end(hash);
       this.#restTurns.note(hashes.length);
       this.#tell(applied);

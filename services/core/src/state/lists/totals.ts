@@ -51,7 +51,8 @@ export async function countIn(
     on conflict (a, b) do update set total = totals.total + excluded.total
     returning a, total, heavy`.execute(trx);
   const heavy = new Set(rows.filter((row) => row.heavy || isDay(row.a)).map((row) => row.a));
-  await countPairs(trx, groups, heavy);
+  // Nobody waits for it: what fails is told by what comes after it.
+  countPairs(trx, groups, heavy).catch(() => {});
   const risen = rows
     .filter((row) => row.a !== ALL && !heavy.has(row.a) && row.total >= heavyFrom)
     .sort((one, other) => other.total - one.total)
