@@ -32,7 +32,7 @@ const PARTS = 8;
  * After a batch of several messages the next one waits so long for more of them, unless so many wait already. A commit costs
  * more than a message does: in a crowd half the commits leave the processor to those who read.
  */
-const GATHER_MS = 8;
+const GATHER_MS = 10;
 const GATHERED_ENOUGH = 64;
 /** While the database fails and nobody waits for an answer, the line rests for so long at most and at least. */
 const RETRY_MAX_MS = 10_000;
