@@ -34,9 +34,9 @@ export function decideCapacity(settings: CapacitySettings, machine: Capacity): C
   };
 }
 
-/** What a disk has beyond its reserve and what is offered of it. Pure. */
+/** What a disk has beyond its reserve and what is offered of it; below 0 where it has less than that. Pure. */
 export const decideSpareGib = (machine: Capacity, offered: Capacity): number =>
-  Math.max(0, machine.diskGib - DISK_RESERVE_GIB - offered.diskGib);
+  machine.diskGib - DISK_RESERVE_GIB - offered.diskGib;
 
 /**
  * What volumes of programs may have: of a small disk little. Pure.

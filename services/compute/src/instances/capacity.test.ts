@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { inDirectory, onDiskOf } from '../testing/directory.ts';
+import { withoutCopies } from './admission.ts';
 import { decideOffer, readNodeMachine } from './capacity.ts';
 import { readUnwritten } from './disks/promised.ts';
 import { putAside } from './disks/released.ts';
 import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
 
 const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
 const ID = 'a'.repeat(64);
 const WANTED = {
   ...{ isRunning: true, owner: '0x1', restartId: null, cpu: 1, memoryMib: 512, diskGib: 1 },
@@ -71,6 +73,24 @@ test('copies and instances that moved away have what they had at the start, and 
     await putAside(dataDir, left, 'moved', 1);
     assert.equal(Math.floor((await beside()) / MIB), 5);
   }));
+
+test('after a restart no more is offered than before it, though the operator offers more than the disk has left beside copies', () => {
+  const settings = { cpu: undefined, memoryMib: undefined, diskGib: 100 };
+  const offerOf = (diskGib: number, copiesGib: number, copiesAtStartGib: number) => {
+    const machine = { cpu: 1, memoryMib: 2_048, diskGib, copiesBytes: copiesAtStartGib * GIB };
+    const { capacity, besideBytes } = decideOffer(settings, machine, { memoryMib: 0, diskGib: 0 });
+    return withoutCopies(capacity, copiesGib * GIB, besideBytes).diskGib;
+  };
+  for (const [wholeGib, offeredGib] of [
+    [110, 65],
+    [105, 60],
+    [90, 60],
+  ] as const) {
+    assert.equal(offerOf(wholeGib, 40, 0), offeredGib);
+    assert.equal(offerOf(wholeGib - 40, 40, 40), offeredGib);
+    assert.equal(offerOf(wholeGib - 40, 0, 40), 100, 'all of it again when they are gone');
+  }
+});
 
 test('an instance that can never start is promised nothing of its volumes either', () =>
   inDirectory(async (dataDir) => {

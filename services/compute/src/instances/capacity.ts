@@ -37,5 +37,6 @@ export function decideOffer(
   const { copiesBytes, ...whole } = machine;
   const left = withoutPrograms(whole, programs);
   const capacity = decideCapacity(settings, left);
-  return { capacity, besideBytes: copiesBytes + decideSpareGib(left, capacity) * GIB };
+  // Of an offer that the disk has no room for, copies may have taken a part: they are beside it only as far as it goes in without them.
+  return { capacity, besideBytes: Math.max(0, copiesBytes + decideSpareGib(left, capacity) * GIB) };
 }
