@@ -11,6 +11,7 @@ import type { Capacity } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
 import { whileNothingIsPromised } from '../host/room.ts';
 import type { NetworkNames } from '../network/names.ts';
+import { searchQemu } from '../vm/process.ts';
 import { decideAdmission, promisedTo, SAME_ADDRESS, withoutCopies } from './admission.ts';
 import type { InstanceDeps } from './deps.ts';
 import { readCopies } from './disks/copies.ts';
@@ -21,6 +22,7 @@ import { claimLinks } from './links.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
 import {
   type InstanceRecord,
+  instanceDirectory,
   newRecord,
   readRecord,
   readRecords,
@@ -127,20 +129,21 @@ export class Instances {
   /** Goes on with one instance, and with its machine if that still runs. */
   async #takeOver(worker: InstanceWorker, patienceMs: number): Promise<void> {
     const { record } = worker;
-    try {
-      await worker.adopt(patienceMs);
-    } catch (error) {
-      this.#deps.log.error(
-        { err: error, instance: record.id },
-        'a running virtual machine could not be taken over',
-      );
-    }
+    // Those that have no link yet were not among the guests that the network started with.
+    await this.#adopt(worker, patienceMs, record.ipv4 !== undefined);
     this.#workers.set(record.id, worker);
     this.expiries.resume(worker);
     this.#toldMs = Math.max(this.#toldMs, record.status?.observedAtMs ?? 0);
     if (record.status && record.status.observedAtMs > record.publishedAtMs)
       this.#report(record.id, record.status);
     this.#run(worker);
+  }
+
+  async #adopt(worker: InstanceWorker, patienceMs: number, hasRules: boolean): Promise<void> {
+    await worker.adopt(patienceMs, hasRules).catch((error: unknown) => {
+      const { id: instance } = worker.record;
+      this.#deps.log.error({ err: error, instance }, 'a running virtual machine could not be taken over');
+    });
   }
 
   /** What a core node says of an instance. */
@@ -270,16 +273,21 @@ export class Instances {
     if (old) log.info({ instance: view.instance_id }, 'the instance has returned and finds its disk');
     const heardMs = Math.max(this.#nextMs(), (old?.status?.observedAtMs ?? 0) + 1);
     const fresh = newRecord(view.instance_id, wantedOf(view), heardMs);
+    // One whose record was damaged may run all this time.
+    const directory = instanceDirectory(deps.dataDir, view.instance_id);
+    const isLeft = (await searchQemu(directory, place.machineId)) !== undefined;
     // Its guest was set up with the address of the link that it had, which is kept for it.
-    const ipv4 = old?.base ? await deps.addresses.claim(view.instance_id, fresh.wanted) : undefined;
-    const record = old ? { ...fresh, ...diskOf(old), ipv4 } : fresh;
+    const hasLink = old?.base || isLeft;
+    const ipv4 = hasLink ? await deps.addresses.claim(view.instance_id, fresh.wanted) : undefined;
+    const record = { ...fresh, ...(old && diskOf(old)), ipv4 };
     await writeRecord(deps.dataDir, record);
     this.#waiting.delete(view.instance_id);
     this.#refused.delete(view.instance_id);
     this.#reservations.drop(normaliseAddress(view.owner));
     const made = new InstanceWorker(deps, place, record);
     this.#workers.set(view.instance_id, made);
-    this.#run(made);
+    // Nobody waits meanwhile; one that is silent is asked again by its worker.
+    this.#run(made, isLeft ? this.#adopt(made, 0, false) : undefined);
   }
 
   /** The owner forgot the instance: its machine ends, and its disk is released as when another node takes it over. */
@@ -325,10 +333,10 @@ export class Instances {
     return placeOf(this.#options.names, this.#options.ipv6Prefix, id);
   }
 
-  #run(worker: InstanceWorker): void {
+  #run(worker: InstanceWorker, adopted: Promise<void> = Promise.resolve()): void {
     const { log } = this.#deps;
-    const running: Promise<void> = worker
-      .work()
+    const running: Promise<void> = adopted
+      .then(() => worker.work())
       .catch((error) =>
         log.error({ err: error, instance: worker.place.id }, 'the worker of an instance stopped'),
       )

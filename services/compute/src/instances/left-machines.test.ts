@@ -1,22 +1,27 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import type { Ipv4Claim } from '../network/address-book.ts';
+import { until } from '@skerry/kit/testing/until';
+import { AppError, type InstanceStatusContent, type InstanceView } from '@skerry/protocol';
+import { AddressBook, type Ipv4Claim } from '../network/address-book.ts';
 import { ipv4LinkOf } from '../network/ipv4.ts';
 import { machineIdOf, networkNames, tapName } from '../network/names.ts';
+import type { GuestLink } from '../network/ruleset.ts';
 import { inDirectory } from '../testing/directory.ts';
 import { uuidOf } from '../vm/command-line.ts';
+import { isQemuOf } from '../vm/process.ts';
 import type { InstanceDeps } from './deps.ts';
 import { Instances } from './instances.ts';
 import { findLeftMachines } from './left-machines.ts';
 import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
 
 const POOL = '172.16.0.0/20';
-const NAMES = networkNames('f'.repeat(64));
+const NODE = 'f'.repeat(64);
+const NAMES = networkNames(NODE);
 const [WHOLE, RUNNING, ENDED] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
 const WANTED = {
   ...{ isRunning: false, restartId: null, cpu: 1, memoryMib: 512, diskGib: 1 },
@@ -24,7 +29,7 @@ const WANTED = {
 };
 
 /** A program that is taken for the QEMU of an instance. */
-async function startQemu(dataDir: string, id: string): Promise<AsyncDisposable> {
+async function startQemu(dataDir: string, id: string) {
   const program = join(dataDir, 'qemu-system-shell');
   await copyFile('/bin/sh', program);
   const args = ['-c', 'read line', '-uuid', uuidOf(machineIdOf(id))];
@@ -32,9 +37,60 @@ async function startQemu(dataDir: string, id: string): Promise<AsyncDisposable> 
   const machine = spawn(program, args, { cwd, stdio: ['pipe', 'ignore', 'ignore'] });
   await once(machine, 'spawn');
   return {
+    lives: () => isQemuOf(machine.pid!, cwd, machineIdOf(id)),
     async [Symbol.asyncDispose]() {
+      if (machine.exitCode !== null || machine.signalCode !== null) return;
       machine.kill('SIGKILL');
       await once(machine, 'exit');
+    },
+  };
+}
+
+async function damageRecord(dataDir: string, id: string): Promise<void> {
+  await mkdir(instanceDirectory(dataDir, id), { recursive: true });
+  await writeFile(join(instanceDirectory(dataDir, id), 'vm.json'), '{"version":1');
+}
+
+/**
+ * A node that finds its link 7 at the tap of the machine that runs. It makes no images.
+ * @param add sets up a guest's part of the kernel's network
+ */
+function openInstances(dataDir: string, add = async () => {}) {
+  const ending = new AbortController();
+  const started: unknown[] = [];
+  const added: [string, string][] = [];
+  const asked: string[] = [];
+  const told: InstanceStatusContent[] = [];
+  const addresses = new AddressBook({ table: 'skerry_test', ports: { first: 24_000, last: 24_099 } });
+  const deps = {
+    ...{ dataDir, ipv4Pool: POOL, now: Date.now, log: createLogger('test', 'silent'), signal: ending.signal },
+    network: {
+      findGateway: async (tap: string) =>
+        tap === tapName(NAMES, RUNNING) ? ipv4LinkOf(POOL, 7).gateway : undefined,
+      start: async (guests: readonly { tap: string }[], held: readonly string[]) =>
+        void started.push([guests.map(({ tap }) => tap), held]),
+      add({ tap, ipv4 }: GuestLink) {
+        added.push([tap, ipv4.gateway]);
+        return add();
+      },
+    },
+    images: {
+      async ensure(name: string) {
+        asked.push(name);
+        throw new AppError('INVALID_IMAGE', 'none');
+      },
+    },
+    addresses,
+  } as unknown as InstanceDeps;
+  const instances = new Instances({
+    ...{ nodeId: NODE, ipv6Prefix: 'fd00:1:2:3::/64', names: NAMES, besideBytes: 0, obstacle: null },
+    ...{ capacity: { cpu: 1, memoryMib: 512, diskGib: 1 }, deps, tell: (status) => told.push(status) },
+  });
+  return {
+    ...{ instances, addresses, started, added, asked, told },
+    async [Symbol.asyncDispose]() {
+      ending.abort();
+      await instances.settled();
     },
   };
 }
@@ -43,44 +99,66 @@ test('a machine that runs keeps its tap and its link though the record of its in
   inDirectory(async (dataDir) => {
     const own: Ipv4Claim = { link: 0, hostPorts: {} };
     await writeRecord(dataDir, { ...newRecord(WHOLE, WANTED, 1), base: 'bases/x', ipv4: own });
-    for (const id of [RUNNING, ENDED]) {
-      await mkdir(instanceDirectory(dataDir, id), { recursive: true });
-      await writeFile(join(instanceDirectory(dataDir, id), 'vm.json'), '{"version":1');
-    }
+    for (const id of [RUNNING, ENDED]) await damageRecord(dataDir, id);
     await using _qemu = await startQemu(dataDir, RUNNING);
     assert.deepEqual(await findLeftMachines(dataDir), [RUNNING]);
-    const ending = new AbortController();
-    const started: unknown[] = [];
-    const kept: [string, number][] = [];
-    const deps = {
-      ...{
-        dataDir,
-        ipv4Pool: POOL,
-        now: Date.now,
-        log: createLogger('test', 'silent'),
-        signal: ending.signal,
-      },
-      network: {
-        findGateway: async (tap: string) =>
-          tap === tapName(NAMES, RUNNING) ? ipv4LinkOf(POOL, 7).gateway : undefined,
-        start: async (guests: readonly { tap: string }[], held: readonly string[]) =>
-          void started.push([guests.map(({ tap }) => tap), held]),
-      },
-      addresses: { restore() {}, keep: (id: string, link: number) => kept.push([id, link]) },
-    } as unknown as InstanceDeps;
-    const instances = new Instances({
-      ...{
-        nodeId: 'f'.repeat(64),
-        ipv6Prefix: 'fd00:1:2:3::/64',
-        names: NAMES,
-        besideBytes: 0,
-        obstacle: null,
-      },
-      ...{ capacity: { cpu: 1, memoryMib: 512, diskGib: 1 }, deps, tell() {} },
-    });
+    await using node = openInstances(dataDir);
+    await node.instances.resume(0);
+    assert.deepEqual(node.started, [[[tapName(NAMES, WHOLE)], [tapName(NAMES, RUNNING)]]]);
+    assert.equal((await node.addresses.claim(RUNNING, { allowedPorts: [] })).link, 7);
+  }));
+
+const viewOf = (desired: 'running' | 'stopped') =>
+  ({
+    ...{ instance_id: RUNNING, node_id: NODE, owner: `0x${'1'.repeat(40)}`, desired, restart_id: null },
+    ...{ cpu: 1, memory: 512, disk: 1, image: 'debian:12', ssh_key: '', phase: 'scheduled' },
+    firewall: { allowedPorts: [] },
+  }) as unknown as InstanceView;
+
+test('a machine whose record is damaged is taken over when its instance is named again, and has its network', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, RUNNING);
+    await using qemu = await startQemu(dataDir, RUNNING);
+    await using node = openInstances(dataDir);
+    const { instances, added, asked, told } = node;
     await instances.resume(0);
-    ending.abort();
-    await instances.settled();
-    assert.deepEqual(started, [[[tapName(NAMES, WHOLE)], [tapName(NAMES, RUNNING)]]]);
-    assert.deepEqual(kept, [[RUNNING, 7]]);
+    await instances.apply(viewOf('running'));
+    await until('something is told', () => told.length > 0);
+    assert.equal(told[0]!.phase, 'starting');
+    assert.match(told[0]!.reason?.message ?? '', /QEMU is running but does not answer/);
+    assert.deepEqual(added, [[tapName(NAMES, RUNNING), ipv4LinkOf(POOL, 7).gateway]]);
+    // Before anything is done that could end this process: the next one would take its tap away.
+    assert.equal(instances.find(RUNNING)?.record.ipv4?.link, 7);
+    assert.deepEqual(asked, []);
+    assert.ok(await qemu.lives());
+  }));
+
+test('a machine whose record is damaged ends when its instance is to be stopped', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, RUNNING);
+    await using qemu = await startQemu(dataDir, RUNNING);
+    await using node = openInstances(dataDir);
+    const { instances, told } = node;
+    await instances.resume(0);
+    await instances.apply(viewOf('stopped'));
+    await until('it is stopped', () => told.at(-1)?.phase === 'stopped');
+    assert.equal(await qemu.lives(), false);
+  }));
+
+test('a machine whose record is damaged keeps the files of its volumes, whatever fails meanwhile', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, RUNNING);
+    const volume = join(instanceDirectory(dataDir, RUNNING), 'volume-0.raw');
+    await writeFile(volume, 'written');
+    await using _qemu = await startQemu(dataDir, RUNNING);
+    await using node = openInstances(dataDir, async () => {
+      throw new AppError('INVALID_IMAGE', 'what is not tried again');
+    });
+    const { instances } = node;
+    await instances.resume(0);
+    await instances.apply(viewOf('running'));
+    await until('it is given up', () => instances.find(RUNNING)?.record.failure != null);
+    // Behind whatever the failure had done.
+    await instances.find(RUNNING)!.runTask(async () => {});
+    assert.equal(await readFile(volume, 'utf8'), 'written');
   }));

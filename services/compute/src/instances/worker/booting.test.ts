@@ -67,7 +67,7 @@ async function bootAt(dataDir: string, nowMs: number) {
   };
   const place = { id: ID, machineId: machineIdOf(ID), tap: 't', guest: 'fd00::1', mac: '52:00:00:00:00:01' };
   const worker = new InstanceWorker(deps as unknown as InstanceDeps, place as Place, record);
-  await worker.adopt(MINUTE_MS);
+  await worker.adopt(MINUTE_MS, true);
   const working = worker.work();
   return {
     ...{ worker, told, end },

@@ -138,6 +138,20 @@ describe('decideStep', () => {
       [],
       'running',
     ],
+    [
+      'one that was taken over without its record',
+      { ...wanted, allowedPorts: [] },
+      { ...fresh, vm: 'ready', open: null },
+      ['firewall', 'prepare'],
+      'running',
+    ],
+    [
+      'one that runs and cannot be prepared',
+      wanted,
+      { ...withRecord(fresh, { failure }), vm: 'ready' },
+      ['firewall'],
+      'running',
+    ],
     ['stopped before it was ever made', { ...wanted, isRunning: false }, fresh, [], 'stopped'],
   ];
   for (const [name, want, actual, steps, phase] of cases) {
@@ -175,7 +189,9 @@ describe('decideStep', () => {
       isPoweredOff: fc.boolean(),
       failure: fc.constantFrom(null, failure),
       status: fc.constantFrom(null, stopping),
-      open: fc.record({ allowedPorts: fc.subarray([22, 80]), allowedUdpPorts: fc.subarray([53, 443]) }),
+      open: fc.option(
+        fc.record({ allowedPorts: fc.subarray([22, 80]), allowedUdpPorts: fc.subarray([53, 443]) }),
+      ),
       isSilentButThere: fc.boolean(),
     });
     fc.assert(

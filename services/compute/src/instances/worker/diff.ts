@@ -12,8 +12,8 @@ export interface Actual {
   >;
   /** `none`: there is no QEMU. */
   readonly vm: Exclude<VmState, 'gone'> | 'none';
-  /** What the firewall lets through now. */
-  readonly open: OpenPorts;
+  /** What the firewall lets through now; null where nothing was set up yet. */
+  readonly open: OpenPorts | null;
   /** The guest never said that it is up, but its address answers and it had its time. */
   readonly isSilentButThere: boolean;
 }
@@ -83,8 +83,10 @@ export function decideStep(wanted: Wanted | null, actual: Actual): Step {
       return rest('stopped', record.isOwnerStopped ? REASONS.ownerStopped : REASONS.guestShutdown);
     return record.base === null ? { do: 'prepare' } : { do: 'start' };
   }
-  if (!isSameOpen(wanted, actual.open)) return { do: 'firewall' };
+  if (actual.open === null || !isSameOpen(wanted, actual.open)) return { do: 'firewall' };
   if (vm === 'silent') return { do: 'reach' };
+  // Its record was lost while it ran: what its disk needs is noted anew.
+  if (record.base === null && record.failure === null) return { do: 'prepare' };
   if (vm === 'ready') return rest('running');
   return actual.isSilentButThere ? rest('running', REASONS.guestSilent) : rest('starting');
 }

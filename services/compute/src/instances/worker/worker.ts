@@ -42,7 +42,7 @@ export class InstanceWorker {
   #wanted: Wanted | null;
   readonly #machine: MachineProcess;
   readonly #tasks = new OwnerTaskQueue();
-  #open: OpenPorts = { allowedPorts: [] };
+  #open: OpenPorts | null = null;
   #failureTimes: number[] = [];
   readonly #problems: Failures;
   readonly #relapses = new Relapses();
@@ -130,11 +130,11 @@ export class InstanceWorker {
     return this.#stored.tellAgain();
   }
 
-  /** Takes over the QEMU of an earlier process, if it still runs. Called once, before `work`. */
-  async adopt(patienceMs: number): Promise<void> {
+  /** Takes over the QEMU of an earlier process, if it still runs. Called once, before `work`. @param hasRules of the recorded wish */
+  async adopt(patienceMs: number, hasRules: boolean): Promise<void> {
     const vm = await this.#machine.find(patienceMs);
     if (!vm) return;
-    this.#open = this.#stored.record.wanted;
+    if (hasRules) this.#open = this.#stored.record.wanted;
     this.#log.info({ pid: vm.pid, state: vm.state }, 'found a virtual machine');
   }
 
@@ -386,7 +386,7 @@ export class InstanceWorker {
       this.#log[isOwnersFault(error) ? 'info' : 'warn']({ err: error }, 'the instance failed');
       await this.#stored.update({ failure: decision.giveUp });
       const { base, volumes } = this.#stored.record;
-      if (base === null) await dropFetched(this.#directory, volumes);
+      if (base === null && !this.#machine.vm) await dropFetched(this.#directory, volumes);
       // What has to end is tried for as long as it takes.
       return this.#nextStep().do === 'rest' ? 0 : RETRY_MAX_MS;
     }
