@@ -16,7 +16,14 @@ import { STATE_API } from '@skerry/protocol/api/core/state';
 import { call } from './call.ts';
 import { readPages } from './pages.ts';
 import { saysNothing } from './reads/says-nothing.ts';
-import { type RecomputedDigest, type RecomputeOptions, readLater, TRIES } from './recompute-digest.ts';
+import {
+  type PatientSource,
+  patientSource,
+  type RecomputedDigest,
+  type RecomputeOptions,
+  readLater,
+  TRIES,
+} from './recompute-digest.ts';
 import type { RefusedMessage } from './scoring/published.ts';
 import { type ListedMessage, type SignedMessageSource, verifyListed } from './signed-message.ts';
 
@@ -46,7 +53,7 @@ const KINDS_OF: Readonly<Record<(typeof TYPES)[number], readonly DerivedKind[]>>
 type Facts = ReturnType<typeof derivedFactsOf>;
 
 class Reading {
-  readonly #source: SignedMessageSource;
+  readonly #source: PatientSource;
   readonly #trust: DerivedTrust;
   readonly #options: RecomputeOptions;
   readonly facts = new Map<string, Facts>();
@@ -54,7 +61,7 @@ class Reading {
   onBehalf = 0;
   read = 0;
 
-  constructor(source: SignedMessageSource, trust: DerivedTrust, options: RecomputeOptions) {
+  constructor(source: PatientSource, trust: DerivedTrust, options: RecomputeOptions) {
     this.#source = source;
     this.#trust = trust;
     this.#options = options;
@@ -63,7 +70,7 @@ class Reading {
   /** The text that nodes pass on proves itself, unless the content is a file. */
   async #verify(row: ListedMessage): Promise<VerifiedMessage> {
     const told = typeof row.shared === 'string' ? verifyShared(row.shared, ANY_TIME) : undefined;
-    return told?.content ? told : verifyListed(this.#source, row);
+    return told?.content ? told : this.#source.patiently(() => verifyListed(this.#source, row));
   }
 
   async #take(row: ListedMessage): Promise<void> {
@@ -81,11 +88,13 @@ class Reading {
 
   /** @returns whether all messages of the type were read */
   async readType(type: string): Promise<boolean> {
-    const { coreUrl, signal } = this.#source;
+    const { coreUrl, signal, patiently } = this.#source;
     const paging = { pagination: MESSAGES_PER_PAGE, sortOrder: 1, bodies: 'shared' } as const;
     const filter = { msgTypes: type, ...paging };
     const readPage = (place: object) =>
-      call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query: { ...filter, ...place } }, { signal });
+      patiently(() =>
+        call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query: { ...filter, ...place } }, { signal }),
+      );
     let ofType = 0;
     for await (const { messages } of readPages(readPage)) {
       ofType += messages.length;
@@ -106,12 +115,14 @@ interface Attempt extends RecomputedDerived {
 }
 
 async function compareDerived(
-  source: SignedMessageSource,
+  source: PatientSource,
   trust: DerivedTrust,
   options: RecomputeOptions,
 ): Promise<Attempt> {
-  const { coreUrl, signal } = source;
-  const { cursor, kinds: said } = await call(coreUrl, STATE_API.getDerivedDigests, {}, { signal });
+  const { coreUrl, signal, patiently } = source;
+  const { cursor, kinds: said } = await patiently(() =>
+    call(coreUrl, STATE_API.getDerivedDigests, {}, { signal }),
+  );
   const reading = new Reading(source, trust, options);
   const cut = new Set<DerivedKind>();
   for (const type of TYPES) {
@@ -146,8 +157,9 @@ export async function recomputeDerivedDigests(
   trust: DerivedTrust,
   options: RecomputeOptions,
 ): Promise<RecomputedDerived> {
+  const patient = patientSource(source, options);
   for (let attempt = 1; ; attempt++) {
-    const { isSettled, ...compared } = await compareDerived(source, trust, options);
+    const { isSettled, ...compared } = await compareDerived(patient, trust, options);
     const isRight = DERIVED_KINDS.every((kind) => compared.kinds[kind].isSame || compared.kinds[kind].isCut);
     if (isRight || (isSettled && attempt > 1) || attempt === TRIES) return compared;
   }

@@ -1,5 +1,6 @@
 import {
   AppError,
+  canonicalJson,
   type InstanceView,
   instanceElement,
   type MessageStatus,
@@ -19,6 +20,7 @@ import {
   READ_ALONE_MAX,
   type Unproven,
 } from './proofs/told-instance.ts';
+import { createPatience, type Patiently } from './reads/patience.ts';
 import { saysNothing } from './reads/says-nothing.ts';
 import type { RefusedMessage } from './scoring/published.ts';
 import type { SignedMessageSource } from './signed-message.ts';
@@ -37,7 +39,19 @@ export interface RecomputeOptions {
   readonly max: number;
   /** Told how many were read. */
   readonly onProgress?: ((read: number) => void) | undefined;
+  /** Told how many seconds are waited where the node has been asked too often. */
+  readonly onWait?: ((seconds: number) => void) | undefined;
 }
+
+/** A core node that is asked more than it lets in at once. */
+export interface PatientSource extends SignedMessageSource {
+  readonly patiently: Patiently;
+}
+
+export const patientSource = (source: SignedMessageSource, { onWait }: RecomputeOptions): PatientSource => ({
+  ...source,
+  patiently: createPatience({ signal: source.signal, onWait }),
+});
 
 /** While the set goes on changing, it is read again so often. */
 export const TRIES = 3;
@@ -55,13 +69,15 @@ const isStatus = (text: string): text is MessageStatus => STATUSES.includes(text
 
 /** Every message and its status; undefined where there are more than wanted. */
 async function listStatuses(
-  { coreUrl, signal }: SignedMessageSource,
+  { coreUrl, signal, patiently }: PatientSource,
   { max, onProgress }: RecomputeOptions,
 ): Promise<Statuses | undefined> {
   const statuses: Statuses = new Map();
   for (let page = 1; (page - 1) * HASHES_PER_PAGE <= max; page++) {
     const query = { page, pagination: HASHES_PER_PAGE, sortOrder: 1, hash_only: false } as const;
-    const answer = await call(coreUrl, NETWORK_LISTS_API.listMessageHashes, { query }, { signal });
+    const answer = await patiently(() =>
+      call(coreUrl, NETWORK_LISTS_API.listMessageHashes, { query }, { signal }),
+    );
     for (const one of answer.hashes)
       if (typeof one !== 'string' && isStatus(one.status)) statuses.set(one.item_hash, one.status);
     onProgress?.(statuses.size);
@@ -78,12 +94,12 @@ interface Later {
   readonly isWhole: boolean;
 }
 
-export async function readLater({ coreUrl, signal }: SignedMessageSource, from: string): Promise<Later> {
+export async function readLater({ coreUrl, signal, patiently }: PatientSource, from: string): Promise<Later> {
   const byHash = new Map<string, 'came' | 'went'>();
   let cursor = from;
   for (let read = 0; read < EVENTS_MAX; read += EVENTS_PER_PAGE) {
     const query = { cursor, limit: EVENTS_PER_PAGE, kinds: 'message,message_removed' };
-    const page = await call(coreUrl, EVENTS_API.listEvents, { query }, { signal });
+    const page = await patiently(() => call(coreUrl, EVENTS_API.listEvents, { query }, { signal }));
     for (const event of page.events) {
       const isNew = event.kind === 'message';
       const { item_hash: hash } = (isNew ? parseMessage(event) : parseRemoved(event)).data;
@@ -100,7 +116,7 @@ export async function readLater({ coreUrl, signal }: SignedMessageSource, from: 
  * came into force is taken to be unknown before, which nearly all are.
  * @returns whether all events were read
  */
-async function undoLater(source: SignedMessageSource, statuses: Statuses, from: string): Promise<boolean> {
+async function undoLater(source: PatientSource, statuses: Statuses, from: string): Promise<boolean> {
   const { byHash, isWhole } = await readLater(source, from);
   for (const [hash, step] of byHash) {
     if (step === 'came') statuses.delete(hash);
@@ -110,11 +126,13 @@ async function undoLater(source: SignedMessageSource, statuses: Statuses, from: 
 }
 
 async function compareMessages(
-  source: SignedMessageSource,
+  source: PatientSource,
   options: RecomputeOptions,
 ): Promise<RecomputedDigest & { readonly isSettled: boolean }> {
-  const { coreUrl, signal } = source;
-  const { cursor, ...said } = await call(coreUrl, STATE_API.getMessagesDigest, {}, { signal });
+  const { coreUrl, signal, patiently } = source;
+  const { cursor, ...said } = await patiently(() =>
+    call(coreUrl, STATE_API.getMessagesDigest, {}, { signal }),
+  );
   const sum = new SetSum();
   const statuses = said.count > options.max ? undefined : await listStatuses(source, options);
   if (!statuses) return { said, computed: sum.digest(), isSame: false, isCut: true, isSettled: true };
@@ -135,8 +153,9 @@ export async function recomputeMessagesDigest(
   source: SignedMessageSource,
   options: RecomputeOptions,
 ): Promise<RecomputedDigest> {
+  const patient = patientSource(source, options);
   for (let attempt = 1; ; attempt++) {
-    const { isSettled, ...compared } = await compareMessages(source, options);
+    const { isSettled, ...compared } = await compareMessages(patient, options);
     if (compared.isSame || compared.isCut || (isSettled && attempt > 1) || attempt === TRIES) return compared;
   }
 }
@@ -159,12 +178,27 @@ interface Folding {
   verified: number;
   readonly unproven: Partial<Record<Unproven, number>>;
   readonly budget: AloneBudget;
+  /** What the list told, by id, of instances of which the node told something else by themselves. */
+  readonly changed: Map<string, string>;
+  /** The same of the reading before. */
+  readonly changedBefore: ReadonlyMap<string, string>;
 }
 
 type Listed = InstanceView & { readonly shared?: readonly (string | null)[] };
 
+/** Who tells the same in its list again, and something else of the instance by itself again, has not changed it meanwhile. */
+function takeUnproven(folding: Folding, { shared: _, ...view }: Listed, reason: Unproven): void {
+  const { instance_id: id } = view;
+  const told = canonicalJson(view);
+  if (reason === 'changed') folding.changed.set(id, told);
+  if (reason === 'changed' && folding.changedBefore.get(id) === told) {
+    const message = 'its list says otherwise, again and again, than the node says of it by itself';
+    folding.refused.push({ itemHash: id, code: 'HASH_MISMATCH', message });
+  } else folding.unproven[reason] = (folding.unproven[reason] ?? 0) + 1;
+}
+
 async function foldOne(
-  source: SignedMessageSource,
+  source: PatientSource,
   folding: Folding,
   told: Listed,
   schedulers: ReadonlySet<string>,
@@ -174,27 +208,39 @@ async function foldOne(
   const refuse = (code: RefusedMessage['code'], message: string) =>
     folding.refused.push({ itemHash: view.instance_id, code, message });
   try {
-    const proof = await proveToldInstance(source, told, schedulers, folding.budget);
+    const { left } = folding.budget;
+    const proof = await source.patiently(() => {
+      folding.budget.left = left;
+      return proveToldInstance(source, told, schedulers, folding.budget);
+    });
     folding.verified += proof.verified;
     if (proof.kind === 'wrong') refuse('HASH_MISMATCH', proof.why);
-    if (proof.kind === 'unproven') folding.unproven[proof.reason] = (folding.unproven[proof.reason] ?? 0) + 1;
+    if (proof.kind === 'unproven') takeUnproven(folding, told, proof.reason);
   } catch (error) {
     if (!(error instanceof AppError) || saysNothing(error)) throw error;
     refuse(error.code, error.message);
   }
 }
 
+interface ReadInstances extends RecomputedInstances, Pick<Folding, 'changed'> {}
+
 async function compareInstances(
-  source: SignedMessageSource,
+  source: PatientSource,
   schedulers: ReadonlySet<string>,
   { max, onProgress }: RecomputeOptions,
-): Promise<RecomputedInstances> {
-  const { coreUrl, signal } = source;
-  const { cursor: _, ...said } = await call(coreUrl, STATE_API.getInstancesDigest, {}, { signal });
+  changedBefore: Folding['changedBefore'],
+): Promise<ReadInstances> {
+  const { coreUrl, signal, patiently } = source;
+  const { cursor: _, ...said } = await patiently(() =>
+    call(coreUrl, STATE_API.getInstancesDigest, {}, { signal }),
+  );
   const budget = { left: READ_ALONE_MAX };
-  const folding: Folding = { sum: new SetSum(), refused: [], verified: 0, unproven: {}, budget };
-  const toResult = (isCut: boolean): RecomputedInstances => {
-    const { sum, budget: __, ...found } = folding;
+  const folding: Folding = {
+    ...{ sum: new SetSum(), refused: [], verified: 0, unproven: {}, budget },
+    ...{ changed: new Map(), changedBefore },
+  };
+  const toResult = (isCut: boolean): ReadInstances => {
+    const { sum, budget: __, changedBefore: ___, ...found } = folding;
     const computed = sum.digest();
     return { said, computed, isSame: !isCut && computed.digest === said.digest, isCut, ...found };
   };
@@ -202,7 +248,7 @@ async function compareInstances(
   let cursor: string | undefined;
   for (let read = 0; read <= max; ) {
     const query = { limit: INSTANCES_PER_PAGE, bodies: 'shared', cursor } as const;
-    const page = await call(coreUrl, INSTANCES_API.listInstances, { query }, { signal });
+    const page = await patiently(() => call(coreUrl, INSTANCES_API.listInstances, { query }, { signal }));
     for (const [at, one] of page.instances.entries()) {
       const { left } = budget;
       await foldOne(source, folding, one, schedulers);
@@ -228,8 +274,12 @@ export async function recomputeInstancesDigest(
   schedulers: ReadonlySet<string>,
   options: RecomputeOptions,
 ): Promise<RecomputedInstances> {
+  const patient = patientSource(source, options);
+  let before: Folding['changedBefore'] = new Map();
   for (let attempt = 1; ; attempt++) {
-    const compared = await compareInstances(source, schedulers, options);
-    if (compared.isSame || compared.isCut || attempt === TRIES) return compared;
+    const { changed, ...compared } = await compareInstances(patient, schedulers, options, before);
+    const isRight = compared.isSame && compared.unproven.changed === undefined;
+    if (isRight || compared.isCut || attempt === TRIES) return compared;
+    before = changed;
   }
 }

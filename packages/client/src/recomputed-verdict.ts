@@ -10,19 +10,23 @@ export interface RecomputedParts {
   readonly derived: RecomputedDerived;
 }
 
+/** Of these instances nothing was checked; of the others that are not proven, all but who may sign, and a date, was. */
+const UNCHECKED: readonly Unproven[] = ['changed', 'missing', 'notChecked'];
+
 /**
- * `same`: all of it is as the node says. `cut`: so is what was compared, and there was more than was read. `different`: something is not
- * as the node says, or not as it was signed.
+ * `same`: all of it is as the node says. `cut`: so is what was compared, and there was more than was read. `unchecked`: so is what was
+ * compared, and some instances could not be checked. `different`: something is not as the node says, or not as it was signed.
  */
 export function verdictOnState({
   messages,
   instances,
   derived,
-}: RecomputedParts): 'same' | 'cut' | 'different' {
+}: RecomputedParts): 'same' | 'cut' | 'unchecked' | 'different' {
   const digests = [messages, instances, ...DERIVED_KINDS.map((kind) => derived.kinds[kind])];
   const isRefused = instances.refused.length + derived.refused.length > 0;
   if (isRefused || digests.some(({ isSame, isCut }) => !isSame && !isCut)) return 'different';
-  return digests.some(({ isCut }) => isCut) ? 'cut' : 'same';
+  if (digests.some(({ isCut }) => isCut)) return 'cut';
+  return UNCHECKED.some((reason) => (instances.unproven[reason] ?? 0) > 0) ? 'unchecked' : 'same';
 }
 
 /** How many instances are the node's word, and why: `2 changed while they were read`. Undefined where there are none. */

@@ -33,7 +33,7 @@ export function addNodeCommands(program: Command, bind: Bind): void {
   node
     .command('verify')
     .description(
-      'fold instances, posts, aggregates, credits, files, measurements and programs anew from signed messages, and compute the digests anew from what the core node lists; exit code 1 if something differs, or there is more than --max',
+      'fold instances, posts, aggregates, credits, files, measurements and programs anew from signed messages, and compute the digests anew from what the core node lists; exit code 1 if something differs, there is more than --max, or an instance could not be checked',
     )
     .option('--max <count>', 'messages and instances to read at most', parsePositive, RECOMPUTED_MAX)
     .option(

@@ -25,6 +25,7 @@ const REFUSED_SHOWN = 10;
 const VERDICTS = {
   same: 'as it says',
   cut: 'as it says, as far as it was compared: there is more than --max',
+  unchecked: 'as it says, as far as it was checked: some instances were not, see "instances not proven"',
   different: 'not as it says',
 } as const;
 
@@ -45,13 +46,19 @@ export async function verifyNode(
 ): Promise<number> {
   using progress = output.progress();
   const onProgress = (what: string) => (read: number) => progress.show(`read ${read} ${what}`);
+  const onWait = (seconds: number) =>
+    progress.show(`waiting ${seconds} s: the core node has been asked as often as it allows`);
   const schedulers: string[] | undefined =
     own === undefined ? undefined : parseList(own).map(parseTypedEvmAddress);
   const trust = await readTrust(coreUrl);
   const believed = schedulers ?? trust.schedulers.value;
-  const messages = await recomputeMessagesDigest({ coreUrl }, { max, onProgress: onProgress('messages') });
+  const messages = await recomputeMessagesDigest(
+    { coreUrl },
+    { max, onWait, onProgress: onProgress('messages') },
+  );
   const instances = await recomputeInstancesDigest({ coreUrl }, new Set(believed), {
     max,
+    onWait,
     onProgress: onProgress('instances'),
   });
   const publishers = {
@@ -60,6 +67,7 @@ export async function verifyNode(
   };
   const derived = await recomputeDerivedDigests({ coreUrl }, publishers, {
     max,
+    onWait,
     onProgress: onProgress('messages that state is derived from'),
   });
   const { refused, verified } = instances;

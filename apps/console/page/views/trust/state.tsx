@@ -35,15 +35,17 @@ const KINDS = ['posts', 'aggregates', 'credits', 'files', 'measurements', 'progr
 const TITLES = {
   same: 'As it says.',
   cut: 'As it says, as far as it was compared.',
+  unchecked: 'As it says, as far as it was checked: some machines were not.',
   different: 'Not as it says.',
 } as const;
+const TONES = { same: 'good', cut: 'good', unchecked: 'warn', different: 'bad' } as const;
+const STATES = { same: 'equal', cut: 'equal', unchecked: 'unchecked', different: 'different' } as const;
 
 function Result({ state }: { readonly state: RecomputedState }) {
   const { messages, instances, derived, schedulers, verdict, unproven } = state;
-  const isGood = verdict !== 'different';
   return (
     <>
-      <div class={`verdict ${isGood ? 'good' : 'bad'}`} data-state={isGood ? 'equal' : 'different'}>
+      <div class={`verdict ${TONES[verdict]}`} data-state={STATES[verdict]}>
         <p class="verdict-title">
           <span class="lamp" aria-hidden="true" />
           {TITLES[verdict]}
