@@ -82,7 +82,10 @@ test('of each node the publisher counts that measured it in more hours: one that
   });
   const OLD_MS = NOW_MS - SCORES_AGE_MAX_MS - 1;
   const long = { [both]: [0.75, 2_000], [lower]: [0.5, 2_000], [alone]: [0.75, 2_000] } as const;
-  const publishedBy: Record<string, { time: number; measuredMs: number; scores: unknown }> = {
+  const publishedBy: Record<
+    string,
+    { time: number; measuredMs: number; scores: unknown; settings?: object }
+  > = {
     '0x01': { time: NOW_MS / 1000 - 60, measuredMs: NOW_MS - 60_000, scores: rowsOf(long) },
     // Newer, of few hours: of one node a lower score, of one a higher.
     '0x02': {
@@ -96,11 +99,16 @@ test('of each node the publisher counts that measured it in more hours: one that
       ...{ time: NOW_MS / 1000, measuredMs: OLD_MS },
       scores: rowsOf({ [both]: [1, 9_999], [expired]: [1, 9_999] }),
     },
+    // More hours, which are shorter.
+    '0x05': {
+      ...{ time: NOW_MS / 1000, measuredMs: NOW_MS, settings: { hour_seconds: 60 } },
+      scores: rowsOf({ [both]: [0.1, 9_999] }),
+    },
   };
   const all = Object.keys(publishedBy);
   await using core = await readFrom((address) => {
-    const { time, measuredMs, scores: told } = publishedBy[address]!;
-    const content = { measured_at: new Date(measuredMs).toISOString(), scores: told };
+    const { time, measuredMs, scores: told, settings } = publishedBy[address]!;
+    const content = { measured_at: new Date(measuredMs).toISOString(), scores: told, settings };
     return { ...page, posts: [{ address, item_hash: 'a', time, content }] };
   });
   const before = await core.read('0x01');

@@ -1,6 +1,7 @@
 import { type CoreClient, call } from '@skerry/client';
 import {
   fieldsOf,
+  hourSecondsOf,
   isItemHash64,
   isOutdated,
   leastHoursFor,
@@ -31,7 +32,8 @@ export function earnedBy(told: ToldScore, nowMs: number): Earned {
  * @param publishedSeconds Unix seconds
  */
 export function parseScores(content: unknown, publishedSeconds: number): ReadonlyMap<string, ToldScore> {
-  const { measured_at: measuredAt, scores } = fieldsOf(content);
+  const { measured_at: measuredAt, settings, scores } = fieldsOf(content);
+  const hourSeconds = hourSecondsOf(settings);
   const measuredMs = measuredMsOf(measuredAt, publishedSeconds);
   const { crn } = fieldsOf(scores);
   const rows: unknown[] = Array.isArray(crn) ? crn : [];
@@ -41,7 +43,7 @@ export function parseScores(content: unknown, publishedSeconds: number): Readonl
       const isScore = typeof score === 'number' && score >= 0 && score <= 1;
       const { record_count: recordCount } = fieldsOf(measurements);
       return typeof nodeId === 'string' && isItemHash64(nodeId) && isScore
-        ? [[nodeId, { score, hours: measuredHoursOf(recordCount), measuredMs }]]
+        ? [[nodeId, { score, hours: measuredHoursOf(recordCount), hourSeconds, measuredMs }]]
         : [];
     }),
   );

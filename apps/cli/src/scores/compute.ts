@@ -3,7 +3,6 @@ import {
   type OnHour,
   publishScores,
   type RefusedMessage,
-  readLatestScores,
   readRegistrations,
   readSignedReleases,
   readTerms,
@@ -32,7 +31,7 @@ import { readContent } from '../messages/content.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { parseList } from '../options.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
-import { readLastScores, scoresFor } from './last.ts';
+import { newestOf, readLastScores, scoresFor } from './last.ts';
 import { findNodeId } from './node-id.ts';
 import { publishersOf } from './publishers.ts';
 import { percent, renderScores } from './render.ts';
@@ -88,7 +87,7 @@ async function readTermsOf(context: Context, options: ScoreOptions): Promise<Sco
   const { coreUrl, stdin } = context;
   const publishers = await publishersOf(context, options.publisher);
   const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
-  const theirs = (await readLatestScores({ coreUrl }, publishers))?.content.settings;
+  const theirs = newestOf(await readLastScores(context, publishers))?.content.settings;
   const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
   const to = options.to === undefined ? Math.floor(Date.now() / 1000) : parseMoment(options.to);
   const from = options.from === undefined ? to - settings.period_seconds : parseMoment(options.from);
@@ -207,7 +206,7 @@ function reasonOf({ latencies, quality, isVersionValid, version }: HourDetail): 
 
 /** Which node to explain, and the terms to do it with: those of the scores that count for it, unless others are asked for. */
 async function readExplained(context: Context, node: string, options: ScoreOptions) {
-  const last = await readLastScores(context.coreUrl, await publishersOf(context, options.publisher));
+  const last = await readLastScores(context, await publishersOf(context, options.publisher));
   const nodeId = await findNodeId(context, last, node);
   const counting = isAsPublished(options) ? scoresFor(last, nodeId, Date.now()) : undefined;
   return counting

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CoreClient, computeScoresOf, createSigner, generatePrivateKey, publishScores } from '@skerry/client';
-import { DEFAULT_SCORING_SETTINGS, METRICS_POST_TYPES, SCORING_CHANNEL } from '@skerry/protocol';
+import {
+  DEFAULT_SCORING_SETTINGS,
+  METRICS_POST_TYPES,
+  SCORES_POST_TYPE,
+  SCORING_CHANNEL,
+} from '@skerry/protocol';
 import { startCore } from '../testing/core.ts';
 import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
@@ -43,13 +48,25 @@ test('a score is explained by the scores that count for the node, whoever publis
     await publish(new CoreClient({ url: core.url, signer: long }), 3),
     await publish(new CoreClient({ url: core.url, signer: began }), 1),
   ];
+  const ask = (...more: string[]) =>
+    skerryHere(process.env, ['--core', core.url, 'score', 'explain', NODE.slice(0, 12), ...more]);
   const explain = async (...more: string[]) => {
-    const args = ['--core', core.url, '--json', 'score', 'explain', NODE.slice(0, 12), ...more];
-    const { code, out, err } = await skerryHere(process.env, args);
+    const { code, out, err } = await ask('--json', ...more);
     assert.equal(code, 0, err);
     const { scores, hours } = JSON.parse(out);
     return [scores, hours.length];
   };
   assert.deepEqual(await explain(), [counting, 3]);
   assert.deepEqual(await explain('--publisher', began.address), [last, 1]);
+
+  // What one of them signed in another form says nothing of what the other measured.
+  await new CoreClient({ url: core.url, signer: began }).postMessage({
+    // Of the same second, either may be the newest.
+    ...{ type: 'POST', channel: SCORING_CHANNEL, timestamp: Math.floor(Date.now() / 1000) + 5 },
+    content: { type: SCORES_POST_TYPE, content: { version: '2.0' } },
+  });
+  assert.deepEqual(await explain(), [counting, 3]);
+  const { err } = await ask();
+  assert.match(err, new RegExp(`the last scores of ${began.address} do not count: content.content`));
+  assert.equal((await explain('--from', String(TO - 24 * HOUR), '--to', String(TO)))[0], null);
 });

@@ -28,10 +28,17 @@ test('the start of a node id is enough where one node has it', () => {
 });
 
 test('a score is explained by the publisher whose score counts, of a node that none has scored by the newest', () => {
-  const published = (itemHash: string, time: number, nodeId: string, hours: number): PublishedScores => ({
+  const published = (
+    itemHash: string,
+    time: number,
+    nodeId: string,
+    hours: number,
+    hour_seconds = 3_600,
+  ): PublishedScores => ({
     ...{ itemHash, publisher: itemHash, time },
     content: {
       measured_at: new Date(time * 1000).toISOString(),
+      settings: { hour_seconds },
       scores: {
         ccn: [],
         crn: [{ node_id: nodeId, total_score: 0.5, measurements: { record_count: hours } }],
@@ -42,6 +49,8 @@ test('a score is explained by the publisher whose score counts, of a node that n
     published('began', 90, 'n', 3),
     published('long', 80, 'n', 900),
     published('other', 70, 'm', 9),
+    // More hours, which are shorter.
+    published('short', 60, 'n', 9_000, 60),
   ];
   const explainedBy = (nodeId: string, nowMs = 100_000) => scoresFor(last, nodeId, nowMs)?.itemHash;
   assert.deepEqual(

@@ -171,6 +171,7 @@ const scoresMessage = fields({
     content: fields({
       period: fields({ from_date: text, to_date: text }),
       measured_at: anything,
+      settings: anything,
       scores: fields({ ccn: rows(coreScore), crn: rows(computeScore) }),
     }),
   }),

@@ -23,12 +23,12 @@ const node = (id: string, more: Partial<SchedulerNode> = {}): SchedulerNode => (
 const published = (
   time: number,
   scores: Record<string, number>,
-  { sender = '0x1', hours = 9 } = {},
+  { sender = '0x1', hours = 9, hour_seconds = 3_600 } = {},
 ): ScoresMessage => ({
   ...{ item_hash: `h${time}`, sender, time },
   content: {
     content: {
-      ...{ period: { from_date: '', to_date: '' }, measured_at: null },
+      ...{ period: { from_date: '', to_date: '' }, measured_at: null, settings: { hour_seconds } },
       scores: {
         ccn: [],
         crn: Object.entries(scores).map(([node_id, total_score]) => ({
@@ -213,6 +213,10 @@ test('of every node the score counts that follows from more hours, with the mess
     ['c', 0.5],
     ['d', 0.3],
   ]);
+  // Of more hours, which are shorter.
+  const short = published(58, { a: 0.1 }, { sender: '0x3', hours: 9_000, hour_seconds: 60 });
+  const { messages: measured } = countingScores([short, long], 60_000);
+  assert.equal(measured.get('a')!.sender, '0x1');
 });
 
 test("a machine's history, newest first, in words", () => {

@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { measuredHoursOf, measuredMsOf, outweighs, SCORES_AGE_MAX_MS, type ToldScore } from './counting.ts';
+import {
+  hourSecondsOf,
+  measuredHoursOf,
+  measuredMsOf,
+  outweighs,
+  SCORES_AGE_MAX_MS,
+  type ToldScore,
+} from './counting.ts';
 
 const NOW_MS = Date.parse('2026-06-01T00:00:00Z');
 const LAST_MS = NOW_MS - SCORES_AGE_MAX_MS;
-const told = (score: number, hours: number, measuredMs = NOW_MS): ToldScore => ({ score, hours, measuredMs });
+const told = (score: number, hours: number, measuredMs = NOW_MS, hourSeconds = 3_600): ToldScore => ({
+  ...{ score, hours, hourSeconds, measuredMs },
+});
 const pick = (all: readonly ToldScore[]) =>
   all.reduce((one, other) => (outweighs(other, one, NOW_MS) ? other : one));
 
@@ -20,16 +29,36 @@ test('of several scores of a node the one from more hours counts, of equal ones 
   assert.equal(pick([told(1, 9_999, LAST_MS - 2), told(0.5, 1, LAST_MS - 1)]).score, 0.5);
 });
 
+test('hours of different length are not compared by their number', () => {
+  const [long, short] = [told(0.9, 10), told(0.1, 500, NOW_MS, 60)];
+  assert.equal(pick([short, long]), long);
+  assert.equal(pick([long, short]), long);
+  // As long in all: the lower one.
+  assert.equal(pick([long, told(0.5, 600, NOW_MS, 60)]).score, 0.5);
+  assert.equal(hourSecondsOf({ hour_seconds: 60 }), 60);
+  for (const odd of [
+    undefined,
+    null,
+    'x',
+    {},
+    { hour_seconds: 0 },
+    { hour_seconds: 1.5 },
+    { hour_seconds: '60' },
+  ])
+    assert.equal(hourSecondsOf(odd), 3_600);
+});
+
 test('which score counts does not depend on the order in which they are read', () => {
   const any = fc.record({
     score: fc.constantFrom(0, 0.5, 1),
     hours: fc.constantFrom(0, 1, 9),
+    hourSeconds: fc.constantFrom(400, 3_600),
     measuredMs: fc.constantFrom(LAST_MS - 2, LAST_MS - 1, LAST_MS, NOW_MS),
   });
   // Of those that count, the time makes no difference either.
-  const wordOf = ({ score, hours, measuredMs }: ToldScore) => [
+  const wordOf = ({ score, hours, hourSeconds, measuredMs }: ToldScore) => [
     score,
-    hours,
+    hours * hourSeconds,
     measuredMs < LAST_MS && measuredMs,
   ];
   const lists = fc

@@ -4,8 +4,10 @@
 export interface ToldScore {
   /** 0..1. */
   readonly score: number;
-  /** In how many hours it measured the node. */
+  /** In how many hours of its own length it measured the node. */
   readonly hours: number;
+  /** How long an hour of it is, in seconds. */
+  readonly hourSeconds: number;
   /** Unix milliseconds of the newest measurement behind its scores. */
   readonly measuredMs: number;
 }
@@ -18,6 +20,16 @@ export const SCORES_AGE_MAX_MS = SCORES_AGE_MAX_DAYS * DAY_MS;
 /** @param nowMs Unix milliseconds */
 export const isOutdated = ({ measuredMs }: Pick<ToldScore, 'measuredMs'>, nowMs: number): boolean =>
   nowMs - measuredMs > SCORES_AGE_MAX_MS;
+
+const HOUR_SECONDS = 3_600;
+
+/** How long an hour of the publisher is, in seconds. @param settings as published; where they do not say, as long as any */
+export function hourSecondsOf(settings: unknown): number {
+  const { hour_seconds: said } = (settings ?? {}) as { readonly hour_seconds?: unknown };
+  return Number.isSafeInteger(said) && (said as number) > 0 ? (said as number) : HOUR_SECONDS;
+}
+
+const measuredSecondsOf = ({ hours, hourSeconds }: ToldScore) => hours * hourSeconds;
 
 /** @param recordCount as published. Who published a score has measured: without a number it was an hour. */
 export const measuredHoursOf = (recordCount: unknown): number =>
@@ -34,8 +46,8 @@ export function measuredMsOf(measuredAt: unknown, publishedSeconds: number): num
 }
 
 /**
- * Whether one publisher's word on a node counts rather than another's: what is not outdated, of that what was measured in more hours,
- * then the lower score. So neither who began lately nor who publishes more often changes what another measured for long, and the
+ * Whether one publisher's word on a node counts rather than another's: what is not outdated, of that what was measured in more hours
+ * of equal length, then the lower score. So neither who began lately nor who publishes more often changes what another measured for long, and the
  * order in which they are read makes no difference. Where both are outdated, the one that was measured last is told.
  * @param nowMs Unix milliseconds
  */
@@ -43,5 +55,6 @@ export function outweighs(one: ToldScore, other: ToldScore, nowMs: number): bool
   const isOld = isOutdated(one, nowMs);
   if (isOld !== isOutdated(other, nowMs)) return !isOld;
   const later = isOld ? one.measuredMs - other.measuredMs : 0;
-  return (later || one.hours - other.hours || other.score - one.score) > 0;
+  const longer = measuredSecondsOf(one) - measuredSecondsOf(other);
+  return (later || longer || other.score - one.score) > 0;
 }

@@ -1,4 +1,10 @@
-import { measuredHoursOf, measuredMsOf, outweighs, type ToldScore } from '@skerry/protocol/scoring/counting';
+import {
+  hourSecondsOf,
+  measuredHoursOf,
+  measuredMsOf,
+  outweighs,
+  type ToldScore,
+} from '@skerry/protocol/scoring/counting';
 import type { ComputeScore, CoreScore, ScoresMessage } from '../../data/answers.ts';
 
 /** Of every node the score that counts. */
@@ -20,7 +26,8 @@ interface Told {
 }
 
 function listTold(message: ScoresMessage): Told[] {
-  const { measured_at: measuredAt, scores } = message.content.content;
+  const { measured_at: measuredAt, settings, scores } = message.content.content;
+  const hourSeconds = hourSecondsOf(settings);
   const measuredMs = measuredMsOf(measuredAt, message.time);
   const rows: Row[] = [
     ...scores.ccn.map((score) => ({ kind: 'core' as const, score })),
@@ -28,7 +35,8 @@ function listTold(message: ScoresMessage): Told[] {
   ];
   return rows.map((row) => {
     const { total_score: score, measurements } = row.score;
-    return { row, message, told: { score, hours: measuredHoursOf(measurements.record_count), measuredMs } };
+    const hours = measuredHoursOf(measurements.record_count);
+    return { row, message, told: { score, hours, hourSeconds, measuredMs } };
   });
 }
 
