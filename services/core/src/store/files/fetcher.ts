@@ -57,19 +57,21 @@ const KEY_CHARS = fileKey('').length + 64;
 
 /**
  * Names of files that pending messages lack. Senders take turns, so that however many files one of them names, only its
- * own wait for it; of each, those that expire first are at the front. A message whose content came hangs on that, too, while it lacks
+ * own wait for it; of each, those that expire first are at the front. Equals come in any order: a queue of keys that nobody used before,
+ * which are free, leaves those behind it their chance. A message whose content came hangs on that, too, while it lacks
  * its file: what is here is left out.
  */
-async function listLacking(db: Kysely<Schema>): Promise<string[]> {
-  const { rows } = await sql<{ key: string }>`
-    select key from (
+async function listLacking(db: Kysely<Schema>, random: () => number): Promise<string[]> {
+  const { rows } = await sql<{ key: string; turn: number }>`
+    select key, min(turn)::int as turn from (
       select d.key, m.decide_by_ms,
         row_number() over (partition by m.sender order by m.decide_by_ms, d.key) as turn
       from messages m join dependencies d on d.item_hash = m.item_hash
       where m.status = 'pending' and ${isFileKeyIn('d.key')} and length(d.key) = ${KEY_CHARS}
         and not exists (select from files where files.hash = ${fileOfIn('d.key')})) as lacking
     group by key order by min(turn), min(decide_by_ms), key limit ${WANTED_MAX}`.execute(db);
-  return rows.map(({ key }) => fileOf(key));
+  const drawn = rows.map(({ key, turn }) => ({ key, turn, lot: random() }));
+  return drawn.sort((a, b) => a.turn - b.turn || a.lot - b.lot).map(({ key }) => fileOf(key));
 }
 
 export interface FetcherOptions {
@@ -128,10 +130,10 @@ export class FileFetcher {
 
   /** Begins what is due, as much as may be under way. Does not wait for it. @returns how many were begun */
   async look(signal: AbortSignal): Promise<number> {
-    const { db, own, reserve = BOUNDLESS, lost, missed } = this.#options;
+    const { db, own, random = Math.random, reserve = BOUNDLESS, lost, missed } = this.#options;
     let begun = 0;
     if ((this.#sources.length === 0 && !own) || !reserve.hasRoom) return begun;
-    const lacking = new Set(await listLacking(db));
+    const lacking = new Set(await listLacking(db, random));
     const gone = new Set(lost?.names);
     const wanted = new Set([...lacking, ...gone, ...(missed?.names ?? [])]);
     await this.#endOthers(wanted);

@@ -46,18 +46,23 @@ export interface Due {
   readonly postponedMaxMs: number;
   /** Both where left out. */
   readonly sorts?: readonly WantedSort[];
+  /** Whether tries count as turns; they do where left out. */
+  readonly by?: 'tries' | 'lot';
 }
 
 export const sortOf = ({ attempts }: WantedFile): WantedSort => (attempts === 0 ? 'new' : 'again');
 
 /**
- * Those that are due, the longest due first. Senders take turns, and every try of a file that one still waits for counts as its turn, also
- * the one under way: however many files one of them names, only its own wait for it, even where there is room for one at a time.
+ * Those that are due. Senders take turns, and every try of a file that one still waits for counts as its turn, also the one under way:
+ * however many files one of them names, only its own wait for it, even where there is room for one at a time. By lot no try counts: of
+ * each sender one file that is new and one that is not are as good as anybody's, or keys that nobody used before, which are free, would
+ * always be before one that had to wait. Of a sender's files the longest due is first. Equals come in any order: a queue, however long it
+ * is, leaves those behind it their chance.
  * @param except what is under way
  */
 export async function listDue(
   db: Kysely<Schema>,
-  { nowMs, postponedMaxMs, sorts = ['new', 'again'] }: Due,
+  { nowMs, postponedMaxMs, sorts = ['new', 'again'], by = 'tries' }: Due,
   limit: number,
   except: readonly string[],
 ): Promise<WantedFile[]> {
@@ -71,17 +76,17 @@ export async function listDue(
     with wanted as (
       select hash, attempts, due_ms, hash = any(${except}::text[]) as is_begun, ${isDue} as is_due from wanted_files),
     waiting as (
-      select distinct w.hash, w.due_ms, w.attempts + w.is_begun::int as tries,
-        w.is_due and not w.is_begun as is_ready, m.sender
+      select distinct w.hash, w.due_ms, w.attempts = 0 as is_new, w.is_due and not w.is_begun as is_ready, m.sender,
+        case when ${by === 'lot'} then 0 else w.attempts + w.is_begun::int end as tries
       from wanted w join dependencies d on d.key = ${fileKeyOf('w.hash')} join messages m using (item_hash)
       where m.status = 'pending'),
     turns as (
       select hash, sum(tries) over (partition by sender)
-        + row_number() over (partition by sender order by is_ready desc, due_ms, hash) as turn from waiting)
+        + row_number() over (partition by sender, is_new order by is_ready desc, due_ms, hash) as turn from waiting)
     select w.hash, w.attempts from wanted w left join turns using (hash)
     where w.is_due and not w.is_begun
-    group by w.hash, w.attempts, w.due_ms
-    order by coalesce(min(turns.turn), 0), w.due_ms, w.hash limit ${limit}`.execute(db);
+    group by w.hash, w.attempts
+    order by coalesce(min(turns.turn), 0), random() limit ${limit}`.execute(db);
   return rows;
 }
 

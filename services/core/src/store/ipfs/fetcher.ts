@@ -54,6 +54,8 @@ const SHARES: Readonly<Record<Sort, { readonly parallel: number; readonly vainPe
   again: { parallel: IPFS_LIMITS.parallelPins / 2, vainPerMinute: 8 },
   missed: { parallel: 1, vainPerMinute: 5 },
 };
+/** So often those that are due are chosen by lot (listDue). */
+const LOT_PART = 0.5;
 /** One try of what messages were rejected for; the next one goes on with the blocks that are still here. */
 const MISSED_TRY_MS = 300_000;
 /** What is so of a CID whoever asks for it, whenever. */
@@ -155,7 +157,7 @@ export class IpfsFetcher implements AsyncDisposable {
   }
 
   async #look(): Promise<void> {
-    const { db, now, reserve } = this.#options;
+    const { db, now, random, reserve } = this.#options;
     const names = [...this.#running.keys()];
     // What no message lacks any more makes room at once.
     for (const hash of await listUnlacked(db, names)) this.#running.get(hash)?.gone.abort();
@@ -163,7 +165,8 @@ export class IpfsFetcher implements AsyncDisposable {
     if (free === 0 || !reserve.hasRoom) return;
     const held = [...this.#running.keys(), ...this.#rests.list()];
     const sorts = PENDING.filter((sort) => this.#mayBegin(sort));
-    const which = { nowMs: now(), postponedMaxMs: POSTPONED_MAX_MS, sorts };
+    const by = random() < 1 - LOT_PART ? 'tries' : 'lot';
+    const which = { nowMs: now(), postponedMaxMs: POSTPONED_MAX_MS, sorts, by } as const;
     const due = sorts.length > 0 ? await listDue(db, which, free, held) : [];
     for (const wanted of due) if (this.#mayBegin(sortOf(wanted))) this.#begin(wanted, sortOf(wanted));
     if (due.length < free) this.#beginMissed(held);

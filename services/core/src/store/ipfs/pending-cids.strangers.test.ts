@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
+import { createSigner } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import type { BlockId } from '@skerry/kit/unixfs';
@@ -12,6 +13,8 @@ import { Dag } from './testing/dags.ts';
 
 const { alice, bob } = signers;
 const SECOND_MS = 1_000;
+/** In so long one more may be tried in vain. */
+const TRY_MS = 4_286;
 const log = createLogger('test', 'silent');
 
 /** Has some blocks. */
@@ -47,9 +50,13 @@ async function openCore(source: Source, now: () => number): Promise<TestCore> {
 }
 
 /** @param noteIdle called where it looks and begins none of what messages wait for, though there is room */
-const startFetcher = ({ rooms: { db, ipfs: files, now } }: TestCore, noteIdle: () => void = () => {}) =>
+const startFetcher = (
+  { rooms: { db, ipfs: files, now } }: TestCore,
+  noteIdle: () => void = () => {},
+  random = () => 0,
+) =>
   new IpfsFetcher({
-    ...{ db, files, now, log, random: () => 0 },
+    ...{ db, files, now, log, random },
     ...{ limitBytes: 1_000_000, tryMs: 600 * SECOND_MS },
     missed: {
       get names() {
@@ -98,4 +105,25 @@ test('S1: CIDs that are tried again leave half of the places to those that are n
   await core.send(bob, store(known));
   await until('it came', () => isHere(core, known));
   assert.equal(source.asked.filter((cid) => cid !== known).length, 8);
+});
+
+test('S1: a key that had to wait for a CID has its turn, however many new keys come', async () => {
+  let nowMs = Date.now();
+  const source = new Source();
+  await using core = await openCore(source, () => nowMs);
+  for (let n = 0; n < 14; n++) await core.send(alice, store(source.put(false)));
+  await using fetcher = startFetcher(core, undefined, () => 0.9);
+  await until('each was tried', () => fetcher.counts.failed >= 14);
+  const known = source.put(true);
+  await core.send(alice, store(known));
+  // One try at a time, and always another key that has made none: the chance is one in two.
+  for (let n = 1; n <= 64 && !(await isHere(core, known)); n++) {
+    const unknown = source.put(false);
+    await core.send(createSigner(`0x${n.toString(16).padStart(64, '0')}`), store(unknown));
+    const before = new Set(source.asked).size;
+    nowMs += TRY_MS;
+    fetcher.wake();
+    await until('one more was tried', () => new Set(source.asked).size > before);
+  }
+  await until('it came', () => isHere(core, known));
 });
