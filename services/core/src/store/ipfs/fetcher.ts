@@ -60,7 +60,7 @@ const LOT_PART = 0.5;
 const MISSED_TRY_MS = 300_000;
 /** What is so of a CID whoever asks for it, whenever. */
 const FINAL_CODES: readonly string[] = ['FILE_TOO_LARGE', 'NOT_UNIXFS'];
-/** What says nothing of the CID. */
+/** What says nothing of the CID: a try that fails for it was not in vain. */
 const OWN_CODES: readonly string[] = ['STORAGE_FULL', 'STORAGE_UNAVAILABLE', 'DATABASE_UNAVAILABLE'];
 
 /** The first try follows this soon, whatever the random number. */
@@ -83,6 +83,10 @@ export function reasonOfTry(error: unknown): VerdictReason & { readonly isForese
     ? { code: 'IPFS_TIMEOUT', message: 'the content did not arrive in time', isForeseen: true }
     : { code: 'INTERNAL', message: 'the attempt failed; see the log', isForeseen: false };
 }
+
+/** `gone`: no message lacks it any more. */
+type Became = VerdictReason | 'here' | 'stopped' | 'gone';
+const isVain = (became: Became) => typeof became === 'object' && !OWN_CODES.includes(became.code);
 
 interface Attempt {
   readonly ended: Promise<void>;
@@ -215,28 +219,23 @@ export class IpfsFetcher implements AsyncDisposable {
   async #fetch(wanted: WantedFile, gone: AbortSignal): Promise<void> {
     const { db, now, random, tryMs } = this.#options;
     const { hash, attempts } = wanted;
-    const became = (await isAwaited(db, hash)) ? await this.#try(hash, gone, tryMs) : 'gone';
+    const became = await this.#tryIf(() => isAwaited(db, hash), hash, sortOf(wanted), gone, tryMs);
     if (became === 'stopped') return;
-    if (became === 'here' || became === 'gone') {
-      this.#misses[sortOf(wanted)].giveBack();
-      return await endWant(db, hash);
-    }
+    if (became === 'here' || became === 'gone') return await endWant(db, hash);
     await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), became);
   }
 
   async #fetchMissed(hash: string, gone: AbortSignal): Promise<void> {
     const { db, files, tryMs, missed } = this.#options;
-    const [unlacked] = await listUnlacked(db, [hash]);
-    const became =
-      unlacked === undefined ? await this.#try(hash, gone, Math.min(tryMs, MISSED_TRY_MS)) : 'gone';
+    const isLacked = async () => (await listUnlacked(db, [hash])).length === 0;
+    const became = await this.#tryIf(isLacked, hash, 'missed', gone, Math.min(tryMs, MISSED_TRY_MS));
     if (became === 'stopped') return;
-    if (became === 'here' || became === 'gone') this.#misses.missed.giveBack();
     if (became === 'here') {
       this.#vain.end(hash);
       missed?.note(hash, true);
       return;
     }
-    if (became === 'gone' || OWN_CODES.includes(became.code)) missed?.skip(hash);
+    if (became === 'gone' || !isVain(became)) missed?.skip(hash);
     else {
       this.#vain.note(hash, FINAL_CODES.includes(became.code));
       missed?.note(hash, false);
@@ -245,12 +244,25 @@ export class IpfsFetcher implements AsyncDisposable {
     await files.abandon(parseCid(hash));
   }
 
-  /** @returns why it failed; `gone` where no message lacks it any more */
-  async #try(
+  /** Tries it where it is lacked. What is not in vain gives its try back, also where the database does not say whether it is lacked. */
+  async #tryIf(
+    isLacked: () => Promise<boolean>,
     hash: string,
+    sort: Sort,
     gone: AbortSignal,
     tryMs: number,
-  ): Promise<VerdictReason | 'here' | 'stopped' | 'gone'> {
+  ): Promise<Became> {
+    let became: Became = 'gone';
+    try {
+      if (await isLacked()) became = await this.#try(hash, gone, tryMs);
+      return became;
+    } finally {
+      if (!isVain(became)) this.#misses[sort].giveBack();
+    }
+  }
+
+  /** @returns why it failed, where it did */
+  async #try(hash: string, gone: AbortSignal, tryMs: number): Promise<Became> {
     const { files, limitBytes } = this.#options;
     const stop = this.#stop.signal;
     const startMs = performance.now();

@@ -22,6 +22,8 @@ class Source {
   readonly dag = new Dag();
   readonly asked: string[] = [];
   readonly #here = new Set<string>();
+  /** Where set, what the disk says of every block. */
+  failure: AppError | undefined;
   /** Of what was asked for before nothing is said. */
   isSilentAgain = false;
 
@@ -35,6 +37,7 @@ class Source {
   async fetch({ text }: BlockId, signal: AbortSignal): Promise<Uint8Array> {
     const isAgain = this.asked.includes(text);
     this.asked.push(text);
+    if (this.failure) throw this.failure;
     if (this.#here.has(text)) return this.dag.blocks[this.dag.cids.findIndex((cid) => `${cid}` === text)]!;
     if (isAgain && this.isSilentAgain)
       await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -126,4 +129,16 @@ test('S1: a key that had to wait for a CID has its turn, however many new keys c
     await until('one more was tried', () => new Set(source.asked).size > before);
   }
   await until('it came', () => isHere(core, known));
+});
+
+test('tries that fail for want of disk are not in vain', async () => {
+  const nowMs = Date.now();
+  const source = new Source();
+  source.failure = new AppError('STORAGE_FULL', 'the disk is full');
+  await using core = await openCore(source, () => nowMs);
+  const signed = Array.from({ length: 20 }, () => source.put(false));
+  for (const cid of signed) await core.send(alice, store(cid));
+  await using fetcher = startFetcher(core);
+  await until('each was tried', () => fetcher.counts.failed >= signed.length);
+  assert.deepEqual(new Set(source.asked), new Set(signed));
 });
