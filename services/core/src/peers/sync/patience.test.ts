@@ -32,3 +32,21 @@ test('time counts while it runs, each message gives a second back, and a peer th
   uptimeMs += PATIENCE_MS;
   assert.deepEqual([patience.isOver, patience.tellOver()], [true, true]);
 });
+
+test('a pause from a moment on takes back what passed since, once, and nothing from before it began', () => {
+  let uptimeMs = 0;
+  const patience = new Patience(() => uptimeMs);
+  patience.begin();
+  uptimeMs += PATIENCE_MS;
+  assert.ok(patience.isOver);
+  patience.pause(PATIENCE_MS - 1);
+  patience.pause(0);
+  assert.ok(!patience.isOver);
+  patience.begin();
+  uptimeMs += HOUR_MS;
+  patience.pause(0);
+  assert.ok(!patience.isOver);
+  patience.begin();
+  uptimeMs += 1;
+  assert.ok(patience.isOver);
+});

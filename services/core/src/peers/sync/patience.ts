@@ -37,9 +37,13 @@ export class Patience {
     this.#sinceMs ??= this.#uptime();
   }
 
-  /** It is not the peer that is waited for, or it does not answer. */
-  pause(): void {
-    this.#spentMs = this.#spent;
+  /**
+   * It is not the peer that is waited for, or it does not answer.
+   * @param atMs when that began, by the same uptime
+   */
+  pause(atMs = this.#uptime()): void {
+    if (this.#sinceMs === undefined) return;
+    this.#spentMs = Math.min(SPENT_MAX_MS, this.#spentMs + Math.max(0, atMs - this.#sinceMs));
     this.#sinceMs = undefined;
   }
 

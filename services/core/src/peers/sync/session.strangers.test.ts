@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Range, START, type SyncKey } from '@skerry/protocol';
+import { answerRanges, type Range, type ShortKey, START, type SyncKey, shortKeyOf } from '@skerry/protocol';
 import { NO_TALLY } from '../../intake/passed-on.ts';
 import type { PeerLink } from './link.ts';
 import { OFFERED_KEYS_MAX } from './offers.ts';
-import { Declined, reconcile, type SessionResult } from './session.ts';
+import { Declined, MISSING_MAX, reconcile, type SessionResult } from './session.ts';
 import { SetIndex } from './set-index.ts';
 
 /** After so many questions a liar gives up: a session that goes on until then is not bounded. */
@@ -12,14 +12,18 @@ const QUESTIONS_MAX = 100;
 const never = async () => Promise.reject(new Error('not asked for'));
 
 /** A session that fetches nothing, with a peer that answers as it likes. */
-function compare(index: SetIndex, answer: (question: readonly Range[]) => Range[]): Promise<SessionResult> {
+function compare(
+  index: SetIndex,
+  answer: (question: readonly Range[]) => Range[],
+  missing: ShortKey[] = [],
+): Promise<SessionResult> {
   const link: PeerLink = {
     ...{ name: 'liar', greet: never, fetchMessages: never, fetchPage: never, offer: never },
     askRanges: async (question) => ({ answer: answer(question), sizeBytes: 1 }),
   };
   return reconcile(link, {
     set: { index, has: () => false },
-    ...{ missing: [], isLater: () => false, signal: new AbortController().signal },
+    ...{ missing, isLater: () => false, signal: new AbortController().signal },
     source: { read: never, keep: async () => NO_TALLY },
     declined: new Declined(() => 0),
   });
@@ -62,4 +66,17 @@ describe('a session with a peer that lies', () => {
     );
     assert.deepEqual([result.had, result.peerLacks.length], [size, OFFERED_KEYS_MAX]);
   });
+});
+
+test('a comparison lists the first that is missing, in order, and asks for no more than that', async () => {
+  const keys = Array.from({ length: 20 * MISSING_MAX }, (_, time): SyncKey => {
+    const id = new Uint8Array(36);
+    new DataView(id.buffer).setUint32(0, Math.imul(time + 1, 2_654_435_761));
+    return { time, id };
+  });
+  const theirs = SetIndex.of(keys);
+  const missing: ShortKey[] = [];
+  const { rounds } = await compare(new SetIndex(), (question) => answerRanges(theirs, question), missing);
+  assert.deepEqual(missing, keys.slice(0, MISSING_MAX).map(shortKeyOf));
+  assert.ok(rounds < 20, `${rounds} rounds`);
 });

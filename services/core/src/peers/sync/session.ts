@@ -46,7 +46,7 @@ export interface SessionOptions {
   readonly declined: Declined;
   /** Whose key, by its hash part, counts as the peer says against this node's own word (PeerLacks). */
   readonly yieldsTo?: (key: ShortKey) => boolean;
-  /** What is missing is not fetched: the first of it, up to MISSING_MAX, is put here. */
+  /** What is missing is not fetched: the first of it is put here, and at MISSING_MAX the session ends. */
   readonly missing?: ShortKey[];
   readonly signal: AbortSignal;
   /** Whether a message of this time, Unix seconds, is ahead of the clock: it is taken when its time comes. */
@@ -169,11 +169,11 @@ const NO_RESULT: SessionResult = {
 
 /** Finds what a peer has and this node lacks, and takes it. Most peers do the same on their own. Throws what the link throws. */
 export async function reconcile(link: PeerLink, options: SessionOptions): Promise<SessionResult> {
-  const { set, signal, isLater } = options;
+  const { set, signal, isLater, missing = [] } = options;
   let open: readonly Range[] = openQuestion(set.index);
   let result: SessionResult = NO_RESULT;
   let idle = 0;
-  while (open.length > 0 && result.rounds < ROUNDS_MAX) {
+  while (open.length > 0 && result.rounds < ROUNDS_MAX && missing.length < MISSING_MAX) {
     const [question, rest] = cut(open);
     const { answer, sizeBytes } = await link.askRanges(question, signal);
     if (!answersQuestion(question, answer))

@@ -2,14 +2,25 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
 import { CoreSync } from '@skerry/client/core-sync';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { AppError, formatBound } from '@skerry/protocol';
+import { AppError, answerRanges, formatBound, type SyncKey } from '@skerry/protocol';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { NetworkClock } from './clock.ts';
 import type { PeerLink } from './link.ts';
+import { MISSING_MAX } from './session.ts';
+import { SetIndex } from './set-index.ts';
+import { Syncer } from './syncer.ts';
 import { linkTo } from './testing/setup.ts';
 
 const { alice, bob } = signers;
-const note = (n: number) => ({ type: 'POST', content: { type: 'note', content: { n } } });
+const NOW_SECONDS = Math.floor(Date.now() / 1000);
+/** In the order of their numbers; the same one is the same message. */
+const note = (n: number) => ({
+  ...{ type: 'POST', content: { type: 'note', content: { n } } },
+  timestamp: NOW_SECONDS + n,
+  nonce: `nonce ${n}`,
+});
 const signal = new AbortController().signal;
 const MINUTE_MS = 60_000;
 
@@ -225,4 +236,96 @@ test('a process that only compares is in step without what this node refuses, on
   await sendBoth(12);
   assert.ok(await round(core));
   assert.equal(await round(core), false);
+});
+
+describe('a process that only compares', () => {
+  test('does not wait for what a peer only counts in its greeting', async () => {
+    await using stack = new AsyncDisposableStack();
+    const source = await createSource(stack, 2);
+    const link = linkTo('liar', () => source);
+    const liar: PeerLink = {
+      ...link,
+      greet: async (ended) => ({ ...(await link.greet(ended)), messages: 1_000_000_000 }),
+    };
+    const { core } = await createNode(stack, [liar], false);
+    assert.equal(await round(core), false);
+    for (const n of [0, 1]) await core.send(alice, note(n));
+    assert.ok(await round(core));
+    assert.equal(seen(core), 'synced synced');
+  });
+
+  test('does not wait longer for a peer that lists without end, because clients post', async () => {
+    await using stack = new AsyncDisposableStack();
+    const source = await createSource(stack, 0);
+    const madeUp = SetIndex.of(
+      Array.from({ length: MISSING_MAX + 1 }, (_, time): SyncKey => ({ time, id: new Uint8Array(36) })),
+    );
+    const liar: PeerLink = {
+      ...linkTo('liar', () => source),
+      askRanges: async (question) => ({ answer: answerRanges(madeUp, question), sizeBytes: 1 }),
+    };
+    const { core, time } = await createNode(stack, [liar], false);
+    await round(core);
+    time.uptimeMs = 10 * MINUTE_MS - 1;
+    assert.equal(seen(core), 'syncing syncing');
+    for (const n of [0, 1]) await core.send(alice, note(n));
+    await round(core);
+    time.uptimeMs += 1;
+    assert.equal(seen(core), 'apart stalled');
+  });
+
+  test('gives up nothing while nothing comes: it may be that nobody fetches', async () => {
+    await using stack = new AsyncDisposableStack();
+    const source = await createSource(stack, 3);
+    const { core, time } = await createNode(stack, [linkTo('peer', () => source)], false);
+    for (let minute = 0; minute < 15; minute++) {
+      assert.equal(await round(core), false);
+      time.uptimeMs += MINUTE_MS;
+    }
+    assert.equal(seen(core), 'apart stalled');
+    // Whoever leads is back, and goes from the first to the last.
+    await core.send(alice, note(0));
+    assert.equal(await round(core), false);
+    for (const n of [1, 2]) await core.send(alice, note(n));
+    assert.ok(await round(core));
+    assert.equal(seen(core), 'synced synced');
+  });
+});
+
+test("a failure of the node's own, and the time until it tries again, is not held against a peer", async () => {
+  await using stack = new AsyncDisposableStack();
+  const source = await createSource(stack, 5);
+  const { core, time } = await createNode(stack, []);
+  const { db, sync, intake } = core.rooms;
+  const log = createLogger('test', 'silent');
+  const clock = new NetworkClock({ machineNow: Date.now, uptime: () => time.uptimeMs, log });
+  const faults = ['STORAGE_FULL', 'DATABASE_UNAVAILABLE'] as const;
+  let fault: (typeof faults)[number] | undefined;
+  const fail = async (code: (typeof faults)[number]) => {
+    time.uptimeMs += 11 * MINUTE_MS;
+    throw new AppError(code, 'it is the fault of this node');
+  };
+  const during: string[] = [];
+  const link = linkTo('honest', () => source);
+  const honest: PeerLink = {
+    ...link,
+    fetchMessages: (keys, ended) => {
+      during.push(syncer.view().peers[0]!.state);
+      return link.fetchMessages(keys, ended);
+    },
+  };
+  const { peer, offer } = intake;
+  const keep: typeof peer.keep = (...given) => (fault ? fail(fault) : peer.keep(...given));
+  const syncer = new Syncer({
+    ...{ db, clock, set: sync.set, intake: { peer: { ...peer, keep }, offer } },
+    ...{ links: [honest], intervalMs: MINUTE_MS, log },
+  });
+  for (fault of faults) {
+    assert.equal(await syncer.round(signal), false);
+    assert.equal(syncer.view().peers[0]!.failure, fault);
+    time.uptimeMs += 60 * MINUTE_MS;
+  }
+  fault = undefined;
+  assert.ok(await syncer.round(signal));
+  assert.deepEqual(during, ['syncing', 'syncing', 'syncing']);
 });

@@ -3,7 +3,7 @@ import { backoffMs, type Logger, pause, Slots } from '@skerry/kit';
 import { AppError, LIMITS, type ShortKey } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
-import { NO_TALLY, type Tally } from '../../intake/passed-on.ts';
+import { NO_TALLY, type PassedOn, type Tally } from '../../intake/passed-on.ts';
 import type { Schema } from '../../store/schema.ts';
 import { Awaited } from './awaited.ts';
 import { type NetworkClock, offsetOf } from './clock.ts';
@@ -16,6 +16,7 @@ import {
   Declined,
   ForgedError,
   LATER_COUNTED_MAX,
+  MISSING_MAX,
   reconcile,
   type SessionOptions,
   type SessionResult,
@@ -215,8 +216,10 @@ export class Syncer {
     const common = {
       set,
       source: {
-        ...intake.peer,
-        read: (frames: readonly Buffer[]) => intake.peer.read(frames, peer.link.name),
+        read: (frames: readonly Buffer[]) =>
+          this.#excuse(peer, () => intake.peer.read(frames, peer.link.name)),
+        keep: (...given: Parameters<PassedOn['keep']>) =>
+          this.#excuse(peer, () => intake.peer.keep(...given)),
       },
       declined: this.#declinedOf(peer),
       yieldsTo,
@@ -240,7 +243,7 @@ export class Syncer {
     if (result.tally.taken > 0)
       log.info({ peer: peer.link.name, ...result.tally }, 'received missing messages');
     peer.later = this.#countLater(result, greeting);
-    await this.#offer(peer, lacks, result, greeting, signal);
+    await this.#excuse(peer, () => this.#offer(peer, lacks, result, greeting, signal));
     return result;
   }
 
@@ -252,6 +255,17 @@ export class Syncer {
       this.reputation.noteForged(peer.link.name, tally.forged - counted.forged);
       counted = tally;
     };
+  }
+
+  /** Does what only this node can fail at. Where it does, neither that time nor what follows is held against the peer. */
+  async #excuse<T>(peer: PeerState, work: () => Promise<T>): Promise<T> {
+    const startMs = this.#options.clock.uptime();
+    try {
+      return await work();
+    } catch (error) {
+      peer.patience.pause(startMs);
+      throw error;
+    }
   }
 
   #declinedOf(peer: PeerState): Declined {
@@ -270,13 +284,10 @@ export class Syncer {
     const awaited = this.#awaited.get(peer) ?? new Awaited(set);
     this.#awaited.set(peer, awaited);
     peer.patience.renew(awaited.look());
-    if (greeting.messages - set.index.size > TRANSFER_MESSAGES) {
-      awaited.noteMuch();
-      return undefined;
-    }
     const missing: ShortKey[] = [];
     const result = await reconcile(peer.link, { ...common, missing });
-    peer.later = this.#countLater(result, greeting);
+    // Of what is listed in part the end is not known.
+    if (missing.length < MISSING_MAX) peer.later = this.#countLater(result, greeting);
     return awaited.note(missing, peer.patience.isOver) ? result : undefined;
   }
 
@@ -337,30 +348,27 @@ export class Syncer {
   async #transferTurn(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<boolean> {
     const { db, set, clock, log } = this.#options;
     const { name } = peer.link;
-    const begun = await db
-      .selectFrom('sync_transfers')
-      .selectAll()
-      .where('peer', '=', name)
-      .executeTakeFirst();
+    const begun = await this.#excuse(peer, () =>
+      db.selectFrom('sync_transfers').selectAll().where('peer', '=', name).executeTakeFirst(),
+    );
     const theirs = (peer.messages ?? 0) - peer.later;
     const missing = theirs - set.index.size;
     const isFar = missing > TRANSFER_MESSAGES && set.index.size < theirs * TRANSFER_SHARE;
     if (!begun && !isFar) return true;
     peer.state = 'syncing';
     log.info({ peer: name, missing }, begun ? 'resuming the transfer' : 'starting the transfer');
-    const savePlace = async (place: string) => {
-      await db
+    const insertPlace = (place: string) =>
+      db
         .insertInto('sync_transfers')
         .values({ peer: name, place })
         .onConflict((conflict) => conflict.column('peer').doUpdateSet({ place }))
         .execute();
-    };
     const startMs = clock.uptime();
     const { tally, isEnded } = await transfer(peer.link, {
       ...common,
       onProgress: this.#progressOf(peer),
       place: begun?.place ?? '',
-      savePlace,
+      savePlace: async (place) => void (await this.#excuse(peer, () => insertPlace(place))),
       isWaitedFor: () => this.#transfers.waiting > 0,
       uptime: () => clock.uptime(),
     });
@@ -368,7 +376,7 @@ export class Syncer {
       log.info({ peer: name, ...tally }, 'the transfer is slow: another peer has its turn');
       return false;
     }
-    await db.deleteFrom('sync_transfers').where('peer', '=', name).execute();
+    await this.#excuse(peer, () => db.deleteFrom('sync_transfers').where('peer', '=', name).execute());
     const seconds = (clock.uptime() - startMs) / 1000;
     log.info(
       { peer: name, ...tally, per_second: Math.round(tally.taken / seconds) },
