@@ -1,6 +1,7 @@
 import {
   computeScoresOf,
   type OnHour,
+  type PublishedScores,
   publishScores,
   type RefusedMessage,
   readRegistrations,
@@ -82,12 +83,17 @@ const isAsPublished = ({ from, to, versions, nodeList, settings }: ScoreOptions)
 /**
  * What is not said is as these publishers have it in the newest scores that they published: the length of their hour
  * above all, without which the same measurements make other hours.
+ * @param known what these publishers published last, where it was read already
  */
-async function readTermsOf(context: Context, options: ScoreOptions): Promise<ScoringTerms> {
+async function readTermsOf(
+  context: Context,
+  options: ScoreOptions,
+  known?: readonly PublishedScores[],
+): Promise<ScoringTerms> {
   const { coreUrl, stdin } = context;
   const publishers = await publishersOf(context, options.publisher);
   const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
-  const theirs = newestOf(await readLastScores(context, publishers))?.content.settings;
+  const theirs = newestOf(known ?? (await readLastScores(context, publishers)))?.content.settings;
   const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
   const to = options.to === undefined ? Math.floor(Date.now() / 1000) : parseMoment(options.to);
   const from = options.from === undefined ? to - settings.period_seconds : parseMoment(options.from);
@@ -211,7 +217,7 @@ async function readExplained(context: Context, node: string, options: ScoreOptio
   const counting = isAsPublished(options) ? scoresFor(last, nodeId, Date.now()) : undefined;
   return counting
     ? { nodeId, terms: await readTerms(context.reader, counting.content), scores: counting.itemHash }
-    : { nodeId, terms: await readTermsOf(context, options), scores: undefined };
+    : { nodeId, terms: await readTermsOf(context, options, last), scores: undefined };
 }
 
 /** Hour by hour, newest first: what it was worth to a node and what cost it points. */

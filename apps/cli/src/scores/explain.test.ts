@@ -68,5 +68,7 @@ test('a score is explained by the scores that count for the node, whoever publis
   assert.deepEqual(await explain(), [counting, 3]);
   const { err } = await ask();
   assert.match(err, new RegExp(`the last scores of ${began.address} do not count: content.content`));
+  const { err: other } = await ask('--from', String(TO - 24 * HOUR), '--to', String(TO));
+  assert.equal(other.split('do not count').length, 2, 'it is noted once');
   assert.equal((await explain('--from', String(TO - 24 * HOUR), '--to', String(TO)))[0], null);
 });
