@@ -72,7 +72,7 @@ test('published scores are read with care', () => {
   ];
   assert.deepEqual(
     [...parseScores({ scores: { crn: rows } }, 7)],
-    [[id, { score: 0.5, hours: 1, measuredMs: 7_000 }]],
+    [[id, { score: 0.5, hours: 1, hourSeconds: 3_600, measuredMs: 7_000 }]],
   );
   fc.assert(fc.property(fc.anything(), (value) => void parseScores(value, 0)));
 });

@@ -11,6 +11,10 @@ const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-gpu-rasterization
 /** Only what hangs takes as long. */
 const HANG_MS = 120_000;
 
+/** What Chromium says of whatever it is loading when a network device comes or goes, as other tests have them do. */
+const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED';
+const GOTO_TRIES = 5;
+
 interface Look {
   readonly width: number;
   readonly theme: 'light' | 'dark';
@@ -30,11 +34,25 @@ const HEIGHT = 900;
 function listenForErrors(page: Page): string[] {
   const errors: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error') errors.push(`${message.text()} (${message.location().url})`);
+    if (message.type() === 'error' && !message.text().includes(NETWORK_CHANGED))
+      errors.push(`${message.text()} (${message.location().url})`);
   });
   page.on('pageerror', (error) => errors.push(error.message));
   return errors;
 }
+
+/** Goes to a page again where that was ended by a change of the machine's network, which says nothing of the page. */
+export const goAgain =
+  (goto: Page['goto']): Page['goto'] =>
+  async (...args) => {
+    for (let left = GOTO_TRIES; ; left--) {
+      try {
+        return await goto(...args);
+      } catch (error) {
+        if (left === 1 || !String(error).includes(NETWORK_CHANGED)) throw error;
+      }
+    }
+  };
 
 /** Whoever waits for something in a page looks so often: Playwright would with each frame, and make the browser draw all of them. */
 export const LOOK_AGAIN = { polling: 50 } as const;
@@ -82,6 +100,7 @@ export async function startBrowser(...more: readonly string[]): Promise<Browsing
       context.setDefaultTimeout(HANG_MS);
       try {
         const page = await context.newPage();
+        Object.assign(page, { goto: goAgain(page.goto.bind(page)) });
         const errors = listenForErrors(page);
         await page.goto(url);
         await act(page).catch((error: unknown) => tellOf(page, errors, error));
