@@ -3,42 +3,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import {
-  DERIVED_KINDS,
-  type DerivedKind,
-  instanceElement,
-  instanceViewOf,
-  readInstanceMessage,
-  SetSum,
-  verifySubmission,
-} from '@skerry/protocol';
-import { signMessage } from './message.ts';
+import { DERIVED_KINDS, type DerivedKind, instanceElement, SetSum } from '@skerry/protocol';
 import { WAITS_MAX } from './reads/patience.ts';
 import { type RecomputedInstances, recomputeInstancesDigest } from './recompute-digest.ts';
 import { verdictOnState } from './recomputed-verdict.ts';
-import { createSigner } from './signer.ts';
 import { answering } from './testing/answering.ts';
+import { ALONE, id, MESSAGE, message, missing, NOBODY, view } from './testing/made-instance.ts';
 
-const owner = createSigner(`0x${'1'.repeat(64)}`);
-const T0 = 1_700_000_000;
-const NOBODY: ReadonlySet<string> = new Set();
 const OPTIONS = { max: 10 };
-const ssh_key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
-const content = { name: 'web', cpu: 1, memory: 512, disk: 4, image: 'debian:12', ssh_key };
-const made = verifySubmission(
-  signMessage({ type: 'INSTANCE', timestamp: T0, content }, owner).body,
-  T0 + 1_000,
-);
-const id = made.itemHash;
-const view = instanceViewOf(readInstanceMessage(made)!.fold.apply(undefined, NOBODY)!);
-const message = {
-  ...{ item_hash: id, chain: 'ETH', sender: owner.address, type: 'INSTANCE', channel: made.channel },
-  ...{ timestamp: T0, content, signature: made.signature, signed_text: made.sourceText, confirmations: [] },
-  ...{ status: 'processed', reception_time: new Date(T0 * 1_000).toISOString() },
-};
 const [LIST, DIGEST] = ['/api/v0/instances', '/api/v0/state/digest/instances'] as const;
-const [ALONE, MESSAGE] = [`/api/v0/instances/${id}`, `/api/v0/messages/${id}`];
-const missing = { status: 'error', code: 'MESSAGE_NOT_FOUND', error: 'no such message' };
 
 /** A node whose list tells this of its one instance, without its message, and whose digest is of that list. */
 function listing(told: typeof view) {

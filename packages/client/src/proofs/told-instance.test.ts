@@ -1,33 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { instanceViewOf, readInstanceMessage, sharedText, verifySubmission } from '@skerry/protocol';
-import { signMessage } from '../message.ts';
+import { sharedText } from '@skerry/protocol';
 import { wordsOnUnproven } from '../recomputed-verdict.ts';
-import { createSigner } from '../signer.ts';
 import { answering } from '../testing/answering.ts';
+import { ALONE, id, MESSAGE, made, message, missing, NOBODY, T0, view } from '../testing/made-instance.ts';
 import { proveToldInstance, READ_ALONE_MAX } from './told-instance.ts';
 
-const owner = createSigner(`0x${'1'.repeat(64)}`);
-const T0 = 1_700_000_000;
-const NOBODY: ReadonlySet<string> = new Set();
-const ssh_key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
-const content = { name: 'web', cpu: 1, memory: 512, disk: 4, image: 'debian:12', ssh_key };
-const made = verifySubmission(
-  signMessage({ type: 'INSTANCE', timestamp: T0, content }, owner).body,
-  T0 + 1_000,
-);
-const id = made.itemHash;
-const view = instanceViewOf(readInstanceMessage(made)!.fold.apply(undefined, NOBODY)!);
 const inList = { ...view, shared: [null] };
 const saying = (lie: object) => ({ ...inList, ...lie });
-const message = {
-  ...{ item_hash: id, chain: 'ETH', sender: owner.address, type: 'INSTANCE', channel: made.channel },
-  ...{ timestamp: T0, content, signature: made.signature, signed_text: made.sourceText, confirmations: [] },
-  ...{ status: 'processed', reception_time: new Date(T0 * 1_000).toISOString() },
-};
-const [ALONE, MESSAGE] = [`/api/v0/instances/${id}`, `/api/v0/messages/${id}`];
 const alone = { ...inList, sources: [id] };
-const missing = { status: 'error', code: 'MESSAGE_NOT_FOUND', error: 'no such message' };
 const budget = () => ({ left: READ_ALONE_MAX });
 
 test('an instance whose message a list lacks is proven by the message itself, or refuted', async () => {
