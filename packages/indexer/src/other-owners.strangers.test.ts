@@ -34,7 +34,7 @@ const HONEST = `0x${'77'.repeat(20)}`;
 const SIGNATURE = 'Transfer(address,address,uint256)';
 const SWAPPED = 'event Transfer(address indexed to, address indexed from, uint256 value)';
 const START = 20;
-const LIMITS = { watchesPerOwner: 20, watchesMax: 100, exemptOwners: [] };
+const LIMITS = { watchesPerOwner: 20, watchesMax: 100, exemptOwners: [], standingCredits: 0 };
 
 async function transfer(anvil: Anvil, value: number): Promise<void> {
   await anvil.emit(TOKEN, [TRANSFER_TOPIC, word(ALICE), word(BOB)], word(value));

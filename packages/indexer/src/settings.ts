@@ -59,6 +59,7 @@ const IndexerFile = Type.Object(
     exempt_owners: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.addressChars }), { maxItems: 256 }),
     ),
+    standing_credits: Type.Optional(count(0, Number.MAX_SAFE_INTEGER)),
     decode_threads: Type.Optional(count(0, 64)),
   },
   { additionalProperties: false },
@@ -75,6 +76,8 @@ export interface IndexerSettings {
   readonly watchesMax: number;
   /** Addresses that may have indexed whatever they ask for; what they have counts for nobody. */
   readonly exemptOwners: readonly string[];
+  /** Whole credits. The last half of what there is for all owners is for those who have as many; with 0 it is for everybody. */
+  readonly standingCredits: number;
   readonly decodeThreads: number;
 }
 
@@ -118,6 +121,7 @@ const DEFAULTS = {
 
 const WATCHES_PER_OWNER = 20;
 const WATCHES_MAX = 1_000;
+const STANDING_CREDITS = 5_000_000;
 const DECODE_THREADS = 1;
 
 const parseFile = createParser(IndexerFile, 'the indexer file', 'INVALID_CONFIG');
@@ -144,6 +148,7 @@ export function parseIndexerSettings(value: unknown): IndexerSettings {
     watchesPerOwner: file.watches_per_owner ?? WATCHES_PER_OWNER,
     watchesMax: file.watches_max ?? WATCHES_MAX,
     exemptOwners: file.exempt_owners?.map(parseOwner) ?? [],
+    standingCredits: file.standing_credits ?? STANDING_CREDITS,
     decodeThreads: file.decode_threads ?? DECODE_THREADS,
   };
 }

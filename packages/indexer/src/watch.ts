@@ -6,9 +6,16 @@ import { topicOf } from './abi/topic.ts';
 import { declarationOf, type EventDefinition, signatureOf } from './abi/types.ts';
 import { ANY_TOPIC } from './chain/claims.ts';
 import { findNetwork } from './store/networks.ts';
-import { checkEvents, checkWatches, refuseEarlier, type WatchLimits } from './watch-limits.ts';
+import {
+  type Asker,
+  checkEvents,
+  checkWatches,
+  countEvents,
+  refuseEarlier,
+  type WatchLimits,
+} from './watch-limits.ts';
 
-export interface WatchRequest {
+export interface WatchRequest extends Asker {
   /** Name of a network that this node indexes. */
   readonly network: string;
   readonly contract: string;
@@ -18,7 +25,6 @@ export interface WatchRequest {
   readonly startBlock: number;
   /** Whether its transactions are kept too. */
   readonly transactions?: boolean;
-  readonly owner: string;
 }
 
 /**
@@ -46,14 +52,15 @@ export async function watchContract(
   const refusal = await inTransaction(pool, async (client) => {
     await client.query('select from indexer_networks where id = $1 for no key update', [network.id]);
     const contract = await ensureContract(client, network.id, address);
-    await ensureWatch(client, contract.id, request);
-    if (limits) await checkWatches(client, request.owner, limits);
+    const isNew = await ensureWatch(client, contract.id, request);
+    if (limits) await checkWatches(client, request, isNew, limits);
     const eventIds = await ensureEventTypes(client, events);
+    const before = limits && (await countEvents(client, contract.id, request, limits));
     const hasDeclared = await declareEvents(client, contract.id, request.owner, eventIds);
-    if (limits && hasDeclared) await checkEvents(client, contract.id, request.owner, limits);
+    if (limits && before && hasDeclared) await checkEvents(client, contract.id, request, before.all, limits);
     // What was read for others is still being deleted: reading begins when it is gone.
     if (contract.removed) return undefined;
-    const place = { networkId: network.id, id: contract.id, limits, owner: request.owner };
+    const place = { networkId: network.id, id: contract.id, limits, asker: request };
     return ensureReading(client, place, events, request);
   });
   if (refusal) throw refusal;
@@ -81,7 +88,7 @@ export async function readAgain(
     [id],
   );
   for (const { events, owner, ...request } of rows)
-    await ensureReading(client, { ...contract, limits: undefined, owner }, events, request);
+    await ensureReading(client, { ...contract, limits: undefined, asker: { owner } }, events, request);
 }
 
 interface Place {
@@ -90,8 +97,7 @@ interface Place {
   readonly id: number;
   /** Within which earlier blocks of what is read already are read; undefined for as many as there are. */
   readonly limits: WatchLimits | undefined;
-  /** Who asks. */
-  readonly owner: string;
+  readonly asker: Asker;
 }
 
 /** @returns why earlier blocks are not read; undefined where none are asked for, or they are */
@@ -158,17 +164,20 @@ async function ensureContract(
   return rows[0]!;
 }
 
+/** @returns whether its owner had not asked for the contract before */
 async function ensureWatch(
   client: pg.PoolClient,
   contractId: number,
   { owner, startBlock, transactions = false }: WatchRequest,
-): Promise<void> {
-  await client.query(
+): Promise<boolean> {
+  const { rows } = await client.query<{ isNew: boolean }>(
     `insert into indexer_watches as old (contract_id, owner, start_block, transactions) values ($1, $2, $3, $4)
      on conflict (contract_id, owner) do update set
-       start_block = least(old.start_block, excluded.start_block), transactions = old.transactions or excluded.transactions`,
+       start_block = least(old.start_block, excluded.start_block), transactions = old.transactions or excluded.transactions
+     returning xmax = 0 as "isNew"`,
     [contractId, owner, startBlock, transactions],
   );
+  return rows[0]!.isNew;
 }
 
 async function ensureEventTypes(
@@ -259,7 +268,7 @@ interface ScanReach {
  */
 async function ensureScans(
   client: pg.PoolClient,
-  { networkId, id, limits, owner }: Place,
+  { networkId, id, limits, asker }: Place,
   kind: 'events' | 'transactions',
   topics: readonly string[],
   startBlock: number,
@@ -282,7 +291,7 @@ async function ensureScans(
   }
   const earlier = [...groups].flatMap(([end, wanted]) => (end === null ? [] : wanted));
   const refusal =
-    limits && earlier.length > 0 ? await refuseEarlier(client, owner, earlier.length, limits) : undefined;
+    limits && earlier.length > 0 ? await refuseEarlier(client, asker, earlier.length, limits) : undefined;
   const begun = [...groups].filter(([end]) => end === null || !refusal);
   if (begun.length > 0)
     await client.query(
@@ -293,7 +302,7 @@ async function ensureScans(
     await client.query(
       `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, owner)
        values ($1, $2, $3, $4, $5, $5, $6, $7)`,
-      [networkId, id, kind, wanted, startBlock, toBlock, owner],
+      [networkId, id, kind, wanted, startBlock, toBlock, asker.owner],
     );
   return refusal;
 }

@@ -62,6 +62,7 @@ export const indexerSettings = (endpoints: readonly string[], more: Partial<Netw
   watchesPerOwner: 1,
   watchesMax: 100,
   exemptOwners: [],
+  standingCredits: 0,
   decodeThreads: 0,
 });
 

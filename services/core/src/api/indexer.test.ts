@@ -67,7 +67,10 @@ describe('GET /indexer', () => {
     // Several partitions for so few blocks: the settings of people do not go so low.
     const networks = [{ ...network, partition_blocks: 4 }];
     core = await createTestCore({
-      indexer: { networks, watchesPerOwner: 2, watchesMax: 100, exemptOwners: [], decodeThreads: 0 },
+      indexer: {
+        ...{ networks, watchesPerOwner: 2, watchesMax: 100, exemptOwners: [], standingCredits: 0 },
+        decodeThreads: 0,
+      },
     });
     await untilIndexed(core.rooms.indexer.pool, anvil);
   });

@@ -13,7 +13,7 @@ import {
   word,
 } from '@skerry/indexer/testing';
 import { until } from '@skerry/kit/testing/until';
-import { sha256Hex } from '@skerry/protocol';
+import { CREDIT_CHANNEL, CREDIT_POST, sha256Hex } from '@skerry/protocol';
 import { ERASE_AFTER_MS, eraseForgotten } from '../intake/erase.ts';
 import { createTestCore, signers } from '../testing/core.ts';
 import { listIndexRequests, noteIndexRequest } from './index-requests.ts';
@@ -32,7 +32,10 @@ test('contracts come and go by signed messages; only what was not read is read',
   }
   const network = networkSettings([anvil.url], { contracts: [] });
   await using core = await createTestCore({
-    indexer: { networks: [network], watchesPerOwner: 1, watchesMax: 2, exemptOwners: [], decodeThreads: 1 },
+    indexer: {
+      ...{ networks: [network], watchesPerOwner: 1, watchesMax: 2, exemptOwners: [], standingCredits: 0 },
+      decodeThreads: 1,
+    },
   });
   const { indexer, db, events } = core.rooms;
   const { pool } = indexer;
@@ -132,7 +135,10 @@ test('contracts come and go by signed messages; only what was not read is read',
 test('a request at which the node fails, or whose declaration is too long, holds up none behind it', async () => {
   const network = networkSettings(['http://127.0.0.1:9/'], { contracts: [] });
   await using core = await createTestCore({
-    indexer: { networks: [network], watchesPerOwner: 9, watchesMax: 9, exemptOwners: [], decodeThreads: 0 },
+    indexer: {
+      ...{ networks: [network], watchesPerOwner: 9, watchesMax: 9, exemptOwners: [], standingCredits: 0 },
+      decodeThreads: 0,
+    },
   });
   const { pool } = core.rooms.indexer;
   // Whatever it is that nobody foresaw.
@@ -197,4 +203,39 @@ test('a request at which the node fails, or whose declaration is too long, holds
     ({ itemHash }) => itemHash === taken,
   );
   assert.equal(removed?.refusal, null);
+});
+
+test('strangers have half of what there is for all: whoever has credit finds room beside them', async () => {
+  const network = networkSettings(['http://127.0.0.1:9/'], { contracts: [] });
+  const standingCredits = 5;
+  await using core = await createTestCore({
+    indexer: {
+      ...{ networks: [network], watchesPerOwner: 9, watchesMax: 4, exemptOwners: [], standingCredits },
+      decodeThreads: 0,
+    },
+  });
+  const { pool } = core.rooms.indexer;
+  /** @returns why it was refused */
+  const ask = async (signer: (typeof signers)['alice'], contract: string) => {
+    const content = { action: 'add', network: NETWORK, contract, abi: [PING] };
+    const { body } = await core.send(signer, { type: 'POST', content: { type: 'net-index', content } });
+    const requests = await until(
+      'it is settled',
+      () => listIndexRequests(pool, signer.address),
+      (all) => all.some(({ itemHash }) => itemHash === body.item_hash),
+    );
+    return requests.find(({ itemHash }) => itemHash === body.item_hash)!.refusal?.code;
+  };
+  const grant = async (amount: number) => {
+    const credits = [{ address: signers.bob.address, amount, ref: `r${amount}` }];
+    const content = { type: CREDIT_POST.distribution, content: { distribution: { credits } } };
+    await core.send(signers.credit, { type: 'POST', channel: CREDIT_CHANNEL, content });
+    await core.rooms.pipeline.idle();
+  };
+  for (const contract of [TOKEN, OTHER]) assert.equal(await ask(signers.alice, contract), undefined);
+  assert.equal(await ask(signers.bob, TOKEN), 'WATCH_LIMIT_REACHED');
+  await grant(standingCredits - 1);
+  assert.equal(await ask(signers.bob, TOKEN), 'WATCH_LIMIT_REACHED');
+  await grant(1);
+  for (const contract of [TOKEN, OTHER]) assert.equal(await ask(signers.bob, contract), undefined);
 });

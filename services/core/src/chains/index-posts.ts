@@ -1,11 +1,12 @@
 import { asDatabaseError, inTransaction } from '@skerry/database';
 import type { Indexer } from '@skerry/indexer';
 import { Failures, type Logger, pause } from '@skerry/kit';
-import { AppError, createParser, NETWORK_POST } from '@skerry/protocol';
+import { AppError, createParser, creditsOf, NETWORK_POST } from '@skerry/protocol';
 import { Type } from '@skerry/protocol/type';
 import type { Kysely } from 'kysely';
 import type pg from 'pg';
 import type { EventLog } from '../notify/events/log.ts';
+import { getAccount } from '../state/credits/accounts.ts';
 import { findMessage } from '../state/messages/find.ts';
 import type { Schema } from '../store/schema.ts';
 import { noteIndexRequest } from './index-requests.ts';
@@ -34,7 +35,11 @@ const TRIES_MAX = 3;
  *
  * @param owner the address that signed it
  */
-async function applyIndexPost(indexer: Indexer, owner: string, content: unknown): Promise<void> {
+async function applyIndexPost(
+  { db, indexer, now }: Pick<FollowOptions, 'db' | 'indexer' | 'now'>,
+  owner: string,
+  content: unknown,
+): Promise<void> {
   const {
     action,
     network,
@@ -45,7 +50,9 @@ async function applyIndexPost(indexer: Indexer, owner: string, content: unknown)
   } = parseIndexContent(content);
   if (action === 'remove') return indexer.unwatch({ network, contract, owner });
   if (!abi) throw new AppError('INVALID_CONTENT', 'content lacks "abi"');
-  return indexer.watch({ network, contract, abi, startBlock, transactions, owner });
+  const { balance } = await getAccount(db, owner, now() / 1000);
+  const credits = creditsOf(balance);
+  return indexer.watch({ network, contract, abi, startBlock, transactions, owner, credits });
 }
 
 export interface FollowOptions {
@@ -106,12 +113,12 @@ async function noteRead(db: pg.Pool | pg.ClientBase, cursor: string): Promise<vo
 
 /** @param cursor of the event that tells of it */
 async function applyOne(options: FollowOptions, itemHash: string, cursor: string): Promise<void> {
-  const { db, pool, indexer, now, log } = options;
+  const { db, pool, now, log } = options;
   const message = await findMessage(db, itemHash);
   // What its sender has taken back meanwhile asks for nothing, and may have lost what it said.
   if (message?.status !== 'processed' || message.content === null) return;
   const { sender, content } = message;
-  const refusal = await refusalOf(() => applyIndexPost(indexer, sender, content.content), log);
+  const refusal = await refusalOf(() => applyIndexPost(options, sender, content.content), log);
   if (refusal)
     log.info({ item_hash: itemHash, code: refusal.code }, 'a request to index a contract was refused');
   // Who takes a wish back a second time has none: what was done is not read again, and not told as refused then.

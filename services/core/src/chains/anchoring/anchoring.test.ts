@@ -38,7 +38,10 @@ test('a network that only the anchor file names takes requests for contracts wit
     networks.map(({ name }) => name),
     ['anvil'],
   );
-  assert.deepEqual(limits, { watchesPerOwner: 20, watchesMax: 1_000, exemptOwners: [], decodeThreads: 1 });
+  assert.deepEqual(limits, {
+    ...{ watchesPerOwner: 20, watchesMax: 1_000, exemptOwners: [], standingCredits: 5_000_000 },
+    decodeThreads: 1,
+  });
 });
 
 test('a loop that fails and begins anew is counted', async () => {
