@@ -98,6 +98,32 @@ test('our own come as if they had none, however many they have', async () => {
   assert.equal((await Promise.allSettled(waiting)).length, 2);
 });
 
+test('of clients of one network each waits for those of others that have fewer', async () => {
+  const site = (network: number, number: number) => client(`2001:db8:${network}:${number}::/64`);
+  const slots = create({ running: { total: 4, reserve: 0, perClient: 1 } });
+  const own = await slots.take({ ...site(1, 9), isExempt: true });
+  const held = [];
+  for (const number of [1, 2, 3]) held.push(await slots.take(site(1, number)));
+  const near = () => [site(1, 9), site(2, 9), client('198.51.100.1')].map(({ key }) => slots.heldNear(key));
+  assert.deepEqual(near(), [3, 0, 0]);
+  const order: string[] = [];
+  const turns = [site(1, 4), site(1, 5), site(2, 1), client('198.51.100.1')].map(async (one) => {
+    const slot = await slots.take(one);
+    order.push(one.key);
+    return slot;
+  });
+  assert.equal(slots.next?.key, site(2, 1).key);
+  held[0]![Symbol.dispose]();
+  await turns[2];
+  assert.deepEqual([near(), slots.next?.key], [[2, 1, 0], '198.51.100.1']);
+  held[1]![Symbol.dispose]();
+  await turns[3];
+  for (const turn of [turns[3]!, turns[2]!]) (await turn)[Symbol.dispose]();
+  for (const one of [own, held[2]!]) one[Symbol.dispose]();
+  for (const turn of turns.slice(0, 2)) (await turn)[Symbol.dispose]();
+  assert.deepEqual([near(), order.length, slots.running], [[0, 0, 0], 4, 0]);
+});
+
 test('a slot that its client has to give up goes to whoever was next, not back to that client', async () => {
   const slots = create({ running: { total: 2, reserve: 0, perClient: 2 } });
   const order: string[] = [];

@@ -1,4 +1,5 @@
 import { AppError } from '@skerry/protocol/forms';
+import { networkKeyOf } from '../net/client-address.ts';
 import type { Client } from './client.ts';
 import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 import { YieldingShares } from './yielding-shares.ts';
@@ -23,14 +24,22 @@ interface Waiter {
   readonly begin: (running: Held) => void;
 }
 
+/** Whether the first number that differs is smaller. */
+function isLess(a: readonly number[], b: readonly number[]): boolean {
+  const index = a.findIndex((number, place) => number !== b[place]);
+  return index >= 0 && a[index]! < b[index]!;
+}
+
 /**
  * Lets so many tasks run at once, each client its share of them; the others wait. What is free goes to whoever has the fewest running,
- * of these to whoever was not served for longest, and then to the first to come: one that asks for much waits for itself, and holds up
- * nobody else.
+ * of these to whose network (networkKeyOf) has the fewest, then to whoever was not served for longest, and then to the first to come: one
+ * that asks for much waits for itself, and holds up nobody else.
  */
 export class FairSlots {
   readonly #options: FairSlotsOptions;
   readonly #running: Shares;
+  /** How many of them each network has, which may be any number of clients. */
+  readonly #byNetwork = new Map<string, number>();
   readonly #waiting: YieldingShares;
   /** In the order they came. */
   readonly #line = new Set<Waiter>();
@@ -59,6 +68,12 @@ export class FairSlots {
     return this.#running.heldBy(key);
   }
 
+  /** How many a client's network has running; the client, where it is none of many of a network. */
+  heldNear(key: string): number {
+    const network = networkKeyOf(key);
+    return network === undefined ? this.heldBy(key) : (this.#byNetwork.get(network) ?? 0);
+  }
+
   /** Whose turn it is once another client gives a slot back; undefined where nobody waits for that. */
   get next(): Asking | undefined {
     return this.#first('all')?.client;
@@ -80,7 +95,7 @@ export class FairSlots {
    */
   async take(client: Asking, signal?: AbortSignal): Promise<Disposable> {
     signal?.throwIfAborted();
-    const free = this.#running.take(client);
+    const free = this.#takeRunning(client);
     if (typeof free !== 'string') this.noteServed(client);
     const running = typeof free === 'string' ? await this.#wait(client, signal) : free;
     return {
@@ -96,6 +111,24 @@ export class FairSlots {
   async run<T>(client: Asking, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     using _slot = await this.take(client, signal);
     return await task();
+  }
+
+  #takeRunning(client: Asking): Held | NoShare {
+    const running = this.#running.take(client);
+    const network = networkKeyOf(client.key);
+    if (typeof running === 'string' || client.isExempt || network === undefined) return running;
+    this.#byNetwork.set(network, (this.#byNetwork.get(network) ?? 0) + 1);
+    let isHeld = true;
+    return {
+      release: () => {
+        running.release();
+        if (!isHeld) return;
+        isHeld = false;
+        const left = this.#byNetwork.get(network)! - 1;
+        if (left > 0) this.#byNetwork.set(network, left);
+        else this.#byNetwork.delete(network);
+      },
+    };
   }
 
   async #wait(client: Asking, signal: AbortSignal | undefined): Promise<Held> {
@@ -131,13 +164,14 @@ export class FairSlots {
   /** The first of those in line who have none for this reason; undefined: who may have one. */
   #first(why: NoShare | undefined): Waiter | undefined {
     let first: Waiter | undefined;
-    let least: readonly [number, number] = [Number.POSITIVE_INFINITY, 0];
+    let least: readonly number[] = [Number.POSITIVE_INFINITY];
     for (const waiter of this.#line) {
       if (this.#running.whyNot(waiter.client) !== why) continue;
       const { key, isExempt } = waiter.client;
       // Our own come as if they had none.
-      const rank = [isExempt ? 0 : this.#running.heldBy(key), this.#served.get(key) ?? 0] as const;
-      if (rank[0] > least[0] || (rank[0] === least[0] && rank[1] >= least[1])) continue;
+      const held = isExempt ? [0, 0] : [this.heldBy(key), this.heldNear(key)];
+      const rank = [...held, this.#served.get(key) ?? 0];
+      if (!isLess(rank, least)) continue;
       first = waiter;
       least = rank;
     }
@@ -146,7 +180,7 @@ export class FairSlots {
 
   #serveNext(): void {
     const next = this.#first(undefined);
-    const running = next && this.#running.take(next.client);
+    const running = next && this.#takeRunning(next.client);
     if (!next || !running || typeof running === 'string') return;
     this.#line.delete(next);
     this.noteServed(next.client);

@@ -47,6 +47,38 @@ test('our own come as if they had none', () => {
   assert.deepEqual([take(own), ended], [false, 1], 'the stranger keeps its last');
 });
 
+/** A /64 of a /48. */
+const site = (network: number, number: number) => client(`2001:db8:${network}:${number}::/64`);
+
+test('one customer of a network who comes as many clients keeps nobody out, and displaces nobody who has one', () => {
+  const shares = new YieldingShares({ total: 6, reserve: 1, perClient: 3 });
+  const ended: string[] = [];
+  const take = (of: ReturnType<typeof client>) => {
+    const place = shares.take(of, () => ended.push(of.key));
+    return typeof place === 'string' ? place : 'taken';
+  };
+  const all = [1, 2, 3, 4, 5].map((number) => site(1, number));
+  for (const one of all) assert.equal(take(one), 'taken');
+  assert.deepEqual([take(site(1, 6)), take(all[0]!)], ['all', 'all']);
+  assert.deepEqual([take(client('198.51.100.1')), take(site(2, 1))], ['taken', 'taken']);
+  assert.deepEqual(ended, [all[0]!.key, all[1]!.key]);
+  assert.deepEqual([take(site(2, 2)), ended.length], ['taken', 3]);
+  assert.equal(take(site(2, 3)), 'all', 'its network would have more than the other afterwards');
+  assert.deepEqual([take(client('198.51.100.2')), take(site(1, 6))], ['taken', 'all']);
+  assert.deepEqual([take(site(3, 1)), ended.length], ['taken', 5]);
+  assert.deepEqual([take(client('198.51.100.3')), ended.length], ['all', 5], 'each network has one');
+});
+
+test('a client that has several goes before a network that has more', () => {
+  const shares = new YieldingShares({ total: 5, reserve: 0, perClient: 3 });
+  const ended: string[] = [];
+  const take = (of: ReturnType<typeof client>) =>
+    typeof shares.take(of, () => ended.push(of.key)) === 'object';
+  for (const one of [site(1, 1), site(1, 2), site(1, 3), client('a'), client('a')]) assert.ok(take(one));
+  assert.deepEqual([take(client('b')), ended], [true, ['a']]);
+  assert.deepEqual([take(client('own', true)), ended.at(-1)], [true, site(1, 1).key]);
+});
+
 test('whoever comes and goes, no more is held than there is, and who was ended holds nothing', () => {
   const steps = fc.array(fc.record({ of: fc.nat(5), back: fc.boolean() }), { maxLength: 60 });
   fc.assert(

@@ -1,3 +1,4 @@
+import { networkKeyOf } from '../net/client-address.ts';
 import type { Client } from './client.ts';
 import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 
@@ -6,17 +7,59 @@ type Asking = Pick<Client, 'key' | 'isExempt'>;
 /** What gives a place back, and ends what it was held for. */
 type Yield = () => void;
 
+/** What each of many holds, the first to come first: whoever comes when all have one costs no look at each of them. */
+class Holders {
+  readonly #held = new Map<string, Set<Yield>>();
+  /** The same, by how many they hold. */
+  readonly #byCount: Set<string>[] = [new Set()];
+
+  countOf(key: string): number {
+    return this.#held.get(key)?.size ?? 0;
+  }
+
+  add(key: string, yields: Yield): void {
+    const own = this.#held.get(key) ?? new Set();
+    this.#held.set(key, own.add(yields));
+    this.#count(key, own.size - 1, own.size);
+  }
+
+  delete(key: string, yields: Yield): void {
+    const own = this.#held.get(key);
+    if (!own?.delete(yields)) return;
+    if (own.size === 0) this.#held.delete(key);
+    this.#count(key, own.size + 1, own.size);
+  }
+
+  /** What whoever holds most holds; undefined where that is less than `least`, which is 1 or more. */
+  ofMost(least: number): ReadonlySet<Yield> | undefined {
+    const most = this.#byCount.length - 1;
+    if (most < least) return undefined;
+    const [first] = this.#byCount[most]!;
+    return this.#held.get(first!);
+  }
+
+  #count(key: string, before: number, after: number): void {
+    this.#byCount[before]!.delete(key);
+    if (after > 0) {
+      this.#byCount[after] ??= new Set();
+      this.#byCount[after].add(key);
+    }
+    while (this.#byCount.length > 1 && this.#byCount.at(-1)!.size === 0) this.#byCount.pop();
+  }
+}
+
 /**
  * Places that clients hold for as long as they like. Where strangers have none left, a client that has none takes one of the client that
- * has most, if that has several: a few clients cannot keep out all others. Our own keep theirs, and however many they have, they come as
- * if they had none.
+ * has most, if that has several: a few clients cannot keep out all others. Nor can the many clients that one customer of a network can
+ * be: where none has several, it takes one of the network (networkKeyOf) that has most, if its own network has no more than that afterwards.
+ * Our own keep theirs, and however many they have, they come as if they had none.
  */
 export class YieldingShares {
   readonly #shares: Shares;
-  /** Of strangers, by client: what was held first comes first. */
-  readonly #held = new Map<string, Set<Yield>>();
-  /** The same clients, by how many they hold: whoever comes when all have one costs no look at each of them. */
-  readonly #byCount: Set<string>[] = [new Set()];
+  /** What strangers hold. */
+  readonly #clients = new Holders();
+  /** What of it those hold who are one of many clients of a network. */
+  readonly #networks = new Holders();
 
   readonly #yields: 'oldest' | 'newest';
 
@@ -32,13 +75,15 @@ export class YieldingShares {
 
   /** @param end called where the place goes to another client: it is given back by then */
   take(client: Asking, end: () => void): Held | NoShare {
+    const network = networkKeyOf(client.key);
     let place = this.#shares.take(client);
-    if (place === 'all' && this.#makeRoom(client)) place = this.#shares.take(client);
+    if (place === 'all' && this.#makeRoom(client, network)) place = this.#shares.take(client);
     if (typeof place === 'string' || client.isExempt) return place;
     const { release } = place;
     const given: Held = {
       release: () => {
-        this.#forget(client.key, yields);
+        this.#clients.delete(client.key, yields);
+        if (network !== undefined) this.#networks.delete(network, yields);
         release();
       },
     };
@@ -46,40 +91,19 @@ export class YieldingShares {
       given.release();
       end();
     };
-    this.#note(client.key, yields);
+    this.#clients.add(client.key, yields);
+    if (network !== undefined) this.#networks.add(network, yields);
     return given;
   }
 
-  #note(key: string, yields: Yield): void {
-    const own = this.#held.get(key) ?? new Set();
-    this.#held.set(key, own.add(yields));
-    this.#count(key, own.size - 1, own.size);
-  }
-
-  #forget(key: string, yields: Yield): void {
-    const own = this.#held.get(key);
-    if (!own?.delete(yields)) return;
-    if (own.size === 0) this.#held.delete(key);
-    this.#count(key, own.size + 1, own.size);
-  }
-
-  #count(key: string, before: number, after: number): void {
-    this.#byCount[before]!.delete(key);
-    if (after > 0) {
-      this.#byCount[after] ??= new Set();
-      this.#byCount[after].add(key);
-    }
-    while (this.#byCount.length > 1 && this.#byCount.at(-1)!.size === 0) this.#byCount.pop();
-  }
-
   /** @returns whether there was one to yield */
-  #makeRoom({ key, isExempt }: Asking): boolean {
-    const most = this.#byCount.length - 1;
-    if (most < 2 || (!isExempt && this.#held.has(key))) return false;
-    const [first] = this.#byCount[most]!;
-    const own = this.#held.get(first!)!;
-    const [oldest] = own;
-    const yields = this.#yields === 'oldest' ? oldest! : [...own].at(-1)!;
+  #makeRoom({ key, isExempt }: Asking, network: string | undefined): boolean {
+    if (!isExempt && this.#clients.countOf(key) > 0) return false;
+    const near = isExempt || network === undefined ? 0 : this.#networks.countOf(network);
+    const most = this.#clients.ofMost(2) ?? this.#networks.ofMost(near + 2);
+    if (most === undefined) return false;
+    const [oldest] = most;
+    const yields = this.#yields === 'oldest' ? oldest! : [...most].at(-1)!;
     yields();
     return true;
   }

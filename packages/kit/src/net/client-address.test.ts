@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { clientKeyOf, createAddressSet, findClient } from './client-address.ts';
+import { clientKeyOf, createAddressSet, findClient, networkKeyOf } from './client-address.ts';
 
 const trusted = createAddressSet(['10.0.0.0/8', '2001:db8:1::/48', '192.0.2.7']);
 
@@ -91,4 +91,23 @@ test('one client: an IPv4 address, or the /64 of an IPv6 one', () => {
   assert.notEqual(clientKeyOf('2001:db8:1:2::1'), clientKeyOf('2001:db8:1:3::1'));
   assert.equal(clientKeyOf('fe80::1%eth0'), 'fe80::/64');
   assert.equal(clientKeyOf('garbage'), 'unknown');
+});
+
+test('the network of a client: the /48 of a /64, and none of any other', () => {
+  const group = fc.oneof(fc.constantFrom(0, 1), fc.nat(0xffff));
+  const groups = fc.array(group, { minLength: 8, maxLength: 8 }).filter(([first]) => first !== 0);
+  const addressOf = (of: readonly number[]) => of.map((one) => one.toString(16)).join(':');
+  const networkOf = (of: readonly number[]) => networkKeyOf(clientKeyOf(addressOf(of)));
+  fc.assert(
+    fc.property(groups, groups, (one, other) => {
+      const near = [...one.slice(0, 3), ...other.slice(3)];
+      assert.equal(networkOf(near), networkOf(one));
+      assert.notEqual(networkOf(one), undefined);
+      const isSame = addressOf(one.slice(0, 3)) === addressOf(other.slice(0, 3));
+      assert.equal(networkOf(one) === networkOf(other), isSame);
+    }),
+  );
+  assert.equal(networkKeyOf(clientKeyOf('::1')), networkKeyOf(clientKeyOf('0:0:0:5::')));
+  for (const key of ['198.51.100.1', 'unknown', '', '0x12'])
+    assert.equal(networkKeyOf(clientKeyOf(key)) ?? networkKeyOf(key), undefined);
 });

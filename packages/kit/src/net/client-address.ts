@@ -89,3 +89,16 @@ export function clientKeyOf(address: string): string {
   const network = ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${CLIENT_PREFIX_BITS}`);
   return `${network.toString()}/${CLIENT_PREFIX_BITS}`;
 }
+
+const PREFIX_END = `::/${CLIENT_PREFIX_BITS}`;
+
+/**
+ * The /48 of a client (clientKeyOf) that is an IPv6 /64: one customer of a network may be all clients of it. Undefined for every other:
+ * an IPv4 address is a network of its own.
+ */
+export function networkKeyOf(clientKey: string): string | undefined {
+  if (!clientKey.endsWith(PREFIX_END)) return undefined;
+  // Zeros at the end are left out: of the four groups of a /64, and the four after it.
+  const [first, second = '0', third = '0'] = clientKey.slice(0, -PREFIX_END.length).split(':');
+  return `${first || '0'}:${second}:${third}::/48`;
+}

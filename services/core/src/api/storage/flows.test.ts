@@ -21,6 +21,10 @@ const flow = (key: string, passed: number | undefined, isExempt = false, keptBy 
   ...{ passed, keptBy },
 });
 
+/** Each client is a network of its own. */
+const withoutNetworks = (heldBy: (key: string) => number) => ({ heldBy, heldNear: heldBy });
+const ALL_HAVE_ONE = withoutNetworks((key) => (key === 'new' ? 0 : 1));
+
 test('a slow reader of the client that has most goes: no reader of our own, none that waits for bytes itself, none of a client with little', () => {
   const held = new Map<string, number>([
     ['own', 9],
@@ -38,27 +42,63 @@ test('a slow reader of the client that has most goes: no reader of our own, none
   const slower = flow('much', 3);
   const all = [own, waiting, little, much, slower, more];
   const pick = (flows: Flow[]) =>
-    Array.from({ length: 9 }, (_, count) => slowestOf(flows, client(`has ${count}`), heldBy));
+    Array.from({ length: 9 }, (_, count) =>
+      slowestOf(flows, client(`has ${count}`), withoutNetworks(heldBy)),
+    );
   const none = [undefined, undefined];
   assert.deepEqual(pick(all), [...Array.from({ length: 7 }, () => slower), ...none]);
   const rest = Array.from({ length: 7 }, () => undefined);
   assert.deepEqual(pick([own, waiting, little, more]), [more, more, ...rest]);
   assert.deepEqual(pick([own, waiting, little]), [little, undefined, ...rest]);
-  assert.equal(slowestOf(all, client('has 8', true), heldBy), slower, 'our own come as if they had none');
+  assert.equal(
+    slowestOf(all, client('has 8', true), withoutNetworks(heldBy)),
+    slower,
+    'our own come as if they had none',
+  );
   const [longest, later] = [flow('much', 7), flow('much', 7)];
-  assert.equal(slowestOf([longest, later], client('new'), heldBy), longest);
+  assert.equal(slowestOf([longest, later], client('new'), withoutNetworks(heldBy)), longest);
 });
 
 test('whoever takes a fair amount in a minute is not slow: its client loses a place of several to one that has none, and never its last', () => {
   const strangers = Array.from({ length: 48 }, () => flow('much', FAIR_BYTES));
   const honest = flow('honest', FAIR_BYTES);
   const heldBy = (key: string) => (key === 'much' ? 48 : key === 'honest' ? 1 : 0);
-  assert.equal(slowestOf([...strangers, honest], client('new'), heldBy), strangers[0]);
-  assert.equal(slowestOf([honest], client('new'), heldBy), undefined);
-  assert.equal(slowestOf([...strangers, honest], client('honest'), heldBy), undefined, 'it has one');
+  assert.equal(slowestOf([...strangers, honest], client('new'), withoutNetworks(heldBy)), strangers[0]);
+  assert.equal(slowestOf([honest], client('new'), withoutNetworks(heldBy)), undefined);
+  assert.equal(
+    slowestOf([...strangers, honest], client('honest'), withoutNetworks(heldBy)),
+    undefined,
+    'it has one',
+  );
   const slow = flow('much', FAIR_BYTES - 1);
   const slower = flow('honest', 0);
-  assert.equal(slowestOf([...strangers, slow, slower], client('new'), heldBy), slow);
+  assert.equal(slowestOf([...strangers, slow, slower], client('new'), withoutNetworks(heldBy)), slow);
+});
+
+test('where nobody is slow and each has one, the slowest of the network that has most goes, for who leaves it no less than its own has', () => {
+  const near = new Map<string, number>([
+    ['many', 5],
+    ['few', 4],
+    ['has 3', 3],
+    ['has 4', 4],
+  ]);
+  const holdings = {
+    heldBy: (key: string) => (key.startsWith('new') ? 0 : 1),
+    heldNear: (key: string) => near.get(key.replace(/^new of /, '').replace(/ [a-z]$/, '')) ?? 0,
+  };
+  const [slower, faster] = [flow('many a', FAIR_BYTES), flow('many b', FAIR_BYTES + 1)];
+  const unknown = [flow('many c', undefined), flow('many d', 1, true)];
+  const few = flow('few a', WHOLE_BYTES, false, WHOLE_BYTES);
+  const all = [few, ...unknown, faster, slower];
+  const pick = (key: string, isExempt = false) => slowestOf(all, client(key, isExempt), holdings);
+  assert.deepEqual([pick('new'), pick('new of has 3')], [slower, slower]);
+  assert.deepEqual(
+    [pick('new of has 4'), pick('new of many'), pick('few')],
+    [undefined, undefined, undefined],
+  );
+  assert.equal(pick('new of many', true), slower);
+  const slow = flow('few b', WHOLE_BYTES - 1, false, WHOLE_BYTES);
+  assert.equal(slowestOf([...all, slow], client('new of many'), holdings), slow, 'a slow one goes first');
 });
 
 test('whoever comes, each that goes is slow where one is, of a client with most, and no client is left with less than who came, unless that had none', () => {
@@ -90,7 +130,7 @@ test('whoever comes, each that goes is slow where one is, of a client with most,
         const may = slow.length > 0 ? slow : several;
         const most = Math.max(...may.map((one) => heldBy(one.client.key)));
         const first = may.filter((one) => heldBy(one.client.key) === most);
-        const going = slowestOf(all, client(key, comer.isOwn), heldBy);
+        const going = slowestOf(all, client(key, comer.isOwn), withoutNetworks(heldBy));
         assert.equal(going === undefined, may.length === 0);
         if (!going) continue;
         assert.ok(first.includes(going));
@@ -114,7 +154,7 @@ test('who has taken all at some looks of a minute is slow all the same; where no
       return reader;
     };
     const [knowing, patient] = [watch('knowing'), watch('patient')];
-    const endSlowest = () => flows.endSlowest(client('new'), (key) => (key === 'new' ? 0 : 1));
+    const endSlowest = () => flows.endSlowest(client('new'), ALL_HAVE_ONE);
     t.mock.timers.tick(MINUTE_MS / 4);
     patient.socket.writableLength = 0;
     t.mock.timers.tick(MINUTE_MS / 2);
@@ -156,10 +196,7 @@ test('an answer that waits behind another one of its connection is as slow as th
   reader.raw.writableLength = 1;
   flows.watch(readingLine(reader.reply), client('reader'), () => {});
   t.mock.timers.tick(MINUTE_MS);
-  assert.equal(
-    flows.endSlowest(client('new'), (key) => (key === 'new' ? 0 : 1)),
-    true,
-  );
+  assert.equal(flows.endSlowest(client('new'), ALL_HAVE_ONE), true);
   assert.equal(reader.isEnded, true);
 });
 
@@ -190,10 +227,11 @@ test('who sends, or reads what has no rest, keeps its only place for ten minutes
     ...[watch('sender of two', sendingBy), watch('sender of two', sendingBy)],
   ];
   const kept = () => all.filter(({ reader }) => !reader.isEnded).map(({ key }) => key);
+  const countOf = (of: string) => kept().filter((key) => key === of).length;
   const aMinute = () => {
     for (const { key, reader } of all) reader.take(key === 'sender of a byte' ? 1 : WHOLE_BYTES);
     t.mock.timers.tick(MINUTE_MS);
-    while (flows.endSlowest(client('new'), (of) => kept().filter((key) => key === of).length));
+    while (flows.endSlowest(client('new'), withoutNetworks(countOf)));
     return kept();
   };
   for (let minutes = 1; minutes < WHOLE_MINUTES; minutes++)
@@ -221,7 +259,7 @@ test('a sender is slow where we wait for it: not while what it sent waits for us
   slow.raw.socket.bytesRead += 1;
   t.mock.timers.tick(MINUTE_MS);
   done.raw.complete = true;
-  const endSlowest = () => flows.endSlowest(client('new'), (key) => (key === 'new' ? 0 : 1));
+  const endSlowest = () => flows.endSlowest(client('new'), ALL_HAVE_ONE);
   assert.deepEqual([endSlowest(), endSlowest()], [true, false]);
   const rest = [waiting, whole, done];
   assert.deepEqual(slow.ended, ['given back', 'destroyed']);

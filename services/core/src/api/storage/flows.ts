@@ -34,6 +34,13 @@ export interface Flow {
  */
 const leastOf = (held: number) => (held === 0 ? 1 : held + 2);
 
+/** How many places clients have, by their keys. */
+export interface Holdings {
+  readonly heldBy: (key: string) => number;
+  /** With all that are of its network. */
+  readonly heldNear: (key: string) => number;
+}
+
 /** Of the flows whose clients have `least` or more, one of the client that has most, and of these the slowest. */
 function slowestOfMost<T extends Flow>(
   flows: Iterable<T>,
@@ -54,24 +61,25 @@ function slowestOfMost<T extends Flow>(
 /**
  * Which loses its place to a client that comes: of the slow flows whose clients have enough (leastOf) one of the client that has most,
  * and of these the slowest. One that is all that its client has is slow below `keptBy`, others below FAIR_BYTES. Where none is slow, a
- * client that has none takes a place of one that has several. Of equals it is the first that is listed. Our own keep theirs, and however
- * many they have, they come as if they had none. Pure.
+ * client that has none takes a place of one that has several; where there is no such client either, one of the network that has most, if
+ * its own network has no more than that afterwards. Of equals it is the first that is listed. Our own keep theirs, and however many they
+ * have, they come as if they had none. Pure.
  */
 export function slowestOf<T extends Flow>(
   flows: Iterable<T>,
   coming: Asking,
-  heldBy: (key: string) => number,
+  { heldBy, heldNear }: Holdings,
 ): T | undefined {
   const counted = coming.isExempt ? 0 : heldBy(coming.key);
+  const near = coming.isExempt ? 0 : heldNear(coming.key);
   const strangers = [...flows].filter(({ client }) => !client.isExempt);
   const slow = strangers.filter(
     ({ client, passed, keptBy }) =>
       passed !== undefined && passed < (heldBy(client.key) > 1 ? FAIR_BYTES : keptBy),
   );
-  return (
-    slowestOfMost(slow, heldBy, leastOf(counted)) ??
-    (counted === 0 ? slowestOfMost(strangers, heldBy, 2) : undefined)
-  );
+  const slowest = slowestOfMost(slow, heldBy, leastOf(counted));
+  if (slowest || counted > 0) return slowest;
+  return slowestOfMost(strangers, heldBy, 2) ?? slowestOfMost(strangers, heldNear, near + 2);
 }
 
 /** The connection of a flow: what passes, and which side waits for the other. */
@@ -193,9 +201,9 @@ export class Flows {
   }
 
   /** Ends the slowest for a client that comes (slowestOf). @returns whether there was one */
-  endSlowest(coming: Asking, heldBy: (key: string) => number): boolean {
+  endSlowest(coming: Asking, holdings: Holdings): boolean {
     const under = [...this.#all].filter((flow) => !flow.isOver());
-    const slowest = slowestOf(under, coming, heldBy);
+    const slowest = slowestOf(under, coming, holdings);
     slowest?.end('others wait for its place');
     return slowest !== undefined;
   }

@@ -1,5 +1,5 @@
 import { type Client, FairSlots, type FairSlotsOptions, type HttpObserver } from '@skerry/kit';
-import { Flows, type Line } from './flows.ts';
+import { Flows, type Holdings, type Line } from './flows.ts';
 
 /** Given back when it is disposed of. */
 export interface Place extends Disposable {
@@ -14,6 +14,10 @@ export interface Place extends Disposable {
 export class Places {
   readonly #slots: FairSlots;
   readonly #flows: Flows;
+  readonly #holdings: Holdings = {
+    heldBy: (key) => this.#slots.heldBy(key),
+    heldNear: (key) => this.#slots.heldNear(key),
+  };
 
   /** @param onLetGo called for each that is ended */
   constructor(options: FairSlotsOptions, onLetGo: () => void) {
@@ -54,7 +58,7 @@ export class Places {
   /** A place for whoever is next of those who wait for others, if there is one that it may be taken from: of one at a time. */
   #makeRoom(): void {
     const { next } = this.#slots;
-    if (next) this.#flows.endSlowest(next, (key) => this.#slots.heldBy(key));
+    if (next) this.#flows.endSlowest(next, this.#holdings);
   }
 }
 
