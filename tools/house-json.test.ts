@@ -18,7 +18,6 @@ const OWN: Readonly<Record<string, string>> = {
   'services/compute/src/images/convert.ts': 'what qemu-img says',
   'services/compute/src/images/store.ts': 'a file of its own',
   'services/compute/src/instances/disks/disks.ts': 'what qemu-img says',
-  'services/compute/src/instances/disks/released.ts': 'a file of its own',
   'services/compute/src/instances/disks/snapshots.ts': 'what qemu-img says',
   'services/compute/src/instances/record/record.ts': 'a file of its own',
   'services/compute/src/network/host-ports.ts': 'what nft says',

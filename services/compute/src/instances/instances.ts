@@ -11,24 +11,15 @@ import type { Capacity } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
 import { whileNothingIsPromised } from '../host/room.ts';
 import type { NetworkNames } from '../network/names.ts';
-import { searchQemu } from '../vm/process.ts';
 import { decideAdmission, promisedTo, SAME_ADDRESS, withoutCopies } from './admission.ts';
+import { noteArrival } from './arrival.ts';
 import type { InstanceDeps } from './deps.ts';
 import { readCopies } from './disks/copies.ts';
-import { takeBack } from './disks/released.ts';
 import { Expiries } from './expiries.ts';
 import { findLeftMachines } from './left-machines.ts';
 import { claimLinks } from './links.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
-import {
-  type InstanceRecord,
-  instanceDirectory,
-  newRecord,
-  readRecord,
-  readRecords,
-  type Status,
-  writeRecord,
-} from './record/record.ts';
+import { readRecords, type Status } from './record/record.ts';
 import { Reservations, TOO_MANY_RESERVATIONS } from './reservations.ts';
 import { needOf, wantedOf } from './wanted.ts';
 import { reasonOf } from './worker/retry.ts';
@@ -266,21 +257,7 @@ export class Instances {
 
   async #admit(view: InstanceView, place: Place): Promise<void> {
     const deps = this.#deps;
-    const { log } = deps;
-    await takeBack(deps.dataDir, view.instance_id);
-    // Also where the disk came back before, and its new record could not be written.
-    const old = await readRecord(deps.dataDir, view.instance_id, log);
-    if (old) log.info({ instance: view.instance_id }, 'the instance has returned and finds its disk');
-    const heardMs = Math.max(this.#nextMs(), (old?.status?.observedAtMs ?? 0) + 1);
-    const fresh = newRecord(view.instance_id, wantedOf(view), heardMs);
-    // One whose record was damaged may run all this time.
-    const directory = instanceDirectory(deps.dataDir, view.instance_id);
-    const isLeft = (await searchQemu(directory, place.machineId)) !== undefined;
-    // Its guest was set up with the address of the link that it had, which is kept for it.
-    const hasLink = old?.base || isLeft;
-    const ipv4 = hasLink ? await deps.addresses.claim(view.instance_id, fresh.wanted) : undefined;
-    const record = { ...fresh, ...(old && diskOf(old)), ipv4 };
-    await writeRecord(deps.dataDir, record);
+    const { record, isLeft } = await noteArrival(deps, place, wantedOf(view), this.#nextMs());
     this.#waiting.delete(view.instance_id);
     this.#refused.delete(view.instance_id);
     this.#reservations.drop(normaliseAddress(view.owner));
@@ -388,8 +365,3 @@ export class Instances {
     return Math.max(this.#deps.now(), this.#toldMs + 1);
   }
 }
-
-/** What of a record belongs to the disks that came back. */
-const diskOf = ({ base, kernel, volumes, discarded, restoring }: InstanceRecord) => ({
-  ...{ base, kernel, volumes, discarded, restoring },
-});

@@ -15,6 +15,7 @@ import { inDirectory } from '../testing/directory.ts';
 import { uuidOf } from '../vm/command-line.ts';
 import { isQemuOf } from '../vm/process.ts';
 import type { InstanceDeps } from './deps.ts';
+import { listReleased } from './disks/released.ts';
 import { Instances } from './instances.ts';
 import { findLeftMachines } from './left-machines.ts';
 import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
@@ -73,6 +74,7 @@ function openInstances(dataDir: string, add = async () => {}) {
         added.push([tap, ipv4.gateway]);
         return add();
       },
+      remove: async () => {},
     },
     images: {
       async ensure(name: string) {
@@ -108,9 +110,9 @@ test('a machine that runs keeps its tap and its link though the record of its in
     assert.equal((await node.addresses.claim(RUNNING, { allowedPorts: [] })).link, 7);
   }));
 
-const viewOf = (desired: 'running' | 'stopped') =>
+const viewOf = (desired: 'running' | 'stopped', id: string = RUNNING) =>
   ({
-    ...{ instance_id: RUNNING, node_id: NODE, owner: `0x${'1'.repeat(40)}`, desired, restart_id: null },
+    ...{ instance_id: id, node_id: NODE, owner: `0x${'1'.repeat(40)}`, desired, restart_id: null },
     ...{ cpu: 1, memory: 512, disk: 1, image: 'debian:12', ssh_key: '', phase: 'scheduled' },
     firewall: { allowedPorts: [] },
   }) as unknown as InstanceView;
@@ -161,4 +163,23 @@ test('a machine whose record is damaged keeps the files of its volumes, whatever
     // Behind whatever the failure had done.
     await instances.find(RUNNING)!.runTask(async () => {});
     assert.equal(await readFile(volume, 'utf8'), 'written');
+  }));
+
+test('an instance whose record is damaged keeps its volumes, though it cannot be prepared and its owner forgets it', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, ENDED);
+    const volume = join(instanceDirectory(dataDir, ENDED), 'volume-0.raw');
+    await writeFile(volume, 'written');
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    await instances.apply(viewOf('running', ENDED));
+    await until('it is given up', () => instances.find(ENDED)?.record.failure != null);
+    // Behind whatever the failure had done.
+    await instances.find(ENDED)!.runTask(async () => {});
+    assert.equal(await readFile(volume, 'utf8'), 'written');
+    await instances.forget(ENDED);
+    await until('it has left', () => instances.find(ENDED) === undefined);
+    const [aside] = await listReleased(dataDir);
+    assert.equal(await readFile(join(aside!.directory, 'volume-0.raw'), 'utf8'), 'written');
   }));

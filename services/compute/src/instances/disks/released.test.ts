@@ -62,6 +62,26 @@ describe('disks that were put aside', () => {
       assert.deepEqual(await readdir(join(dataDir, 'released')), ['of-an-older-version']);
     }));
 
+  test('are left alone where their note does not say what this node writes', () =>
+    inDirectory(async (dataDir) => {
+      const note = { id: ID, why: 'forgotten', owner: OWNER, atMs: 1, bases: [] };
+      const notes = [
+        null,
+        {},
+        { ...note, why: 'x' },
+        { ...note, atMs: null },
+        { ...note, keptMs: 'x' },
+        note,
+      ];
+      for (const [index, one] of notes.entries()) {
+        const directory = join(dataDir, 'released', `${index}`);
+        await mkdir(directory, { recursive: true });
+        await writeFile(join(directory, 'released.json'), JSON.stringify(one));
+      }
+      await sweepReleased(dataDir, grace, { elapsedMs: YEARS_MS, nowMs: YEARS_MS }, log);
+      assert.deepEqual((await readdir(join(dataDir, 'released'))).sort(), ['0', '1', '2', '3', '4']);
+    }));
+
   test('an instance that comes back finds the disk it had, unless it was forgotten', () =>
     inDirectory(async (dataDir) => {
       await putAside(dataDir, await makeInstance(dataDir, 'forgotten'), 'forgotten', 1);
@@ -186,8 +206,12 @@ describe('images that disks build on', () => {
       const files = { reads: [backing], writes: [disk] };
       await runImageTool([...create, '-F', 'qcow2', '-b', backing, disk], files);
       // As where the kernel cannot be had that is to boot it.
-      await writeRecord(dataDir, newRecord(id, wanted, 1));
+      const unnoted = newRecord(id, wanted, 1);
+      await writeRecord(dataDir, unnoted);
       assert.deepEqual(await sweepBases(dataDir), ['a']);
+      await putAside(dataDir, unnoted, 'moved', 1);
+      await mkdir(join(dataDir, 'bases', 'b'));
+      assert.deepEqual(await sweepBases(dataDir), ['a'], 'also when it is put aside');
     }));
 });
 

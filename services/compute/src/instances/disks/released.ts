@@ -8,6 +8,7 @@ import {
   syncDirectory,
   writeFileAtomically,
 } from '@skerry/kit';
+import { fieldsOf, isItemHash64 } from '@skerry/protocol';
 import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { missingRoom } from '../../host/room.ts';
@@ -49,6 +50,7 @@ interface Found extends Release {
 }
 
 const NOTE = 'released.json';
+const REASONS: readonly string[] = ['moved', 'forgotten', 'replaced'] satisfies ReleaseReason[];
 /** The end of the name of what is not put aside yet, or is being erased: the next start removes it (leftovers.ts). */
 const DRAFT = '.tmp';
 /** Disks of one instance that its owner had replaced: each may be as large as the instance's. */
@@ -73,6 +75,20 @@ async function makeRelease(dataDir: string, record: InstanceRecord, why: Release
   };
   await makeDirectory(releasedDirectory(dataDir));
   return { release, directory: join(releasedDirectory(dataDir), `${record.id}-${atMs}`) };
+}
+
+/** Throws where it is none: what is erased is erased by what it says. */
+function parseNote(value: unknown): Release {
+  const { id, why, owner, atMs, keptMs = 0, bases } = fieldsOf(value);
+  const isRight =
+    isItemHash64(String(id)) &&
+    REASONS.includes(String(why)) &&
+    (owner === null || typeof owner === 'string') &&
+    [atMs, keptMs].every(Number.isFinite) &&
+    Array.isArray(bases) &&
+    bases.every((base) => typeof base === 'string');
+  if (!isRight) throw new Error('it is not the note of a disk that was put aside');
+  return value as Release;
 }
 
 const writeNote = (directory: string, release: Release) =>
@@ -146,7 +162,7 @@ async function readReleased(dataDir: string): Promise<{ found: Found[]; isAll: b
   for (const name of await listNames(dataDir)) {
     const directory = join(releasedDirectory(dataDir), name);
     try {
-      found.push({ ...(JSON.parse(await readFile(join(directory, NOTE), 'utf8')) as Release), directory });
+      found.push({ ...parseNote(JSON.parse(await readFile(join(directory, NOTE), 'utf8'))), directory });
     } catch {
       // Of an older version, or damaged: its operator knows what it is.
       isAll = false;
@@ -294,7 +310,7 @@ export async function sweepReleased(
 async function readNeeded(dataDir: string): Promise<ReadonlySet<string> | undefined> {
   const released = async () => {
     const { found, isAll } = await readReleased(dataDir);
-    return isAll ? found.flatMap(({ bases }) => bases) : undefined;
+    return isAll ? readReleasedBases(dataDir, found) : undefined;
   };
   const needed = new Set<string>();
   // Twice, before and after: a disk that is put aside or taken back meanwhile is in one of the three.
@@ -306,16 +322,30 @@ async function readNeeded(dataDir: string): Promise<ReadonlySet<string> | undefi
   return needed;
 }
 
+/** Those of disks that were put aside. */
+async function readReleasedBases(dataDir: string, found: readonly Found[]): Promise<string[] | undefined> {
+  const bases: string[] = [];
+  for (const { directory, bases: noted } of found) {
+    bases.push(...noted);
+    if (noted.length > 0 || !(await hasDisk(directory))) continue;
+    const base = await askBase(dataDir, directory);
+    if (base === undefined) return undefined;
+    bases.push(base);
+  }
+  return bases;
+}
+
 /** Those of the disks of instances. */
 async function readBases(dataDir: string): Promise<string[] | undefined> {
   const bases: string[] = [];
   for (const name of await listInstanceNames(dataDir)) {
+    const directory = instanceDirectory(dataDir, name);
     // That one cannot be read was said when the node started.
     const record = await readRecord(dataDir, name).catch(() => undefined);
     if (record) bases.push(...basesOf(record));
-    if (record?.base || !(await hasDisk(dataDir, name))) continue;
+    if (record?.base || !(await hasDisk(directory))) continue;
     // One whose making was cut off before it was noted says it itself. Its kernel is looked for anew.
-    const base = record && (await askBase(dataDir, name));
+    const base = record && (await askBase(dataDir, directory));
     if (base === undefined) return undefined;
     bases.push(base);
   }
@@ -323,11 +353,12 @@ async function readBases(dataDir: string): Promise<string[] | undefined> {
 }
 
 /** Undefined where it builds on none of this node's, or it cannot be asked. */
-const askBase = (dataDir: string, name: string): Promise<string | undefined> =>
-  baseOf(dataDir, join(instanceDirectory(dataDir, name), MACHINE_FILES.disk)).catch(() => undefined);
+const askBase = (dataDir: string, directory: string): Promise<string | undefined> =>
+  baseOf(dataDir, join(directory, MACHINE_FILES.disk)).catch(() => undefined);
 
-const hasDisk = (dataDir: string, name: string): Promise<boolean> =>
-  stat(join(instanceDirectory(dataDir, name), MACHINE_FILES.disk)).then(
+/** Whether an instance's directory has a disk, or may have one: nobody knows where it cannot be read. */
+export const hasDisk = (directory: string): Promise<boolean> =>
+  stat(join(directory, MACHINE_FILES.disk)).then(
     () => true,
     (error: NodeJS.ErrnoException) => !isMissing(error) && error.code !== 'ENOTDIR',
   );

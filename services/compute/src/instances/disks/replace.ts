@@ -7,7 +7,7 @@ import { convertDisk, readBootKind, readDiskFormat } from '../../images/convert.
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import type { InstanceRecord, Restoring } from '../record/record.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
-import { putDiskAside } from './released.ts';
+import { hasDisk, putDiskAside } from './released.ts';
 import { needDisk } from './snapshots.ts';
 import { rootMibOf } from './volumes.ts';
 
@@ -26,7 +26,8 @@ export async function reinstall(
   const emptied = erasesVolumes ? (instance.record.volumes ?? []).filter((one) => !one.isReadOnly) : [];
   const discarded = [MACHINE_FILES.disk, ...emptied.map(({ file }) => file)];
   const { base, kernel, failure, isPoweredOff, isOwnerStopped } = instance.record;
-  if (base !== null) await putDiskAside(dataDir, instance.record, nowMs);
+  // By what is there: its record may be younger than its disk.
+  if (await hasDisk(instance.directory)) await putDiskAside(dataDir, instance.record, nowMs);
   try {
     // Cut off before, nothing has happened; cut off after it, the rest is done before the next disk is made.
     await instance.update({ base: null, kernel: undefined, restoring: undefined, discarded, ...AWAKE });

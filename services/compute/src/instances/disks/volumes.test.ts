@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -7,8 +7,9 @@ import { buildNetworkMessage, createSigner, generatePrivateKey } from '@skerry/c
 import { AppError, sha256Hex } from '@skerry/protocol';
 import type { VersionSource } from '../../files/message.ts';
 import { inDirectory, onDiskOf } from '../../testing/directory.ts';
-import type { InstanceRecord } from '../record/record.ts';
+import { type InstanceRecord, instanceDirectory } from '../record/record.ts';
 import type { IdleInstance } from '../worker/owner-tasks.ts';
+import { listReleased } from './released.ts';
 import { findRestored, reinstall, removeDiscarded, restoreDisk } from './replace.ts';
 import { dropFetched, makeVolumes } from './volumes.ts';
 
@@ -157,6 +158,22 @@ test('a reinstall that is cut off, or finds no room, has not happened; what it n
   }
 });
 
+test('a reinstall puts the disk aside also where its record is younger than it, and does not know it', () =>
+  inDirectory(async (dataDir) => {
+    const id = 'a'.repeat(64);
+    const directory = instanceDirectory(dataDir, id);
+    await mkdir(directory, { recursive: true });
+    await writeFile(join(directory, 'disk.qcow2'), 'written');
+    const instance = {
+      ...{ directory, record: { id, wanted: {}, base: null } },
+      ...{ stop: async () => {}, update: async () => {} },
+    } as unknown as IdleInstance;
+    await reinstall(instance, dataDir, 0, false);
+    assert.deepEqual(await readdir(directory), []);
+    const [aside] = await listReleased(dataDir);
+    assert.equal(await readFile(join(aside!.directory, 'disk.qcow2'), 'utf8'), 'written');
+  }));
+
 test('nothing is restored in the place of a disk that is yet to be made: it would go with what that replaces', () =>
   inDirectory(async (directory) => {
     const record = { base: null, discarded: ['disk.qcow2'], wanted: { diskGib: 1 } };
@@ -211,6 +228,11 @@ test('files that an instance names have one limit together, and go where it can 
       makeVolumes(core, { instanceId, directory, diskGib: 1, limitBytes }, GOING_ON);
     await assert.rejects(make(520), isError('FILE_TOO_LARGE'));
     assert.deepEqual(await readdir(directory), ['volume-0.raw']);
+    const disk = join(directory, 'disk.qcow2');
+    await writeFile(disk, '');
+    await dropFetched(directory, undefined);
+    assert.deepEqual((await readdir(directory)).sort(), ['disk.qcow2', 'volume-0.raw'], 'it had its disk');
+    await rm(disk);
     await dropFetched(directory, undefined);
     assert.deepEqual(await readdir(directory), []);
     const { volumes } = await make(1_024);

@@ -14,9 +14,10 @@ import { openNetworkFile, type SizeLimit } from '../../files/network-file.ts';
 import { chunksUnless, unless } from '../../files/unless.ts';
 import { withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
-import type { Volume } from '../../vm/machine.ts';
+import { MACHINE_FILES, type Volume } from '../../vm/machine.ts';
 
 const SECTOR_BYTES = 512;
+const MIB = 1024 ** 2;
 const VOLUME_FILE = /^volume-[0-9]+\.raw$/;
 /** Paths that need no quoting anywhere, without `..`. */
 const MOUNT = /^(\/(?!\.\.?(\/|$))[A-Za-z0-9._-]+)+\/?$/;
@@ -61,15 +62,15 @@ async function fetchTo(
   await truncate(path, Math.max(1, Math.ceil(size / SECTOR_BYTES)) * SECTOR_BYTES);
 }
 
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
+/** In bytes; undefined where there is none. */
+const sizeOf = (path: string): Promise<number | undefined> =>
+  stat(path).then(
+    ({ size }) => size,
     (error) => {
-      if (isMissing(error)) return false;
+      if (isMissing(error)) return undefined;
       throw error;
     },
   );
-}
 
 function volumeOf(asked: NetworkVolume, index: number): Volume {
   const mount = asked.mount && MOUNT.test(asked.mount) ? asked.mount : null;
@@ -128,7 +129,7 @@ export async function makeVolumes(
   let takenBytes = 0;
   for (const [index, one] of asked.entries()) {
     const path = join(directory, volumes[index]!.file);
-    if (!(await isThere(path))) await makeVolume(path, core, one, limitBytes, takenBytes, signal);
+    if ((await sizeOf(path)) === undefined) await makeVolume(path, core, one, limitBytes, takenBytes, signal);
     if ('ref' in one) takenBytes += (await stat(path)).size;
   }
   return { volumes, rootMib, sshKeys };
@@ -136,17 +137,33 @@ export async function makeVolumes(
 
 /**
  * Removes what was fetched for an instance: files of the network are nobody's data, and are fetched again where it starts.
- * @param volumes undefined where it never had a disk: then nothing of its volumes was written to
+ * @param volumes undefined where there was none when the instance came, and it never had a disk: then nothing was written to any
  */
 export async function dropFetched(directory: string, volumes: readonly Volume[] | undefined): Promise<void> {
-  const names = await readdir(directory).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+  const names = await listNames(directory);
+  // Whatever the record says.
+  if (!volumes && names.includes(MACHINE_FILES.disk)) return;
   const isFetched = (name: string) =>
     volumes ? volumes.some(({ file, isReadOnly }) => isReadOnly && file === name) : VOLUME_FILE.test(name);
   for (const name of names.filter(isFetched)) await rm(join(directory, name), { force: true });
 }
+
+/** The volumes whose files are in a directory. Nobody knows which were fetched: its guest may have written to all of them. */
+export async function findVolumes(directory: string): Promise<Volume[]> {
+  const found: Volume[] = [];
+  for (const file of (await listNames(directory)).filter((name) => VOLUME_FILE.test(name))) {
+    const bytes = await sizeOf(join(directory, file));
+    if (bytes === undefined) continue;
+    found.push({ file, isReadOnly: false, sizeMib: Math.ceil(bytes / MIB), mount: null });
+  }
+  return found;
+}
+
+const listNames = (directory: string): Promise<string[]> =>
+  readdir(directory).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
 
 /** What is left of an instance's room for its own disk. Throws DISK_TOO_SMALL. */
 export function rootMibOf(diskGib: number, volumes: readonly Pick<Volume, 'sizeMib'>[] = []): number {
