@@ -57,7 +57,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const signal = AbortSignal.any([host.signal, ending.signal]);
   const preparing = host.longStep?.('preparing this server');
   const node = await openNode(config, log, signal).finally(() => preparing?.[Symbol.dispose]());
-  const { identity, obstacle, capacity, announcer } = node;
+  const { identity, obstacle, announcer } = node;
   // The core node that this one follows sends its callers' runs.
   const limits = exemptHosts(rateLimitsOf(config), [config.coreUrl]);
   const app = await openServer(config, { ...node, limits });
@@ -67,7 +67,8 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   const keepProofAddress = async () => announcer.setPrefixObstacle(await proofAddress.keep());
   if (obstacle === null) await keepProofAddress();
   await node.diagnosticMachine.start();
-  announcer.offer(await node.instances.lookAtOffer());
+  const offer = await node.instances.lookAtOffer();
+  announcer.offer(offer);
   announcer.announce();
 
   const keepNetwork = async () => {
@@ -82,7 +83,7 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
   };
   const jobs = startJobs(config, node, obstacle === null ? keepNetwork : undefined);
   const { nodeId, ipv6Prefix, signer } = identity;
-  log.info({ nodeId, address: signer.address, ipv6Prefix, capacity }, 'this compute node');
+  log.info({ nodeId, address: signer.address, ipv6Prefix, capacity: offer }, 'this compute node');
   return {
     urls: [url],
     async [Symbol.asyncDispose]() {
@@ -153,7 +154,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
   const domains = await openDomains(config, { instances, ipv4Pool, log, signal });
   const backups = await Backups.open({ dataDir, signal, now, log });
   return {
-    ...{ identity, obstacle, accelerator, guests, core, sync, programs, images, publisher, capacity },
+    ...{ identity, obstacle, accelerator, guests, core, sync, programs, images, publisher },
     ...{ instances, announcer, diagnosticMachine, domains, backups, log, signal },
   };
 }

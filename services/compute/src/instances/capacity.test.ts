@@ -92,6 +92,18 @@ test('after a restart no more is offered than before it, though the operator off
   }
 });
 
+test('after a restart an instance that moved away comes back to its disk, and nobody else gets the room of that', () => {
+  const settings = { cpu: undefined, memoryMib: undefined, diskGib: undefined };
+  // Of 40 GiB that were offered it had been promised all, and has written 30 and a half.
+  const copiesBytes = 30.5 * GIB;
+  const machine = { cpu: 1, memoryMib: 2_048, diskGib: 14, copiesBytes };
+  const { capacity, besideBytes } = decideOffer(settings, machine, { memoryMib: 0, diskGib: 0 });
+  const offered = (bytes: number) => withoutCopies(capacity, bytes, besideBytes).diskGib;
+  assert.equal(offered(copiesBytes), 9);
+  assert.equal(offered(0), 39);
+  assert.equal(offered(copiesBytes + GIB), 8);
+});
+
 test('an instance that can never start is promised nothing of its volumes either', () =>
   inDirectory(async (dataDir) => {
     const volumes = [{ file: 'volume-0.raw', isReadOnly: false, sizeMib: 16, mount: null }];

@@ -15,7 +15,7 @@ const GIB = 1024 ** 3;
 
 /** What the node's machine has, with what its instances wrote of what they were promised. */
 export interface NodeMachine extends Capacity {
-  /** What snapshots, backups and instances that moved away have beside that. */
+  /** What snapshots, backups and instances that moved away have beside that: `diskGib` does not include it. */
   readonly copiesBytes: number;
 }
 
@@ -26,7 +26,9 @@ export async function readNodeMachine(dataDir: string, log: Logger): Promise<Nod
 }
 
 /**
- * What the node offers to instances, those that it has included; and how much copies may have beside that. Pure.
+ * What the node would offer to instances, those that it has included, if there were no copies; and how much those may have beside that.
+ * Whole GiB of them are a part of it which is not offered while they are there: an instance that moved away comes back to the disk that it
+ * left. Pure.
  * @param programs what programs may have, beside what they have written
  */
 export function decideOffer(
@@ -34,9 +36,10 @@ export function decideOffer(
   machine: NodeMachine,
   programs: Pick<Capacity, 'memoryMib' | 'diskGib'>,
 ): { readonly capacity: Capacity; readonly besideBytes: number } {
-  const { copiesBytes, ...whole } = machine;
-  const left = withoutPrograms(whole, programs);
+  const { copiesBytes, ...present } = machine;
+  const copiesGib = Math.floor(copiesBytes / GIB);
+  const left = withoutPrograms({ ...present, diskGib: present.diskGib + copiesGib }, programs);
   const capacity = decideCapacity(settings, left);
-  // Of an offer that the disk has no room for, copies may have taken a part: they are beside it only as far as it goes in without them.
-  return { capacity, besideBytes: Math.max(0, copiesBytes + decideSpareGib(left, capacity) * GIB) };
+  const restBytes = copiesBytes - copiesGib * GIB;
+  return { capacity, besideBytes: Math.max(0, restBytes + decideSpareGib(left, capacity) * GIB) };
 }
