@@ -21,7 +21,7 @@ export function promisedTo({
   wanted,
   base,
   failure,
-}: Pick<InstanceRecord, 'wanted' | 'base' | 'failure'>): Capacity {
+}: Pick<InstanceRecord, 'base' | 'failure'> & { readonly wanted: Capacity }): Capacity {
   return base === null && isBeyondStart('failed', failure) ? NO_CAPACITY : needOf(wanted);
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
@@ -103,6 +103,23 @@ test('after a restart an instance that moved away comes back to its disk, and no
   assert.equal(offered(0), 39);
   assert.equal(offered(copiesBytes + GIB), 8);
 });
+
+test('what is here without a record that can be read is part of what the node offers, and copies leave it the rest', () =>
+  onDiskOf(8 * 1_024 + 4, async (dataDir) => {
+    const directory = instanceDirectory(dataDir, ID);
+    await mkdir(directory, { recursive: true });
+    await writeFile(join(directory, 'vm.json'), '{"version":1');
+    const disk = Buffer.alloc(7 * MIB, 'x');
+    disk.writeUInt32BE(0x514649fb);
+    disk.writeBigUInt64BE(BigInt(GIB), 24);
+    disk.writeUInt32BE(0, 60);
+    await writeFile(join(directory, 'disk.qcow2'), disk);
+    const volume = join(directory, 'volume-0.raw');
+    await writeFile(volume, '');
+    await truncate(volume, GIB);
+    assert.equal(await readDiskGib(dataDir), 3);
+    assert.equal(await readUnwritten(dataDir), 2 * GIB - 7 * MIB);
+  }));
 
 test('an instance that can never start is promised nothing of its volumes either', () =>
   inDirectory(async (dataDir) => {

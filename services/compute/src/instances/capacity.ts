@@ -8,8 +8,7 @@ import {
   withoutPrograms,
 } from '../host/capacity.ts';
 import { readCopies } from './disks/copies.ts';
-import { readWritten } from './disks/promised.ts';
-import { readRecords } from './record/record.ts';
+import { readPromisees, readWritten } from './disks/promised.ts';
 
 const GIB = 1024 ** 3;
 
@@ -20,9 +19,9 @@ export interface NodeMachine extends Capacity {
 }
 
 export async function readNodeMachine(dataDir: string, log: Logger): Promise<NodeMachine> {
-  const records = await readRecords(dataDir, log);
-  const machine = await readMachine(dataDir, await readWritten(dataDir, records));
-  return { ...machine, copiesBytes: (await readCopies(dataDir, records)).writtenBytes };
+  const promisees = await readPromisees(dataDir, log);
+  const machine = await readMachine(dataDir, await readWritten(dataDir, promisees));
+  return { ...machine, copiesBytes: (await readCopies(dataDir, promisees)).writtenBytes };
 }
 
 /**

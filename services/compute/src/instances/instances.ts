@@ -15,6 +15,7 @@ import { decideAdmission, promisedTo, SAME_ADDRESS, withoutCopies } from './admi
 import { noteArrival } from './arrival.ts';
 import type { InstanceDeps } from './deps.ts';
 import { readCopies } from './disks/copies.ts';
+import { readUnrecorded } from './disks/promised.ts';
 import { Expiries } from './expiries.ts';
 import { findLeftMachines } from './left-machines.ts';
 import { claimLinks } from './links.ts';
@@ -222,31 +223,42 @@ export class Instances {
   async reserve(address: string, need: Capacity): Promise<number | Reason> {
     const { capacity, obstacle } = this.#options;
     if (obstacle) return obstacle;
-    const decide = (offer: Capacity) =>
-      decideAdmission(offer, [...this.#promised(), ...this.#reservations.beside(address)], need);
-    const refusal = decide(capacity) ?? decide(await this.#readOffer());
+    const decide = (offer: Capacity, unrecorded: readonly Capacity[] = []) =>
+      decideAdmission(
+        offer,
+        [...this.#promised(), ...unrecorded, ...this.#reservations.beside(address)],
+        need,
+      );
+    const refusal = decide(capacity) ?? decide(...(await this.#readRoom()));
     return refusal ?? this.#reservations.take(address, need) ?? TOO_MANY_RESERVATIONS;
   }
 
   async #findRefusal(view: InstanceView): Promise<Reason | null> {
     // One that leaves while disks are looked at counts.
     const promised = this.#promised();
-    const decide = (offer: Capacity) => decideAdmission(offer, promised, needOf(wantedOf(view)));
+    const decide = (offer: Capacity, unrecorded: readonly Capacity[] = []) =>
+      decideAdmission(offer, [...promised, ...unrecorded], needOf(wantedOf(view)));
     // Where it is full anyway, no disk is looked at.
-    return decide(this.#options.capacity) ?? decide(await this.#readOffer(view.instance_id));
+    return decide(this.#options.capacity) ?? decide(...(await this.#readRoom(view.instance_id)));
   }
 
-  /** @param except an instance that may come back to the disk that it left */
-  async #readOffer(except?: string): Promise<Capacity> {
+  /**
+   * What is offered now, and what of it those have whose records cannot be read.
+   * @param except an instance that may come back to the disk that it left, or that its damaged record is of
+   */
+  async #readRoom(except?: string): Promise<[offer: Capacity, unrecorded: Capacity[]]> {
     const { capacity, besideBytes } = this.#options;
+    const { dataDir } = this.#deps;
     const records = this.list().map(({ record }) => record);
-    const { bytes } = await readCopies(this.#deps.dataDir, records, except);
-    return withoutCopies(capacity, bytes, besideBytes);
+    const unrecorded = await readUnrecorded(dataDir, new Set(records.map(({ id }) => id)));
+    const { bytes } = await readCopies(dataDir, [...records, ...unrecorded], except);
+    const others = unrecorded.filter(({ id }) => id !== except);
+    return [withoutCopies(capacity, bytes, besideBytes), others.map(promisedTo)];
   }
 
   /** What the node offers now, without what copies and disks that were left have of it. Those go without a word: who waits for room is tried again. */
   async lookAtOffer(): Promise<Capacity> {
-    const offer = await this.#readOffer();
+    const [offer] = await this.#readRoom();
     if (this.#waiting.size > 0) this.#tryWaiting();
     return offer;
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { AppError, type InstanceStatusContent, type InstanceView } from '@skerry/protocol';
+import { AppError, type InstanceStatusContent, type InstanceView, type Reason } from '@skerry/protocol';
 import { AddressBook, type Ipv4Claim } from '../network/address-book.ts';
 import { ipv4LinkOf } from '../network/ipv4.ts';
 import { machineIdOf, networkNames, tapName } from '../network/names.ts';
@@ -30,10 +30,10 @@ const WANTED = {
 };
 
 /** A program that is taken for the QEMU of an instance. */
-async function startQemu(dataDir: string, id: string) {
+async function startQemu(dataDir: string, id: string, ...more: string[]) {
   const program = join(dataDir, 'qemu-system-shell');
   await copyFile('/bin/sh', program);
-  const args = ['-c', 'read line', '-uuid', uuidOf(machineIdOf(id))];
+  const args = ['-c', 'read line', '-uuid', uuidOf(machineIdOf(id)), ...more];
   const cwd = instanceDirectory(dataDir, id);
   const machine = spawn(program, args, { cwd, stdio: ['pipe', 'ignore', 'ignore'] });
   await once(machine, 'spawn');
@@ -182,4 +182,47 @@ test('an instance whose record is damaged keeps its volumes, though it cannot be
     await until('it has left', () => instances.find(ENDED) === undefined);
     const [aside] = await listReleased(dataDir);
     assert.equal(await readFile(join(aside!.directory, 'volume-0.raw'), 'utf8'), 'written');
+  }));
+
+/** The beginning of a disk. */
+function diskOf(gib: number): Buffer {
+  const header = Buffer.alloc(104);
+  header.writeUInt32BE(0x514649fb);
+  header.writeBigUInt64BE(BigInt(gib) * 1024n ** 3n, 24);
+  return header;
+}
+
+const NEED = { cpu: 1, memoryMib: 512, diskGib: 1 };
+const refusalOf = (answer: unknown) => (typeof answer === 'object' ? (answer as Reason).message : undefined);
+
+test('what a machine has whose record is damaged is promised to nobody else, and to its own instance again', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, RUNNING);
+    await using _qemu = await startQemu(dataDir, RUNNING, '-smp', 'cpus=4', '-m', 'size=512M');
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    await instances.apply(viewOf('running', WHOLE));
+    const lack =
+      /^this node has 0 virtual cores left of the 1 needed, 0 MiB of memory left of the 512 needed$/;
+    assert.match(instances.refusalOf(WHOLE) ?? '', lack);
+    assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', lack);
+    await instances.apply(viewOf('running'));
+    assert.equal(instances.refusalOf(RUNNING), undefined);
+    assert.ok(instances.find(RUNNING));
+  }));
+
+test('a disk whose record is damaged is promised to nobody else, and its own instance comes back to it', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, ENDED);
+    await writeFile(join(instanceDirectory(dataDir, ENDED), 'disk.qcow2'), diskOf(1));
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    await instances.apply(viewOf('stopped', WHOLE));
+    const lack = /^this node has 0 GiB of disk left of the 1 needed$/;
+    assert.match(instances.refusalOf(WHOLE) ?? '', lack);
+    assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', lack);
+    await instances.apply(viewOf('stopped', ENDED));
+    assert.ok(instances.find(ENDED));
   }));

@@ -37,6 +37,6 @@ export function wantedOf(view: InstanceView): Wanted {
 }
 
 /** What of a node an instance takes, running or not. */
-export function needOf({ cpu, memoryMib, diskGib }: Wanted): Capacity {
+export function needOf({ cpu, memoryMib, diskGib }: Capacity): Capacity {
   return { cpu, memoryMib, diskGib };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { probeArguments, qemuArguments, uuidOf } from './command-line.ts';
+import { probeArguments, qemuArguments, sizeIn, uuidOf } from './command-line.ts';
 import type { Machine } from './machine.ts';
 
 const machine: Machine = {
@@ -39,6 +39,8 @@ describe('qemuArguments', () => {
     const args = qemuArguments(machine, 'tcg', confines);
     assert.deepEqual(valuesOf(args, '-smp'), ['cpus=2']);
     assert.deepEqual(valuesOf(args, '-m'), ['size=512M']);
+    assert.deepEqual(sizeIn(args), { cpu: 2, memoryMib: 512 });
+    assert.deepEqual(sizeIn([]), { cpu: 0, memoryMib: 0 });
     assert.match(valuesOf(args, '-sandbox')[0] ?? '', /^on,.*spawn=deny/);
     assert.ok(args.includes('-nodefaults') && args.includes('-no-user-config'));
     assert.ok(!args.includes('-daemonize'));

@@ -67,6 +67,13 @@ export function qemuArguments(machine: Machine, accelerator: Accelerator, confin
   ].flat();
 }
 
+/** What a machine has, by the arguments of its QEMU; 0 where they do not say it. Pure. */
+export function sizeIn(args: readonly string[]): Pick<Machine, 'cpu' | 'memoryMib'> {
+  const numberIn = (option: string, form: RegExp) =>
+    Number(form.exec(args[args.indexOf(option) + 1] ?? '')?.[1] ?? 0);
+  return { cpu: numberIn('-smp', /^cpus=([0-9]+)$/), memoryMib: numberIn('-m', /^size=([0-9]+)M$/) };
+}
+
 const volumeArguments = ({ file, isReadOnly }: Volume, index: number): string[][] => [
   [
     '-drive',
