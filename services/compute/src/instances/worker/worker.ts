@@ -1,5 +1,5 @@
 import { Failures, type Logger } from '@skerry/kit';
-import { AppError, type Phase, type Reason } from '@skerry/protocol';
+import { AppError, type Reason } from '@skerry/protocol';
 import { isDiskFull } from '../../host/disk-full.ts';
 import type { OpenPorts } from '../../network/host-ports.ts';
 import type { GuestLink } from '../../network/ruleset.ts';
@@ -16,18 +16,17 @@ import { StoredRecord } from '../record/stored-record.ts';
 import type { Wanted } from '../wanted.ts';
 import { decideStep, isUrgent, REASONS, type Step } from './diff.ts';
 import { MachineProcess } from './machine-process.ts';
+import { Observer, ROOM_RECHECK_MS } from './observer.ts';
 import { type IdleInstance, type OwnerTask, OwnerTaskQueue } from './owner-tasks.ts';
-import { checkMemory, checkRoom, chooseBoot, hasRoom, prepareInstance } from './preparation.ts';
+import { checkMemory, checkRoom, chooseBoot, prepareInstance } from './preparation.ts';
 import { release } from './release.ts';
 import { decideRetry, isOwnersFault, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
 import { shutDown } from './shut-down.ts';
-import { isAbsent, Relapses, SILENCE } from './silence.ts';
-import { FOREVER_MS, sleep } from './sleep.ts';
+import { sleep } from './sleep.ts';
 import { Turn } from './turn.ts';
 
 /** How long a task waits for what is being done with the instance. */
 const TASK_WAIT_MS = 60_000;
-const ROOM_RECHECK_MS = 5_000;
 const REACH_EVERY_MS = 15_000;
 /** Why a step ends that only waits for others. No failure. */
 const CHANGED = new Error('something else is asked of the instance');
@@ -45,7 +44,7 @@ export class InstanceWorker {
   #open: OpenPorts | null = null;
   #failureTimes: number[] = [];
   readonly #problems: Failures;
-  readonly #relapses = new Relapses();
+  readonly #observer: Observer;
   #wake = Promise.withResolvers<void>();
   /** Ends the waiting of the step that is being done: for a turn to boot, for an image. */
   #change = new AbortController();
@@ -67,6 +66,13 @@ export class InstanceWorker {
     this.#machine = new MachineProcess({
       ...{ directory: this.#directory, machineId: place.machineId, console: this.console },
       ...{ turn: this.#turn, signal: deps.signal, onChange: () => this.wake() },
+    });
+    this.#observer = new Observer({
+      deps,
+      place,
+      stored: this.#stored,
+      machine: this.#machine,
+      log: this.#log,
     });
   }
 
@@ -247,7 +253,7 @@ export class InstanceWorker {
         return 0;
       case 'rest':
         if (step.phase !== 'failed') this.#problems.clear();
-        return this.#reportPhase(step.phase, step.reason);
+        return this.#observer.report(step.phase, step.reason);
     }
   }
 
@@ -338,42 +344,6 @@ export class InstanceWorker {
     } finally {
       this.#isReleasing = this.#isDone;
     }
-  }
-
-  async #reportPhase(phase: Phase, reason: Reason | null): Promise<number> {
-    const { vm, isSilentButThere } = this.#machine;
-    if (vm?.isStalled) return this.#waitForRoom(vm, phase);
-    if (phase === 'starting') return this.#waitForGuest();
-    await this.#stored.setPhase(phase, reason);
-    return isSilentButThere ? SILENCE.own.recheckMs : FOREVER_MS;
-  }
-
-  /** QEMU stops a guest whose write finds no room on the host: it goes on by itself when there is some. */
-  async #waitForRoom(vm: Vm, phase: Phase): Promise<number> {
-    if (await hasRoom(this.#deps.dataDir)) {
-      await vm.resume();
-      this.#log.warn("the guest continues: the node's disk has space again");
-      return 0;
-    }
-    await this.#stored.setPhase(phase, REASONS.hostFull);
-    return ROOM_RECHECK_MS;
-  }
-
-  async #waitForGuest(): Promise<number> {
-    const { kernel, status } = this.#stored.record;
-    const untoldMs = status?.phase === 'running' ? this.#relapses.note(this.#deps.now()) : 0;
-    if (untoldMs > 0) return untoldMs;
-    const isTold = status?.phase === 'starting' && status.reason?.message === REASONS.guestAbsent.message;
-    if (!isTold) await this.#stored.setPhase('starting', null);
-    const silentMs = await this.#stored.bootAge();
-    const { limitMs, recheckMs } = kernel === null ? SILENCE.stranger : SILENCE.own;
-    if (silentMs < limitMs) return limitMs - silentMs;
-    const { tap, guest, mac } = this.#place;
-    this.#machine.isSilentButThere = await this.#deps.network.answers(tap, guest, mac);
-    if (this.#machine.isSilentButThere) return 0;
-    const startingMs = this.#deps.now() - (this.#stored.record.phaseTimesMs.starting ?? 0);
-    if (isAbsent(silentMs, startingMs)) await this.#stored.setPhase('starting', REASONS.guestAbsent);
-    return recheckMs;
   }
 
   /** A step failed: say so, and try again after a while or give up. */
