@@ -68,6 +68,20 @@ export interface Place {
   busySinceMs: number;
 }
 
+/** An order whose volumes are there before its sandbox. Whoever starts that has them from then on. */
+export async function attachEarly(order: Order): Promise<{ readonly order: Order; detach(): Promise<void> }> {
+  const attached = await order.attach?.();
+  let isTaken = false;
+  const take = async (volumes: Attached) => {
+    isTaken = true;
+    return volumes;
+  };
+  return {
+    order: { ...order, attach: attached && (() => take(attached)) },
+    detach: async () => (isTaken ? undefined : attached?.detach()),
+  };
+}
+
 /** A call that waits for a place. */
 export interface Waiter {
   readonly order: Order;

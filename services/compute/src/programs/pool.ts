@@ -122,13 +122,17 @@ export class Pool implements AsyncDisposable {
     return sum;
   }
 
-  /** Others must have room beside what is kept, and owners a share of it. @param own the place that the order has already, where it has one */
-  #makeKeptRoom(order: Order, own?: Place): void {
+  /** What ends so that an order is kept: others must have room beside it, and owners a share. Throws NO_RUNNER. @param own the order's place, where it has one */
+  findGivingWay(order: Order, own?: Place): Place[] {
     const isOther = (place: Place) => place.isKept && place !== own && place.state !== 'ending';
     const kept = [...this.#places].filter(isOther);
     const limitMib = Math.floor(this.#options.memoryMib * PROGRAM_LIMITS.keptShare);
     const asked = { owner: order.owner, memoryMib: this.#needOf(order) };
-    for (const { place } of chooseToGiveWay(kept.map(keptIn), asked, limitMib)) {
+    return chooseToGiveWay(kept.map(keptIn), asked, limitMib).map(({ place }) => place);
+  }
+
+  #makeKeptRoom(order: Order, own?: Place): void {
+    for (const place of this.findGivingWay(order, own)) {
       place.givesWay = true;
       // A call that is in it was begun.
       place.sandbox?.end(gaveWay());

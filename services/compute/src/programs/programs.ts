@@ -9,7 +9,7 @@ import { storableText } from '../publish/storable.ts';
 import { keyOf, Library, type LoadedProgram } from './code/library.ts';
 import type { RuntimeTable } from './code/program.ts';
 import { ProgramLogs } from './logs.ts';
-import type { Order, Start } from './places.ts';
+import { attachEarly, type Order, type Start } from './places.ts';
 import { Pool } from './pool.ts';
 import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
 import { clearLeftGroups, noteGroups } from './sandbox/left-groups.ts';
@@ -198,8 +198,28 @@ export class Programs implements AsyncDisposable {
     this.#checkRuntime(program);
     using volumes = await this.volumes.prepare(program);
     if (signal.aborted) return;
-    const result = await this.#pool.keep({ ...this.#orderOf(program, OWN, volumes), isKept: true }, signal);
+    const result = await this.#keepAttached(
+      { ...this.#orderOf(program, OWN, volumes), isKept: true },
+      signal,
+    );
     if (result?.kind === 'failed') throw new AppError('PROGRAM_FAILED', lastLineOf(result.traceback));
+  }
+
+  /** Nothing ends for a program whose volumes cannot be had. */
+  async #keepAttached(order: Order, signal: AbortSignal): Promise<SandboxResult | undefined> {
+    // Nor are volumes made for one that has no room beside what is kept.
+    this.#pool.findGivingWay(order);
+    const early = await attachEarly(order);
+    try {
+      return signal.aborted ? undefined : await this.#pool.keep(early.order, signal);
+    } finally {
+      await early.detach().catch((error: unknown) => {
+        this.#options.log.warn(
+          { err: error, program: order.key },
+          'volumes of a program could not be let go',
+        );
+      });
+    }
   }
 
   #checkRuntime({ runtime }: LoadedProgram): void {

@@ -160,6 +160,25 @@ test("who has more of what is kept than half gives way to another owner, and is 
   await second.ended;
 });
 
+test('nothing gives way to one that cannot have its volumes', async () => {
+  await using own = await TestPrograms.open({ spares: 0, memoryMib: 512, volumesGib: 1 });
+  await own.programs.volumes.clear();
+  const greedy = own.add('python3', ASGI, { owner: '0xgreedy', memoryMib: 320 });
+  const first = keep(greedy, own);
+  await until('it answers', async () => (await own.outcomeOf(greedy)).code === '200');
+  const volumes = (sizeMib: number) => [{ kind: 'own', mount: '/data', sizeMib, name: 'data' } as const];
+  const modest = (sizeMib: number) =>
+    own.add('python3', ASGI, { owner: '0xmodest', memoryMib: 128, volumes: volumes(sizeMib) });
+  assert.equal(await keep(modest(2_048), own).ended, 'NO_RUNNER');
+  assert.ok(own.programs.isKept(greedy));
+  const fitting = modest(8);
+  const second = keep(fitting, own);
+  assert.equal(await Promise.race([first.ended, second.ended]), 'PROGRAM_CRASHED');
+  await until('the other one answers', async () => (await own.outcomeOf(fitting)).code === '200');
+  second.stop();
+  await second.ended;
+});
+
 test('one that was called more often than a sandbox of other programs goes on', async (t) => {
   const hash = room.add('nodejs', 'let count = 0; export default () => ++count;');
   const { stop, ended } = keep(hash);
