@@ -13,6 +13,7 @@ export { BOUNDLESS, type DiskReserve, Reserve } from './reserve.ts';
 export { type ReadOutcome, Standby } from './standby.ts';
 export { lockForStart } from './start-lock.ts';
 export { prepared, textsOf } from './statements/prepared.ts';
+export { type Allowed, Budget, NoTimeLeft, readInTurn, type Turns, tookTooLong } from './statements/turns.ts';
 export { storableJson } from './statements/values.ts';
 export { inTransaction } from './transaction.ts';
 export { type CopyValue, createWrite, type Rows, rowsFrom, type Write, type Writer } from './write.ts';

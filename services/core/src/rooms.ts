@@ -16,6 +16,7 @@ import {
 import { bytesToHex, createNodeProof, type NodeProofClaim, nodeIdOf } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import { Answers } from './api/answers.ts';
+import { LongLists } from './api/lists/long-lists.ts';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import { FileReads } from './api/storage/file-reads.ts';
 import { createUploadPlaces } from './api/storage/places.ts';
@@ -352,6 +353,7 @@ export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms
     ...{ nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings },
     ...{ network, reads, uploads, uploadPlaces, listRunners, listRunnersNow },
     answers: new Answers(clientOf),
+    longLists: new LongLists(clientOf),
     fileReads: new FileReads(clientOf, metrics.http),
     lastEvent: () => Math.max(pipeline.lastEvent, events.seen),
     resumeLine: () => pipeline.resume(),

@@ -1,9 +1,9 @@
-import type { Page } from '@skerry/database';
-import { inTransaction } from '@skerry/database';
+import type { Page, Turns } from '@skerry/database';
+import { Budget, inTransaction, NoTimeLeft, readInTurn, tookTooLong } from '@skerry/database';
 import { AppError } from '@skerry/protocol';
 import type pg from 'pg';
 import { type BlockRange, type Bounds, findBlockRange } from './bounds.ts';
-import { NoTimeLeft, tookTooLong, withinBudget } from './budget.ts';
+import { withinBudget } from './budget.ts';
 import { type Cursor, checkCursor, writeCursor } from './cursor.ts';
 import type { Hold } from './event-rows.ts';
 import { type Coverage, type Freshness, findFreshness, listCoverageOf } from './status.ts';
@@ -28,16 +28,6 @@ export const SNAPSHOT = `begin isolation level repeatable read read only;
 
 /** The longest that all statements of a list together may keep the database busy: rows of a filter may be anywhere in a long chain. */
 const LIST_MS = 5_000;
-/** The same of a list that has no turn; ten times what nearly all lists take. */
-const CHEAP_MS = 250;
-
-/** Turns of whoever asks: of lists that take long, few are read at once. */
-export interface Turns {
-  /** Whether one is had without waiting. */
-  isFree(): boolean;
-  /** It is given back when it is disposed of. May throw. */
-  take(): Promise<Disposable>;
-}
 
 /** How a list is read. */
 export interface Reading {
@@ -124,23 +114,18 @@ export async function readList<Row, View>(
   request: ListRequest,
   source: ListSource<Row, View>,
 ): Promise<List<View> | undefined> {
-  const { turns, hold = () => {}, budgetMs = LIST_MS, now = () => performance.now() } = request;
-  const readWithin = (ms: number, holdPage: Hold) =>
-    inTransaction(
-      pool,
-      (client) => readPage(withinBudget(client, ms, now), request, source, holdPage),
-      `${SNAPSHOT}; set local statement_timeout = ${ms}`,
-    );
+  const { turns, hold = () => {}, budgetMs = LIST_MS, now } = request;
   try {
-    if (turns && !turns.isFree()) {
-      try {
-        return await readWithin(CHEAP_MS, holdNothing);
-      } catch (error) {
-        if (!tookTooLong(error)) throw error;
-      }
-    }
-    using _turn = await turns?.take();
-    return await readWithin(budgetMs, hold);
+    return await readInTurn(turns, budgetMs, (allowed) =>
+      inTransaction(
+        pool,
+        (client) => {
+          const within = withinBudget(client, new Budget(allowed.budgetMs, now));
+          return readPage(within, request, source, allowed.hasTurn ? hold : holdNothing);
+        },
+        `${SNAPSHOT}; set local statement_timeout = ${allowed.budgetMs}`,
+      ),
+    );
   } catch (error) {
     if (!tookTooLong(error)) throw error;
     throw new AppError(

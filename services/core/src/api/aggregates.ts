@@ -7,6 +7,7 @@ import type {
 } from '@skerry/protocol/api/core/aggregates';
 import { isYes } from '@skerry/protocol/api/core/common/flag';
 import { Type } from '@skerry/protocol/type';
+import type { FastifyReply } from 'fastify';
 import {
   type Aggregate,
   type AggregateFilter,
@@ -82,14 +83,21 @@ async function readPage(
 const ownersOf = (name: string, text: string | undefined) =>
   parseListFilter(name, text)?.map(normaliseAddress);
 
-type Used = Pick<Rooms, 'db' | 'intake' | 'answers' | 'clientOf'>;
+type Used = Pick<Rooms, 'db' | 'intake' | 'answers' | 'clientOf' | 'longLists'>;
+
+const readingOf = ({ db, answers, longLists }: Used, reply: FastifyReply) => ({
+  db: longLists.askedIn(db, reply),
+  hold: answers.of(reply),
+});
+
 type Handled = Handlers<typeof AGGREGATES_API>;
 type Deployed = 'listNetworkAggregates' | 'listOwnedAggregates';
 
-const ownHandlers = ({ db, intake, answers, clientOf }: Used): Omit<Handled, Deployed> => ({
+const ownHandlers = (used: Used): Omit<Handled, Deployed> => ({
   writeAggregate: async ({ body, request }) =>
-    answerOf(await submitBody({ intake }, body, { type: 'AGGREGATE', client: clientOf(request) }), {}),
+    answerOf(await submitBody(used, body, { type: 'AGGREGATE', client: used.clientOf(request) }), {}),
   async getAggregate({ params, reply }) {
+    const { db, answers } = used;
     const aggregate = await findAggregate(
       db,
       normaliseAddress(params.address),
@@ -119,12 +127,8 @@ const ownHandlers = ({ db, intake, answers, clientOf }: Used): Omit<Handled, Dep
       fields: paths && topFieldsOf(paths),
     };
     const size = eitherSizeOf(query);
-    const { aggregates, total, next_cursor } = await readPage(
-      { db, hold: answers.of(reply) },
-      filter,
-      query,
-      size,
-    );
+    const reading = readingOf(used, reply);
+    const { aggregates, total, next_cursor } = await readPage(reading, filter, query, size);
     return {
       aggregates: aggregates.map((aggregate) => ({
         ...viewOf(aggregate),
@@ -139,19 +143,15 @@ const ownHandlers = ({ db, intake, answers, clientOf }: Used): Omit<Handled, Dep
 });
 
 /** As deployed nodes have them. */
-const deployedHandlers = ({ db, answers }: Used): Pick<Handled, Deployed> => ({
+const deployedHandlers = (used: Used): Pick<Handled, Deployed> => ({
   async listNetworkAggregates({ query, reply }) {
     const filter = {
       owners: ownersOf('addresses', query.addresses),
       keys: parseListFilter('keys', query.keys),
     };
     const limit = sizeOfPage(query.pagination);
-    const { aggregates, total, next_cursor } = await readPage(
-      { db, hold: answers.of(reply) },
-      filter,
-      query,
-      limit,
-    );
+    const reading = readingOf(used, reply);
+    const { aggregates, total, next_cursor } = await readPage(reading, filter, query, limit);
     const { pagination_per_page, ...numbered } = deployedPaginationOf(query, total);
     return {
       aggregates: aggregates.map(networkViewOf),
@@ -162,6 +162,7 @@ const deployedHandlers = ({ db, answers }: Used): Pick<Handled, Deployed> => ({
     };
   },
   async listOwnedAggregates({ params, query, reply }) {
+    const { db, answers } = used;
     const owner = normaliseAddress(params.address);
     const keys = parseListFilter('keys', query.keys);
     const aggregates = await readOwned(db, owner, keys, query.limit, answers.of(reply));

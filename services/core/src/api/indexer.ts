@@ -11,7 +11,7 @@ import {
   parseCursor,
   stateOf,
 } from '@skerry/indexer';
-import { FairSlots, type Handlers } from '@skerry/kit';
+import type { Handlers } from '@skerry/kit';
 import { AppError, parseEvmAddress } from '@skerry/protocol';
 import type { INDEXER_API } from '@skerry/protocol/api/core/indexer';
 import type { FastifyReply } from 'fastify';
@@ -20,17 +20,6 @@ import { checkWeight, type Hold } from '../state/lists/weight.ts';
 import { readAddress } from './address.ts';
 import { pageOf, paginationOf } from './pagination.ts';
 import type { Rooms } from './rooms.ts';
-import { closing } from './storage/file-reads.ts';
-
-/** Lists that take longer than nearly all do: the database's other connections are for everybody else. */
-const LONG_LISTS = {
-  running: { total: 4, reserve: 1, perClient: 2 },
-  waiting: { total: 100, reserve: 10, perClient: 8 },
-  waitMs: 10_000,
-  what: 'lists that take long',
-  /** Seconds. */
-  retryAfter: 5,
-} as const;
 
 /** Throws INVALID_ADDRESS. */
 const parseOptional = (text: string | undefined) => (text === undefined ? undefined : parseEvmAddress(text));
@@ -107,7 +96,7 @@ const viewOfRequest = ({ itemHash, refusal, settledMs }: IndexRequest) => ({
   settled_at: Math.floor(settledMs / 1000),
 });
 
-type Used = Pick<Rooms, 'db' | 'indexer' | 'now' | 'answers' | 'clientOf'>;
+type Used = Pick<Rooms, 'db' | 'indexer' | 'now' | 'answers' | 'longLists'>;
 
 /** What the index of a network is worth now: how far it is, and whether it goes on. */
 const viewOfFreshness = ({ indexer, now }: Used, network: string, freshness: Freshness) => ({
@@ -163,26 +152,16 @@ const holdOf = ({ answers }: Used, reply: FastifyReply): Hold => {
   };
 };
 
-/** How lists are read for whoever is answered: of those that take long, few at once. */
-function createReading(used: Used) {
-  const slots = new FairSlots(LONG_LISTS);
-  return (query: RangeQuery, reply: FastifyReply) => {
-    const client = used.clientOf(reply.request);
-    return {
-      cursor: cursorOf(query),
-      hold: holdOf(used, reply),
-      turns: {
-        isFree: () => slots.isFreeFor(client),
-        take: () => slots.take(client, closing(reply)),
-      },
-    };
-  };
-}
+/** How lists are read for whoever is answered. */
+const readingOf = (used: Used, query: RangeQuery, reply: FastifyReply) => ({
+  cursor: cursorOf(query),
+  hold: holdOf(used, reply),
+  turns: used.longLists.turnsOf(reply),
+});
 
 /** Indexed chains (specification, "Indexer"). */
 export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
   const { indexer } = used;
-  const readingOf = createReading(used);
   return {
     async listNetworks() {
       const networks = [];
@@ -217,7 +196,13 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
         eventName: query.event_name?.replaceAll(' ', ''),
         args: parseArgs(query.args),
       };
-      const list = await listEvents(indexer.pool, network, filter, pageOf(query), readingOf(query, reply));
+      const list = await listEvents(
+        indexer.pool,
+        network,
+        filter,
+        pageOf(query),
+        readingOf(used, query, reply),
+      );
       if (!list) throw await unknownNetwork(used, network);
       return { events: list.items, ...viewOfList(used, network, query, list) };
     },
@@ -228,7 +213,7 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
         from: parseOptional(query.from),
         to: parseOptional(query.to),
       };
-      const reading = readingOf(query, reply);
+      const reading = readingOf(used, query, reply);
       const list = await listTransactions(indexer.pool, network, filter, pageOf(query), reading);
       if (!list) throw await unknownNetwork(used, network);
       return { transactions: list.items, ...viewOfList(used, network, query, list) };

@@ -27,7 +27,10 @@ const checkPathId =
     throw new AppError('ID_MISMATCH', `the path says ${instanceId}, the signed content ${String(signedId)}`);
   };
 
-type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'events' | 'settings' | 'signal' | 'clientOf'>;
+type Used = Pick<
+  Rooms,
+  'db' | 'reads' | 'intake' | 'events' | 'settings' | 'signal' | 'clientOf' | 'longLists'
+>;
 type InstanceHandlers = Handlers<typeof INSTANCES_API>;
 
 async function getState(db: Kysely<Schema>, text: string): Promise<InstanceState> {
@@ -55,8 +58,8 @@ const createInstance =
   };
 
 const listInstancesOf =
-  ({ db, reads, events }: Used): InstanceHandlers['listInstances'] =>
-  async ({ query }) => {
+  ({ db, reads, events, longLists }: Used): InstanceHandlers['listInstances'] =>
+  async ({ query, reply }) => {
     // A standby's list may lack what came after the number that it was asked for: whoever follows the list must hear of that.
     const eventCursor = String(reads.after() ?? (await events.lastCursor()));
     const filter = {
@@ -64,7 +67,8 @@ const listInstancesOf =
       status: query.status,
       nodeId: query.node_id === undefined ? undefined : parseItemHash(query.node_id),
     };
-    const { states, total } = await listInstances(db, filter, timedPageOf(query));
+    const on = longLists.askedIn(db, reply);
+    const { states, total } = await listInstances(on, filter, timedPageOf(query));
     const instances = await instanceViewsOf(db, states, query.bodies === 'shared');
     return {
       instances,

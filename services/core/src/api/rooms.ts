@@ -20,6 +20,7 @@ import type { IpfsFiles } from '../store/ipfs/ipfs-files.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Answers } from './answers.ts';
+import type { LongLists } from './lists/long-lists.ts';
 import type { ForwardOptions } from './programs/forward.ts';
 import type { FileReads } from './storage/file-reads.ts';
 import type { Places, UploadLimits } from './storage/places.ts';
@@ -50,6 +51,8 @@ export interface Rooms {
   readonly fileReads: FileReads;
   /** What all answers together hold. */
   readonly answers: Answers;
+  /** Who has lists read that take long. */
+  readonly longLists: LongLists;
   readonly secrets: SealedBox;
   readonly metrics: CoreMetrics;
   readonly health: Health;

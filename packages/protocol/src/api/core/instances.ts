@@ -81,7 +81,7 @@ export const INSTANCES_API = {
     method: 'GET',
     path: '/api/v0/instances',
     summary: 'List instances, newest first',
-    ...reads('INVALID_ADDRESS', 'INVALID_HASH', 'INVALID_CURSOR'),
+    ...reads('INVALID_ADDRESS', 'INVALID_HASH', 'INVALID_CURSOR', 'LIST_TOO_COSTLY'),
     query: Type.Object(
       {
         ...pageQuery,

@@ -34,7 +34,7 @@ const TOTALS_MS = 60_000;
 const NOTHING: CostTotals = { count: 0, rate: 0n, used: 0n };
 const EVERYTHING = {};
 
-type Used = Pick<Rooms, 'db' | 'now' | 'settings' | 'resumeLine'>;
+type Used = Pick<Rooms, 'db' | 'now' | 'settings' | 'resumeLine' | 'longLists'>;
 type CostHandlers = Handlers<typeof COSTS_API>;
 
 async function getCost(db: Rooms['db'], text: string): Promise<Cost> {
@@ -47,21 +47,22 @@ async function getCost(db: Rooms['db'], text: string): Promise<Cost> {
 }
 
 /** What is there, and what it costs. */
-function lists({ db }: Used): Pick<CostHandlers, 'listCosts' | 'getCost' | 'getConsumedCredits'> {
+function lists({ db, longLists }: Used): Pick<CostHandlers, 'listCosts' | 'getCost' | 'getConsumedCredits'> {
   const sumEverything = cached(TOTALS_MS, () => sumCosts(db, EVERYTHING));
   return {
-    async listCosts({ query }) {
+    async listCosts({ query, reply }) {
       const owner = query.address === undefined ? undefined : await readAddress(db, query.address);
       const itemHash = query.item_hash === undefined ? undefined : parseMessageHash(query.item_hash).hash;
       const filter = { owner, itemHash };
       const isAll = owner === undefined && itemHash === undefined;
       const isCredit = query.payment_type === 'credit';
-      const sum = () => (isAll ? sumEverything() : sumCosts(db, filter));
+      const on = longLists.askedIn(db, reply);
+      const sum = () => (isAll ? sumEverything() : sumCosts(on, filter));
       const totals = isCredit ? await sum() : NOTHING;
       const { pagination: limit, page, include_details: details } = query;
       const detail = { hasParts: details === 2, isSized: isYes(query.include_size) };
       const listed = async () =>
-        isCredit ? await listCosts(db, filter, { limit, offset: (page - 1) * limit }) : [];
+        isCredit ? await listCosts(on, filter, { limit, offset: (page - 1) * limit }) : [];
       return {
         summary: {
           total_consumed_credits: Number(creditsOf(totals.used)),

@@ -2,6 +2,7 @@ import type { Handlers } from '@skerry/kit';
 import { periodOf } from '@skerry/protocol';
 import { isYes } from '@skerry/protocol/api/core/common/flag';
 import type { CREDITS_API } from '@skerry/protocol/api/core/credits';
+import type { FastifyReply } from 'fastify';
 import { getAccount, listAccounts, listCharges } from '../../state/credits/accounts.ts';
 import { readPrices } from '../../state/credits/costs.ts';
 import { listHistory } from '../../state/credits/history.ts';
@@ -12,9 +13,8 @@ import type { Rooms } from '../rooms.ts';
 import { accountView, historyView, NO_TOKENS } from './credit-views.ts';
 import { historyFilterOf } from './history-filter.ts';
 
-type Used = Pick<Rooms, 'db' | 'now' | 'clientOf'>;
+type Used = Pick<Rooms, 'db' | 'now' | 'clientOf' | 'longLists'>;
 type CreditHandlers = Handlers<typeof CREDITS_API>;
-type Asking = Parameters<Used['clientOf']>[0];
 
 const secondsBy =
   ({ now }: Used) =>
@@ -22,18 +22,21 @@ const secondsBy =
     Math.floor(now() / 1000);
 
 /** As long as it takes for the services of the node, by which all are charged; strangers have the time of a list. */
-const within = <T>({ db, clientOf }: Used, request: Asking, read: (on: Used['db']) => Promise<T>) =>
-  clientOf(request).isExempt ? read(db) : withTimeLimit(db, read);
+const within = <T>(
+  { db, clientOf, longLists }: Used,
+  reply: FastifyReply,
+  read: (on: Used['db']) => Promise<T>,
+) => (clientOf(reply.request).isExempt ? read(db) : withTimeLimit(longLists.askedIn(db, reply), read));
 
 /** Of one address, and what things cost. */
 function ownCredits(used: Used): Omit<CreditHandlers, 'listCharges' | 'listAccounts'> {
-  const { db } = used;
+  const { db, longLists } = used;
   const nowSeconds = secondsBy(used);
   return {
-    async getBalance({ params, query, request }) {
+    async getBalance({ params, query, reply }) {
       const at = query.time ?? nowSeconds();
       const address = await readAddress(db, params.address);
-      const account = await within(used, request, (on) => getAccount(on, address, at));
+      const account = await within(used, reply, (on) => getAccount(on, address, at));
       const view = accountView(account, at);
       const details = [{ expiration_date: null, amount: view.credit_balance }];
       return {
@@ -43,13 +46,13 @@ function ownCredits(used: Used): Omit<CreditHandlers, 'listCharges' | 'listAccou
         ...(isYes(query.include_credit_details) ? { credit_balance_details: details } : {}),
       };
     },
-    async listCreditHistory({ params, query }) {
+    async listCreditHistory({ params, query, reply }) {
       const filter = historyFilterOf(await readAddress(db, params.address), query);
       const size = eitherSizeOf(query);
       const page = pageOf({ page: query.page, limit: size });
       const order = { oldestFirst: query.sort_order === 1, byAmount: query.sort_by === 'amount' };
       const { rows, total } = filter
-        ? await listHistory(db, filter, { ...page, ...order })
+        ? await listHistory(longLists.askedIn(db, reply), filter, { ...page, ...order })
         : { rows: [], total: 0 };
       return {
         address: params.address,
@@ -73,12 +76,10 @@ function ownCredits(used: Used): Omit<CreditHandlers, 'listCharges' | 'listAccou
 function allCredits(used: Used): Pick<CreditHandlers, 'listCharges' | 'listAccounts'> {
   const nowSeconds = secondsBy(used);
   return {
-    async listCharges({ query, request }) {
+    async listCharges({ query, reply }) {
       const at = nowSeconds();
       const period = periodOf(query.kind, query.time ?? at);
-      const charges = await within(used, request, (on) =>
-        listCharges(on, query.kind, period, at, query.limit),
-      );
+      const charges = await within(used, reply, (on) => listCharges(on, query.kind, period, at, query.limit));
       return {
         start_date: period.start,
         end_date: period.end,
@@ -89,9 +90,9 @@ function allCredits(used: Used): Pick<CreditHandlers, 'listCharges' | 'listAccou
         })),
       };
     },
-    async listAccounts({ query, request }) {
+    async listAccounts({ query, reply }) {
       const at = nowSeconds();
-      const accounts = await within(used, request, (on) => listAccounts(on, at, query.after, query.limit));
+      const accounts = await within(used, reply, (on) => listAccounts(on, at, query.after, query.limit));
       return { accounts: accounts.map((account) => accountView(account, at)) };
     },
   };

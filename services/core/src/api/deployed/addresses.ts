@@ -34,7 +34,7 @@ function either<T>(spellings: Readonly<Record<string, T | undefined>>): T | unde
 }
 
 type Handled = Handlers<typeof ADDRESSES_API>;
-type Used = Pick<Rooms, 'answers' | 'db' | 'now'>;
+type Used = Pick<Rooms, 'answers' | 'db' | 'now' | 'longLists'>;
 
 /** By addresses as they were asked for; one that sent nothing has none. */
 async function statsBy(db: Rooms['db'], asked: readonly string[]): Promise<Record<string, AddressStatsView>> {
@@ -58,20 +58,14 @@ async function statsOfKept(db: Rooms['db'], addresses: readonly string[]) {
 /** What an address keeps and did. */
 const activity = ({
   db,
-}: Used): Pick<
-  Handled,
-  | 'listAddressFiles'
-  | 'listAddressPostTypes'
-  | 'listAddressChannels'
-  | 'getAddressStats'
-  | 'listAddressStats'
-  | 'listChannels'
-> => ({
-  async listAddressFiles({ params, query }) {
+  longLists,
+}: Used): Pick<Handled, 'listAddressFiles' | 'listAddressPostTypes' | 'listAddressChannels'> => ({
+  async listAddressFiles({ params, query, reply }) {
     const order = either({ sort_order: query.sort_order, sortOrder: query.sortOrder });
     const hash = query.file_hash === undefined ? undefined : parseMessageHash(query.file_hash).hash;
     const page = { ...deployedPageOf(query), oldestFirst: order === 1 };
-    const owned = await listFilesOf(db, await readAddress(db, params.address), hash, page);
+    const owner = await readAddress(db, params.address);
+    const owned = await listFilesOf(longLists.askedIn(db, reply), owner, hash, page);
     return {
       address: params.address,
       total_size: owned.totalBytes,
@@ -82,53 +76,65 @@ const activity = ({
       ...deployedPaginationOf(query, owned.total),
     };
   },
-  async listAddressPostTypes({ params: { address } }) {
-    return { address, post_types: await listPostTypesOf(db, await readAddress(db, address)) };
+  async listAddressPostTypes({ params: { address }, reply }) {
+    const on = longLists.askedIn(db, reply);
+    return { address, post_types: await listPostTypesOf(on, await readAddress(db, address)) };
   },
-  async listAddressChannels({ params: { address } }) {
-    return { address, channels: await listChannelsOf(db, await readAddress(db, address)) };
+  async listAddressChannels({ params: { address }, reply }) {
+    const on = longLists.askedIn(db, reply);
+    return { address, channels: await listChannelsOf(on, await readAddress(db, address)) };
   },
-  async getAddressStats({ query }) {
+});
+
+/** What all addresses did. */
+const activityOfAll = ({
+  db,
+  longLists,
+}: Used): Pick<Handled, 'getAddressStats' | 'listAddressStats' | 'listChannels'> => ({
+  async getAddressStats({ query, reply }) {
+    const on = longLists.askedIn(db, reply);
     const repeated = [query['addresses[]'] ?? []].flat();
     const asked = [...repeated, ...(parseListFilter('addresses', query.addresses) ?? [])];
     if (asked.length > LIMITS.pageSizeMax)
       throw new AppError('INVALID_PARAMETERS', `at most ${LIMITS.pageSizeMax} addresses at a time`);
-    if (asked.length > 0) return { data: await statsBy(db, asked) };
+    if (asked.length > 0) return { data: await statsBy(on, asked) };
     const page = { smallestFirst: false, limit: LIMITS.pageSizeMax, offset: 0 };
-    return { data: await statsOfKept(db, (await listBusiest(db, page)).addresses) };
+    return { data: await statsOfKept(on, (await listBusiest(on, page)).addresses) };
   },
-  async listAddressStats({ query }) {
+  async listAddressStats({ query, reply }) {
+    const on = longLists.askedIn(db, reply);
     const limit = query.pagination === 0 ? LIMITS.pageSizeMax : query.pagination;
-    const { addresses, total } = await listBusiest(db, {
+    const { addresses, total } = await listBusiest(on, {
       ...{ contains: query.addressContains, smallestFirst: query.sortOrder === 1 },
       type: query.sortBy === 'MESSAGES' ? undefined : query.sortBy,
       ...{ limit, offset: (query.page - 1) * limit },
     });
     return {
-      data: await statsOfKept(db, addresses),
+      data: await statsOfKept(on, addresses),
       ...deployedPaginationOf({ page: query.page, pagination: limit }, total),
       pagination_item: 'addresses',
     };
   },
-  listChannels: async () => ({ channels: await listAllChannels(db) }),
+  listChannels: async ({ reply }) => ({ channels: await listAllChannels(longLists.askedIn(db, reply)) }),
 });
 
 /** What addresses have. */
 const credit = ({
   db,
   now,
+  longLists,
 }: Used): Pick<Handled, 'listBalances' | 'listCreditBalances' | 'getCreditSummary'> => ({
   listBalances({ query }) {
     either({ min_balance: query.min_balance, minBalance: query.minBalance });
     return { balances: [], ...deployedPaginationOf(query, 0), pagination_item: 'balances' };
   },
-  async listCreditBalances({ query }) {
+  async listCreditBalances({ query, reply }) {
     const min = either({ min_balance: query.min_balance, minBalance: query.minBalance });
     const after = addressCursor.read(query.cursor)?.a;
     const limit = sizeOfPage(query.pagination);
     const page = { limit, offset: (query.page - 1) * limit, after };
     const minNano = min === undefined ? undefined : nanoOf(Math.ceil(min));
-    const { rows, total } = await listCredit(db, now() / 1000, minNano, page);
+    const { rows, total } = await listCredit(longLists.askedIn(db, reply), now() / 1000, minNano, page);
     const spellings = await spellingsOf(
       db,
       rows.map(({ owner }) => owner),
@@ -145,9 +151,11 @@ const credit = ({
       next_cursor: nextCursorOf(rows, limit, (last) => addressCursor.write({ a: last.owner })),
     };
   },
-  async getCreditSummary({ params, query }) {
+  async getCreditSummary({ params, query, reply }) {
     const filter = historyFilterOf(await readAddress(db, params.address), query);
-    const sums = filter ? await sumHistory(db, filter) : { count: 0, incoming: 0n, outgoing: 0n };
+    const sums = filter
+      ? await sumHistory(longLists.askedIn(db, reply), filter)
+      : { count: 0, incoming: 0n, outgoing: 0n };
     return {
       address: params.address,
       entry_count: sums.count,
@@ -161,6 +169,7 @@ const credit = ({
 /** What deployed nodes answer of addresses. */
 export const addressHandlers = (rooms: Used): Handled => ({
   ...activity(rooms),
+  ...activityOfAll(rooms),
   ...credit(rooms),
   ...authorizationHandlers(rooms),
 });

@@ -69,7 +69,11 @@ function pageOfEntries(address: string, byOther: ReadonlyMap<string, readonly En
 export const authorizationHandlers = ({
   db,
   answers,
-}: Pick<Rooms, 'db' | 'answers'>): Pick<Handlers<typeof ADDRESSES_API>, 'listGranted' | 'listReceived'> => ({
+  longLists,
+}: Pick<Rooms, 'db' | 'answers' | 'longLists'>): Pick<
+  Handlers<typeof ADDRESSES_API>,
+  'listGranted' | 'listReceived'
+> => ({
   async listGranted({ params, query }) {
     const { grantee } = query;
     const entries = await listGranted(db, await readAddress(db, params.address));
@@ -82,7 +86,8 @@ export const authorizationHandlers = ({
   },
   async listReceived({ params, query, reply }) {
     const granter = query.granter === undefined ? undefined : normaliseAddress(query.granter);
-    const received = await listReceived(db, spellings(params.address), granter, answers.of(reply));
+    const on = longLists.askedIn(db, reply);
+    const received = await listReceived(on, spellings(params.address), granter, answers.of(reply));
     // What others may permit it is not looked at where one is asked for.
     if (received.length === 0 && granter === undefined) await readAddress(db, params.address);
     const known = await spellingsOf(

@@ -187,13 +187,21 @@ async function answerBriefPosts(reading: Reading, query: ListQuery) {
 const ALL_STATUSES = ['processed', 'pending', 'rejected', 'forgotten'];
 
 /** Lists as deployed nodes have them, which clients and measurement programs read (docs/decisions.md 12). */
-export const networkListHandlers = ({ db, answers }: Pick<Rooms, 'db' | 'answers'>): Handled => {
-  const reading = (reply: FastifyReply): Reading => ({ db, hold: answers.of(reply) });
+export const networkListHandlers = ({
+  db,
+  answers,
+  longLists,
+}: Pick<Rooms, 'db' | 'answers' | 'longLists'>): Handled => {
+  const reading = (reply: FastifyReply): Reading => ({
+    db: longLists.askedIn(db, reply),
+    hold: answers.of(reply),
+  });
   return {
     listNetworkMessages: ({ query, reply }) => answerMessages(reading(reply), query),
     listNetworkMessagesOfPage: ({ params, query, reply }) =>
       answerMessages(reading(reply), { ...query, ...params }),
-    async listMessageHashes({ query }) {
+    async listMessageHashes({ query, reply }) {
+      const { db } = reading(reply);
       const { status, startDate: from, endDate: to, hash_only } = query;
       const statuses = status === undefined ? ALL_STATUSES : [status];
       const filter = await resolveFilter(db, checkEnds({ statuses, from, to }));

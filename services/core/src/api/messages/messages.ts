@@ -40,7 +40,7 @@ async function getMessage(
   });
 }
 
-type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'metrics' | 'clientOf' | 'answers'>;
+type Used = Pick<Rooms, 'db' | 'reads' | 'intake' | 'metrics' | 'clientOf' | 'answers' | 'longLists'>;
 type MessageHandlers = Handlers<typeof MESSAGES_API>;
 
 /** One message: submitted, and looked at (specification, "Messages"). */
@@ -94,8 +94,10 @@ function oneMessage({
   };
 }
 
-const lists = ({ db, answers }: Used): Pick<MessageHandlers, 'listMessages'> => ({
+const lists = (used: Used): Pick<MessageHandlers, 'listMessages'> => ({
   async listMessages({ query, reply }) {
+    const { answers, longLists } = used;
+    const db = longLists.askedIn(used.db, reply);
     const filter = await resolveFilter(db, readFilters(MESSAGE_FILTERS, PROPERTIES, '/messages', query));
     const [rows, total] = await Promise.all([
       listMessages(db, filter, timedPageOf(query), answers.of(reply)),

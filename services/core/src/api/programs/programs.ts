@@ -27,7 +27,15 @@ const HEADERS = {
 
 type ProgramRooms = Pick<
   Rooms,
-  'answers' | 'db' | 'intake' | 'events' | 'listRunners' | 'listRunnersNow' | 'forwarding' | 'clientOf'
+  | 'answers'
+  | 'longLists'
+  | 'db'
+  | 'intake'
+  | 'events'
+  | 'listRunners'
+  | 'listRunnersNow'
+  | 'forwarding'
+  | 'clientOf'
 >;
 
 /** Nobody is told from memory that no node runs a program: whoever waits for the first one comes a moment after it. */
@@ -38,7 +46,7 @@ async function findRunners({ listRunners, listRunnersNow }: ProgramRooms, stored
 
 /** Programs: keep and run (specification, "Programs"). */
 export function programHandlers(rooms: ProgramRooms): Handlers<typeof PROGRAMS_API> {
-  const { answers, db, intake, events, listRunners, forwarding, clientOf } = rooms;
+  const { answers, longLists, db, intake, events, listRunners, forwarding, clientOf } = rooms;
   // Compute nodes are told callers apart, and nothing else of them.
   const key = randomBytes(CALLER_BYTES);
   const callerOf = (request: IncomingMessage) =>
@@ -52,12 +60,12 @@ export function programHandlers(rooms: ProgramRooms): Handlers<typeof PROGRAMS_A
     createProgram: async ({ body, request }) =>
       answerOf(await submitBody({ intake }, body, { type: 'PROGRAM', client: clientOf(request) }), {}),
     async listProgramsOnMessage({ query, reply }) {
-      return (await listTriggered(db, query.sort_order === 1, answers.of(reply))).map(
-        ({ itemHash, filters }) => ({
-          item_hash: itemHash,
-          content: { on: { message: filters } },
-        }),
-      );
+      const on = longLists.askedIn(db, reply);
+      const programs = await listTriggered(on, query.sort_order === 1, answers.of(reply));
+      return programs.map(({ itemHash, filters }) => ({
+        item_hash: itemHash,
+        content: { on: { message: filters } },
+      }));
     },
     async listAssignedPrograms({ params: { node_id: nodeId } }) {
       const [{ cursor, programs }, runners] = await Promise.all([readStanding(), listRunners()]);

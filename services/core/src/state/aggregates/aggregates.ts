@@ -2,8 +2,8 @@ import { type Page, prepared } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { spelledOwner } from '../../store/messages/spelling.ts';
 import type { Schema } from '../../store/schema.ts';
-import { withTimeLimit } from '../lists/time-limit.ts';
-import { ANSWER_BYTES_MAX, checkWeight, HOLDS_NOTHING, type Hold, LIGHT_BYTES } from '../lists/weight.ts';
+import { isDeep, withTimeLimit } from '../lists/time-limit.ts';
+import { ANSWER_BYTES_MAX, HOLDS_NOTHING, type Hold, holdFound, LIGHT_BYTES } from '../lists/weight.ts';
 
 export interface Aggregate {
   readonly owner: string;
@@ -100,8 +100,7 @@ async function putTogether(db: Kysely<Schema>, asked: Picked, bytesMax = LIGHT_B
       (select ${spelledOwner('m')} from messages m where m.item_hash = a.item_hash) as spelling
     from picked a cross join weight ${order}`.execute(db);
   const bytes = rows[0]?.bytes ?? 0;
-  checkWeight(bytes, 'aggregates');
-  hold(bytes);
+  holdFound(db, bytes, hold, 'aggregates');
   return bytes <= bytesMax ? rows.map(aggregateOf) : putTogether(db, asked, ANSWER_BYTES_MAX);
 }
 
@@ -176,7 +175,7 @@ function pick(filter: AggregateFilter, page: AggregatePage, few: boolean): RawBu
       select a.* from aggregates a ${where([sql`${sql.ref(`a.${column}`)} = v.v`, ...rest, ...following])} ${end}) s`;
 }
 
-/** Larger pages are read under the time limit. */
+/** Larger pages are read under the time limit, as are deep ones. */
 const LIMIT_UNTIMED_MAX = 500;
 
 /** Last changed first unless told otherwise; equal times by owner and key. Throws LIST_TOO_COSTLY, and what `hold` throws. */
@@ -194,7 +193,7 @@ export async function listAggregates(
     return { aggregates, total: await countAggregates(on, filter) };
   };
   // No index has the order of first changes.
-  return filter.fields || page.sortedBy || page.limit > LIMIT_UNTIMED_MAX
+  return filter.fields || page.sortedBy || page.limit > LIMIT_UNTIMED_MAX || isDeep(page)
     ? withTimeLimit(db, read)
     : read(db);
 }

@@ -2,6 +2,7 @@ import type { TimedPage } from '@skerry/database';
 import { type InstanceState, type InstanceView, instanceViewOf } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { isDeep, withTimeLimit } from '../lists/time-limit.ts';
 import { stateOf } from './rows.ts';
 
 export interface InstanceFilter {
@@ -30,12 +31,15 @@ export async function findInstance(
   return state && instanceViewOf(state);
 }
 
-/** Newest first; equal times by id. */
-export async function listInstances(
+/** Newest first; equal times by id. Throws LIST_TOO_COSTLY. */
+export const listInstances = (
   db: Kysely<Schema>,
   filter: InstanceFilter,
   page: TimedPage,
-): Promise<{ states: InstanceState[]; total: number }> {
+): Promise<{ states: InstanceState[]; total: number }> =>
+  isDeep(page) ? withTimeLimit(db, (on) => readInstances(on, filter, page)) : readInstances(db, filter, page);
+
+async function readInstances(db: Kysely<Schema>, filter: InstanceFilter, page: TimedPage) {
   let query = db.selectFrom('instances');
   if (filter.address !== undefined) query = query.where('owner', '=', filter.address);
   if (filter.nodeId !== undefined) query = query.where('node_id', '=', filter.nodeId);

@@ -117,7 +117,8 @@ async function findTotal(db: Kysely<Schema>, filter: MessageFilter): Promise<num
     return given.length === 1 && tags.values.length === 2 && !dated
       ? countTwoTags(db, totals, tags)
       : undefined;
-  if (dated) return y ? undefined : countDated(db, filter, totals, x);
+  // Of one day there may be any number.
+  if (dated) return y ? undefined : withTimeLimit(db, (on) => countDated(on, filter, totals, x));
   if (!x) return totals.get(ALL)?.total ?? 0;
   if (!y) return x.values.reduce<number>((sum, value) => sum + totalOf(totals, x, value).total, 0);
   return more.length === 0 ? countTwo(db, filter, totals, x, y) : undefined;

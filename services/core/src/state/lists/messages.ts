@@ -16,11 +16,8 @@ import {
 import { isEmpty, resolveFilter } from './filter.ts';
 import type { MessageFilter } from './properties.ts';
 import { allOf, type Condition } from './property.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { isDeep, withTimeLimit } from './time-limit.ts';
 import { HOLDS_NOTHING, type Hold, readWeighed } from './weight.ts';
-
-/** Pages beyond this many rows are read under the time limit. */
-const DEPTH_UNLIMITED_MAX = 10_000;
 
 /** What comes after the cursor in the list's order: by time, equal times by item hash ascending. */
 function afterCursor({ after, oldestFirst }: TimedPage): Condition[] {
@@ -112,14 +109,14 @@ function placesOf(
 }
 
 /** Whether each row that is read is one of the page's, or of the pages before it. */
-function isBounded(filter: MessageFilter, scans: readonly Driver[], { offset, limit }: TimedPage): boolean {
+function isBounded(filter: MessageFilter, scans: readonly Driver[], page: TimedPage): boolean {
   if (filter.hashes !== undefined) return true;
   const undated = { ...filter, from: undefined, to: undefined };
   const leavesNothing = (driver: Driver) => {
     const { own, message } = restOf(undated, driver);
     return own.length === 0 && message.length === 0;
   };
-  return offset + limit <= DEPTH_UNLIMITED_MAX && scans.every(leavesNothing);
+  return !isDeep(page) && scans.every(leavesNothing);
 }
 
 /** How messages are picked for a page: what runs a query over them, `m` being the message and `p` its place. */

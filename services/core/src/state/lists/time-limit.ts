@@ -1,9 +1,15 @@
-import { isTooLong } from '@skerry/database';
+import { type Allowed, Budget, type Page, readInTurn, type Turns, tookTooLong } from '@skerry/database';
 import { AppError } from '@skerry/protocol';
-import { type Kysely, sql } from 'kysely';
+import {
+  type Kysely,
+  type KyselyPlugin,
+  type PluginTransformQueryArgs,
+  type PluginTransformResultArgs,
+  sql,
+} from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 
-/** The longest that one list may keep the database busy. */
+/** The longest that all statements of one list together may keep the database busy. */
 const LIST_TIMEOUT_MS = 5_000;
 
 /**
@@ -12,22 +18,93 @@ const LIST_TIMEOUT_MS = 5_000;
  */
 const PLAIN = sql`set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`;
 
-/** Runs a query that may have to look at many rows for few results. Throws LIST_TOO_COSTLY. */
+/** Pages that reach beyond so many rows are read under the time limit, whatever is listed. */
+const DEPTH_UNLIMITED_MAX = 10_000;
+
+export const isDeep = ({ offset, limit }: Page): boolean => offset + limit > DEPTH_UNLIMITED_MAX;
+
+/** Says for whom a database is asked. */
+class AskedBy implements KyselyPlugin {
+  readonly turns: Turns;
+
+  constructor(turns: Turns) {
+    this.turns = turns;
+  }
+
+  transformQuery({ node }: PluginTransformQueryArgs) {
+    return node;
+  }
+
+  async transformResult({ result }: PluginTransformResultArgs) {
+    return result;
+  }
+}
+
+/** The same database, asked for somebody: lists that take long wait for a turn, and throw what `turns` throw. */
+export const askedBy = (db: Kysely<Schema>, turns: Turns): Kysely<Schema> =>
+  db.withPlugin(new AskedBy(turns));
+
+/** Keeps the statements of a transaction within what is allowed. */
+class Within implements KyselyPlugin {
+  readonly hasTurn: boolean;
+  readonly #trx: Kysely<Schema>;
+  readonly #budget: Budget;
+
+  constructor(trx: Kysely<Schema>, { budgetMs, hasTurn }: Allowed) {
+    this.hasTurn = hasTurn;
+    this.#trx = trx;
+    this.#budget = new Budget(budgetMs);
+  }
+
+  /** Throws NoTimeLeft. */
+  transformQuery({ node }: PluginTransformQueryArgs) {
+    this.#budget.check();
+    return node;
+  }
+
+  async transformResult({ result }: PluginTransformResultArgs) {
+    const nextMs = this.#budget.next();
+    if (nextMs !== undefined)
+      await sql`select set_config('statement_timeout', ${String(nextMs)}, true)`.execute(this.#trx);
+    return result;
+  }
+}
+
+const findPlugin = <P extends KyselyPlugin>(
+  db: Kysely<Schema>,
+  isOne: (plugin: KyselyPlugin) => plugin is P,
+): P | undefined => db.getExecutor().plugins.find(isOne);
+
+/** Whether what is read here may yet have to wait for a turn, and is to hold nothing that others want. */
+export const isWithoutTurn = (on: Kysely<Schema>): boolean =>
+  findPlugin(on, (plugin) => plugin instanceof Within)?.hasTurn === false;
+
+/**
+ * Runs what may have to look at many rows for few results; maybe twice. Within a transaction nothing waits for a turn: it has a connection
+ * already. Throws LIST_TOO_COSTLY, and what the turns of whoever asks throw.
+ */
 export async function withTimeLimit<T>(
   db: Kysely<Schema>,
   run: (db: Kysely<Schema>) => Promise<T>,
   timeoutMs = LIST_TIMEOUT_MS,
 ): Promise<T> {
-  const runWithin = async (trx: Kysely<Schema>) => {
-    await sql`select set_config('statement_timeout', ${String(timeoutMs)}, true), ${PLAIN}`.execute(trx);
-    return run(trx);
+  const runWithin = async (trx: Kysely<Schema>, allowed: Allowed) => {
+    await sql`select set_config('statement_timeout', ${String(allowed.budgetMs)}, true), ${PLAIN}`.execute(
+      trx,
+    );
+    return run(trx.withPlugin(new Within(trx, allowed)));
   };
+  const turns = findPlugin(db, (plugin) => plugin instanceof AskedBy)?.turns;
   try {
-    return await (db.isTransaction
-      ? runWithin(db)
-      : db.transaction().setAccessMode('read only').execute(runWithin));
+    if (db.isTransaction) return await runWithin(db, { budgetMs: timeoutMs, hasTurn: true });
+    return await readInTurn(turns, timeoutMs, (allowed) =>
+      db
+        .transaction()
+        .setAccessMode('read only')
+        .execute((trx) => runWithin(trx, allowed)),
+    );
   } catch (error) {
-    if (!isTooLong(error)) throw error;
+    if (!tookTooLong(error)) throw error;
     throw new AppError(
       'LIST_TOO_COSTLY',
       'this list would have to read too many messages; use fewer filters, or continue with a cursor',

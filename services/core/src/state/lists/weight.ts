@@ -1,6 +1,8 @@
+import { NoTimeLeft } from '@skerry/database';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { isWithoutTurn } from './time-limit.ts';
 
 /** Text of one answer: what is made of it takes some five times as much, and a node has a heap of 512 MiB. */
 export const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
@@ -21,6 +23,16 @@ export function checkWeight(bytes: number, of: string): void {
     'LIST_TOO_COSTLY',
     `this answer has more than ${ANSWER_BYTES_MAX / 1024 / 1024} MiB of ${of}; ask for less at a time`,
   );
+}
+
+/**
+ * Holds what was found to weigh so much, before it is read. A heavy answer has its turn first: what it holds is hardly enough for two.
+ * Throws LIST_TOO_COSTLY, NoTimeLeft, and what `hold` throws. @param of what it would be
+ */
+export function holdFound(on: Kysely<Schema>, bytes: number, hold: Hold, of: string): void {
+  checkWeight(bytes, of);
+  if (bytes > LIGHT_BYTES && isWithoutTurn(on)) throw new NoTimeLeft();
+  hold(bytes);
 }
 
 /** Of a message `m`. Of a content that came as a file there is no text. */
@@ -52,8 +64,7 @@ export async function readWeighed<Row>(
       select ${columns}, sum(${weight}) over () as answer_bytes, row_number() over () as answer_row from ${from} ${order}) w
     where answer_bytes <= ${sql.lit(LIGHT_BYTES)} or answer_row = 1`.execute(on);
   const bytes = rows[0]?.answer_bytes ?? 0;
-  checkWeight(bytes, of);
-  hold(bytes);
+  holdFound(on, bytes, hold, of);
   if (bytes <= LIGHT_BYTES) return rows;
   return (
     await sql<Row>`${begin}
