@@ -9,12 +9,15 @@
 
 enum { BUCKETS = 1 << 14, FEWEST_OF_MANY = 2 };
 
-/* A client in one group. */
+/* A client in one group, or a network: any number of clients of that group, in a group of networks of its own. */
 struct client {
   struct client *next; /* in its bucket */
   struct client *previous_equal, *next_equal; /* that have as many */
-  struct place *first, *last;
-  uint64_t prefix; /* of an IPv6 address the first 64 bits, of an IPv4 address all */
+  struct place *first, *last; /* a client's */
+  struct client *network; /* a client's; NULL where its address is IPv4 */
+  struct client *previous_near, *next_near; /* clients of the same network, the first to come first */
+  struct client *first_near, *last_near; /* a network's */
+  uint64_t prefix; /* of an IPv6 address the first 64 bits, of a network's the first 48, of an IPv4 address all */
   uint32_t open;
   uint8_t group;
   bool is_ipv4;
@@ -23,9 +26,9 @@ struct client {
 static struct client *buckets[BUCKETS];
 static uint64_t seed;
 static struct {
-  struct client **by_count; /* up to the share of one */
+  struct client **by_count; /* up to the share of one client; networks that have more are with those that have as many */
   uint32_t most;
-} groups[GROUPS];
+} groups[2 * GROUPS]; /* the second half are those of networks */
 
 /* Addresses are chosen by strangers: without a secret seed they could choose ones that collide. */
 static uint32_t hash_of(uint64_t prefix) {
@@ -59,6 +62,19 @@ void client_address(int fd, struct sockaddr_in6 *address) {
   }
 }
 
+static uint64_t network_prefix_of(const struct in6_addr *address) {
+  uint64_t prefix = prefix_of(address);
+  memset((uint8_t *)&prefix + 6, 0, 2);
+  return prefix;
+}
+
+static struct client *find_network(const struct in6_addr *address, unsigned group) {
+  uint64_t prefix = network_prefix_of(address);
+  struct client *client = *bucket_of(prefix);
+  while (client && (client->prefix != prefix || client->group != group + GROUPS)) client = client->next;
+  return client;
+}
+
 /* The client in its group; NULL for none. `open` is of all groups that its share is of. */
 static struct client *find(const struct in6_addr *address, unsigned group, uint32_t *open) {
   bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(address);
@@ -66,20 +82,19 @@ static struct client *find(const struct in6_addr *address, unsigned group, uint3
   struct client *found = NULL;
   *open = 0;
   for (struct client *client = *bucket_of(prefix); client; client = client->next) {
-    if (client->prefix != prefix || client->is_ipv4 != is_ipv4) continue;
+    if (client->prefix != prefix || client->is_ipv4 != is_ipv4 || client->group >= GROUPS) continue;
     if (client->group == group) found = client;
     if ((client->group >= GROUP_QUIC) == (group >= GROUP_QUIC)) *open += client->open;
   }
   return found;
 }
 
-static struct client *make(const struct in6_addr *address, unsigned group) {
+static struct client *make_one(uint64_t prefix, bool is_ipv4, unsigned group) {
   if (!groups[group].by_count) groups[group].by_count = calloc((size_t)options.max_per_client + 1, sizeof(struct client *));
   struct client *client = groups[group].by_count ? memory_take(sizeof *client) : NULL;
   if (!client) return NULL;
-  struct client **bucket = bucket_of(prefix_of(address));
-  *client = (struct client){.next = *bucket, .prefix = prefix_of(address), .group = (uint8_t)group,
-                            .is_ipv4 = IN6_IS_ADDR_V4MAPPED(address)};
+  struct client **bucket = bucket_of(prefix);
+  *client = (struct client){.next = *bucket, .prefix = prefix, .group = (uint8_t)group, .is_ipv4 = is_ipv4};
   return *bucket = client;
 }
 
@@ -90,21 +105,47 @@ static void forget(struct client *client) {
   memory_give(client);
 }
 
+static struct client *make(const struct in6_addr *address, unsigned group) {
+  bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(address);
+  struct client *client = make_one(prefix_of(address), is_ipv4, group);
+  if (!client || is_ipv4) return client;
+  struct client *network = find_network(address, group);
+  if (!network && !(network = make_one(network_prefix_of(address), false, group + GROUPS))) return forget(client), NULL;
+  client->network = network;
+  client->previous_near = network->last_near;
+  if (network->last_near) network->last_near->next_near = client;
+  else network->first_near = client;
+  return network->last_near = client;
+}
+
+static void leave_network(struct client *client) {
+  struct client *network = client->network;
+  if (client->previous_near) client->previous_near->next_near = client->next_near;
+  else network->first_near = client->next_near;
+  if (client->next_near) client->next_near->previous_near = client->previous_near;
+  else network->last_near = client->previous_near;
+  if (!network->first_near) forget(network);
+}
+
+static uint32_t counted(uint32_t open) { return open < options.max_per_client ? open : options.max_per_client; }
+
 /* One more or one less: whoever has most is known without a look at all. */
 static void set_open(struct client *client, uint32_t open) {
   struct client **by_count = groups[client->group].by_count;
   uint32_t *most = &groups[client->group].most;
-  if (client->open > 0) {
+  uint32_t before = counted(client->open), after = counted(open);
+  client->open = open;
+  if (before == after) return;
+  if (before > 0) {
     if (client->previous_equal) client->previous_equal->next_equal = client->next_equal;
-    else by_count[client->open] = client->next_equal;
+    else by_count[before] = client->next_equal;
     if (client->next_equal) client->next_equal->previous_equal = client->previous_equal;
   }
-  client->open = open;
-  if (open > 0) {
+  if (after > 0) {
     client->previous_equal = NULL;
-    if ((client->next_equal = by_count[open])) by_count[open]->previous_equal = client;
-    by_count[open] = client;
-    if (open > *most) *most = open;
+    if ((client->next_equal = by_count[after])) by_count[after]->previous_equal = client;
+    by_count[after] = client;
+    if (after > *most) *most = after;
   }
   while (*most > 0 && !by_count[*most]) --*most;
 }
@@ -118,6 +159,7 @@ bool client_enter(struct place *place, const struct sockaddr_in6 *address, unsig
   else client->first = place;
   client->last = place;
   set_open(client, client->open + 1);
+  if (client->network) set_open(client->network, client->network->open + 1);
   return true;
 }
 
@@ -130,14 +172,21 @@ void client_leave(struct place *place) {
   if (place->next) place->next->previous = place->previous;
   else client->last = place->previous;
   set_open(client, client->open - 1);
-  if (client->open == 0) forget(client);
+  if (client->network) set_open(client->network, client->network->open - 1);
+  if (client->open > 0) return;
+  if (client->network) leave_network(client);
+  forget(client);
 }
 
 struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group) {
-  uint32_t open;
-  if (groups[group].most < FEWEST_OF_MANY) return NULL;
+  uint32_t open, most = groups[group].most;
   if (find(&address->sin6_addr, group, &open)) return NULL;
   /* Of a flow, the share holds it already. */
   if (group != GROUP_QUIC && open >= options.max_per_client) return NULL;
-  return groups[group].by_count[groups[group].most]->first;
+  if (most >= FEWEST_OF_MANY) return groups[group].by_count[most]->first;
+  /* Each client has one. */
+  const struct client *own = IN6_IS_ADDR_V4MAPPED(&address->sin6_addr) ? NULL : find_network(&address->sin6_addr, group);
+  most = groups[group + GROUPS].most;
+  if (most < (own ? counted(own->open) : 0) + FEWEST_OF_MANY) return NULL;
+  return groups[group + GROUPS].by_count[most]->first_near->first;
 }

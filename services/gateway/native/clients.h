@@ -29,7 +29,9 @@ bool client_enter(struct place *place, const struct sockaddr_in6 *address, unsig
 void client_leave(struct place *place);
 /*
  * Which place goes to the client at an address, where a group has none left: the oldest of the client that has most, if that has
- * several and the one at the address has none, and its share is not taken. NULL for none.
+ * several and the one at the address has none, and its share is not taken. Where none has several, the first to come of the network that
+ * has most, if the network of the address has no more than that afterwards: one customer may have a /48, which is any number of clients;
+ * an IPv4 address is a network of its own. NULL for none.
  */
 struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group);
 /* Of the client at an address, for who counts something else of it. */

@@ -147,7 +147,7 @@ describe('native data plane alone', () => {
     assert.equal(stdout, 'waits, 0 watched\nlistens, 1 watched\n');
   });
 
-  test('whoever comes and goes, the oldest of a client that has most makes room for one that has none', async () => {
+  test('whoever comes and goes, a client that has most makes room for one that has none, and a network where no client has several', async () => {
     const sources = ['clients.c', 'memory.c'].map((name) => join(NATIVE, name));
     const { stdout } = await runOwn('client-places', sources, SANITIZER_FLAGS);
     assert.equal(stdout, '0 bytes left\n');

@@ -9,7 +9,8 @@
 #include "../../../../native/options.h"
 #include "../../../../native/stats.h"
 
-enum { STEPS = 200 * 1000, CLIENTS = 9, SHARE = 6, FULL = 8 };
+/* Of the clients, the last are of IPv4, the others of two networks. */
+enum { STEPS = 200 * 1000, OF_NETWORK = 5, NETWORKS = 2, CLIENTS = 13, SHARE = 6, FULL = 8 };
 
 struct options options = {.max_per_client = SHARE};
 static struct shared_stats figures;
@@ -23,13 +24,21 @@ static struct held {
   struct place place;
   unsigned client, group;
 } *held[GROUPS_USED * FULL];
-static unsigned count;
+static unsigned count, near_yields;
 
 static struct sockaddr_in6 address_of(unsigned client) {
   struct sockaddr_in6 address = {.sin6_family = AF_INET6};
-  /* Of two in the same /64 the last bytes are their own. */
-  address.sin6_addr.s6_addr[7] = (uint8_t)client;
-  address.sin6_addr.s6_addr[15] = (uint8_t)rand();
+  uint8_t *bytes = address.sin6_addr.s6_addr;
+  if (client / OF_NETWORK >= NETWORKS) {
+    bytes[10] = bytes[11] = 0xff;
+    bytes[15] = (uint8_t)client;
+    return address;
+  }
+  /* Of two in the same /64 the last bytes are their own. A /64 may be written as its network is. */
+  bytes[0] = 0x20;
+  bytes[5] = (uint8_t)(client / OF_NETWORK);
+  bytes[7] = (uint8_t)(client % OF_NETWORK);
+  bytes[15] = (uint8_t)rand();
   return address;
 }
 
@@ -37,6 +46,21 @@ static unsigned open_of(unsigned client, unsigned group) {
   unsigned open = 0;
   for (unsigned i = 0; i < count; i++) open += held[i]->client == client && held[i]->group == group;
   return open;
+}
+
+/* Of all clients of a network; more than the share of one client counts as that. */
+static unsigned near_of(unsigned network, unsigned group) {
+  unsigned open = 0;
+  if (network >= NETWORKS) return 0;
+  for (unsigned i = 0; i < OF_NETWORK; i++) open += open_of(network * OF_NETWORK + i, group);
+  return open < SHARE ? open : SHARE;
+}
+
+static unsigned most_near(unsigned group) {
+  unsigned most = 0;
+  for (unsigned network = 0; network < NETWORKS; network++)
+    most = near_of(network, group) > most ? near_of(network, group) : most;
+  return most;
 }
 
 static unsigned share_of(unsigned client, unsigned group) {
@@ -50,12 +74,13 @@ static void let_go(unsigned index) {
   memmove(held + index, held + index + 1, (--count - index) * sizeof *held);
 }
 
-/* Whether it is the oldest of one that has most, and has several. */
+/* Whether it is the oldest of one that has most, and has several; where none has several, one of the network that has most. */
 static bool may_yield(const struct place *place, unsigned group) {
   unsigned most = 0, at = 0;
   for (unsigned client = 0; client < CLIENTS; client++) most = open_of(client, group) > most ? open_of(client, group) : most;
   while (at < count && &held[at]->place != place) at++;
-  if (at == count || held[at]->group != group || open_of(held[at]->client, group) != most || most < 2) return false;
+  if (at == count || held[at]->group != group || open_of(held[at]->client, group) != most) return false;
+  if (most < 2) return near_of(held[at]->client / OF_NETWORK, group) == most_near(group);
   for (unsigned i = 0; i < at; i++)
     if (held[i]->client == held[at]->client && held[i]->group == group) return false;
   return true;
@@ -67,8 +92,10 @@ static bool come(unsigned client, unsigned group) {
   for (unsigned one = 0; one < CLIENTS; one++) in_group += open_of(one, group), several += open_of(one, group) > 1;
   if (in_group == FULL) {
     struct place *place = client_yielding(&address, group);
-    bool wanted = several > 0 && open_of(client, group) == 0 &&
+    bool is_near = most_near(group) >= near_of(client / OF_NETWORK, group) + 2;
+    bool wanted = (several > 0 || is_near) && open_of(client, group) == 0 &&
                   (group == GROUP_QUIC || share_of(client, group) < SHARE);
+    if (several == 0 && wanted) near_yields++;
     if (wanted != (place != NULL) || (place && !may_yield(place, group))) return false;
     if (!place) return true;
     for (unsigned i = 0; i < count; i++)
@@ -92,6 +119,7 @@ int main(int arguments, char **values) {
     else if (!come((unsigned)rand() % CLIENTS, groups[rand() % GROUPS_USED])) return printf("wrong at step %d\n", i), 1;
   }
   while (count > 0) let_go(0);
+  if (near_yields == 0) return printf("no network ever made room\n"), 1;
   printf("%llu bytes left\n", (unsigned long long)figures.connection_bytes);
   return 0;
 }
