@@ -7,6 +7,7 @@ const ANSWER_TIMEOUT_MS = 15_000;
 /** Of who does not say how long it wants to be left alone. */
 const REST_MS = 60_000;
 const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$/;
+const HASH_IN_TAG = /[0-9a-f]{64}/;
 
 /** A peer that has answered enough for now has not said whether it has the file; undefined where it has said. */
 function restOf({ status, headers }: Response): number | undefined {
@@ -19,6 +20,15 @@ function restOf({ status, headers }: Response): number | undefined {
 function sizeOf({ headers }: Response): number | undefined {
   const length = headers.get('content-length');
   return length === null || headers.has('content-encoding') ? undefined : Number(length);
+}
+
+/**
+ * Whether the peer says that it sends another file: of the hash of a STORE message it sends the file of that message, which is no wrong
+ * answer. Proxies may add to the tag.
+ */
+function isOther({ headers }: Response, name: string): boolean {
+  const tagged = HASH_IN_TAG.exec(headers.get('etag') ?? '')?.[0];
+  return tagged !== undefined && tagged !== name;
 }
 
 /** Files of another core node, over its public route. */
@@ -37,7 +47,7 @@ export function createPeerFileSource(url: string, onWrongBytes?: () => void): Fi
           headers: { accept: '*/*' },
           signal: AbortSignal.any([signal, timeout.signal]),
         });
-        if (!response.ok || !response.body) {
+        if (!response.ok || !response.body || isOther(response, name)) {
           await response.body?.cancel();
           const restMs = restOf(response);
           return restMs === undefined ? undefined : { restMs };
