@@ -94,6 +94,7 @@ export {
   derivedDigestsOf,
   derivedFactsOf,
 } from './sync/derived.ts';
+export * from './sync/files.ts';
 export {
   type Bound,
   boundBetween,

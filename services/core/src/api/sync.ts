@@ -2,8 +2,10 @@ import { answer, type Client, type Handlers, Shares } from '@skerry/kit';
 import {
   AppError,
   answerRanges,
+  decodeAskedFiles,
   decodeKeys,
   decodeQuestion,
+  encodeHeldFiles,
   encodeRanges,
   type Range,
 } from '@skerry/protocol';
@@ -11,6 +13,7 @@ import { NEXT_PLACE_HEADER, type SYNC_API } from '@skerry/protocol/api/core/sync
 import { Budget, RANGES_BUDGET } from '../peers/sync/budget.ts';
 import { readPage, readWanted } from '../peers/sync/envelopes.ts';
 import { encodeFrames } from '../peers/sync/frames.ts';
+import { listHeld } from '../store/files/files.ts';
 import type { Rooms } from './rooms.ts';
 
 /** Bodies of messages that are being read at once: each may have megabytes. A peer asks for one page while it works on another. */
@@ -70,6 +73,10 @@ export function syncHandlers({
     async fetchMessages({ body, request }) {
       const wanted = decodeKeys(body);
       return binary(encodeFrames(await bounded(clientOf(request), () => readWanted(db, sync.set, wanted))));
+    },
+    async findHeldFiles({ body }) {
+      const names = decodeAskedFiles(body);
+      return binary(encodeHeldFiles(names, await listHeld(db, names)));
     },
     offerMessages({ body, request }) {
       const { key, isExempt } = clientOf(request);

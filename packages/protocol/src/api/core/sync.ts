@@ -1,4 +1,5 @@
 import { RANGES_BODY_BYTES, WANTED_BODY_BYTES } from '../../sync/codec.ts';
+import { ASKED_FILES_BODY_BYTES } from '../../sync/files.ts';
 import { SHARED_BYTES_MAX } from '../../sync/shared.ts';
 import { type Static, Type } from '../../type.ts';
 import { type Api, content, defaulted, orNull } from '../operation.ts';
@@ -132,6 +133,16 @@ export const SYNC_API = {
     body: bytes('keys', WANTED_BODY_BYTES),
     answers: {
       200: content('messages, each with its length before it; those that are not here are left out', BINARY),
+    },
+  },
+  findHeldFiles: {
+    method: 'POST',
+    path: '/api/v0/sync/files',
+    summary: 'Find out which of up to 1,000 files are here',
+    ...reads('INVALID_PARAMETERS'),
+    body: bytes('the SHA-256 of each file', ASKED_FILES_BODY_BYTES),
+    answers: {
+      200: content('a bit for each file, in the order of the question: 1 where it is here', BINARY),
     },
   },
   offerMessages: {

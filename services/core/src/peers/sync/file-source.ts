@@ -1,11 +1,21 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import { isItemHash64 } from '@skerry/protocol';
+import {
+  AppError,
+  decodeHeldFiles,
+  encodeAskedFiles,
+  HELD_FILES_BODY_BYTES,
+  isItemHash64,
+} from '@skerry/protocol';
+import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import type { FileSource } from '../../store/files/fetching/source.ts';
+import { readLimited } from './link.ts';
 
 const ANSWER_TIMEOUT_MS = 15_000;
 /** Of who does not say how long it wants to be left alone. */
 const REST_MS = 60_000;
+/** Of a node of an older version, which does not know the question about many files. */
+const UNKNOWN_REST_MS = 3_600_000;
 const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$/;
 const HASH_IN_TAG = /[0-9a-f]{64}/;
 
@@ -31,9 +41,42 @@ function isOther({ headers }: Response, name: string): boolean {
   return tagged !== undefined && tagged !== name;
 }
 
-/** Files of another core node, over its public route. */
-export function createPeerFileSource(url: string, onWrongBytes?: () => void): FileSource {
-  const base = `${url.replace(/\/+$/, '')}/api/v0/storage`;
+function readHeld(body: Uint8Array, names: readonly string[]): string[] {
+  try {
+    return decodeHeldFiles(body, names);
+  } catch (cause) {
+    throw new AppError('PEER_MISBEHAVED', 'the peer did not say which files it has', { cause });
+  }
+}
+
+/** Which of many files a node has (api/sync.ts). */
+function createFindHeld(url: string, onMisbehaved: () => void): NonNullable<FileSource['findHeld']> {
+  const { path } = SYNC_API.findHeldFiles;
+  return async (names, signal) => {
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      redirect: 'error',
+      headers: { 'content-type': 'application/octet-stream' },
+      body: Buffer.from(encodeAskedFiles(names)),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      const isUnknown = response.status === 404 || response.status === 405;
+      return { restMs: restOf(response) ?? (isUnknown ? UNKNOWN_REST_MS : REST_MS) };
+    }
+    try {
+      return { held: readHeld(await readLimited(response, HELD_FILES_BODY_BYTES), names) };
+    } catch (error) {
+      if (error instanceof AppError) onMisbehaved();
+      throw error;
+    }
+  };
+}
+
+/** Files of another core node, over its public routes. @param onMisbehaved told of wrong bytes, and of what is no answer */
+export function createPeerFileSource(url: string, onMisbehaved: () => void = () => {}): FileSource {
+  const root = url.replace(/\/+$/, '');
   return {
     name: url,
     handles: isItemHash64,
@@ -42,7 +85,7 @@ export function createPeerFileSource(url: string, onWrongBytes?: () => void): Fi
       // The answer must begin soon; how long it may take is the caller's to watch.
       const timer = setTimeout(() => timeout.abort(), ANSWER_TIMEOUT_MS);
       try {
-        const response = await fetch(`${base}/${name}`, {
+        const response = await fetch(`${root}/api/v0/storage/${name}`, {
           redirect: 'error',
           headers: { accept: '*/*' },
           signal: AbortSignal.any([signal, timeout.signal]),
@@ -62,6 +105,7 @@ export function createPeerFileSource(url: string, onWrongBytes?: () => void): Fi
         clearTimeout(timer);
       }
     },
-    ...(onWrongBytes ? { onWrongBytes } : {}),
+    findHeld: createFindHeld(root, onMisbehaved),
+    onWrongBytes: onMisbehaved,
   };
 }

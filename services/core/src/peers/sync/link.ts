@@ -65,7 +65,8 @@ const RETRY_AFTER_MS_MAX = 30_000;
 /** How often a request is made again after such a wish. */
 const RETRIES_MAX = 3;
 
-async function readLimited(response: Response, limitBytes: number): Promise<Buffer> {
+/** The body. Throws PEER_MISBEHAVED where it is larger. */
+export async function readLimited(response: Response, limitBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const chunk of response.body ?? []) {

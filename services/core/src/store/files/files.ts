@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { AppError, type ItemHash } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Accepted, Verdict } from '../../intake/accepted.ts';
 import type { Intake } from '../../intake/intake.ts';
 import { UnderWay } from '../../intake/under-way.ts';
@@ -35,6 +35,13 @@ export interface FilesOptions {
   readonly uploadLimitBytes: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+}
+
+/** Those of these files that the database knows to be here. @param hashes SHA-256 in hexadecimal */
+export async function listHeld(db: Kysely<Schema>, hashes: readonly string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ hash: string }>`
+    select hash from files where hash = any(${hashes}::text[])`.execute(db);
+  return new Set(rows.map(({ hash }) => hash));
 }
 
 /** Files that messages asked to keep, and those that may still be asked for. */

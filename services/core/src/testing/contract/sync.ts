@@ -1,4 +1,4 @@
-import { END, encodeKeys, encodeRanges, START } from '@skerry/protocol';
+import { ASKED_FILES_MAX, END, encodeAskedFiles, encodeKeys, encodeRanges, START } from '@skerry/protocol';
 import { encodeFrames } from '../../peers/sync/frames.ts';
 import {
   type Call,
@@ -18,9 +18,11 @@ const bytesCall = (path: string, body: Uint8Array): Call => ({
 
 const RANGES = '/api/v0/sync/ranges';
 const MESSAGES = '/api/v0/sync/messages';
+const FILES = '/api/v0/sync/files';
 const OFFERS = '/api/v0/sync/offers';
 const frameOf = (text: string) => encodeFrames([text]);
 const everything = encodeRanges([{ kind: 'list', lower: START, upper: END }]);
+const someFiles = encodeAskedFiles(['ab'.repeat(32), 'cd'.repeat(32)]);
 const someKeys = encodeKeys([{ time: 1, id: 'ab'.repeat(20) }]);
 
 /** What core nodes ask each other. */
@@ -58,6 +60,14 @@ export const syncCases: Cases = {
     succeeds(() => bytesCall(MESSAGES, someKeys)),
     refuses('INVALID_PARAMETERS', () => bytesCall(MESSAGES, someKeys.slice(0, -1))),
     refuses('BODY_TOO_LARGE', () => bytesCall(MESSAGES, Buffer.alloc(64 * 1024, 1))),
+  ],
+  'POST /api/v0/sync/files': [
+    succeeds(() => bytesCall(FILES, someFiles)),
+    succeeds(() => bytesCall(FILES, someFiles.slice(0, 1))),
+    refuses('INVALID_PARAMETERS', () => bytesCall(FILES, someFiles.slice(0, -1))),
+    refuses('INVALID_PARAMETERS', () => bytesCall(FILES, new Uint8Array())),
+    refuses('BODY_TOO_LARGE', () => bytesCall(FILES, Buffer.alloc(2 * 32 * ASKED_FILES_MAX, 1))),
+    refusesWithoutDatabase(() => bytesCall(FILES, someFiles)),
   ],
   'POST /api/v0/sync/offers': [
     succeeds(() => bytesCall(OFFERS, frameOf('{}'))),
