@@ -195,7 +195,8 @@ export class Leading {
     const sources = peerUrlsOf(config).map((url) =>
       createPeerFileSource(url, () => reputation.noteMisbehaved(url)),
     );
-    const wanted = { lost, missed: missed.hash };
+    const swept = () => new MissedFiles({ db, namedBy: 'hash', reserve, now });
+    const wanted = { lost, missed: missed.hash, swept };
     const own = createOwnFiles(blobs);
     const fetcher = new FileFetcher({ db, files, sources, own, now, reserve, ...wanted, log });
     this.#counting.files = fetcher;

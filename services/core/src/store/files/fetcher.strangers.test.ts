@@ -157,6 +157,35 @@ test('a file that comes too slowly is asked of another peer; of the only one it 
   assert.equal(slow.streams[1]!.destroyed, true);
 });
 
+test('a peer that sends just fast enough holds up no file that another has', async (t) => {
+  await using core = await createTestCore({ uploadLimitBytes: 4 * 1024 * 1024 });
+  const [text] = textsOf(1) as [string];
+  await core.send(alice, store(sha256Hex(text)));
+  const slow = dripping();
+  const fetcher = new FileFetcher({
+    ...{ ...core.rooms, log },
+    sources: [slow, holderOf([text])],
+    random: () => 0,
+  });
+  t.after(() => slow.streams[0]?.destroy());
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  await fetcher.look(signal);
+  const stream = await until('it has begun', () => slow.streams[0]);
+  for (let minute = 1; minute <= 2; minute++) {
+    stream!.push(Buffer.alloc(1024 * 1024));
+    await until('it was taken', () => stream!.readableLength === 0);
+    assert.equal(stream!.destroyed, false);
+    t.mock.timers.tick(60_000);
+  }
+  const fetched = () => {
+    slow.drip();
+    return fetcher.counts.fetched;
+  };
+  await until('the other one brought it', fetched, (count) => count === 1);
+  assert.equal(stream!.destroyed, true);
+  await fetcher.idle();
+});
+
 test('a peer that sends slowly has half of the places, and others bring what they have meanwhile', async (t) => {
   await using core = await createTestCore();
   const texts = textsOf(10);

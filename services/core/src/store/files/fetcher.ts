@@ -1,12 +1,16 @@
+import { addAbortListener } from 'node:events';
 import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { backoffMs, type Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { type Kysely, sql } from 'kysely';
-import { fileKey, fileOf, fileOfIn, isFileKeyIn } from '../dependency-keys.ts';
+import type { Kysely } from 'kysely';
 import type { Schema } from '../schema.ts';
-import { AskedSource, type Want } from './fetching/asked-source.ts';
+import { AskedSource, type Asking, type Want } from './fetching/asked-source.ts';
+import { type Attempt, minutesOf, newAttempt, type Trying, wantOf } from './fetching/attempt.ts';
+import { listLacking } from './fetching/lacking.ts';
 import { watchPace } from './fetching/pace.ts';
+import { type Runner, race } from './fetching/race.ts';
 import type { FileSource, Opened } from './fetching/source.ts';
+import { isSurveyed, Survey, type SurveyOptions } from './fetching/survey.ts';
 import type { Files } from './files.ts';
 import type { LostFiles } from './lost.ts';
 import type { MissedFiles } from './missed.ts';
@@ -17,61 +21,22 @@ const PARALLEL = 8;
 const KEPT_PART = 4;
 /** Of them, at most one in so many is one source's, where there are others: one that sends slowly holds up none of what others have. */
 const SOURCE_PART = 2;
-/** Files that are looked for at the same time; what is beyond waits for its turn. */
-const WANTED_MAX = 10_000;
 const RETRY_BASE_MS = 1_000;
 const RETRY_MAX_MS = 300_000;
 /** So long a try waits for sources that could not be asked yet. Then those that were asked may be asked again. */
-const HELD_MS = 60_000;
+const PUT_OFF_MS = 60_000;
 /**
  * Where another source could be asked, all that comes of one at the same time is this much a minute together, in bytes (17 kB/s). A file that
- * was in vain before has more minutes to show it, up to so many: an honest source may be slow.
+ * was in vain before has more minutes to show it (attempt.ts).
  */
 const LEAST_BYTES = 1024 * 1024;
-const SLOW_MINUTES_MAX = 10;
 /** Wrong files of sources that are remembered. */
 const BLAMED_MAX = 10_000;
-
-interface Attempt {
-  /** Tries in a row that were in vain. */
-  attempts: number;
-  nextMs: number;
-  /** Ends the try that runs; undefined where none does. */
-  running: AbortController | undefined;
-  /** Whether all sources were asked for it once. */
-  isKnown: boolean;
-  /** Those that were asked in this try; the others rest, or have no place free. */
-  readonly asked: Set<AskedSource>;
-  /** When the first of them was asked. */
-  sinceMs: number;
-}
 
 export interface FetchCounts {
   readonly fetched: number;
   readonly failed: number;
   readonly elapsedMs: number;
-}
-
-/** Of a key with a SHA-256. What is named by a CID comes by IPFS (store/ipfs/fetcher.ts), and has another hash than its name. */
-const KEY_CHARS = fileKey('').length + 64;
-
-/**
- * Names of files that pending messages lack. Senders take turns, so that however many files one of them names, only its
- * own wait for it; of each, those that expire first are at the front. Equals come in any order: a queue of keys that nobody used before,
- * which are free, leaves those behind it their chance. A message whose content came hangs on that, too, while it lacks
- * its file: what is here is left out.
- */
-async function listLacking(db: Kysely<Schema>, random: () => number): Promise<string[]> {
-  const { rows } = await sql<{ key: string; turn: number }>`
-    select key, min(turn)::int as turn from (
-      select d.key, m.decide_by_ms,
-        row_number() over (partition by m.sender order by m.decide_by_ms, d.key) as turn
-      from messages m join dependencies d on d.item_hash = m.item_hash
-      where m.status = 'pending' and ${isFileKeyIn('d.key')} and length(d.key) = ${KEY_CHARS}
-        and not exists (select from files where files.hash = ${fileOfIn('d.key')})) as lacking
-    group by key order by min(turn), min(decide_by_ms), key limit ${WANTED_MAX}`.execute(db);
-  const drawn = rows.map(({ key, turn }) => ({ key, turn, lot: random() }));
-  return drawn.sort((a, b) => a.turn - b.turn || a.lot - b.lot).map(({ key }) => fileOf(key));
 }
 
 export interface FetcherOptions {
@@ -87,19 +52,21 @@ export interface FetcherOptions {
   readonly lost?: Pick<LostFiles, 'names' | 'note' | 'sizeOf'>;
   /** What messages were rejected for, after that. */
   readonly missed?: Pick<MissedFiles, 'names' | 'note' | 'wake'>;
+  /** What messages were rejected for, once more: of each source that can be asked for many at once, in passes of its own. */
+  readonly swept?: () => SurveyOptions['swept'];
   /** Files that are fetched at the same time. */
   readonly parallel?: number;
   readonly log: Logger;
 }
 
-const newAttempt = (): Attempt => ({
-  ...{ attempts: 0, nextMs: 0, running: undefined, isKnown: false },
-  ...{ asked: new Set(), sinceMs: 0 },
-});
+/** A source that is asked for a file. */
+interface Asked {
+  readonly one: AskedSource;
+  readonly asking: Asking;
+  readonly signal: AbortSignal;
+}
 
-/** Where nobody waits for a file, it may take its time. */
-const minutesOf = ({ attempts }: Attempt, want: Want) =>
-  want === 'lost' || want === 'missed' ? SLOW_MINUTES_MAX : Math.min(attempts + 1, SLOW_MINUTES_MAX);
+const blameOf = ({ name: source }: FileSource, name: string) => `${source} ${name}`;
 
 /**
  * Brings what messages wait for: each file from whichever source has it, several at a time, tried again later and later
@@ -121,36 +88,74 @@ export class FileFetcher {
     const { sources, now, parallel = PARALLEL } = options;
     this.#parallel = parallel;
     const places = sources.length > 1 ? Math.ceil(parallel / SOURCE_PART) : parallel;
-    this.#sources = sources.map((source) => new AskedSource({ source, places, now }));
+    this.#sources = sources.map(
+      (source) => new AskedSource({ source, survey: this.#surveyOf(source), places, now }),
+    );
   }
 
   get counts(): FetchCounts {
     return this.#counts;
   }
 
+  #surveyOf(source: FileSource): Survey | undefined {
+    const { swept, now, log } = this.#options;
+    return isSurveyed(source) ? new Survey({ source, swept: swept?.(), now, log }) : undefined;
+  }
+
   /** Begins what is due, as much as may be under way. Does not wait for it. @returns how many were begun */
   async look(signal: AbortSignal): Promise<number> {
     const { db, own, random = Math.random, reserve = BOUNDLESS, lost, missed } = this.#options;
-    let begun = 0;
-    if ((this.#sources.length === 0 && !own) || !reserve.hasRoom) return begun;
+    if ((this.#sources.length === 0 && !own) || !reserve.hasRoom) return 0;
     const lacking = new Set(await listLacking(db, random));
     const gone = new Set(lost?.names);
     const wanted = new Set([...lacking, ...gone, ...(missed?.names ?? [])]);
     await this.#endOthers(wanted);
-    const forBehind = this.#parallel - Math.floor(this.#parallel / KEPT_PART);
+    let begun = this.#beginHeld(lacking, signal);
+    const waiting: string[] = [];
     for (const name of wanted) {
       const isBehind = !lacking.has(name);
-      if (this.#running.size >= (isBehind ? forBehind : this.#parallel)) break;
       const attempt = this.#attempts.get(name) ?? newAttempt();
       this.#attempts.set(name, attempt);
       if (attempt.running || this.#isLater(attempt.nextMs)) continue;
       const behind = gone.has(name) ? 'lost' : 'missed';
       const want = isBehind ? behind : attempt.isKnown ? 'again' : 'new';
       const left = this.#listUnasked(name, attempt);
-      if (left.length === 0 || left.some((source) => source.waitMs(want) === 0)) {
-        this.#start(name, attempt, want, signal);
+      const isFull = !this.#hasPlace(isBehind);
+      if (!isFull && (left.length === 0 || left.some((source) => source.waitMs(want) === 0))) {
+        this.#start(name, attempt, { want, isBehind }, signal);
         begun++;
-      } else if (this.#heldMs(attempt) >= HELD_MS) this.#end(name, attempt, false);
+        continue;
+      }
+      // What messages were rejected for is swept.
+      if (want !== 'missed') waiting.push(name);
+      if (!isFull && this.#putOffMs(attempt) >= PUT_OFF_MS) this.#end(name, attempt, false);
+    }
+    for (const { survey } of this.#sources) survey?.ask(waiting, signal);
+    return begun;
+  }
+
+  #hasPlace(isBehind: boolean): boolean {
+    const kept = isBehind ? Math.floor(this.#parallel / KEPT_PART) : 0;
+    return this.#running.size < this.#parallel - kept;
+  }
+
+  /**
+   * Begins what sources say to have, of those who say so. It waits for none that nobody has, and does not count as a try of the file: one
+   * that lied is asked less, and the file's turn comes as it does anyway.
+   */
+  #beginHeld(lacking: ReadonlySet<string>, signal: AbortSignal): number {
+    let begun = 0;
+    const all = this.#sources.flatMap((source) =>
+      [...(source.survey?.held ?? [])].map((name) => ({ source, name, isBehind: !lacking.has(name) })),
+    );
+    all.sort((a, b) => Number(a.isBehind) - Number(b.isBehind));
+    for (const { source, name, isBehind } of all) {
+      if (!this.#hasPlace(isBehind)) break;
+      const attempt = this.#attempts.get(name) ?? newAttempt();
+      if (attempt.running || source.waitMs('held') > 0) continue;
+      this.#attempts.set(name, attempt);
+      this.#start(name, attempt, { want: 'held', isBehind, from: source }, signal);
+      begun++;
     }
     return begun;
   }
@@ -161,11 +166,13 @@ export class FileFetcher {
       Object.assign(attempt, { attempts: 0, nextMs: 0 });
       attempt.asked.clear();
     }
+    for (const { survey } of this.#sources) survey?.wake();
     this.#options.missed?.wake();
   }
 
   /** Resolves when nothing is under way. */
   async idle(): Promise<void> {
+    await Promise.all(this.#sources.map(({ survey }) => survey?.idle()));
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
@@ -195,13 +202,13 @@ export class FileFetcher {
     return this.#listAble(name).filter((source) => !asked.has(source));
   }
 
-  #start(name: string, attempt: Attempt, want: Want, signal: AbortSignal): void {
+  #start(name: string, attempt: Attempt, trying: Trying, signal: AbortSignal): void {
     const { now, log } = this.#options;
     attempt.running = new AbortController();
     if (attempt.asked.size === 0) attempt.sinceMs = now();
     const ended = AbortSignal.any([signal, attempt.running.signal]);
     const startMs = performance.now();
-    const task = this.#fetch(name, attempt, want, ended)
+    const task = this.#fetch(name, attempt, trying, ended)
       .catch((error) => {
         if (!ended.aborted) log.warn({ err: error, file: name }, 'a file could not be fetched');
         return false;
@@ -212,22 +219,24 @@ export class FileFetcher {
         const { fetched, failed, elapsedMs } = this.#counts;
         const tookMs = performance.now() - startMs;
         this.#counts = { fetched, failed, elapsedMs: elapsedMs + tookMs };
-        if (isHere || !this.#hold(name, attempt, want)) this.#end(name, attempt, isHere);
+        const isNoTry = !isHere && trying.from !== undefined;
+        if (isHere || !(isNoTry || this.#putOff(name, attempt, trying.want)))
+          this.#end(name, attempt, isHere);
       });
     this.#running.add(task);
   }
 
-  /** For how long a try has waited for those that could not be asked yet, since others were. */
-  #heldMs({ asked, sinceMs }: Attempt): number {
-    const heldMs = asked.size === 0 ? 0 : this.#options.now() - sinceMs;
+  /** For how long a try is put off for those that could not be asked yet, since others were. */
+  #putOffMs({ asked, sinceMs }: Attempt): number {
+    const putOffMs = asked.size === 0 ? 0 : this.#options.now() - sinceMs;
     // The clock has been set back since.
-    return heldMs < 0 ? HELD_MS : heldMs;
+    return putOffMs < 0 ? PUT_OFF_MS : putOffMs;
   }
 
   /** Puts a try off until those can be asked that could not be. @returns whether there are any, and it has not waited for them enough */
-  #hold(name: string, attempt: Attempt, want: Want): boolean {
+  #putOff(name: string, attempt: Attempt, want: Want): boolean {
     const left = this.#listUnasked(name, attempt);
-    const restMs = attempt.asked.size === 0 ? RETRY_MAX_MS : HELD_MS - this.#heldMs(attempt);
+    const restMs = attempt.asked.size === 0 ? RETRY_MAX_MS : PUT_OFF_MS - this.#putOffMs(attempt);
     if (left.length === 0 || restMs <= 0) return false;
     attempt.nextMs = this.#options.now() + Math.min(restMs, ...left.map((source) => source.waitMs(want)));
     return true;
@@ -242,47 +251,85 @@ export class FileFetcher {
     attempt.asked.clear();
     lost?.note(name, isHere);
     missed?.note(name, isHere);
+    if (isHere) for (const { survey } of this.#sources) survey?.drop(name);
     const { fetched, failed, elapsedMs } = this.#counts;
     this.#counts = { fetched: fetched + (isHere ? 1 : 0), failed: failed + (isHere ? 0 : 1), elapsedMs };
   }
 
   /** Once for each file: the disk of an honest node may have damaged one, and it would be asked for that again and again. */
   #blame(source: FileSource, name: string): void {
-    const key = `${source.name} ${name}`;
-    if (this.#blamed.has(key)) return;
-    this.#blamed.add(key);
+    if (this.#isBlamed(source, name)) return;
+    this.#blamed.add(blameOf(source, name));
     if (this.#blamed.size > BLAMED_MAX) this.#blamed.delete(this.#blamed.values().next().value!);
     source.onWrongBytes?.();
   }
 
+  #isBlamed(source: FileSource, name: string): boolean {
+    return this.#blamed.has(blameOf(source, name));
+  }
+
   /** Asks those sources one after another that were not asked in this try and can be, beginning anywhere. */
-  async #fetch(name: string, attempt: Attempt, want: Want, signal: AbortSignal): Promise<boolean> {
-    const { random = Math.random, log } = this.#options;
+  async #fetch(name: string, attempt: Attempt, trying: Trying, signal: AbortSignal): Promise<boolean> {
+    const { random = Math.random } = this.#options;
     // Once: bytes that are damaged here are read whole before that is seen.
     if (!attempt.isKnown && attempt.asked.size === 0 && (await this.#takeOwn(name, signal))) return true;
-    const able = this.#listUnasked(name, attempt);
+    const able = this.#listAble(name);
     const first = Math.floor(random() * able.length);
-    for (let at = 0; at < able.length; at++) {
-      const asked = able[(first + at) % able.length]!;
-      using asking = asked.begin(want);
-      if (!asking) continue;
-      attempt.asked.add(asked);
-      try {
-        const opened = await asked.source.open(name, signal);
-        if (opened === undefined) continue;
-        if ('restMs' in opened) {
-          asking.noteRest(opened.restMs);
-          attempt.asked.delete(asked);
-          continue;
-        }
-        asking.noteHit();
-        if (await this.#receive(name, opened, asked, minutesOf(attempt, want))) return true;
-      } catch (error) {
-        if (signal.aborted) return false;
-        log.debug({ err: error, file: name, source: asked.source.name }, 'a source failed to provide a file');
+    const inOrder = [...able.slice(first), ...able.slice(0, first)];
+    // Who gave other bytes of it does so again.
+    const order = inOrder.sort(
+      (a, b) => Number(this.#isBlamed(a.source, name)) - Number(this.#isBlamed(b.source, name)),
+    );
+    const asked = new Set<AskedSource>();
+    return race((isSlow) => {
+      if (signal.aborted) return undefined;
+      for (const one of order) {
+        const want = asked.has(one) ? undefined : wantOf(name, one, attempt, trying, isSlow);
+        const asking = want && one.begin(want);
+        if (!asking) continue;
+        asked.add(one);
+        return this.#ask(name, attempt, trying, { one, asking, signal });
       }
-    }
-    return false;
+      return undefined;
+    });
+  }
+
+  /** Asks one source. What it sends ends with the try. */
+  #ask(name: string, attempt: Attempt, trying: Trying, { one, asking, signal }: Asked): Runner {
+    const { log } = this.#options;
+    const stop = new AbortController();
+    const ended = AbortSignal.any([signal, stop.signal]);
+    const came = { bytes: 0 };
+    if (!trying.from) attempt.asked.add(one);
+    const open = async () => {
+      using _ = asking;
+      const opened = await one.source.open(name, ended);
+      if (opened !== undefined && 'restMs' in opened) {
+        asking.noteRest(opened.restMs);
+        if (!trying.from) attempt.asked.delete(one);
+        return false;
+      }
+      one.survey?.drop(name);
+      if (opened === undefined) return false;
+      asking.noteHit();
+      using _end = addAbortListener(ended, () => opened.stream.destroy());
+      const became = await this.#receive(name, opened, one, minutesOf(attempt, trying), came);
+      if (became === 'wrong') {
+        asking.noteWrong();
+        this.#blame(one.source, name);
+      }
+      return became === 'kept';
+    };
+    return {
+      ended: open().catch((error) => {
+        one.survey?.drop(name);
+        if (!ended.aborted)
+          log.debug({ err: error, file: name, source: one.source.name }, 'a source failed to provide a file');
+        return false;
+      }),
+      bytes: () => came.bytes,
+      end: () => stop.abort(),
+    };
   }
 
   /** A database that was restored to an earlier moment knows nothing of files that came since. */
@@ -297,18 +344,24 @@ export class FileFetcher {
     }
   }
 
-  /** Receives a file from a source. Throws what the source failed with. @param minutes for which it may come slowly */
-  async #receive(name: string, opened: Opened, asked: AskedSource, minutes: number): Promise<boolean> {
-    const { source } = asked;
+  /** Receives a file from a source, for so many minutes slowly. Throws what the source failed with. */
+  async #receive(
+    name: string,
+    opened: Opened,
+    asked: AskedSource,
+    minutes: number,
+    came: { bytes: number },
+  ): Promise<'kept' | 'wrong'> {
     const isAlone = this.#listAble(name).length === 1;
     using _pace = watchPace(opened.stream, {
-      from: source.name,
+      from: asked.source.name,
       minutes,
       leastBytes: () => (isAlone ? 0 : LEAST_BYTES / asked.running),
+      onBytes: (count) => {
+        came.bytes += count;
+      },
     });
-    const became = await this.#keep(name, opened);
-    if (became === 'wrong') this.#blame(source, name);
-    return became === 'kept';
+    return await this.#keep(name, opened);
   }
 
   /** Throws FILE_TOO_LARGE where it is larger than it can be, and what the stream failed with. */

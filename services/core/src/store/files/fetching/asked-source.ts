@@ -1,14 +1,24 @@
 import { Misses } from './misses.ts';
 import type { FileSource } from './source.ts';
+import type { Survey } from './survey.ts';
 
-/** Why a file is asked for: a message waits for it, for the first time or again; or it is gone (lost.ts); or a message was rejected for it (missed.ts). */
-export type Want = 'new' | 'again' | 'lost' | 'missed';
+/**
+ * Why a file is asked for: a message waits for it, for the first time or again; or it is gone (lost.ts); or a message was rejected for it
+ * (missed.ts); or, whichever it is, the source said that it has it (survey.ts).
+ */
+export type Want = 'new' | 'again' | 'lost' | 'missed' | 'held';
 
 /**
  * Files that a source turns out not to have, in a minute: a node that does not know this one answers it a hundred requests, and sessions
  * need some of them. Each sort has its own, or names that nobody has would hold up those that somebody has.
  */
-const MISSES_PER_MINUTE: Readonly<Record<Want, number>> = { new: 14, again: 8, lost: 4, missed: 4 };
+const MISSES_PER_MINUTE: Readonly<Record<Want, number>> = {
+  new: 14,
+  again: 8,
+  lost: 4,
+  missed: 4,
+  held: 10,
+};
 /** One that wants to be left alone for longer is asked again after so long. */
 const REST_MAX_MS = 300_000;
 /** When it is looked again whether one of its places is free. */
@@ -18,12 +28,16 @@ const TAKEN_MS = 1_000;
 export interface Asking extends Disposable {
   /** It has the file. */
   noteHit(): void;
+  /** What it had was another file. */
+  noteWrong(): void;
   /** It wants to be left alone, and has not said whether it has the file. */
   noteRest(restMs: number): void;
 }
 
 export interface AskedSourceOptions {
   readonly source: FileSource;
+  /** Undefined where it can be asked for one file at a time alone. */
+  readonly survey?: Survey | undefined;
   /** Files that it is asked for at the same time. */
   readonly places: number;
   /** Milliseconds since 1970. */
@@ -33,6 +47,7 @@ export interface AskedSourceOptions {
 /** How much one source is asked for. */
 export class AskedSource {
   readonly source: FileSource;
+  readonly survey: Survey | undefined;
   readonly #options: AskedSourceOptions;
   readonly #misses: Readonly<Record<Want, Misses>>;
   #running = 0;
@@ -41,11 +56,13 @@ export class AskedSource {
   constructor(options: AskedSourceOptions) {
     this.#options = options;
     this.source = options.source;
+    this.survey = options.survey;
     this.#misses = {
       new: new Misses(MISSES_PER_MINUTE.new),
       again: new Misses(MISSES_PER_MINUTE.again),
       lost: new Misses(MISSES_PER_MINUTE.lost),
       missed: new Misses(MISSES_PER_MINUTE.missed),
+      held: new Misses(MISSES_PER_MINUTE.held),
     };
   }
 
@@ -71,6 +88,7 @@ export class AskedSource {
     this.#running++;
     return {
       noteHit: () => misses.giveBack(),
+      noteWrong: () => misses.take(),
       noteRest: (restMs) => {
         misses.giveBack();
         const untilMs = this.#options.now() + Math.min(restMs, REST_MAX_MS);

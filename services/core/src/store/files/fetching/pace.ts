@@ -12,10 +12,13 @@ export interface PaceOptions {
   readonly minutes: number;
   /** In each minute on average, in bytes; asked for when they have passed. */
   readonly leastBytes: () => number;
+  /** Told how many bytes came. */
+  readonly onBytes?: (count: number) => void;
 }
 
 /** Ends a stream that stands still, and one of which less than the least comes, until it is disposed of. */
-export function watchPace(stream: Readable, { from, minutes, leastBytes }: PaceOptions): Disposable {
+export function watchPace(stream: Readable, options: PaceOptions): Disposable {
+  const { from, minutes, leastBytes, onBytes } = options;
   let passed = 0;
   const end = (what: string) => stream.destroy(new AppError('UPSTREAM_UNAVAILABLE', `${from} ${what}`));
   const stopped = () => end('stopped sending');
@@ -26,6 +29,7 @@ export function watchPace(stream: Readable, { from, minutes, leastBytes }: PaceO
   }, minutes * MINUTE_MS).unref();
   const note = (chunk: Buffer) => {
     passed += chunk.length;
+    onBytes?.(chunk.length);
     clearTimeout(idle);
     idle = setTimeout(stopped, IDLE_MS);
   };
