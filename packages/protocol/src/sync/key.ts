@@ -11,7 +11,8 @@ export const SYNC_ID_BYTES = HASH_BYTES + VARIANT_BYTES;
 
 /**
  * A message's place in the order that all nodes share: by time, then by id. The id is the item hash, and 4 bytes that
- * tell apart what no hash covers (`variantOf`): nodes that took the same message with another channel differ.
+ * tell apart what no hash covers (`variantOf`): nodes that took the same message with another channel differ, and one that wants the
+ * text of a message from one that has it.
  */
 export interface SyncKey {
   /** Unix seconds, with fraction. */
@@ -60,9 +61,14 @@ function variantOf(hash: string, uncovered: string): string {
     : sha256Hex(hash + uncovered).slice(0, VARIANT_BYTES * 2);
 }
 
-export function syncKeyOf(fields: SyncFields): SyncKey {
+/** What follows the uncovered text, which never ends so. */
+const WANTED = 'wanted';
+
+/** @param isWanted whether the node erased what the message says, and wants it again: it lacks the key of those that have it */
+export function syncKeyOf(fields: SyncFields, isWanted = false): SyncKey {
   const hash = syncHashOf(fields.itemHash);
-  return { time: fields.time, id: hexToBytes(hash + variantOf(hash, uncoveredText(fields)))! };
+  const text = uncoveredText(fields) + (isWanted ? WANTED : '');
+  return { time: fields.time, id: hexToBytes(hash + variantOf(hash, text))! };
 }
 
 /** What stands for a key between nodes: enough of the hash that nobody finds two messages with the same. */

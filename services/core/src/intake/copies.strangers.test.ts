@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildNetworkMessage, type Signer, signMessage } from '@skerry/client';
 import { sha256Hex, verifySubmission } from '@skerry/protocol';
-import { sql } from 'kysely';
 import { digestState } from '../state/digest.ts';
 import { clearMessages } from '../testing/clear.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
 import { acceptMessage } from './accept.ts';
+import { ERASE_AFTER_MS, eraseForgotten } from './erase.ts';
 
 const { alice, bob, node } = signers;
 const T0 = 1_700_000_000;
@@ -89,10 +89,7 @@ describe('copies of one message by two senders that both hold', () => {
       Buffer.from(signMessage({ type: 'FORGET', content: { hashes }, timestamp: T0 + 5 }, signer).body);
     const statusOf = async (itemHash: string) =>
       (await core.get(`/messages/${itemHash}/status`)).body.status as string;
-    const erase = () =>
-      sql`update messages set content = null, source_text = null where status = 'forgotten'`.execute(
-        core.rooms.db,
-      );
+    const erase = () => eraseForgotten(core.rooms.db, Date.now() + ERASE_AFTER_MS);
     const [first, second] = [ownCopy(alice, 1_000), ownCopy(bob, 2_000)];
 
     /** Where all orders of frames end, each frame decided with all that hangs on it before the next one comes. */

@@ -10,7 +10,7 @@ const ERASED_PER_ROUND = 1_000;
 
 export async function eraseForgotten(db: Kysely<Schema>, nowMs: number): Promise<void> {
   await sql`
-    update messages set content = null, source_text = null
+    update messages set content = null, source_text = null, erased = 'forgotten'
     where item_hash in (
       select item_hash from messages where status = 'forgotten' and content is not null
         and settled_at_ms <= ${nowMs - ERASE_AFTER_MS} limit ${ERASED_PER_ROUND})`.execute(db);

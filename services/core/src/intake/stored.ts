@@ -104,14 +104,11 @@ const keptHead = ({ owner, subject, content_type: contentType, tags }: KeptHead)
   tags,
 });
 
-/**
- * Whether what a message said was erased (erase.ts). By now it may be rejected, since a revocation came. Then one of the network form
- * cannot be told from one whose content is a file.
- */
+/** Whether what a message said was erased (erase.ts). By now it may be rejected, since a revocation came. */
 export const isErased = (
-  { status, form, source_text: text }: Pick<StoredMessage, 'status' | 'form' | 'source_text'>,
+  { status, erased }: Pick<StoredMessage, 'status' | 'erased'>,
   lacksContent: boolean,
-): boolean => lacksContent && (status === 'forgotten' || (text === null && form !== 'network'));
+): boolean => lacksContent && (status === 'forgotten' || erased !== null);
 
 /** What it said is gone from the disk (erase.ts), so it stays forgotten where its sender was permitted to say it. */
 export const acceptErased = (row: KeptHead, message: VerifiedMessage, sentence: string): Accepted =>

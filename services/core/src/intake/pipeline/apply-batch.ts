@@ -31,11 +31,14 @@ export interface Applied extends BatchEnd {
 const isSameKey = (a: SyncKey, b: SyncKey) => compareKeys(a, b) === 0;
 
 function movesOf(changed: readonly Decided[]): Move[] {
-  return changed.flatMap(({ accepted, keyBefore: from }) => {
-    const to = keyOfAccepted(accepted);
+  return changed.flatMap(({ accepted, erased, keyBefore: from }) => {
+    const to = keyOfAccepted(accepted, erased);
     return from && isSameKey(from, to) ? [] : [{ itemHash: accepted.message.itemHash, from, to }];
   });
 }
+
+const isChanged = ({ before, verdict, isRedated, isWantedAnew, tagsBefore }: Decided) =>
+  before !== verdict.status || isRedated || isWantedAnew || tagsBefore !== null;
 
 /** Files that can be fetched, of messages that fit. */
 const fetchable = (decided: readonly Decided[], fits: (one: Decided) => boolean) => [
@@ -105,10 +108,7 @@ async function applyBatch(
   );
   const verdicts = new Map(decided.map(({ accepted, verdict }) => [accepted.message.itemHash, verdict]));
   await noteLacking(trx, decided, nowMs);
-  const changed = decided.filter(
-    ({ accepted, before, verdict, isRedated, tagsBefore }) =>
-      before !== verdict.status || isRedated || tagsBefore || restated.has(accepted.message.itemHash),
-  );
+  const changed = decided.filter((one) => isChanged(one) || restated.has(one.accepted.message.itemHash));
   if (changed.length === 0 && steps.length === 0)
     return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq };
   const now = await write(changed);

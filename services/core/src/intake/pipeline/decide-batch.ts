@@ -2,11 +2,12 @@ import type { MessageStatus } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
 import { isFileKey } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
-import type { Accepted, Verdict } from '../accepted.ts';
+import type { Accepted, Facts, Verdict } from '../accepted.ts';
 import { decideMessage, dependenciesOf } from './decide.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
 import { isOutsaid, type Kept, type Known } from './load-known.ts';
+import { isWanted } from './statement.ts';
 
 /** The node's patience: what still lacks something at the end of its time is rejected. */
 const inTime = (verdict: Verdict, decideByMs: number, nowMs: number): Verdict =>
@@ -63,6 +64,8 @@ const unchanged = (accepted: Accepted, before: Known): Decided => ({
   before: before.status,
   keyBefore: before.key,
   isRedated: false,
+  erased: before.erased,
+  isWantedAnew: false,
   tagsBefore: null,
   shape: before.shape,
   decideByMs: before.decideByMs,
@@ -74,6 +77,15 @@ function stepOf(accepted: Accepted, own: Verdict, before: Known | undefined) {
   if (before && before.sender !== accepted.message.sender) return decideCopy(before, own, accepted);
   const isLeft = !before && accepted.isLeftIfRefused && own.status === 'rejected';
   return { verdict: own, before: isLeft ? own.status : (before?.status ?? null) };
+}
+
+/**
+ * Of a message whose text is erased, whether that is as it should be: a FORGET in force names it. Where none does, by what this node knows,
+ * others may have the text.
+ */
+function erasureOf({ message, isSkeleton = false }: Accepted, facts: Facts): Decided['erased'] {
+  if (!isSkeleton) return null;
+  return facts.forgottenBy(message.itemHash).length > 0 ? 'forgotten' : 'wanted';
 }
 
 /** Decides the batch one message after another, each seeing what those before it changed. */
@@ -102,6 +114,7 @@ export async function decideBatch(
     // Neither a copy that changes nothing nor a message that is left is there for those that come after it.
     const isNoted = step.before !== step.verdict.status || (before !== undefined && !isCopy);
     if (isNoted) facts.note(accepted, byFacts);
+    const erased = before && !isNoted ? before.erased : erasureOf(accepted, facts);
     const dependencies = dependenciesOf(accepted, facts).filter(
       // A file that was there once stays known.
       (key) => step.verdict.status !== 'processed' || !isFileKey(key),
@@ -111,6 +124,8 @@ export async function decideBatch(
       ...step,
       keyBefore: before?.key ?? null,
       isRedated,
+      erased,
+      isWantedAnew: before !== undefined && isWanted(erased) !== isWanted(before.erased),
       tagsBefore: before && !isCopy ? tagsBeforeOf(accepted, before, step.verdict) : null,
       shape: before?.shape ?? null,
       decideByMs: deadline,

@@ -1,5 +1,6 @@
 import type { MessageStatus, SyncKey } from '@skerry/protocol';
 import type { Accepted, Verdict } from '../accepted.ts';
+import type { StoredMessage } from '../stored.ts';
 
 /**
  * What is said of a message that nothing covers, against what is kept of it: an earlier word `counts`; any word `overrules`
@@ -25,6 +26,10 @@ export interface Decided {
   /** null: it was not known. */
   readonly before: MessageStatus | null;
   readonly isRedated: boolean;
+  /** Whether what it said is erased, as the database says it (store/schema.ts). */
+  readonly erased: StoredMessage['erased'];
+  /** Its text is wanted from now on, or not any more. */
+  readonly isWantedAnew: boolean;
   /** null: it was not known. */
   readonly keyBefore: SyncKey | null;
   /**

@@ -40,7 +40,7 @@ async function loadHeads(db: Kysely<Schema>, hashes: string[]): Promise<Map<stri
     is_read: boolean;
     status: MessageHead['status'];
   }>`select m.item_hash, type, content_type, channel, subject, chain, sender, owner, status,
-       ${IS_READ} or form <> 'network' or status = 'forgotten' as is_read
+       ${IS_READ} or form <> 'network' or status = 'forgotten' or erased is not null as is_read
      from ${messagesOf(hashes)}`.execute(db);
   return new Map(
     rows.map((row) => [

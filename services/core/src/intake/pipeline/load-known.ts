@@ -1,12 +1,11 @@
 import { prepared, textsOf } from '@skerry/database';
 import type { MessageStatus, SyncFields, SyncKey } from '@skerry/protocol';
-import { syncKeyOf } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import { MESSAGE_OF_KEY } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted } from '../accepted.ts';
 import type { Candidate } from './decided.ts';
-import { fieldsOfRow, type KeyColumns } from './statement.ts';
+import { fieldsOfRow, type KeyColumns, keyOfRow } from './statement.ts';
 
 /** A message as it is kept, as far as whoever brings it again is concerned. */
 export interface Known {
@@ -16,6 +15,7 @@ export interface Known {
   readonly decideByMs: number;
   /** Whether what it says was read, as its sender signed it. */
   readonly isRead: boolean;
+  readonly erased: KeyColumns['erased'];
   readonly fields: SyncFields;
   readonly key: SyncKey;
 }
@@ -35,7 +35,7 @@ const FORGETTING_TOLD = 4;
  * has contents that are read from files and not kept.
  */
 export const IS_READ = sql<boolean>`(m.content is not null or m.source_text is not null
-  or coalesce(m.form = 'network' and m.status = 'rejected' and m.reason ->> 'code' <> 'CONTENT_NOT_FOUND', false))`;
+  or coalesce(m.erased is null and m.form = 'network' and m.status = 'rejected' and m.reason ->> 'code' <> 'CONTENT_NOT_FOUND', false))`;
 
 type Row = Omit<KeyColumns, 'item_hash'> & {
   status: MessageStatus;
@@ -47,9 +47,10 @@ type Row = Omit<KeyColumns, 'item_hash'> & {
 type Found = { item_hash: string; forgotten_by: string[] } & (Row | { [Column in keyof Row]: null });
 
 function knownOf({ item_hash, ...row }: Found & Row): Known {
-  const fields = fieldsOfRow({ item_hash, ...row });
-  const { sender, status, shape, decide_by_ms: decideByMs, is_read: isRead } = row;
-  return { sender, status, shape, decideByMs, isRead, fields, key: syncKeyOf(fields) };
+  const columns = { item_hash, ...row };
+  const { sender, status, shape, decide_by_ms: decideByMs, is_read: isRead, erased } = row;
+  const [fields, key] = [fieldsOfRow(columns), keyOfRow(columns)];
+  return { sender, status, shape, decideByMs, isRead, erased, fields, key };
 }
 
 /** A word of a peer against what its sender signed: it counts for nothing. */
@@ -61,7 +62,7 @@ const isKnown = (row: Found): row is Found & Row => row.status !== null;
 export async function loadKept(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Kept> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
   const { rows } = await sql<Found>`${prepared(hashes)}
-    select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, status, shape, decide_by_ms,
+    select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased, status, shape, decide_by_ms,
       ${IS_READ} as is_read,
       array(select forget_hash from forgets where target = k.item_hash order by forget_hash limit ${sql.lit(FORGETTING_TOLD)}) as forgotten_by
     from unnest(${textsOf(hashes)}) as k (item_hash)

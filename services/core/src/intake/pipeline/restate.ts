@@ -49,14 +49,15 @@ function isTaken(theirs: SyncFields, weight: Weight, { fields }: Known): boolean
 function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known, isForgotten: boolean): Step {
   const theirs = fieldsOfAccepted(accepted);
   const isSame = isSameButDate(theirs, known.fields);
-  const tellsLess = !isRead(accepted.message) && (known.isRead || known.status === 'forgotten');
+  const isGone = known.status === 'forgotten' || known.erased !== null;
+  const tellsLess = !isRead(accepted.message) && (known.isRead || isGone);
   if (isTaken(theirs, weight, known)) {
     // Of a skeleton alone only a peer says that it was forgotten: what was signed takes its place whole.
-    const isHearsay = known.status === 'forgotten' && !known.isRead && !isForgotten;
+    const isHearsay = isGone && !known.isRead && !isForgotten;
     if (isHearsay && !tellsLess && !accepted.isSkeleton) return 'restate';
     if (isSame) return 'redate';
     // No list and no effect has it. Who tells nothing else may have erased what it said.
-    if (known.status === 'forgotten' && (!tellsLess || accepted.isSkeleton)) return 'retell';
+    if (isGone && (!tellsLess || accepted.isSkeleton)) return 'retell';
     if (!tellsLess) return 'restate';
   }
   return tellsLess || (!isSame && known.isRead && known.status !== 'rejected') ? 'keep' : 'nothing';
@@ -117,6 +118,8 @@ const takeBack = async (row: StoredMessage): Promise<Decided> => ({
   before: row.status,
   keyBefore: keyOfRow(row),
   isRedated: false,
+  erased: row.erased,
+  isWantedAnew: false,
   tagsBefore: null,
   shape: row.shape,
   decideByMs: row.decide_by_ms,

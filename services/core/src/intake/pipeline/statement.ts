@@ -44,7 +44,7 @@ export const isSameButDate = (a: SyncFields, b: SyncFields): boolean =>
 /** The columns that a key is made of. */
 export type KeyColumns = Pick<
   StoredMessage,
-  'item_hash' | 'form' | 'sender' | 'channel' | 'time' | 'sent_time' | 'tags' | 'noted_ms'
+  'item_hash' | 'form' | 'sender' | 'channel' | 'time' | 'sent_time' | 'tags' | 'noted_ms' | 'erased'
 >;
 
 export const fieldsOfRow = (row: KeyColumns): SyncFields => ({
@@ -58,6 +58,9 @@ export const fieldsOfRow = (row: KeyColumns): SyncFields => ({
   notedMs: row.noted_ms,
 });
 
-export const keyOfAccepted = (accepted: Accepted) => syncKeyOf(fieldsOfAccepted(accepted));
-export const keyOfRow = (row: KeyColumns) => syncKeyOf(fieldsOfRow(row));
+export const isWanted = (erased: StoredMessage['erased']): boolean => erased === 'wanted';
+
+export const keyOfAccepted = (accepted: Accepted, erased: StoredMessage['erased'] = null) =>
+  syncKeyOf(fieldsOfAccepted(accepted), isWanted(erased));
+export const keyOfRow = (row: KeyColumns) => syncKeyOf(fieldsOfRow(row), isWanted(row.erased));
 export const shortKeyOfAccepted = (accepted: Accepted): ShortKey => shortKeyOf(keyOfAccepted(accepted));

@@ -15,6 +15,7 @@ import { ROW } from './row.ts';
 /** The columns of a message's row. */
 const COLUMNS: Readonly<Record<string, (one: Decided) => CopyValue>> = {
   ...ROW,
+  erased: ({ erased }) => erased,
   status: ({ verdict }) => verdict.status,
   reason: ({ verdict }) => (verdict.reason === null ? null : storableJson(verdict.reason)),
   decide_by_ms: ({ decideByMs }) => decideByMs,

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { diffNodes, type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import {
+  buildNetworkMessage,
+  buildStoredMessage,
+  diffNodes,
+  type MessageDraft,
+  type Signer,
+  signMessage,
+} from '@skerry/client';
+import { parseItemHash } from '@skerry/protocol';
 import { ERASE_AFTER_MS, eraseForgotten } from '../../intake/erase.ts';
+import { erasedText } from '../../intake/erased.ts';
 import { digestState } from '../../state/digest.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { linkTo } from './testing/setup.ts';
@@ -9,6 +18,16 @@ import { linkTo } from './testing/setup.ts';
 const { alice, bob } = signers;
 const signal = new AbortController().signal;
 const HOUR_MS = 3_600_000;
+/** Of messages that say what they say themselves, not in a file. */
+const FORMS = ['envelope', 'network'] as const;
+type Form = (typeof FORMS)[number];
+
+interface Sent {
+  readonly body: string;
+  readonly itemHash: string;
+  /** Where it is a file. */
+  readonly content?: string;
+}
 
 /** Two nodes that know of each other, and the clock that both have. */
 async function createPair(stack: AsyncDisposableStack) {
@@ -18,8 +37,13 @@ async function createPair(stack: AsyncDisposableStack) {
     const peers = [linkTo(`node-${peer}`, () => cores[peer]!)];
     cores.push(stack.use(await createTestCore({ peers, now: () => clock.nowMs })));
   }
-  const sign = (signer: Signer, type: string, content: unknown) =>
-    signMessage({ type, content, timestamp: Math.floor(clock.nowMs / 1000) } as MessageDraft, signer);
+  type Said = Readonly<Record<string, unknown>>;
+  const sign = (signer: Signer, type: string, content: Said, form: Form | 'file' = 'envelope'): Sent => {
+    const time = Math.floor(clock.nowMs / 1000);
+    if (form === 'envelope') return signMessage({ type, content, timestamp: time } as MessageDraft, signer);
+    const build = form === 'file' ? buildStoredMessage : buildNetworkMessage;
+    return build({ type, content, time }, signer);
+  };
   const meet = async () => {
     for (const core of [...cores, ...cores]) {
       assert.ok(await core.rooms.sync.syncer.round(signal));
@@ -29,7 +53,13 @@ async function createPair(stack: AsyncDisposableStack) {
   return { clock, first: cores[0]!, second: cores[1]!, sign, meet };
 }
 
-const put = async (core: TestCore, { body, itemHash }: { body: string; itemHash: string }) => {
+async function upload(core: TestCore, { content }: Sent): Promise<void> {
+  if (content === undefined) return;
+  const headers = { 'content-type': 'application/octet-stream' };
+  assert.equal((await core.post('/storage/add_file', Buffer.from(content), headers)).status, 200);
+}
+
+const put = async (core: TestCore, { body, itemHash }: Sent) => {
   const { status } = await core.post('/messages', body);
   assert.equal(status, 200);
   await core.rooms.pipeline.idle();
@@ -37,15 +67,24 @@ const put = async (core: TestCore, { body, itemHash }: { body: string; itemHash:
 };
 const statusOf = async (core: TestCore, hash: string) =>
   (await core.get(`/messages/${hash}/status`)).body.status as string;
+/** Nothing that a session would find: also not once all keys are read again. */
+async function haveSameSet(cores: readonly TestCore[]) {
+  const fingerprint = ({ rooms: { sync } }: TestCore) => sync.set.index.fingerprint(0, sync.set.index.size);
+  const followed = cores.map(fingerprint);
+  for (const one of followed) assert.deepEqual(one, followed[0]);
+  await Promise.all(cores.map(({ rooms }) => rooms.sync.load()));
+  assert.deepEqual(cores.map(fingerprint), followed);
+}
 const digestOf = async ({ rooms: { db } }: TestCore) =>
   (({ cursor: _, ...digest }) => digest)(await digestState(db));
 const permit = (...authorizations: object[]) => ({ key: 'security', content: { authorizations } });
 
 /** While the nodes are apart, one takes the permission back, and the other forgets a post by it. */
-async function forgetApart(stack: AsyncDisposableStack, apartMs: number) {
+async function forgetApart(stack: AsyncDisposableStack, apartMs: number, form: Form | 'file' = 'envelope') {
   const { clock, first, second, sign, meet } = await createPair(stack);
   await put(first, sign(alice, 'AGGREGATE', permit({ address: bob.address })));
-  const post = sign(alice, 'POST', { type: 'note', content: 'of alice' });
+  const post = sign(alice, 'POST', { type: 'note', content: 'of alice' }, form);
+  for (const core of [first, second]) await upload(core, post);
   await put(first, post);
   await meet();
   clock.nowMs += HOUR_MS;
@@ -55,9 +94,10 @@ async function forgetApart(stack: AsyncDisposableStack, apartMs: number) {
   assert.equal(await statusOf(first, post.itemHash), 'forgotten');
   clock.nowMs += apartMs;
   await eraseForgotten(first.rooms.db, clock.nowMs);
+  if (form === 'file') await first.blobs.remove(parseItemHash(post.itemHash));
   await meet();
   for (const core of [first, second]) assert.equal(await statusOf(core, forget), 'rejected');
-  return { first, second, post };
+  return { clock, first, second, post, meet };
 }
 
 test('a FORGET that a revocation defeats within a day is undone on every node', async () => {
@@ -67,21 +107,19 @@ test('a FORGET that a revocation defeats within a day is undone on every node', 
   assert.deepEqual(await digestOf(first), await digestOf(second));
 });
 
-test('later, a node that erased the text has it forgotten until somebody sends it again', async () => {
-  await using stack = new AsyncDisposableStack();
-  const { first, second, post } = await forgetApart(stack, ERASE_AFTER_MS);
-  const statuses = async () => [await statusOf(first, post.itemHash), await statusOf(second, post.itemHash)];
-  assert.deepEqual(await statuses(), ['forgotten', 'processed']);
-  assert.notDeepEqual((await digestOf(first)).messages, (await digestOf(second)).messages);
-  // Both have the message, so no session fetches it, and no comparison of what they have names it.
-  const { onlyFirst, onlySecond } = await diffNodes(await first.listen(), await second.listen());
-  assert.deepEqual([onlyFirst, onlySecond], [[], []]);
-  await put(first, post);
-  assert.deepEqual(await statuses(), ['processed', 'processed']);
-  assert.deepEqual(await digestOf(first), await digestOf(second));
-});
+for (const form of FORMS)
+  test(`later, a node that erased the text gets it again of one that has it (${form})`, async () => {
+    await using stack = new AsyncDisposableStack();
+    const { first, second, post } = await forgetApart(stack, ERASE_AFTER_MS, form);
+    for (const core of [first, second]) {
+      assert.equal(await statusOf(core, post.itemHash), 'processed');
+      assert.equal((await core.get(`/messages/${post.itemHash}`)).body.content.content, 'of alice');
+    }
+    assert.deepEqual(await digestOf(first), await digestOf(second));
+    await haveSameSet([first, second]);
+  });
 
-test('what was erased and turns out not to have been permitted is passed on, and forgotten again with the permission', async () => {
+test('a text that is wanted comes back also where its sender turns out not to have been permitted to say it', async () => {
   await using stack = new AsyncDisposableStack();
   const { clock, first, second, sign, meet } = await createPair(stack);
   await put(first, sign(alice, 'AGGREGATE', permit({ address: bob.address })));
@@ -89,31 +127,129 @@ test('what was erased and turns out not to have been permitted is passed on, and
   const post = await put(first, sign(bob, 'POST', content));
   await meet();
   clock.nowMs += 60_000;
-  const revocation = await put(second, sign(alice, 'AGGREGATE', permit()));
-  const forget = await put(first, sign(alice, 'FORGET', { hashes: [post] }));
+  await put(second, sign(alice, 'AGGREGATE', permit()));
+  const forget = await put(first, sign(bob, 'FORGET', { hashes: [post] }));
   clock.nowMs += ERASE_AFTER_MS;
   await eraseForgotten(first.rooms.db, clock.nowMs);
   await meet();
-
-  const link = linkTo('erased', () => first);
-  const third = stack.use(await createTestCore({ peers: [link], now: () => clock.nowMs }));
-  assert.ok(await third.rooms.sync.syncer.round(signal), JSON.stringify(third.rooms.sync.syncer.view()));
-  await third.rooms.pipeline.idle();
-  const cores = [first, second, third];
-  for (const core of cores) {
-    assert.deepEqual([await statusOf(core, post), await statusOf(core, forget)], ['rejected', 'processed']);
-    assert.deepEqual(await digestOf(core), await digestOf(second));
-    const { body } = await core.get(`/messages.json?hashes=${post}&msgStatuses=rejected&bodies=shared`);
-    assert.equal(body.messages.length, 1);
-    assert.equal(body.messages[0].shared, null);
+  for (const core of [first, second]) {
+    assert.deepEqual([await statusOf(core, post), await statusOf(core, forget)], ['rejected', 'rejected']);
+    assert.equal((await core.get(`/messages/${post}`)).body.content.content, content.content);
   }
-
-  await put(second, sign(alice, 'FORGET', { hashes: [revocation] }));
-  await meet();
-  assert.ok(await third.rooms.sync.syncer.round(signal));
-  await third.rooms.pipeline.idle();
-  for (const core of cores) {
-    assert.equal(await statusOf(core, post), 'forgotten');
-    assert.deepEqual(await digestOf(core), await digestOf(second));
-  }
+  await haveSameSet([first, second]);
 });
+
+test('of a content that is a file the message is taken again once the file is here', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { clock, first, second, post, meet } = await forgetApart(stack, ERASE_AFTER_MS, 'file');
+  assert.equal(await statusOf(first, post.itemHash), 'forgotten');
+  const { onlyFirst, onlySecond } = await diffNodes(await first.listen(), await second.listen());
+  assert.deepEqual(
+    [onlyFirst, onlySecond].map((found) => found.map(({ hash }) => hash)),
+    [[post.itemHash.slice(0, 32)], [post.itemHash]],
+  );
+  await upload(first, post);
+  // It is not asked for again at once, since it came in vain.
+  clock.nowMs += HOUR_MS;
+  await meet();
+  assert.equal(await statusOf(first, post.itemHash), 'processed');
+  assert.deepEqual(await digestOf(first), await digestOf(second));
+  await haveSameSet([first, second]);
+});
+
+test('what nobody has any more is forgotten everywhere, until somebody sends it again to one node', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { clock, first, second, sign, meet } = await createPair(stack);
+  await put(first, sign(alice, 'AGGREGATE', permit({ address: bob.address })));
+  const post = sign(alice, 'POST', { type: 'note', content: 'of alice' });
+  await put(first, post);
+  clock.nowMs += HOUR_MS;
+  const revocation = sign(alice, 'AGGREGATE', permit());
+  clock.nowMs += HOUR_MS;
+  const forget = await put(first, sign(bob, 'FORGET', { hashes: [post.itemHash] }));
+  await meet();
+  clock.nowMs += ERASE_AFTER_MS;
+  for (const { rooms } of [first, second]) await eraseForgotten(rooms.db, clock.nowMs);
+  for (const { rooms } of [first, second]) {
+    const { peer } = rooms.intake;
+    await peer.keep(await peer.read([Buffer.from(revocation.body)]));
+    await rooms.pipeline.idle();
+  }
+  const third = stack.use(
+    await createTestCore({ peers: [linkTo('first', () => first)], now: () => clock.nowMs }),
+  );
+  const cores = [first, second, third];
+  const agree = async (status: string) => {
+    await meet();
+    assert.ok(await third.rooms.sync.syncer.round(signal));
+    await third.rooms.pipeline.idle();
+    for (const core of cores) {
+      assert.equal(await statusOf(core, post.itemHash), status);
+      assert.deepEqual(await digestOf(core), await digestOf(first));
+    }
+    await haveSameSet(cores);
+  };
+  await agree('forgotten');
+  assert.equal(await statusOf(first, forget), 'rejected');
+  await put(second, post);
+  const { onlyFirst, onlySecond } = await diffNodes(await first.listen(), await second.listen());
+  assert.deepEqual(
+    [onlyFirst, onlySecond].map((found) => found.map(({ hash }) => hash)),
+    [[post.itemHash.slice(0, 32)], [post.itemHash]],
+  );
+  await agree('processed');
+});
+
+test('a peer that says of a message that it was forgotten keeps it from nobody', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { clock, first, sign } = await createPair(stack);
+  const post = await put(first, sign(alice, 'POST', { type: 'note', content: 'of alice' }));
+  const row = await first.rooms.db.selectFrom('messages').selectAll().executeTakeFirstOrThrow();
+  const third = stack.use(
+    await createTestCore({ peers: [linkTo('first', () => first)], now: () => clock.nowMs }),
+  );
+  const { peer } = third.rooms.intake;
+  await peer.keep(await peer.read([Buffer.from(erasedText(row))]));
+  assert.equal(await statusOf(third, post), 'forgotten');
+  assert.ok(await third.rooms.sync.syncer.round(signal));
+  assert.equal(await statusOf(third, post), 'processed');
+  assert.deepEqual(await digestOf(third), await digestOf(first));
+});
+
+for (const form of FORMS)
+  test(`what was erased and turns out not to have been permitted is passed on, and forgotten again with the permission (${form})`, async () => {
+    await using stack = new AsyncDisposableStack();
+    const { clock, first, second, sign, meet } = await createPair(stack);
+    await put(first, sign(alice, 'AGGREGATE', permit({ address: bob.address })));
+    const content = { type: 'note', address: alice.address, content: 'in the name of alice' };
+    const post = await put(first, sign(bob, 'POST', content, form));
+    await meet();
+    clock.nowMs += 60_000;
+    const revocation = await put(second, sign(alice, 'AGGREGATE', permit()));
+    const forget = await put(first, sign(alice, 'FORGET', { hashes: [post] }));
+    clock.nowMs += ERASE_AFTER_MS;
+    await eraseForgotten(first.rooms.db, clock.nowMs);
+    await meet();
+
+    const link = linkTo('erased', () => first);
+    const third = stack.use(await createTestCore({ peers: [link], now: () => clock.nowMs }));
+    assert.ok(await third.rooms.sync.syncer.round(signal), JSON.stringify(third.rooms.sync.syncer.view()));
+    await third.rooms.pipeline.idle();
+    const cores = [first, second, third];
+    for (const core of cores) {
+      assert.deepEqual([await statusOf(core, post), await statusOf(core, forget)], ['rejected', 'processed']);
+      assert.deepEqual(await digestOf(core), await digestOf(second));
+      const { body } = await core.get(`/messages.json?hashes=${post}&msgStatuses=rejected&bodies=shared`);
+      assert.equal(body.messages.length, 1);
+      assert.equal(body.messages[0].shared, null);
+    }
+
+    await put(second, sign(alice, 'FORGET', { hashes: [revocation] }));
+    await meet();
+    assert.ok(await third.rooms.sync.syncer.round(signal));
+    await third.rooms.pipeline.idle();
+    for (const core of cores) {
+      assert.equal(await statusOf(core, post), 'forgotten');
+      assert.deepEqual(await digestOf(core), await digestOf(second));
+    }
+  });

@@ -1,6 +1,6 @@
 import { AppError, bytesToHex, isItemHash64, type ShortKey, type SyncKey, syncKeyOf } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { fieldsOfRow, type KeyColumns, type Move } from '../../intake/pipeline/statement.ts';
+import { type KeyColumns, keyOfRow, type Move } from '../../intake/pipeline/statement.ts';
 import { MESSAGES } from '../../store/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
 import { SetIndex } from './set-index.ts';
@@ -24,7 +24,7 @@ async function* readKeys(db: Kysely<Schema>): AsyncGenerator<KeyColumns[]> {
   let after = '';
   for (;;) {
     const { rows } = await sql<KeyColumns>`
-      select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms from messages
+      select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased from messages
       where item_hash > ${after} order by item_hash limit ${LOAD_ROWS}`.execute(db);
     if (rows.length > 0) yield rows;
     if (rows.length < LOAD_ROWS) return;
@@ -76,7 +76,7 @@ export class NodeSet {
       for await (const rows of readKeys(db)) {
         for (const row of rows) {
           this.#note(row.item_hash);
-          keys.push(syncKeyOf(fieldsOfRow(row)));
+          keys.push(keyOfRow(row));
         }
         if (early.length > this.#earlyMax)
           throw new AppError(

@@ -22,6 +22,7 @@ const NAMES: readonly Exclude<Column, 'content'>[] = Object.keys({
   tags: true,
   shape: true,
   source_text: true,
+  erased: true,
   signature: true,
   status: true,
   reason: true,

@@ -54,7 +54,7 @@ async function readOthers(db: Kysely<Schema>, names: readonly string[]): Promise
   if (names.length === 0) return new Map();
   const { rows } = await sql<SharedRow>`
     select m.item_hash, form, chain, sender, signed_sender, owner, type, channel, "time", sent_time, content_type, subject, tags,
-      source_text, signature, status, noted_ms, content is null as lacks_content,
+      source_text, erased, signature, status, noted_ms, content is null as lacks_content,
       case form when 'upload' then content end as content
     from ${messagesOf(names)}`.execute(db);
   return new Map(
@@ -115,7 +115,7 @@ export async function readProvable(
   const { rows } = await sql<{ item_hash: string }>`
     select item_hash from messages where item_hash = any(${names}::text[])
       and coalesce(octet_length(source_text), 0) <= ${LIMITS.listedBodyBytes}
-      and (source_text is not null or form = 'network') and (status <> 'forgotten' or content is not null)
+      and erased is null and (status <> 'forgotten' or content is not null)
       and (status <> 'rejected' or not exists (select from forgets where target = item_hash))`.execute(db);
   const here = rows.map((row) => row.item_hash);
   return (await readSharedTexts(db, here)).texts;
