@@ -89,6 +89,7 @@ export {
   type ScoresContent,
   type ScoringTerms,
 } from './scoring/compute.ts';
+export { type LastScores, type OddPublication, readLastScores } from './scoring/last.ts';
 export { publishScores, type ScoresPublication } from './scoring/publish.ts';
 export {
   type RefusedMessage,
@@ -101,9 +102,9 @@ export {
 export { readSignedReleases } from './scoring/signed-releases.ts';
 export {
   type PublishedScores,
-  readLatestScores,
   readPublishedScores,
   readTerms,
+  signedRows,
   type Verification,
   verifyScores,
 } from './scoring/verify.ts';

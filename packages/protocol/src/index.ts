@@ -79,6 +79,7 @@ export {
 export * from './scoring/counting.ts';
 export type { HourDetail, NodeStatus } from './scoring/node-fold.ts';
 export { QUALITY_PARTS, type QualityPart } from './scoring/quality.ts';
+export * from './scoring/score-rows.ts';
 export * from './scoring/scorer.ts';
 export { type ComputeScore, type CoreScore, SCORE_CODES, type ScoreView } from './scoring/scores.ts';
 export * from './scoring/settings.ts';

@@ -149,6 +149,12 @@ async function startScene() {
     state,
     told,
     pages,
+    /** Scores of a time before this form. */
+    publishOdd() {
+      const draft = { type: 'POST', channel: SCORING_CHANNEL, time: DUE * HOUR };
+      const content = { type: SCORES_POST_TYPE, content: { version: '2.0' } };
+      state.scores.unshift(rowOf(buildNetworkMessage({ ...draft, content }, signer).body));
+    },
     publishAt: (hour: number) => publish((DUE + hour) * HOUR * 1000),
     /** The ends of what was published, oldest first. */
     published: () =>
@@ -167,6 +173,16 @@ test('scores that could not be published when they were due are published as soo
   scene.state.isAway = false;
   for (let hour = 1; hour <= 8; hour++) await scene.publishAt(hour);
   assert.deepEqual([scene.published(), scene.told], [[1, 6], []]);
+});
+
+test('scores in another form that this monitor published once do not keep it from publishing', async () => {
+  await using scene = await startScene();
+  scene.publishOdd();
+  await scene.publishAt(1);
+  const [newest] = scene.state.scores;
+  assert.equal(JSON.parse(newest!.item_content).content.version, '1.1');
+  assert.match(JSON.parse(scene.told[0]!).msg, /what was published last does not count/);
+  assert.equal(scene.told.length, 1);
 });
 
 test('scores that are refused for good are told once, and not computed again until the next ones are due', async () => {

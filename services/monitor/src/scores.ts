@@ -2,9 +2,10 @@ import {
   type ComputedScores,
   type CoreClient,
   computeScoresOf,
+  type PublishedScores,
   publishScores,
   type RefusedMessage,
-  readLatestScores,
+  readLastScores,
   readNewestMetrics,
   readRegistrations,
   readVersionTable,
@@ -123,6 +124,17 @@ async function isSilentSince(source: SignedMessageSource, publisher: string, tim
   }
 }
 
+/** What this monitor published last; undefined where there is none, or it has another form: that is told, and says nothing of what is due. */
+async function readOwnLast(
+  source: SignedMessageSource,
+  publisher: string,
+  log: Logger,
+): Promise<PublishedScores['content'] | undefined> {
+  const { scores, odd } = await readLastScores(source, [publisher]);
+  for (const { error } of odd) log.warn({ err: error }, 'what was published last does not count');
+  return scores[0]?.content;
+}
+
 /** Where only the balance is too low, the same is taken later. */
 const isForGood = (error: unknown) =>
   isRefusal(error) && (error as { code?: unknown }).code !== 'CREDIT_INSUFFICIENT';
@@ -165,7 +177,7 @@ export function createScoresPublisher(options: ScoresOptions): (startMs: number)
     const to = Math.floor(startMs / 1000);
     const due = to - (to % (everyHours * hourSeconds));
     if (due === refusedDue) return;
-    if (due !== to && isPublishedSince((await readLatestScores(source, [publisher]))?.content, due)) return;
+    if (due !== to && isPublishedSince(await readOwnLast(source, publisher, log), due)) return;
     const oldest = to - MAX_AGE_HOURS * hourSeconds;
     if (await isSilentSince(source, publisher, oldest)) return;
     const settings = { ...DEFAULT_SCORING_SETTINGS, hour_seconds: hourSeconds };
@@ -190,11 +202,11 @@ export function createScoresPublisher(options: ScoresOptions): (startMs: number)
       );
     if (computed.newest === null || computed.newest < oldest) return;
     // A monitor that is started again within an hour comes here again.
-    const latest = await readLatestScores(source, [publisher]).catch((error: unknown) => {
+    const last = await readLastScores(source, [publisher]).catch((error: unknown) => {
       log.debug({ err: error }, 'what was published last could not be read');
       return undefined;
     });
-    if (isPublished(latest?.content, computed.content)) return;
+    if (isPublished(last?.scores[0]?.content, computed.content)) return;
     if (!(await tryPublish(options, computed, due + everyHours * hourSeconds))) refusedDue = due;
   };
 }

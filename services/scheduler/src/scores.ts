@@ -2,12 +2,11 @@ import { type CoreClient, call } from '@skerry/client';
 import {
   fieldsOf,
   hourSecondsOf,
-  isItemHash64,
   isOutdated,
   leastHoursFor,
-  measuredHoursOf,
   measuredMsOf,
   outweighs,
+  readScoreRows,
   SCORES_POST_TYPE,
   type ToldScore,
 } from '@skerry/protocol';
@@ -35,17 +34,11 @@ export function parseScores(content: unknown, publishedSeconds: number): Readonl
   const { measured_at: measuredAt, settings, scores } = fieldsOf(content);
   const hourSeconds = hourSecondsOf(settings);
   const measuredMs = measuredMsOf(measuredAt, publishedSeconds);
-  const { crn } = fieldsOf(scores);
-  const rows: unknown[] = Array.isArray(crn) ? crn : [];
   return new Map(
-    rows.flatMap((row): [string, ToldScore][] => {
-      const { node_id: nodeId, total_score: score, measurements } = fieldsOf(row);
-      const isScore = typeof score === 'number' && score >= 0 && score <= 1;
-      const { record_count: recordCount } = fieldsOf(measurements);
-      return typeof nodeId === 'string' && isItemHash64(nodeId) && isScore
-        ? [[nodeId, { score, hours: measuredHoursOf(recordCount), hourSeconds, measuredMs }]]
-        : [];
-    }),
+    readScoreRows(scores).crn.map(
+      ({ node_id: nodeId, total_score: score, measurements }) =>
+        [nodeId, { score, hours: measurements.record_count, hourSeconds, measuredMs }] as const,
+    ),
   );
 }
 

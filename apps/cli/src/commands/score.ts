@@ -57,7 +57,7 @@ function addCompute(score: Command, bind: Bind): void {
 function addPublished(score: Command, bind: Bind): void {
   score
     .command('latest')
-    .description('show the newest published scores')
+    .description('show the newest of what each publisher published last; what is in another form is named')
     .option(
       '--publisher <list>',
       'addresses whose scores to show, comma-separated (default: those that the core node trusts)',

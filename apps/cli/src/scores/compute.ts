@@ -10,6 +10,7 @@ import {
   readVersionTable,
   type ScoresPublication,
   type ScoringTerms,
+  saysNothing,
   type Verification,
   verifyScores,
 } from '@skerry/client';
@@ -32,7 +33,7 @@ import { readContent } from '../messages/content.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { parseList } from '../options.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
-import { newestOf, readLastScores, scoresFor } from './last.ts';
+import { describeOdd, newestFirst, readLast, scoresFor } from './last.ts';
 import { findNodeId } from './node-id.ts';
 import { publishersOf } from './publishers.ts';
 import { percent, renderScores } from './render.ts';
@@ -80,6 +81,19 @@ export function parseMoment(text: string): number {
 const isAsPublished = ({ from, to, versions, nodeList, settings }: ScoreOptions) =>
   [from, to, versions, nodeList, settings].every((option) => option === undefined);
 
+/** The settings of the newest of these scores that have some in their form, else of the newest: what others have is noted. */
+function settingsOf({ output }: Context, last: readonly PublishedScores[]): object | undefined {
+  const newest = newestFirst(last);
+  for (const { itemHash, content } of newest) {
+    try {
+      return parseScoringSettings(content.settings);
+    } catch (error) {
+      output.note(`the settings of ${itemHash} are not used: ${plainText((error as AppError).message)}`);
+    }
+  }
+  return newest[0]?.content.settings;
+}
+
 /**
  * What is not said is as these publishers have it in the newest scores that they published: the length of their hour
  * above all, without which the same measurements make other hours.
@@ -93,7 +107,7 @@ async function readTermsOf(
   const { coreUrl, stdin } = context;
   const publishers = await publishersOf(context, options.publisher);
   const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
-  const theirs = newestOf(known ?? (await readLastScores(context, publishers)))?.content.settings;
+  const theirs = settingsOf(context, known ?? (await readLast(context, publishers)).scores);
   const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
   const to = options.to === undefined ? Math.floor(Date.now() / 1000) : parseMoment(options.to);
   const from = options.from === undefined ? to - settings.period_seconds : parseMoment(options.from);
@@ -193,6 +207,7 @@ export async function verifyAndShow(context: Context, hash: string): Promise<num
     ['missing here', result.missing.length > 0 ? result.missing.join(' ') : undefined],
     ['only here', result.extra.length > 0 ? result.extra.join(' ') : undefined],
     ['nodes that differ', result.different.length > 0 ? result.different.join(' ') : undefined],
+    ['rows in another form', describeOdd(result.odd)],
     ...refusedFields(result.refused),
   ]);
   output.result(result, text);
@@ -210,14 +225,40 @@ function reasonOf({ latencies, quality, isVersionValid, version }: HourDetail): 
     .join(', ');
 }
 
+/**
+ * The scores that count for a node, and their terms. Those whose terms nobody can go by are noted, and the ones that would count
+ * without them taken. Throws where no terms can be gone by.
+ */
+async function readCounting(
+  { reader, output }: Context,
+  last: readonly PublishedScores[],
+  nodeId: string,
+): Promise<{ readonly terms: ScoringTerms; readonly scores: string } | undefined> {
+  const nowMs = Date.now();
+  let left = last;
+  let failure: AppError | undefined;
+  while (left.length > 0) {
+    const counting = scoresFor(left, nodeId, nowMs)!;
+    const { itemHash, publisher, signed } = counting;
+    try {
+      return { terms: await readTerms(reader, signed), scores: itemHash };
+    } catch (error) {
+      if (!(error instanceof AppError) || saysNothing(error)) throw error;
+      output.note(`${itemHash} of ${publisher} cannot be explained: ${plainText(error.message)}`);
+      failure ??= error;
+      left = left.filter((one) => one !== counting);
+    }
+  }
+  if (failure) throw failure;
+  return undefined;
+}
+
 /** Which node to explain, and the terms to do it with: those of the scores that count for it, unless others are asked for. */
 async function readExplained(context: Context, node: string, options: ScoreOptions) {
-  const last = await readLastScores(context, await publishersOf(context, options.publisher));
+  const { scores: last } = await readLast(context, await publishersOf(context, options.publisher));
   const nodeId = await findNodeId(context, last, node);
-  const counting = isAsPublished(options) ? scoresFor(last, nodeId, Date.now()) : undefined;
-  return counting
-    ? { nodeId, terms: await readTerms(context.reader, counting.content), scores: counting.itemHash }
-    : { nodeId, terms: await readTermsOf(context, options, last), scores: undefined };
+  const counting = isAsPublished(options) ? await readCounting(context, last, nodeId) : undefined;
+  return { nodeId, ...(counting ?? { terms: await readTermsOf(context, options, last), scores: undefined }) };
 }
 
 /** Hour by hour, newest first: what it was worth to a node and what cost it points. */

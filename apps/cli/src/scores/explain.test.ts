@@ -72,3 +72,30 @@ test('a score is explained by the scores that count for the node, whoever publis
   assert.equal(other.split('do not count').length, 2, 'it is noted once');
   assert.equal((await explain('--from', String(TO - 24 * HOUR), '--to', String(TO)))[0], null);
 });
+
+test('scores whose terms nobody can go by are named, and those that count without them are explained', async () => {
+  const [odd, other] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
+  await using home = await createTestDir();
+  await using core = await startCore(home.path, {
+    SKERRY_CORE_SCORING_PUBLISHERS: `${odd.address},${other.address}`,
+  });
+  const [oddCore, otherCore] = [odd, other].map((signer) => new CoreClient({ url: core.url, signer }));
+  const explained = await publish(otherCore!, 2);
+  const row = { node_id: NODE, total_score: 0.5, measurements: { record_count: 999 } };
+  const { item_hash: counting } = await oddCore!.postMessage({
+    ...{ type: 'POST', channel: SCORING_CHANNEL, timestamp: Math.floor(Date.now() / 1000) + 5 },
+    content: { type: SCORES_POST_TYPE, content: { scores: { ccn: [], crn: [row] }, settings: { x: 1 } } },
+  });
+  const ask = (...more: string[]) =>
+    skerryHere(process.env, ['--core', core.url, ...more, 'score', 'explain', NODE]);
+  const told = JSON.parse((await ask('--json')).out);
+  assert.deepEqual([told.scores, told.hours.length], [explained, 2]);
+  const { err } = await ask();
+  assert.ok(err.includes(`${counting} of ${odd.address} cannot be explained: content.content`), err);
+  const options = ['--from', String(TO - 24 * HOUR), '--to', String(TO)];
+  const { code, err: noted } = await skerryHere(process.env, [
+    ...['--core', core.url, 'score', 'compute', ...options],
+  ]);
+  assert.equal(code, 0, noted);
+  assert.match(noted, new RegExp(`the settings of ${counting} are not used: settings`));
+});

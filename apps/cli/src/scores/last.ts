@@ -1,38 +1,41 @@
-import { type PublishedScores, readLatestScores } from '@skerry/client';
-import {
-  AppError,
-  hourSecondsOf,
-  measuredHoursOf,
-  measuredMsOf,
-  outweighs,
-  type ToldScore,
-} from '@skerry/protocol';
+import { type LastScores, type PublishedScores, readLastScores } from '@skerry/client';
+import { hourSecondsOf, measuredMsOf, type OddScore, outweighs, type ToldScore } from '@skerry/protocol';
 import type { Context } from '../context.ts';
+import { plainText } from '../output/text.ts';
+
+/** Of rows that do not count, those that are told to people. */
+const ODD_SHOWN = 10;
+
+/** Which rows do not count, and why; undefined where all do. */
+export function describeOdd(odd: readonly OddScore[]): string | undefined {
+  if (odd.length === 0) return undefined;
+  const shown = odd
+    .slice(0, ODD_SHOWN)
+    .map(({ at, node_id: id, why }) => `${at}${id === null ? '' : ` (node ${id})`}: ${why}`);
+  return [...shown, ...(odd.length > ODD_SHOWN ? [`and ${odd.length - ODD_SHOWN} more`] : [])].join('; ');
+}
 
 /**
- * What each of these publishers published last. Of who has published none there is nothing, nor of who signed something in another form,
- * which is noted: it says nothing of what the others measured.
+ * What each of these publishers published last. What does not count of it, a whole publication or a row, is noted: it says nothing of
+ * the others.
  */
-export async function readLastScores(
+export async function readLast(
   { coreUrl, output }: Pick<Context, 'coreUrl' | 'output'>,
   publishers: readonly string[],
-): Promise<PublishedScores[]> {
-  const last: PublishedScores[] = [];
-  for (const publisher of publishers) {
-    try {
-      const scores = await readLatestScores({ coreUrl }, [publisher]);
-      if (scores) last.push(scores);
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'INVALID_CONTENT') throw error;
-      output.note(`the last scores of ${publisher} do not count: ${error.message}`);
-    }
+): Promise<LastScores> {
+  const last = await readLastScores({ coreUrl }, publishers);
+  for (const { publisher, error } of last.odd)
+    output.note(`the last scores of ${publisher} do not count: ${plainText(error.message)}`);
+  for (const { itemHash, odd } of last.scores) {
+    const rows = describeOdd(odd);
+    if (rows) output.note(`rows of ${itemHash} do not count: ${rows}`);
   }
   return last;
 }
 
-/** Of what publishers published last, the newest. */
-export const newestOf = (last: readonly PublishedScores[]): PublishedScores | undefined =>
-  last.toSorted((one, other) => other.time - one.time)[0];
+/** What publishers published last, the newest first. */
+export const newestFirst = (last: readonly PublishedScores[]): PublishedScores[] =>
+  last.toSorted((one, other) => other.time - one.time);
 
 function findTold({ content, time }: PublishedScores, nodeId: string): ToldScore | undefined {
   const { ccn, crn } = content.scores;
@@ -40,7 +43,7 @@ function findTold({ content, time }: PublishedScores, nodeId: string): ToldScore
   return (
     row && {
       score: row.total_score,
-      hours: measuredHoursOf(row.measurements.record_count),
+      hours: row.measurements.record_count,
       hourSeconds: hourSecondsOf(content.settings),
       measuredMs: measuredMsOf(content.measured_at, time),
     }
@@ -62,5 +65,5 @@ export function scoresFor(
     const told = findTold(scores, nodeId);
     if (told && (!counting || outweighs(told, counting.told, nowMs))) counting = { scores, told };
   }
-  return counting?.scores ?? newestOf(last);
+  return counting?.scores ?? newestFirst(last)[0];
 }

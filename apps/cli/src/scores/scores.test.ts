@@ -44,6 +44,7 @@ test('a score is explained by the publisher whose score counts, of a node that n
         crn: [{ node_id: nodeId, total_score: 0.5, measurements: { record_count: hours } }],
       },
     } as unknown as PublishedScores['content'],
+    ...{ odd: [], signed: {} },
   });
   const last = [
     published('began', 90, 'n', 3),

@@ -1,3 +1,4 @@
+import { readScoreRows } from '@skerry/protocol/scoring/score-rows';
 import {
   anything,
   fields,
@@ -147,34 +148,22 @@ export const readInstances = fields({
   cursor: text,
 });
 
-const scoreShape = {
-  node_id: text,
-  total_score: number,
-  decentralization: number,
-  measurements: fields({
-    total_nodes: number,
-    nodes_with_identical_asn: number,
-    record_count: number,
-    total_score: number,
-  }),
+export type {
+  ReadComputeScore as ComputeScore,
+  ReadScore as CoreScore,
+} from '@skerry/protocol/scoring/score-rows';
+
+/** What its publisher signed is the last that it says of nodes, also where it is in another form: then it says nothing. */
+const signedScores = (value: unknown) => {
+  const { measured_at, settings, scores } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return { measured_at, settings, scores: readScoreRows(scores) };
 };
-const coreScore = fields(scoreShape);
-const computeScore = fields({ ...scoreShape, status: text, codes: list(number) });
-export type ComputeScore = Read<typeof computeScore>;
-export type CoreScore = Read<typeof coreScore>;
 
 const scoresMessage = fields({
   item_hash: text,
   sender: text,
   time: number,
-  content: fields({
-    content: fields({
-      period: fields({ from_date: text, to_date: text }),
-      measured_at: anything,
-      settings: anything,
-      scores: fields({ ccn: rows(coreScore), crn: rows(computeScore) }),
-    }),
-  }),
+  content: fields({ content: signedScores }),
 });
 export type ScoresMessage = Read<typeof scoresMessage>;
 export const readScoresMessages = fields({ messages: rows(scoresMessage) });

@@ -17,7 +17,7 @@ export const SCORE_PARTS = [
 export function scoreHistory(
   messages: readonly ScoresMessage[],
   nodeId: string,
-  partOf: (score: Score) => number,
+  partOf: (score: Score) => number | null,
   sender?: string,
 ): Point[] {
   return messages

@@ -28,8 +28,9 @@ const published = (
   ...{ item_hash: `h${time}`, sender, time },
   content: {
     content: {
-      ...{ period: { from_date: '', to_date: '' }, measured_at: null, settings: { hour_seconds } },
+      ...{ measured_at: null, settings: { hour_seconds } },
       scores: {
+        odd: [],
         ccn: [],
         crn: Object.entries(scores).map(([node_id, total_score]) => ({
           ...{ node_id, total_score, decentralization: 1, status: '', codes: [] },

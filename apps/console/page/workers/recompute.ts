@@ -4,9 +4,9 @@ import {
   type RefusedMessage,
   readPublishedScores,
   readTerms,
-  type ScoresContent,
+  signedRows,
 } from '@skerry/client';
-import { canonicalJson, type HourDetail, sha256Hex } from '@skerry/protocol';
+import { canonicalJson, fieldsOf, type HourDetail, sha256Hex } from '@skerry/protocol';
 import { type ComparedLine, compareLines } from '../pure/trust/compare.ts';
 
 /** Published scores beside those that this browser computed from the signed measurements. */
@@ -35,9 +35,6 @@ export interface Recomputed {
   readonly hours: readonly HourDetail[];
 }
 
-const scoresById = ({ scores }: ScoresContent) =>
-  new Map([...scores.ccn, ...scores.crn].map((one) => [one.node_id, one]));
-
 /** The scoring is the one that monitors publish with. Throws AppError. @param onProgress told how many measurements were verified */
 export async function recompute(
   coreUrl: string,
@@ -45,8 +42,8 @@ export async function recompute(
   nodeId: string,
   onProgress: (verified: number) => void,
 ): Promise<Recomputed> {
-  const { content, publisher, itemHash } = await readPublishedScores({ coreUrl }, scoresHash);
-  const terms = await readTerms(new CoreClient({ url: coreUrl }), content);
+  const { content, publisher, itemHash, signed } = await readPublishedScores({ coreUrl }, scoresHash);
+  const terms = await readTerms(new CoreClient({ url: coreUrl }), signed);
   const refused: RefusedMessage[] = [];
   const hours: HourDetail[] = [];
   let verified = 0;
@@ -61,8 +58,9 @@ export async function recompute(
   const { content: again } = await computeScoresOf(source, terms, (_kind, id, detail) => {
     if (id === nodeId) hours.push(detail);
   });
-  const [theirs, ours] = [scoresById(content), scoresById(again)];
-  const published = sha256Hex(canonicalJson(content.scores));
+  const { scores } = fieldsOf(signed);
+  const [theirs, ours] = [signedRows(scores), signedRows(again.scores)];
+  const published = sha256Hex(canonicalJson(scores));
   const nodes = [...new Set([...theirs.keys(), ...ours.keys()])].map((id) => ({
     id,
     isEqual: compareLines(theirs.get(id), ours.get(id)).every(({ isEqual }) => isEqual),

@@ -149,6 +149,42 @@ test('M13: measurements that nobody signed are not counted, and named, whatever 
   assert.deepEqual((await verify()).missing, [second.item_hash]);
 });
 
+test('a row in another form is named among published scores, and hides no others', async () => {
+  const metrics = [measure(1, 0.2), measure(2, 0.3)];
+  let scores: Row | undefined;
+  const files = new Map<string, string>();
+  await using node = await serve(
+    () => metrics,
+    () => scores,
+    files,
+  );
+  const computed = await computeScoresOf(
+    { coreUrl: node.url },
+    {
+      ...{ period: { from: TO - 10 * HOUR, to: TO }, settings: DEFAULT_SCORING_SETTINGS, versions: VERSIONS },
+      ...{ publishers: [monitor.address], registrations: undefined, tags: [] },
+    },
+  );
+  for (const [hash, text] of computed.files) files.set(hash, text);
+  const publish = (crn: readonly unknown[]) => {
+    const content = { ...computed.content, scores: { ...computed.content.scores, crn } };
+    const draft = { type: 'POST', channel: SCORING_CHANNEL, content: { type: SCORES_POST_TYPE, content } };
+    const { body, itemHash } = buildNetworkMessage(draft, monitor);
+    scores = rowOf(body);
+    return itemHash;
+  };
+  const core = new CoreClient({ url: node.url });
+  const { crn } = computed.content.scores;
+  const other = 'b'.repeat(64);
+  const { isSame, odd, different } = await verifyScores(core, publish([{ node_id: other }, ...crn]));
+  const why = 'its total_score is not a number from 0 to 1';
+  assert.deepEqual([isSame, odd, different], [false, [{ at: 'crn[0]', node_id: other, why }], [other]]);
+  // A row that counts, and is not the one that is computed.
+  const [{ codes: _, ...lacking }] = crn as [(typeof crn)[number]];
+  const bare = await verifyScores(core, publish([lacking]));
+  assert.deepEqual([bare.isSame, bare.odd, bare.different], [false, [], [NODE]]);
+});
+
 test('M13: scores that their publisher did not sign are no scores', async () => {
   const content = { type: SCORES_POST_TYPE, content: { scores: { ccn: [], crn: [] } } };
   const { body, itemHash } = buildNetworkMessage(

@@ -3,8 +3,11 @@ import {
   canonicalJson,
   createParser,
   fieldsOf,
+  type OddScore,
   parseScoringSettings,
   parseVersionTable,
+  type ReadScores,
+  readScoreRows,
   SCORES_POST_TYPE,
   SCORING_CHANNEL,
   sha256Hex,
@@ -22,26 +25,36 @@ import type { RefusedMessage } from './published.ts';
 /** A table or a list that scores were computed from. */
 const FILE_BYTES_MAX = 16 * 1024 ** 2;
 
-/** Scores as their publisher signed them. */
+/** Scores that their publisher signed. */
 export interface PublishedScores {
   readonly itemHash: string;
   /** Whose key signed them. */
   readonly publisher: string;
   /** Unix seconds, of the message. */
   readonly time: number;
-  readonly content: ScoresContent;
+  /**
+   * With the rows that count. Anybody may publish scores: what they were computed from is looked at where that is done again
+   * (`readTerms`).
+   */
+  readonly content: Omit<ScoresContent, 'scores'> & { readonly scores: Pick<ReadScores, 'ccn' | 'crn'> };
+  /** The rows that do not count. */
+  readonly odd: readonly OddScore[];
+  /** `content.content` as it was signed. */
+  readonly signed: unknown;
 }
 
-const Score = Type.Object({
-  node_id: Type.String(),
-  total_score: Type.Number(),
-  decentralization: Type.Number(),
-  codes: Type.Optional(Type.Array(Type.Number())),
-  measurements: Type.Object({ record_count: Type.Number() }),
-});
-/** Anybody may publish scores; what they were computed from is looked at where that is done again (`readTerms`). */
-const Scores = Type.Object({ scores: Type.Object({ ccn: Type.Array(Score), crn: Type.Array(Score) }) });
-const parseScores = createParser(Type.Unsafe<ScoresContent>(Scores), 'content.content');
+/** Throws INVALID_CONTENT where there is no list of scores. */
+function parseScores(signed: unknown, itemHash: string): Pick<PublishedScores, 'content' | 'odd' | 'signed'> {
+  const { scores } = fieldsOf(signed);
+  const { ccn, crn } = fieldsOf(scores);
+  if (!Array.isArray(ccn) && !Array.isArray(crn))
+    throw new AppError(
+      'INVALID_CONTENT',
+      `content.content.scores of ${itemHash} has neither a list ccn nor a list crn`,
+    );
+  const { odd, ...rows } = readScoreRows(scores);
+  return { content: { ...(signed as ScoresContent), scores: rows }, odd, signed };
+}
 
 /** @param asked the hash that the message must have */
 async function readScoresRow(
@@ -55,7 +68,7 @@ async function readScoresRow(
   const post = fieldsOf(content);
   if (type !== 'POST' || post.type !== SCORES_POST_TYPE)
     throw new AppError('INVALID_CONTENT', `${itemHash} is not a scores message`);
-  return { itemHash, publisher: sender, time, content: parseScores(post.content) };
+  return { itemHash, publisher: sender, time, ...parseScores(post.content, itemHash) };
 }
 
 /** The first message of a list. Throws UNEXPECTED_ANSWER where the node gives something else in its place. */
@@ -80,12 +93,12 @@ export async function readPublishedScores(
 }
 
 /**
- * The newest scores that the core node tells of: it can keep newer ones back, and cannot make any up.
- * @param publishers whose; undefined: anybody's
+ * The scores that a publisher published last, as far as the core node tells: it can keep newer ones back, and cannot make any up.
+ * Throws as `readPublishedScores` does.
  */
 export async function readLatestScores(
   source: SignedMessageSource,
-  publishers?: readonly string[],
+  publisher: string,
 ): Promise<PublishedScores | undefined> {
   const row = await findListed(source, {
     msgTypes: 'POST',
@@ -93,11 +106,11 @@ export async function readLatestScores(
     channels: SCORING_CHANNEL,
     pagination: 1,
     cursor: '',
-    ...(publishers === undefined ? {} : { addresses: publishers.join(',') }),
+    addresses: publisher,
   });
   if (!row) return undefined;
   const scores = await readScoresRow(source, row);
-  if (publishers === undefined || publishers.includes(scores.publisher)) return scores;
+  if (scores.publisher === publisher) return scores;
   throw new AppError('INVALID_SIGNATURE', `the core node returned scores that ${scores.publisher} signed`);
 }
 
@@ -129,8 +142,8 @@ const readJsonInput = async (core: CoreClient, hash: string) =>
   parseJson(await readInput(core, hash), `the input ${hash}`);
 
 /** What published scores say that they were computed from. Throws INVALID_CONTENT for what has not their form. */
-export async function readTerms(core: CoreClient, content: ScoresContent): Promise<ScoringTerms> {
-  const { period, inputs, settings, tags = [] } = parseTerms(content);
+export async function readTerms(core: CoreClient, signed: unknown): Promise<ScoringTerms> {
+  const { period, inputs, settings, tags = [] } = parseTerms(signed);
   const [from, to] = [Date.parse(period.from_date) / 1000, Date.parse(period.to_date) / 1000];
   if (!(from < to)) throw new AppError('INVALID_CONTENT', 'the period of the scores has no length');
   return {
@@ -161,11 +174,34 @@ export interface Verification {
   readonly extra: readonly string[];
   /** Nodes whose scores differ. */
   readonly different: readonly string[];
+  /** Published rows that no scoring has, since they have not the form of a score. */
+  readonly odd: readonly OddScore[];
   /** What the core node gave as measurements of the publishers and they did not sign. None of it counts. */
   readonly refused: readonly RefusedMessage[];
 }
 
 const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+
+/** Rows of scores as they were signed, whatever they say beside, by the id of the node. */
+export function signedRows(scores: unknown): ReadonlyMap<string, unknown> {
+  const { ccn, crn } = fieldsOf(scores);
+  const rows = [ccn, crn].flatMap((list): unknown[] => (Array.isArray(list) ? list : []));
+  return new Map(
+    rows.flatMap((row): [string, unknown][] => {
+      const { node_id: id } = fieldsOf(row);
+      return typeof id === 'string' ? [[id, row]] : [];
+    }),
+  );
+}
+
+/** Ids of nodes of which two lists of scores have other rows. */
+function listDifferent(theirs: unknown, ours: unknown): string[] {
+  const [before, now] = [signedRows(theirs), signedRows(ours)];
+  const textOf = (row: unknown) => (row === undefined ? undefined : canonicalJson(row));
+  return [...new Set([...before.keys(), ...now.keys()])].filter(
+    (id) => textOf(before.get(id)) !== textOf(now.get(id)),
+  );
+}
 
 /**
  * Computes published scores again, from what a core node has, and compares. The node is believed for nothing: the scores
@@ -176,8 +212,8 @@ export async function verifyScores(
   itemHash: string,
   onProgress?: (verified: number) => void,
 ): Promise<Verification> {
-  const { content, publisher } = await readPublishedScores({ coreUrl: core.url }, itemHash);
-  const terms = await readTerms(core, content);
+  const { content, publisher, odd, signed } = await readPublishedScores({ coreUrl: core.url }, itemHash);
+  const terms = await readTerms(core, signed);
   const refused: RefusedMessage[] = [];
   const source = {
     coreUrl: core.url,
@@ -185,16 +221,14 @@ export async function verifyScores(
     onRefused: (one: RefusedMessage) => void refused.push(one),
   };
   const { content: again, files } = await computeScoresOf(source, terms);
-  const published = sha256Hex(canonicalJson(content.scores));
+  const { scores } = fieldsOf(signed);
+  const published = sha256Hex(canonicalJson(scores));
   const theirs = new Set(
     again.inputs.metrics.hash === content.inputs.metrics.hash
       ? []
       : linesOf(await readInput(core, content.inputs.metrics.hash)),
   );
   const ours = new Set(theirs.size === 0 ? [] : linesOf(files.get(again.inputs.metrics.hash)!));
-  const rows = (scores: ScoresContent['scores']) =>
-    new Map([...scores.ccn, ...scores.crn].map((score) => [score.node_id, canonicalJson(score)]));
-  const [before, now] = [rows(content.scores), rows(again.scores)];
   return {
     isSame: published === again.scores_hash && published === content.scores_hash && refused.length === 0,
     publisher,
@@ -204,7 +238,8 @@ export async function verifyScores(
     count: again.inputs.metrics.count,
     missing: [...theirs].filter((hash) => !ours.has(hash)),
     extra: [...ours].filter((hash) => !theirs.has(hash)),
-    different: [...new Set([...before.keys(), ...now.keys()])].filter((id) => before.get(id) !== now.get(id)),
+    different: listDifferent(scores, again.scores),
+    odd,
     refused,
   };
 }

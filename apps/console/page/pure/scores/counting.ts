@@ -1,10 +1,4 @@
-import {
-  hourSecondsOf,
-  measuredHoursOf,
-  measuredMsOf,
-  outweighs,
-  type ToldScore,
-} from '@skerry/protocol/scoring/counting';
+import { hourSecondsOf, measuredMsOf, outweighs, type ToldScore } from '@skerry/protocol/scoring/counting';
 import type { ComputeScore, CoreScore, ScoresMessage } from '../../data/answers.ts';
 
 /** Of every node the score that counts. */
@@ -35,8 +29,7 @@ function listTold(message: ScoresMessage): Told[] {
   ];
   return rows.map((row) => {
     const { total_score: score, measurements } = row.score;
-    const hours = measuredHoursOf(measurements.record_count);
-    return { row, message, told: { score, hours, hourSeconds, measuredMs } };
+    return { row, message, told: { score, hours: measurements.record_count, hourSeconds, measuredMs } };
   });
 }
 
