@@ -10,10 +10,10 @@ import {
   readProvableInstances,
   readSchedulerNodes,
   readSchedulerStatus,
-  readScoresMessages,
   readServices,
 } from './answers.ts';
 import { ask } from './ask.ts';
+import { askScores, isSigner, scoresPauseMs, scoresQuestions } from './asking/scores.ts';
 import { serviceUrl, useNetwork } from './network.ts';
 import { type Resource, useResource } from './resource.ts';
 
@@ -23,9 +23,6 @@ const OFTEN_MS = 10_000;
 const SELDOM_MS = 30_000;
 /** What a core node counts as heavy: ten a minute, for all tabs and people at one address. */
 const HEAVY_MS = 300_000;
-
-/** Scores messages that a chart is drawn from. */
-const SCORES_SHOWN = 48;
 
 /** Something that was told, and where. */
 export interface Told<T> extends Resource<T> {
@@ -92,23 +89,22 @@ export const useServices = () => useService('status', '/api/services', readServi
 const NO_SCORES = { messages: [] };
 
 /**
- * Scores messages of the publishers that the core node trusts, newest first, and the scores that count by them. Nothing is asked before
- * it has said who these are, and where it trusts nobody there are none: anybody can sign scores.
+ * The newest scores messages of each publisher that the core node trusts, newest first, and the scores that count by them. Nothing is
+ * asked before it has said who these are, and where it trusts nobody there are none: anybody can sign scores.
  */
-export function useScores(shown = SCORES_SHOWN) {
-  const { info } = useNetwork();
-  const publishers = info?.trust.scoring_publishers.value ?? [];
-  const query = new URLSearchParams({
-    msgTypes: 'POST',
-    contentTypes: 'net-scoring-scores',
-    channels: 'net-scoring',
-    pagination: String(shown),
-    addresses: publishers.join(','),
-  });
-  const path = publishers.length === 0 ? undefined : `/api/v0/messages.json?${query}`;
-  const told = useCore(path, readScoresMessages, SELDOM_MS);
-  const value = info && publishers.length === 0 ? NO_SCORES : told.value;
-  return { ...told, value, counting: countingScores(value?.messages ?? [], told.atMs ?? 0) };
+export function useScores() {
+  const { coreUrl, info } = useNetwork();
+  const questions = scoresQuestions(coreUrl, info?.trust.scoring_publishers.value ?? []);
+  const urls = questions.map(({ url }) => url);
+  const load = (signal: AbortSignal) => askScores(questions, signal);
+  const key = urls.length === 0 ? undefined : urls.join(' ');
+  const told = useResource(key, load, scoresPauseMs(questions), askScores);
+  const value = info && urls.length === 0 ? NO_SCORES : told.value;
+  const counting = countingScores(value?.messages ?? [], told.atMs ?? 0);
+  /** @param sender of a message that was told */
+  const sourceOf = (sender: string | undefined) =>
+    (questions.find((one) => isSigner(one, sender)) ?? questions[0])?.url;
+  return { ...told, value, counting, sourceOf };
 }
 
 export const useMeasurements = (kind: 'core' | 'compute', nodeId: string) =>

@@ -24,7 +24,12 @@ function ScorePanel({ nodeId }: { readonly nodeId: string }) {
     <Panel
       title="Score over time"
       aside={
-        <ProofMark kind="said" of="monitorWord" source={scores.source} label="as its monitor published" />
+        <ProofMark
+          kind="said"
+          of="monitorWord"
+          source={scores.sourceOf(sender)}
+          label="as its monitor published"
+        />
       }
     >
       <Loaded from={scores} lines={6}>
@@ -98,7 +103,7 @@ const ScoreFacts = ({
       ['decentralization', score(own.decentralization)],
       [
         'its autonomous system',
-        `${own.measurements.nodes_with_identical_asn} of ${own.measurements.total_nodes} nodes are in it`,
+        `${own.measurements.nodes_with_identical_asn ?? '?'} of ${own.measurements.total_nodes ?? '?'} nodes are in it`,
       ],
       ...('codes' in own
         ? [['remarks', own.codes.length === 0 ? 'none' : own.codes.map(meaningOfCode).join('; ')] as const]
