@@ -96,7 +96,16 @@ export interface FoundSystems {
 
 const NONE = { measuredAt: null, found: [] };
 
-/** Which networks nodes are in, by the newest measurements, whose signature is checked. @param publishers whose measurements count */
+/** More monitors are not asked. */
+const MONITORS_MAX = 24;
+/** Measurements that are so much older than the newest say nothing of where nodes are. */
+const BEHIND_MAX_SECONDS = 86_400;
+
+/**
+ * Which networks nodes are in, by the newest measurements of each monitor, whose signatures are checked: of a node that several measured, the
+ * last of them that found its network.
+ * @param publishers whose measurements count
+ */
 export async function findSystems(question: {
   readonly coreUrl: string;
   readonly publishers: readonly string[];
@@ -105,14 +114,22 @@ export async function findSystems(question: {
   const nobody = { kind: 'said' as const, why: 'no monitor measured the nodes', itemHash: null };
   if (publishers.length === 0) return { ...NONE, fact: nobody };
   try {
-    const newest = await readNewestMetrics({ coreUrl }, publishers);
+    // One by one: a monitor that publishes often, or measures few nodes, hides no other.
+    const asked = publishers.slice(0, MONITORS_MAX);
+    const last = await Promise.all(asked.map((publisher) => readNewestMetrics({ coreUrl }, [publisher])));
+    const reports = last.flatMap((one) => one ?? []).sort((one, other) => other.time - one.time);
+    const [newest] = reports;
     if (!newest) return { ...NONE, fact: nobody };
-    const { itemHash, time, report } = newest;
-    const found = [...report.core, ...report.compute];
+    const found = new Map<string, Found>();
+    for (const { time, report } of reports) {
+      if (newest.time - time > BEHIND_MAX_SECONDS) break;
+      for (const { nodeId, asn, asName } of [...report.core, ...report.compute])
+        if (found.get(nodeId)?.asn == null) found.set(nodeId, { nodeId, asn, asName });
+    }
     return {
-      fact: { kind: 'proven', why: 'signed by a monitor', itemHash },
-      measuredAt: time,
-      found: found.map(({ nodeId, asn, asName }) => ({ nodeId, asn, asName })),
+      fact: { kind: 'proven', why: 'signed by a monitor', itemHash: newest.itemHash },
+      measuredAt: newest.time,
+      found: [...found.values()],
     };
   } catch (error) {
     return { ...NONE, fact: judgeFailure(error, null) };
