@@ -81,19 +81,21 @@ export function changeOf(data: unknown, atMs: number): Step {
 export const ofMachine = <M extends StepMessage>(messages: readonly M[], id: string): M[] =>
   messages.filter(({ content }) => contentOf(content).instance_id === id);
 
-/** Addresses of the nodes that a machine was given to. */
-const nodesOf = (messages: readonly StepMessage[], schedulers: readonly string[]) =>
+/** Addresses of the nodes that a machine was given to, in the order of the messages. @param schedulers whose allocations count */
+export const nodesOf = (
+  messages: readonly StepMessage[],
+  schedulers: readonly string[],
+): ReadonlySet<string> =>
   new Set(
     messages.flatMap((message) => {
       const { inner, kind } = postOf(message);
-      return kind === 'net-allocation' && schedulers.includes(message.sender)
-        ? [textOf(inner.node_address)]
-        : [];
+      const isCounted = kind === 'net-allocation' && schedulers.includes(message.sender);
+      return (isCounted && textOf(inner.node_address)) || [];
     }),
   );
 
 /** Anybody may sign that a machine runs: it counts by its node, as a scheduler counts who is believed. */
-function doubtOf(message: StepMessage, schedulers: readonly string[], nodes: ReadonlySet<string | null>) {
+function doubtOf(message: StepMessage, schedulers: readonly string[], nodes: ReadonlySet<string>) {
   const { kind } = postOf(message);
   if (kind === 'net-allocation' && !schedulers.includes(message.sender))
     return 'signed, but by no scheduler that you believe';

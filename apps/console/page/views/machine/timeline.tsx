@@ -1,10 +1,11 @@
 import { useEffect } from 'preact/hooks';
 import { type Instance, readWholeMessages, type WholeMessage } from '../../data/answers.ts';
+import { askTold } from '../../data/asking/told.ts';
 import { type Change, useChanges } from '../../data/changes.ts';
 import { messageLink, nodeLink, useNetwork } from '../../data/network.ts';
 import { type Proof, useProof } from '../../data/prove.ts';
 import { instancePath, useCore } from '../../data/questions.ts';
-import { askAgain } from '../../data/resource.ts';
+import { askAgain, useResource } from '../../data/resource.ts';
 import type { MarkKind } from '../../data/trust/mark-kinds.ts';
 import { DateTime, Hash, Panel, ProofMark, Safe } from '../../parts/basic.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
@@ -82,7 +83,9 @@ function linesOf(listed: readonly Line[], live: readonly Line[]): Line[] {
   return [...known.values()].sort((one, other) => other.step.atMs - one.step.atMs);
 }
 
-const TOLD_MAX = 100;
+const CHANGES_MAX = 100;
+/** Three questions each time; what happens meanwhile comes by itself. */
+const TOLD_MS = 30_000;
 const SELDOM_MS = 60_000;
 const NONE: readonly WholeMessage[] = [];
 
@@ -90,13 +93,16 @@ const NONE: readonly WholeMessage[] = [];
 export function TimelinePanel({ machine }: { readonly machine: Instance }) {
   const { instance_id: id, owner } = machine;
   const { coreUrl, info } = useNetwork();
-  const told = useCore(
-    `/api/v0/messages.json?refs=${id}&pagination=${TOLD_MAX}&bodies=shared`,
-    readWholeMessages,
+  const schedulers = info?.trust.schedulers.value;
+  const told = useResource(
+    schedulers && `told of ${id} at ${coreUrl} by ${schedulers.join(' ')}`,
+    (signal) => askTold({ coreUrl, id, schedulers: schedulers! }, signal),
+    TOLD_MS,
+    askTold,
   );
   const asked = useCore(`/api/v0/messages.json?hashes=${id}&bodies=shared`, readWholeMessages, SELDOM_MS);
   const changed = useCore(
-    `/api/v0/messages.json?owners=${encodeURIComponent(owner)}&msgTypes=INSTANCE_CONTROL,INSTANCE_UPDATE&pagination=${TOLD_MAX}&bodies=shared`,
+    `/api/v0/messages.json?owners=${encodeURIComponent(owner)}&msgTypes=INSTANCE_CONTROL,INSTANCE_UPDATE&pagination=${CHANGES_MAX}&bodies=shared`,
     readWholeMessages,
   );
   const changes = useChanges(id);
@@ -107,10 +113,10 @@ export function TimelinePanel({ machine }: { readonly machine: Instance }) {
   const rows = [
     ...(asked.value?.messages ?? NONE),
     ...ofMachine(changed.value?.messages ?? NONE, id),
-    ...(told.value?.messages ?? NONE),
+    ...(told.value ?? NONE),
   ];
   const proof = useProof('messages', rows.length === 0 ? undefined : { coreUrl, rows });
-  const steps = timelineOf(rows, info?.trust.schedulers.value);
+  const steps = timelineOf(rows, schedulers);
   const lines = linesOf(
     steps.map((step) => lineOf(step, proof)),
     changes.map(liveLineOf),
