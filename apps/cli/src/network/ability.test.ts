@@ -7,12 +7,19 @@ import { createTestDir } from '../testing/run.ts';
 import { confirmPrograms, listRunners } from './ability.ts';
 
 test('who runs programs is the latest word of the schedulers that the core node trusts, and nobody else’s', async () => {
-  const [scheduler, stranger] = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey())];
+  const [scheduler, busy, stranger] = [
+    createSigner(generatePrivateKey()),
+    createSigner(generatePrivateKey()),
+    createSigner(generatePrivateKey()),
+  ];
   await using home = await createTestDir();
-  await using core = await startCore(home.path, { SKERRY_CORE_SCHEDULERS: scheduler.address });
+  await using core = await startCore(home.path, {
+    SKERRY_CORE_SCHEDULERS: `${scheduler.address},${busy.address}`,
+  });
   let decidedMs = Date.now();
-  const announce = (signer: typeof scheduler, runners: readonly Runner[]) =>
+  const announce = (signer: typeof scheduler, runners: readonly Runner[], secondsAhead = 0) =>
     new CoreClient({ url: core.url, signer }).postMessage({
+      ...(secondsAhead > 0 && { timestamp: Math.floor(Date.now() / 1000) + secondsAhead }),
       type: 'POST',
       channel: NETWORK_CHANNEL.scheduling,
       content: { type: NETWORK_POST.runners, content: { runners, decided_at_ms: decidedMs++ } },
@@ -46,4 +53,7 @@ test('who runs programs is the latest word of the schedulers that the core node 
   const waiting = promised(urls, new AbortController().signal);
   await announce(scheduler, [runnerOf(scheduler)]);
   assert.deepEqual(await waiting, ability, 'it is waited for');
+  // More than are looked at of one: another one's list is not hidden by them.
+  for (let list = 0; list < 8; list++) await announce(busy, [], 5);
+  assert.deepEqual(await listRunners(core.url), [runnerOf(scheduler)]);
 });

@@ -80,7 +80,7 @@ export async function findComputeAbility(url: string | undefined): Promise<Abili
 /** A scheduler looks three times at a node that just came up within this time, or something is wrong with it. */
 const RUNNER_WAIT_MS = 30_000;
 const RUNNER_LOOK_MS = 50;
-/** Of the latest lists of runners, so many are looked at. */
+/** Of the latest lists of runners of one scheduler, so many are looked at. */
 const SCHEDULER_LISTS = 8;
 
 /** The compute nodes that run programs, by the latest lists of the schedulers that the core node trusts. What anybody else says of them counts for nothing. */
@@ -91,21 +91,21 @@ export async function listRunners(coreUrl: string): Promise<Runner[]> {
       import('@skerry/protocol/forms'),
       readTrust(coreUrl),
     ]);
-  if (schedulers.value.length === 0) return [];
-  const query = {
-    contentTypes: NETWORK_POST.runners,
-    addresses: schedulers.value.join(','),
-    pagination: SCHEDULER_LISTS,
-  };
   // A busy machine is waited for as long as the answer is.
   const limit = { timeoutMs: RUNNER_WAIT_MS };
-  const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, limit);
-  return foldRunners(
-    messages.map(({ sender, content }) => ({
-      sender,
-      content: parseRunnersContent((content as { content?: unknown }).content),
-    })),
-  );
+  const lists: Parameters<typeof foldRunners>[0][number][] = [];
+  // One by one, as core nodes do: one that lists often hides no other.
+  for (const scheduler of schedulers.value) {
+    const query = {
+      contentTypes: NETWORK_POST.runners,
+      addresses: scheduler,
+      pagination: SCHEDULER_LISTS,
+    };
+    const { messages } = await call(coreUrl, NETWORK_LISTS_API.listNetworkMessages, { query }, limit);
+    for (const { sender, content } of messages)
+      lists.push({ sender, content: parseRunnersContent((content as { content?: unknown }).content) });
+  }
+  return foldRunners(lists);
 }
 
 /** Whether a scheduler that the core node trusts has told it of nodes that run programs: that comes a moment after all daemons serve. */
