@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs';
-import { mkdir, open, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, realpath, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { renameDurably, syncFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
@@ -49,8 +49,17 @@ export async function mountImage(path: string, directory: string, isReadOnly: bo
 /** What a sandbox that ends still uses goes when that has ended. */
 export async function unmount(directory: string): Promise<void> {
   await run('umount', ['-l', directory]);
-  await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+  await removePlace(directory);
 }
+
+/** Why a place stays: it is gone, it is in use, or something is in it. */
+const STAYS: ReadonlySet<unknown> = new Set(['ENOENT', 'EBUSY', 'ENOTEMPTY', 'ENOTDIR']);
+
+/** Removes the place of a mount, which is empty. What is there all the same is a volume of somebody, and stays. */
+export const removePlace = (directory: string): Promise<void> =>
+  rmdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (!STAYS.has(error.code)) throw error;
+  });
 
 /**
  * Mounts below a directory, which an earlier process left: by the names that the kernel has for them, whatever links lead there

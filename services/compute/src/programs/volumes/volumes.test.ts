@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { CoreClient } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
@@ -284,6 +284,8 @@ test('what a process that was killed had mounted stays whole, also where a link 
     const [left] = (await attach(await open())).mounts;
     try {
       await writeFile(join(left!.from, 'kept'), 'by a program');
+      // Over it, as whoever looked for something had it.
+      await run('mount', ['-t', 'tmpfs', 'tmpfs', left!.from]);
       const next = await open();
       assert.deepEqual(await readdir(join(place, 'volumes', 'mounts')), []);
       const { mounts, detach } = await attach(next);
@@ -292,4 +294,24 @@ test('what a process that was killed had mounted stays whole, also where a link 
     } finally {
       await run('umount', ['-l', left!.from]).catch(() => {});
     }
+  }));
+
+test('nothing is erased of what cannot be seen for what it is', () =>
+  inDirectory(async (directory) => {
+    const core = { getFile } as unknown as CoreClient;
+    const volumes = new Volumes({ core, directory, limitMib: 64 });
+    const mounted = join(directory, 'mounts', 'one');
+    await mkdir(mounted, { recursive: true });
+    await writeFile(join(mounted, 'kept'), 'by a program');
+    await volumes.clear();
+    assert.equal(await readFile(join(mounted, 'kept'), 'utf8'), 'by a program');
+    const hash = 'a'.repeat(64);
+    const own = { kind: 'own', mount: '/data', sizeMib: 16, name: 'data' } as const;
+    const image = join(directory, 'own', hash, `${sha256Hex('data')}.ext4`);
+    await mkdir(dirname(image));
+    // Whose target nobody can say.
+    await symlink(image, image);
+    using prepared = await volumes.prepare({ hash, owner: '0xa', volumes: [own] });
+    await assert.rejects(prepared.attach(), { code: 'ELOOP' });
+    assert.ok((await lstat(image)).isSymbolicLink());
   }));

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMissing } from '@skerry/kit';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import type { CidSource } from '../../files/cid-file.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import type { Mount } from '../sandbox/command-line.ts';
 import type { AskedVolume } from './asked.ts';
-import { A_VOLUME, listMounts, makeImage, mountImage, unmount } from './images.ts';
+import { A_VOLUME, listMounts, makeImage, mountImage, removePlace, unmount } from './images.ts';
 import { ReadyFiles, type UsedFile } from './ready-files.ts';
 import { KINDS, Room } from './room.ts';
 
@@ -45,6 +46,16 @@ const UID_DIGITS = 7;
 
 const uidOf = (program: string) => UID_BASE + Number.parseInt(sha256Hex(program).slice(0, UID_DIGITS), 16);
 
+/** Throws where nobody can say: another one would take its place. */
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    (error: unknown) => {
+      if (isMissing(error)) return false;
+      throw error;
+    },
+  );
+
 /** Whose disk is full runs no program that needs room on it: another node does. */
 const orElsewhere = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
@@ -71,8 +82,9 @@ export class Volumes {
   /** Lets go of what an earlier process had mounted or began, and of what lived as long as its sandboxes. */
   async clear(): Promise<void> {
     for (const path of await listMounts(this.#directory)) await unmount(path);
-    for (const kind of ['sandboxes', 'mounts'] as const)
-      await rm(this.#room.place(kind), { recursive: true, force: true });
+    const mounts = this.#room.place('mounts');
+    for (const name of await readdir(mounts).catch(() => [])) await removePlace(join(mounts, name));
+    await rm(this.#room.place('sandboxes'), { recursive: true, force: true });
     await this.#files.clear();
     for (const kind of KINDS) await mkdir(this.#room.place(kind), { recursive: true, mode: 0o711 });
   }
@@ -156,7 +168,7 @@ export class Volumes {
         ? this.#room.placeOfSandbox(owner, randomUUID())
         : await this.#room.placeOfProgram(owner, hash, sha256Hex(name));
     if (name === null) used.defer(() => rm(path, { force: true }));
-    if (await stat(path).catch(() => undefined)) return path;
+    if (await isThere(path)) return path;
     using _promised = await this.#room.promise(owner, sizeMib);
     // An empty image takes nothing: it is the reserve alone that files which nobody uses go for.
     using _disk = await this.#room.promiseDisk(path, 0, A_VOLUME);
