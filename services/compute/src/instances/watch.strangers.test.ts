@@ -76,6 +76,17 @@ test('one that meets its peers again moves nothing until it has what they have',
   assert.deepEqual(heard, ['all 1', 'of another', 'all 1', 'of another', 'moved', 'end']);
 });
 
+test('nor ends what it says was forgotten: by what it lacks, that may not count', async () => {
+  const lags = [null, 'it is still fetching', null, null];
+  const { heard } = watch(
+    () => lags.shift() ?? null,
+    [{ kind: 'instance_removed', data: { instance_id: ID } }],
+    'forgotten',
+  );
+  await until('it is followed', () => heard.includes('end'));
+  assert.deepEqual(heard, ['all 1', 'all 1', 'forgotten', 'end']);
+});
+
 test('nobody has the node ask it meanwhile', async () => {
   let asked = 0;
   const ask = async () => {

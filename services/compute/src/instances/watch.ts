@@ -107,7 +107,12 @@ async function followEvents(
     if (event.kind === 'message' && event.data.type === 'AGGREGATE') onAggregate(event.data.sender);
     if (event.kind !== 'instance_removed') continue;
     const { instance_id: id } = event.data;
-    // It may be gone for as long as a core node decides again what it reads.
-    if (!instances.find(id) || (await wasForgotten(core, id))) await instances.forget(id);
+    if (instances.find(id)) {
+      // By what the core node lacks, a FORGET may not count.
+      await checkLag();
+      // It may be gone for as long as a core node decides again what it reads.
+      if (!(await wasForgotten(core, id))) continue;
+    }
+    await instances.forget(id);
   }
 }

@@ -1,7 +1,7 @@
 import type { CoreClient } from '@skerry/client';
 import type { HttpServer, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { SyncCheck } from '../caught-up.ts';
+import { checkCaughtUp, type SyncCheck } from '../caught-up.ts';
 import type { ComputeConfig } from '../config.ts';
 import { decideVolumesGib } from '../host/capacity.ts';
 import { asStorageFull } from '../host/disk-full.ts';
@@ -74,12 +74,19 @@ async function findObstacle({ programs }: ComputeConfig): Promise<string | undef
 
 /** The programs of this node, once a first sandbox has answered. */
 async function openChecked(
-  { config, core, nodeId, freeGib = Infinity, log }: ProgramServiceOptions,
+  { config, core, sync, nodeId, freeGib = Infinity, log }: ProgramServiceOptions,
   reports: RunReports,
 ): Promise<Programs> {
   const takenGib = (await readTakenMib(volumesDirectory(config.dataDir))) / 1_024;
   const programs = Programs.open({
-    ...{ core, nodeId, log, dataDir: config.dataDir, cacheDir: config.cacheDir },
+    ...{
+      core,
+      checkLag: () => checkCaughtUp(sync),
+      nodeId,
+      log,
+      dataDir: config.dataDir,
+      cacheDir: config.cacheDir,
+    },
     runtimeTable: config.programRuntimes,
     memoryMib: config.programMemoryMib,
     volumesGib: decideVolumesGib(config.programVolumesGib, freeGib + takenGib),
@@ -134,7 +141,7 @@ export async function openPrograms(options: ProgramServiceOptions): Promise<Prog
       await Promise.all([
         reports.work(),
         runStanding({ core, sync, programs, nodeId, dataDir, log, signal }),
-        sweepVolumes({ core, volumes: programs.volumes, log, signal }),
+        sweepVolumes({ core, sync, volumes: programs.volumes, log, signal }),
       ]);
     },
     [Symbol.asyncDispose]: () => programs[Symbol.asyncDispose](),

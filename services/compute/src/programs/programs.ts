@@ -21,6 +21,8 @@ import { type Prepared, Volumes } from './volumes/volumes.ts';
 
 export interface ProgramsOptions {
   readonly core: CoreClient;
+  /** Throws while the core node lacks what its peers have (caught-up.ts). */
+  readonly checkLag: () => Promise<void>;
   readonly nodeId: string;
   readonly dataDir: string;
   readonly cacheDir: string;
@@ -76,7 +78,7 @@ export class Programs implements AsyncDisposable {
   readonly #pool: Pool;
 
   private constructor(options: ProgramsOptions, groups: ControlGroups, filterPath: string) {
-    const { core, nodeId, cacheDir, memoryMib, spares, idleMs, contendedMs, log } = options;
+    const { core, checkLag, nodeId, cacheDir, memoryMib, spares, idleMs, contendedMs, log } = options;
     const { runtimeTable = {} } = options;
     const kits = findRuntimes();
     this.#options = options;
@@ -92,7 +94,7 @@ export class Programs implements AsyncDisposable {
       limitMib: Math.floor((options.volumesGib ?? 0) * 1024),
     });
     this.library = new Library({
-      core,
+      ...{ core, checkLag },
       directory: join(cacheDir, 'programs'),
       runtimes: runtimeTable,
       onGone: (key) => void this.#pool.drop(key),

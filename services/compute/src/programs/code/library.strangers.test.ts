@@ -9,6 +9,7 @@ import {
 } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
+import { checkCaughtUp } from '../../caught-up.ts';
 import { inDirectory } from '../../testing/directory.ts';
 import { Library } from './library.ts';
 
@@ -16,7 +17,24 @@ const RUNTIME = 'b'.repeat(64);
 const signer = createSigner(generatePrivateKey());
 const other = createSigner(generatePrivateKey());
 const runtimes = { [RUNTIME]: 'python3' } as const;
-const UNHEARD = { onGone() {}, onForgotten() {} };
+const UNHEARD = { checkLag: async () => {}, onGone() {}, onForgotten() {} };
+
+const contentOf = (ref: string, useLatest: boolean) => ({
+  ...{ type: 'vm-function', allow_amend: false, on: { http: true, persistent: false } },
+  environment: { reproducible: false, internet: true, aleph_api: true, shared_cache: false },
+  resources: { vcpus: 1, memory: 128, seconds: 30 },
+  code: { ref, encoding: 'plain', entrypoint: 'main', use_latest: useLatest },
+  runtime: { ref: RUNTIME, use_latest: false, comment: '' },
+});
+
+function messageOf(
+  type: 'PROGRAM' | 'STORE',
+  content: Readonly<Record<string, unknown>>,
+  by: Signer,
+): [hash: string, message: object] {
+  const { body, itemHash } = buildNetworkMessage({ type, content }, by);
+  return [itemHash, (JSON.parse(body) as { message: object }).message];
+}
 
 /** A core node with programs whose code has so many bytes. @param signers whose they are, where they are not one signer's */
 function coreWith(sizes: readonly number[], signers: readonly Signer[] = []) {
@@ -26,16 +44,9 @@ function coreWith(sizes: readonly number[], signers: readonly Signer[] = []) {
     const code = `${index}`.padEnd(size);
     const ref = sha256Hex(code);
     files.set(ref, code);
-    const content = {
-      ...{ type: 'vm-function', allow_amend: false, on: { http: true, persistent: false } },
-      environment: { reproducible: false, internet: true, aleph_api: true, shared_cache: false },
-      resources: { vcpus: 1, memory: 128, seconds: 30 },
-      code: { ref, encoding: 'plain', entrypoint: 'main', use_latest: false },
-      runtime: { ref: RUNTIME, use_latest: false, comment: '' },
-    };
-    const { body, itemHash } = buildNetworkMessage({ type: 'PROGRAM', content }, signers[index] ?? signer);
-    messages.set(itemHash, (JSON.parse(body) as { message: object }).message);
-    return itemHash;
+    const [hash, message] = messageOf('PROGRAM', contentOf(ref, false), signers[index] ?? signer);
+    messages.set(hash, message);
+    return hash;
   });
   const core = {
     async getMessage(hash: string) {
@@ -130,7 +141,11 @@ test('a core node that does not know a program any more, but not as forgotten, e
       throw new AppError('MESSAGE_NOT_FOUND', 'none');
     };
     const gone: string[] = [];
-    const heard = { onGone: (key: string) => gone.push(key), onForgotten: (of: string) => gone.push(of) };
+    const heard = {
+      ...UNHEARD,
+      onGone: (key: string) => gone.push(key),
+      onForgotten: (of: string) => gone.push(of),
+    };
     const from = { ...core, getMessage } as unknown as CoreClient;
     const library = new Library({ core: from, directory, runtimes, ...heard });
     const loaded = await library.get(hash);
@@ -153,7 +168,7 @@ test('a program whose code was forgotten, and not the program, keeps its log', (
     };
     const from = { ...core, getMessage } as unknown as CoreClient;
     const gone: string[] = [];
-    const heard = { onGone() {}, onForgotten: (of: string) => gone.push(of) };
+    const heard = { ...UNHEARD, onForgotten: (of: string) => gone.push(of) };
     const library = new Library({ core: from, directory, runtimes, ...heard });
     await assert.rejects(library.get(hash), { code: 'MESSAGE_FORGOTTEN' });
     assert.deepEqual(gone, []);
@@ -170,7 +185,11 @@ test('a program that was forgotten is let go of soon, however the clock was set 
       return core.getMessage(asked);
     };
     const from = { ...core, getMessage } as unknown as CoreClient;
-    const heard = { onGone: () => gone.push('code'), onForgotten: (of: string) => gone.push(of) };
+    const heard = {
+      ...UNHEARD,
+      onGone: () => gone.push('code'),
+      onForgotten: (of: string) => gone.push(of),
+    };
     const library = new Library({ core: from, directory, runtimes, ...heard });
     t.mock.timers.enable({ apis: ['Date'], now: 1_000_000_000 });
     await library.get(hash);
@@ -183,4 +202,60 @@ test('a program that was forgotten is let go of soon, however the clock was set 
     assert.deepEqual(gone, [hash, 'code']);
     await assert.rejects(library.get(hash), { code: 'MESSAGE_FORGOTTEN' });
     assert.deepEqual(gone, [hash, 'code', hash]);
+  }));
+
+test('while the core node lacks what its peers have, its older code takes the place of no newer one, and nothing is gone', (t) =>
+  inDirectory(async (directory) => {
+    const files = new Map(['old', 'new'].map((code) => [sha256Hex(code), code]));
+    const [first, second] = [...files.keys()] as [string, string];
+    const store = (more: Readonly<Record<string, string>>) =>
+      messageOf('STORE', { item_type: 'storage', ...more }, signer);
+    const begun = store({ item_hash: first });
+    const newer = store({ item_hash: second, ref: begun[0] });
+    const program = messageOf('PROGRAM', contentOf(begun[0], true), signer);
+    const messages = new Map([begun, newer, program]);
+    const typeOf = (hash: string) => (hash === program[0] ? 'PROGRAM' : 'STORE');
+    let [newest, status]: [string | undefined, string] = [newer[0], 'processed'];
+    const core = {
+      async getMessage(hash: string) {
+        if (status === 'forgotten') throw new AppError('MESSAGE_FORGOTTEN', 'forgotten');
+        const message = messages.get(hash)!;
+        return { ...message, type: typeOf(hash), status, signed_text: null, message };
+      },
+      findNewestVersion: async () => newest,
+      getFile: async (ref: string) => new Response(files.get(ref)),
+    } as unknown as CoreClient;
+    let lag: string | null = null;
+    let nowMs = performance.now();
+    t.mock.method(performance, 'now', () => nowMs);
+    const gone: string[] = [];
+    const library = new Library({
+      ...{ core, directory, runtimes },
+      checkLag: () => checkCaughtUp({ isInStep: lag === null, check: async () => lag }),
+      onGone: () => gone.push('code'),
+      onForgotten: (hash) => gone.push(hash),
+    });
+    const [hash] = program;
+    const held = () => library.find(hash)?.code.bytes.toString();
+    /** Has it look again. */
+    const call = async () => {
+      nowMs += 60_000;
+      await library.get(hash);
+      await new Promise(setImmediate);
+    };
+    await library.get(hash);
+    assert.equal(held(), 'new');
+    lag = 'it is still fetching';
+    for (const [as, said] of [
+      ['processed', undefined],
+      ['pending', newest],
+      ['forgotten', newest],
+    ] as const) {
+      [status, newest] = [as, said];
+      await call();
+      assert.deepEqual([held(), gone], ['new', []], as);
+    }
+    lag = null;
+    await call();
+    assert.deepEqual([held(), gone], [undefined, [hash, 'code']]);
   }));

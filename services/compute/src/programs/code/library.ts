@@ -41,6 +41,8 @@ export interface LibraryOptions {
   readonly core: CoreClient;
   readonly directory: string;
   readonly runtimes: RuntimeTable;
+  /** Throws while the core node lacks what its peers have (caught-up.ts). */
+  readonly checkLag: () => Promise<void>;
   /** Told of a program that may not be run any more, or that has a newer version. */
   readonly onGone: (key: string) => void;
   /** Told of a program that was forgotten. */
@@ -238,6 +240,8 @@ export class Library {
     entry.isChecking = true;
     const { loaded } = entry;
     try {
+      // What it says until then may be an older version, or a FORGET that will not count.
+      await this.#options.checkLag();
       const isNewest = await this.#isNewest(hash, loaded);
       entry.checkedAtMs = performance.now();
       if (!isNewest) {
@@ -246,7 +250,7 @@ export class Library {
         void this.#load(hash).catch(() => {});
       }
     } catch (error) {
-      // A core node that is away takes nothing from a program that is known.
+      // A core node that is away, or lacks what its peers have, takes nothing from a program that is known.
       entry.checkedAtMs = performance.now();
       if (!(error instanceof AppError && GONE.includes(error.code))) return;
       this.#drop(loaded);

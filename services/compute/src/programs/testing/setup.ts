@@ -47,6 +47,7 @@ export class TestPrograms implements AsyncDisposable {
     this.directory = directory;
     this.programs = Programs.open({
       core: new CoreClient({ url: 'http://127.0.0.1:1' }),
+      checkLag: async () => {},
       nodeId: this.nodeId,
       dataDir: directory,
       cacheDir: directory,

@@ -1,12 +1,14 @@
 import type { CoreClient } from '@skerry/client';
 import { type Logger, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
+import { checkCaughtUp, type SyncCheck } from '../../caught-up.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import type { Volumes } from './volumes.ts';
 
 export interface SweepOptions {
   readonly core: Pick<CoreClient, 'getMessageStatus'>;
-  readonly volumes: Volumes;
+  readonly sync: SyncCheck;
+  readonly volumes: Pick<Volumes, 'listPrograms' | 'erase'>;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
@@ -22,10 +24,13 @@ async function wasForgotten(core: SweepOptions['core'], program: string): Promis
 }
 
 /** Erases what belonged to programs that were forgotten, now and then until the signal ends. */
-export function sweepVolumes({ core, volumes, log, signal }: SweepOptions): Promise<void> {
+export function sweepVolumes({ core, sync, volumes, log, signal }: SweepOptions): Promise<void> {
   const loop = { name: 'volumes of programs', intervalMs: PROGRAM_LIMITS.volumeSweepMs, signal, log };
   return runLoop(loop, async () => {
-    for (const program of await volumes.listPrograms())
-      if (await wasForgotten(core, program)) await volumes.erase(program);
+    const programs = await volumes.listPrograms();
+    if (programs.length === 0) return;
+    // A FORGET may not count by what it does not have yet, and nothing brings back what is erased.
+    await checkCaughtUp(sync);
+    for (const program of programs) if (await wasForgotten(core, program)) await volumes.erase(program);
   });
 }
