@@ -1,17 +1,55 @@
-import { type ShortKey, textOfShortKey } from '@skerry/protocol';
+import { type ShortKey, shortHashOf, textOfShortKey } from '@skerry/protocol';
+import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
+import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
-import { MISSING_MAX } from './session.ts';
+import { fetchListed, MISSING_MAX, type SessionOptions } from './session.ts';
+
+/** Messages that are asked for in one session to see whether they can be had, and requests for them: a body has room for so much. */
+const ASKED_MAX = 100;
+const REQUESTS_MAX = 8;
+
+export interface AskOptions extends Pick<SessionOptions, 'source' | 'signal'> {
+  /** Told how many messages came that nobody signed. */
+  readonly onForged: (count: number) => void;
+}
+
+/**
+ * Asks for messages that a peer lists and keeps none of them: the process that leads does, if they can be had.
+ * @param keys in order; the first are asked for
+ * @returns what is listed in vain: this node takes none of it. Throws what `fetchListed` and `read` throw
+ */
+export async function findVain(
+  link: PeerLink,
+  keys: readonly ShortKey[],
+  { source, signal, onForged }: AskOptions,
+): Promise<readonly ShortKey[]> {
+  let left = keys.slice(0, ASKED_MAX);
+  for (let request = 0; request < REQUESTS_MAX && left.length > 0; request++) {
+    const frames = await fetchListed(link, left, signal);
+    const read = await source.read(frames);
+    const countOf = (fault: string) => read.filter((one) => 'fault' in one && one.fault === fault).length;
+    onForged(countOf('forged'));
+    // Its time comes.
+    if (countOf('later') > 0) return [];
+    const good = new Set(
+      read.flatMap((one) => ('accepted' in one ? [shortHashOf(shortKeyOfAccepted(one.accepted).id)] : [])),
+    );
+    const rest = left.filter(({ id }) => !good.has(shortHashOf(id)));
+    if (frames.length >= left.length) return rest;
+    // What did not fit is behind what came.
+    left = rest.length < left.length ? rest : left.slice(0, frames.length);
+  }
+  return [];
+}
 
 /** What a process that only compares expects of one peer: another process on the database fetches it. */
 export class Awaited {
   readonly #set: Pick<NodeSet, 'has'>;
-  /** What the last comparison found missing, in its order; undefined where there was none, or what it found was given up. */
+  /** What the last comparison found missing, but for what is listed in vain; undefined where there was none. */
   #keys: readonly ShortKey[] | undefined;
   #hasCome = false;
-  /** What did not come while what is behind it did. Sessions fetch in order: it was this one's turn, too. */
-  readonly #passed = new Set<string>();
-  /** What was passed over and did not come for as long as the peer was waited for: this node refuses it, or it never comes. */
-  #givenUp: ReadonlySet<string> = new Set();
+  /** What the peer lists in vain. That others came meanwhile proves nothing: clients and gossip bring them, too. */
+  #vain: ReadonlySet<string> = new Set();
 
   constructor(set: Pick<NodeSet, 'has'>) {
     this.#set = set;
@@ -20,37 +58,31 @@ export class Awaited {
   /** Before a comparison. @returns how much has come of what the one before found missing at this peer */
   look(): number {
     const keys = this.#keys ?? [];
-    const last = keys.findLastIndex((key) => this.#set.has(key));
-    const passed = keys.slice(0, last + 1).filter((key) => !this.#set.has(key));
-    for (const key of passed) this.#passed.add(textOfShortKey(key));
-    const left = keys.length - (last + 1) + passed.length;
-    this.#hasCome = this.#keys !== undefined && left === 0;
+    const come = keys.filter((key) => this.#set.has(key)).length;
+    this.#hasCome = this.#keys !== undefined && come === keys.length;
     this.#keys = undefined;
-    return keys.length - left;
+    return come;
   }
 
   /**
    * What a comparison found. @param missing up to MISSING_MAX, in order: there may be more where it is as many.
-   * @param isOver whether the peer is not waited for any more: what was passed over is given up. Where nothing else has come
-   * either, it may be that nobody fetches
+   * @param find finds what is listed in vain, among what is left; undefined while the peer is waited for
    * @returns whether nothing is awaited, or what was awaited the last time has come: while messages come in, something is
-   * always on its way
+   * always on its way. Throws what `find` throws
    */
-  note(missing: readonly ShortKey[], isOver: boolean): boolean {
-    const isGivenUp = (key: ShortKey) => this.#givenUp.has(textOfShortKey(key));
-    const left = missing.filter((key) => !isGivenUp(key));
-    if (missing.length >= MISSING_MAX) {
-      this.#keys = left;
-      this.#passed.clear();
-      return false;
+  async note(
+    missing: readonly ShortKey[],
+    find: ((keys: readonly ShortKey[]) => Promise<readonly ShortKey[]>) | undefined,
+  ): Promise<boolean> {
+    const isVain = (key: ShortKey) => this.#vain.has(textOfShortKey(key));
+    const listLeft = () => missing.filter((key) => !isVain(key));
+    const isWhole = missing.length < MISSING_MAX;
+    if (isWhole) {
+      const left = listLeft();
+      const found = find && left.length > 0 ? await find(left) : [];
+      this.#vain = new Set([...missing.filter(isVain), ...found].map(textOfShortKey));
     }
-    const texts = new Set(missing.map(textOfShortKey));
-    for (const text of this.#passed) if (!texts.has(text)) this.#passed.delete(text);
-    const isDropped = (key: ShortKey) => isOver && this.#passed.has(textOfShortKey(key));
-    const awaited = left.filter((key) => !isDropped(key));
-    this.#givenUp = new Set(missing.filter((key) => isGivenUp(key) || isDropped(key)).map(textOfShortKey));
-    // Where all the rest is given up, what comes next says whether the peer is in step but for that.
-    this.#keys = left.length > 0 && awaited.length === 0 ? undefined : awaited;
-    return left.length === 0 || this.#hasCome;
+    this.#keys = listLeft();
+    return isWhole && (this.#keys.length === 0 || this.#hasCome);
   }
 }

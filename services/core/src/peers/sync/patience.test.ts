@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PATIENCE_MS, Patience } from './patience.ts';
+import { COPY_MAX_MS, MESSAGE_MS, PATIENCE_MS, Patience } from './patience.ts';
 
 const HOUR_MS = 3_600_000;
 
-test('time counts while it runs, each message gives a second back, and a peer that has begun to bring is waited for again', () => {
+test('time counts while it runs, each message gives some of it back, and a peer that has begun to bring is waited for again', () => {
   let uptimeMs = 0;
   const patience = new Patience(() => uptimeMs);
   uptimeMs += HOUR_MS;
@@ -22,7 +22,7 @@ test('time counts while it runs, each message gives a second back, and a peer th
   assert.deepEqual([patience.tellOver(), patience.tellOver()], [true, false]);
   uptimeMs += HOUR_MS;
   // A few messages are no end of it.
-  patience.renew(PATIENCE_MS / 1_000);
+  patience.renew(PATIENCE_MS / MESSAGE_MS);
   assert.ok(patience.isOver);
   patience.renew(1);
   assert.ok(!patience.isOver);
@@ -48,5 +48,42 @@ test('a pause from a moment on takes back what passed since, once, and nothing f
   assert.ok(!patience.isOver);
   patience.begin();
   uptimeMs += 1;
+  assert.ok(patience.isOver);
+});
+
+test('a peer that brings fewer than ten messages a second runs out of time, and the fastest does after three days', () => {
+  /** How long one is waited for that brings so many messages each second. */
+  const lastOf = (messages: number): number => {
+    let uptimeMs = 0;
+    const patience = new Patience(() => uptimeMs);
+    patience.begin();
+    for (; !patience.isOver && uptimeMs < 2 * COPY_MAX_MS; uptimeMs += 1_000) patience.renew(messages);
+    return uptimeMs;
+  };
+  assert.equal(lastOf(0), PATIENCE_MS);
+  assert.equal(lastOf(1), Math.ceil(PATIENCE_MS / 900) * 1_000);
+  const allMs = COPY_MAX_MS + PATIENCE_MS;
+  for (const messages of [10, 1_000]) {
+    const lastMs = lastOf(messages);
+    assert.ok(lastMs >= allMs && lastMs <= allMs + 2_000, `${messages} a second: ${lastMs} ms`);
+  }
+});
+
+test('once nothing was waited for, all of the time is there again', () => {
+  let uptimeMs = 0;
+  const patience = new Patience(() => uptimeMs);
+  const copy = () => {
+    patience.begin();
+    for (let rest = COPY_MAX_MS; rest > 0; rest -= HOUR_MS / 60) {
+      uptimeMs += HOUR_MS / 60;
+      patience.renew(HOUR_MS);
+    }
+    assert.ok(!patience.isOver);
+  };
+  copy();
+  patience.restore();
+  copy();
+  uptimeMs += PATIENCE_MS;
+  patience.renew(HOUR_MS);
   assert.ok(patience.isOver);
 });

@@ -1,8 +1,13 @@
 /** How long a peer is waited for that brings nothing. */
 export const PATIENCE_MS = 600_000;
-/** What each message gives back that it brings and that this node did not have. */
-const MESSAGE_MS = 1_000;
-/** More is not counted: a peer that brings what it has after all, 600 messages of it, is waited for again. */
+/**
+ * What each message gives back that it brings and that this node did not have: whoever brings fewer than ten a second runs out of
+ * time. A slow line brings ten of a few hundred bytes; a trickle is no copy that has an end.
+ */
+export const MESSAGE_MS = 100;
+/** What messages give back in all: nobody can tell an honest copy that takes longer from messages that somebody makes up for that. */
+export const COPY_MAX_MS = 3 * 86_400_000;
+/** More is not counted: a peer that brings what it has after all, 6,000 messages of it, is waited for again. */
 const SPENT_MAX_MS = 2 * PATIENCE_MS;
 
 /**
@@ -13,6 +18,8 @@ const SPENT_MAX_MS = 2 * PATIENCE_MS;
 export class Patience {
   readonly #uptime: () => number;
   #spentMs = 0;
+  /** What messages gave back, of COPY_MAX_MS. */
+  #givenMs = 0;
   /** Since when time counts; undefined while it does not. */
   #sinceMs: number | undefined;
   #isTold = false;
@@ -49,13 +56,21 @@ export class Patience {
 
   /** @param messages that came of the peer, and that this node did not have */
   renew(messages: number): void {
-    this.#spentMs = Math.max(0, this.#spent - messages * MESSAGE_MS);
+    const spentMs = this.#spent;
+    const givenMs = Math.min(spentMs, messages * MESSAGE_MS, COPY_MAX_MS - this.#givenMs);
+    this.#givenMs += givenMs;
+    this.#setSpent(spentMs - givenMs);
+  }
+
+  #setSpent(spentMs: number): void {
+    this.#spentMs = spentMs;
     if (this.#sinceMs !== undefined) this.#sinceMs = this.#uptime();
   }
 
   /** Nothing was waited for until now. */
   restore(): void {
-    this.renew(Number.POSITIVE_INFINITY);
+    this.#setSpent(0);
+    this.#givenMs = 0;
     this.#isTold = false;
   }
 

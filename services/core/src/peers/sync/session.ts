@@ -105,6 +105,22 @@ export function checkTally(tally: Tally): void {
   if (tally.forged > FORGED_MAX) throw new ForgedError(tally.forged);
 }
 
+/** What a peer sends of messages that it listed; at least one. Throws UPSTREAM_UNAVAILABLE, and what the link throws. */
+export async function fetchListed(
+  link: PeerLink,
+  asked: readonly ShortKey[],
+  signal: AbortSignal,
+): Promise<Buffer[]> {
+  const frames = await link.fetchMessages(asked, signal);
+  // One alone may have become another since it was listed; the next session sees it.
+  if (frames.length === 0)
+    throw new AppError(
+      'UPSTREAM_UNAVAILABLE',
+      `the peer sent none of ${asked.length} messages that it listed`,
+    );
+  return frames;
+}
+
 /** Fetches what a peer has, in requests of a limited size, and keeps it. */
 async function fetchLacking(
   link: PeerLink,
@@ -120,13 +136,7 @@ async function fetchLacking(
   let left = lacking.filter((key) => (yieldsTo(key) || !declined.has(key)) && !set.has(key));
   while (left.length > 0) {
     const asked = left.slice(0, WANTED_KEYS_MAX);
-    const frames = await link.fetchMessages(asked, signal);
-    // One alone may have become another since it was listed; the next session sees it.
-    if (frames.length === 0)
-      throw new AppError(
-        'UPSTREAM_UNAVAILABLE',
-        `the peer sent none of ${asked.length} messages that it listed`,
-      );
+    const frames = await fetchListed(link, asked, signal);
     const read = await source.read(frames);
     // By hash alone: what no hash covers may be another by now, and is settled where the message is kept.
     const wanted = new Set(asked.map(({ id }) => shortHashOf(id)));

@@ -1,49 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { signMessage } from '@skerry/client';
 import { CoreSync } from '@skerry/client/core-sync';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { AppError, answerRanges, formatBound, type SyncKey } from '@skerry/protocol';
-import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { AppError, formatBound } from '@skerry/protocol';
 import { NetworkClock } from './clock.ts';
 import type { PeerLink } from './link.ts';
-import { MISSING_MAX } from './session.ts';
-import { SetIndex } from './set-index.ts';
 import { Syncer } from './syncer.ts';
 import { linkTo } from './testing/setup.ts';
-
-const { alice, bob } = signers;
-const NOW_SECONDS = Math.floor(Date.now() / 1000);
-/** In the order of their numbers; the same one is the same message. */
-const note = (n: number) => ({
-  ...{ type: 'POST', content: { type: 'note', content: { n } } },
-  timestamp: NOW_SECONDS + n,
-  nonce: `nonce ${n}`,
-});
-const signal = new AbortController().signal;
-const MINUTE_MS = 60_000;
-
-const round = (core: TestCore) => core.rooms.sync.syncer.round(signal);
-const seen = (core: TestCore) => {
-  const { state, peers } = core.rooms.sync.syncer.view();
-  return [state, ...peers.map((peer) => peer.state)].join(' ');
-};
-
-/** A node with these peers, and its uptime, which passes as the test says. */
-async function createNode(stack: AsyncDisposableStack, peers: readonly PeerLink[], isLeading = true) {
-  const time = { uptimeMs: 0 };
-  const core = stack.use(
-    await createTestCore({ peers, uptime: () => time.uptimeMs, isLeading: () => isLeading }),
-  );
-  return { core, time };
-}
-
-async function createSource(stack: AsyncDisposableStack, messages: number): Promise<TestCore> {
-  const source = stack.use(await createTestCore());
-  for (let n = 0; n < messages; n++) await source.send(alice, note(n));
-  return source;
-}
+import { createNode, createSource, MINUTE_MS, round, seen, signal } from './testing/waiting.ts';
 
 const away = async () => {
   throw new AppError('UPSTREAM_UNAVAILABLE', 'it is away');
@@ -126,24 +91,38 @@ describe('a peer that brings nothing of what it says to have', () => {
     assert.deepEqual([during[0], during.at(-1)], ['syncing syncing', 'apart stalled']);
   });
 
-  test('is waited for while it does bring messages, and once it was in step', async () => {
-    await using stack = new AsyncDisposableStack();
-    const messages = 40;
+  /** One that brings nothing until its time is nearly over, and then a message at a time. */
+  async function createSlow(stack: AsyncDisposableStack, messages: number, everyMs: number) {
     const source = await createSource(stack, messages);
     const link = linkTo('slow', () => source);
     const during = new Set<string>();
-    let passMs = 9 * MINUTE_MS + 50_000;
+    let passMs = 10 * MINUTE_MS - everyMs;
     const slow: PeerLink = {
       ...link,
       fetchMessages: async (keys, ended) => {
         during.add(seen(core));
         time.uptimeMs += passMs;
-        passMs = 1_000;
+        passMs = everyMs;
         during.add(seen(core));
         return link.fetchMessages(keys.slice(0, 1), ended);
       },
     };
     const { core, time } = await createNode(stack, [slow]);
+    return { core, time, during };
+  }
+
+  test('is not waited for longer because it brings a trickle', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { core, during } = await createSlow(stack, 10, 1_000);
+    assert.ok(await round(core));
+    assert.deepEqual([...during], ['syncing syncing', 'apart stalled']);
+    assert.equal(seen(core), 'synced synced');
+  });
+
+  test('is waited for while it does bring messages, and once it was in step', async () => {
+    await using stack = new AsyncDisposableStack();
+    const messages = 40;
+    const { core, time, during } = await createSlow(stack, messages, 90);
     assert.ok(await round(core));
     assert.deepEqual([...during], ['syncing syncing']);
     assert.equal(core.rooms.sync.set.index.size, messages);
@@ -208,88 +187,33 @@ test('a peer that waits for the turn of another one holds the state, however lon
   }
 });
 
-test('a process that only compares is in step without what this node refuses, once it was waited for', async () => {
+test('a peer that has little to bring waits for no transfer of another one', async () => {
   await using stack = new AsyncDisposableStack();
-  const source = await createSource(stack, 2);
-  const { core, time } = await createNode(stack, [linkTo('peer', () => source)], false);
-  const sendBoth = async (n: number) => {
-    const { body } = signMessage(note(n), bob);
-    await source.post('/messages', body);
-    return () => core.post('/messages', body);
+  const source = await createSource(stack, 5);
+  const link = linkTo('honest', () => source);
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<never>();
+  released.promise.catch(() => {});
+  const liar: PeerLink = {
+    ...{ ...link, name: 'liar' },
+    greet: async (ended) => ({ ...(await link.greet(ended)), messages: 1_000_000 }),
+    fetchPage: () => {
+      reached.resolve();
+      return released.promise;
+    },
   };
-  // The process that leads takes these in the end, and refuses the two that the peer had before.
-  const take = await sendBoth(10);
-  assert.equal(await round(core), false);
-  await take();
-  time.uptimeMs += 9 * MINUTE_MS;
-  assert.equal(await round(core), false);
-  assert.equal(seen(core), 'syncing syncing');
-  // What came gave it a second.
-  time.uptimeMs += MINUTE_MS + 1_000;
-  assert.equal(await round(core), false);
-  assert.ok(await round(core));
-  assert.equal(seen(core), 'synced synced');
-  time.uptimeMs += 60 * MINUTE_MS;
-  await (await sendBoth(11))();
-  assert.ok(await round(core));
-  // Something new is waited for as ever: first it may be on its way, then it is missing.
-  await sendBoth(12);
-  assert.ok(await round(core));
-  assert.equal(await round(core), false);
-});
-
-describe('a process that only compares', () => {
-  test('does not wait for what a peer only counts in its greeting', async () => {
-    await using stack = new AsyncDisposableStack();
-    const source = await createSource(stack, 2);
-    const link = linkTo('liar', () => source);
-    const liar: PeerLink = {
-      ...link,
-      greet: async (ended) => ({ ...(await link.greet(ended)), messages: 1_000_000_000 }),
-    };
-    const { core } = await createNode(stack, [liar], false);
-    assert.equal(await round(core), false);
-    for (const n of [0, 1]) await core.send(alice, note(n));
-    assert.ok(await round(core));
-    assert.equal(seen(core), 'synced synced');
-  });
-
-  test('does not wait longer for a peer that lists without end, because clients post', async () => {
-    await using stack = new AsyncDisposableStack();
-    const source = await createSource(stack, 0);
-    const madeUp = SetIndex.of(
-      Array.from({ length: MISSING_MAX + 1 }, (_, time): SyncKey => ({ time, id: new Uint8Array(36) })),
-    );
-    const liar: PeerLink = {
-      ...linkTo('liar', () => source),
-      askRanges: async (question) => ({ answer: answerRanges(madeUp, question), sizeBytes: 1 }),
-    };
-    const { core, time } = await createNode(stack, [liar], false);
-    await round(core);
-    time.uptimeMs = 10 * MINUTE_MS - 1;
-    assert.equal(seen(core), 'syncing syncing');
-    for (const n of [0, 1]) await core.send(alice, note(n));
-    await round(core);
-    time.uptimeMs += 1;
-    assert.equal(seen(core), 'apart stalled');
-  });
-
-  test('gives up nothing while nothing comes: it may be that nobody fetches', async () => {
-    await using stack = new AsyncDisposableStack();
-    const source = await createSource(stack, 3);
-    const { core, time } = await createNode(stack, [linkTo('peer', () => source)], false);
-    for (let minute = 0; minute < 15; minute++) {
-      assert.equal(await round(core), false);
-      time.uptimeMs += MINUTE_MS;
-    }
-    assert.equal(seen(core), 'apart stalled');
-    // Whoever leads is back, and goes from the first to the last.
-    await core.send(alice, note(0));
-    assert.equal(await round(core), false);
-    for (const n of [1, 2]) await core.send(alice, note(n));
-    assert.ok(await round(core));
-    assert.equal(seen(core), 'synced synced');
-  });
+  const honest: PeerLink = { ...link, greet: (ended) => reached.promise.then(() => link.greet(ended)) };
+  const { core } = await createNode(stack, [liar, honest]);
+  const stop = new AbortController();
+  const running = core.rooms.sync.syncer.run(stop.signal);
+  try {
+    await until('the honest one is in step', () => seen(core).endsWith(' synced'));
+    assert.equal(seen(core), 'synced syncing synced');
+  } finally {
+    stop.abort();
+    released.reject(new AppError('UPSTREAM_UNAVAILABLE', 'it is away'));
+    await running;
+  }
 });
 
 test("a failure of the node's own, and the time until it tries again, is not held against a peer", async () => {

@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely';
 import type { Intake } from '../../intake/intake.ts';
 import { NO_TALLY, type PassedOn, type Tally } from '../../intake/passed-on.ts';
 import type { Schema } from '../../store/schema.ts';
-import { Awaited } from './awaited.ts';
+import { Awaited, findVain } from './awaited.ts';
 import { type NetworkClock, offsetOf } from './clock.ts';
 import type { PeerGreeting, PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
@@ -288,7 +288,9 @@ export class Syncer {
     const result = await reconcile(peer.link, { ...common, missing });
     // Of what is listed in part the end is not known.
     if (missing.length < MISSING_MAX) peer.later = this.#countLater(result, greeting);
-    return awaited.note(missing, peer.patience.isOver) ? result : undefined;
+    const onForged = (count: number) => this.reputation.noteForged(peer.link.name, count);
+    const find = (keys: readonly ShortKey[]) => findVain(peer.link, keys, { ...common, onForged });
+    return (await awaited.note(missing, peer.patience.isOver ? find : undefined)) ? result : undefined;
   }
 
   /** Whether a message of this time is ahead of the clock. */
@@ -334,7 +336,8 @@ export class Syncer {
 
   /** In turns: a peer that is slow, or only claims to have much, holds up no other one. */
   async #transferFrom(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<void> {
-    let isEnded = false;
+    // Nobody who has little to bring waits for the transfer of another one, which may have no end.
+    let isEnded = this.#missingOf(peer) <= TRANSFER_MESSAGES && !(await this.#placeOf(peer));
     while (!isEnded) {
       // That another one has its turn is not this one's fault.
       peer.patience.pause();
@@ -344,16 +347,25 @@ export class Syncer {
     }
   }
 
+  /** How many messages the peer has more, of those that are due. */
+  #missingOf({ messages, later }: PeerState): number {
+    return (messages ?? 0) - later - this.#options.set.index.size;
+  }
+
+  /** Where a transfer from the peer had come. */
+  #placeOf(peer: PeerState): Promise<{ readonly place: string } | undefined> {
+    const places = this.#options.db.selectFrom('sync_transfers').select('place');
+    return this.#excuse(peer, () => places.where('peer', '=', peer.link.name).executeTakeFirst());
+  }
+
   /** @returns whether the peer needs no more turns */
   async #transferTurn(peer: PeerState, common: Parameters<typeof reconcile>[1]): Promise<boolean> {
     const { db, set, clock, log } = this.#options;
     const { name } = peer.link;
-    const begun = await this.#excuse(peer, () =>
-      db.selectFrom('sync_transfers').selectAll().where('peer', '=', name).executeTakeFirst(),
-    );
-    const theirs = (peer.messages ?? 0) - peer.later;
-    const missing = theirs - set.index.size;
-    const isFar = missing > TRANSFER_MESSAGES && set.index.size < theirs * TRANSFER_SHARE;
+    const begun = await this.#placeOf(peer);
+    const missing = this.#missingOf(peer);
+    const { size } = set.index;
+    const isFar = missing > TRANSFER_MESSAGES && size < (missing + size) * TRANSFER_SHARE;
     if (!begun && !isFar) return true;
     peer.state = 'syncing';
     log.info({ peer: name, missing }, begun ? 'resuming the transfer' : 'starting the transfer');
@@ -373,7 +385,7 @@ export class Syncer {
       uptime: () => clock.uptime(),
     });
     if (!isEnded) {
-      log.info({ peer: name, ...tally }, 'the transfer is slow: another peer has its turn');
+      log.info({ peer: name, ...tally }, 'another peer has its turn to transfer messages');
       return false;
     }
     await this.#excuse(peer, () => db.deleteFrom('sync_transfers').where('peer', '=', name).execute());

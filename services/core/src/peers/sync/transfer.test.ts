@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatBound } from '@skerry/protocol';
-import type { PassedOn } from '../../intake/passed-on.ts';
+import { NO_TALLY, type PassedOn, type ReadFrame } from '../../intake/passed-on.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import type { PeerLink } from './link.ts';
+import { SetIndex } from './set-index.ts';
 import { linkTo } from './testing/setup.ts';
 import { transfer } from './transfer.ts';
 
@@ -85,4 +86,48 @@ test('the place of a page is not saved where the page before it was not written'
   done.keep[0]!.reject(new Error('the database is away'));
   await assert.rejects(ended, { message: 'the database is away' });
   assert.deepEqual(done.saved, []);
+});
+
+test('a peer that brings much without end gives way to one that waits, after an hour', async () => {
+  const [page, pageMs] = [Buffer.alloc(64 * 1024 * 1024), 150_000];
+  const message = { form: 'envelope', itemHash: 'ab'.repeat(32), sender: '', channel: null, time: 1 };
+  const read = [{ accepted: { message, tags: [] } }] as unknown as readonly ReadFrame[];
+  let [pages, isWaitedFor] = [0, true];
+  const fetchPage: PeerLink['fetchPage'] = async () => {
+    pages++;
+    const next = formatBound({ time: 1, prefix: Uint8Array.of(pages) });
+    return { frames: [page], next: pages < 100 ? next : null };
+  };
+  const run = () => {
+    pages = 0;
+    let uptimeMs = 0;
+    return transfer(
+      { ...({} as PeerLink), fetchPage },
+      {
+        ...{
+          set: { index: new SetIndex(), has: () => false },
+          place: '',
+          signal: new AbortController().signal,
+        },
+        source: {
+          read: async () => {
+            uptimeMs += pageMs;
+            return [...read];
+          },
+          keep: async () => NO_TALLY,
+        },
+        declined: { has: () => false, note: () => {} } as never,
+        isLater: () => false,
+        isWaitedFor: () => isWaitedFor,
+        uptime: () => uptimeMs,
+        savePlace: async () => {},
+      },
+    );
+  };
+  assert.equal((await run()).isEnded, false);
+  // One more is on its way.
+  assert.equal(pages, 3_600_000 / pageMs + 1);
+  isWaitedFor = false;
+  assert.ok((await run()).isEnded);
+  assert.equal(pages, 100);
 });

@@ -17,6 +17,8 @@ const USELESS_MAX = 20_000;
 const TURN_MS = 120_000;
 const TURN_MESSAGES = 5_000;
 const TURN_BYTES = 64 * 1024 * 1024;
+/** However much a peer brings, which may have no end: for so long at a time while another one waits. */
+const TURN_MAX_MS = 3_600_000;
 
 export interface TransferOptions extends SessionOptions {
   /** Where an earlier turn, or process, had come; '' for the start. */
@@ -74,6 +76,7 @@ class Worth {
   readonly #set: Pick<NodeSet, 'index'>;
   readonly #uptime: () => number;
   #useless = 0;
+  readonly #begunMs: number;
   #sinceMs: number;
   #messages = 0;
   #sizeBytes = 0;
@@ -81,7 +84,8 @@ class Worth {
   constructor(set: Pick<NodeSet, 'index'>, uptime: () => number) {
     this.#set = set;
     this.#uptime = uptime;
-    this.#sinceMs = uptime();
+    this.#begunMs = uptime();
+    this.#sinceMs = this.#begunMs;
   }
 
   /** Before they are kept. @returns the keys of those that this node lacks */
@@ -106,9 +110,14 @@ class Worth {
     return this.#useless > this.#set.index.size + USELESS_MAX;
   }
 
-  /** Whether the peer was slow in the time that is over; the next one begins then. */
-  isSlow(): boolean {
+  /** Whether another peer is to have its turn, if one waits. */
+  isTurnOver(): boolean {
     const now = this.#uptime();
+    return this.#isSlow(now) || now - this.#begunMs >= TURN_MAX_MS;
+  }
+
+  /** Whether the peer was slow in the time that is over; the next one begins then. */
+  #isSlow(now: number): boolean {
     if (now - this.#sinceMs < TURN_MS) return false;
     const isSlow = this.#messages < TURN_MESSAGES && this.#sizeBytes < TURN_BYTES;
     this.#sinceMs = now;
@@ -161,7 +170,7 @@ export async function transfer(link: PeerLink, options: TransferOptions): Promis
       // Met before a later page is written.
       last.catch(() => {});
       if (next === null || isLater(timeOfPlace(next)) || worth.isNone) break;
-      isEnded = !(worth.isSlow() && isWaitedFor());
+      isEnded = !(worth.isTurnOver() && isWaitedFor());
       if (!isEnded) break;
     }
   } finally {
