@@ -44,3 +44,29 @@ test('a stream that goes on is not ended, however long ago it began', async (t) 
     server.close();
   }
 });
+
+test('a stream that falls silent is lost, and whose silence it was is told', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/event-stream');
+    response.write(eventOf('1'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = new AbortController();
+  const failures: unknown[] = [];
+  const onDisconnect = (error: unknown) => {
+    failures.push(error);
+    stop.abort();
+  };
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for await (const _ of watchEvents(url, { cursor: '0', signal: stop.signal, onDisconnect }))
+      t.mock.timers.tick(60_000);
+    const [{ code, message }] = failures as [{ code: string; message: string }];
+    assert.equal(code, 'UPSTREAM_UNAVAILABLE');
+    assert.equal(message, `${url} was silent for 35 s`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});

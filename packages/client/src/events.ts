@@ -59,7 +59,11 @@ async function* readConnection(
   { kinds, bodies, signal, onUnreadable }: WatchOptions,
 ): AsyncGenerator<Told> {
   const silence = new AbortController();
-  let watchdog = setTimeout(() => silence.abort(), SILENCE_LIMIT_MS);
+  const giveUp = () => {
+    const why = `${new URL(coreUrl).origin} was silent for ${SILENCE_LIMIT_MS / 1_000} s`;
+    silence.abort(new AppError('UPSTREAM_UNAVAILABLE', why));
+  };
+  let watchdog = setTimeout(giveUp, SILENCE_LIMIT_MS);
   const ended = AbortSignal.any([signal, silence.signal]);
   try {
     const options = {
@@ -95,7 +99,7 @@ async function* readConnection(
     if (!response.body) return;
     for await (const chunk of chunksOf(response.body)) {
       clearTimeout(watchdog);
-      watchdog = setTimeout(() => silence.abort(), SILENCE_LIMIT_MS);
+      watchdog = setTimeout(giveUp, SILENCE_LIMIT_MS);
       parser.feed(decoder.decode(chunk, { stream: true }));
       if (isTooLong)
         throw new AppError('UNEXPECTED_ANSWER', `an event has more than ${EVENT_CHARS_MAX} characters`);
