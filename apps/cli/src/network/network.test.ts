@@ -299,6 +299,39 @@ test('a credit service that charges nothing says so in its line; that it sells n
   assert.ok(sick.detail.endsWith(untrusted), sick.detail);
 });
 
+/** The row of a service that answers this at `/status`. */
+async function rowOf(service: 'scheduler' | 'status', said: object): Promise<Pick<Row, 'state' | 'detail'>> {
+  await using node = await replying(({ pathname }) => (pathname === '/status' ? said : undefined));
+  const asked = ['status', '--core', node.url, `--${service}`, node.url, '--json'];
+  const { out } = await skerryHere({}, asked);
+  const { services } = JSON.parse(out) as { services: Row[] };
+  const { state, detail } = services.find((row) => row.service === service)!;
+  return { state, detail };
+}
+
+test('a scheduler and a status service that say that something is wrong are degraded, not up', async () => {
+  const scheduler = {
+    address: `0x${'1'.repeat(40)}`,
+    leadership: { role: 'leader', since_ms: 0, can_lead: true, peers: [] },
+    nodes: { total: 1, healthy: 0 },
+    instances: { total: 2, placed: 1, waiting: 1, leaving: 0 },
+  };
+  const status = { services: { total: 4, online: 3 } };
+  const ok = { status: 'ok', reasons: [] };
+  const summary = '1 node, 1 of 2 instances placed';
+  assert.deepEqual(await rowOf('scheduler', { ...scheduler, ...ok }), { state: 'up', detail: summary });
+  assert.deepEqual(await rowOf('status', { ...status, ...ok }), {
+    state: 'up',
+    detail: '3 of 4 services up',
+  });
+  const why = 'cannot read the core node: http://core.example does not answer';
+  const ill = { status: 'degraded', reasons: [why] };
+  const wrong = await rowOf('scheduler', { ...scheduler, ...ill });
+  assert.deepEqual(wrong, { state: 'degraded', detail: `${summary}; ${why}` });
+  const blind = await rowOf('status', { ...status, ...ill });
+  assert.deepEqual(blind, { state: 'degraded', detail: `3 of 4 services up; ${why}` });
+});
+
 test('a gateway that has heard nothing from its core node for long is not said to be well', () => {
   const now = 1_800_000_000;
   const said = { instance_count: 3, route_count: 1, domain: 'skerry.localhost' };

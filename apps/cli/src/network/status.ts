@@ -38,9 +38,16 @@ type Described = Pick<ServiceStatus, 'state' | 'detail'>;
 
 const count = (many: number, word: string) => `${many} ${word}${many === 1 ? '' : 's'}`;
 
-function describeScheduler({ reasons, nodes, instances }: SchedulerStatusView): string {
+/** One that says itself whether it is as it should be. */
+const described = (summary: string, said: Pick<SchedulerStatusView, 'status' | 'reasons'>): Described => ({
+  state: said.status === 'ok' ? 'up' : 'degraded',
+  detail: [summary, ...said.reasons].join('; '),
+});
+
+function describeScheduler(said: SchedulerStatusView): Described {
+  const { nodes, instances } = said;
   const placed = `${instances.placed} of ${count(instances.total, 'instance')} placed`;
-  return [`${count(nodes.total, 'node')}, ${placed}`, ...reasons].join('; ');
+  return described(`${count(nodes.total, 'node')}, ${placed}`, said);
 }
 
 /** A core node may take two seconds to find out how it is. */
@@ -93,8 +100,9 @@ const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string | Descri
     return { state: troubles.length === 0 ? 'up' : 'degraded', detail };
   },
   status: async (url) => {
-    const { reasons, services } = await call(url, STATUS_API.getStatus, {}, ASIDE);
-    return [`${services.online} of ${count(services.total, 'service')} up`, ...reasons].join('; ');
+    const said = await call(url, STATUS_API.getStatus, {}, ASIDE);
+    const { online, total } = said.services;
+    return described(`${online} of ${count(total, 'service')} up`, said);
   },
 };
 
