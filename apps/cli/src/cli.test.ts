@@ -116,7 +116,10 @@ test('wrong use ends with 2 and names the help', async () => {
   await using home = await createTestDir();
   const cases: [string[], RegExp][] = [
     [['nonsense'], /unknown command 'nonsense'.*\nhint: see "skerry --help"/],
-    [['key', 'nwe'], /hint: see "skerry key --help"/],
+    [
+      ['key', 'nwe'],
+      /unknown command 'nwe' \(Did you mean new\?\): skerry key has new, import, export, show, list \(INVALID_PARAMETERS\)\nhint: see "skerry key --help"/,
+    ],
     [['instance', 'create'], /required option '--name <name>'.*\nhint: see "skerry instance create --help"/],
     [['instance', 'create', '--name', 'x', '--memory', 'lots'], /Expected whole MiB/],
     [['instance', 'create', '--nmae', 'x'], /unknown option '--nmae' \(Did you mean --name\?\)/],
@@ -133,7 +136,8 @@ test('wrong use ends with 2 and names the help', async () => {
     [['score', 'release', 'skerry-core', '1.2.0', '--on', 'yesterday'], /YYYY-MM-DD.*\(INVALID_PARAMETERS\)/],
     [['domain', 'lookup', 'not-four-words-here'], /\(INVALID_HOSTNAME\)/],
     [['status', '--core', 'localhost:4024'], /http or https address/],
-    [['core', 'confg'], /too many arguments|unknown command/],
+    [['core', 'confg'], /unknown command 'confg': skerry core has config, address .*\n.*core --help"/],
+    [['core', 'config', 'x'], /too many arguments for 'config'/],
     [['credit', 'history', '--kind', 'gift'], /Expected one of purchase, expense\./],
     [['webhook', 'deliveries', 'ID', '--state', 'gone'], /Expected one of waiting, delivered, dead\./],
     [['restore', 'none', '--role', 'web'], /--role must be one of core, .*, not web \(INVALID_PARAMETERS\)/],

@@ -110,6 +110,7 @@ function throwInsteadOfExit(command: Command): void {
   command.exitOverride((error: CommanderError) => {
     if (error.code === 'commander.missingMandatoryOptionValue') blameTypo(command);
     if (error.code === 'commander.help' && error.exitCode !== 0) nameCommands(command, error);
+    if (command.parent !== null) nameOthers(command, error);
     throw Object.assign(error, { commandPath: pathOf(command) });
   });
   for (const child of command.commands) throwInsteadOfExit(child);
@@ -132,8 +133,18 @@ function nameCommands(command: Command, error: CommanderError): void {
     command.args = [wanted];
     (command as unknown as { unknownCommand(): void }).unknownCommand();
   }
-  const names = command.commands.map((child) => child.name()).join(', ');
-  error.message = `which command of ${pathOf(command)}? There are ${names}`;
+  error.message = `which command of ${pathOf(command)}? There are ${namesIn(command)}`;
+}
+
+const namesIn = (command: Command) => command.commands.map((child) => child.name()).join(', ');
+
+/** A word behind a group that is no command of it, or behind a daemon (to Commander, an argument too many): what is similar is seldom what was meant. */
+function nameOthers(command: Command, error: CommanderError): void {
+  const takesNone = command.commands.length > 0 && command.registeredArguments.length === 0;
+  if (error.code === 'commander.excessArguments' && takesNone)
+    error.message = `unknown command '${command.args[0]}'`;
+  else if (error.code !== 'commander.unknownCommand') return;
+  error.message += `: ${pathOf(command)} has ${namesIn(command)}`;
 }
 
 function pathOf(command: Command): string {
