@@ -1,6 +1,6 @@
 import { isPublicAddress, urlOfListener } from '@skerry/kit';
 import { shellWord } from '@skerry/protocol/text/shell-word';
-import type { Role } from '../joining/roles.ts';
+import type { Role, RoleSettings } from '../joining/roles.ts';
 import { type Check, checksOf } from './check.ts';
 import { type Attempt, type Facts, isFromInside } from './facts.ts';
 
@@ -61,14 +61,33 @@ function mendOf(attempt: Attempt, another: string): { text: string; mend: string
   }
 }
 
-function decidePlace(attempt: Attempt, { settings: { role }, isRunning, another }: Facts): Check {
-  const { verdict, place, why } = attempt;
-  if (verdict === 'REACHED' && isFromInside(attempt))
-    return outside.ok('REACHABLE', `the core node on this server reaches ${place}; nobody else was asked`);
-  if (verdict === 'REACHED') return outside.ok('REACHABLE', `others reach ${place}`);
+/** Whether this is where a gateway takes TLS alone: whoever asks there without it is let go. */
+const isTlsDoor = ({ role, ports }: RoleSettings, place: string) =>
+  role === 'gateway' &&
+  ports.some(({ variable, port }) => /_HTTPS_PORT$/.test(variable) && port === portOf(new URL(place)));
+
+/** What of a place is reached; undefined where it is not, or where that does not show. */
+function reachedOf({ verdict, place }: Attempt, { settings, isRunning }: Facts): string | undefined {
+  if (verdict === 'REACHED') return place;
+  if (!isRunning) return undefined;
   // The daemon has the port, and does not know the nonce.
-  if (verdict === 'OTHER_ANSWER' && isRunning)
-    return outside.ok('REACHABLE', `others reach ${place}, where this server's daemon answers`);
+  if (verdict === 'OTHER_ANSWER') return `${place}, where this server's daemon answers`;
+  if (verdict !== 'NO_ANSWER' || !isTlsDoor(settings, place)) return undefined;
+  return `${new URL(place).host}, where this server's daemon takes TLS`;
+}
+
+function decidePlace(attempt: Attempt, facts: Facts): Check {
+  const { verdict, place, why } = attempt;
+  const { another } = facts;
+  const { role } = facts.settings;
+  const reached = reachedOf(attempt, facts);
+  if (reached !== undefined)
+    return outside.ok(
+      'REACHABLE',
+      isFromInside(attempt)
+        ? `the core node on this server reaches ${reached}; nobody else was asked`
+        : `others reach ${reached}`,
+    );
   if (verdict === 'UNASKED' || verdict === 'UNKNOWN_CLIENT')
     return outside.warn(
       'UNCHECKED',

@@ -69,6 +69,7 @@ const attempt = (verdict: Attempt['verdict'], place = 'http://203.0.113.9:4020')
 
 describe('what the facts mean', () => {
   test('a machine that has everything', () => {
+    assert.equal(find(factsOf('core'), 'KEYS').text, '1 key file, closed to other users');
     const places = [attempt('REACHED')];
     const prefix = attempt('REACHED', '2a00:1:2:3::/64');
     const facts = factsOf('compute', { places, prefix }, { ipv6Prefix: '2a00:1:2:3::/64' });
@@ -185,9 +186,9 @@ describe('what the facts mean', () => {
 
   test('what a core node on the same machine sees is not said to be what others see', () => {
     const [place, range] = ['http://127.0.0.1:4020', '2a00:1:2:3::/64'];
-    const at = (verdict: Attempt['verdict'], seenAs: string) => {
+    const at = (verdict: Attempt['verdict'], seenAs: string, isRunning = false) => {
       const [one, prefix] = [place, range].map((to) => ({ ...attempt(verdict, to), seenAs }));
-      const facts = factsOf('compute', { places: [one!], prefix }, { ipv6Prefix: range });
+      const facts = factsOf('compute', { places: [one!], prefix, isRunning }, { ipv6Prefix: range });
       return decide(facts).map(({ text }) => text);
     };
     assert.ok(at('REACHED', '203.0.113.9').includes(`others reach ${place}`));
@@ -195,8 +196,40 @@ describe('what the facts mean', () => {
       const told = at('REACHED', seenAs);
       assert.ok(told.includes(`the core node on this server reaches ${place}; nobody else was asked`));
       assert.match(told.at(-1)!, /^2a00:1:2:3::\/64 is routed to this server, as a core node on it sees/);
-      assert.doesNotMatch([...told, ...at('NO_CONNECTION', seenAs)].join(), /others (reach|cannot)/);
+      const answered = at('OTHER_ANSWER', seenAs, true);
+      assert.ok(
+        answered.includes(
+          `the core node on this server reaches ${place}, where this server's daemon answers; nobody else was asked`,
+        ),
+      );
+      const all = [...told, ...answered, ...at('NO_CONNECTION', seenAs)];
+      assert.doesNotMatch(all.join(), /others (reach|cannot)/);
     }
+  });
+
+  test('a gateway that runs takes TLS alone at its port for that, and answers no question without it', () => {
+    const [http, https] = ['HTTP', 'HTTPS'].map((scheme, at) => ({
+      ...{ variable: `SKERRY_GATEWAY_${scheme}_PORT`, host: '::', port: 80 + at * 363, describe: scheme },
+      state: 'taken' as const,
+    }));
+    const ports = [http!, https!];
+    const at = (place: string, isRunning: boolean) => {
+      const facts = factsOf(
+        'gateway',
+        { ports, places: [attempt('NO_ANSWER', place)], isRunning },
+        { ports },
+      );
+      return decide(facts)
+        .filter(({ code }) => code === 'REACHABLE' || code === 'UNREACHABLE')
+        .map(({ outcome, text }) => `${outcome} ${text}`);
+    };
+    const name = 'skerry-doctor-1.apps.example.org';
+    assert.deepEqual(at(`http://${name}:443`, true), [
+      `ok others reach ${name}:443, where this server's daemon takes TLS`,
+    ]);
+    // Nobody takes TLS there now: the doctor itself listened.
+    assert.match(at(`http://${name}:443`, false).join(), /^fail .* takes connections but does not answer$/);
+    assert.match(at(`http://${name}:80`, true).join(), /^fail .* takes connections but does not answer$/);
   });
 
   test('gossip that nobody reaches, and one that a firewall can let through', () => {

@@ -115,7 +115,12 @@ function decideMachine({ settings: { role, dataDir }, machine: facts }: Facts): 
     ...(open.length === 0
       ? keys.length === 0
         ? []
-        : [machine.ok('KEYS', `${keys.length} key files, closed to other users`)]
+        : [
+            machine.ok(
+              'KEYS',
+              `${keys.length} key file${keys.length === 1 ? '' : 's'}, closed to other users`,
+            ),
+          ]
       : open.map(({ path }) =>
           machine.fail('KEYS', `other users can read the key ${path}`, {
             mend: `Close it: chmod 600 ${shellWord(path)}`,
