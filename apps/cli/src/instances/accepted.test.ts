@@ -11,8 +11,8 @@ import { createTestDir, RUNNING } from '../testing/run.ts';
 
 const { instance_id: ID } = RUNNING;
 
-/** A core node that takes every message, and from then on answers no question any more. */
-async function startForgetful(instances: readonly object[]) {
+/** A core node that takes every message, and from then on answers no question any more, unless it is to go on as before. */
+async function startForgetful(instances: readonly object[], goesOn = false) {
   let taken: string | undefined;
   async function take({ req: request }: ServerResponse) {
     const { itemHash: item_hash } = verifySubmission(await text(request), ANY_TIME);
@@ -24,7 +24,7 @@ async function startForgetful(instances: readonly object[]) {
       void take(response).then((answer) => response.end(answer));
       return response;
     }
-    if (taken !== undefined) {
+    if (taken !== undefined && !goesOn) {
       response.statusCode = 503;
       return { status: 'error', code: 'DATABASE_UNAVAILABLE', error: 'the database does not answer' };
     }
@@ -40,6 +40,7 @@ async function startForgetful(instances: readonly object[]) {
   return {
     home: home.path,
     takenHash: () => taken,
+    run: (...args: string[]) => skerryHere(variables, args),
     async fail(...args: string[]) {
       const { out, err, code } = await skerryHere(variables, [...args, '--json']);
       assert.deepEqual([out, code], ['', 5], err);
@@ -65,6 +66,20 @@ test('what fails once an instance was changed says that it was, and which one', 
     assert.deepEqual([details.instance_id, details.item_hash], [ID, core.takenHash()]);
     assert.match(hint, new RegExp(`"skerry instance (erase ${ID}|show ${ID.slice(0, 12)})"`));
   }
+});
+
+test('what an instance was asked for and nobody waits for is said beside its status, which is that of before', async () => {
+  await using core = await startForgetful([RUNNING], true);
+  for (const action of ['stop', 'restart']) {
+    const { out, err, code } = await core.run('instance', action, ID);
+    assert.equal(code, 0, err);
+    assert.match(out, /^status: running$/m);
+    const said = `it was asked to ${action}: "skerry instance show ${ID.slice(0, 12)}" tells how it is, and --wait waits for it\n`;
+    assert.ok(err.endsWith(said), err);
+  }
+  const running = await core.run('instance', 'start', ID);
+  assert.equal(running.code, 0, running.err);
+  assert.doesNotMatch(running.err, /was asked to/);
 });
 
 test('an instance that was created is told where this machine cannot remember it, and nobody answers', async () => {

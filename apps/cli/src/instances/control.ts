@@ -40,19 +40,22 @@ export async function controlInstance(
     ids: { instance_id: instanceId, item_hash: sent.item_hash },
     hint: hintOf(instanceId),
   };
-  const report = await afterAccepted(context.output, accepted, async () => {
+  const { report, done } = await afterAccepted(context.output, accepted, async () => {
     let instance = await core.getInstance(instanceId);
     const goal = goalOf(action, sent.item_hash);
-    const done = goal.kind !== 'restarted' && decideGoal(goal, instance, false) === 'reached';
+    let done = goal.kind !== 'restarted' && decideGoal(goal, instance, false) === 'reached';
     if (options.wait && !done) {
       using progress = context.output.progress(0);
       const limits = waitLimits(options);
       const phaseBefore = before.phase;
       instance = await waitForInstance({ core, instanceId, goal, cursor, phaseBefore, limits, progress });
+      done = true;
     }
-    return reportOf(context, instance);
+    return { report: await reportOf(context, instance), done };
   });
   context.output.result({ ...report, ...messageFields(sent) }, renderCreated(report));
+  // Its status is that of before.
+  if (!done) context.output.note(`it was asked to ${action}: ${accepted.hint}, and --wait waits for it`);
 }
 
 /** The firewall is changed as a whole: what is not asked for stays as it is. */
