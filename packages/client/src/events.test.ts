@@ -70,3 +70,28 @@ test('a stream that falls silent is lost, and whose silence it was is told', asy
     server.close();
   }
 });
+
+test('a stream that breaks off is lost, and whose it was is told', async () => {
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/event-stream');
+    response.write(eventOf('1'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = new AbortController();
+  const failures: unknown[] = [];
+  const onDisconnect = (error: unknown) => {
+    failures.push(error);
+    stop.abort();
+  };
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for await (const _ of watchEvents(url, { cursor: '0', signal: stop.signal, onDisconnect }))
+      server.closeAllConnections();
+    const [{ code, message }] = failures as [{ code: string; message: string }];
+    assert.equal(code, 'UPSTREAM_UNAVAILABLE');
+    assert.ok(message.startsWith(`${url} broke its answer off (`), message);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});

@@ -4,6 +4,7 @@ import { createParser as createEventParser } from 'eventsource-parser';
 import { callRaw, createAnswerParser, parseJson } from './call.ts';
 import { pause } from './pause.ts';
 import { chunksOf } from './reads/chunks.ts';
+import { failureOf } from './reads/read-body.ts';
 
 export interface WatchOptions {
   /** The cursor of the last event seen; from the beginning where it is left out. */
@@ -133,7 +134,7 @@ export async function* watchEvents(coreUrl: string, options: WatchOptions): Asyn
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof AppError && error.kind === 'invalid') throw error;
-      failure = error;
+      failure = failureOf(new URL(coreUrl).origin, error);
     }
     failures++;
     const retryMs = Math.min(RETRY_MAX_MS, RETRY_BASE_MS * 2 ** Math.min(failures - 1, 10));

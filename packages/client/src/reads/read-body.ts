@@ -9,7 +9,7 @@ export const TEXT_BYTES_MAX = 256 * 1024 ** 2;
 type Streamed = Pick<Response, 'url' | 'body'>;
 
 /** UPSTREAM_UNAVAILABLE where an answer broke off, or took too long; who ended it is told so. */
-function failureOf(url: string, error: unknown): unknown {
+export function failureOf(url: string, error: unknown): unknown {
   const { name } = error as Error;
   if (error instanceof AppError || name === 'AbortError') return error;
   const why =
