@@ -68,8 +68,11 @@ export async function down(context: Context, options: DownOptions): Promise<void
       left = [];
     }
   }
+  const kept = existsSync(dataDir)
+    ? `data and logs are kept in ${dataDir}`
+    : `there is no directory ${dataDir}`;
   output.result(
     { status: 'down', was, data_dir: dataDir, machines_ended: ended, machines_running: left },
-    `${renderDown(was, ended, left, downMachinesAt(paths.data, dataDir))}\ndata and logs are kept in ${dataDir}`,
+    `${renderDown(was, ended, left, downMachinesAt(paths.data, dataDir))}\n${kept}`,
   );
 }

@@ -224,6 +224,15 @@ test('down means the network that runs, wherever its data are', async () => {
   assert.equal(await down(), devnetIn(data));
 });
 
+test('down does not say that data are kept where no directory is', async () => {
+  await using home = await createTestDir();
+  const down = (dataDir: string) => skerryHere({ SKERRY_HOME: home.path }, ['down', '--data-dir', dataDir]);
+  const none = join(home.path, 'misspelt');
+  const { out, code } = await down(none);
+  assert.deepEqual([out, code], [`no network was running\nthere is no directory ${none}\n`, 0]);
+  assert.match((await down(home.path)).out, /^data and logs are kept in /m);
+});
+
 /** A process that holds the lock of a network, as "skerry up" does, until it is ended. */
 async function standIn(dataDir: string) {
   await mkdir(dataDir, { recursive: true });
