@@ -61,22 +61,32 @@ interface Applying extends Omit<Applied, keyof BatchEnd> {
   readonly closing: Promise<BatchEnd>;
 }
 
+interface WriteOptions {
+  /**
+   * Hashes that leave the line with it: once nobody else writes, since whoever puts something in line has that lock, and would wait for
+   * their rows.
+   */
+  readonly fromLine?: readonly string[];
+  /** Called when all but the commit is done. */
+  readonly onCommitting?: (() => void) | undefined;
+}
+
 /**
  * Decides and writes a batch in one transaction: message rows, their effects on the state, what is to be decided again
  * because of them, and the events that tell of it all.
- * @param fromLine hashes that leave the line with it: once nobody else writes, since whoever puts something in line has that
- * lock, and would wait for their rows
  */
 export async function writeBatch(
   write: Write<Schema>,
   batch: readonly Candidate[],
   schedulers: ReadonlySet<string>,
   nowMs: number,
-  fromLine: readonly string[] = [],
+  { fromLine = [], onCommitting }: WriteOptions = {},
 ): Promise<Applied> {
-  const { closing, ...applied } = await write((writer) =>
-    applyBatch(writer, batch, schedulers, nowMs, fromLine),
-  );
+  const { closing, ...applied } = await write(async (writer) => {
+    const applying = await applyBatch(writer, batch, schedulers, nowMs, fromLine);
+    onCommitting?.();
+    return applying;
+  });
   return { ...applied, ...(await closing) };
 }
 

@@ -9,9 +9,8 @@ import type { Change } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import { findKind } from '../kinds.ts';
-import { acceptStored, ContentUnreadable, type StoredMessage } from '../stored.ts';
 import { type Applied, applyAgain, type ReadInForce, writeBatch } from './apply-batch.ts';
-import type { Candidate, Weight } from './decided.ts';
+import type { Weight } from './decided.ts';
 import type { PipelineObserver } from './observer.ts';
 import { MAX_BATCH, MAX_QUEUED, Queue, type Waiting } from './queue.ts';
 import {
@@ -21,10 +20,12 @@ import {
   putInLineAlone,
   putRestInLine,
   RestTurns,
+  readContents,
   readLine,
   takeFromLine,
 } from './reconsider-queue.ts';
 import type { Committed } from './statement.ts';
+import { writeInTurn } from './turn.ts';
 
 /** A batch that fails is tried again in so many parts, and each that fails again: few steps lead to one message of thousands. */
 const PARTS = 8;
@@ -84,7 +85,8 @@ export class Pipeline {
   #line = true;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
-  #writingSinceMs: number | undefined;
+  /** The batches that are being written: a second one while the first one is being committed. */
+  readonly #writing = new Set<{ readonly sinceMs: number }>();
   readonly #reserve: DiskReserve;
   readonly #failures: Failures | undefined;
   /** Messages of the line that are decided at once: fewer after a failure, until it is found whose it is. */
@@ -113,7 +115,8 @@ export class Pipeline {
 
   /** How long the batch that is being written has taken until now, in milliseconds; 0 where none is. */
   get writingMs(): number {
-    return this.#writingSinceMs === undefined ? 0 : performance.now() - this.#writingSinceMs;
+    const [first] = this.#writing;
+    return first ? performance.now() - first.sinceMs : 0;
   }
 
   /** Messages that wait to be written. */
@@ -201,9 +204,11 @@ export class Pipeline {
       while (this.#queue.length > 0 || this.#mayDecide) {
         const { length } = this.#queue;
         if (last > 1 && length > 0 && length < GATHERED_ENOUGH) await delay(GATHER_MS);
-        const batch = this.#queue.takeBatch();
-        last = batch.length;
-        if (last > 0) await this.#write(batch);
+        const take = (isNext: boolean) => {
+          const isCrowd = this.#queue.length >= GATHERED_ENOUGH && !this.#mayDecide;
+          return isNext && !isCrowd ? [] : this.#queue.takeBatch();
+        };
+        last = await writeInTurn(take, this.#write);
         if (this.#mayDecide && !(await this.#decideLine()) && this.#queue.length === 0) break;
       }
     } finally {
@@ -235,22 +240,32 @@ export class Pipeline {
     }, UNREADABLE_LOOK_MS).unref();
   }
 
-  /** @returns whether the database answers */
-  async #write(batch: readonly Waiting[]): Promise<boolean> {
+  /**
+   * @param before told of before this one, since it is committed before
+   * @param onCommitting all but the commit is done
+   * @returns whether the database answers
+   */
+  readonly #write = async (
+    batch: readonly Waiting[],
+    before?: Promise<unknown>,
+    onCommitting?: () => void,
+  ): Promise<boolean> => {
     const { write, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
     const decideByMs = nowMs + pendingHorizonMs;
     const candidates = batch.map(({ accepted, weight }) => ({ accepted, decideByMs, weight }));
-    const startMs = performance.now();
-    this.#writingSinceMs = startMs;
+    const writing = { sinceMs: performance.now() };
+    this.#writing.add(writing);
     let applied: Applied;
     try {
-      applied = await writeBatch(write, candidates, schedulers, nowMs);
+      applied = await writeBatch(write, candidates, schedulers, nowMs, { onCommitting });
     } catch (error) {
-      this.#writingSinceMs = undefined;
+      this.#writing.delete(writing);
+      await before;
       return this.#writeApart(batch, error);
     }
-    this.#writingSinceMs = undefined;
+    this.#writing.delete(writing);
+    await before;
     this.#tell(applied);
     this.#tellCommitted(applied, batch);
     if (
@@ -260,10 +275,10 @@ export class Pipeline {
     )
       await this.#decideLine();
     const statuses = [...applied.verdicts.values()].map(({ status }) => status);
-    this.#options.observer?.written(statuses, (performance.now() - startMs) / 1000);
+    this.#options.observer?.written(statuses, (performance.now() - writing.sinceMs) / 1000);
     for (const one of batch) one.resolve(applied.verdicts.get(one.accepted.message.itemHash)!);
     return true;
-  }
+  };
 
   #tell(applied: Applied): void {
     this.#lastEvent = Math.max(this.#lastEvent, applied.lastEvent);
@@ -316,14 +331,18 @@ export class Pipeline {
       hashes = stored.hashes;
       if (hashes.length === 0) return await this.#endLine(resting.length > 0);
       this.#line = true;
-      const read = await this.#readContents(stored.messages);
+      const { readContentFile } = this.#options;
+      const read = await readContents(stored.messages, { readContentFile, nowMs: now() }, (hash, error) => {
+        this.#resting.note(hash);
+        this.#options.log?.debug({ err: error, item_hash: hash }, 'a content cannot be read at the moment');
+      });
       const candidates = fittingRows(read);
       const left = new Set(read.slice(candidates.length).map(({ accepted }) => accepted.message.itemHash));
       const unread = new Set(this.#resting.list());
       hashes = stored.hashes.filter((hash) => !unread.has(hash) && !left.has(hash));
       if (hashes.length === 0) return true;
       const startMs = performance.now();
-      const applied = await writeBatch(write, candidates, schedulers, now(), hashes);
+      const applied = await writeBatch(write, candidates, schedulers, now(), { fromLine: hashes });
       for (const hash of hashes) this.#resting.end(hash);
       this.#restTurns.note(hashes.length);
       this.#tell(applied);
@@ -356,24 +375,6 @@ export class Pipeline {
     this.#failures?.clear();
     if (isResting) this.#lookLater();
     return true;
-  }
-
-  /** Messages in line as candidates. Those whose content cannot be read now rest, and stay in line. */
-  async #readContents(rows: readonly StoredMessage[]): Promise<Candidate[]> {
-    const { readContentFile, now } = this.#options;
-    const nowSeconds = Math.floor(now() / 1000);
-    const read = await Promise.allSettled(rows.map((row) => acceptStored(row, readContentFile, nowSeconds)));
-    return read.flatMap((one, index) => {
-      const row = rows[index]!;
-      if (one.status === 'fulfilled') return [{ accepted: one.value, decideByMs: row.decide_by_ms }];
-      if (!(one.reason instanceof ContentUnreadable)) throw one.reason;
-      this.#resting.note(row.item_hash);
-      this.#options.log?.debug(
-        { err: one.reason, item_hash: row.item_hash },
-        'a content cannot be read at the moment',
-      );
-      return [];
-    });
   }
 
   /** One message that takes the database too long must not stop the line; it is tried again, since others may take the time now. */

@@ -1,10 +1,11 @@
 import { textsOf, type Write } from '@skerry/database';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { ReadContentFile } from '../../store/content-reader.ts';
 import type { Change } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import { lockWrites } from '../../store/write-lock.ts';
 import { rowsOf } from '../effect.ts';
-import type { StoredMessage } from '../stored.ts';
+import { acceptStored, ContentUnreadable, type StoredMessage } from '../stored.ts';
 import type { Candidate } from './decided.ts';
 import { MAX_BATCH, MAX_BATCH_ROWS } from './queue.ts';
 
@@ -156,6 +157,26 @@ export async function readLine(
     .orderBy('item_hash')
     .execute();
   return { hashes, messages };
+}
+
+/**
+ * Messages in line as candidates, but for those whose content cannot be read now.
+ * @param onUnread told of each of those
+ */
+export async function readContents(
+  rows: readonly StoredMessage[],
+  { readContentFile, nowMs }: { readonly readContentFile: ReadContentFile; readonly nowMs: number },
+  onUnread: (hash: string, error: ContentUnreadable) => void,
+): Promise<Candidate[]> {
+  const nowSeconds = Math.floor(nowMs / 1000);
+  const read = await Promise.allSettled(rows.map((row) => acceptStored(row, readContentFile, nowSeconds)));
+  return read.flatMap((one, index) => {
+    const row = rows[index]!;
+    if (one.status === 'fulfilled') return [{ accepted: one.value, decideByMs: row.decide_by_ms }];
+    if (!(one.reason instanceof ContentUnreadable)) throw one.reason;
+    onUnread(row.item_hash, one.reason);
+    return [];
+  });
 }
 
 /** The first of them from which not too many rows follow, one at least. */

