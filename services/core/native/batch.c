@@ -20,7 +20,7 @@
 enum { CLAIM_BYTES = 100, R_AT = 32, S_AT = 64, KEY_AT = 96, PARITY_AT = 98 };
 /* x and y. */
 enum { KEY_BYTES = 64 };
-enum { MAX_CLAIMS = 256 };
+enum { MAX_CLAIMS = 512 };
 enum { WEIGHT_BYTES = 16 };
 enum verdict { FAILS = 0, HOLDS = 1, CANNOT_SAY = 2 };
 

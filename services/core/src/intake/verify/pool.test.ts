@@ -111,13 +111,13 @@ describe('the pool of verifying threads', () => {
     };
     Object.assign(worker!, { postMessage: noted });
     const frames = pool.verifyAll(
-      Array.from({ length: 700 }, () => bytes(body)),
+      Array.from({ length: 1_400 }, () => bytes(body)),
       NOW,
     );
-    assert.deepEqual(given, [256, 256]);
+    assert.deepEqual(given, [512, 512]);
     await pool.verify(bytes(body), NOW);
     await frames;
-    assert.deepEqual(given, [256, 256, 1, 188]);
+    assert.deepEqual(given, [512, 512, 1, 376]);
   });
 
   test('where batches cannot be had, all is as before', async () => {

@@ -7,7 +7,7 @@ export interface KeyedClaim {
 }
 
 /** Claims in one batch (MAX_CLAIMS of native/batch.c). */
-export const CLAIMS_MAX = 256;
+export const CLAIMS_MAX = 512;
 const CLAIM_BYTES = 100;
 const KEY_BYTES = 64;
 
