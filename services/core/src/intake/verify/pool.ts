@@ -27,7 +27,7 @@ const TASK_FRAMES = { least: 64, most: CLAIMS_MAX } as const;
  * A body of a client waits for no more than these.
  */
 const SEAT_TASKS = 2;
-/** Bodies and frames after which batches are prepared: a node that verifies few never needs them. */
+/** Bodies and frames that make batches worth preparing: a node that verifies few never needs them. */
 const BATCHES_FROM = 1_000;
 /** Tasks of frames that wait; a page of a peer is twenty. */
 const MAX_WAITING_TASKS = 1_000;
@@ -45,7 +45,6 @@ interface Waiting {
 interface Job {
   /** As it is given out: who is suspected then is judged alone. */
   task(isSuspected: (from: string) => boolean): Task;
-  readonly count: number;
   /** Whether it is of bodies, which came one by one. */
   readonly isGathered: boolean;
   /** Who brought one of it. */
@@ -90,7 +89,7 @@ export class VerifierPool implements Verifier {
   #prepareBatches: PrepareBatches | undefined;
   #preparing: Promise<void> | undefined;
   #addon: string | undefined;
-  #verified = 0;
+  #given = 0;
   #closed = false;
 
   constructor(options: PoolOptions) {
@@ -122,6 +121,7 @@ export class VerifierPool implements Verifier {
     this.#checkOpen();
     if (this.#frames.length >= MAX_WAITING_TASKS)
       throw new AppError('OVERLOADED', `${MAX_WAITING_TASKS} pages of messages are waiting to be verified`);
+    this.#count(frames.length);
     const parts: Promise<readonly VerifyResult[]>[] = [];
     const share = Math.ceil(frames.length / (this.#seats.length * SEAT_TASKS));
     const size = Math.min(Math.max(share, TASK_FRAMES.least), TASK_FRAMES.most);
@@ -134,7 +134,6 @@ export class VerifierPool implements Verifier {
           const isAlone = isSuspected(from);
           return { ...task, alone: own.map(() => isAlone) };
         },
-        count: task.lengths.length,
         isGathered: false,
         fromOf: () => from,
         settle,
@@ -161,6 +160,7 @@ export class VerifierPool implements Verifier {
       throw new AppError('OVERLOADED', `${this.#maxWaiting} messages are waiting to be verified`);
     if (this.#waitingBytes + body.length > BYTES_MAX.waiting)
       throw new AppError('OVERLOADED', `${BYTES_MAX.waiting} bytes are waiting to be verified`);
+    this.#count(1);
     return new Promise((resolve, reject) => {
       this.#waitingBytes += body.length;
       this.#waiting.push({ body, isShared, nowSeconds, from, resolve, reject });
@@ -202,9 +202,13 @@ export class VerifierPool implements Verifier {
 
   #note(job: Job, wrong: readonly number[]): void {
     for (const at of wrong) this.#suspects.add(job.fromOf(at), performance.now());
-    this.#verified += job.count;
-    const prepare = this.#verified >= BATCHES_FROM ? this.#prepareBatches : undefined;
-    if (!prepare || this.#closed) return;
+  }
+
+  /** Batches are prepared while the first are verified one by one. */
+  #count(given: number): void {
+    this.#given += given;
+    const prepare = this.#given >= BATCHES_FROM ? this.#prepareBatches : undefined;
+    if (!prepare) return;
     this.#prepareBatches = undefined;
     this.#preparing = this.#startBatches(prepare);
   }
@@ -279,7 +283,6 @@ function jobOf(waiting: readonly Waiting[]): Job {
           alone: waiting.map(({ from }) => isSuspected(from)),
         },
       ),
-    count: waiting.length,
     isGathered: true,
     fromOf: (at) => waiting[at]!.from,
     settle(results) {
