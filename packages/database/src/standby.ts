@@ -4,7 +4,7 @@ import { AppError } from '@skerry/protocol';
 import { Kysely, PostgresDialect } from 'kysely';
 import type pg from 'pg';
 import { createPool } from './connect.ts';
-import { asDatabaseError } from './failure.ts';
+import { asDatabaseError, isTooLong } from './failure.ts';
 import { type Reached, reachOf } from './hosts.ts';
 import { findLimits } from './limits.ts';
 import { Watch } from './watch.ts';
@@ -127,7 +127,8 @@ function fallingBack(client: pg.PoolClient, primary: pg.Pool, onFailed: () => vo
     try {
       return await client.query(text, values);
     } catch (error) {
-      if (!asDatabaseError(error)) throw error;
+      // What took too long here does so there as well.
+      if (isTooLong(error) || !asDatabaseError(error)) throw error;
       onFailed();
       isBroken = true;
       if (isWithin) throw error;
