@@ -26,7 +26,7 @@ struct client {
 static struct client *buckets[BUCKETS];
 static uint64_t seed;
 static struct {
-  struct client **by_count; /* up to the share of one client; networks that have more are with those that have as many */
+  struct client **by_count; /* up to what one may have (most_of) */
   uint32_t most;
 } groups[2 * GROUPS]; /* the second half are those of networks */
 
@@ -89,8 +89,11 @@ static struct client *find(const struct in6_addr *address, unsigned group, uint3
   return found;
 }
 
+/* A client has its share; a network, which is any number of clients, may have all places. */
+static uint32_t most_of(unsigned group) { return group < GROUPS ? options.max_per_client : options.max_connections; }
+
 static struct client *make_one(uint64_t prefix, bool is_ipv4, unsigned group) {
-  if (!groups[group].by_count) groups[group].by_count = calloc((size_t)options.max_per_client + 1, sizeof(struct client *));
+  if (!groups[group].by_count) groups[group].by_count = calloc((size_t)most_of(group) + 1, sizeof(struct client *));
   struct client *client = groups[group].by_count ? memory_take(sizeof *client) : NULL;
   if (!client) return NULL;
   struct client **bucket = bucket_of(prefix);
@@ -127,13 +130,17 @@ static void leave_network(struct client *client) {
   if (!network->first_near) forget(network);
 }
 
-static uint32_t counted(uint32_t open) { return open < options.max_per_client ? open : options.max_per_client; }
+/* For a moment, QUIC has one flow more than there may be. */
+static uint32_t counted(const struct client *client, uint32_t open) {
+  uint32_t most = most_of(client->group);
+  return open < most ? open : most;
+}
 
 /* One more or one less: whoever has most is known without a look at all. */
 static void set_open(struct client *client, uint32_t open) {
   struct client **by_count = groups[client->group].by_count;
   uint32_t *most = &groups[client->group].most;
-  uint32_t before = counted(client->open), after = counted(open);
+  uint32_t before = counted(client, client->open), after = counted(client, open);
   client->open = open;
   if (before == after) return;
   if (before > 0) {
@@ -187,6 +194,6 @@ struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group
   /* Each client has one. */
   const struct client *own = IN6_IS_ADDR_V4MAPPED(&address->sin6_addr) ? NULL : find_network(&address->sin6_addr, group);
   most = groups[group + GROUPS].most;
-  if (most < (own ? counted(own->open) : 0) + FEWEST_OF_MANY) return NULL;
+  if (most < (own ? counted(own, own->open) : 0) + FEWEST_OF_MANY) return NULL;
   return groups[group + GROUPS].by_count[most]->first_near->first;
 }
