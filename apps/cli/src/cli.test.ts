@@ -137,6 +137,7 @@ test('wrong use ends with 2 and names the help', async () => {
     [['domain', 'lookup', 'not-four-words-here'], /\(INVALID_HOSTNAME\)/],
     [['status', '--core', 'localhost:4024'], /http or https address/],
     [['core', 'confg'], /unknown command 'confg': skerry core has config, address .*\n.*core --help"/],
+    [['completion', 'bsh'], /skerry completion has bash, zsh, fish \(INVALID_PARAMETERS\)/],
     [['core', 'config', 'x'], /too many arguments for 'config'/],
     [['credit', 'history', '--kind', 'gift'], /Expected one of purchase, expense\./],
     [['webhook', 'deliveries', 'ID', '--state', 'gone'], /Expected one of waiting, delivered, dead\./],

@@ -136,7 +136,14 @@ function nameCommands(command: Command, error: CommanderError): void {
   error.message = `which command of ${pathOf(command)}? There are ${namesIn(command)}`;
 }
 
-const namesIn = (command: Command) => command.commands.map((child) => child.name()).join(', ');
+/** What its help lists. */
+function namesIn(command: Command): string {
+  const shown = new Set(command.createHelp().visibleCommands(command));
+  return command.commands
+    .filter((child) => shown.has(child))
+    .map((child) => child.name())
+    .join(', ');
+}
 
 /** A word behind a group that is no command of it, or behind a daemon (to Commander, an argument too many): what is similar is seldom what was meant. */
 function nameOthers(command: Command, error: CommanderError): void {
