@@ -121,6 +121,17 @@ test('what is here without a record that can be read is part of what the node of
     assert.equal(await readUnwritten(dataDir), 2 * GIB - 7 * MIB);
   }));
 
+test('a disk that cannot be read keeps the node from nothing, whether or not it has a record', () =>
+  inDirectory(async (dataDir) => {
+    await writeRecord(dataDir, { ...newRecord(ID, WANTED, 1), base: 'bases/x' });
+    // As of a damaged sector, reading it fails.
+    for (const id of [ID, 'b'.repeat(64)])
+      await mkdir(join(instanceDirectory(dataDir, id), 'disk.qcow2'), { recursive: true });
+    const machine = await readNodeMachine(dataDir, createLogger('test', 'silent'));
+    assert.equal(machine.copiesBytes, 0);
+    assert.ok((await readUnwritten(dataDir)) > GIB / 2);
+  }));
+
 test('an instance that can never start is promised nothing of its volumes either', () =>
   inDirectory(async (dataDir) => {
     const volumes = [{ file: 'volume-0.raw', isReadOnly: false, sizeMib: 16, mount: null }];

@@ -48,12 +48,11 @@ export const takenBytes = (path: string): Promise<number> =>
     () => 0,
   );
 
-/** The beginning of a disk's header; undefined where there is none. */
+/** The beginning of a disk's header; undefined where there is none, or it cannot be read: that of one disk keeps nobody from being heard. */
 async function readHead(disk: string): Promise<Buffer | undefined> {
   await using file = await open(disk).catch(() => undefined);
-  if (!file) return undefined;
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(QCOW2.headBytes), 0, QCOW2.headBytes, 0);
-  return bytesRead === QCOW2.headBytes ? buffer : undefined;
+  const read = await file?.read(Buffer.alloc(QCOW2.headBytes), 0, QCOW2.headBytes, 0).catch(() => undefined);
+  return read?.bytesRead === QCOW2.headBytes ? read.buffer : undefined;
 }
 
 export async function hasSnapshots(disk: string): Promise<boolean> {
