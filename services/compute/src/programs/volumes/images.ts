@@ -41,9 +41,16 @@ export async function makeImage(path: string, sizeMib: number, uid: number): Pro
   await renameDurably(draft, path);
 }
 
+/** Leaves no place of a mount where it fails: a damaged image is tried again with each call. */
 export async function mountImage(path: string, directory: string, isReadOnly: boolean): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o711 });
-  await run('mount', ['-t', 'ext4', '-o', `loop,nosuid,nodev,${isReadOnly ? 'ro' : 'rw'}`, path, directory]);
+  const options = `loop,nosuid,nodev,${isReadOnly ? 'ro' : 'rw'}`;
+  try {
+    await run('mount', ['-t', 'ext4', '-o', options, path, directory]);
+  } catch (error) {
+    await removePlace(directory);
+    throw error;
+  }
 }
 
 /** What a sandbox that ends still uses goes when that has ended. */

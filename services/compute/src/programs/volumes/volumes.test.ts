@@ -286,6 +286,8 @@ test('what a process that was killed had mounted stays whole, also where a link 
       await writeFile(join(left!.from, 'kept'), 'by a program');
       // Over it, as whoever looked for something had it.
       await run('mount', ['-t', 'tmpfs', 'tmpfs', left!.from]);
+      await mkdir(join(left!.from, 'below'));
+      await run('mount', ['-t', 'tmpfs', 'tmpfs', join(left!.from, 'below')]);
       const next = await open();
       assert.deepEqual(await readdir(join(place, 'volumes', 'mounts')), []);
       const { mounts, detach } = await attach(next);
@@ -314,4 +316,20 @@ test('nothing is erased of what cannot be seen for what it is', () =>
     using prepared = await volumes.prepare({ hash, owner: '0xa', volumes: [own] });
     await assert.rejects(prepared.attach(), { code: 'ELOOP' });
     assert.ok((await lstat(image)).isSymbolicLink());
+  }));
+
+test('a volume that cannot be mounted stays, and leaves no place of a mount behind with each try', () =>
+  inDirectory(async (directory) => {
+    const core = { getFile } as unknown as CoreClient;
+    const volumes = new Volumes({ core, directory, limitMib: 64 });
+    await volumes.clear();
+    const hash = 'a'.repeat(64);
+    const own = { kind: 'own', mount: '/data', sizeMib: 16, name: 'data' } as const;
+    const image = join(directory, 'own', hash, `${sha256Hex('data')}.ext4`);
+    await mkdir(dirname(image));
+    await writeFile(image, 'damaged');
+    using prepared = await volumes.prepare({ hash, owner: '0xa', volumes: [own] });
+    await assert.rejects(prepared.attach());
+    assert.deepEqual(await readdir(join(directory, 'mounts')), []);
+    assert.equal(await readFile(image, 'utf8'), 'damaged');
   }));

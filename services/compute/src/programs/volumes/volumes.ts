@@ -81,7 +81,8 @@ export class Volumes {
 
   /** Lets go of what an earlier process had mounted or began, and of what lived as long as its sandboxes. */
   async clear(): Promise<void> {
-    for (const path of await listMounts(this.#directory)) await unmount(path);
+    // The last one first: those below another one go with that.
+    for (const path of (await listMounts(this.#directory)).toReversed()) await unmount(path);
     const mounts = this.#room.place('mounts');
     for (const name of await readdir(mounts).catch(() => [])) await removePlace(join(mounts, name));
     await rm(this.#room.place('sandboxes'), { recursive: true, force: true });
