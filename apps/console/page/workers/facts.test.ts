@@ -54,3 +54,21 @@ test('a monitor that published last hides nothing that others found; of measurem
     ],
   );
 });
+
+test('measurements of one monitor that do not count are told, and hide nothing that others found', async () => {
+  const right = measure(few, NEWEST - 60, { a: 1 });
+  await using core = await serving(({ url }, response) => {
+    const { searchParams } = new URL(url!, 'http://core');
+    // Signed by another one than whose they are said to be.
+    const newest = searchParams.get('owners') === few.address ? right : measure(gone, NEWEST, { d: 3 });
+    response.end(JSON.stringify({ pagination_per_page: 1, next_cursor: null, messages: [newest] }));
+  });
+  const publishers = [many, few].map(({ address }) => address);
+  const { fact, measuredAt, found } = await findSystems({ coreUrl: core.url, publishers });
+  assert.deepEqual([fact.kind, measuredAt], ['wrong', NEWEST - 60]);
+  assert.match(fact.why, /who is not a publisher \(INVALID_SIGNATURE\)$/);
+  assert.deepEqual(
+    found.map(({ nodeId, asn }) => [nodeId, asn]),
+    [[idOf('a'), 1]],
+  );
+});

@@ -101,9 +101,13 @@ const MONITORS_MAX = 24;
 /** Measurements that are so much older than the newest say nothing of where nodes are. */
 const BEHIND_MAX_SECONDS = 86_400;
 
+/** The newest measurements of one monitor, or what is wrong with what the core node gives as these. Throws where it cannot be asked. */
+const askNewest = (coreUrl: string, publisher: string) =>
+  readNewestMetrics({ coreUrl }, [publisher]).catch((error: unknown) => judgeFailure(error, null));
+
 /**
  * Which networks nodes are in, by the newest measurements of each monitor, whose signatures are checked: of a node that several measured, the
- * last of them that found its network.
+ * last of them that found its network. What is wrong with those of one monitor is told beside what others found.
  * @param publishers whose measurements count
  */
 export async function findSystems(question: {
@@ -113,25 +117,24 @@ export async function findSystems(question: {
   const { coreUrl, publishers } = question;
   const nobody = { kind: 'said' as const, why: 'no monitor measured the nodes', itemHash: null };
   if (publishers.length === 0) return { ...NONE, fact: nobody };
-  try {
-    // One by one: a monitor that publishes often, or measures few nodes, hides no other.
-    const asked = publishers.slice(0, MONITORS_MAX);
-    const last = await Promise.all(asked.map((publisher) => readNewestMetrics({ coreUrl }, [publisher])));
-    const reports = last.flatMap((one) => one ?? []).sort((one, other) => other.time - one.time);
-    const [newest] = reports;
-    if (!newest) return { ...NONE, fact: nobody };
-    const found = new Map<string, Found>();
-    for (const { time, report } of reports) {
-      if (newest.time - time > BEHIND_MAX_SECONDS) break;
-      for (const { nodeId, asn, asName } of [...report.core, ...report.compute])
-        if (found.get(nodeId)?.asn == null) found.set(nodeId, { nodeId, asn, asName });
-    }
-    return {
-      fact: { kind: 'proven', why: 'signed by a monitor', itemHash: newest.itemHash },
-      measuredAt: newest.time,
-      found: [...found.values()],
-    };
-  } catch (error) {
-    return { ...NONE, fact: judgeFailure(error, null) };
+  // One by one: a monitor that publishes often, measures few nodes, or whose newest do not count, hides no other.
+  const asked = publishers.slice(0, MONITORS_MAX);
+  const last = await Promise.all(asked.map((publisher) => askNewest(coreUrl, publisher)));
+  const reports = last
+    .flatMap((one) => (one && 'report' in one ? one : []))
+    .sort((one, other) => other.time - one.time);
+  const wrong = last.find((one) => one !== undefined && 'kind' in one);
+  const [newest] = reports;
+  if (!newest) return { ...NONE, fact: wrong ?? nobody };
+  const found = new Map<string, Found>();
+  for (const { time, report } of reports) {
+    if (newest.time - time > BEHIND_MAX_SECONDS) break;
+    for (const { nodeId, asn, asName } of [...report.core, ...report.compute])
+      if (found.get(nodeId)?.asn == null) found.set(nodeId, { nodeId, asn, asName });
   }
+  return {
+    fact: wrong ?? { kind: 'proven', why: 'signed by a monitor', itemHash: newest.itemHash },
+    measuredAt: newest.time,
+    found: [...found.values()],
+  };
 }
