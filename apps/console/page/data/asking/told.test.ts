@@ -12,11 +12,13 @@ const told = (item_hash: string, sender: string, time: number, type: string, con
   content: { type, content },
 });
 
-test('whoever names a machine in many messages does not hide what its scheduler and its node say', async () => {
+test('whoever names a machine in many messages, also a node that had it, does not hide what its scheduler and its node say', async () => {
   const messages = [
     ...Array.from({ length: 150 }, (_, at) => told(`flood${at}`, '0xany', 1_000 - at, 'other', {})),
-    told('running', '0xnode', 3, 'net-instance-status', { phase: 'running' }),
-    told('placed', '0xscheduler', 2, 'net-allocation', { node_id: 'n', node_address: '0xnode' }),
+    ...Array.from({ length: 150 }, (_, at) => told(`flood${at} too`, '0xformer', 500 - at, 'other', {})),
+    told('running', '0xnode', 4, 'net-instance-status', { phase: 'running' }),
+    told('placed', '0xscheduler', 3, 'net-allocation', { node_id: 'n', node_address: '0xnode' }),
+    told('placed first', '0xscheduler', 2, 'net-allocation', { node_id: 'f', node_address: '0xformer' }),
     told('forged', '0xany', 1, 'net-allocation', { node_id: 'n', node_address: '0xany' }),
   ];
   await using core = await serving(({ url }, response) => {
@@ -30,6 +32,6 @@ test('whoever names a machine in many messages does not hide what its scheduler 
     const all = await askTold({ coreUrl: core.url, id: 'machine', schedulers }, signal);
     return all.map(({ item_hash: hash }) => hash).filter((hash) => !hash.startsWith('flood'));
   };
-  assert.deepEqual(await ask('0xscheduler'), ['placed', 'running']);
+  assert.deepEqual(await ask('0xscheduler'), ['placed', 'placed first', 'running']);
   assert.deepEqual(await ask(), []);
 });

@@ -2,7 +2,7 @@ import { nodesOf } from '../../pure/timeline.ts';
 import { readWholeMessages, type WholeMessage } from '../answers.ts';
 import { ask } from '../ask.ts';
 
-/** Messages that are looked at of schedulers, of nodes, and of whoever else. */
+/** Messages that are looked at of schedulers, of the node that has it, of those that had it, and of whoever else. */
 const TOLD_MAX = 100;
 /** Nodes that a machine was given to, the last ones. */
 const NODES_MAX = 20;
@@ -15,8 +15,8 @@ interface ToldQuestion {
 }
 
 /**
- * The newest messages that tell of a machine, each once, in no order. Anybody may name it in as many as they like: schedulers, and the nodes that they
- * gave it to, are asked for by themselves. Throws as `ask` does.
+ * The newest messages that tell of a machine, each once, in no order. Anybody may name it in as many as they like: schedulers, the node that
+ * they gave it to last, and those before, are asked for by themselves. Throws as `ask` does.
  */
 export async function askTold(
   { coreUrl, id, schedulers }: ToldQuestion,
@@ -27,7 +27,8 @@ export async function askTold(
   const readOf = async (senders: readonly string[]) =>
     senders.length === 0 ? [] : read(`&addresses=${encodeURIComponent(senders.join(','))}`);
   const [placed, anybodys] = await Promise.all([readOf(schedulers), read('')]);
-  const nodes = [...nodesOf(placed, schedulers)].slice(0, NODES_MAX);
-  const all = [...placed, ...(await readOf(nodes)), ...anybodys];
+  const [last, ...former] = [...nodesOf(placed, schedulers)].slice(0, NODES_MAX);
+  const nodes = await Promise.all([readOf(last === undefined ? [] : [last]), readOf(former)]);
+  const all = [...placed, ...nodes.flat(), ...anybodys];
   return [...new Map(all.map((message) => [message.item_hash, message])).values()];
 }

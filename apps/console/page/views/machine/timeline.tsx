@@ -84,8 +84,8 @@ function linesOf(listed: readonly Line[], live: readonly Line[]): Line[] {
 }
 
 const CHANGES_MAX = 100;
-/** Three questions each time; what happens meanwhile comes by itself. */
-const TOLD_MS = 30_000;
+/** Four questions each time; what happens meanwhile comes by itself. */
+const TOLD_MS = 40_000;
 const SELDOM_MS = 60_000;
 const NONE: readonly WholeMessage[] = [];
 
