@@ -93,9 +93,14 @@ export class Survey {
 
   async #question(waiting: readonly string[], signal: AbortSignal): Promise<void> {
     const { source, swept } = this.#options;
-    for (let n = 0; n < ROUNDS_MAX && (await swept?.round()); n++);
+    let rounds = 0;
+    while (rounds < ROUNDS_MAX && (await swept?.round())) rounds++;
     const names = this.#choose(waiting.filter((name) => source.handles(name)));
-    if (names.length === 0) return;
+    if (names.length === 0) {
+      // There are more messages to look at, which may lack nothing either.
+      if (rounds === ROUNDS_MAX) this.#rest(QUESTION_MS);
+      return;
+    }
     const answer = await source.findHeld(names, signal);
     if ('restMs' in answer) return this.#rest(answer.restMs);
     this.#rest(QUESTION_MS);
