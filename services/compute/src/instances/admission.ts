@@ -14,15 +14,17 @@ export const SAME_ADDRESS: Reason = {
 };
 
 /**
- * What a node promised to an instance that it has. One that can never start and has no disk is promised nothing, as schedulers
- * count it: else files that are no images, asked for by strangers, would keep every other machine out. Pure.
+ * What a node promised to an instance that it has. One that can never start and has no disk, nor was found with anything, is promised
+ * nothing, as schedulers count it: else files that are no images, asked for by strangers, would keep every other machine out. Pure.
  */
 export function promisedTo({
   wanted,
   base,
   failure,
-}: Pick<InstanceRecord, 'base' | 'failure'> & { readonly wanted: Capacity }): Capacity {
-  return base === null && isBeyondStart('failed', failure) ? NO_CAPACITY : needOf(wanted);
+  isFound,
+}: Pick<InstanceRecord, 'base' | 'failure' | 'isFound'> & { readonly wanted: Capacity }): Capacity {
+  const isNothing = base === null && !isFound && isBeyondStart('failed', failure);
+  return isNothing ? NO_CAPACITY : needOf(wanted);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { searchQemu } from '../vm/process.ts';
 import type { InstanceDeps } from './deps.ts';
-import { takeBack } from './disks/released.ts';
+import { hasDisk, takeBack } from './disks/released.ts';
 import { findVolumes } from './disks/volumes.ts';
 import type { Place } from './place.ts';
 import {
@@ -38,19 +38,23 @@ export async function noteArrival(
   const isLeft = (await searchQemu(directory, machineId)) !== undefined;
   // Its guest was set up with the address of the link that it had, which is kept for it.
   const ipv4 = old?.base || isLeft ? await addresses.claim(id, wanted) : undefined;
-  const found = old ? diskOf(old) : await findData(directory);
+  const found = old ? diskOf(old) : await findData(directory, isLeft);
   const record = { ...fresh, ...found, ipv4 };
   await writeRecord(dataDir, record);
   return { record, isLeft };
 }
 
 /** What of a record belongs to the disks that came back. */
-const diskOf = ({ base, kernel, volumes, discarded, restoring }: InstanceRecord) => ({
-  ...{ base, kernel, volumes, discarded, restoring },
+const diskOf = ({ base, kernel, volumes, isFound, discarded, restoring }: InstanceRecord) => ({
+  ...{ base, kernel, volumes, isFound, discarded, restoring },
 });
 
-/** Volumes that are here without a record are its owner's data, whatever becomes of its preparation. */
-async function findData(directory: string): Promise<Pick<InstanceRecord, 'volumes'>> {
+/** What is here without a record is its owner's, whatever becomes of its preparation. */
+async function findData(
+  directory: string,
+  isLeft: boolean,
+): Promise<Pick<InstanceRecord, 'volumes' | 'isFound'>> {
   const volumes = await findVolumes(directory);
-  return volumes.length > 0 ? { volumes } : {};
+  if (volumes.length > 0) return { volumes, isFound: true };
+  return isLeft || (await hasDisk(directory)) ? { isFound: true } : {};
 }

@@ -147,7 +147,10 @@ test('a machine whose record is damaged ends when its instance is to be stopped'
     assert.equal(await qemu.lives(), false);
   }));
 
-test('a machine whose record is damaged keeps the files of its volumes, whatever fails meanwhile', () =>
+const NEED = { cpu: 1, memoryMib: 512, diskGib: 1 };
+const refusalOf = (answer: unknown) => (typeof answer === 'object' ? (answer as Reason).message : undefined);
+
+test('a machine whose record is damaged keeps the files of its volumes and what it was promised, whatever fails meanwhile', () =>
   inDirectory(async (dataDir) => {
     await damageRecord(dataDir, RUNNING);
     const volume = join(instanceDirectory(dataDir, RUNNING), 'volume-0.raw');
@@ -163,6 +166,7 @@ test('a machine whose record is damaged keeps the files of its volumes, whatever
     // Behind whatever the failure had done.
     await instances.find(RUNNING)!.runTask(async () => {});
     assert.equal(await readFile(volume, 'utf8'), 'written');
+    assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', / 0 MiB of memory left /);
   }));
 
 test('an instance whose record is damaged keeps its volumes, though it cannot be prepared and its owner forgets it', () =>
@@ -178,6 +182,7 @@ test('an instance whose record is damaged keeps its volumes, though it cannot be
     // Behind whatever the failure had done.
     await instances.find(ENDED)!.runTask(async () => {});
     assert.equal(await readFile(volume, 'utf8'), 'written');
+    assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', / 0 GiB of disk left /);
     await instances.forget(ENDED);
     await until('it has left', () => instances.find(ENDED) === undefined);
     const [aside] = await listReleased(dataDir);
@@ -191,9 +196,6 @@ function diskOf(gib: number): Buffer {
   header.writeBigUInt64BE(BigInt(gib) * 1024n ** 3n, 24);
   return header;
 }
-
-const NEED = { cpu: 1, memoryMib: 512, diskGib: 1 };
-const refusalOf = (answer: unknown) => (typeof answer === 'object' ? (answer as Reason).message : undefined);
 
 test('what a machine has whose record is damaged is promised to nobody else, and to its own instance again', () =>
   inDirectory(async (dataDir) => {
@@ -223,6 +225,7 @@ test('a disk whose record is damaged is promised to nobody else, and its own ins
     const lack = /^this node has 0 GiB of disk left of the 1 needed$/;
     assert.match(instances.refusalOf(WHOLE) ?? '', lack);
     assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', lack);
-    await instances.apply(viewOf('stopped', ENDED));
-    assert.ok(instances.find(ENDED));
+    await instances.apply(viewOf('running', ENDED));
+    await until('it is given up', () => instances.find(ENDED)?.record.failure != null);
+    assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', / 0 GiB of disk left /);
   }));

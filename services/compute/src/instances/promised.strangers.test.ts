@@ -28,4 +28,5 @@ test('S5: a machine whose image is none keeps nobody out of the node that it was
 test('S5: what may start again, or has a disk, keeps what it was promised', () => {
   assert.equal(refusalBeside(failed('IMAGE_UNAVAILABLE')), 'NO_CAPACITY');
   assert.equal(refusalBeside({ ...failed('INVALID_IMAGE'), base: 'bases/x' }), 'NO_CAPACITY');
+  assert.equal(refusalBeside({ ...failed('INVALID_IMAGE'), isFound: true }), 'NO_CAPACITY');
 });

@@ -19,7 +19,7 @@ export interface PromisedFile {
   readonly isDisk: boolean;
 }
 
-export interface Promisee extends Pick<InstanceRecord, 'id' | 'base' | 'failure' | 'volumes'> {
+export interface Promisee extends Pick<InstanceRecord, 'id' | 'base' | 'failure' | 'isFound' | 'volumes'> {
   readonly wanted: Capacity;
 }
 

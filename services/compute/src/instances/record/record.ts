@@ -31,6 +31,8 @@ export interface InstanceRecord {
   readonly kernel?: string | null | undefined;
   /** Disks beside its own; absent where there are none. */
   readonly volumes?: readonly Volume[] | undefined;
+  /** Its machine, its disk or volumes were here without a record: it has what it was promised, also where it cannot be prepared. */
+  readonly isFound?: true | undefined;
   /** Files that go before the next disk is made: those of before a reinstall. */
   readonly discarded?: readonly string[] | undefined;
   /** A disk that is about to take the place of the instance's, and may have done so. */
