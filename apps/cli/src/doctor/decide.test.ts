@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { takeDataDir } from '@skerry/kit';
 import { type Role, type RoleSettings, readRole } from '../joining/roles.ts';
 import type { Check } from './check.ts';
 import { decide } from './decide.ts';
 import type { Attempt, Facts, MachineFacts, NetworkFacts } from './facts.ts';
-import { isDaemonThere } from './outside.ts';
 import { renderChecks, renderSummary } from './render.ts';
 
 const trusted = (...value: string[]) => ({ value, source: 'setting' as const });
@@ -320,28 +312,4 @@ test('whoever is to name another core node is told how, by the command that asks
     const inside = factsOf('core', { places: [attempt('NOT_PUBLIC')], another });
     assert.ok(find(inside, 'NOT_PUBLIC').mend?.includes(`your network ${another}, or`));
   }
-});
-
-test('a daemon on the port is the one of these settings only where it has their data directory', async (t) => {
-  const home = await mkdtemp(join(tmpdir(), 'skerry-doctor-'));
-  t.after(() => rm(home, { recursive: true }));
-  const [own, other] = [join(home, 'own'), join(home, 'other')];
-  await mkdir(own);
-  await mkdir(other);
-  const server = createServer((_request, response) => response.setHeader('server', 'skerry/0.1.0').end());
-  t.after(() => server.close());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const [variable, host] = ['SKERRY_CORE_PORT', '127.0.0.1'];
-  const ports = [{ variable, host, describe: 'API', port, state: 'taken' as const }];
-  const at = (dataDir: string) => isDaemonThere({ dataDir }, ports);
-  {
-    using _working = await takeDataDir(own);
-    assert.equal(await at(own), true);
-    assert.equal(await at(other), false);
-    assert.equal(await at(join(home, 'missing')), false);
-  }
-  // Its file is left, and nobody works there.
-  assert.equal(await at(own), false);
 });

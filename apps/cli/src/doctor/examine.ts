@@ -5,7 +5,8 @@ import type { Check } from './check.ts';
 import { decide } from './decide.ts';
 import type { Attempt, Facts } from './facts.ts';
 import { listOwnAddresses, readMachineFacts } from './machine.ts';
-import { isDaemonThere, placesOf, readName, readNetwork, readPort, tryPrefix, tryUrl } from './outside.ts';
+import { placesOf, readName, readNetwork, readPort, tryPrefix, tryUrl } from './outside.ts';
+import { findDaemon } from './own-daemon.ts';
 
 export interface Examined {
   readonly checks: readonly Check[];
@@ -36,7 +37,7 @@ export async function examine({
   say('looking at this server');
   const machine = await readMachineFacts(settings, environment);
   const ports = await Promise.all(settings.ports.map((port) => readPort(port)));
-  const isRunning = await isDaemonThere(settings, ports);
+  const { isThere: isRunning } = await findDaemon(settings, ports);
   say('asking the network');
   const network = coreUrl === undefined ? undefined : await readNetwork(coreUrl);
   const isAnnounceable =

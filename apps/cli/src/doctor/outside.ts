@@ -3,14 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { call, callRaw } from '@skerry/client/call';
 import { holdProofAddress } from '@skerry/compute';
-import {
-  clientKeyOf,
-  createLogger,
-  findListenFailure,
-  isDataDirTaken,
-  resolveName,
-  urlOfListener,
-} from '@skerry/kit';
+import { clientKeyOf, createLogger, findListenFailure, resolveName, urlOfListener } from '@skerry/kit';
 import type { AppError } from '@skerry/protocol';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { REACHABILITY_API, REACHABILITY_PATH } from '@skerry/protocol/api/core/reachability';
@@ -35,26 +28,6 @@ export async function readPort(port: ListenPort): Promise<PortFacts> {
   const state = STATES[failure.code ?? ''];
   if (state === undefined) throw failure;
   return { ...port, state };
-}
-
-/** Whether the daemon of these settings answers at one of these ports: one of another network may, too, and has another data directory. */
-export async function isDaemonThere(
-  { dataDir }: Pick<RoleSettings, 'dataDir'>,
-  ports: readonly PortFacts[],
-): Promise<boolean> {
-  if ((await isDataDirTaken(dataDir)) === false) return false;
-  for (const { host, port, state } of ports) {
-    if (state !== 'taken') continue;
-    const answer = await fetch(urlOfListener('http', host, port), {
-      redirect: 'manual',
-      // A connection that stayed open would be one of a gateway's visitors.
-      headers: { connection: 'close' },
-      signal: AbortSignal.timeout(ANSWER_MS),
-    }).catch(() => undefined);
-    await answer?.body?.cancel();
-    if (answer?.headers.get('server')?.startsWith('skerry/')) return true;
-  }
-  return false;
 }
 
 /** The core node: what it says of itself, and what its clock shows. */

@@ -177,7 +177,7 @@ async function waitUntilHandedOver({ context, settings, options }: Leaving): Pro
       return { isHandedOver, text: `${state}, ${peers.length} peers` };
     },
     isOver: ({ isHandedOver }) => isHandedOver,
-    hint: 'see "skerry node status"; with --force the node leaves all the same',
+    hint: `see "skerry node status --core ${shellWord(localUrl(settings))}"; with --force the node leaves all the same`,
   });
 }
 
@@ -237,9 +237,22 @@ export async function findObstacle(settings: RoleSettings): Promise<AppError | u
   }
 }
 
-/** A process that nobody can ask what is on it. */
-export const silentObstacle = ({ role, dataDir }: RoleSettings): AppError =>
-  refusal(
-    `a ${role} node works in ${dataDir} and does not answer, so it cannot be emptied`,
-    `see "skerry doctor --role ${role}"; with --force it is ended all the same`,
+/**
+ * A process that nobody can ask what is on it.
+ * @param another where another daemon answers in its place
+ */
+export function silentObstacle(
+  { settings, file }: Pick<Leaving, 'settings' | 'file'>,
+  another: string | undefined,
+): AppError {
+  const { role, dataDir } = settings;
+  const door = role === 'gateway' ? '_API_PORT' : '_PORT';
+  const what =
+    another === undefined
+      ? ` and does not answer at ${localUrl(settings, door)}`
+      : `, and what answers at ${another} is another daemon`;
+  return refusal(
+    `a ${role} node works in ${dataDir}${what}, so it cannot be emptied`,
+    `if it was started with another port, say that here, too: SKERRY_${role.toUpperCase()}${door} in ${file}, or before the command; see "skerry doctor --role ${role}"; with --force it is ended all the same`,
   );
+}

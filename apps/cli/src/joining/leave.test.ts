@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createSigner, generatePrivateKey } from '@skerry/client';
 import { takeDataDir } from '@skerry/kit';
+import { loadOrCreateKeyFile } from '@skerry/kit/files';
 import { EXIT } from '../exit-codes.ts';
 import { devnetIn, noteLocal } from '../networks/local.ts';
 import { skerryHere } from '../testing/here.ts';
+import { startNamesake } from '../testing/namesake.ts';
 import { createTestDir } from '../testing/run.ts';
 
 test('where no node is, none is said to have left', async () => {
@@ -80,8 +83,10 @@ async function createHome(role: string) {
   await mkdir(dataDir, { recursive: true });
   // Nothing that a test starts listens there.
   const environment = { SKERRY_HOME: home.path, SKERRY_CORE_PORT: '1' };
-  const leave = (...args: string[]) => skerryHere(environment, ['leave', '--role', role, '--json', ...args]);
-  return { leave, dataDir, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
+  const leaveBy = (more: object, ...args: string[]) =>
+    skerryHere({ ...environment, ...more }, ['leave', '--role', role, '--json', ...args]);
+  const leave = (...args: string[]) => leaveBy({}, ...args);
+  return { leave, leaveBy, dataDir, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
 }
 
 test('a monitor has left when its process has ended, and not before', async () => {
@@ -134,4 +139,32 @@ test('whoever is told to look first can: nothing is changed, and what would be r
   assert.match(refused.error, /a core node works in .* and does not answer/);
   const done = await core.leave('--yes', '--timeout', '1s');
   assert.deepEqual([done.code, JSON.parse(done.err).error], [EXIT.failed, refused.error]);
+});
+
+test('whether a node may leave is not decided by the word of another one that has its usual port', async () => {
+  await using home = await createHome('core');
+  using _serving = await takeDataDir(home.dataDir);
+  const { address } = createSigner(await loadOrCreateKeyFile(join(home.dataDir, 'node.key')));
+  const stranger = createSigner(generatePrivateKey()).address;
+  const leaveAt = async (named: string) => {
+    await using node = await startNamesake(named);
+    const { port, hostname } = new URL(node.url);
+    const at = { SKERRY_CORE_PORT: port, SKERRY_CORE_HOST: hostname };
+    const { code, out, err } = await home.leaveBy(at, '--dry-run');
+    assert.equal(err, '');
+    return { ...node, code, plan: JSON.parse(out) };
+  };
+  const own = await leaveAt(address);
+  assert.deepEqual([own.code, own.plan.presence, own.plan.refused], [EXIT.ok, 'answers', null]);
+  const other = await leaveAt(stranger);
+  assert.deepEqual([other.code, other.plan.presence], [EXIT.failed, 'works']);
+  const { code, error, hint } = other.plan.refused;
+  assert.deepEqual(
+    [code, error],
+    [
+      'CONFIRMATION_REQUIRED',
+      `a core node works in ${home.dataDir}, and what answers at ${other.url} is another daemon, so it cannot be emptied`,
+    ],
+  );
+  assert.match(hint, /started with another port.*SKERRY_CORE_PORT in .*core\.env, or before the command/);
 });

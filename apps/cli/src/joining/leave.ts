@@ -4,7 +4,8 @@ import { AppError } from '@skerry/protocol/forms';
 import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { findRoles, gatherEnvironment } from '../doctor/doctor.ts';
-import { isDaemonThere, readPort } from '../doctor/outside.ts';
+import { readPort } from '../doctor/outside.ts';
+import { findDaemon } from '../doctor/own-daemon.ts';
 import { EXIT } from '../exit-codes.ts';
 import { isNamedByVariable, listDevnetRoles, notToLeave, readDevnetSettings } from './devnet.ts';
 import {
@@ -36,13 +37,16 @@ async function findRole(context: Context, { role, settings }: LeaveOptions): Pro
 }
 
 /** A monitor has no port: of it, only its data directory tells. */
-async function findPresence(settings: RoleSettings): Promise<Presence> {
+async function findPresence(
+  settings: RoleSettings,
+): Promise<{ readonly presence: Presence; readonly another?: string | undefined }> {
   const { ports, dataDir } = settings;
   const isTaken = await isDataDirTaken(dataDir);
-  if (isTaken === false) return 'none';
+  if (isTaken === false) return { presence: 'none' };
   const found = await Promise.all(ports.map((port) => readPort(port)));
-  if (await isDaemonThere(settings, found)) return 'answers';
-  return isTaken ? 'works' : 'unknown';
+  const { isThere, another } = await findDaemon(settings, found);
+  if (isThere) return { presence: 'answers' };
+  return { presence: isTaken ? 'works' : 'unknown', another };
 }
 
 const isThere = (presence: Presence) => presence === 'answers' || presence === 'works';
@@ -55,12 +59,13 @@ async function stop({ context, isUnit, settings, options }: Leaving): Promise<fa
   const { role, dataDir } = settings;
   if (isUnit) await stopUnit(role);
   const before = await findPresence(settings);
-  if (isThere(before)) context.output.demand('Now end it, with Ctrl-C where it runs', `skerry ${role}`);
+  if (isThere(before.presence))
+    context.output.demand('Now end it, with Ctrl-C where it runs', `skerry ${role}`);
   const { presence } = await waitUntil(context.output, {
     what: 'the daemon has ended',
     limitMs: options.timeout,
     async look() {
-      const presence = await findPresence(settings);
+      const { presence } = await findPresence(settings);
       return { presence, text: presence === 'answers' ? 'it still answers' : `it still works in ${dataDir}` };
     },
     isOver: ({ presence }) => !isThere(presence),
@@ -91,7 +96,7 @@ async function begin(context: Context, options: LeaveOptions) {
   const file = options.settings ?? (await findSettingsFile(context, role));
   const settings = await readRole(role, await gatherEnvironment(context, role, file));
   const leaving: Leaving = { ...{ context, settings, file, options }, isUnit: await hasUnit(role) };
-  const presence = await findPresence(settings);
+  const { presence, another } = await findPresence(settings);
   const remains = await listRemains(leaving);
   if (!isThere(presence) && !leaving.isUnit && remains.length === 0) {
     const isSaid = options.settings !== undefined || isNamedByVariable(context, role);
@@ -100,7 +105,7 @@ async function begin(context: Context, options: LeaveOptions) {
   }
   const isSilent = presence === 'works' && role !== 'monitor';
   const against = presence === 'answers' ? await findObstacle(settings) : undefined;
-  return { leaving, presence, remains, obstacle: isSilent ? silentObstacle(settings) : against };
+  return { leaving, presence, remains, obstacle: isSilent ? silentObstacle(leaving, another) : against };
 }
 
 /** Takes this server out of the network again: it is emptied first, then stopped. */

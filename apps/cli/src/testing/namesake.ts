@@ -1,0 +1,25 @@
+import { NODE_API } from '@skerry/protocol/api/core/node';
+import { SYNC_API } from '@skerry/protocol/api/core/sync';
+import { replying } from './replying.ts';
+
+const trusted = { value: [], source: 'unset' };
+const TRUST = {
+  ...{ schedulers: trusted, scoring_publishers: trusted, credit_publishers: trusted },
+  ...{ known_core_nodes: trusted, credit_enforcement: { value: false, source: 'unset' } },
+};
+const CLOCK = { state: 'right', time_ms: 1, offset_ms: 0, clocks: 1, correction_ms: 0 };
+const SYNC = {
+  ...{ node_id: 'a', state: 'synced', messages: 7, behind: 0, later: 0 },
+  ...{ clock: CLOCK, peers: [] },
+};
+
+/** What a core node with peers says of itself, for an address that it says is its own. */
+export const startNamesake = (address: string) =>
+  replying(({ pathname }, response) => {
+    response.setHeader('server', 'skerry/0.1.0');
+    if (pathname === NODE_API.getInfo.path)
+      return { node_multi_addresses: [], name: 'namesake', version: '0.1.0', address, trust: TRUST };
+    if (pathname === SYNC_API.getSyncStatus.path) return SYNC;
+    response.statusCode = 404;
+    return { error: 'there is no such path', status: 'error', code: 'ROUTE_NOT_FOUND' };
+  });
