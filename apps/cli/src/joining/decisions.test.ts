@@ -143,6 +143,17 @@ test('what a monitor is told to do next shows its own reports, of the network th
   assert.ok(shown.every((step) => /: skerry domain \w+ NAME --core https:\/\/a\.example$/.test(step)));
 });
 
+test('whoever watches a core node that joined asks that one, and not the one at the usual port', () => {
+  const port = { variable: 'SKERRY_CORE_PORT', host: '::', port: 5024, describe: 'API' };
+  const settings = { role: 'core', host: '::', ports: [port] } as unknown as RoleSettings;
+  const steps = nextSteps(
+    settings,
+    { state: 'counted', text: '' },
+    { coreUrl: 'https://a.example', isUnit: false },
+  );
+  assert.ok(steps.includes('Watch it: skerry node status --core http://localhost:5024'), steps.join('\n'));
+});
+
 test('of what is to be done next, it is said what takes root: what reads the settings and data of a unit', () => {
   const standing = { state: 'counted', text: '', id: 'f'.repeat(64) } as const;
   const rootIn = (isUnit: boolean) =>

@@ -1,6 +1,6 @@
 import { SCORING_CHANNEL } from '@skerry/protocol';
 import { shellWord } from '@skerry/protocol/text/shell-word';
-import type { Standing } from './counted.ts';
+import { localUrl, type Standing } from './counted.ts';
 import type { RoleSettings } from './roles.ts';
 
 /**
@@ -8,12 +8,14 @@ import type { RoleSettings } from './roles.ts';
  * @param isUnit whether it is a unit of systemd, whose settings and data only root can read
  */
 export function nextSteps(
-  { role, announceUrl }: RoleSettings,
+  settings: RoleSettings,
   { state, id, address }: Standing,
   { coreUrl, isUnit }: { readonly coreUrl: string; readonly isUnit: boolean },
 ): string[] {
-  /** Without --core, a command asks this server, or the network that was chosen before. */
-  const there = (command: string) => `${command} --core ${shellWord(coreUrl)}`;
+  const { role, announceUrl } = settings;
+  /** Without --core, a command asks the usual port of this server, or the network that was chosen before. */
+  const at = (url: string, command: string) => `${command} --core ${shellWord(url)}`;
+  const there = (command: string) => at(coreUrl, command);
   const asRoot = isUnit ? ', as root' : '';
   const backUp = `Save what the node must not lose${asRoot}: skerry backup FILE --role ${role}`;
   switch (role) {
@@ -31,7 +33,7 @@ export function nextSteps(
     case 'core':
       return [
         `Ask the operator of ${coreUrl} to put ${announceUrl ?? 'the URL of this node'} into SKERRY_CORE_PEERS, so that new messages come at once.`,
-        'Watch it: skerry node status',
+        `Watch it: ${at(localUrl(settings), 'skerry node status')}`,
         backUp,
       ];
     case 'gateway':
