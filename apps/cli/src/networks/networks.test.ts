@@ -10,6 +10,7 @@ import { renderDown } from '../network/down.ts';
 import { renderFarewell } from '../network/welcome.ts';
 import type { GlobalOptions } from '../options.ts';
 import { skerryHere } from '../testing/here.ts';
+import { startNamesake } from '../testing/namesake.ts';
 import { createTestDir } from '../testing/run.ts';
 import { chooseNetwork } from './choose.ts';
 import { devnetIn, downMachinesAt, noteBegun, noteLocal, readLocalPlace, readRestarts } from './local.ts';
@@ -171,6 +172,35 @@ test('loopback is followed only from loopback', () => {
     assert.deepEqual([isUsable(url, PROD), isUsable(url, 'http://127.0.0.1:4024')], [false, true], url);
   for (const url of ['file:///etc/passwd', 'nonsense', 'https://me:hush@core.example.net'])
     assert.ok(!isUsable(url, PROD));
+});
+
+test('who gives a known name to another network is told what had it', async () => {
+  await using home = await createTestDir();
+  await using core = await startNamesake(`0x${'1'.repeat(40)}`);
+  const places = { config: join(home.path, 'config'), data: join(home.path, 'data') };
+  await saveNetworks(places, NETWORKS);
+  const add = (...args: string[]) =>
+    skerryHere({ SKERRY_HOME: home.path, HOME: home.path }, ['network', 'add', ...args]);
+  const said = `this replaces what was known as prod: core ${PROD}, credit https://credit.example.org, key work\n`;
+  assert.equal((await add('prod', core.url)).err, said);
+  assert.deepEqual((await loadNetworks(places)).networks.prod, { core: core.url });
+  // The same again replaces nothing.
+  assert.equal((await add('prod', core.url)).err, '');
+  const replacedBy = async (...args: string[]) => JSON.parse((await add(...args, '--json')).out).replaced;
+  assert.deepEqual(await replacedBy('other', core.url), { core: OTHER });
+  assert.equal(await replacedBy('third', core.url), null);
+});
+
+test('who adds a network that does not answer is not told to start one here', async () => {
+  await using home = await createTestDir();
+  const { code, err } = await skerryHere({ SKERRY_HOME: home.path, HOME: home.path }, [
+    ...['network', 'add', 'x', 'http://127.0.0.1:9'],
+  ]);
+  assert.equal(code, 5);
+  assert.match(
+    err,
+    /\(UPSTREAM_UNAVAILABLE\)\nhint: nothing was added: give the URL of a core node that answers\n$/,
+  );
 });
 
 test('networks are kept for their owner alone; a damaged file is said', async () => {

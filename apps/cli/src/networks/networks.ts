@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
+import { AppError } from '@skerry/protocol/forms';
 import { COMMAND_VARIABLES } from '../config.ts';
 import type { Context } from '../context.ts';
 import { renderFields } from '../output/text.ts';
@@ -43,11 +45,17 @@ function describeServices(network: Network, given: Context['network']['given'], 
 
 function tellServices(
   { output }: Context,
-  record: { readonly name: string | null; readonly network: Network; readonly current: boolean },
+  record: {
+    readonly name: string | null;
+    readonly network: Network;
+    readonly current: boolean;
+    /** Of one that is added: what had its name; null where nothing had. */
+    readonly replaced?: Network | null;
+  },
   services: ReturnType<typeof describeServices>,
   answers: boolean,
 ): void {
-  const { name, network, current } = record;
+  const { name, network, current, replaced } = record;
   const fields = renderFields([
     ['network', name ?? '(none: named by its core node)'],
     ['current', current ? 'yes' : 'no'],
@@ -59,10 +67,31 @@ function tellServices(
     ['key', network.key],
   ]);
   const urls = Object.fromEntries(services.map(({ service, url }) => [service, url]));
-  output.result({ name, current, core: network.core, ...urls, key: network.key ?? null }, fields);
+  output.result(
+    {
+      ...{ name, current, core: network.core, ...urls, key: network.key ?? null },
+      ...(replaced === undefined ? {} : { replaced }),
+    },
+    fields,
+  );
 }
 
 const isCurrent = (networks: Networks, name: string) => (networks.current ?? LOCAL) === name;
+
+/** What a core node says of its services, before its network has a name. */
+const askNew = (core: string) =>
+  askServices(core).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'UPSTREAM_UNAVAILABLE') throw error;
+    throw new AppError(error.code, error.message, {
+      cause: error,
+      details: { hint: 'nothing was added: give the URL of a core node that answers' },
+    });
+  });
+
+const describeNetwork = (network: Network) =>
+  Object.entries(network)
+    .map(([what, value]) => `${what} ${value}`)
+    .join(', ');
 
 /** Asks the core node first: a network that cannot be reached is more often a typing error than a network. */
 export async function addNetwork(
@@ -77,7 +106,7 @@ export async function addNetwork(
   const { use, ...services } = options;
   const named: Partial<Record<NetworkService, string>> = { ...services, ...(gateway ? { gateway } : {}) };
   const network: Network = { core, ...named, ...(key === undefined ? {} : { key }) };
-  const told = await askServices(core);
+  const told = await askNew(core);
   const before = await loadNetworks(paths);
   const networks: Networks = {
     ...before,
@@ -85,8 +114,11 @@ export async function addNetwork(
     networks: { ...before.networks, [name]: network },
   };
   await saveNetworks(paths, networks);
-  const record = { name, network, current: isCurrent(networks, name) };
+  const replaced = Object.hasOwn(before.networks, name) ? before.networks[name]! : null;
+  const record = { name, network, current: isCurrent(networks, name), replaced };
   tellServices(context, record, describeServices(network, {}, told), true);
+  if (replaced !== null && !isDeepStrictEqual(replaced, network))
+    output.note(`this replaces what was known as ${name}: ${describeNetwork(replaced)}`);
   if (!record.current) output.note(`"skerry network use ${name}" makes it the one that commands work on`);
 }
 
