@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { lockDataDir } from '../embedded/lock.ts';
 import { startEmbeddedPostgres } from '../embedded/postgres.ts';
 import { databaseDirectory, QUICK, query, temporaryDirectory } from '../embedded/testing/processes.ts';
 import { withClient } from '../reach.ts';
@@ -69,6 +70,17 @@ describe('a copy of a cluster', () => {
     await using restored = await startEmbeddedPostgres({ dataDir: copy.path, log, settings: QUICK });
     assert.ok(atEnd > 3_000, `${atEnd}`);
     assert.ok((await countOf(restored.connection)) >= atEnd);
+  });
+
+  test('is not made where a process has the cluster and nothing answers, which is said', async () => {
+    await using directory = await databaseDirectory();
+    const lock = await lockDataDir(join(directory.path, 'lock'), { waitMs: 0 });
+    assert.ok(lock);
+    using _ = lock;
+    await assert.rejects(openCluster({ dataDir: directory.path, log }), {
+      code: 'DATABASE_UNAVAILABLE',
+      message: /^The database in .* does not answer, .* try again when it answers\.$/,
+    });
   });
 
   test('is made of one that nothing serves, too', async () => {

@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import type { Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import { findCluster, SUPERUSER } from '../embedded/cluster.ts';
 import { fitsSocket, type Layout, SOCKET_PORT, shortSocketDirOf } from '../embedded/layout.ts';
 import { homesOf, MAINTENANCE_DATABASE, startEmbeddedPostgres } from '../embedded/postgres.ts';
@@ -21,11 +22,26 @@ interface ClusterOptions {
 
 /**
  * The cluster of a directory with the server that serves it now; where none does, one is started until disposal.
- * Throws what startEmbeddedPostgres throws.
+ * Throws DATABASE_UNAVAILABLE where a process has the cluster and nothing answers, and what startEmbeddedPostgres throws.
  */
 export async function openCluster(options: ClusterOptions): Promise<OpenCluster> {
-  return (await findRunning(options.dataDir)) ?? (await startEmbeddedPostgres(options));
+  const { dataDir } = options;
+  return (await findRunning(dataDir)) ?? (await startEmbeddedPostgres(options).catch(rethrowFor(dataDir)));
 }
+
+/** Who only reads a cluster is not to stop the node that has it, nor to give it another directory. */
+const rethrowFor = (dataDir: string) => (error: unknown) => {
+  const isHeld = error instanceof AppError && error.code === 'DATABASE_IN_USE' && isOfLock(error);
+  if (!isHeld) throw error;
+  throw new AppError(
+    'DATABASE_UNAVAILABLE',
+    `The database in ${dataDir} does not answer, and the process that runs it has not ended: it may be starting, stopped (SIGSTOP) or overloaded. See the log of its node, and try again when it answers.`,
+    { cause: error },
+  );
+};
+
+/** A server that somebody started by hand has no lock, and is theirs to end. */
+const isOfLock = ({ details }: AppError) => (details as { lock?: string } | undefined)?.lock !== undefined;
 
 /** Whether a directory has a cluster: that of a disk which is not mounted is there, and empty. */
 export async function hasCluster(dataDir: string): Promise<boolean> {

@@ -54,5 +54,5 @@ async function endOrphan(layouts: readonly Layout[], round: number, log: Logger)
 
 function inUse(file: string): AppError {
   const message = `Another process is using the database (its lock is ${file}). Stop it, or give this node a data directory of its own.`;
-  return new AppError('DATABASE_IN_USE', message);
+  return new AppError('DATABASE_IN_USE', message, { details: { lock: file } });
 }
