@@ -139,6 +139,15 @@ test('wrong use ends with 2 and names the help', async () => {
     [['core', 'confg'], /unknown command 'confg': skerry core has config, address .*\n.*core --help"/],
     [['completion', 'bsh'], /skerry completion has bash, zsh, fish \(INVALID_PARAMETERS\)/],
     [['core', 'config', 'x'], /too many arguments for 'config'/],
+    [
+      ['key', 'new', 'second'],
+      /too many arguments for 'new'.* A name is given with --name\. \(INVALID_PARAMETERS\)\nhint: see "skerry key new --help"/,
+    ],
+    [['key', 'import', 'third', 'FILE'], /too many arguments for 'import'.* --name\. /],
+    [
+      ['key', 'new', 'x', '--name', 'y'],
+      /too many arguments for 'new'\. Expected 0 arguments but got 1[^.]*\. \(/,
+    ],
     [['credit', 'history', '--kind', 'gift'], /Expected one of purchase, expense\./],
     [['webhook', 'deliveries', 'ID', '--state', 'gone'], /Expected one of waiting, delivered, dead\./],
     [['restore', 'none', '--role', 'web'], /--role must be one of core, .*, not web \(INVALID_PARAMETERS\)/],

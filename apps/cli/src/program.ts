@@ -111,6 +111,7 @@ function throwInsteadOfExit(command: Command): void {
     if (error.code === 'commander.missingMandatoryOptionValue') blameTypo(command);
     if (error.code === 'commander.help' && error.exitCode !== 0) nameCommands(command, error);
     if (command.parent !== null) nameOthers(command, error);
+    if (error.code === 'commander.excessArguments') nameNaming(command, error);
     throw Object.assign(error, { commandPath: pathOf(command) });
   });
   for (const child of command.commands) throwInsteadOfExit(child);
@@ -152,6 +153,13 @@ function nameOthers(command: Command, error: CommanderError): void {
     error.message = `unknown command '${command.args[0]}'`;
   else if (error.code !== 'commander.unknownCommand') return;
   error.message += `: ${pathOf(command)} has ${namesIn(command)}`;
+}
+
+/** A word too many is often the name that an option gives. */
+function nameNaming(command: Command, error: CommanderError): void {
+  const isNameable = command.options.some(({ long }) => long === '--name');
+  if (isNameable && command.opts<{ name?: string }>().name === undefined)
+    error.message += ' A name is given with --name.';
 }
 
 function pathOf(command: Command): string {
