@@ -1,6 +1,7 @@
 import { AppError, type Firewall, parseInstanceUpdateContent } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
+import { blameOption, INSTANCE_OPTIONS } from '../messages/blame-option.ts';
 import type { Ports } from '../options.ts';
 import { decideGoal, type Goal } from './goal.ts';
 import { findMeant, findMeantWithFirewall } from './meant.ts';
@@ -97,7 +98,7 @@ export async function updateInstance(
     ...(description === undefined ? {} : { description }),
     ...firewallChange(options, firewall),
   };
-  parseInstanceUpdateContent({ instance_id: instanceId, ...changes });
+  blameOption(INSTANCE_OPTIONS, () => parseInstanceUpdateContent({ instance_id: instanceId, ...changes }));
   const sent = await core.updateInstance(instanceId, changes, updatedAt);
   const accepted: Accepted = {
     what: `instance ${instanceId} was changed`,

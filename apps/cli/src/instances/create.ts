@@ -5,6 +5,7 @@ import { type InstanceView, parseInstanceContent } from '@skerry/protocol/forms'
 import type { Context } from '../context.ts';
 import { tellPrice } from '../credits/price.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
+import { blameOption, INSTANCE_OPTIONS } from '../messages/blame-option.ts';
 import { verdictFields } from '../messages/verdict.ts';
 import type { Ports } from '../options.ts';
 import { checkNewName } from './names.ts';
@@ -35,16 +36,12 @@ export async function createInstance(context: Context, options: InstanceCreateOp
     madeFile: join(context.paths.config, 'ssh', 'id_ed25519'),
     onMade: (file) => context.output.note(`you had no SSH key; created ${file}`),
   });
-  const content = parseInstanceContent({
-    name,
+  const asked = {
+    ...{ name, cpu, memory, disk, image, ssh_key: publicKey },
     ...(description === undefined ? {} : { description }),
-    cpu,
-    memory,
-    disk,
-    image,
-    ssh_key: publicKey,
     firewall: { ...allow, ...(options.proxyProtocol ? { proxyProtocol: true } : {}) },
-  });
+  };
+  const content = blameOption(INSTANCE_OPTIONS, () => parseInstanceContent(asked));
   await tellPrice(context, content);
   await confirmRoom(context, content, options);
   const cursor = options.wait ? await readCursor(core) : undefined;

@@ -91,3 +91,17 @@ test('one that would wait for room is told so, and one that finds it is told not
   assert.equal(placed.code, 0, placed.err);
   assert.doesNotMatch(placed.err, /room|large enough/);
 });
+
+test('what an instance may not have is said of the option that asked for it', async () => {
+  await using network = await startNetwork();
+  const refusals: [string, string, RegExp][] = [
+    ['--cpu', '1000', /^error: --cpu must be <= [0-9]+ \(INVALID_CONTENT\)/],
+    ['--memory', '9999999G', /^error: --memory \(MiB\) must be <= [0-9]+ /],
+    ['--image', 'a b', /^error: --image must match pattern /],
+  ];
+  for (const [option, value, expected] of refusals) {
+    const { code, err } = await network.create(option, value);
+    assert.deepEqual([code, network.taken()], [2, undefined], err);
+    assert.match(err, expected);
+  }
+});

@@ -16,7 +16,10 @@ test('the runtime is what was said, else what the ending stands for', () => {
   assert.equal(chooseRuntime('hello.mjs', undefined), 'nodejs');
   assert.equal(chooseRuntime('site.zip', 'nodejs22'), 'nodejs22');
   assert.throws(() => chooseRuntime('site.zip', undefined), isWrongUse);
-  assert.throws(() => chooseRuntime('a.py', 'perl'), isWrongUse);
+  assert.throws(() => chooseRuntime('a.py', 'perl'), {
+    code: 'INVALID_CONTENT',
+    message: /^--runtime must be/,
+  });
 });
 
 test('text travels in the message, bytes and large text as a file', () => {
@@ -70,5 +73,25 @@ test('code that no node would run is not sent, so that nobody pays for its file'
   const { code, err } = await skerryHere(environment, ['program', 'create', file, '--runtime', 'nodejs']);
   assert.equal(code, 2, err);
   assert.match(err, /site\.zip is too large: .* at most 64\.0 MiB, packed or not \(INVALID_CONTENT\)/);
+  assert.deepEqual(core.asked, []);
+});
+
+test('what a program may not have is said of the option that asked for it', async () => {
+  await using home = await createTestDir();
+  await using core = await replying(() => undefined);
+  const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: core.url };
+  const file = join(home.path, 'hello.py');
+  await writeFile(file, 'print(1)');
+  for (const [option, value] of [
+    ['--memory', '9999999G'],
+    ['--timeout', '99h'],
+  ] as const) {
+    const { code, err } = await skerryHere(environment, ['program', 'create', file, option, value]);
+    assert.equal(code, 2, err);
+    assert.match(
+      err,
+      new RegExp(`^error: ${option} \\((MiB|seconds)\\) must be <= [0-9]+ \\(INVALID_CONTENT\\)`),
+    );
+  }
   assert.deepEqual(core.asked, []);
 });

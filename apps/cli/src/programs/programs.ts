@@ -17,6 +17,7 @@ import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { unreadable } from '../files/read-text.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
+import { blameOption, PROGRAM_OPTIONS } from '../messages/blame-option.ts';
 import { proveShown } from '../messages/proof.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
@@ -52,7 +53,7 @@ const RUNTIME_OF_ENDING: Readonly<Record<string, string>> = {
 /** The runtime that was given, else the one that the ending of the file stands for. */
 export function chooseRuntime(path: string, given: string | undefined): string {
   if (given !== undefined) {
-    parseRuntime(given);
+    blameOption(PROGRAM_OPTIONS, () => parseRuntime(given));
     return given;
   }
   const runtime = RUNTIME_OF_ENDING[extname(path).toLowerCase()];
@@ -103,14 +104,15 @@ export async function createProgram(
   const source = asSource(bytes);
   const { memory, timeout, description } = options;
   // All of it is checked before the file is sent: its message would be in force and cost without the program.
-  const content = parseProgramContent({
+  const asked = {
     name: options.name ?? basename(path).slice(0, NAME_CHARS),
     code: source ?? sha256Hex(bytes),
     runtime,
     memory,
     timeout: Math.ceil(timeout / 1000),
     ...(description === undefined ? {} : { description }),
-  });
+  };
+  const content = blameOption(PROGRAM_OPTIONS, () => parseProgramContent(asked));
   const core = await context.openWriter();
   const send = () => core.createProgram(content);
   const answer =
