@@ -49,5 +49,9 @@ export function asDatabaseError(error: unknown): AppError | undefined {
 export const isTooLong = (error: unknown): boolean =>
   error instanceof Error && (error as { code?: unknown }).code === '57014';
 
+/** Whether a statement was not given a lock in time (SQLSTATE lock_not_available). */
+export const isLockedOut = (error: unknown): boolean =>
+  error instanceof Error && (error as { code?: unknown }).code === '55P03';
+
 export const databaseAway = (cause?: unknown): AppError =>
   new AppError('DATABASE_UNAVAILABLE', 'the database does not answer; try again shortly', { cause });

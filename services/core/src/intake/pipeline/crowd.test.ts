@@ -25,8 +25,15 @@ function crowdOf(count: number) {
   });
 }
 
-/** A pipeline that hears of the first commit when it is told to. */
-async function createHeld(stack: AsyncDisposableStack, isHeard: () => void = () => {}) {
+/**
+ * A pipeline that hears of the first commit when it is told to.
+ * @param onBegin called before each transaction
+ */
+async function createHeld(
+  stack: AsyncDisposableStack,
+  isHeard: () => void = () => {},
+  onBegin: () => void = () => {},
+) {
   const database = stack.use(
     await createTestDatabase<Schema>({ migrations: MIGRATIONS, log: createLogger('core', 'fatal') }),
   );
@@ -34,6 +41,7 @@ async function createHeld(stack: AsyncDisposableStack, isHeard: () => void = () 
   const released = Promise.withResolvers<void>();
   let begun = 0;
   const write: Write<Schema> = async (body) => {
+    onBegin();
     const isFirst = begun++ === 0;
     const result = await commit(body);
     if (!isFirst) return result;
@@ -88,5 +96,20 @@ describe('a crowd that waits', () => {
     assert.deepEqual(new Set(await Promise.all(sent)), new Set(['processed']));
     assert.deepEqual(told, [CROWD - MAX_BATCH], 'the first was there when it was written again');
     assert.equal(await countRows(), CROWD);
+  });
+
+  test('is written once the commit before it is, where it was not given its turn in time because of that', async () => {
+    await using stack = new AsyncDisposableStack();
+    let begun = 0;
+    const { pipeline, released, told, countRows } = await createHeld(stack, undefined, () => {
+      if (++begun === 2)
+        throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
+    });
+    const sent = crowdOf(CROWD).map(async (one) => (await pipeline.submit(one)).status);
+    await until('the first batch is durable', async () => (await countRows()) === MAX_BATCH);
+    assert.equal(begun, 2);
+    released.resolve();
+    assert.deepEqual(new Set(await Promise.all(sent)), new Set(['processed']));
+    assert.deepEqual(told, [MAX_BATCH, CROWD - MAX_BATCH]);
   });
 });

@@ -25,7 +25,7 @@ import {
   takeFromLine,
 } from './reconsider-queue.ts';
 import type { Committed } from './statement.ts';
-import { writeInTurn } from './turn.ts';
+import { hasMissedTurn, writeInTurn } from './turn.ts';
 
 /** A batch that fails is tried again in so many parts, and each that fails again: few steps lead to one message of thousands. */
 const PARTS = 8;
@@ -257,14 +257,13 @@ export class Pipeline {
     const writing = { sinceMs: performance.now() };
     this.#writing.add(writing);
     let applied: Applied;
+    const writes = writeBatch(write, candidates, schedulers, nowMs, { onCommitting });
     try {
-      applied = await writeBatch(write, candidates, schedulers, nowMs, { onCommitting });
+      applied = await writes.finally(() => this.#writing.delete(writing));
     } catch (error) {
-      this.#writing.delete(writing);
       await before;
-      return this.#writeApart(batch, error);
+      return hasMissedTurn(before, error) ? this.#write(batch) : this.#writeApart(batch, error);
     }
-    this.#writing.delete(writing);
     await before;
     this.#tell(applied);
     this.#tellCommitted(applied, batch);

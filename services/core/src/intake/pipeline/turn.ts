@@ -1,4 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isLockedOut } from '@skerry/database';
+
+/** The writing of a batch that is still under way when the next one begins. */
+type Before = Promise<unknown> | undefined;
+
+/** Whether a batch only waited too long for the one before it: once that is over it may be written. */
+export const hasMissedTurn = (before: Before, error: unknown): boolean =>
+  before !== undefined && isLockedOut(error);
 
 /**
  * Writes batches one after another. Where the next one is ready while a commit is under way, it goes on with that: its transaction has
@@ -10,11 +18,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
  */
 export async function writeInTurn<T>(
   take: (isNext: boolean) => readonly T[],
-  write: (batch: readonly T[], before: Promise<unknown>, onCommitting: () => void) => Promise<unknown>,
+  write: (batch: readonly T[], before: Before, onCommitting: () => void) => Promise<unknown>,
 ): Promise<number> {
   let batch = take(false);
   if (batch.length === 0) return 0;
-  for (let before: Promise<unknown> = Promise.resolve(); ; ) {
+  for (let before: Before; ; ) {
     const committing = Promise.withResolvers<void>();
     const written = write(batch, before, committing.resolve);
     await Promise.race([committing.promise, written]);
