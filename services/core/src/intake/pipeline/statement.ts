@@ -63,4 +63,5 @@ export const isWanted = (erased: StoredMessage['erased']): boolean => erased ===
 export const keyOfAccepted = (accepted: Accepted, erased: StoredMessage['erased'] = null) =>
   syncKeyOf(fieldsOfAccepted(accepted), isWanted(erased));
 export const keyOfRow = (row: KeyColumns) => syncKeyOf(fieldsOfRow(row), isWanted(row.erased));
-export const shortKeyOfAccepted = (accepted: Accepted): ShortKey => shortKeyOf(keyOfAccepted(accepted));
+export const shortKeyOfAccepted = (accepted: Accepted, erased: StoredMessage['erased'] = null): ShortKey =>
+  shortKeyOf(keyOfAccepted(accepted, erased));

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { signMessage } from '@skerry/client';
+import { buildStoredMessage, signMessage } from '@skerry/client';
 import { answerRanges, type SyncKey } from '@skerry/protocol';
+import { erasedText } from '../../intake/erased.ts';
 import { signers, type TestCore } from '../../testing/core.ts';
 import type { PeerLink } from './link.ts';
 import { MISSING_MAX } from './session.ts';
@@ -157,4 +158,24 @@ describe('a process that only compares', () => {
     assert.ok(await round(core));
     assert.equal(seen(core), 'synced synced');
   });
+
+  for (const wanting of ['peer', 'node'] as const)
+    test(`gives up a message that is here, and whose text the ${wanting} wants in vain`, async () => {
+      await using stack = new AsyncDisposableStack();
+      const source = await createSource(stack, 0);
+      const { core, time } = await createNode(stack, [linkTo('peer', () => source)], false);
+      const [wants, has] = wanting === 'peer' ? [source, core] : [core, source];
+      const { type, content } = note(0);
+      const message = buildStoredMessage({ type, content, time: Math.floor(Date.now() / 1000) }, alice);
+      const headers = { 'content-type': 'application/octet-stream' };
+      assert.equal((await has.post('/storage/add_file', Buffer.from(message.content), headers)).status, 200);
+      assert.equal((await has.post('/messages', message.body)).status, 200);
+      const row = await has.rooms.db.selectFrom('messages').selectAll().executeTakeFirstOrThrow();
+      const { peer } = wants.rooms.intake;
+      await peer.keep(await peer.read([Buffer.from(erasedText(row))]));
+      assert.equal(await round(core), false);
+      time.uptimeMs += 11 * MINUTE_MS;
+      assert.ok(await round(core));
+      assert.equal(seen(core), 'synced synced');
+    });
 });

@@ -1,4 +1,5 @@
 import { type ShortKey, shortHashOf, textOfShortKey } from '@skerry/protocol';
+import { type Accepted, isRead } from '../../intake/accepted.ts';
 import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
 import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
@@ -8,9 +9,17 @@ import { fetchListed, MISSING_MAX, type SessionOptions } from './session.ts';
 const ASKED_MAX = 100;
 const REQUESTS_MAX = 8;
 
-export interface AskOptions extends Pick<SessionOptions, 'source' | 'signal'> {
+export interface AskOptions extends Pick<SessionOptions, 'set' | 'source' | 'signal'> {
   /** Told how many messages came that nobody signed. */
   readonly onForged: (count: number) => void;
+}
+
+/** Whether a message is here that a peer lists by another key, since one of the two wants its text, and what came tells no more of it. */
+function isHere(accepted: Accepted, set: Pick<NodeSet, 'has'>): boolean {
+  const tellsAll = !accepted.isSkeleton && isRead(accepted.message);
+  return (
+    set.has(shortKeyOfAccepted(accepted)) || (!tellsAll && set.has(shortKeyOfAccepted(accepted, 'wanted')))
+  );
 }
 
 /**
@@ -21,7 +30,7 @@ export interface AskOptions extends Pick<SessionOptions, 'source' | 'signal'> {
 export async function findVain(
   link: PeerLink,
   keys: readonly ShortKey[],
-  { source, signal, onForged }: AskOptions,
+  { set, source, signal, onForged }: AskOptions,
 ): Promise<readonly ShortKey[]> {
   let left = keys.slice(0, ASKED_MAX);
   for (let request = 0; request < REQUESTS_MAX && left.length > 0; request++) {
@@ -32,7 +41,11 @@ export async function findVain(
     // Its time comes.
     if (countOf('later') > 0) return [];
     const good = new Set(
-      read.flatMap((one) => ('accepted' in one ? [shortHashOf(shortKeyOfAccepted(one.accepted).id)] : [])),
+      read.flatMap((one) =>
+        'accepted' in one && !isHere(one.accepted, set)
+          ? [shortHashOf(shortKeyOfAccepted(one.accepted).id)]
+          : [],
+      ),
     );
     const rest = left.filter(({ id }) => !good.has(shortHashOf(id)));
     if (frames.length >= left.length) return rest;
