@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Write, Writer } from '@skerry/database';
 import { compareKeys, isCid, isLate, type SyncKey } from '@skerry/protocol';
 import type { Transaction } from 'kysely';
@@ -8,7 +9,7 @@ import type { Schema } from '../../store/schema.ts';
 import { lockWrites, type Standing } from '../../store/write-lock.ts';
 import type { Accepted, Verdict } from '../accepted.ts';
 import type { Writing } from '../effect.ts';
-import { type BatchEnd, closeBatch } from './close-batch.ts';
+import { type BatchEnd, closeBatch, sumUp } from './close-batch.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadKept } from './load-known.ts';
@@ -121,7 +122,12 @@ async function applyBatch(
   const changed = decided.filter((one) => isChanged(one) || restated.has(one.accepted.message.itemHash));
   if (changed.length === 0 && steps.length === 0)
     return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq };
-  const now = await write(changed);
+  const moves = movesOf(changed);
+  // Added up while the database writes the rows.
+  const [now, sums] = await Promise.all([
+    write(changed),
+    nextTurn().then(() => sumUp(standing.digest, [...steps, ...changed], moves)),
+  ]);
   await dropWants(
     trx,
     fetchable(changed, ({ verdict }) => verdict.status === 'forgotten'),
@@ -132,13 +138,11 @@ async function applyBatch(
       !keyBefore && isLate(message) ? [message.itemHash] : [],
     ),
   );
-  const moves = movesOf(changed);
   const lastEvent = events.lastSeq;
   const closing = closeBatch(trx, standing, {
     changedKeys: [...earlier.changedKeys, ...now.changedKeys],
     reconsider: [...earlier.reconsider, ...now.reconsider],
-    steps: [...steps, ...changed],
-    ...{ moves, lastEvent },
+    ...{ ...sums, lastEvent },
   });
   // What fails is told by the commit.
   closing.catch(() => {});

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { prepared } from '@skerry/database';
+import type { SetDigest } from '@skerry/protocol';
 import { type RawBuilder, sql, type Transaction } from 'kysely';
 import { numberEvents } from '../../notify/events/append.ts';
 import { addSteps, keepDigest } from '../../store/message-set.ts';
@@ -7,19 +8,24 @@ import type { Schema } from '../../store/schema.ts';
 import type { Standing } from '../../store/write-lock.ts';
 import type { Decided } from './decided.ts';
 import { lineUp } from './reconsider-queue.ts';
-import { addChange } from './set-changes.ts';
+import { addChange, encodeMoves } from './set-changes.ts';
 import type { SetChange } from './set-place.ts';
 import type { Move } from './statement.ts';
 
 /** What a batch did, once its rows are written. */
-interface Done {
+interface Done extends Sums {
   readonly changedKeys: readonly string[];
   /** Messages to be decided again. */
   readonly reconsider: readonly string[];
-  /** Of messages from one status to another, in their order. */
-  readonly steps: readonly Decided[];
-  readonly moves: readonly Move[];
   readonly lastEvent: number;
+}
+
+/** What is known of a batch's end before its rows are written. */
+interface Sums {
+  /** Of all messages. */
+  readonly digest: SetDigest;
+  /** As bytes (`encodeMoves`); undefined: none. */
+  readonly moves: Buffer | undefined;
 }
 
 export interface BatchEnd {
@@ -35,14 +41,20 @@ const stepOf = ({ accepted, before, verdict }: Decided) => ({
   to: verdict.status,
 });
 
+/** @param steps of messages from one status to another, in their order */
+export const sumUp = (before: SetDigest, steps: readonly Decided[], moves: readonly Move[]): Sums => ({
+  digest: addSteps(before, steps.map(stepOf)),
+  moves: moves.length > 0 ? encodeMoves(moves) : undefined,
+});
+
 const NO_CHANGE: RawBuilder<Pick<SetChange, 'seq' | 'after'>> = sql`
   select null::bigint as seq, null::uuid as after where false`;
 
 /** The last statement of a batch: where all stands after it. One for all, since each takes the processor from whoever reads. */
 export async function closeBatch(
   trx: Transaction<Schema>,
-  { lastSeq, digest }: Standing,
-  { changedKeys, reconsider, steps, moves, lastEvent }: Done,
+  { lastSeq }: Standing,
+  { changedKeys, reconsider, digest, moves, lastEvent }: Done,
 ): Promise<BatchEnd> {
   const place = { mark: randomUUID(), lastEvent };
   const { begin, insert } = lineUp(changedKeys, reconsider);
@@ -52,9 +64,9 @@ export async function closeBatch(
     after: string | null;
   }>`${prepared(changedKeys, reconsider)}
     with ${begin}, lined_up as (${insert} returning true),
-    kept as (${keepDigest(addSteps(digest, steps.map(stepOf)))}),
+    kept as (${keepDigest(digest)}),
     numbered as (${lastEvent > lastSeq ? numberEvents(lastEvent) : sql`select`}),
-    changed as (${moves.length > 0 ? addChange(moves, place) : NO_CHANGE})
+    changed as (${moves ? addChange(moves, place) : NO_CHANGE})
     select exists (select from lined_up) as has_lined_up, seq, after
     from (select) once left join changed on true`.execute(trx);
   const { has_lined_up: moreInLine, seq, after } = rows[0]!;

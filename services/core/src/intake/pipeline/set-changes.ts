@@ -68,14 +68,15 @@ export function decodeMoves(bytes: Buffer): Move[] {
 
 /**
  * Writes the row of a batch. The caller holds the lock of all who write (`lockWrites`), so numbers have no gaps.
+ * @param moves as bytes (`encodeMoves`)
  * @param mark at random
  */
 export const addChange = (
-  moves: readonly Move[],
+  moves: Buffer,
   { mark, lastEvent }: { readonly mark: string; readonly lastEvent: number },
 ): RawBuilder<Pick<SetChange, 'seq' | 'after'>> => sql`
   insert into set_changes (seq, mark, after, moves, last_event)
-  select coalesce(last.seq, 0) + 1, ${mark}::uuid, last.mark, ${encodeMoves(moves)}::bytea, ${lastEvent}::bigint
+  select coalesce(last.seq, 0) + 1, ${mark}::uuid, last.mark, ${moves}::bytea, ${lastEvent}::bigint
   from (select) once left join (select seq, mark from set_changes order by seq desc limit 1) last on true
   returning seq, after`;
 
