@@ -131,3 +131,42 @@ test('a peer that brings much without end gives way to one that waits, after an 
   assert.ok((await run()).isEnded);
   assert.equal(pages, 100);
 });
+
+test('the first page is written in parts, so that writing begins early; its place is saved with the last of them', async () => {
+  const message = { form: 'envelope', itemHash: 'ab'.repeat(32), sender: '', channel: null, time: 1 };
+  const second = formatBound({ time: 1, prefix: Uint8Array.of(1) });
+  const did: (number | string)[] = [];
+  const fetchPage: PeerLink['fetchPage'] = async (place) => ({
+    frames: Array.from({ length: 1_200 }, () => Buffer.from('{}')),
+    next: place === second ? null : second,
+  });
+  const { isEnded } = await transfer(
+    { ...({} as PeerLink), fetchPage },
+    {
+      ...{
+        set: { index: new SetIndex(), has: () => false },
+        place: '',
+        signal: new AbortController().signal,
+      },
+      source: {
+        read: async (frames) =>
+          frames.map(() => ({ accepted: { message, tags: [] } }) as unknown as ReadFrame),
+        keep: async ({ length }) => {
+          did.push(length);
+          return NO_TALLY;
+        },
+      },
+      declined: { has: () => false, note: () => {} } as never,
+      isLater: () => false,
+      isWaitedFor: () => false,
+      uptime: () => 0,
+      savePlace: async () => void did.push('saved'),
+    },
+  );
+  assert.ok(isEnded);
+  assert.deepEqual(
+    did.filter((one) => one !== 'saved'),
+    [500, 500, 200, 1_200],
+  );
+  assert.ok(did.indexOf('saved') > did.indexOf(200));
+});

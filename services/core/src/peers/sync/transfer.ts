@@ -7,6 +7,8 @@ import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
 import { checkTally, type SessionOptions } from './session.ts';
 
+/** The first page is worked on in parts of so many messages: the database has something to do while the rest is verified. */
+const FIRST_PART_MESSAGES = 500;
 /** A page of less than this share of what it has room for, by number and by size, is thin, unless it is the last. */
 const THIN_SHARE = 1 / 8;
 /** Thin pages in a row. */
@@ -52,8 +54,20 @@ const isThin = (frames: readonly Buffer[]) =>
 
 type Page = Awaited<ReturnType<PeerLink['fetchPage']>>;
 
+interface Part {
+  readonly frames: readonly Buffer[];
+  /** Where the next page begins; null: this was the last one; undefined: this page has more. */
+  readonly next: string | null | undefined;
+}
+
+function* partsOf({ frames, next }: Page, size: number): Generator<Part> {
+  for (let end = size; end < frames.length; end += size)
+    yield { frames: frames.slice(end - size, end), next: undefined };
+  yield { frames: frames.slice(Math.floor(Math.max(frames.length - 1, 0) / size) * size), next };
+}
+
 /** The pages of a peer in their order; the next one is on its way while one is worked on. */
-async function* readPages(link: PeerLink, place: string, signal: AbortSignal): AsyncGenerator<Page> {
+async function* readPages(link: PeerLink, place: string, signal: AbortSignal): AsyncGenerator<Part> {
   let loading: Promise<Page> | undefined = link.fetchPage(place, signal);
   let last = place;
   let thin = 0;
@@ -66,8 +80,8 @@ async function* readPages(link: PeerLink, place: string, signal: AbortSignal): A
     loading = next === null ? undefined : link.fetchPage(next, signal);
     // A failure is met when the page is wanted.
     loading?.catch(() => {});
+    yield* partsOf(page, last === place ? FIRST_PART_MESSAGES : PAGE_MESSAGES);
     last = next ?? last;
-    yield page;
   }
 }
 
@@ -144,14 +158,14 @@ export async function transfer(link: PeerLink, options: TransferOptions): Promis
     before: Promise<void>,
     read: readonly ReadFrame[],
     lacked: readonly SyncKey[],
-    next: string | null,
+    next: Part['next'],
   ) => {
     const tally = await source.keep(read);
     options.onBrought?.(countKept(lacked, set));
     await before;
     await saving;
     // The next page does not wait for it.
-    if (next !== null) saving = savePlace(next);
+    if (typeof next === 'string') saving = savePlace(next);
     saving.catch(() => {});
     total = addTallies(total, tally);
     options.onProgress?.(total);
@@ -169,6 +183,7 @@ export async function transfer(link: PeerLink, options: TransferOptions): Promis
       [before, last] = [last, write(last, read, lacked, next)];
       // Met before a later page is written.
       last.catch(() => {});
+      if (next === undefined) continue;
       if (next === null || isLater(timeOfPlace(next)) || worth.isNone) break;
       isEnded = !(worth.isTurnOver() && isWaitedFor());
       if (!isEnded) break;
