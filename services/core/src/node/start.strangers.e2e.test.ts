@@ -21,7 +21,8 @@ const log = createLogger('test', 'silent');
 const KILLS = 4;
 const START_WITHIN_MS = 120_000;
 /** The keys of all messages are read by this, after the node has begun to serve. */
-const READS_KEYS = 'select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms from messages';
+const READS_KEYS =
+  'select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased from messages';
 
 /**
  * Stands before the database and is told what the node says to it, statement by statement. Where it should be killed, what was
