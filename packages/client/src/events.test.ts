@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { watchEvents } from './events.ts';
@@ -45,8 +45,8 @@ test('a stream that goes on is not ended, however long ago it began', async (t) 
   }
 });
 
-test('a stream that falls silent is lost, and whose silence it was is told', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
+/** What is told of a stream that sends one event, and is lost then. */
+async function lossOf(lose: (server: Server) => void) {
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/event-stream');
     response.write(eventOf('1'));
@@ -60,38 +60,24 @@ test('a stream that falls silent is lost, and whose silence it was is told', asy
   };
   try {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    for await (const _ of watchEvents(url, { cursor: '0', signal: stop.signal, onDisconnect }))
-      t.mock.timers.tick(60_000);
+    for await (const _ of watchEvents(url, { cursor: '0', signal: stop.signal, onDisconnect })) lose(server);
     const [{ code, message }] = failures as [{ code: string; message: string }];
-    assert.equal(code, 'UPSTREAM_UNAVAILABLE');
-    assert.equal(message, `${url} was silent for 35 s`);
+    return { code, message, url };
   } finally {
     server.closeAllConnections();
     server.close();
   }
+}
+
+test('a stream that falls silent is lost, and whose silence it was is told', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { code, message, url } = await lossOf(() => t.mock.timers.tick(60_000));
+  assert.equal(code, 'UPSTREAM_UNAVAILABLE');
+  assert.equal(message, `${url} was silent for 35 s`);
 });
 
 test('a stream that breaks off is lost, and whose it was is told', async () => {
-  const server = createServer((_request, response) => {
-    response.setHeader('content-type', 'text/event-stream');
-    response.write(eventOf('1'));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const stop = new AbortController();
-  const failures: unknown[] = [];
-  const onDisconnect = (error: unknown) => {
-    failures.push(error);
-    stop.abort();
-  };
-  try {
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    for await (const _ of watchEvents(url, { cursor: '0', signal: stop.signal, onDisconnect }))
-      server.closeAllConnections();
-    const [{ code, message }] = failures as [{ code: string; message: string }];
-    assert.equal(code, 'UPSTREAM_UNAVAILABLE');
-    assert.ok(message.startsWith(`${url} broke its answer off (`), message);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+  const { code, message, url } = await lossOf((server) => server.closeAllConnections());
+  assert.equal(code, 'UPSTREAM_UNAVAILABLE');
+  assert.ok(message.startsWith(`${url} broke its answer off (`), message);
 });

@@ -61,9 +61,11 @@ interface Part {
 }
 
 function* partsOf({ frames, next }: Page, size: number): Generator<Part> {
-  for (let end = size; end < frames.length; end += size)
-    yield { frames: frames.slice(end - size, end), next: undefined };
-  yield { frames: frames.slice(Math.floor(Math.max(frames.length - 1, 0) / size) * size), next };
+  for (let end = size; ; end += size) {
+    const isLast = end >= frames.length;
+    yield { frames: frames.slice(end - size, end), next: isLast ? next : undefined };
+    if (isLast) return;
+  }
 }
 
 /** The pages of a peer in their order; the next one is on its way while one is worked on. */
