@@ -3,7 +3,9 @@ import {
   parseContentFile,
   parseMessageHash,
   readContentHead,
+  sharedText,
   type VerifiedMessage,
+  verifyShared,
 } from '@skerry/protocol';
 import type { Selectable } from 'kysely';
 import type { ReadContentFile } from '../store/content-reader.ts';
@@ -110,9 +112,29 @@ export const isErased = (
   lacksContent: boolean,
 ): boolean => lacksContent && (status === 'forgotten' || erased !== null);
 
-/** What it said is gone from the disk (erase.ts), so it stays forgotten where its sender was permitted to say it. */
+/**
+ * What it said is gone from the disk (erase.ts), so it stays forgotten where its sender was permitted to say it. Of the network form that
+ * may have been a file.
+ */
 export const acceptErased = (row: KeptHead, message: VerifiedMessage, sentence: string): Accepted =>
-  acceptAs(message, { ...keptHead(row), isSkeleton: true, decide: () => forgotten(sentence) });
+  acceptAs(message, {
+    ...keptHead(row),
+    isSkeleton: true,
+    needs: message.form === 'network' ? { files: [message.itemHash] } : {},
+    decide: () => forgotten(sentence),
+  });
+
+/** Whether its sender signed a message of the network form, of which the content need not be here. */
+export function isSigned(message: VerifiedMessage): boolean {
+  if (message.form !== 'network') return false;
+  try {
+    verifyShared(sharedText(message)!, Number.POSITIVE_INFINITY);
+    return true;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return false;
+  }
+}
 
 /** What it says was read, and is not kept: without its file nothing else can be said of it. */
 const acceptJudged = (
@@ -128,6 +150,30 @@ const acceptJudged = (
 export const acceptUnfit = (message: VerifiedMessage, { code, message: sentence }: AppError): Accepted =>
   acceptAs(message, { decide: () => rejected(code, sentence) });
 
+/** Reads what a message says. @param bytes of its content, where that is a file that is here */
+function acceptContent(
+  message: VerifiedMessage,
+  bytes: Uint8Array | undefined,
+  nowSeconds: number,
+): Accepted {
+  try {
+    return acceptMessage(bytes ? withContentOf(message, bytes, nowSeconds) : message);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return acceptUnfit(message, error);
+  }
+}
+
+/** What was erased and is here as a file, if it is. The word of a peer may be of a message that nobody signed. */
+async function acceptBack(
+  message: VerifiedMessage,
+  read: ReadContentFile,
+  nowSeconds: number,
+): Promise<Accepted | undefined> {
+  const bytes = message.form === 'network' ? await tryRead(message.itemHash, read) : undefined;
+  return bytes && isSigned(message) ? acceptContent(message, bytes, nowSeconds) : undefined;
+}
+
 /**
  * Reads again what was accepted once. What today's rules would not take any more is rejected with their reason. Throws
  * ContentUnreadable where a content could not be read now.
@@ -141,15 +187,12 @@ export async function acceptStored(
 ): Promise<Accepted> {
   const message = verifiedOf(row.content === null ? { ...row, content: contentOf(row) } : row);
   if (isErased(row, row.content === null)) {
+    const back = await acceptBack(message, read, nowSeconds);
+    if (back) return back;
     const sentence = row.status === 'forgotten' ? row.reason?.message : undefined;
     return acceptErased(row, message, sentence ?? 'the message was forgotten');
   }
   const bytes = message.content === null ? await tryRead(message.itemHash, read) : undefined;
   if (!bytes && !isRead(message) && isJudged(row)) return acceptJudged(row, message);
-  try {
-    return acceptMessage(bytes ? withContentOf(message, bytes, nowSeconds) : message);
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return acceptUnfit(message, error);
-  }
+  return acceptContent(message, bytes, nowSeconds);
 }

@@ -6,7 +6,7 @@ import type { Accepted, Facts, Verdict } from '../accepted.ts';
 import { decideMessage, dependenciesOf } from './decide.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
-import { isOutsaid, type Kept, type Known } from './load-known.ts';
+import { isGone, isOutsaid, type Kept, type Known } from './load-known.ts';
 import { isWanted } from './statement.ts';
 
 /** The node's patience: what still lacks something at the end of its time is rejected. */
@@ -103,7 +103,7 @@ export async function decideBatch(
     if (decided.has(hash)) continue;
     const before = known.get(hash);
     const byFacts = decideMessage(accepted, facts);
-    const deadline = before?.decideByMs ?? decideByMs;
+    const deadline = before && !isGone(before) ? before.decideByMs : decideByMs;
     const own = inTime(byFacts, deadline, nowMs);
     if (before && isOutsaid(accepted, before)) {
       decided.set(hash, unchanged(accepted, before));
@@ -116,8 +116,8 @@ export async function decideBatch(
     if (isNoted) facts.note(accepted, byFacts);
     const erased = before && !isNoted ? before.erased : erasureOf(accepted, facts);
     const dependencies = dependenciesOf(accepted, facts).filter(
-      // A file that was there once stays known.
-      (key) => step.verdict.status !== 'processed' || !isFileKey(key),
+      // A file that was there once stays known, and none is asked for of what is forgotten.
+      (key) => !isFileKey(key) || (step.verdict.status !== 'processed' && erased !== 'forgotten'),
     );
     decided.set(hash, {
       accepted,

@@ -53,6 +53,10 @@ function knownOf({ item_hash, ...row }: Found & Row): Known {
   return { sender, status, shape, decideByMs, isRead, erased, fields, key };
 }
 
+/** Whether it is forgotten, or what it said is erased. If it comes back it may lack a file that went meanwhile, and has its whole time anew. */
+export const isGone = ({ status, erased }: Pick<Known, 'status' | 'erased'>): boolean =>
+  status === 'forgotten' || erased !== null;
+
 /** A word of a peer against what its sender signed: it counts for nothing. */
 export const isOutsaid = ({ isSkeleton = false }: Accepted, { isRead }: Known): boolean =>
   isSkeleton && isRead;

@@ -330,8 +330,9 @@ export class Pipeline {
       hashes = stored.hashes;
       if (hashes.length === 0) return await this.#endLine(resting.length > 0);
       this.#line = true;
-      const { readContentFile } = this.#options;
-      const read = await readContents(stored.messages, { readContentFile, nowMs: now() }, (hash, error) => {
+      const { readContentFile, pendingHorizonMs: horizonMs } = this.#options;
+      const reading = { readContentFile, nowMs: now(), horizonMs };
+      const read = await readContents(stored.messages, reading, (hash, error) => {
         this.#resting.note(hash);
         this.#options.log?.debug({ err: error, item_hash: hash }, 'a content cannot be read at the moment');
       });

@@ -7,6 +7,7 @@ import { lockWrites } from '../../store/write-lock.ts';
 import { rowsOf } from '../effect.ts';
 import { acceptStored, ContentUnreadable, type StoredMessage } from '../stored.ts';
 import type { Candidate } from './decided.ts';
+import { isGone } from './load-known.ts';
 import { MAX_BATCH, MAX_BATCH_ROWS } from './queue.ts';
 
 /**
@@ -159,20 +160,28 @@ export async function readLine(
   return { hashes, messages };
 }
 
+interface ReadingOptions {
+  readonly readContentFile: ReadContentFile;
+  readonly nowMs: number;
+  /** How long a message that comes back may lack something. */
+  readonly horizonMs: number;
+}
+
 /**
  * Messages in line as candidates, but for those whose content cannot be read now.
  * @param onUnread told of each of those
  */
 export async function readContents(
   rows: readonly StoredMessage[],
-  { readContentFile, nowMs }: { readonly readContentFile: ReadContentFile; readonly nowMs: number },
+  { readContentFile, nowMs, horizonMs }: ReadingOptions,
   onUnread: (hash: string, error: ContentUnreadable) => void,
 ): Promise<Candidate[]> {
   const nowSeconds = Math.floor(nowMs / 1000);
   const read = await Promise.allSettled(rows.map((row) => acceptStored(row, readContentFile, nowSeconds)));
   return read.flatMap((one, index) => {
     const row = rows[index]!;
-    if (one.status === 'fulfilled') return [{ accepted: one.value, decideByMs: row.decide_by_ms }];
+    const decideByMs = isGone(row) ? nowMs + horizonMs : row.decide_by_ms;
+    if (one.status === 'fulfilled') return [{ accepted: one.value, decideByMs }];
     if (!(one.reason instanceof ContentUnreadable)) throw one.reason;
     onUnread(row.item_hash, one.reason);
     return [];

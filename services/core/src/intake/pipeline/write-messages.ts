@@ -22,10 +22,7 @@ const COLUMNS: Readonly<Record<string, (one: Decided) => CopyValue>> = {
 };
 const NAMES = Object.keys(COLUMNS);
 const READERS = Object.values(COLUMNS);
-const OVERWRITTEN = [
-  ...NAMES.filter((name) => name !== 'item_hash' && name !== 'decide_by_ms'),
-  'settled_at_ms',
-];
+const OVERWRITTEN = [...NAMES.filter((name) => name !== 'item_hash'), 'settled_at_ms'];
 
 /**
  * Where rows wait to be written anew. A pooler keeps sessions, and their temporary tables, beyond this process: a later release, with

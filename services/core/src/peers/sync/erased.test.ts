@@ -8,15 +8,20 @@ import {
   type Signer,
   signMessage,
 } from '@skerry/client';
-import { parseItemHash } from '@skerry/protocol';
+import { createLogger } from '@skerry/kit';
+import { parseItemHash, sha256Hex } from '@skerry/protocol';
 import { ERASE_AFTER_MS, eraseForgotten } from '../../intake/erase.ts';
 import { erasedText } from '../../intake/erased.ts';
 import { digestState } from '../../state/digest.ts';
+import { FileFetcher } from '../../store/files/fetcher.ts';
+import type { FileSource } from '../../store/files/fetching/source.ts';
+import { MissedFiles } from '../../store/files/missed.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { linkTo } from './testing/setup.ts';
 
 const { alice, bob } = signers;
 const signal = new AbortController().signal;
+const log = createLogger('test', 'silent');
 const HOUR_MS = 3_600_000;
 /** Of messages that say what they say themselves, not in a file. */
 const FORMS = ['envelope', 'network'] as const;
@@ -79,25 +84,66 @@ const digestOf = async ({ rooms: { db } }: TestCore) =>
   (({ cursor: _, ...digest }) => digest)(await digestState(db));
 const permit = (...authorizations: object[]) => ({ key: 'security', content: { authorizations } });
 
-/** While the nodes are apart, one takes the permission back, and the other forgets a post by it. */
-async function forgetApart(stack: AsyncDisposableStack, apartMs: number, form: Form | 'file' = 'envelope') {
-  const { clock, first, second, sign, meet } = await createPair(stack);
+/** As the sweep does once nothing keeps it. */
+async function loseFile({ rooms, blobs }: TestCore, hash: string): Promise<void> {
+  await rooms.db.deleteFrom('files').where('hash', '=', hash).execute();
+  await blobs.remove(parseItemHash(hash));
+}
+
+/** Fetches what one node lacks from another one; `look` has each file asked for once that is due. */
+function createFetching({ rooms }: TestCore, from: TestCore) {
+  const { db, now } = rooms;
+  const missed = new MissedFiles({ db, namedBy: 'hash', now, random: () => 0 });
+  const open: FileSource['open'] = async (name) => {
+    const blob = await from.blobs.find(parseItemHash(name));
+    const contentType = 'application/octet-stream';
+    return blob && { stream: await from.blobs.read(parseItemHash(name)), contentType };
+  };
+  const source = { name: 'other', handles: () => true, open };
+  const fetcher = new FileFetcher({ ...rooms, sources: [source], missed, log });
+  const look = async () => {
+    await missed.round();
+    await fetcher.look(signal);
+    await fetcher.idle();
+    await rooms.pipeline.idle();
+  };
+  return { missed, look };
+}
+
+type Pair = Awaited<ReturnType<typeof createPair>>;
+
+/** While the nodes are apart, one takes the permission back, and the other forgets a message of alice by it. */
+async function forgetApartIn(
+  { clock, first, second, sign, meet }: Pair,
+  apartMs: number,
+  target: Sent | Form | 'file',
+  onErased: () => Promise<void> = async () => {},
+): Promise<Sent> {
+  const form = typeof target === 'string' ? target : undefined;
   await put(first, sign(alice, 'AGGREGATE', permit({ address: bob.address })));
-  const post = sign(alice, 'POST', { type: 'note', content: 'of alice' }, form);
-  for (const core of [first, second]) await upload(core, post);
-  await put(first, post);
+  const sent =
+    typeof target === 'string' ? sign(alice, 'POST', { type: 'note', content: 'of alice' }, target) : target;
+  for (const core of [first, second]) await upload(core, sent);
+  await put(first, sent);
   await meet();
   clock.nowMs += HOUR_MS;
   await put(second, sign(alice, 'AGGREGATE', permit()));
   clock.nowMs += HOUR_MS;
-  const forget = await put(first, sign(bob, 'FORGET', { hashes: [post.itemHash] }));
-  assert.equal(await statusOf(first, post.itemHash), 'forgotten');
+  const forget = await put(first, sign(bob, 'FORGET', { hashes: [sent.itemHash] }));
+  assert.equal(await statusOf(first, sent.itemHash), 'forgotten');
   clock.nowMs += apartMs;
   await eraseForgotten(first.rooms.db, clock.nowMs);
-  if (form === 'file') await first.blobs.remove(parseItemHash(post.itemHash));
+  if (form === 'file') await loseFile(first, sent.itemHash);
+  await onErased();
   await meet();
   for (const core of [first, second]) assert.equal(await statusOf(core, forget), 'rejected');
-  return { clock, first, second, post, meet };
+  return sent;
+}
+
+async function forgetApart(stack: AsyncDisposableStack, apartMs: number, form?: Form | 'file') {
+  const pair = await createPair(stack);
+  const post = await forgetApartIn(pair, apartMs, form ?? 'envelope');
+  return { ...pair, post };
 }
 
 test('a FORGET that a revocation defeats within a day is undone on every node', async () => {
@@ -139,9 +185,51 @@ test('a text that is wanted comes back also where its sender turns out not to ha
   await haveSameSet([first, second]);
 });
 
+test('a content that is a file is fetched from a node that has it, also where nothing was missed for long', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { clock, first, second, sign, meet } = await createPair(stack);
+  const { missed, look } = createFetching(first, second);
+  for (let pass = 0; pass < 8; pass++) {
+    await look();
+    clock.nowMs += 4 * HOUR_MS;
+  }
+  const post = await forgetApartIn({ clock, first, second, sign, meet }, ERASE_AFTER_MS, 'file');
+  assert.equal(await statusOf(first, post.itemHash), 'forgotten');
+  await look();
+  assert.deepEqual(missed.names, []);
+  for (const core of [first, second]) {
+    assert.equal(await statusOf(core, post.itemHash), 'processed');
+    assert.equal((await core.get(`/messages/${post.itemHash}`)).body.content.content, 'of alice');
+  }
+  assert.deepEqual(await digestOf(first), await digestOf(second));
+  await haveSameSet([first, second]);
+});
+
+test('the file of a STORE that comes back is waited for anew, also where it went before the text did', async () => {
+  for (const apartMs of [HOUR_MS, ERASE_AFTER_MS]) {
+    await using stack = new AsyncDisposableStack();
+    const pair = await createPair(stack);
+    const { clock, first, second, sign, meet } = pair;
+    const file = sha256Hex('kept');
+    for (const core of [first, second]) await upload(core, { body: '', itemHash: file, content: 'kept' });
+    const store = sign(alice, 'STORE', { item_type: 'storage', item_hash: file });
+    await forgetApartIn(pair, apartMs, store, () => loseFile(first, file));
+    assert.equal(await statusOf(second, store.itemHash), 'processed');
+    assert.equal(await statusOf(first, store.itemHash), 'pending');
+    clock.nowMs += HOUR_MS - 1;
+    await first.rooms.pipeline.expire();
+    await first.rooms.pipeline.idle();
+    assert.equal(await statusOf(first, store.itemHash), 'pending');
+    await createFetching(first, second).look();
+    assert.equal(await statusOf(first, store.itemHash), 'processed');
+    await meet();
+    assert.deepEqual(await digestOf(first), await digestOf(second));
+  }
+});
+
 test('of a content that is a file the message is taken again once the file is here', async () => {
   await using stack = new AsyncDisposableStack();
-  const { clock, first, second, post, meet } = await forgetApart(stack, ERASE_AFTER_MS, 'file');
+  const { first, second, post } = await forgetApart(stack, ERASE_AFTER_MS, 'file');
   assert.equal(await statusOf(first, post.itemHash), 'forgotten');
   const { onlyFirst, onlySecond } = await diffNodes(await first.listen(), await second.listen());
   assert.deepEqual(
@@ -149,9 +237,7 @@ test('of a content that is a file the message is taken again once the file is he
     [[post.itemHash.slice(0, 32)], [post.itemHash]],
   );
   await upload(first, post);
-  // It is not asked for again at once, since it came in vain.
-  clock.nowMs += HOUR_MS;
-  await meet();
+  await first.rooms.pipeline.idle();
   assert.equal(await statusOf(first, post.itemHash), 'processed');
   assert.deepEqual(await digestOf(first), await digestOf(second));
   await haveSameSet([first, second]);

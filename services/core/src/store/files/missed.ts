@@ -1,8 +1,8 @@
 import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { backoffMs } from '@skerry/kit';
 import { isCid, isItemHash64 } from '@skerry/protocol';
-import { type Kysely, sql } from 'kysely';
-import { fileOf, fileOfIn, isFileKeyIn } from '../dependency-keys.ts';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { fileKeyOf, fileOf, fileOfIn, isFileKeyIn } from '../dependency-keys.ts';
 import type { Schema } from '../schema.ts';
 import { LACKED_CODES } from './wanted.ts';
 
@@ -27,6 +27,18 @@ const NEWEST = { time: Number.POSITIVE_INFINITY, hash: '' } as const;
 
 /** The condition on the hash is for the index (messages_by_status). */
 const isRejected = sql`status = 'rejected' and item_hash <> 'messages_by_status'`;
+/** What it said was erased, and may have been a file (messages_wanted). */
+const isWanted = sql`erased = 'wanted' and form = 'network'`;
+
+/** Messages that may lack files, and their times: of one whose text is wanted, since when it is. */
+const SORTS = [
+  {
+    which: isRejected,
+    time: sql`"time"`,
+    lacks: sql`coalesce(reason ->> 'code' = any(${LACKED_CODES}::text[]), false)`,
+  },
+  { which: isWanted, time: sql`(settled_at_ms::float8 / 1000)`, lacks: sql`true` },
+] as const;
 
 /** What files are named by: SHA-256 those of peers, CIDs those of IPFS. */
 const NAMED_BY = { hash: isItemHash64, cid: isCid } as const;
@@ -62,7 +74,8 @@ interface Page {
 }
 
 /**
- * Files that messages lacked for too long, for which they were rejected. They are looked for behind all others (fetcher.ts, and
+ * Files that messages lacked for too long, for which they were rejected, and contents that were erased and that no FORGET in force names
+ * any more. They are looked for behind all others (fetcher.ts, and
  * store/ipfs/fetcher.ts), since it was perhaps this node that could not get them: when one comes, its messages are decided again. Goes
  * back through the rejected messages in passes, and asks for each file once in a pass. Every second pass begins anywhere: whoever keeps
  * sending names that nobody has keeps none of before from being asked for.
@@ -83,6 +96,8 @@ export class MissedFiles {
   /** Whether it was woken since the last pass that began with the newest did so: the next one follows at once. */
   #isWoken = false;
   #wasFull = false;
+  /** As of the last pass that began with the newest. */
+  #newestWanted = 0;
 
   constructor(options: MissedFilesOptions) {
     this.#options = options;
@@ -105,7 +120,11 @@ export class MissedFiles {
     const restMs = this.#nextPassMs - now();
     // Longer than any rest: the clock has been set back since.
     const isResting = restMs > 0 && restMs <= REST_MAX_MS;
-    if (isResting || this.#names.size > NAMES_LEFT) return false;
+    if (this.#names.size > NAMES_LEFT) return false;
+    if (isResting) {
+      if (!(await this.#hasNews())) return false;
+      this.wake();
+    }
     const { lacking, last } = await this.#readPage(this.#place ?? (await this.#begin()));
     for (const one of lacking) this.#want(one);
     this.#place = last;
@@ -169,6 +188,20 @@ export class MissedFiles {
         if ([...by].every((sender) => this.#isSpent(sender))) this.#names.delete(name);
   }
 
+  /** Since when the text of a message is wanted that came to be so last. */
+  async #findNewestWanted(): Promise<number> {
+    const { rows } = await sql<{ newest: number | null }>`
+      select max(settled_at_ms::float8 / 1000) as newest from messages where ${isWanted}`.execute(
+      this.#options.db,
+    );
+    return rows[0]!.newest ?? 0;
+  }
+
+  /** Whether more came to be wanted since the last pass that began with the newest. */
+  async #hasNews(): Promise<boolean> {
+    return (await this.#findNewestWanted()) > this.#newestWanted;
+  }
+
   /** Where a pass begins. */
   async #begin(): Promise<Place> {
     const { db, random = Math.random } = this.#options;
@@ -176,10 +209,16 @@ export class MissedFiles {
     this.#vainOf.clear();
     if (this.#passes++ % 2 === 0) {
       this.#isWoken = false;
+      this.#newestWanted = await this.#findNewestWanted();
       return NEWEST;
     }
+    const ends = SORTS.map(
+      ({ which, time }) => sql`select min(${time}), max(${time}) from messages where ${which}`,
+    );
     const { rows } = await sql<{ oldest: number | null; newest: number | null }>`
-      select min("time") as oldest, max("time") as newest from messages where ${isRejected}`.execute(db);
+      select min(oldest) as oldest, max(newest) as newest from (${unionOf(ends)}) as ends (oldest, newest)`.execute(
+      db,
+    );
     const { oldest, newest } = rows[0]!;
     if (oldest === null || newest === null) return NEWEST;
     // Anywhere in a part of any size: one message of long ago would have nearly all passes begin before all others. Each size is as likely,
@@ -190,17 +229,20 @@ export class MissedFiles {
 
   async #readPage({ time, hash }: Place): Promise<Page> {
     const { db, namedBy, examined = EXAMINED } = this.#options;
-    // Of one time there may be any number.
-    const rejected = sql`select item_hash, "time", sender, reason from messages where ${isRejected}`;
+    const parts = SORTS.flatMap(({ which, time: at, lacks }) => {
+      const all = sql`select item_hash, ${at} as "time", sender, ${lacks} as lacks, ${sql.lit(which === isWanted)} as is_wanted from messages where ${which}`;
+      // Of one time there may be any number.
+      return [
+        sql`(${all} and ${at} = ${time}::float8 and item_hash > ${hash} order by item_hash limit ${examined})`,
+        sql`(${all} and ${at} < ${time}::float8 order by ${at} desc, item_hash limit ${examined})`,
+      ];
+    });
     const { rows } = await sql<Place & { keys: string[]; sender: string }>`
       with page as materialized (
-        (${rejected} and "time" = ${time}::float8 and item_hash > ${hash} order by item_hash limit ${examined})
-        union all
-        (${rejected} and "time" < ${time}::float8 order by "time" desc, item_hash limit ${examined})
-        order by "time" desc, item_hash limit ${examined})
+        select * from (${unionOf(parts)}) as parts order by "time" desc, item_hash limit ${examined})
       select item_hash as hash, "time", sender, array(
-        select d.key from dependencies d where d.item_hash = page.item_hash and ${isFileKeyIn('d.key')}
-          and page.reason ->> 'code' = any(${LACKED_CODES}::text[])
+        select d.key from dependencies d where d.item_hash = page.item_hash and ${isFileKeyIn('d.key')} and page.lacks
+          and (not page.is_wanted or d.key = ${fileKeyOf('page.item_hash')})
           and not exists (select from files where files.hash = ${fileOfIn('d.key')})) as keys
       from page order by "time" desc, item_hash`.execute(db);
     const lacking = rows.flatMap(({ sender, keys }) =>
@@ -209,6 +251,8 @@ export class MissedFiles {
     return { lacking: inTurns(lacking), last: rows.length < examined ? undefined : rows.at(-1) };
   }
 }
+
+const unionOf = (parts: readonly RawBuilder<unknown>[]) => sql.join(parts, sql` union all `);
 
 /** An order in which senders take turns: however many files one of them names, only its own wait for them. */
 function inTurns(lacking: readonly Lacking[]): Lacking[] {

@@ -90,13 +90,13 @@ export async function listDue(
   return rows;
 }
 
-/** Those of these files that no message lacks any more, also none that was rejected for want of it (missed.ts). */
+/** Those of these files that no message lacks any more, also none that was rejected for want of it or erased (missed.ts). */
 export async function listUnlacked(db: Kysely<Schema>, hashes: readonly string[]): Promise<string[]> {
   if (hashes.length === 0) return [];
   const { rows } = await sql<{ hash: string }>`
     select hash from unnest(${hashes}::text[]) as hash where not exists (
       select from dependencies d join messages m using (item_hash)
-      where d.key = ${fileKeyOf('hash')} and (m.status = 'pending'
+      where d.key = ${fileKeyOf('hash')} and (m.status = 'pending' or m.erased = 'wanted' and m.item_hash = hash
         or m.status = 'rejected' and m.reason ->> 'code' = any(${LACKED_CODES}::text[])))`.execute(db);
   return rows.map(({ hash }) => hash);
 }
