@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { buildNetworkMessage, signMessage } from '@skerry/client';
+import { buildNetworkMessage, buildStoredMessage, signMessage } from '@skerry/client';
 import { sha256Hex } from '@skerry/protocol';
 import { digestState } from '../state/digest.ts';
+import { MissedFiles } from '../store/files/missed.ts';
+import { listUnlacked } from '../store/files/wanted.ts';
 import { createTestCore, signers, type TestCore } from '../testing/core.ts';
 import { acceptMessage } from './accept.ts';
 import { ERASE_AFTER_MS, eraseForgotten } from './erase.ts';
@@ -83,6 +85,85 @@ describe('what a peer says of a forgotten message', () => {
         [kept.status, kept.channel, kept.content?.content],
         ['processed', 'notes', content.content],
       );
+    }
+  });
+
+  test('leaves a message whose file is not here what its sender signed, and that is in force once the file comes', async () => {
+    const { peer } = core.rooms.intake;
+    const { body: other } = await core.send(alice, { type: 'POST', content: { type: 'note', content: 'c' } });
+    for (const changed of [
+      { signature: 'lied' },
+      { noted_ms: 1, signature: 'lied' },
+      { sender: bob.address, owner: bob.address },
+      { type: 'STORE', chain: 'SOL' },
+    ]) {
+      const draft = { type: 'POST', content: { type: 'note', content: JSON.stringify(changed) } };
+      const { body, itemHash, content } = buildStoredMessage(draft, alice);
+      const { message } = JSON.parse(body);
+      assert.equal((await core.post('/messages', body)).status, 202);
+      const said = { ...message, item_hash: itemHash, form: 'network', noted_ms: Date.now(), ...changed };
+      const { item_type: _, ...skeleton } = said;
+      await peer.keep(await peer.read([await skeletonOf(other.item_hash, skeleton)]));
+      const headers = { 'content-type': 'application/octet-stream' };
+      await core.post('/storage/add_file', Buffer.from(content), headers);
+      await core.rooms.pipeline.idle();
+      const { body: kept } = await core.get(`/messages/${itemHash}`);
+      const { status, sender, signature, type } = kept;
+      assert.deepEqual(
+        [status, sender, signature, type, kept.content?.content],
+        ['processed', alice.address, message.signature, 'POST', draft.content.content],
+        JSON.stringify(changed),
+      );
+    }
+  });
+
+  test('has what may be its content looked for, and is no message where nobody signed it', async () => {
+    const { db, intake, pipeline, now } = core.rooms;
+    const { body: other } = await core.send(alice, { type: 'POST', content: { type: 'note', content: 'c' } });
+    const { body, itemHash, content } = buildStoredMessage(
+      { type: 'POST', content: { type: 'note', content: 'made up' } },
+      alice,
+    );
+    const cid = `Qm${'a'.repeat(44)}`;
+    const { item_type: _, ...said } = { ...JSON.parse(body).message, form: 'network', noted_ms: Date.now() };
+    for (const changed of [{ signature: alice.sign('another') }, { item_hash: cid }]) {
+      const frame = await skeletonOf(other.item_hash, { ...said, ...changed });
+      await intake.peer.keep(await intake.peer.read([frame]));
+    }
+    for (const [namedBy, name] of [
+      ['hash', itemHash],
+      ['cid', cid],
+    ] as const) {
+      const missed = new MissedFiles({ db, namedBy, now });
+      await missed.round();
+      assert.deepEqual(missed.names, [name]);
+      assert.deepEqual(await listUnlacked(db, [name]), []);
+    }
+    const headers = { 'content-type': 'application/octet-stream' };
+    await core.post('/storage/add_file', Buffer.from(content), headers);
+    await pipeline.idle();
+    assert.equal((await core.get(`/messages/${itemHash}/status`)).body.status, 'forgotten');
+    assert.equal((await core.post('/messages', body)).status, 200);
+  });
+
+  test('takes the place of a copy by another sender, whose file is not here, only where that one signed it', async () => {
+    const { peer } = core.rooms.intake;
+    const { body: other } = await core.send(alice, { type: 'POST', content: { type: 'note', content: 'c' } });
+    const content = { type: 'note', content: 'copied', address: alice.address };
+    const [copy, signed] = [bob, alice].map((signer) =>
+      buildStoredMessage({ type: 'POST', content, time: 1_700_000_000 }, signer),
+    );
+    assert.equal((await core.post('/messages', copy!.body)).status, 202);
+    const { message } = JSON.parse(signed!.body);
+    const { item_type: _, ...said } = { ...message, form: 'network' };
+    const senderOf = async () => (await core.get(`/messages/${signed!.itemHash}`)).body.sender;
+    for (const [signature, sender] of [
+      [JSON.parse(copy!.body).message.signature, bob.address],
+      [message.signature, alice.address],
+    ]) {
+      const frame = await skeletonOf(other.item_hash, { ...said, signature });
+      await peer.keep(await peer.read([frame]));
+      assert.equal(await senderOf(), sender);
     }
   });
 

@@ -4,6 +4,7 @@ import { sql, type Transaction } from 'kysely';
 import { MESSAGE_OF_KEY } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted } from '../accepted.ts';
+import { isSigned } from '../stored.ts';
 import type { Candidate } from './decided.ts';
 import { fieldsOfRow, type KeyColumns, keyOfRow } from './statement.ts';
 
@@ -57,9 +58,12 @@ function knownOf({ item_hash, ...row }: Found & Row): Known {
 export const isGone = ({ status, erased }: Pick<Known, 'status' | 'erased'>): boolean =>
   status === 'forgotten' || erased !== null;
 
-/** A word of a peer against what its sender signed: it counts for nothing. */
-export const isOutsaid = ({ isSkeleton = false }: Accepted, { isRead }: Known): boolean =>
-  isSkeleton && isRead;
+/**
+ * A word of a peer against what its sender signed: it counts for nothing. Nor does it say who that was, unless that is signed: what is kept
+ * may be the only copy.
+ */
+export const isOutsaid = ({ isSkeleton = false, message }: Accepted, { isRead, sender }: Known): boolean =>
+  isSkeleton && (isRead || (message.sender !== sender && !isSigned(message)));
 
 const isKnown = (row: Found): row is Found & Row => row.status !== null;
 

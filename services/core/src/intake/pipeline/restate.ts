@@ -3,11 +3,11 @@ import { isEarlierStatement, type SyncFields, uncoveredText } from '@skerry/prot
 import { sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { type Accepted, isRead, type Verdict } from '../accepted.ts';
-import { acceptStored, type StoredMessage } from '../stored.ts';
+import { acceptStored, type StoredMessage, verifiedOf } from '../stored.ts';
 import { decideMessage } from './decide.ts';
 import type { Candidate, Decided, Weight } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
-import { isOutsaid, type Kept, type Known } from './load-known.ts';
+import { isGone, isOutsaid, type Kept, type Known } from './load-known.ts';
 import { fieldsOfAccepted, isSameButDate, keyOfRow } from './statement.ts';
 
 /** For a moment within the transaction: nobody sees it. */
@@ -31,8 +31,11 @@ function asKept(accepted: Accepted, { fields }: Known): Accepted {
   return isAnew ? { ...dated, message: { ...dated.message, time: fields.time } } : dated;
 }
 
-/** What a candidate does to what is kept; by `keep` it is decided as it is kept, by `retell` with what is said of it beside its text. */
-type Step = 'nothing' | 'keep' | 'redate' | 'retell' | 'restate';
+/**
+ * What a candidate does to what is kept; by `keep` it is decided as it is kept, by `retell` with what is said of it beside its text, and by
+ * `erase` as forgotten, with what its sender signed.
+ */
+type Step = 'nothing' | 'keep' | 'redate' | 'retell' | 'erase' | 'restate';
 
 function isTaken(theirs: SyncFields, weight: Weight, { fields }: Known): boolean {
   if (weight === 'yields') return false;
@@ -49,15 +52,16 @@ function isTaken(theirs: SyncFields, weight: Weight, { fields }: Known): boolean
 function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known, isForgotten: boolean): Step {
   const theirs = fieldsOfAccepted(accepted);
   const isSame = isSameButDate(theirs, known.fields);
-  const isGone = known.status === 'forgotten' || known.erased !== null;
-  const tellsLess = !isRead(accepted.message) && (known.isRead || isGone);
+  const wasGone = isGone(known);
+  if (accepted.isSkeleton && !wasGone) return 'erase';
+  const tellsLess = !isRead(accepted.message) && (known.isRead || wasGone);
   if (isTaken(theirs, weight, known)) {
     // Of a skeleton alone only a peer says that it was forgotten: what was signed takes its place whole.
-    const isHearsay = isGone && !known.isRead && !isForgotten;
+    const isHearsay = wasGone && !known.isRead && !isForgotten;
     if (isHearsay && !tellsLess && !accepted.isSkeleton) return 'restate';
     if (isSame) return 'redate';
     // No list and no effect has it. Who tells nothing else may have erased what it said.
-    if (isGone && (!tellsLess || accepted.isSkeleton)) return 'retell';
+    if (wasGone && (!tellsLess || accepted.isSkeleton)) return 'retell';
     if (!tellsLess) return 'restate';
   }
   return tellsLess || (!isSame && known.isRead && known.status !== 'rejected') ? 'keep' : 'nothing';
@@ -94,6 +98,17 @@ function retold(row: StoredMessage, { message, tags }: Accepted): StoredMessage 
     ...{ channel, time, sent_time: sentTime, noted_ms: notedMs, tags: [...tags] },
     ...(isWord ? { content: content as StoredMessage['content'] } : {}),
   };
+}
+
+/**
+ * A message whose content never came, as forgotten by the word of a peer. That tells on whose behalf it spoke, so that its FORGET can be
+ * judged; its signature, without which nobody would take it once its file comes, stays.
+ */
+function erasedAs(row: StoredMessage, candidate: Candidate, known: Known): Candidate {
+  const { accepted, weight = 'counts' } = candidate;
+  const isRedated = isTaken(fieldsOfAccepted(accepted), weight, known);
+  const message = verifiedOf(isRedated ? retold(row, accepted) : row);
+  return { ...candidate, isRedated, accepted: { ...accepted, message } };
 }
 
 async function readRows({ trx }: Writer<Schema>, hashes: readonly string[]): Promise<StoredMessage[]> {
@@ -182,6 +197,7 @@ export async function restate(
     if (step === undefined || step === 'restate') return candidate;
     const row = rowOf.get(itemHash)!;
     if (step === 'keep') return { ...candidate, accepted: await acceptStored(row, noFile) };
+    if (step === 'erase') return erasedAs(row, candidate, known.get(itemHash)!);
     const said = step === 'retell' ? retold(row, accepted) : { ...row, noted_ms: notedMs };
     return { ...candidate, accepted: await acceptStored(said, noFile), isRedated: true };
   });
