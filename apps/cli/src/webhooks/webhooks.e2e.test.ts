@@ -82,6 +82,11 @@ test('skerry webhook: every action on a core node, and what arrives', async () =
     [id],
   );
   assert.equal((await webhook('show', id)).status, 'active');
+  // Whoever has several tells them apart by what they are for.
+  const shown = (await run('webhook', 'show', id)).out;
+  for (const line of ['channels: notes', 'parallel deliveries: 8', 'status: active'])
+    assert.match(shown, new RegExp(`^${line}$`, 'm'));
+  assert.match(shown, /^waiting: \d+$/m);
   const { event_id: testId } = await webhook('test', id);
   await arrived('the test', (one) => one.id === testId);
   await until('it is in the log', TIMEOUT_MS, async () =>

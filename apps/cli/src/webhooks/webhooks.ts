@@ -81,12 +81,18 @@ export async function addWebhook(context: Context, options: WebhookAddOptions, u
   );
 }
 
-const renderWebhook = (webhook: WebhookView) =>
+/** @param webhook where it was asked for alone, with how many deliveries wait */
+const renderWebhook = (webhook: WebhookView & { readonly waiting?: number }) =>
   renderFields([
     ['webhook', webhook.webhook_id],
     ['url', plainText(webhook.url)],
     ['events', webhook.events.join(', ')],
+    ...Object.entries(webhook.filters).map(
+      ([name, values]) => [name, values.map(plainText).join(', ')] as const,
+    ),
+    ['parallel deliveries', webhook.concurrency],
     ['status', webhook.status],
+    ['waiting', webhook.waiting],
     ['delivered', webhook.delivered_ms === null ? 'nothing yet' : renderTime(webhook.delivered_ms / 1000)],
     [
       'failing since',
@@ -159,7 +165,7 @@ export async function listDeliveries(
       one.event,
       one.state,
       String(one.attempts),
-      last === undefined ? '' : String(last.code ?? last.status),
+      last === undefined ? '' : [last.status, last.code].filter((one) => one != null).join(' '),
       renderTime(one.planned_ms / 1000),
     ];
   });
