@@ -157,7 +157,9 @@ function isAsked(
   asked: Omit<Asked, 'address'>,
 ): boolean {
   if (toBlock !== null && toBlock < (asked.fromBlock ?? 0)) return false;
-  return kind !== 'events' || asked.topics === undefined || topics.some((topic) => asked.topics?.has(topic));
+  if (asked.topics === undefined) return true;
+  // Transactions say nothing of an event that is named.
+  return kind === 'events' && topics.some((topic) => asked.topics?.has(topic));
 }
 
 interface AskedByName extends Pick<Asked, 'fromBlock'> {
