@@ -78,7 +78,7 @@ export class NetworkRunner {
       urls: settings.endpoints,
       timeoutMs: settings.timeout_ms,
       restAfterLieMs: settings.lie_rest_ms,
-      log,
+      log: log.child({ network: settings.name }),
       signal,
     });
     const { subscriptions: urls, timeout_ms: timeoutMs, name: network } = settings;

@@ -3,8 +3,9 @@ import { AppError, NETWORK_POST, parseTypedEvmAddress } from '@skerry/protocol/f
 import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { verdictFields } from '../messages/verdict.ts';
-import { plainText, renderFields, renderTime } from '../output/text.ts';
+import { plainText } from '../output/text.ts';
 import { waitForRequest } from './request-wait.ts';
+import { renderNetwork, renderNetworks } from './shown.ts';
 
 export interface IndexerAddOptions {
   readonly abi: string;
@@ -12,45 +13,14 @@ export interface IndexerAddOptions {
   readonly transactions?: boolean;
 }
 
-const shown = (value: number | null) => (value === null ? '-' : String(value));
-
 export async function showIndexerStatus({ reader, output }: Context, network?: string): Promise<void> {
   if (network !== undefined) {
     const one = await reader.getNetwork(network);
-    const fields = renderFields([
-      ['network', plainText(one.network)],
-      ['state', plainText(one.halt ? `${one.state}: ${one.halt.message}` : one.state)],
-      ['head', shown(one.head)],
-      ['finalized', shown(one.finalized)],
-      ['indexed', shown(one.indexed)],
-      ['lag', shown(one.lag)],
-      ['progress', renderTime(one.progress_at)],
-      ['rpc calls', one.calls],
-    ]);
-    const rows = one.contracts.map((contract) => [
-      plainText(contract.contract),
-      plainText(contract.kind),
-      String(contract.from_block),
-      contract.live ? 'live' : shown(contract.to_block),
-    ]);
-    output.result(
-      one,
-      `${fields}\n\n${output.table(['CONTRACT', 'KIND', 'FROM', 'TO'], rows, 'no contracts')}`,
-    );
+    output.result(one, renderNetwork(one, output.table));
     return;
   }
   const networks = await reader.listNetworks();
-  const rows = networks.map((one) => [
-    plainText(one.network),
-    plainText(one.state),
-    shown(one.head),
-    shown(one.indexed),
-    shown(one.lag),
-  ]);
-  output.result(
-    { networks },
-    output.table(['NETWORK', 'STATE', 'HEAD', 'INDEXED', 'LAG'], rows, 'no chain is indexed'),
-  );
+  output.result({ networks }, renderNetworks(networks, output.table));
 }
 
 /**
