@@ -6,49 +6,12 @@ import { ABI_LIMITS } from './abi/types.ts';
 import { listCoverageOf } from './read/status.ts';
 import { parseIndexerSettings } from './settings.ts';
 import { listContractEvents } from './store/declared.ts';
-import { ensureNetwork } from './store/networks.ts';
 import { listScans, SETTINGS_OWNER } from './store/scans.ts';
 import { joinScans } from './store/upkeep.ts';
 import { TRANSFER } from './testing/contracts.ts';
-import { createIndexerDatabase, NETWORK, TOKEN } from './testing/setup.ts';
-import { unwatchContract, watchContract } from './watch.ts';
-import { EARLIER, type WatchLimits } from './watch-limits.ts';
-
-const STRANGER = `0x${'66'.repeat(20)}`;
-const HONEST = `0x${'77'.repeat(20)}`;
-const EXEMPT = `0x${'ee'.repeat(20)}`;
-const LIMITS = { watchesPerOwner: 20, watchesMax: 100, exemptOwners: [EXEMPT], standingCredits: 0 };
-
-const ownerOf = (index: number) => `0x${index.toString(16).padStart(40, '0')}`;
-const events = (from: number, count: number) =>
-  Array.from({ length: count }, (_, index) => `event E${from + index}()`);
-
-/** An indexed network without a chain: what is asked for is only noted. */
-async function createNetwork(limits: WatchLimits = LIMITS) {
-  const database = await createIndexerDatabase();
-  const { pool } = database;
-  const { id: networkId } = await ensureNetwork(pool, NETWORK, 1);
-  const place = { network: NETWORK, contract: TOKEN };
-  const ask = (owner: string, abi: readonly string[], startBlock = 0, contract = TOKEN, credits?: bigint) =>
-    watchContract(
-      pool,
-      { network: NETWORK, contract, abi, startBlock, owner, credits },
-      owner === SETTINGS_OWNER ? undefined : limits,
-    );
-  const contractId = async () =>
-    (await pool.query<{ id: number }>('select id from indexer_contracts where address = $1', [TOKEN]))
-      .rows[0]!.id;
-  const namesRead = async () => {
-    const id = await contractId();
-    return (await listContractEvents(pool, [id])).get(id)?.map(({ definition }) => definition.name);
-  };
-  const countOf = async (table: string) => (await pool.query(`select from ${table}`)).rowCount;
-  return {
-    ...{ pool, networkId, ask, contractId, namesRead, countOf },
-    leave: (owner: string) => unwatchContract(pool, { ...place, owner }),
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
-  };
-}
+import { createNetwork, EXEMPT, events, HONEST, ownerOf, STRANGER } from './testing/owners.ts';
+import { TOKEN } from './testing/setup.ts';
+import { EARLIER } from './watch-limits.ts';
 
 test('however often and in whatever order an owner declares events, each is kept once, the latest first', async () => {
   await using network = await createNetwork();
@@ -130,69 +93,6 @@ test('one owner declares a share of the events that there are for all, also by c
     });
   assert.equal(await countOf('indexer_watches'), watches);
   await ask(HONEST, events(0, perAsk));
-});
-
-const STANDING = { ...LIMITS, standingCredits: 5 };
-
-test('half of the events is for owners who have credit: however many keys declare, they take none of it', async () => {
-  await using network = await createNetwork(STANDING);
-  const { ask } = network;
-  const { eventsPerAbi: perAsk, eventsPerOwner, eventsOfOwners } = ABI_LIMITS;
-  const half = eventsOfOwners / 2;
-  const fill = async (from: number, to: number, credits?: bigint) => {
-    for (let first = from; first < to; first += perAsk)
-      await ask(ownerOf(Math.floor(first / eventsPerOwner)), events(first, perAsk), 0, TOKEN, credits);
-  };
-  await fill(0, half);
-  const more = ['event More()'];
-  const refused = {
-    code: 'WATCH_LIMIT_REACHED',
-    message: `the last ${half} of ${eventsOfOwners} events declared here are for owners who have 5 credits or more`,
-  };
-  for (const credits of [undefined, -1n, 4n])
-    await assert.rejects(ask(STRANGER, more, 0, TOKEN, credits), refused);
-  await ask(HONEST, more, 0, TOKEN, 5n);
-  // Strangers keep what they have, and may say it otherwise.
-  await ask(ownerOf(0), ['event E1()', 'event E0()']);
-  await ask(STRANGER, ['event E0()', ...more]);
-  await assert.rejects(ask(STRANGER, ['event Other()']), refused);
-  await fill(half, eventsOfOwners - perAsk, 5n);
-  await ask(EXEMPT, ['event Other()']);
-  await assert.rejects(ask(HONEST, events(eventsOfOwners - perAsk, perAsk), 0, TOKEN, 5n), {
-    message: `all owners together can have ${eventsOfOwners} events declared here`,
-  });
-});
-
-test('so is half of the contracts, and of the events that are extended to earlier blocks', async () => {
-  await using network = await createNetwork({ ...STANDING, watchesMax: 20 });
-  const { pool, ask } = network;
-  const abi = events(0, ABI_LIMITS.eventsPerAbi);
-  await ask(SETTINGS_OWNER, abi, 1_000);
-  const times = EARLIER.max / 2 / abi.length;
-  for (let time = 1; time <= times; time++) await ask(ownerOf(Math.ceil(time / 2)), abi, 1_000 - time);
-  await assert.rejects(ask(STRANGER, ['event E0()'], 0), {
-    code: 'WATCH_LIMIT_REACHED',
-    message:
-      'the last 2048 of 4096 events being extended to earlier blocks here are for owners who have 5 credits or more; those of this contract are read from where they were read before',
-  });
-  await ask(HONEST, ['event E0()'], 0, TOKEN, 5n);
-
-  await pool.query('delete from indexer_watches');
-  for (let index = 0; index < 10; index++) await ask(ownerOf(index), ['event E0()'], 1_000);
-  await assert.rejects(ask(STRANGER, ['event E0()'], 1_000), {
-    code: 'WATCH_LIMIT_REACHED',
-    message: 'the last 10 of 20 contracts indexed here are for owners who have 5 credits or more',
-  });
-  for (let index = 10; index < 20; index++) await ask(ownerOf(index), ['event E0()'], 1_000, TOKEN, 5n);
-  await ask(ownerOf(0), ['event E1()'], 1_000);
-  await assert.rejects(ask(HONEST, ['event E0()'], 1_000, TOKEN, 5n), {
-    message: 'all owners together can have 20 contracts indexed here',
-  });
-});
-
-test('where no credit is asked for, whoever owes some has as much room as others', async () => {
-  await using network = await createNetwork({ ...LIMITS, watchesMax: 2 });
-  for (const owner of [STRANGER, HONEST]) await network.ask(owner, [TRANSFER], 0, TOKEN, -1n);
 });
 
 test('an owner whom the settings exempt has no limits, and takes up nothing that there is for others', async () => {

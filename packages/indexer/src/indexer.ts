@@ -77,7 +77,7 @@ export function openIndexer({ pool, settings, reserve, log }: IndexerOptions): I
       }
     },
     async unwatch(request) {
-      await unwatchContract(pool, request);
+      await unwatchContract(pool, request, settings);
       wake(request.network);
     },
     report: (network) => runners.find(({ name }) => name === network)?.report() ?? [],

@@ -194,7 +194,7 @@ test('a contract that is asked for again while its rows are deleted is read agai
     await indexer.watch({ ...place, abi: [SWAPPED], startBlock: 0, owner: STRANGER });
     await untilIndexed(pool, anvil);
   }
-  await unwatchContract(pool, { ...place, owner: STRANGER });
+  await unwatchContract(pool, { ...place, owner: STRANGER }, LIMITS);
   await watchContract(pool, { ...place, abi: [TRANSFER], startBlock: 11, owner: HONEST }, LIMITS);
   const count = async () => (await pool.query('select from indexer_events_n1')).rowCount;
   assert.equal(await count(), START);

@@ -17,28 +17,46 @@ export interface WatchLimits {
 /** Who asks. */
 export interface Asker {
   readonly owner: string;
-  /** Whole credits that they have; none where nobody says. */
+  /** Whole credits that they have; undefined where there is no credit that anybody could have. */
   readonly credits?: bigint | undefined;
 }
 
 /** Of what there is for all owners, one part in so many is for those of standing alone: however many keys strangers have, they never take it. */
 const STANDING_PART = 2;
 
+/** How much of something those have who have no standing can have together. */
+const freeOf = (max: number) => max - Math.floor(max / STANDING_PART);
+
+const standsApart = ({ credits }: Asker, { standingCredits }: WatchLimits) =>
+  standingCredits > 0 && credits !== undefined;
+
+/** Whether an owner has what strangers have not: what they ask for now is noted as such. */
+export const hasStanding = (asker: Asker, limits: WatchLimits | undefined): boolean =>
+  limits !== undefined && standsApart(asker, limits) && asker.credits! >= BigInt(limits.standingCredits);
+
+/** What owners have of something. */
+interface Taken {
+  /** All of them together. */
+  readonly all: number;
+  /** Those who had no standing when they asked, whatever others have of the same. */
+  readonly free: number;
+}
+
 /**
  * Why there are no more of something for whoever asks; undefined where there are.
- * @param all what all owners have of it, with what is asked for
+ * @param taken with what is asked for
+ * @param before without; who adds nothing is not refused
  * @param what they are, such as `contracts indexed`
  */
 function whyNotForAll(
-  { credits = 0n }: Asker,
-  [all, max]: readonly [number, number],
-  what: string,
-  { standingCredits }: WatchLimits,
+  asker: Asker,
+  { taken, before, max, what }: { taken: Taken; before: Taken; max: number; what: string },
+  limits: WatchLimits,
 ): string | undefined {
-  if (all > max) return `all owners together can have ${max} ${what}`;
-  const kept = Math.floor(max / STANDING_PART);
-  if (all <= max - kept || standingCredits === 0 || credits >= BigInt(standingCredits)) return undefined;
-  return `the last ${kept} of ${max} ${what} are for owners who have ${standingCredits} credits or more`;
+  if (taken.all > Math.max(max, before.all)) return `all owners together can have ${max} ${what}`;
+  const isFree = !standsApart(asker, limits) || hasStanding(asker, limits);
+  if (isFree || taken.free <= Math.max(freeOf(max), before.free)) return undefined;
+  return `owners who have less than ${limits.standingCredits} credits can have ${freeOf(max)} of the ${max} ${what}`;
 }
 
 /** Whose requests count for nobody. */
@@ -54,42 +72,43 @@ export async function checkWatches(
   isNew: boolean,
   limits: WatchLimits,
 ): Promise<void> {
-  const { rows } = await client.query<{ own: number; all: number }>(
-    `select count(*) filter (where owner = $1)::integer as own, count(*)::integer as all
+  const { rows } = await client.query<Taken & { own: number }>(
+    `select count(*) filter (where owner = $1)::integer as own, count(*)::integer as all,
+       count(*) filter (where not standing)::integer as free
      from indexer_watches where owner <> all($2::text[])`,
     [asker.owner, uncountedOf(limits)],
   );
-  const { own, all } = rows[0]!;
-  const { watchesPerOwner, watchesMax } = limits;
+  const { own, ...taken } = rows[0]!;
+  const { watchesPerOwner, watchesMax: max } = limits;
   if (own > watchesPerOwner) throw refused(`one owner can have ${watchesPerOwner} contracts indexed here`);
-  const why = whyNotForAll(asker, [all, watchesMax], 'contracts indexed here', limits);
-  if (isNew && why) throw refused(why);
+  const before = isNew ? { all: taken.all - 1, free: taken.free - 1 } : taken;
+  const why = whyNotForAll(asker, { taken, before, max, what: 'contracts indexed here' }, limits);
+  if (why !== undefined) throw refused(why);
 }
 
-interface DeclaredEvents {
+interface DeclaredEvents extends Taken {
   /** By the owner, of the contract; null where they declared none. */
   readonly ofContract: number | null;
   /** By the owner. */
   readonly own: number;
-  /** By all owners. */
-  readonly all: number;
 }
 
 /** Every declaration is gone through at each look at the chain, for as long as anybody asks for the contract. */
 export async function countEvents(
   client: pg.PoolClient,
   contractId: number,
-  { owner }: Asker,
+  { owner }: Pick<Asker, 'owner'>,
   limits: WatchLimits,
 ): Promise<DeclaredEvents> {
   const { rows } = await client.query<DeclaredEvents>(
-    `with declared as (select contract_id, owner, id from indexer_abis cross join unnest(event_ids) as id),
+    `with declared as (select contract_id, owner, standing, id from indexer_abis cross join unnest(event_ids) as id),
      counted as (
-       select contract_id, owner, id from declared d where owner <> all($3::text[]) and not exists (
+       select contract_id, owner, standing, id from declared d where owner <> all($3::text[]) and not exists (
          select from declared s where s.contract_id = d.contract_id and s.id = d.id and s.owner = any($3)))
      select (select cardinality(event_ids) from indexer_abis where contract_id = $1 and owner = $2) as "ofContract",
        count(distinct (contract_id, id)) filter (where owner = $2)::integer as own,
-       count(distinct (contract_id, id))::integer as all
+       count(distinct (contract_id, id))::integer as all,
+       count(distinct (contract_id, id)) filter (where not standing)::integer as free
      from counted`,
     [contractId, owner, uncountedOf(limits)],
   );
@@ -98,23 +117,46 @@ export async function countEvents(
 
 /**
  * Of what an owner has declared already. Throws WATCH_LIMIT_REACHED.
- * @param before how many events all owners had declared before
+ * @param before what owners had declared before
  */
 export async function checkEvents(
   client: pg.PoolClient,
   contractId: number,
   asker: Asker,
-  before: number,
+  before: Taken,
   limits: WatchLimits,
 ): Promise<void> {
-  const { ofContract, own, all } = await countEvents(client, contractId, asker, limits);
-  const { eventsPerOwner, eventsOfOneOwner, eventsOfOwners } = ABI_LIMITS;
-  if (ofContract! > eventsPerOwner)
+  const taken = await countEvents(client, contractId, asker, limits);
+  const { eventsPerOwner, eventsOfOneOwner, eventsOfOwners: max } = ABI_LIMITS;
+  if (taken.ofContract! > eventsPerOwner)
     throw refused(`one owner can declare ${eventsPerOwner} events of a contract here`);
-  if (own > eventsOfOneOwner)
+  if (taken.own > eventsOfOneOwner)
     throw refused(`one owner can declare ${eventsOfOneOwner} events of all contracts here`);
-  const why = whyNotForAll(asker, [all, eventsOfOwners], 'events declared here', limits);
-  if (all > before && why) throw refused(why);
+  const why = whyNotForAll(asker, { taken, before, max, what: 'events declared here' }, limits);
+  if (why !== undefined) throw refused(why);
+}
+
+/**
+ * What owners of standing declared of a contract and left is of those who still ask for it: where these have none, it is of what
+ * there is for strangers.
+ * @returns whether there is no room for it there
+ */
+export async function leaveToStrangers(
+  client: pg.PoolClient,
+  contractId: number,
+  owner: string,
+  limits: WatchLimits,
+): Promise<boolean> {
+  if (limits.standingCredits === 0) return false;
+  const { rowCount } = await client.query(
+    `update indexer_abis a set standing = false where contract_id = $1 and standing
+       and not exists (select from indexer_watches w where w.contract_id = $1 and w.owner = a.owner)
+       and not exists (select from indexer_watches w where w.contract_id = $1 and (w.standing or w.owner = any($2::text[])))`,
+    [contractId, uncountedOf(limits)],
+  );
+  if (rowCount === 0) return false;
+  const { free } = await countEvents(client, contractId, { owner }, limits);
+  return free > freeOf(ABI_LIMITS.eventsOfOwners);
 }
 
 /** Events, each as often as earlier blocks of it were asked for and are not joined yet: each such part is a scan that every look lists. */
@@ -127,18 +169,20 @@ export async function refuseEarlier(
   events: number,
   limits: WatchLimits,
 ): Promise<AppError | undefined> {
-  const { rows } = await client.query<{ own: number; all: number }>(
+  const { rows } = await client.query<Taken & { own: number }>(
     `select coalesce(sum(cardinality(topics)) filter (where owner = $1), 0)::integer as own,
-       coalesce(sum(cardinality(topics)), 0)::integer as all
+       coalesce(sum(cardinality(topics)), 0)::integer as all,
+       coalesce(sum(cardinality(topics)) filter (where not standing), 0)::integer as free
      from indexer_scans where to_block is not null and (owner is null or owner <> all($2::text[]))`,
     [asker.owner, uncountedOf(limits)],
   );
-  const { own, all } = rows[0]!;
+  const { own, ...before } = rows[0]!;
   const rest = 'those of this contract are read from where they were read before';
   if (own + events > EARLIER.perOwner)
     return refused(`one owner can extend ${EARLIER.perOwner} events to earlier blocks here; ${rest}`);
   const what = 'events being extended to earlier blocks here';
-  const why = whyNotForAll(asker, [all + events, EARLIER.max], what, limits);
+  const taken = { all: before.all + events, free: before.free + events };
+  const why = whyNotForAll(asker, { taken, before, max: EARLIER.max, what }, limits);
   return why === undefined ? undefined : refused(`${why}; ${rest}`);
 }
 

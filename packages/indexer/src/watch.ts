@@ -11,6 +11,8 @@ import {
   checkEvents,
   checkWatches,
   countEvents,
+  hasStanding,
+  leaveToStrangers,
   refuseEarlier,
   type WatchLimits,
 } from './watch-limits.ts';
@@ -52,12 +54,13 @@ export async function watchContract(
   const refusal = await inTransaction(pool, async (client) => {
     await client.query('select from indexer_networks where id = $1 for no key update', [network.id]);
     const contract = await ensureContract(client, network.id, address);
-    const isNew = await ensureWatch(client, contract.id, request);
+    const standing = hasStanding(request, limits);
+    const isNew = await ensureWatch(client, contract.id, request, standing);
     if (limits) await checkWatches(client, request, isNew, limits);
     const eventIds = await ensureEventTypes(client, events);
     const before = limits && (await countEvents(client, contract.id, request, limits));
-    const hasDeclared = await declareEvents(client, contract.id, request.owner, eventIds);
-    if (limits && before && hasDeclared) await checkEvents(client, contract.id, request, before.all, limits);
+    const hasDeclared = await declareEvents(client, contract.id, { ...request, eventIds, standing, isNew });
+    if (limits && before && hasDeclared) await checkEvents(client, contract.id, request, before, limits);
     // What was read for others is still being deleted: reading begins when it is gone.
     if (contract.removed) return undefined;
     const place = { networkId: network.id, id: contract.id, limits, asker: request };
@@ -113,10 +116,15 @@ async function ensureReading(
   return (await ensureScans(client, place, 'transactions', [''], startBlock)) ?? refusal;
 }
 
-/** Takes an owner's wish back; the last one's takes the contract's rows with it. Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND. */
+/**
+ * Takes an owner's wish back; the last one's takes the contract's rows with it. Throws NETWORK_NOT_FOUND, WATCH_NOT_FOUND.
+ *
+ * @param limits the limits of the node
+ */
 export async function unwatchContract(
   pool: pg.Pool,
   request: Pick<WatchRequest, 'network' | 'contract' | 'owner'>,
+  limits: WatchLimits,
 ): Promise<void> {
   const address = parseEvmAddress(request.contract);
   const network = await findNetwork(pool, request.network);
@@ -135,8 +143,16 @@ export async function unwatchContract(
         `${request.owner} has not asked for ${address} on ${request.network}`,
       );
     const rest = await client.query('select from indexer_watches where contract_id = $1 limit 1', [id]);
-    if (rest.rowCount !== 0) return leaveEvents(client, id, request.owner);
-    await client.query('delete from indexer_abis where contract_id = $1', [id]);
+    if (rest.rowCount !== 0) {
+      await leaveEvents(client, id, request.owner);
+      if (!(await leaveToStrangers(client, id, request.owner, limits))) return;
+      // Nor have strangers what nobody asks for: the contract is read again by what they declared.
+    }
+    await client.query(
+      `delete from indexer_abis a where contract_id = $1 and not exists (
+         select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner)`,
+      [id],
+    );
     await client.query('delete from indexer_scans where contract_id = $1', [id]);
     await client.query('update indexer_contracts set removed = true where id = $1', [id]);
   });
@@ -169,13 +185,15 @@ async function ensureWatch(
   client: pg.PoolClient,
   contractId: number,
   { owner, startBlock, transactions = false }: WatchRequest,
+  standing: boolean,
 ): Promise<boolean> {
   const { rows } = await client.query<{ isNew: boolean }>(
-    `insert into indexer_watches as old (contract_id, owner, start_block, transactions) values ($1, $2, $3, $4)
+    `insert into indexer_watches as old (contract_id, owner, start_block, transactions, standing) values ($1, $2, $3, $4, $5)
      on conflict (contract_id, owner) do update set
-       start_block = least(old.start_block, excluded.start_block), transactions = old.transactions or excluded.transactions
+       start_block = least(old.start_block, excluded.start_block), transactions = old.transactions or excluded.transactions,
+       standing = old.standing or excluded.standing
      returning xmax = 0 as "isNew"`,
-    [contractId, owner, startBlock, transactions],
+    [contractId, owner, startBlock, transactions, standing],
   );
   return rows[0]!.isNew;
 }
@@ -203,35 +221,45 @@ async function ensureEventTypes(
   return [...new Set(declarations.map((declaration) => ids.get(declaration)!))];
 }
 
+interface Declaring {
+  readonly owner: string;
+  readonly eventIds: readonly number[];
+  readonly standing: boolean;
+  /** Whether the owner had not asked for the contract, or no more. */
+  readonly isNew: boolean;
+}
+
 /**
  * An owner has one ABI of a contract, which has each event once: what is declared last comes first. However often somebody
- * declares, it takes no more than the events do, and keeps its owner's place among others.
+ * declares, it takes no more than the events do, and keeps its owner's place among others. What was declared with standing stays
+ * so for as long as its owner goes on to ask for it and adds nothing without.
  *
  * @returns whether anything is declared otherwise than before
  */
 async function declareEvents(
   client: pg.PoolClient,
   contractId: number,
-  owner: string,
-  eventIds: readonly number[],
+  { owner, eventIds, standing, isNew }: Declaring,
 ): Promise<boolean> {
-  const { rows } = await client.query<{ eventIds: number[] }>(
-    'select event_ids as "eventIds" from indexer_abis where contract_id = $1 and owner = $2',
+  const { rows } = await client.query<{ known: number[]; stood: boolean }>(
+    'select event_ids as known, standing as stood from indexer_abis where contract_id = $1 and owner = $2',
     [contractId, owner],
   );
-  const known = rows[0]?.eventIds;
-  if (!known) {
+  const [before] = rows;
+  if (!before) {
     await client.query(
-      `insert into indexer_abis (contract_id, version, owner, event_ids)
-       select $1, coalesce(max(version), 0) + 1, $2, $3::integer[] from indexer_abis where contract_id = $1`,
-      [contractId, owner, eventIds],
+      `insert into indexer_abis (contract_id, version, owner, event_ids, standing)
+       select $1, coalesce(max(version), 0) + 1, $2, $3::integer[], $4 from indexer_abis where contract_id = $1`,
+      [contractId, owner, eventIds, standing],
     );
     return true;
   }
+  const { known, stood } = before;
+  const addsNone = !isNew && eventIds.every((id) => known.includes(id));
   const { rowCount } = await client.query(
-    `update indexer_abis set event_ids = $3, added_at = clock_timestamp()
-     where contract_id = $1 and owner = $2 and event_ids <> $3`,
-    [contractId, owner, [...new Set([...eventIds, ...known])]],
+    `update indexer_abis set event_ids = $3, standing = $4, added_at = clock_timestamp()
+     where contract_id = $1 and owner = $2 and (event_ids, standing) <> ($3, $4)`,
+    [contractId, owner, [...new Set([...eventIds, ...known])], standing || (stood && addsNone)],
   );
   return rowCount !== 0;
 }
@@ -300,9 +328,9 @@ async function ensureScans(
     );
   for (const [toBlock, wanted] of begun)
     await client.query(
-      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, owner)
-       values ($1, $2, $3, $4, $5, $5, $6, $7)`,
-      [networkId, id, kind, wanted, startBlock, toBlock, asker.owner],
+      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, owner, standing)
+       values ($1, $2, $3, $4, $5, $5, $6, $7, $8)`,
+      [networkId, id, kind, wanted, startBlock, toBlock, asker.owner, hasStanding(asker, limits)],
     );
   return refusal;
 }

@@ -167,13 +167,14 @@ async function standFor(
 
 /** Indexes chains, and reads what messages ask to be indexed. */
 async function beginIndexing(
-  rooms: Pick<CoreRooms, 'db' | 'events' | 'indexer' | 'now'>,
+  rooms: Pick<CoreRooms, 'db' | 'events' | 'indexer' | 'trust' | 'now'>,
   { database, log }: Pick<Ground, 'database' | 'log'>,
 ): Promise<AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
-  const { db, events, indexer, now } = rooms;
+  const { db, events, indexer, trust, now } = rooms;
+  const creditPublishers = trust.setOf('credit_publishers');
   stack.use(await indexer.begin());
-  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, now, log }));
+  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, creditPublishers, now, log }));
   const owned = stack.move();
   return { [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -75,6 +75,8 @@ interface ScanRow {
   /** Null for one that follows the tip. */
   readonly to: number | null;
   readonly owner: string | null;
+  /** Whether the owner had some when they asked. */
+  readonly standing: boolean;
 }
 
 async function joinScansOf(
@@ -83,29 +85,29 @@ async function joinScansOf(
 ): Promise<void> {
   const { rows } = await client.query<ScanRow>(
     `delete from indexer_scans where contract_id = $1 and kind = $2 and (live or next_block > to_block and to_block <= $3)
-     returning topics, from_block as from, to_block as to, owner`,
+     returning topics, from_block as from, to_block as to, owner, standing`,
     [id, kind, floor],
   );
   const begins = new Map<string, number>();
   for (const { topics, from, to } of rows)
     if (to === null) for (const topic of topics) begins.set(topic, from);
   const apart: ScanRow[] = [];
-  for (const { topics, from, to, owner } of rows.toSorted((a, b) => (b.to ?? 0) - (a.to ?? 0))) {
+  for (const { topics, from, to, ...whose } of rows.toSorted((a, b) => (b.to ?? 0) - (a.to ?? 0))) {
     if (to === null) continue;
     const adjoining = new Set(topics.filter((topic) => begins.get(topic) === to + 1));
     for (const topic of adjoining) begins.set(topic, from);
     if (adjoining.size < topics.length)
-      apart.push({ topics: topics.filter((topic) => !adjoining.has(topic)), from, to, owner });
+      apart.push({ topics: topics.filter((topic) => !adjoining.has(topic)), from, to, ...whose });
   }
   const live = Map.groupBy(begins.keys(), (topic) => begins.get(topic)!);
-  for (const { topics, from, to, owner } of [
+  for (const { topics, from, to, owner, standing } of [
     ...apart,
-    ...[...live].map(([from, topics]) => ({ topics, from, to: null, owner: null })),
+    ...[...live].map(([from, topics]) => ({ topics, from, to: null, owner: null, standing: false })),
   ])
     await client.query(
-      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, live, owner)
-       values ($1, $2, $3, $4, $5, coalesce($6::bigint + 1, $5), $6, $6 is null, $7)`,
-      [networkId, id, kind, topics, from, to, owner],
+      `insert into indexer_scans (network_id, contract_id, kind, topics, from_block, next_block, to_block, live, owner, standing)
+       values ($1, $2, $3, $4, $5, coalesce($6::bigint + 1, $5), $6, $6 is null, $7, $8)`,
+      [networkId, id, kind, topics, from, to, owner, standing],
     );
 }
 

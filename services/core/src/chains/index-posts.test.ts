@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Signer } from '@skerry/client';
+import { NO_NETWORKS } from '@skerry/indexer';
 import {
   Anvil,
   compareWithChain,
@@ -15,7 +17,7 @@ import {
 import { until } from '@skerry/kit/testing/until';
 import { CREDIT_CHANNEL, CREDIT_POST, sha256Hex } from '@skerry/protocol';
 import { ERASE_AFTER_MS, eraseForgotten } from '../intake/erase.ts';
-import { createTestCore, signers } from '../testing/core.ts';
+import { createTestCore, signers, type TestCore } from '../testing/core.ts';
 import { listIndexRequests, noteIndexRequest } from './index-requests.ts';
 
 const PING = 'event Ping(uint256 indexed id)';
@@ -205,27 +207,29 @@ test('a request at which the node fails, or whose declaration is too long, holds
   assert.equal(removed?.refusal, null);
 });
 
+/** Settings of a node on which all owners together can have four contracts indexed. */
+const forFour = (standingCredits: number) => ({
+  networks: [networkSettings(['http://127.0.0.1:9/'], { contracts: [] })],
+  ...{ watchesPerOwner: 9, watchesMax: 4, exemptOwners: [], standingCredits },
+  decodeThreads: 0,
+});
+
+/** Asks for a contract by a signed message. Resolves with the code by which it was refused. */
+const askerOf = (core: TestCore) => async (signer: Signer, contract: string) => {
+  const content = { action: 'add', network: NETWORK, contract, abi: [PING] };
+  const { body } = await core.send(signer, { type: 'POST', content: { type: 'net-index', content } });
+  const requests = await until(
+    'it is settled',
+    () => listIndexRequests(core.rooms.indexer.pool, signer.address),
+    (all) => all.some(({ itemHash }) => itemHash === body.item_hash),
+  );
+  return requests.find(({ itemHash }) => itemHash === body.item_hash)!.refusal?.code;
+};
+
 test('strangers have half of what there is for all: whoever has credit finds room beside them', async () => {
-  const network = networkSettings(['http://127.0.0.1:9/'], { contracts: [] });
   const standingCredits = 5;
-  await using core = await createTestCore({
-    indexer: {
-      ...{ networks: [network], watchesPerOwner: 9, watchesMax: 4, exemptOwners: [], standingCredits },
-      decodeThreads: 0,
-    },
-  });
-  const { pool } = core.rooms.indexer;
-  /** @returns why it was refused */
-  const ask = async (signer: (typeof signers)['alice'], contract: string) => {
-    const content = { action: 'add', network: NETWORK, contract, abi: [PING] };
-    const { body } = await core.send(signer, { type: 'POST', content: { type: 'net-index', content } });
-    const requests = await until(
-      'it is settled',
-      () => listIndexRequests(pool, signer.address),
-      (all) => all.some(({ itemHash }) => itemHash === body.item_hash),
-    );
-    return requests.find(({ itemHash }) => itemHash === body.item_hash)!.refusal?.code;
-  };
+  await using core = await createTestCore({ indexer: forFour(standingCredits) });
+  const ask = askerOf(core);
   const grant = async (amount: number) => {
     const credits = [{ address: signers.bob.address, amount, ref: `r${amount}` }];
     const content = { type: CREDIT_POST.distribution, content: { distribution: { credits } } };
@@ -238,4 +242,16 @@ test('strangers have half of what there is for all: whoever has credit finds roo
   assert.equal(await ask(signers.bob, TOKEN), 'WATCH_LIMIT_REACHED');
   await grant(1);
   for (const contract of [TOKEN, OTHER]) assert.equal(await ask(signers.bob, contract), undefined);
+});
+
+test('where the node trusts nobody who gives credit, strangers have all there is by default', async () => {
+  const trust = { schedulers: [], scoringPublishers: [], creditPublishers: [], knownCoreNodes: [] };
+  await using core = await createTestCore({
+    indexer: forFour(NO_NETWORKS.standingCredits),
+    trust: { ...trust, creditEnforcement: false },
+  });
+  const ask = askerOf(core);
+  for (const signer of [signers.alice, signers.bob])
+    for (const contract of [TOKEN, OTHER]) assert.equal(await ask(signer, contract), undefined);
+  assert.equal(await ask(signers.node, TOKEN), 'WATCH_LIMIT_REACHED');
 });

@@ -36,7 +36,7 @@ const TRIES_MAX = 3;
  * @param owner the address that signed it
  */
 async function applyIndexPost(
-  { db, indexer, now }: Pick<FollowOptions, 'db' | 'indexer' | 'now'>,
+  { indexer, ...ledger }: Pick<FollowOptions, 'db' | 'indexer' | 'creditPublishers' | 'now'>,
   owner: string,
   content: unknown,
 ): Promise<void> {
@@ -50,9 +50,18 @@ async function applyIndexPost(
   } = parseIndexContent(content);
   if (action === 'remove') return indexer.unwatch({ network, contract, owner });
   if (!abi) throw new AppError('INVALID_CONTENT', 'content lacks "abi"');
-  const { balance } = await getAccount(db, owner, now() / 1000);
-  const credits = creditsOf(balance);
+  const credits = await creditsOfOwner(ledger, owner);
   return indexer.watch({ network, contract, abi, startBlock, transactions, owner, credits });
+}
+
+/** @returns whole credits; undefined where nobody can have any, as the node trusts nobody who could give them */
+async function creditsOfOwner(
+  { db, creditPublishers, now }: Pick<FollowOptions, 'db' | 'creditPublishers' | 'now'>,
+  owner: string,
+): Promise<bigint | undefined> {
+  if (creditPublishers.size === 0) return undefined;
+  const { balance } = await getAccount(db, owner, now() / 1000);
+  return creditsOf(balance);
 }
 
 export interface FollowOptions {
@@ -60,6 +69,8 @@ export interface FollowOptions {
   readonly pool: pg.Pool;
   readonly events: EventLog;
   readonly indexer: Indexer;
+  /** Whose word of credit counts, as the node learns it. */
+  readonly creditPublishers: ReadonlySet<string>;
   readonly now: () => number;
   readonly log: Logger;
 }

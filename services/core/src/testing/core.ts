@@ -216,7 +216,8 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   });
   stack.defer(() => rooms.pipeline.close());
   const { db, events, now } = rooms;
-  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, now, log }));
+  const creditPublishers = rooms.trust.setOf('credit_publishers');
+  stack.use(followIndexPosts({ db, pool: database.pool, events, indexer, creditPublishers, now, log }));
   const fetcher = stack.use(
     new IpfsFetcher({
       db: rooms.db,
