@@ -19,7 +19,6 @@ const OWN: Readonly<Record<string, string>> = {
   'services/compute/src/images/store.ts': 'a file of its own',
   'services/compute/src/instances/disks/disks.ts': 'what qemu-img says',
   'services/compute/src/instances/disks/snapshots.ts': 'what qemu-img says',
-  'services/compute/src/instances/record/record.ts': 'a file of its own',
   'services/compute/src/network/host-ports.ts': 'what nft says',
   'services/compute/src/network/network.ts': 'what ip says',
   'services/compute/src/network/pool.ts': 'what ip says',

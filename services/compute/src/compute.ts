@@ -100,8 +100,10 @@ export async function startCompute(config: ComputeConfig, host: Host): Promise<R
 /** The node, with the machines that it had. Before that it answers nobody: it would say that it has none. */
 async function openNode(config: ComputeConfig, log: Logger, signal: AbortSignal): Promise<Node> {
   // Before anything is written: a disk that is full may have room then.
-  const leftovers = await removeLeftovers(config.dataDir);
+  const { removed: leftovers, faults } = await removeLeftovers(config.dataDir);
   if (leftovers.length > 0) log.info({ leftovers }, 'removed unfinished files of the last process');
+  if (Object.keys(faults).length > 0)
+    log.error({ faults }, 'what the last process left unfinished could not be looked for everywhere');
   const node = await createNode(config, log, signal);
   await node.instances.resume();
   return node;

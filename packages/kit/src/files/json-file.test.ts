@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -30,6 +30,12 @@ test('what cannot be read is set aside, said with the name of the kept copy, and
       assert.equal(said.length, 1);
       assert.match(said[0]!, /names\.json\.unreadable.*the names are asked for again/);
     }
+    said.length = 0;
+    // Reading it fails as that of a damaged sector does: EIO.
+    await symlink('/proc/self/mem', path);
+    assert.equal(await read(), undefined);
+    assert.equal(await readlink(`${path}.unreadable`), '/proc/self/mem');
+    assert.match(said.join(), /EIO/);
     await writeFile(path, '{"version":1,"names":["a"]}');
     assert.deepEqual(await read(), ['a']);
     assert.deepEqual(await readdir(directory), ['names.json', 'names.json.unreadable']);

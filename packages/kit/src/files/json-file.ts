@@ -7,6 +7,16 @@ const ASIDE = '.unreadable';
 /** Where a file is that could not be read. */
 export const asidePathOf = (path: string): string => `${path}${ASIDE}`;
 
+/** What a process lacks for a while, as room for one more open file: what it could not read then may be whole. */
+const LACKS: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);
+/** Whoever runs the service has to let it read the file. */
+const REFUSALS: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM']);
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code;
+
+/** Whether a file could not be read for want of something that it has no part in. */
+export const isLacking = (error: unknown): boolean => LACKS.has(codeOf(error));
+
 interface JsonFileOptions<T> {
   /** What the value says; throws where it says nothing that this release understands. */
   readonly parse: (value: unknown) => T;
@@ -16,26 +26,27 @@ interface JsonFileOptions<T> {
 }
 
 /**
- * What a file of ours holds; undefined where there is none. One that is empty, damaged or of a newer release is set aside and said so: a
- * service starts without what it can do without. Not for what nobody can find out again, as keys and money.
+ * What a file of ours holds; undefined where there is none. One that is empty, damaged, of a newer release or in a place that the disk
+ * cannot read is set aside and said so: a service starts without what it can do without. Not for what nobody can find out again, as keys
+ * and money. Throws where the process may not read it, or lacks what reading takes.
  */
 export async function readJsonOrSetAside<T>(
   path: string,
   { parse, instead, log }: JsonFileOptions<T>,
 ): Promise<T | undefined> {
-  const text = await readTextIfAny(path);
-  if (text === undefined) return undefined;
   try {
-    return parse(JSON.parse(text));
+    const text = await readTextIfAny(path);
+    return text === undefined ? undefined : parse(JSON.parse(text));
   } catch (err) {
+    if (isLacking(err) || REFUSALS.has(codeOf(err))) throw err;
     const kept = await setAside(path);
     log.error({ err, path, kept }, `a file cannot be read and is set aside; ${instead}`);
     return undefined;
   }
 }
 
-/** @returns where it is now: at its place, where it cannot be renamed */
-const setAside = (path: string): Promise<string> =>
+/** Keeps what nobody could read under another name. @returns where it is now: at its place, where it cannot be renamed */
+export const setAside = (path: string): Promise<string> =>
   renameDurably(path, asidePathOf(path)).then(
     () => asidePathOf(path),
     () => path,

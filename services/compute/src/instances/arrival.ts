@@ -8,6 +8,7 @@ import {
   instanceDirectory,
   newRecord,
   readRecord,
+  setRecordAside,
   writeRecord,
 } from './record/record.ts';
 import type { Wanted } from './wanted.ts';
@@ -40,6 +41,7 @@ export async function noteArrival(
   const ipv4 = old?.base || isLeft ? await addresses.claim(id, wanted) : undefined;
   const found = old ? diskOf(old) : await findData(directory, isLeft);
   const record = { ...fresh, ...found, ipv4 };
+  if (!old) await setRecordAside(dataDir, id);
   await writeRecord(dataDir, record);
   return { record, isLeft };
 }
@@ -50,7 +52,7 @@ const diskOf = ({ base, kernel, volumes, isFound, discarded, restoring }: Instan
 });
 
 /** What is here without a record is its owner's, whatever becomes of its preparation. */
-async function findData(
+export async function findData(
   directory: string,
   isLeft: boolean,
 ): Promise<Pick<InstanceRecord, 'volumes' | 'isFound'>> {

@@ -1,101 +1,30 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { AppError, type InstanceStatusContent, type InstanceView, type Reason } from '@skerry/protocol';
-import { AddressBook, type Ipv4Claim } from '../network/address-book.ts';
+import { AppError } from '@skerry/protocol';
+import type { Ipv4Claim } from '../network/address-book.ts';
 import { ipv4LinkOf } from '../network/ipv4.ts';
-import { machineIdOf, networkNames, tapName } from '../network/names.ts';
-import type { GuestLink } from '../network/ruleset.ts';
-import { inDirectory } from '../testing/directory.ts';
-import { uuidOf } from '../vm/command-line.ts';
-import { isQemuOf } from '../vm/process.ts';
-import type { InstanceDeps } from './deps.ts';
+import { tapName } from '../network/names.ts';
+import { damageSector, inDirectory } from '../testing/directory.ts';
 import { listReleased } from './disks/released.ts';
-import { Instances } from './instances.ts';
 import { findLeftMachines } from './left-machines.ts';
-import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
-
-const POOL = '172.16.0.0/20';
-const NODE = 'f'.repeat(64);
-const NAMES = networkNames(NODE);
-const [WHOLE, RUNNING, ENDED] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
-const WANTED = {
-  ...{ isRunning: false, restartId: null, cpu: 1, memoryMib: 512, diskGib: 1 },
-  ...{ image: 'debian:12', sshKey: '', allowedPorts: [] },
-};
-
-/** A program that is taken for the QEMU of an instance. */
-async function startQemu(dataDir: string, id: string, ...more: string[]) {
-  const program = join(dataDir, 'qemu-system-shell');
-  await copyFile('/bin/sh', program);
-  const args = ['-c', 'read line', '-uuid', uuidOf(machineIdOf(id)), ...more];
-  const cwd = instanceDirectory(dataDir, id);
-  const machine = spawn(program, args, { cwd, stdio: ['pipe', 'ignore', 'ignore'] });
-  await once(machine, 'spawn');
-  return {
-    lives: () => isQemuOf(machine.pid!, cwd, machineIdOf(id)),
-    async [Symbol.asyncDispose]() {
-      if (machine.exitCode !== null || machine.signalCode !== null) return;
-      machine.kill('SIGKILL');
-      await once(machine, 'exit');
-    },
-  };
-}
-
-async function damageRecord(dataDir: string, id: string): Promise<void> {
-  await mkdir(instanceDirectory(dataDir, id), { recursive: true });
-  await writeFile(join(instanceDirectory(dataDir, id), 'vm.json'), '{"version":1');
-}
-
-/**
- * A node that finds its link 7 at the tap of the machine that runs. It makes no images.
- * @param add sets up a guest's part of the kernel's network
- */
-function openInstances(dataDir: string, add = async () => {}) {
-  const ending = new AbortController();
-  const started: unknown[] = [];
-  const added: [string, string][] = [];
-  const asked: string[] = [];
-  const told: InstanceStatusContent[] = [];
-  const addresses = new AddressBook({ table: 'skerry_test', ports: { first: 24_000, last: 24_099 } });
-  const deps = {
-    ...{ dataDir, ipv4Pool: POOL, now: Date.now, log: createLogger('test', 'silent'), signal: ending.signal },
-    network: {
-      findGateway: async (tap: string) =>
-        tap === tapName(NAMES, RUNNING) ? ipv4LinkOf(POOL, 7).gateway : undefined,
-      start: async (guests: readonly { tap: string }[], held: readonly string[]) =>
-        void started.push([guests.map(({ tap }) => tap), held]),
-      add({ tap, ipv4 }: GuestLink) {
-        added.push([tap, ipv4.gateway]);
-        return add();
-      },
-      remove: async () => {},
-    },
-    images: {
-      async ensure(name: string) {
-        asked.push(name);
-        throw new AppError('INVALID_IMAGE', 'none');
-      },
-    },
-    addresses,
-  } as unknown as InstanceDeps;
-  const instances = new Instances({
-    ...{ nodeId: NODE, ipv6Prefix: 'fd00:1:2:3::/64', names: NAMES, besideBytes: 0, obstacle: null },
-    ...{ capacity: { cpu: 1, memoryMib: 512, diskGib: 1 }, deps, tell: (status) => told.push(status) },
-  });
-  return {
-    ...{ instances, addresses, started, added, asked, told },
-    async [Symbol.asyncDispose]() {
-      ending.abort();
-      await instances.settled();
-    },
-  };
-}
+import { instanceDirectory, newRecord, readRecord, writeRecord } from './record/record.ts';
+import {
+  damageRecord,
+  ENDED,
+  NAMES,
+  NEED,
+  openInstances,
+  POOL,
+  RUNNING,
+  refusalOf,
+  startQemu,
+  viewOf,
+  WANTED,
+  WHOLE,
+} from './testing/unrecorded.ts';
 
 test('a machine that runs keeps its tap and its link though the record of its instance is damaged', () =>
   inDirectory(async (dataDir) => {
@@ -109,13 +38,6 @@ test('a machine that runs keeps its tap and its link though the record of its in
     assert.deepEqual(node.started, [[[tapName(NAMES, WHOLE)], [tapName(NAMES, RUNNING)]]]);
     assert.equal((await node.addresses.claim(RUNNING, { allowedPorts: [] })).link, 7);
   }));
-
-const viewOf = (desired: 'running' | 'stopped', id: string = RUNNING) =>
-  ({
-    ...{ instance_id: id, node_id: NODE, owner: `0x${'1'.repeat(40)}`, desired, restart_id: null },
-    ...{ cpu: 1, memory: 512, disk: 1, image: 'debian:12', ssh_key: '', phase: 'scheduled' },
-    firewall: { allowedPorts: [] },
-  }) as unknown as InstanceView;
 
 test('a machine whose record is damaged is taken over when its instance is named again, and has its network', () =>
   inDirectory(async (dataDir) => {
@@ -146,9 +68,6 @@ test('a machine whose record is damaged ends when its instance is to be stopped'
     await until('it is stopped', () => told.at(-1)?.phase === 'stopped');
     assert.equal(await qemu.lives(), false);
   }));
-
-const NEED = { cpu: 1, memoryMib: 512, diskGib: 1 };
-const refusalOf = (answer: unknown) => (typeof answer === 'object' ? (answer as Reason).message : undefined);
 
 test('a machine whose record is damaged keeps the files of its volumes and what it was promised, whatever fails meanwhile', () =>
   inDirectory(async (dataDir) => {
@@ -228,4 +147,21 @@ test('a disk whose record is damaged is promised to nobody else, and its own ins
     await instances.apply(viewOf('running', ENDED));
     await until('it is given up', () => instances.find(ENDED)?.record.failure != null);
     assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', / 0 GiB of disk left /);
+  }));
+
+test('a record that the disk cannot read keeps no node from starting, and is kept where another takes its place', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, RUNNING);
+    const record = join(instanceDirectory(dataDir, RUNNING), 'vm.json');
+    await damageSector(record);
+    await using qemu = await startQemu(dataDir, RUNNING);
+    await using node = openInstances(dataDir);
+    const { instances, told } = node;
+    await instances.resume(0);
+    await instances.apply(viewOf('running'));
+    await until('something is told', () => told.length > 0);
+    assert.match(told[0]!.reason?.message ?? '', /QEMU is running but does not answer/);
+    assert.equal(await readlink(`${record}.unreadable`), '/proc/self/mem');
+    assert.equal((await readRecord(dataDir, RUNNING))?.isFound, true);
+    assert.ok(await qemu.lives());
   }));

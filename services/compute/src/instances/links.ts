@@ -1,3 +1,4 @@
+import { isDiskFull } from '../host/disk-full.ts';
 import type { AddressBook } from '../network/address-book.ts';
 import { findLink } from '../network/ipv4.ts';
 import type { NodeNetwork } from '../network/network.ts';
@@ -35,7 +36,10 @@ export async function claimLinks(
       continue;
     }
     const ipv4 = await addresses.claim(record.id, record.wanted);
-    await writeRecord(dataDir, { ...record, ipv4 });
+    await writeRecord(dataDir, { ...record, ipv4 }).catch((error: unknown) => {
+      // It is written with the next change.
+      if (!isDiskFull(error)) throw error;
+    });
     claimed.push({ ...record, ipv4 });
   }
   return claimed;

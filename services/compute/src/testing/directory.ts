@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../host/run.ts';
@@ -31,4 +31,10 @@ export const onDiskOf = (mib: number, body: (directory: string) => Promise<void>
 export async function fillDisk(directory: string): Promise<void> {
   // The kernel writes as much of it as there is room for.
   await writeFile(join(directory, 'filler'), Buffer.alloc(FILLER_BYTES)).catch(() => {});
+}
+
+/** Puts a file there that cannot be read: it fails with EIO, as that of a damaged sector does, for root, too. */
+export async function damageSector(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await symlink('/proc/self/mem', path);
 }

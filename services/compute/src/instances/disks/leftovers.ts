@@ -7,11 +7,28 @@ import { releasedDirectory } from './released.ts';
 /** Names that this node gives to what it has not finished: files and directories that become something by being renamed. */
 const DRAFT = /\.tmp$|^disk\.qcow2\.new(\.head)?$|^seed\.iso\.[A-Za-z0-9]{6}$/;
 
+/** What was removed, and what could not be looked at or removed: one disk's fault keeps no node from starting. */
+export interface Leftovers {
+  /** Paths. */
+  readonly removed: readonly string[];
+  /** By path. */
+  readonly faults: Readonly<Record<string, string>>;
+}
+
 /**
  * Removes what a process that was killed left half done: none of it was ever part of an instance, or is any more. Called before
- * anything else is done with the data directory. Gives the paths.
+ * anything else is done with the data directory.
  */
-export async function removeLeftovers(dataDir: string): Promise<string[]> {
+export async function removeLeftovers(dataDir: string): Promise<Leftovers> {
+  const removed: string[] = [];
+  const faults: Record<string, string> = {};
+  const attempt = async <T>(path: string, work: Promise<T>): Promise<T | undefined> =>
+    work.catch((error: NodeJS.ErrnoException) => {
+      // An operator's own file may lie among the directories.
+      if (!isMissing(error) && error.code !== 'ENOTDIR') faults[path] = error.message;
+      return undefined;
+    });
+  const list = async (directory: string) => (await attempt(directory, readdir(directory))) ?? [];
   const instances = instancesDirectory(dataDir);
   const directories = [
     dataDir,
@@ -19,22 +36,13 @@ export async function removeLeftovers(dataDir: string): Promise<string[]> {
     releasedDirectory(dataDir),
     ...(await list(instances)).map((id) => join(instances, id)),
   ];
-  const removed: string[] = [];
-  for (const directory of directories) {
-    for (const name of await list(directory)) {
-      if (!DRAFT.test(name)) continue;
-      await rm(join(directory, name), { recursive: true, force: true });
-      removed.push(join(directory, name));
+  for (const directory of directories)
+    for (const name of (await list(directory)).filter((one) => DRAFT.test(one))) {
+      const path = join(directory, name);
+      await attempt(
+        path,
+        rm(path, { recursive: true, force: true }).then(() => removed.push(path)),
+      );
     }
-  }
-  return removed;
-}
-
-async function list(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
+  return { removed, faults };
 }

@@ -140,7 +140,7 @@ describe('disks that were put aside', () => {
         (await listReleased(dataDir)).map(({ directory }) => directory),
         [kept],
       );
-      assert.deepEqual(await removeLeftovers(dataDir), [`${erased}.tmp`]);
+      assert.deepEqual(await removeLeftovers(dataDir), { removed: [`${erased}.tmp`], faults: {} });
       assert.deepEqual(
         (await listReleased(dataDir)).map(({ directory }) => directory),
         [kept],

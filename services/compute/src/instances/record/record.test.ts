@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { inDirectory } from '../../testing/directory.ts';
+import { damageSector, inDirectory } from '../../testing/directory.ts';
 import { enterPhase, instanceDirectory, newRecord, readRecords, writeRecord } from './record.ts';
 import { StoredRecord } from './stored-record.ts';
 
@@ -29,12 +29,31 @@ describe('records', () => {
       await writeRecord(dataDir, record);
       const damaged = newRecord('b'.repeat(64), wanted, 5);
       await writeRecord(dataDir, damaged);
-      await writeFile(join(instanceDirectory(dataDir, damaged.id), 'vm.json'), '{"version":1');
-      assert.deepEqual(await readRecords(dataDir, log), [record]);
+      for (const text of [
+        '{"version":1',
+        'null',
+        JSON.stringify({ version: 1, id: damaged.id, wanted: {} }),
+      ]) {
+        await writeFile(join(instanceDirectory(dataDir, damaged.id), 'vm.json'), text);
+        assert.deepEqual(await readRecords(dataDir, log), [record]);
+      }
     } finally {
       await rm(dataDir, { recursive: true, force: true });
     }
   });
+
+  test('one that the disk cannot read is left alone, said, and does not hide the others', () =>
+    inDirectory(async (dataDir) => {
+      const said: string[] = [];
+      const log = createLogger('test', 'error', { write: (line) => void said.push(line) });
+      const record = newRecord('a'.repeat(64), wanted, 5);
+      await writeRecord(dataDir, record);
+      const unreadable = instanceDirectory(dataDir, 'b'.repeat(64));
+      await mkdir(unreadable);
+      await damageSector(join(unreadable, 'vm.json'));
+      assert.deepEqual(await readRecords(dataDir, log), [record]);
+      assert.match(said.join(), /EIO.*b{64}.*left alone/);
+    }));
 
   test('a boot is as old as the clock says; one that was set back since has it begin anew, and once', () =>
     inDirectory(async (dataDir) => {

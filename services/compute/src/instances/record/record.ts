@@ -1,7 +1,15 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing, type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
-import { isItemHash64, type Phase, type Reason } from '@skerry/protocol';
+import {
+  isLacking,
+  isMissing,
+  type Logger,
+  makeDirectory,
+  readTextIfAny,
+  setAside,
+  writeFileAtomically,
+} from '@skerry/kit';
+import { fieldsOf, isItemHash64, type Phase, type Reason } from '@skerry/protocol';
 import type { Ipv4Claim } from '../../network/address-book.ts';
 import type { Volume } from '../../vm/machine.ts';
 import type { Wanted } from '../wanted.ts';
@@ -120,6 +128,19 @@ export async function writeRecord(dataDir: string, record: InstanceRecord): Prom
   await writeFileAtomically(join(directory, RECORD_FILE), `${JSON.stringify(record, null, 2)}\n`, 0o600);
 }
 
+/** Throws where it is none, or lacks what every record has: one of them must not keep the node from the others. */
+function parseRecord(id: string, value: unknown): InstanceRecord {
+  const { version, id: noted, wanted } = fieldsOf(value);
+  const { cpu, memoryMib, diskGib, allowedPorts } = fieldsOf(wanted);
+  const isRight =
+    version === 1 &&
+    noted === id &&
+    [cpu, memoryMib, diskGib].every(Number.isFinite) &&
+    Array.isArray(allowedPorts);
+  if (!isRight) throw new Error(`it is not a record of ${id}`);
+  return value as InstanceRecord;
+}
+
 /**
  * Every instance that was here when the last process ended. A record that cannot be read is left alone, which is said where there is
  * a log.
@@ -133,7 +154,7 @@ export async function readRecords(dataDir: string, log?: Logger): Promise<Instan
   return records;
 }
 
-/** The record of one instance; undefined where it cannot be read, which is said where there is a log. */
+/** The record of one instance; undefined where it cannot be read, which is said where there is a log. Throws what `isLacking` tells. */
 export const readRecord = (dataDir: string, id: string, log?: Logger): Promise<InstanceRecord | undefined> =>
   readRecordIn(instanceDirectory(dataDir, id), id, log);
 
@@ -143,20 +164,23 @@ export async function readRecordIn(
   id: string,
   log?: Logger,
 ): Promise<InstanceRecord | undefined> {
-  const text = await readTextIfAny(join(directory, RECORD_FILE));
-  if (text === undefined) return undefined;
   try {
-    const record = JSON.parse(text) as InstanceRecord;
-    if (record.version !== 1 || record.id !== id) throw new Error(`it is not a record of ${id}`);
-    return record;
+    const text = await readTextIfAny(join(directory, RECORD_FILE));
+    if (text === undefined) return undefined;
+    return parseRecord(id, JSON.parse(text));
   } catch (error) {
+    if (isLacking(error)) throw error;
     log?.error(
       { err: error, instance: id },
-      'the record of an instance is corrupt; the instance is left alone',
+      'the record of an instance cannot be read; the instance is left alone',
     );
     return undefined;
   }
 }
+
+/** Keeps a record that cannot be read before another takes its place: what it says may be read again later. */
+export const setRecordAside = (dataDir: string, id: string): Promise<string> =>
+  setAside(join(instanceDirectory(dataDir, id), RECORD_FILE));
 
 /** What is in the directory of all instances, whether or not its record can be read. */
 export async function listInstanceNames(dataDir: string): Promise<string[]> {
