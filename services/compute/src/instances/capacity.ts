@@ -7,8 +7,10 @@ import {
   readMachine,
   withoutPrograms,
 } from '../host/capacity.ts';
+import { promisedTo, withoutCopies } from './admission.ts';
 import { readCopies } from './disks/copies.ts';
-import { readPromisees, readWritten } from './disks/promised.ts';
+import { readPromisees, readUnrecorded, readWritten } from './disks/promised.ts';
+import type { InstanceRecord } from './record/record.ts';
 
 const GIB = 1024 ** 3;
 
@@ -41,4 +43,27 @@ export function decideOffer(
   const capacity = decideCapacity(settings, left);
   const restBytes = copiesBytes - copiesGib * GIB;
   return { capacity, besideBytes: Math.max(0, restBytes + decideSpareGib(left, capacity) * GIB) };
+}
+
+/** What a node offers, as `decideOffer` says. */
+export interface Offer {
+  readonly dataDir: string;
+  readonly capacity: Capacity;
+  readonly besideBytes: number;
+}
+
+/**
+ * What is offered now, and what of it those have whose records cannot be read.
+ * @param records those that can
+ * @param except an instance that may come back to the disk that it left, or that its damaged record is of
+ */
+export async function readRoom(
+  { dataDir, capacity, besideBytes }: Offer,
+  records: readonly InstanceRecord[],
+  except?: string,
+): Promise<[offer: Capacity, unrecorded: Capacity[]]> {
+  const unrecorded = await readUnrecorded(dataDir, new Set(records.map(({ id }) => id)));
+  const { bytes } = await readCopies(dataDir, [...records, ...unrecorded], except);
+  const others = unrecorded.filter(({ id }) => id !== except);
+  return [withoutCopies(capacity, bytes, besideBytes), others.map(promisedTo)];
 }

@@ -11,16 +11,18 @@ import type { Capacity } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
 import { whileNothingIsPromised } from '../host/room.ts';
 import type { NetworkNames } from '../network/names.ts';
-import { decideAdmission, promisedTo, SAME_ADDRESS, withoutCopies } from './admission.ts';
+import { decideAdmission, promisedTo, SAME_ADDRESS } from './admission.ts';
 import { noteArrival } from './arrival.ts';
+import { readRoom } from './capacity.ts';
+import { noteDeparture } from './departure.ts';
 import type { InstanceDeps } from './deps.ts';
-import { readCopies } from './disks/copies.ts';
-import { readUnrecorded } from './disks/promised.ts';
+import { listUnrecorded } from './disks/promised.ts';
 import { Expiries } from './expiries.ts';
 import { findLeftMachines } from './left-machines.ts';
 import { claimLinks } from './links.ts';
+import { Looks } from './looks.ts';
 import { guestLinkOf, type Place, placeOf } from './place.ts';
-import { readRecords, type Status } from './record/record.ts';
+import { type LeavingReason, readRecords, type Status } from './record/record.ts';
 import { Reservations, TOO_MANY_RESERVATIONS } from './reservations.ts';
 import { needOf, wantedOf } from './wanted.ts';
 import { reasonOf } from './worker/retry.ts';
@@ -52,11 +54,12 @@ export class Instances {
   readonly #options: InstancesOptions;
   readonly #deps: InstanceDeps;
   readonly #workers = new Map<string, InstanceWorker>();
+  /** Those that are here without a record that can be read: nobody looks after them. */
+  readonly #unrecorded = new Set<string>();
   readonly #running = new Set<Promise<void>>();
   /** Why instances were refused, as the network was told. */
   readonly #refused = new Map<string, string>();
-  /** Askings that are under way, by instance. */
-  readonly #looks = new Map<string, Set<{ isOvertaken: boolean }>>();
+  readonly #looks = new Looks();
   #turn: Promise<void> = Promise.resolve();
   /** Refused for want of room, or come back while they were released. */
   readonly #waiting = new Map<string, InstanceView>();
@@ -81,6 +84,15 @@ export class Instances {
     return this.#workers.get(id);
   }
 
+  /** Whatever is here, also without a record that can be read. */
+  ids(): string[] {
+    return [...this.#workers.keys(), ...this.#unrecorded];
+  }
+
+  has(id: string): boolean {
+    return this.#workers.has(id) || this.#unrecorded.has(id);
+  }
+
   /** Why an instance was refused, where it was. */
   refusalOf(id: string): string | undefined {
     return this.#refused.get(id);
@@ -99,7 +111,9 @@ export class Instances {
     const deps = this.#deps;
     const { log } = deps;
     const readable = await readRecords(deps.dataDir, log);
-    const running = await findLeftMachines(deps.dataDir, new Set(readable.map(({ id }) => id)));
+    const known = new Set(readable.map(({ id }) => id));
+    for (const id of await listUnrecorded(deps.dataDir, known)) this.#unrecorded.add(id);
+    const running = await findLeftMachines(deps.dataDir, known);
     const left = running.map((id) => this.#place(id));
     const records = await claimLinks(deps, readable, left);
     const workers = records.map((record) => new InstanceWorker(deps, this.#place(record.id), record));
@@ -140,7 +154,7 @@ export class Instances {
 
   /** What a core node says of an instance. */
   apply(view: InstanceView): Promise<void> {
-    this.#overtake(view.instance_id);
+    this.#looks.overtake(view.instance_id);
     return this.#inTurn(() => this.#apply(view));
   }
 
@@ -148,25 +162,16 @@ export class Instances {
    * Asks a core node for an instance and goes by what it says, unless more of it was heard meanwhile: anybody may have the
    * node ask, and an older word must not take the place of a newer one. Throws what `ask` and `checkLag` do.
    */
-  async look(id: string, ask: () => Promise<InstanceView>): Promise<InstanceView> {
-    const look = { isOvertaken: false };
-    const looks = this.#looks.get(id) ?? new Set();
-    this.#looks.set(id, looks.add(look));
-    try {
+  look(id: string, ask: () => Promise<InstanceView>): Promise<InstanceView> {
+    const askInStep = async () => {
       await this.#deps.checkLag();
-      const view = await ask();
-      await this.#inTurn(async () => {
-        if (!look.isOvertaken) await this.#apply(view);
-      });
-      return view;
-    } finally {
-      looks.delete(look);
-      if (looks.size === 0) this.#looks.delete(id);
-    }
-  }
-
-  #overtake(id: string): void {
-    for (const look of this.#looks.get(id) ?? []) look.isOvertaken = true;
+      return ask();
+    };
+    return this.#looks.look(id, askInStep, (view, isOvertaken) =>
+      this.#inTurn(async () => {
+        if (!isOvertaken()) await this.#apply(view);
+      }),
+    );
   }
 
   /** One after the other: the same instance told twice at once is one machine. */
@@ -183,7 +188,7 @@ export class Instances {
       this.#waiting.delete(view.instance_id);
       this.#refused.delete(view.instance_id);
       // No node at all is a scheduler's second thought: only another node ends this one's care.
-      if (view.node_id !== null) worker?.want('moved');
+      if (view.node_id !== null) await this.#dismiss(view.instance_id, 'moved', view);
       return;
     }
     if (this.#options.obstacle) return this.#refuse(view.instance_id, this.#options.obstacle);
@@ -210,11 +215,13 @@ export class Instances {
     try {
       await this.#admit(view, place);
     } catch (error) {
-      if (!isDiskFull(error))
+      const reason = reasonOf(error);
+      // It is tried again and again, and said once.
+      if (!isDiskFull(error) && this.#refused.get(view.instance_id) !== reason.message)
         this.#deps.log.error({ err: error, instance: view.instance_id }, 'an instance could not be recorded');
       // Nothing is begun that cannot be noted; those who come after it are heard all the same.
       this.#waiting.set(view.instance_id, view);
-      this.#refuse(view.instance_id, reasonOf(error));
+      this.#refuse(view.instance_id, reason);
       this.#tryLater();
     }
   }
@@ -242,18 +249,10 @@ export class Instances {
     return decide(this.#options.capacity) ?? decide(...(await this.#readRoom(view.instance_id)));
   }
 
-  /**
-   * What is offered now, and what of it those have whose records cannot be read.
-   * @param except an instance that may come back to the disk that it left, or that its damaged record is of
-   */
-  async #readRoom(except?: string): Promise<[offer: Capacity, unrecorded: Capacity[]]> {
-    const { capacity, besideBytes } = this.#options;
-    const { dataDir } = this.#deps;
+  /** @param except as of `readRoom` */
+  #readRoom(except?: string): Promise<[offer: Capacity, unrecorded: Capacity[]]> {
     const records = this.list().map(({ record }) => record);
-    const unrecorded = await readUnrecorded(dataDir, new Set(records.map(({ id }) => id)));
-    const { bytes } = await readCopies(dataDir, [...records, ...unrecorded], except);
-    const others = unrecorded.filter(({ id }) => id !== except);
-    return [withoutCopies(capacity, bytes, besideBytes), others.map(promisedTo)];
+    return readRoom({ ...this.#options, dataDir: this.#deps.dataDir }, records, except);
   }
 
   /** What the node offers now, without what copies and disks that were left have of it. Those go without a word: who waits for room is tried again. */
@@ -273,20 +272,40 @@ export class Instances {
     this.#waiting.delete(view.instance_id);
     this.#refused.delete(view.instance_id);
     this.#reservations.drop(normaliseAddress(view.owner));
-    const made = new InstanceWorker(deps, place, record);
-    this.#workers.set(view.instance_id, made);
+    this.#unrecorded.delete(view.instance_id);
+    this.#hold(new InstanceWorker(deps, place, record), isLeft);
+  }
+
+  /** @param isLeft its machine may run */
+  #hold(worker: InstanceWorker, isLeft: boolean): void {
+    this.#workers.set(worker.place.id, worker);
     // Nobody waits meanwhile; one that is silent is asked again by its worker.
-    this.#run(made, isLeft ? this.#adopt(made, 0, false) : undefined);
+    this.#run(worker, isLeft ? this.#adopt(worker, 0, false) : undefined);
   }
 
   /** The owner forgot the instance: its machine ends, and its disk is released as when another node takes it over. */
   forget(instanceId: string): Promise<void> {
-    this.#overtake(instanceId);
+    this.#looks.overtake(instanceId);
     return this.#inTurn(async () => {
       this.#waiting.delete(instanceId);
       this.#refused.delete(instanceId);
-      this.#workers.get(instanceId)?.want('forgotten');
+      await this.#dismiss(instanceId, 'forgotten');
     });
+  }
+
+  async #dismiss(id: string, why: LeavingReason, view?: InstanceView): Promise<void> {
+    const worker = this.#workers.get(id);
+    if (worker) return worker.want(why);
+    if (!this.#unrecorded.has(id)) return;
+    const place = this.#place(id);
+    try {
+      const record = await noteDeparture(this.#deps, place, why, view, this.#nextMs());
+      this.#unrecorded.delete(id);
+      if (record) this.#hold(new InstanceWorker(this.#deps, place, record), true);
+    } catch (error) {
+      // It is heard of again, and stays as it is until then.
+      this.#deps.log.error({ err: error, instance: id }, 'an instance that is to leave cannot be set aside');
+    }
   }
 
   /** The full list of this node's instances. Says again what a core node has not heard, or has wrong. */

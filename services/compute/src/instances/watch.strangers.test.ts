@@ -24,18 +24,25 @@ afterEach(() => ending.abort());
  * A node with one instance, and what it does with it.
  * @param lag why nothing is to be decided by what the core node says, each time that it is asked
  * @param events what the core node tells of, each time that it is followed
+ * @param unlisted what is here and not in the list of the core node, which says that it moved
  */
-function watch(lag: () => string | null, events: readonly object[], status = 'processed') {
+function watch(
+  lag: () => string | null,
+  events: readonly object[],
+  status = 'processed',
+  unlisted: readonly string[] = [],
+) {
   const heard: string[] = [];
   const instances = {
-    find: (id: string) => (id === ID ? {} : undefined),
-    list: () => [],
+    has: (id: string) => id === ID,
+    ids: () => unlisted,
     applyAll: async (views: readonly InstanceView[]) => void heard.push(`all ${views.length}`),
     apply: async ({ instance_id: id }: InstanceView) => void heard.push(id === ID ? 'moved' : 'of another'),
     forget: async () => void heard.push('forgotten'),
   };
   const core = {
     readAllInstances: async () => ({ instances: [viewOf()], unreadable: [], cursor: '' }),
+    getInstance: async (id: string) => ({ ...MOVED, instance_id: id }),
     getMessageStatus: async () => ({ status }),
     async *events({ signal }: { signal: AbortSignal }) {
       yield* events;
@@ -117,4 +124,10 @@ test('an instance that a core node has no more is forgotten only where it knows 
     ending.abort();
     await done;
   }
+});
+
+test('what is here and not in its list is asked for, with or without a record', async () => {
+  const { heard } = watch(() => null, [], 'processed', [ID, 'c'.repeat(64)]);
+  await until('all was heard', () => heard.includes('end'));
+  assert.deepEqual(heard, ['all 1', 'of another', 'end']);
 });

@@ -69,23 +69,23 @@ async function syncAll({ core, sync, instances, nodeId }: WatchOptions, remarks:
     listed.add(instanceId);
     remark({ instance: instanceId, why: error.message }, UNREADABLE);
   }
-  for (const { record } of instances.list()) {
-    if (listed.has(record.id)) continue;
+  for (const id of instances.ids()) {
+    if (listed.has(id)) continue;
     try {
-      await instances.apply(await core.getInstance(record.id));
+      await instances.apply(await core.getInstance(id));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       if (error.code === 'UNEXPECTED_ANSWER') {
-        remark({ instance: record.id, why: error.message }, UNREADABLE);
+        remark({ instance: id, why: error.message }, UNREADABLE);
         continue;
       }
       if (error.code !== 'INSTANCE_NOT_FOUND') throw error;
-      if (await wasForgotten(core, record.id)) {
-        await instances.forget(record.id);
+      if (await wasForgotten(core, id)) {
+        await instances.forget(id);
         continue;
       }
       // A core node that lost its memory is no reason to end a machine.
-      remark({ instance: record.id }, 'the core node does not know a running instance, which is left alone');
+      remark({ instance: id }, 'the core node does not know an instance of this node, which is left alone');
     }
   }
   return cursor;
@@ -100,14 +100,14 @@ async function followEvents(
     if (kind === 'instance') log.warn({ why }, UNREADABLE);
   };
   const checkLag = createSeldomCheck(sync);
-  const isOwn = (view: InstanceView) => view.node_id === nodeId || instances.find(view.instance_id);
+  const isOwn = (view: InstanceView) => view.node_id === nodeId || instances.has(view.instance_id);
   for await (const event of core.events({ cursor, signal, onUnreadable })) {
     if (event.kind === 'instance' && isOwn(event.data)) await checkLag();
     if (event.kind === 'instance') await instances.apply(event.data);
     if (event.kind === 'message' && event.data.type === 'AGGREGATE') onAggregate(event.data.sender);
     if (event.kind !== 'instance_removed') continue;
     const { instance_id: id } = event.data;
-    if (instances.find(id)) {
+    if (instances.has(id)) {
       // By what the core node lacks, a FORGET may not count.
       await checkLag();
       // It may be gone for as long as a core node decides again what it reads.

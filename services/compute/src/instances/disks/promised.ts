@@ -75,14 +75,17 @@ async function readDiskBytes(disk: string): Promise<number> {
  * @param known instances that are not looked for
  */
 export async function readUnrecorded(dataDir: string, known: ReadonlySet<string>): Promise<Promisee[]> {
-  const names = await listInstanceNames(dataDir);
   const found: Promisee[] = [];
-  for (const id of names.filter((name) => isItemHash64(name) && !known.has(name)))
-    found.push(await estimate(dataDir, id));
+  for (const id of await listUnrecorded(dataDir, known)) found.push(await estimate(dataDir, id));
   return found;
 }
 
-async function estimate(dataDir: string, id: string): Promise<Promisee> {
+/** @param known instances that are not looked for */
+export const listUnrecorded = async (dataDir: string, known: ReadonlySet<string>): Promise<string[]> =>
+  (await listInstanceNames(dataDir)).filter((name) => isItemHash64(name) && !known.has(name));
+
+/** The same of one instance. */
+export async function estimate(dataDir: string, id: string): Promise<Promisee> {
   const directory = instanceDirectory(dataDir, id);
   // What cannot be looked at keeps nobody from being heard.
   const volumes = await findVolumes(directory).catch(() => []);

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { until } from '@skerry/kit/testing/until';
+import { damageSector, fillDisk, inDirectory, onDiskOf } from '../testing/directory.ts';
+import { listReleased } from './disks/released.ts';
+import { instanceDirectory } from './record/record.ts';
+import {
+  damageRecord,
+  ENDED,
+  NEED,
+  openInstances,
+  RUNNING,
+  startQemu,
+  viewOf,
+} from './testing/unrecorded.ts';
+
+const OTHER_NODE = 'e'.repeat(64);
+const DAMAGED = '{"version":1';
+
+const volumeOf = (dataDir: string, id: string) => join(instanceDirectory(dataDir, id), 'volume-0.raw');
+
+test('an instance whose record is damaged leaves when another node has it: its data are put aside, with what is left of its record', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, RUNNING);
+    await writeFile(volumeOf(dataDir, RUNNING), 'written');
+    await using qemu = await startQemu(dataDir, RUNNING, '-smp', 'cpus=1', '-m', 'size=512M');
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    assert.deepEqual(instances.ids(), [RUNNING]);
+    assert.equal(typeof (await instances.reserve('0x1', NEED)), 'object');
+    const view = { ...viewOf('running'), node_id: OTHER_NODE };
+    await instances.apply(view);
+    await until('it has left', () => !instances.has(RUNNING));
+    assert.equal(await qemu.lives(), false);
+    const [aside] = await listReleased(dataDir);
+    assert.deepEqual([aside?.why, aside?.owner], ['moved', view.owner]);
+    assert.equal(await readFile(join(aside!.directory, 'volume-0.raw'), 'utf8'), 'written');
+    assert.equal(await readFile(join(aside!.directory, 'vm.json.unreadable'), 'utf8'), DAMAGED);
+    assert.equal(typeof (await instances.reserve('0x1', NEED)), 'number', 'what it had is free');
+    await instances.apply(viewOf('stopped'));
+    assert.equal(await readFile(volumeOf(dataDir, RUNNING), 'utf8'), 'written', 'it comes back to it');
+  }));
+
+test('it leaves when its owner forgot it, and stays where no node has it', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, ENDED);
+    await damageSector(join(instanceDirectory(dataDir, ENDED), 'vm.json'));
+    await writeFile(volumeOf(dataDir, ENDED), 'written');
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    await instances.apply({ ...viewOf('running', ENDED), node_id: null });
+    assert.deepEqual(await listReleased(dataDir), []);
+    assert.ok(instances.has(ENDED));
+    await instances.forget(ENDED);
+    await until('it has left', () => !instances.has(ENDED));
+    const [aside] = await listReleased(dataDir);
+    assert.equal(aside?.why, 'forgotten');
+    assert.equal(await readFile(join(aside!.directory, 'volume-0.raw'), 'utf8'), 'written');
+  }));
+
+test('where its leaving cannot be noted it stays as it is, and leaves when that is heard again', () =>
+  onDiskOf(4, async (dataDir) => {
+    await damageRecord(dataDir, ENDED);
+    await writeFile(volumeOf(dataDir, ENDED), 'written');
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    await fillDisk(dataDir);
+    const moved = { ...viewOf('running', ENDED), node_id: OTHER_NODE };
+    await instances.apply(moved);
+    assert.ok(instances.has(ENDED));
+    assert.equal(await readFile(volumeOf(dataDir, ENDED), 'utf8'), 'written');
+    await rm(join(dataDir, 'filler'));
+    await instances.apply(moved);
+    await until('it has left', () => !instances.has(ENDED));
+    assert.equal((await listReleased(dataDir)).length, 1);
+  }));
+
+test('a directory with nothing in it is not put aside in the place of what an instance left before', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, ENDED);
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    await instances.apply({ ...viewOf('running', ENDED), node_id: OTHER_NODE });
+    assert.deepEqual(await listReleased(dataDir), []);
+    assert.deepEqual(await readdir(instanceDirectory(dataDir, ENDED)), ['vm.json']);
+  }));
