@@ -68,8 +68,8 @@ export interface Place {
   busySinceMs: number;
 }
 
-/** An order whose volumes are there before its sandbox. Whoever starts that has them from then on. */
-export async function attachEarly(order: Order): Promise<{ readonly order: Order; detach(): Promise<void> }> {
+/** An order whose volumes are there before its sandbox. Whoever starts that has them from then on; where nobody did, `end` lets go of them. */
+export async function attachEarly(order: Order): Promise<{ readonly order: Order; end(): Promise<void> }> {
   const attached = await order.attach?.();
   let isTaken = false;
   const take = async (volumes: Attached) => {
@@ -78,7 +78,7 @@ export async function attachEarly(order: Order): Promise<{ readonly order: Order
   };
   return {
     order: { ...order, attach: attached && (() => take(attached)) },
-    detach: async () => (isTaken ? undefined : attached?.detach()),
+    end: async () => (isTaken ? undefined : attached?.discard()),
   };
 }
 

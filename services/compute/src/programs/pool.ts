@@ -4,7 +4,6 @@ import { PROGRAM_LIMITS } from './limits.ts';
 import { heldBy, type Order, type Place, type PoolOptions, type Start, type Waiter } from './places.ts';
 import { Sandbox, type SandboxResult } from './sandbox/sandbox.ts';
 import { chooseToGiveWay, gaveWay, keptIn } from './standing/kept-shares.ts';
-import type { Attached } from './volumes/volumes.ts';
 
 const SANDBOXES_MAX = 256;
 const SPARE_DELAY_MS = 200;
@@ -224,7 +223,7 @@ export class Pool implements AsyncDisposable {
     const attached = await attach?.();
     // Volumes are made and mounted for it, so that it may have ended since: nobody would end what is started now.
     if (place.state === 'ending') {
-      await this.#detach(attached);
+      await this.#letGo(attached?.discard());
       throw this.#isClosed
         ? new AppError('SHUTTING_DOWN', 'the node is shutting down')
         : new AppError('PROGRAM_CRASHED', 'the sandbox was stopped before it started');
@@ -266,14 +265,14 @@ export class Pool implements AsyncDisposable {
     if (place.state === 'ending') return;
     place.state = 'ending';
     await place.sandbox?.destroy();
-    await this.#detach(place.attached);
+    await this.#letGo(place.attached?.detach());
     this.#places.delete(place);
     this.#freeSlots.push(place.slot);
     this.#grant();
   }
 
-  async #detach(attached: Attached | undefined): Promise<void> {
-    await attached?.detach().catch((error: unknown) => {
+  async #letGo(volumes: Promise<void> | undefined): Promise<void> {
+    await volumes?.catch((error: unknown) => {
       this.#options.log.warn({ err: error }, 'volumes of a program could not be let go');
     });
   }

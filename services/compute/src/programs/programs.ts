@@ -215,7 +215,7 @@ export class Programs implements AsyncDisposable {
     try {
       return signal.aborted ? undefined : await this.#pool.keep(early.order, signal);
     } finally {
-      await early.detach().catch((error: unknown) => {
+      await early.end().catch((error: unknown) => {
         this.#options.log.warn(
           { err: error, program: order.key },
           'volumes of a program could not be let go',

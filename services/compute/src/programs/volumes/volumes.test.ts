@@ -9,6 +9,7 @@ import { AppError, sha256Hex } from '@skerry/protocol';
 import { promiseRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import { inDirectory, onDiskOf } from '../../testing/directory.ts';
+import { attachEarly, type Order } from '../places.ts';
 import { TestPrograms } from '../testing/setup.ts';
 import { type AskedVolume, readVolumes } from './asked.ts';
 import { listMounts, makeReady } from './images.ts';
@@ -163,6 +164,36 @@ test('volumes of one owner have a share of the disk, also after a restart; files
   await (await attach(second, '0xc', own('/d', 48))).detach();
   assert.deepEqual(await readdir(join(directory, 'files')), [], 'the file that nobody used made room');
 });
+
+test('what was made for a program that is not started takes no room from others', () =>
+  inDirectory(async (directory) => {
+    const core = { getFile } as unknown as CoreClient;
+    const volumes = new Volumes({ core, directory, limitMib: 1_024 });
+    await volumes.clear();
+    const own = (mount: string, sizeMib: number) => ({ kind: 'own', mount, sizeMib, name: mount }) as const;
+    const orderOf = async (owner: string, ...asked: AskedVolume[]) => {
+      using prepared = await volumes.prepare({ hash: sha256Hex(owner), owner, volumes: asked });
+      return { attach: () => prepared.attach() } as unknown as Order;
+    };
+    const isFree = async () => {
+      const early = await attachEarly(await orderOf('0xother', own('/data', 900)));
+      await early.end();
+    };
+    const waiting = await attachEarly(await orderOf('0xwaiting', own('/data', 900)));
+    await assert.rejects(isFree(), { code: 'NO_RUNNER' });
+    await waiting.end();
+    await isFree();
+    const twice = attachEarly(await orderOf('0xtoo-much', own('/a', 900), own('/b', 900)));
+    await assert.rejects(twice, { code: 'NO_RUNNER' });
+    await isFree();
+    // Another sandbox of the program may have written to it.
+    const order = await orderOf('0xcalled', own('/data', 900));
+    const late = await attachEarly(order);
+    await (await order.attach!()).detach();
+    await late.end();
+    await assert.rejects(isFree(), { code: 'NO_RUNNER' });
+    assert.deepEqual(await listMounts(directory), []);
+  }));
 
 test('volumes leave the disk its reserve, and no part of a file that did not fit', () =>
   onDiskOf(1_024 + 24, async (directory) => {

@@ -38,6 +38,8 @@ export interface Attached {
   /** Who the program is: what it wrote belongs to it in its next sandbox, too. */
   readonly uid: number;
   detach(): Promise<void>;
+  /** The same where no sandbox was started with them: what was made for it goes, since it would keep others from having theirs. */
+  discard(): Promise<void>;
 }
 
 /** Users of programs with volumes, below those of other sandboxes: a program is the same one each time. */
@@ -70,6 +72,8 @@ export class Volumes {
   readonly #files: ReadyFiles;
   /** What is mounted, by image, and how many sandboxes use it. */
   readonly #mounted = new Map<string, { readonly directory: string; users: number }>();
+  /** Images that were made for a sandbox which is not started yet, and that no other one was attached to. */
+  readonly #unused = new Set<string>();
   /** One after the other: two sandboxes may want the same. Nothing in it takes long. */
   #line: Promise<unknown> = Promise.resolve();
 
@@ -129,15 +133,26 @@ export class Volumes {
     return used.move();
   }
 
-  /** Makes a program's volumes ready for one sandbox. */
+  /** Makes a program's volumes ready for one sandbox. Where one cannot be had, none is left of those that were made for it. */
   #attach(asking: Asking): Promise<Attached> {
     return this.#inTurn(async () => {
       await using used = new AsyncDisposableStack();
+      const made: string[] = [];
+      used.defer(() => this.#discard(made));
       const mounts: Mount[] = [];
-      for (const volume of asking.volumes) mounts.push(await this.#attachOne(asking, volume, used));
+      for (const volume of asking.volumes) mounts.push(await this.#attachOne(asking, volume, used, made));
       const held = used.move();
-      return { mounts, uid: uidOf(asking.hash), detach: () => this.#inTurn(() => held.disposeAsync()) };
+      const end = () => this.#inTurn(() => held.disposeAsync());
+      const detach = () => {
+        for (const path of made) this.#unused.delete(path);
+        return end();
+      };
+      return { mounts, uid: uidOf(asking.hash), detach, discard: end };
     });
+  }
+
+  async #discard(made: readonly string[]): Promise<void> {
+    for (const path of made) if (this.#unused.delete(path)) await rm(path, { force: true });
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -146,7 +161,12 @@ export class Volumes {
     return done;
   }
 
-  async #attachOne(asking: Asking, volume: AskedVolume, used: AsyncDisposableStack): Promise<Mount> {
+  async #attachOne(
+    asking: Asking,
+    volume: AskedVolume,
+    used: AsyncDisposableStack,
+    made: string[],
+  ): Promise<Mount> {
     const { mount: to } = volume;
     if (volume.kind === 'file') {
       const { kind, path }: UsedFile = used.use(await this.#files.use(asking.owner, volume.file));
@@ -154,7 +174,7 @@ export class Volumes {
       return { from: join(await this.#mount(path, true, used), 'root'), to };
     }
     const { sizeMib } = volume;
-    const path = await this.#makeOwn(asking, volume, used);
+    const path = await this.#makeOwn(asking, volume, used, made);
     return { from: await this.#mount(path, false, used), to, isWritable: true, sizeMib };
   }
 
@@ -163,17 +183,23 @@ export class Volumes {
     { hash, owner }: Asking,
     { name, sizeMib }: Extract<AskedVolume, { kind: 'own' }>,
     used: AsyncDisposableStack,
+    made: string[],
   ): Promise<string> {
     const path =
       name === null
         ? this.#room.placeOfSandbox(owner, randomUUID())
         : await this.#room.placeOfProgram(owner, hash, sha256Hex(name));
     if (name === null) used.defer(() => rm(path, { force: true }));
-    if (await isThere(path)) return path;
+    if (await isThere(path)) {
+      this.#unused.delete(path);
+      return path;
+    }
     using _promised = await this.#room.promise(owner, sizeMib);
     // An empty image takes nothing: it is the reserve alone that files which nobody uses go for.
     using _disk = await this.#room.promiseDisk(path, 0, A_VOLUME);
     await makeImage(path, sizeMib, uidOf(hash));
+    made.push(path);
+    this.#unused.add(path);
     return path;
   }
 
