@@ -11,12 +11,12 @@ interface Pending {
 }
 
 /** QEMU answers in milliseconds; a guest that hogs the machine may delay it. */
-const COMMAND_TIMEOUT_MS = 30_000;
-const HANDSHAKE_TIMEOUT_MS = 30_000;
+export const ANSWER_MS = 30_000;
 
 /** A connection to one QEMU. QEMU serves one client at a time: a second one waits until the first is gone. */
 export class QmpClient implements Disposable {
   readonly #socket: Socket;
+  readonly #answerMs: number;
   readonly #parser = new QmpParser();
   readonly #pending = new Map<number, Pending>();
   readonly #greeting = Promise.withResolvers<void>();
@@ -25,8 +25,9 @@ export class QmpClient implements Disposable {
   #onEvent: QmpEventHandler = () => {};
   #lastId = 0;
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, answerMs: number) {
     this.#socket = socket;
+    this.#answerMs = answerMs;
     this.closed = once(socket, 'close').then(
       () => this.#end(),
       () => this.#end(),
@@ -42,14 +43,14 @@ export class QmpClient implements Disposable {
     });
   }
 
-  /** Connects and leaves the negotiation mode. Rejects with the socket's error, or TIMED_OUT. */
-  static async connect(path: string, onEvent: QmpEventHandler): Promise<QmpClient> {
+  /** Connects and leaves the negotiation mode. Rejects with the socket's error, or TIMED_OUT. @param answerMs how long QEMU may take */
+  static async connect(path: string, onEvent: QmpEventHandler, answerMs = ANSWER_MS): Promise<QmpClient> {
     const socket = createConnection(path);
-    const client = new QmpClient(socket);
+    const client = new QmpClient(socket, answerMs);
     client.#onEvent = onEvent;
     const timer = setTimeout(
       () => socket.destroy(new AppError('TIMED_OUT', 'QEMU sent no greeting')),
-      HANDSHAKE_TIMEOUT_MS,
+      answerMs,
     );
     try {
       await once(socket, 'connect');
@@ -73,7 +74,7 @@ export class QmpClient implements Disposable {
     const timer = setTimeout(() => {
       this.#pending.delete(id);
       reject(new AppError('TIMED_OUT', `QEMU did not answer ${execute}`));
-    }, COMMAND_TIMEOUT_MS);
+    }, this.#answerMs);
     this.#pending.set(id, { resolve, reject });
     this.#socket.write(encodeQmpCommand(id, execute, args));
     return promise.finally(() => clearTimeout(timer));

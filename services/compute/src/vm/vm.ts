@@ -11,7 +11,7 @@ import { scopeCommand } from './guest-scope.ts';
 import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
 import { openMachineLog, readLastWords } from './machine-log.ts';
 import { findQemu, isQemuOf, searchQemu } from './process.ts';
-import { QmpClient } from './qmp.ts';
+import { ANSWER_MS, QmpClient, type QmpEventHandler } from './qmp.ts';
 
 export const QEMU = 'qemu-system-x86_64';
 
@@ -37,6 +37,7 @@ export type VmState = 'booting' | 'ready' | 'silent' | 'off' | 'gone';
 export class Vm {
   readonly #directory: string;
   readonly #machineId: string;
+  readonly #answerMs: number;
   readonly pid: number;
   #qmp: QmpClient | undefined;
   #state: VmState = 'booting';
@@ -45,9 +46,10 @@ export class Vm {
   onChange: () => void = () => {};
   #changed = Promise.withResolvers<void>();
 
-  private constructor(directory: string, machineId: string, pid: number) {
+  private constructor(directory: string, machineId: string, pid: number, answerMs = ANSWER_MS) {
     this.#directory = directory;
     this.#machineId = machineId;
+    this.#answerMs = answerMs;
     this.pid = pid;
   }
 
@@ -99,16 +101,20 @@ export class Vm {
     );
   }
 
-  /** The machine's QEMU from before, if it still runs; `silent` where it did not answer for a while. */
+  /**
+   * The machine's QEMU from before, if it still runs; `silent` where it did not answer for a while.
+   * @param answerMs how long it may take for each answer from then on
+   */
   static async adopt(
     directory: string,
     machineId: string,
     patienceMs = START_DEADLINE_MS,
+    answerMs = ANSWER_MS,
   ): Promise<Vm | undefined> {
     const pid = await searchQemu(directory, machineId);
     if (pid === undefined) return undefined;
     const deadline = performance.now() + patienceMs;
-    const vm = new Vm(directory, machineId, pid);
+    const vm = new Vm(directory, machineId, pid, answerMs);
     vm.#state = 'silent';
     await vm.reach();
     while (vm.state === 'silent' && performance.now() <= deadline) {
@@ -139,12 +145,12 @@ export class Vm {
   async #connect(): Promise<boolean> {
     try {
       // By way of the process's own directory: short whatever the data directory is, and certainly this process's socket.
-      const qmp = await QmpClient.connect(`/proc/${this.pid}/cwd/${MACHINE_FILES.qmp}`, (name, data) =>
-        this.#onEvent(name, data),
-      );
+      const path = `/proc/${this.pid}/cwd/${MACHINE_FILES.qmp}`;
+      const onEvent: QmpEventHandler = (name, data) => this.#onEvent(name, data);
+      const qmp = await QmpClient.connect(path, onEvent, this.#answerMs);
       this.#qmp = qmp;
       await this.refresh();
-      void qmp.closed.then(() => this.#onDisconnect());
+      void qmp.closed.then(() => (this.#qmp === qmp ? this.#onDisconnect() : undefined));
       return true;
     } catch {
       // The next attempt needs the socket: QEMU serves one client at a time.
@@ -185,6 +191,14 @@ export class Vm {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers<void>();
     this.onChange();
+  }
+
+  /** It hangs, and may never read what was asked. It serves one connection at a time: the next one is heard when this one is gone. */
+  #fallSilent(): void {
+    const qmp = this.#qmp;
+    this.#qmp = undefined;
+    qmp?.[Symbol.dispose]();
+    this.#change('silent');
   }
 
   async #onDisconnect(): Promise<void> {
@@ -241,13 +255,19 @@ export class Vm {
     return true;
   }
 
-  /** What the serial console said since the last reading, at most 64 KiB at a time. Empty when QEMU is gone. */
+  /**
+   * What the serial console said since the last reading, at most 64 KiB at a time. Empty when QEMU is gone. It is read all the time: one
+   * that does not answer is `silent`.
+   */
   async readConsole(): Promise<Uint8Array> {
     const text = await this.command('ringbuf-read', {
       device: CHARDEV.console,
       size: CONSOLE_READ_BYTES,
       format: 'base64',
-    }).catch(() => '');
+    }).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'TIMED_OUT') this.#fallSilent();
+      return '';
+    });
     return Buffer.from(typeof text === 'string' ? text : '', 'base64');
   }
 
