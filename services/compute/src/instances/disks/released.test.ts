@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { runImageTool } from '../../host/image-tool.ts';
+import { run } from '../../host/run.ts';
 import { fillDisk, inDirectory, onDiskOf } from '../../testing/directory.ts';
 import { instanceDirectory, newRecord, readRecord, writeRecord } from '../record/record.ts';
 import { removeLeftovers } from './leftovers.ts';
@@ -80,6 +81,18 @@ describe('disks that were put aside', () => {
       }
       await sweepReleased(dataDir, grace, { elapsedMs: YEARS_MS, nowMs: YEARS_MS }, log);
       assert.deepEqual((await readdir(join(dataDir, 'released'))).sort(), ['0', '1', '2', '3', '4']);
+    }));
+
+  test('one that cannot be erased keeps none of the others from its time', () =>
+    onDiskOf(4, async (dataDir) => {
+      const stuck = await putAside(dataDir, await makeInstance(dataDir, 'one'), 'forgotten', 1_000);
+      await putAside(dataDir, await makeInstance(dataDir, 'two'), 'forgotten', 2_000);
+      const mounted = join(stuck, 'mounted');
+      await mkdir(mounted);
+      await run('mount', ['-t', 'tmpfs', 'tmpfs', mounted]);
+      const times = { elapsedMs: DAY_MS, nowMs: YEARS_MS };
+      await assert.rejects(sweepReleased(dataDir, grace, times, log), { code: 'EBUSY' });
+      assert.deepEqual(await readdir(join(dataDir, 'released')), [`${basename(stuck)}.tmp`]);
     }));
 
   test('an instance that comes back finds the disk it had, unless it was forgotten', () =>

@@ -11,6 +11,7 @@ import {
 import { fieldsOf, isItemHash64 } from '@skerry/protocol';
 import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
+import { eachAlone } from '../../host/each-alone.ts';
 import { missingRoom } from '../../host/room.ts';
 import { MACHINE_FILES } from '../../vm/machine.ts';
 import {
@@ -267,10 +268,10 @@ export async function eraseForRoom(dataDir: string, log: Logger): Promise<void> 
   const released = await Promise.all(
     givenUp.map(async (one) => ({ ...one, takenBytes: await takenBytesOf(one.directory) })),
   );
-  for (const { id, why, directory } of chooseToErase(released, missingBytes)) {
+  await eachAlone(chooseToErase(released, missingBytes), async ({ id, why, directory }) => {
     await erase(directory);
     log.warn({ instance: id, why }, "erasing a disk that was set aside: this node's disk is full");
-  }
+  });
 }
 
 /** Its owner may have it erased or take it back at this moment; where the disk is full, it is kept for longer. */
@@ -290,17 +291,18 @@ export async function sweepReleased(
   { elapsedMs, nowMs }: { readonly elapsedMs: number; readonly nowMs: number },
   log: Logger,
 ): Promise<void> {
-  for (const one of await listReleased(dataDir)) {
+  const sweepOne = async (one: Found) => {
     const keptMs = (one.keptMs ?? 0) + elapsedMs;
-    if (keptMs < grace[one.why]) {
-      await noteKept(one, keptMs);
-      continue;
-    }
+    if (keptMs < grace[one.why]) return noteKept(one, keptMs);
     await erase(one.directory);
     log.info({ instance: one.id, why: one.why }, 'erasing a disk whose grace period has ended');
-  }
-  const needed = await readNeeded(dataDir);
-  if (needed) await sweepBases(dataDir, needed, nowMs);
+  };
+  const sweepAll = async () => eachAlone(await listReleased(dataDir), sweepOne);
+  const sweepUnneeded = async () => {
+    const needed = await readNeeded(dataDir);
+    if (needed) await sweepBases(dataDir, needed, nowMs);
+  };
+  await eachAlone([sweepAll, sweepUnneeded], (sweep) => sweep());
 }
 
 /**

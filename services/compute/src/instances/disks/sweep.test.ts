@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { closeSync, writeSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
@@ -18,9 +18,12 @@ async function lookOnce(dataDir: string): Promise<void> {
 
 test('a guest that has its QEMU complain without end does not fill the disk: the last words are kept', () =>
   inDirectory(async (dataDir) => {
-    const directory = instanceDirectory(dataDir, 'a'.repeat(64));
-    // Not all that is there has a log.
-    for (const one of [directory, join(dataDir, 'instances', 'lost')]) await mkdir(one, { recursive: true });
+    const directory = instanceDirectory(dataDir, 'b'.repeat(64));
+    const unreadable = instanceDirectory(dataDir, 'a'.repeat(64));
+    // Not all that is there has a log, and that of another one cannot be read.
+    for (const one of [directory, unreadable, join(dataDir, 'instances', 'lost')])
+      await mkdir(one, { recursive: true });
+    await symlink('qemu.log', join(unreadable, 'qemu.log'));
     const complaint = 'virtio: bogus descriptor or out of resources\n';
     const log = openMachineLog(directory);
     const read = () => readFile(join(directory, 'qemu.log'), 'latin1');

@@ -1,5 +1,6 @@
 import { type Logger, runLoop } from '@skerry/kit';
 import type { ComputeConfig } from '../../config.ts';
+import { eachAlone } from '../../host/each-alone.ts';
 import type { ImageStore } from '../../images/store.ts';
 import { cutMachineLog } from '../../vm/machine-log.ts';
 import { instanceDirectory, listInstanceNames } from '../record/record.ts';
@@ -26,8 +27,11 @@ export function sweepDisks(config: GraceConfig, { backups, log, signal }: SweepD
     const elapsedMs = performance.now() - sweptMs;
     sweptMs += elapsedMs;
     const times = { elapsedMs, nowMs: Date.now() };
-    await sweepReleased(config.dataDir, graceOf(config), times, log);
-    await backups.sweep(elapsedMs);
+    const sweeps = [
+      () => sweepReleased(config.dataDir, graceOf(config), times, log),
+      () => backups.sweep(elapsedMs),
+    ];
+    await eachAlone(sweeps, (sweep) => sweep());
   });
 }
 
@@ -42,9 +46,9 @@ export function keepRoom(
   { images, log, signal }: Pick<SweepDeps, 'log' | 'signal'> & { readonly images: Pick<ImageStore, 'sweep'> },
 ): Promise<void> {
   return runLoop({ name: 'room', intervalMs: ROOM_EVERY_MS, signal, log }, async () => {
-    await images.sweep(Date.now());
-    await eraseForRoom(dataDir, log);
-    for (const name of await listInstanceNames(dataDir))
-      await cutMachineLog(instanceDirectory(dataDir, name));
+    const cutLogs = async () =>
+      eachAlone(await listInstanceNames(dataDir), (name) => cutMachineLog(instanceDirectory(dataDir, name)));
+    const steps = [() => images.sweep(Date.now()), () => eraseForRoom(dataDir, log), cutLogs];
+    await eachAlone(steps, (step) => step());
   });
 }
