@@ -90,6 +90,8 @@ describe('H3: a proof', () => {
       'a',
       '',
       `http://a/${'a'.repeat(3_000)}`,
+      // As it is asked for, it is longer.
+      `http://a/${'é'.repeat(1_000)}`,
     ])
       assert.throws(() => parseNodeUrl(bad), { code: 'INVALID_CONTENT' });
     fc.assert(

@@ -30,7 +30,10 @@ export function parseChallenge(text: string): string {
   throw new AppError('INVALID_PARAMETERS', 'challenge is 64 lower-case hexadecimal digits');
 }
 
-/** The one spelling of a node's address on the web: only what can be extended by a path. Throws INVALID_CONTENT. */
+/**
+ * The one spelling of a node's address on the web: only what can be extended by a path, as long as it may be in what is said of the node.
+ * Throws INVALID_CONTENT.
+ */
 export function parseNodeUrl(text: string): string {
   const url = text.length <= LIMITS.urlChars && URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
@@ -39,6 +42,12 @@ export function parseNodeUrl(text: string): string {
       'url must be http or https, without credentials, query or fragment',
     );
   }
+  // A letter of a path becomes up to nine characters.
+  if (url.href.length > LIMITS.urlChars)
+    throw new AppError(
+      'INVALID_CONTENT',
+      `url must have at most ${LIMITS.urlChars} characters as it is asked for`,
+    );
   return url.href.replace(/\/+$/, '');
 }
 

@@ -1,13 +1,23 @@
 import type { CoreClient } from '@skerry/client';
 import { Failures, type Logger, pause } from '@skerry/kit';
-import { NETWORK_CHANNEL, NETWORK_POST, type Runner, type RunnersContent } from '@skerry/protocol';
+import {
+  LIMITS,
+  NETWORK_CHANNEL,
+  NETWORK_POST,
+  RUNNERS_MAX,
+  RUNTIMES_MAX,
+  type Runner,
+  type RunnersContent,
+} from '@skerry/protocol';
 import type { Dating } from './dating.ts';
 import type { Node } from './view.ts';
 
 /** How a node announces a runtime. */
 const FEATURE = 'program:';
-/** What one list may hold; nodes beyond it have enough company. */
-const RUNNERS_MAX = 256;
+/** Of the list beside its nodes. */
+const ENVELOPE_CHARS = 1_024;
+/** The share of a node, so that a full list travels inside its message. */
+const RUNNER_CHARS_MAX = Math.floor((LIMITS.inlineContentChars - ENVELOPE_CHARS) / RUNNERS_MAX);
 const RETRY_BASE_MS = 500;
 const RETRY_MAX_MS = 30_000;
 /** Nodes that come and go within this time are one change. */
@@ -25,20 +35,32 @@ export function decideGatherMs(beforeMs: number, sinceMs: number): number {
   return Math.min(2 * beforeMs, GATHER_MAX_MS);
 }
 
+/** A node as a list has it; undefined where it runs nothing, or its URL and runtimes take more than its share. */
+function runnerOf({ nodeId, address, url, features }: Node): Runner | undefined {
+  const said = features.filter((one) => one.startsWith(FEATURE)).map((one) => one.slice(FEATURE.length));
+  const runtimes = [...new Set(said)].toSorted().slice(0, RUNTIMES_MAX);
+  if (runtimes.length === 0) return undefined;
+  const runner = { node_id: nodeId, node_address: address, url, runtimes };
+  return JSON.stringify(runner).length < RUNNER_CHARS_MAX ? runner : undefined;
+}
+
+const byId = (a: Runner, b: Runner) => (a.node_id < b.node_id ? -1 : 1);
+
 /**
- * The nodes that programs may be sent to. Pure.
+ * The nodes that programs may be sent to. Where they are too many, those that the operator vouches for come first: anybody can make keys
+ * until an id is small. A core node refuses a list for one node of it, so no node's words are taken as they come. Pure.
  * @param nodes those that proved their key and are trusted
  */
-export function listRunners(nodes: Iterable<Node>): Runner[] {
-  const runners: Runner[] = [];
-  for (const { nodeId, address, url, features } of nodes) {
-    const runtimes = features
-      .filter((one) => one.startsWith(FEATURE))
-      .map((one) => one.slice(FEATURE.length));
-    if (runtimes.length === 0) continue;
-    runners.push({ node_id: nodeId, node_address: address, url, runtimes: runtimes.toSorted() });
-  }
-  return runners.toSorted((a, b) => (a.node_id < b.node_id ? -1 : 1)).slice(0, RUNNERS_MAX);
+export function listRunners(
+  nodes: Iterable<Node>,
+  isListed: (nodeAddress: string) => boolean = () => false,
+): Runner[] {
+  const runners = Array.from(nodes, runnerOf).filter((runner) => runner !== undefined);
+  const rankOf = ({ node_address: address }: Runner) => (isListed(address) ? 0 : 1);
+  return runners
+    .toSorted((a, b) => rankOf(a) - rankOf(b) || byId(a, b))
+    .slice(0, RUNNERS_MAX)
+    .toSorted(byId);
 }
 
 export interface RunnersPublisherOptions {

@@ -144,7 +144,7 @@ function createController(config: SchedulerConfig, { runners, ...parts }: Parts)
     cpuOvercommit,
     manages,
     trust,
-    onNodes: (proved) => runners.offer(listRunners(proved)),
+    onNodes: (proved) => runners.offer(listRunners(proved, parts.isListed)),
     rules: {
       graceMs: config.graceSeconds * 1000,
       scoreMin: config.scoreMinPercent / 100,

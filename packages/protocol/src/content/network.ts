@@ -149,8 +149,10 @@ export const InstanceStatusContent = Type.Object(
 );
 export type InstanceStatusContent = Static<typeof InstanceStatusContent>;
 
-/** Compute nodes in one `net-runners`, and runs in one `net-program-runs`. */
-const RUNNERS_MAX = 256;
+/** Compute nodes in one `net-runners`, and of each the names of what runs there. */
+export const RUNNERS_MAX = 256;
+export const RUNTIMES_MAX = 16;
+/** Runs in one `net-program-runs`. */
 const RUNS_MAX = 100;
 const DURATION_MS_MAX = 2 * LIMITS.programTimeoutSecondsMax * 1000;
 
@@ -160,7 +162,7 @@ export const Runner = Type.Object(
     node_id: Hash,
     node_address: Address,
     url: Type.String({ pattern: '^https?://', maxLength: LIMITS.urlChars }),
-    runtimes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16 }),
+    runtimes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: RUNTIMES_MAX }),
   },
   strict,
 );
