@@ -76,12 +76,17 @@ function addPublisherCommands(credit: Command, bind: Bind): void {
     .command('prices')
     .description('show current prices; with --set, publish new ones')
     .option('--set <json>', 'prices in billionths of a credit per second: text, @FILE, or -')
+    .option(
+      '--reach-back',
+      'let the new prices hold for what is dated in the last ten minutes, too, as what is dated back can be',
+    )
     .option('--key-file <file>', KEY_FILE)
     .addHelpText(
       'after',
       examples(
         'skerry credit prices',
         `skerry credit prices --set '{"instance":{"compute_unit":4000000000}}' --key-file credit/key`,
+        'skerry credit prices --set @prices.json --reach-back',
       ),
     )
     .action(

@@ -12,6 +12,7 @@ import {
   CREDIT_POST,
   checkPricing,
   costIn,
+  LIMITS,
   MIB_PER_GIB,
   PRICING_KEY,
   priceIn,
@@ -34,6 +35,8 @@ export interface HistoryOptions {
 }
 export interface PriceOptions {
   readonly set?: string;
+  /** Whether the prices hold ten minutes back. */
+  readonly reachBack?: boolean;
   readonly keyFile?: string;
 }
 export interface GrantOptions {
@@ -158,19 +161,41 @@ async function openPublisher(context: Context, keyFile: string | undefined): Pro
   );
 }
 
-export async function showOrSetPrices(context: Context, { set, keyFile }: PriceOptions): Promise<void> {
-  if (set !== undefined) {
-    const content = await readJson(set, context.stdin);
-    checkPricing(content);
-    const core = await openPublisher(context, keyFile);
-    const sent = await core.postMessage({
-      type: 'AGGREGATE',
-      channel: CREDIT_CHANNEL,
-      content: { key: PRICING_KEY, content },
-    });
-    context.output.result({ ...sent, ...verdictFields(sent) }, sent.item_hash);
-    return;
-  }
+/**
+ * The date of prices that hold for whatever comes from now on: as far back as a message can be dated without being late. Of prices that
+ * were set since, those would stay the last. Throws INVALID_PARAMETERS.
+ */
+async function dateBack(coreUrl: string): Promise<number> {
+  const at = Math.floor(Date.now() / 1000) - LIMITS.lateSeconds;
+  const { prices } = await call(coreUrl, CREDITS_API.listPrices, {});
+  const last = Math.max(...Object.values(prices).map(({ since }) => since));
+  if (last <= at) return at;
+  throw new AppError(
+    'INVALID_PARAMETERS',
+    `nothing was sent: prices were set at ${renderTime(last)}, within the last ten minutes, and would stay in force; take that message back, or wait`,
+  );
+}
+
+async function setPrices(
+  context: Context,
+  set: string,
+  { keyFile, reachBack }: Pick<PriceOptions, 'keyFile' | 'reachBack'>,
+): Promise<void> {
+  const content = await readJson(set, context.stdin);
+  checkPricing(content);
+  const core = await openPublisher(context, keyFile);
+  const sent = await core.postMessage({
+    type: 'AGGREGATE',
+    channel: CREDIT_CHANNEL,
+    content: { key: PRICING_KEY, content },
+    ...(reachBack ? { timestamp: await dateBack(context.coreUrl) } : {}),
+  });
+  context.output.result({ ...sent, ...verdictFields(sent) }, sent.item_hash);
+}
+
+export async function showOrSetPrices(context: Context, { set, ...options }: PriceOptions): Promise<void> {
+  if (set !== undefined) return setPrices(context, set, options);
+  if (options.reachBack) throw new AppError('INVALID_PARAMETERS', '--reach-back needs --set');
   const answer = await call(context.coreUrl, CREDITS_API.listPrices, {});
   const rows = Object.entries(answer.prices).map(([kind, price]) => [
     plainText(kind),
