@@ -14,6 +14,7 @@ export {
   type Announcement,
   findAnnouncement,
   readAnnouncedNodes,
+  readAnnouncements,
 } from './compute/announced-nodes.ts';
 export { type ComputeNode, findNode, findNodeUrl, nodeOfRunner } from './compute/compute-node.ts';
 export { MachineClient, readLogFrame } from './compute/machine-client.ts';

@@ -1,7 +1,8 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AnnouncedNode } from '@skerry/client';
 import { JsonLines, type Logger, makeDirectory, readJsonOrSetAside, writeFileAtomically } from '@skerry/kit';
-import type { NodeKind } from '@skerry/protocol';
+import { fieldsOf, type NodeKind } from '@skerry/protocol';
 import type { PublishedRecord } from './probe/measure.ts';
 
 export interface HourEntry {
@@ -42,6 +43,16 @@ function parseSigned(value: unknown): readonly SignedReport[] {
 }
 
 const ANSWERED = 'answered.json';
+const ANNOUNCED = 'announced.json';
+
+function parseAnnounced(value: unknown): readonly AnnouncedNode[] {
+  const isNode = (one: unknown) => {
+    const { nodeId, address, url } = fieldsOf(one);
+    return [nodeId, address, url].every((text) => typeof text === 'string');
+  };
+  if (!Array.isArray(value) || !value.every(isNode)) throw new Error('it is not a list of nodes');
+  return value;
+}
 
 /**
  * What this monitor measured and has not published: a journal for each hour, a line for each node, on disk before the next
@@ -112,6 +123,16 @@ export class HourStore {
   async keepAnswered(answered: ReadonlyMap<string, number>): Promise<void> {
     const text = JSON.stringify(Object.fromEntries(answered));
     await writeFileAtomically(join(this.#dir, ANSWERED), text, 0o600);
+  }
+
+  /** Where nodes said to be that answered lately. */
+  async readAnnounced(): Promise<readonly AnnouncedNode[]> {
+    const options = { parse: parseAnnounced, instead: 'announcements are read anew', log: this.#log };
+    return (await readJsonOrSetAside(join(this.#dir, ANNOUNCED), options)) ?? [];
+  }
+
+  async keepAnnounced(nodes: readonly AnnouncedNode[]): Promise<void> {
+    await writeFileAtomically(join(this.#dir, ANNOUNCED), JSON.stringify(nodes), 0o600);
   }
 
   async sign(startMs: number, reports: readonly SignedReport[]): Promise<void> {

@@ -109,7 +109,7 @@ export class Targets {
     this.#findSystem = await loadSystems(asnFile);
     const listed =
       nodeListOwner === undefined ? [parseCoreNode(coreUrl)] : await readListedNodes(source, this.owner);
-    const announced = announcedNodes ? await listAnnouncedNodes(source) : [];
+    const announced = announcedNodes ? await listAnnouncedNodes(source, this.#store) : [];
     const nodes = distinctNodes([...coreNodes, ...listed, ...announced]);
     await this.#keepReferences(nodes);
     return nodes;

@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
-import { type CoreClient, publishMessage, readAggregate, readAnnouncedNodes } from '@skerry/client';
+import {
+  type AnnouncedNode,
+  type CoreClient,
+  publishMessage,
+  readAggregate,
+  readAnnouncements,
+} from '@skerry/client';
 import { NODE_LIST_KEY } from '@skerry/protocol';
 import { type Answered, keyOf } from './choice.ts';
-import type { SignedReport } from './hour-store.ts';
+import type { HourStore, SignedReport } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode, parseBaseUrl, parseNodeAggregate } from './node-list.ts';
 
 export interface NetworkOptions {
@@ -18,11 +24,22 @@ export async function readListedNodes(
   return parseNodeAggregate(await readAggregate(core.url, owner, NODE_LIST_KEY, { signal }));
 }
 
-/** Compute nodes that announced themselves: each where it said last. */
-export async function listAnnouncedNodes({ core, signal }: NetworkOptions): Promise<MeasuredNode[]> {
-  const announced = await readAnnouncedNodes(core, signal);
+/**
+ * Compute nodes that announced themselves: each where it said last. Strangers may announce more than is read: what answered lately is
+ * remembered, and visited all the same.
+ */
+export async function listAnnouncedNodes(
+  { core, signal }: NetworkOptions,
+  store: Pick<HourStore, 'readAnswered' | 'readAnnounced' | 'keepAnnounced'>,
+): Promise<MeasuredNode[]> {
+  const [{ nodes, isWhole }, answered] = [await readAnnouncements(core, signal), await store.readAnswered()];
+  const isKnown = ({ nodeId }: AnnouncedNode) => answered.has(keyOf('compute', nodeId));
+  const told = new Map([...nodes.filter(isKnown), ...nodes].map((node) => [node.nodeId, node]));
+  const missing = (await store.readAnnounced()).filter((node) => !told.has(node.nodeId) && isKnown(node));
+  const all = [...(isWhole ? [] : missing), ...told.values()];
+  await store.keepAnnounced(all.filter(isKnown));
   return distinctNodes(
-    announced.flatMap(({ nodeId, address, url }): MeasuredNode[] => {
+    all.flatMap(({ nodeId, address, url }): MeasuredNode[] => {
       const base = parseBaseUrl(url);
       return base === undefined ? [] : [{ kind: 'compute', nodeId, url: base, address }];
     }),

@@ -5,6 +5,7 @@ import { createLogger } from '@skerry/kit';
 import { serving } from '@skerry/kit/testing/serving';
 import { type MessageView, nodeIdOf, sha256Hex } from '@skerry/protocol';
 import { CoreStep } from './core-step.ts';
+import { INSTANCE } from './testing/core.ts';
 import { admitNodes, watchNetwork } from './watch.ts';
 
 const log = createLogger('test', 'silent');
@@ -112,4 +113,47 @@ test('nodes that have a place since are read, and of each what it says now', asy
   );
   assert.ok(!told.includes(`node ${other}`));
   assert.deepEqual(told, [`node ${admitted}`, `node ${left}`, `gone ${nodeIdOf(left)} undefined`]);
+});
+
+test('a node that announces itself without end hides none of the others that hold something', async () => {
+  const [flooder, honest] = SENDERS as [string, string];
+  let asked = 0;
+  await using served = await serving((request, response) => {
+    const { pathname, searchParams } = new URL(request.url!, 'http://core');
+    response.setHeader('content-type', 'application/json');
+    const pagination = { total: 2, page: 1, per_page: 100, total_pages: 1 };
+    if (pathname !== '/api/v0/messages') {
+      const instances = [flooder, honest].map((node_address, index) => ({
+        ...INSTANCE,
+        ...{ instance_id: `${index}`.repeat(64), node_id: nodeIdOf(node_address), node_address },
+      }));
+      response.end(JSON.stringify({ instances, cursor: '5', pagination, next_cursor: null }));
+      return;
+    }
+    asked++;
+    const senders = searchParams.get('addresses')?.split(',') ?? [];
+    const isFlooded = senders.includes(flooder);
+    const messages = senders.slice(0, 1).map((one) => announcementOf(one, 1_000));
+    response.end(JSON.stringify({ messages, pagination, next_cursor: isFlooded ? 'on' : null }));
+  });
+  const stop = new AbortController();
+  const ignore = () => {};
+  const found: string[] = [];
+  await watchNetwork(
+    {
+      core: new CoreClient({ url: served.url }),
+      ...{ step, nodes: () => [], allowed: undefined, listed: new Set(), isKept: () => false },
+      ...{ prepare: async () => {}, signal: stop.signal, log },
+    },
+    {
+      onView({ nodes }) {
+        found.push(...Array.from(nodes.values(), ({ address }) => address));
+        stop.abort();
+      },
+      ...{ onNode: ignore, onNodeGone: ignore, onInstance: ignore, onInstanceRemoved: ignore },
+      onDisconnect: ignore,
+    },
+  );
+  assert.deepEqual(found.sort(), [flooder, honest]);
+  assert.ok(asked <= 5, `${asked} pages`);
 });

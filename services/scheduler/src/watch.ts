@@ -69,38 +69,52 @@ function tryAnnouncement(message: MessageView, log: Logger): Node | undefined {
   }
 }
 
+/** @returns whether all were read */
 async function readAnnouncements(
   options: WatchOptions,
   addresses: string | undefined,
   take: (node: Node) => void,
-): Promise<void> {
+  pagesMax = ANNOUNCEMENT_PAGES_MAX,
+): Promise<boolean> {
   const { core, log } = options;
   const filter = { types: 'POST', channels: NETWORK_CHANNEL.compute, addresses };
   const query = { ...filter, limit: ANNOUNCEMENT_PAGE_SIZE };
   let cursor: string | undefined;
-  for (let page = 1; page <= ANNOUNCEMENT_PAGES_MAX; page++) {
+  for (let page = 1; page <= pagesMax; page++) {
     // Not by number: an announcement that is taken back meanwhile must not hide another one.
     const { messages, next_cursor: next } = await core.listMessages({ ...query, cursor });
     for (const message of messages) {
       const node = tryAnnouncement(message, log);
       if (node) take(node);
     }
-    if (next === null) return;
+    if (next === null) return true;
     cursor = next;
   }
-  log.warn(
-    { pages: ANNOUNCEMENT_PAGES_MAX },
-    'there are too many announcements to read; list your nodes in the settings',
-  );
+  return false;
 }
 
+async function readAllAnnouncements(options: WatchOptions, take: (node: Node) => void): Promise<boolean> {
+  const isWhole = await readAnnouncements(options, undefined, take);
+  if (!isWhole)
+    options.log.warn(
+      { pages: ANNOUNCEMENT_PAGES_MAX },
+      'there are too many announcements to read; list your nodes in the settings',
+    );
+  return isWhole;
+}
+
+/** The newest of each: who announces itself without end hides no other, and is not read to that end. */
 async function readAnnouncementsOf(
   options: WatchOptions,
   addresses: readonly string[],
   take: (node: Node) => void,
 ): Promise<void> {
-  for (let i = 0; i < addresses.length; i += LIMITS.filterValues)
-    await readAnnouncements(options, addresses.slice(i, i + LIMITS.filterValues).join(','), take);
+  for (let i = 0; i < addresses.length; i += LIMITS.filterValues) {
+    const some = addresses.slice(i, i + LIMITS.filterValues);
+    const isWhole = await readAnnouncements(options, some.join(','), take, some.length);
+    if (isWhole || some.length === 1) continue;
+    for (const address of some) await readAnnouncements(options, address, take, 1);
+  }
 }
 
 /** Nodes that hold instances and were not read: the limits of a full read must not make them look gone. */
@@ -128,7 +142,16 @@ async function readView(options: WatchOptions): Promise<{ view: View; cursor: st
   if (allowed) await readAnnouncementsOf(options, [...allowed], take);
   else {
     await readAnnouncementsOf(options, [...listed], take);
-    await readAnnouncements(options, undefined, take);
+    const isWhole = await readAllAnnouncements(options, take);
+    // Strangers may announce more than is read: the nodes that were measured have not left.
+    const known = isWhole
+      ? []
+      : [...options.nodes()].filter((node) => isKept(node) && !view.nodes.has(node.nodeId));
+    await readAnnouncementsOf(
+      options,
+      known.map(({ address }) => address),
+      take,
+    );
     await readAnnouncementsOf(options, listMissingNodes(view), take);
   }
   return { view, cursor };
@@ -160,7 +183,7 @@ export async function admitNodes(
   watcher: Watcher,
 ): Promise<void> {
   const found = new Map<string, Node>();
-  await readAnnouncements(options, undefined, (node) => {
+  await readAllAnnouncements(options, (node) => {
     if (nodeIds.has(node.nodeId)) found.set(node.nodeId, node);
   });
   for (const node of found.values()) {

@@ -92,6 +92,20 @@ test('the page shows what services are called and nothing of it is markup', () =
   assert.doesNotMatch(renderPage([{ ...view, online: false }], 0), / ms</);
 });
 
+test('announced nodes that never answered are not what the page says of the network', () => {
+  const view = (id: number, online: boolean, last_success: string | null) =>
+    ({
+      ...{ id, name: `node ${id}`, group_id: 2, online, last_success, issue: null, latency: 1 },
+      ...{ online_24_hours: 0, online_7_days: 0, stats: { hits: 1, failures: 1, first_hit: null } },
+    }) as unknown as ServiceView;
+  const strangers = Array.from({ length: 600 }, (_, index) => view(index + 10, false, null));
+  const up = renderPage([view(1, true, 'now'), ...strangers], 0);
+  assert.match(up, /All 1 services answer.*never answered: 600/s);
+  const page = renderPage([...strangers, view(1, true, 'now'), view(2, false, 'then')], 0);
+  assert.match(page, /1 of 2 services do not answer/);
+  assert.match(page, /node 2<.*node 1<.*node 10</s);
+});
+
 async function untilServices(
   url: string,
   holds: (services: ServiceView[]) => boolean,
@@ -130,6 +144,38 @@ test('compute nodes of an earlier process are checked while the core node is awa
         [2, 'core node', false],
       ],
     );
+  } finally {
+    await running[Symbol.asyncDispose]();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('who announces without end has no node count as gone that is known', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'skerry-status-'));
+  await using core = await serving(({ url }, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const flood = { posts: [], pagination_per_page: 500, next_cursor: 'on' };
+    response.end(JSON.stringify(url!.startsWith('/api/v0/posts.json') ? flood : {}));
+  });
+  await using node = await serving((_, response) => response.end());
+  const log = createLogger('test', 'silent');
+  const target = computeTarget({ nodeId: 'a'.repeat(64), url: node.url })!;
+  await (await Store.open(dataDir, log)).sync([target], Date.now());
+  const settings = {
+    SKERRY_STATUS_PORT: '0',
+    SKERRY_STATUS_HOST: '127.0.0.1',
+    SKERRY_STATUS_CORE_URL: core.url,
+    SKERRY_STATUS_DATA_DIR: dataDir,
+    SKERRY_STATUS_ALLOW_PRIVATE: 'yes',
+    SKERRY_STATUS_CHECK_INTERVAL_SECONDS: '1',
+  };
+  const config = readConfig(statusService.config, settings);
+  const running = await statusService.start(config, { log, signal: never });
+  try {
+    const isChecked = (all: ServiceView[]) => all.find(({ id }) => id === 1)!.stats.hits > 0;
+    const isCoreChecked = (all: ServiceView[]) => all.some(({ id, stats }) => id === 2 && stats.hits > 9);
+    const services = await untilServices(running.urls[0]!, (all) => isChecked(all) || isCoreChecked(all));
+    assert.ok(isChecked(services));
   } finally {
     await running[Symbol.asyncDispose]();
     await rm(dataDir, { recursive: true, force: true });

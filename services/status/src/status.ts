@@ -1,4 +1,4 @@
-import { CoreClient, readAnnouncedNodes } from '@skerry/client';
+import { CoreClient, readAnnouncements } from '@skerry/client';
 import {
   checkPort,
   createReach,
@@ -41,6 +41,12 @@ function createChecker(options: CheckerOptions): Check {
   };
 }
 
+/** Strangers may announce more than is read: the nodes that are known have not left. */
+function withKnown(told: readonly Target[], known: readonly Target[]): readonly Target[] {
+  const keys = new Set(told.map(({ key }) => key));
+  return [...told, ...known.filter(({ key }) => !keys.has(key))];
+}
+
 /** The whole status service. */
 export async function startStatus(config: StatusConfig, host: Host): Promise<RunningService> {
   const { log } = host;
@@ -55,8 +61,9 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
 
   async function listNodes(): Promise<readonly Target[]> {
     try {
-      const nodes = await readAnnouncedNodes(core, signal);
-      announced = nodes.map(computeTarget).filter((target) => target !== undefined);
+      const { nodes, isWhole } = await readAnnouncements(core, signal);
+      const told = nodes.map(computeTarget).filter((target) => target !== undefined);
+      announced = isWhole ? told : withKnown(told, store.computeTargets());
       coreFailure = null;
     } catch (error) {
       // The nodes that are known are checked all the same: those that were read last, or else those of an earlier process.

@@ -48,21 +48,37 @@ function announcementOf({ address: sender, content, time }: Post): Announcement 
   }
 }
 
-/** The rule for all who ask where a node is: of what is in the form of an announcement, the one with the latest date counts. */
-function note(nodes: Map<string, Announcement>, posts: readonly Post[]): void {
+/**
+ * The rule for all who ask where a node is: of what is in the form of an announcement, the one with the latest date counts.
+ * @returns whether there was a place for all
+ */
+function note(nodes: Map<string, Announcement>, posts: readonly Post[]): boolean {
+  let hasRoom = true;
   for (const post of posts) {
     const one = announcementOf(post);
     if (!one) continue;
     const known = nodes.get(one.nodeId);
     if (known ? known.atMs < one.atMs : nodes.size < NODES_MAX) nodes.set(one.nodeId, one);
+    else hasRoom &&= known !== undefined;
   }
+  return hasRoom;
 }
 
 /** Compute nodes that announced themselves: each where it said last. */
-export async function readAnnouncedNodes(core: CoreClient, signal: AbortSignal): Promise<AnnouncedNode[]> {
-  const nodes = new Map<string, Announcement>();
+export interface AnnouncedNodes {
+  readonly nodes: readonly AnnouncedNode[];
+  /**
+   * Whether these are all. One key can announce itself as often as it likes: where the newest announcements are too many to be read, a node
+   * that said long ago where it is may be missing, and is not gone.
+   */
+  readonly isWhole: boolean;
+}
+
+/** Compute nodes that announced themselves, by the newest 200,000 announcements. */
+export async function readAnnouncements(core: CoreClient, signal: AbortSignal): Promise<AnnouncedNodes> {
+  const found = new Map<string, Announcement>();
   const filter = { ...ANNOUNCEMENTS, pagination: POSTS_PER_PAGE };
-  let pages = 0;
+  let [pages, isWhole] = [0, true];
   const read = (place: object) =>
     callRows(
       core.url,
@@ -72,11 +88,21 @@ export async function readAnnouncedNodes(core: CoreClient, signal: AbortSignal):
       { signal },
     );
   for await (const { posts } of readPages(read)) {
-    note(nodes, posts);
-    if (++pages >= PAGES_MAX) break;
+    if (pages++ === PAGES_MAX) {
+      isWhole = false;
+      break;
+    }
+    if (!note(found, posts)) isWhole = false;
   }
-  return [...nodes.values()].map(({ nodeId, address, url }) => ({ nodeId, address, url }));
+  const nodes = Array.from(found.values(), ({ nodeId, address, url }) => ({ nodeId, address, url }));
+  return { nodes, isWhole };
 }
+
+/** The same, for those who remember none of them. */
+export const readAnnouncedNodes = async (
+  core: CoreClient,
+  signal: AbortSignal,
+): Promise<readonly AnnouncedNode[]> => (await readAnnouncements(core, signal)).nodes;
 
 /** What a compute node says of itself; undefined where it has not announced itself. */
 export async function findAnnouncement(

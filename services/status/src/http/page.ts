@@ -35,6 +35,10 @@ const stateOf = ({ online, issue }: ServiceView) =>
 
 const percentOf = (value: number) => `${value.toFixed(2)} %`;
 
+/** A compute node that never answered since it was announced. Anybody can announce one: it says nothing of how the network is. */
+const isUnheard = ({ group_id: group, last_success: success }: ServiceView) =>
+  group === GROUPS.compute && success === null;
+
 function rowOf(service: ServiceView): string {
   const { name, online, latency, online_24_hours: day, online_7_days: week, stats } = service;
   const figures = [
@@ -54,9 +58,12 @@ function tableOf(title: string, services: readonly ServiceView[]): string {
   const numbers = ['Answer', '24 hours', '7 days', 'Checks']
     .map((text) => `<th scope="col" class="number">${text}</th>`)
     .join('');
-  // What is down comes first: with many nodes that is what a reader looks for.
+  // What is down comes first: with many nodes that is what a reader looks for. Strangers' silent nodes drive nothing off the page.
   const rows = [...services]
-    .sort((a, b) => Number(a.online) - Number(b.online) || a.id - b.id)
+    .sort(
+      (a, b) =>
+        Number(isUnheard(a)) - Number(isUnheard(b)) || Number(a.online) - Number(b.online) || a.id - b.id,
+    )
     .slice(0, ROWS_MAX);
   const more =
     services.length > rows.length ? `<p><small>and ${services.length - rows.length} more</small></p>` : '';
@@ -66,13 +73,16 @@ function tableOf(title: string, services: readonly ServiceView[]): string {
 
 /** The state of the network as one page that needs nothing else: no script, and nothing from elsewhere. */
 export function renderPage(services: readonly ServiceView[], nowMs: number): string {
-  const down = services.filter(({ online }) => !online).length;
+  const heard = services.filter((service) => !isUnheard(service));
+  const down = heard.filter(({ online }) => !online).length;
+  const unheard = services.length - heard.length;
   const sum =
-    services.length === 0
+    heard.length === 0
       ? '<p class="sum">Nothing was checked yet.</p>'
       : down === 0
-        ? `<p class="sum good">All ${services.length} services answer.</p>`
-        : `<p class="sum bad">${down} of ${services.length} services do not answer.</p>`;
+        ? `<p class="sum good">All ${heard.length} services answer.</p>`
+        : `<p class="sum bad">${down} of ${heard.length} services do not answer.</p>`;
+  const never = unheard === 0 ? '' : `<p><small>Announced, and never answered: ${unheard}.</small></p>`;
   const tables = (Object.keys(GROUPS) as (keyof typeof GROUPS)[]).map((group) =>
     tableOf(
       TITLES[group],
@@ -83,7 +93,7 @@ export function renderPage(services: readonly ServiceView[], nowMs: number): str
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="refresh" content="${REFRESH_SECONDS}"><title>Network status</title><style>${STYLE}</style></head>
 <body><h1>Network status</h1>
-${sum}
+${sum}${never}
 ${tables.join('\n')}
 <p><small>${escapeHtml(new Date(nowMs).toISOString())}. For programs: <a href="/api/services">/api/services</a>, <a href="/api/v0/openapi.json">openapi.json</a>.</small></p>
 </body></html>
