@@ -191,6 +191,62 @@ test('strangers that fall silent together keep no dead node from being left, whe
   assert.ok(moved === listed[1].nodeId || moved === listed[2].nodeId);
 });
 
+/** Strangers whose nodes are preferred to the listed one of a trial. */
+async function createFlappingTrial() {
+  const room = size(4, 4_096, 100);
+  const [one, other, listed] = [0, 1, 2].map((index) =>
+    nodeAt(index, room, { ipv6Prefix: `2a0${index}:1::/64` }),
+  ) as [Node, Node, Node];
+  const instance = placedOn(one, 0);
+  const all = [one, other, listed];
+  const trial = await createTrial(all, [instance], [], (address) => address === listed.address);
+  const scores = new Map([one, other].map(({ nodeId }) => [nodeId, { score: 1, hours: 10 }]));
+  trial.controller.setScores(scores);
+  await trial.pass(1);
+  const draining = { code: 'NODE_DRAINING', message: 'leaving' };
+  return {
+    ...{ trial, one, other, listed, instance },
+    countMoves: () => trial.said.filter(({ placement }) => placement.reason !== null).length,
+    async announce(node: Node, isLeaving: boolean, announcedAtMs: number) {
+      trial.controller.onNode({ ...node, announcedAtMs, reason: isLeaving ? draining : null });
+      await trial.pass(1_000);
+    },
+  };
+}
+
+test('strangers that leave in turns, and come back, move what they hold no more than some times', async () => {
+  const { trial, one, other, listed, instance, countMoves, announce } = await createFlappingTrial();
+  using _ = trial;
+  const codeOf = ({ nodeId }: Node) =>
+    trial.controller.snapshot().planner.loads.get(nodeId)!.standing.unusable?.code;
+  const codes = new Set<string | undefined>();
+  for (let at = 2; at < 200; at += 4) {
+    await announce(one, true, at);
+    await announce(one, false, at + 1);
+    codes.add(codeOf(one));
+    await announce(other, true, at + 2);
+    await announce(other, false, at + 3);
+  }
+  assert.ok(countMoves() > 1 && countMoves() <= 4, `${countMoves()} moves`);
+  assert.equal(trial.nodeOf(instance.instanceId), listed.nodeId);
+  assert.ok(codes.has('NODE_LEFT_OFTEN'));
+  assert.equal(codeOf(one), undefined);
+});
+
+test('a stranger that leaves by taking its announcement back, and announces itself again, is one that leaves', async () => {
+  const { trial, one, other, listed, instance, countMoves } = await createFlappingTrial();
+  using _ = trial;
+  for (let turn = 0; turn < 20; turn++)
+    for (const node of [one, other]) {
+      trial.controller.onNodeGone(node.nodeId, undefined);
+      await trial.pass(1_000);
+      trial.controller.onNode(node);
+      await trial.pass(1_000);
+    }
+  assert.ok(countMoves() > 1 && countMoves() <= 4, `${countMoves()} moves`);
+  assert.equal(trial.nodeOf(instance.instanceId), listed.nodeId);
+});
+
 test('however many nodes are announced, those that were measured have their places', async () => {
   const crowd = Array.from({ length: NODES_MAX }, (_, index) => nodeAt(index + 1, small));
   const [late, later] = [nodeAt(NODES_MAX + 1, small), nodeAt(NODES_MAX + 2, small)];

@@ -4,8 +4,9 @@ import type { ControllerOptions } from './controller-options.ts';
 import { DecisionLog } from './decision-log.ts';
 import type { Outage } from './health.ts';
 import { decideCutOff, type Sighting } from './planning/cut-off.ts';
+import { Departures } from './planning/departures.ts';
 import { type Decision, Planner } from './planning/planner.ts';
-import { decideStanding, isSameStanding } from './planning/standing.ts';
+import { decideStanding, isDraining, isSameStanding } from './planning/standing.ts';
 import {
   countedRoom,
   decideTrust,
@@ -54,6 +55,7 @@ export class Controller implements Watcher {
   readonly #uptime: () => number;
   readonly #planner: Planner;
   readonly #decisions = new DecisionLog();
+  readonly #departures: Departures;
   readonly #wordings = new Wordings();
   #view: View | undefined;
   #scores: Scores = new Map();
@@ -75,6 +77,7 @@ export class Controller implements Watcher {
     this.#options = options;
     this.#uptime = options.uptime ?? (() => performance.now());
     this.#planner = new Planner(options);
+    this.#departures = new Departures(options.isListed);
   }
 
   get hasPlan(): boolean {
@@ -180,7 +183,7 @@ export class Controller implements Watcher {
     this.#forgetNodes(view);
     this.#options.wrongSince.keepOnly((nodeId) => view.nodes.has(nodeId));
     for (const nodeId of [...this.#planner.loads.keys()])
-      if (!view.nodes.has(nodeId)) this.#planner.removeNode(nodeId);
+      if (!view.nodes.has(nodeId)) this.#removeNode(nodeId);
     this.#lookAround();
     for (const node of view.nodes.values()) this.#assess(node, true);
     for (const instanceId of [...this.#planner.instanceIds])
@@ -208,9 +211,14 @@ export class Controller implements Watcher {
     } else {
       this.#forgetNodes(this.#view);
       this.#options.wrongSince.note(nodeId, false);
-      this.#planner.removeNode(nodeId);
+      this.#removeNode(nodeId);
     }
     this.planSoon();
+  }
+
+  #removeNode(nodeId: string): void {
+    this.#departures.left(this.#planner.loads.get(nodeId), this.#uptime());
+    this.#planner.removeNode(nodeId);
   }
 
   onInstance(instance: Instance): void {
@@ -332,6 +340,8 @@ export class Controller implements Watcher {
 
   #assess(node: Node, isNew: boolean): void {
     const { health, rules, isDrained, isListed, wrongSince, now } = this.#options;
+    const load = this.#planner.loads.get(node.nodeId);
+    if (isDraining(node)) this.#departures.left(load, this.#uptime());
     const [trust, proof] = [decideTrust(this.#factsOf(node)), health.proofOf(node)];
     const facts = {
       outage: this.#outageOf(node.nodeId),
@@ -339,6 +349,7 @@ export class Controller implements Watcher {
       trust,
       isListed: isListed(node.address),
       isDrained: isDrained(node),
+      isHeldBack: !isDraining(node) && this.#departures.isHeldBack(node.nodeId, this.#uptime()),
       score: scoreOf(this.#earnedBy(node.nodeId)),
     };
     const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff });
@@ -348,7 +359,6 @@ export class Controller implements Watcher {
     wrongSince.note(node.nodeId, isWrong, facts.outage?.sinceMs ?? (announcedMs || now()));
     // What counts is what it proved and earned: addresses come from no other network.
     const counted = { ...node, ipv6Prefix: proof.prefix, capacity: countedRoom(node.capacity, trust) };
-    const load = this.#planner.loads.get(node.nodeId);
     if (isNew || !load || load.node.ipv6Prefix !== proof.prefix || !isSameStanding(load.standing, standing))
       this.#planner.setNode(counted, standing);
   }

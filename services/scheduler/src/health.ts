@@ -1,4 +1,5 @@
 import { backoffMs, type Logger, pause, Slots } from '@skerry/kit';
+import { heldNext } from './planning/departures.ts';
 import type { Fault, Findings } from './probe.ts';
 import type { Node } from './view.ts';
 
@@ -24,16 +25,12 @@ export interface HealthOptions {
 }
 
 const PROBES_IN_FLIGHT_MAX = 64;
+/** Of these, so many are left to nodes that the operator lists: strangers that take as long as they may keep none of them waiting. */
+const LISTED_PLACES = 16;
 /** One answer that is late or lost, as on a machine that is busy for a moment, says nothing of a node. */
 const AGAIN_MS = 500;
 /** A prefix that was proved is asked for again so often. */
 const PREFIX_FRESH_MS = 60_000;
-/**
- * A network that a node takes in the place of another counts for ever longer before the next one does: each gives all of its
- * instances other addresses, and every one of them is told, for good.
- */
-const PREFIX_HELD_BASE_MS = 10_000;
-const PREFIX_HELD_MAX_MS = 3_600_000;
 /** A stranger that never proved anything is asked ever less often: its URL may be that of somebody who has nothing to do with it. */
 const UNPROVED_BASE_MS = 10_000;
 const UNPROVED_MAX_MS = 600_000;
@@ -69,7 +66,7 @@ interface Known {
   prefix: string | null;
   prefixProvedMs: number;
   prefixSinceMs: number;
-  /** How long it counts at least; 0 for the first one. */
+  /** How long it counts at least before another one does. */
   prefixHeldMs: number;
   prefixFault: string | null;
   /** With when it began, by the time that passes. */
@@ -107,13 +104,6 @@ const createKnown = (place: string): Known => ({
   retryMs: Number.NEGATIVE_INFINITY,
 });
 
-/** How long a prefix counts that takes the place of one that was kept for so long. */
-function heldNext(heldMs: number, keptMs: number): number {
-  if (keptMs === Number.POSITIVE_INFINITY) return 0;
-  if (heldMs === 0 || keptMs >= 2 * PREFIX_HELD_MAX_MS) return PREFIX_HELD_BASE_MS;
-  return Math.min(2 * heldMs, PREFIX_HELD_MAX_MS);
-}
-
 const isSameKnown = (a: Known, b: Known) =>
   a.isKeyProved === b.isKeyProved &&
   a.prefix === b.prefix &&
@@ -127,6 +117,7 @@ export class Health {
   readonly #uptime: () => number;
   readonly #startedMs: number;
   readonly #slots = new Slots(PROBES_IN_FLIGHT_MAX);
+  readonly #strangers = new Slots(PROBES_IN_FLIGHT_MAX - LISTED_PLACES);
   readonly #known = new Map<string, Known>();
   /** Who proved a prefix last. An address answers with one key at a time, so it has the prefix. */
   readonly #holders = new Map<string, string>();
@@ -164,7 +155,9 @@ export class Health {
       if (placeOf(node) !== placeOf(running.node)) running.next = node;
       return running.done;
     }
-    const done = this.#slots.run(() => this.#probe(node)).finally(() => this.#onProbed(node));
+    const ask = () => this.#slots.run(() => this.#probe(node));
+    const asked = this.#options.isListed(node) ? ask() : this.#strangers.run(ask);
+    const done = asked.finally(() => this.#onProbed(node));
     this.#running.set(node.nodeId, { node, done, next: undefined });
     return done;
   }

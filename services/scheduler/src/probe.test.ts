@@ -190,6 +190,27 @@ test('a node that says that it moved while it is asked is asked again where it i
   assert.equal(health.outageOf(node.nodeId), undefined);
 });
 
+test('strangers that answer slowly keep no listed node from being asked', { timeout: 5_000 }, async () => {
+  const [listed, ...strangers] = Array.from({ length: 101 }, (_, index) => nodeAt(index, size(1, 1, 1)));
+  const late = Promise.withResolvers<Findings>();
+  const health = new Health({
+    probe: async ({ nodeId }) => (nodeId === listed!.nodeId ? PROVED : late.promise),
+    isAsked: () => true,
+    isListed: ({ nodeId }) => nodeId === listed!.nodeId,
+    asksPrefix: () => true,
+    onChange: () => {},
+    now: () => 7,
+    signal: never,
+    log: createLogger('test', 'silent'),
+  });
+  const asked = health.probeAll(strangers);
+  await health.probe(listed!);
+  assert.ok(health.proofOf(listed!).isKeyProved);
+  late.resolve(PROVED);
+  await asked;
+  assert.ok(strangers.every((node) => health.proofOf(node).isKeyProved));
+});
+
 test('what never proved its key is asked ever less often, unless the operator lists it', async () => {
   const node = nodeAt(1, size(1, 1, 1));
   const silent: Findings = { key: { message: 'no', isSilent: true }, prefix: undefined };

@@ -239,12 +239,18 @@ function createScoresRound(
 
 /** What the scheduler does again and again. Each ends with the signal. */
 function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] {
-  const { core, controller, health, leadership, look, status, signal, log } = parts;
+  const { core, controller, health, leadership, look, listed, status, signal, log } = parts;
   const intervalMs = config.probeIntervalSeconds * 1000;
   const scores = createScoresRound(config, parts);
+  const probe = (name: string, isListed: boolean) =>
+    runLoop({ name, intervalMs, signal, log }, () =>
+      health.probeAll([...controller.nodes].filter(({ address }) => listed.has(address) === isListed)),
+    );
   return [
     watchNetwork(scores.watch, controller),
-    runLoop({ name: 'probes', intervalMs, signal, log }, () => health.probeAll(controller.nodes)),
+    // Each in rounds of its own: strangers that answer slowly have no listed node asked more seldom.
+    probe('probes', true),
+    probe('probes of strangers', false),
     runLoop({ name: 'step', intervalMs: STEP_PERIOD_MS, signal, log }, look),
     runLoop({ name: 'peers', intervalMs: PEERS_PERIOD_MS, signal, log }, () => leadership.refresh()),
     runLoop({ name: 'scores', intervalMs: SCORES_PERIOD_MS, signal, log }, scores.run),

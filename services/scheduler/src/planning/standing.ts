@@ -28,6 +28,8 @@ export interface NodeFacts {
   readonly isListed: boolean;
   /** The operator of the scheduler wants it empty. */
   readonly isDrained: boolean;
+  /** It sent away what it held, more than once of late. */
+  readonly isHeldBack: boolean;
   readonly score: number | null;
 }
 
@@ -50,10 +52,16 @@ const reasonOf = (code: string, message: string): Reason => ({
 
 const BY_OPERATOR = reasonOf(NODE_DRAINING, "the scheduler's operator is draining the node");
 
+const HELD_BACK = reasonOf(
+  'NODE_LEFT_OFTEN',
+  'the node has sent away what it held more than once of late; it gets something new after a while, an hour at most',
+);
+
 function unusableReason(node: Node, facts: NodeFacts, rules: StandingRules): Reason | null {
   if (facts.trust.against) return facts.trust.against;
   if (node.reason) return node.reason;
   if (facts.isDrained) return BY_OPERATOR;
+  if (facts.isHeldBack) return HELD_BACK;
   if (node.ipv6Prefix === null)
     return reasonOf('NODE_WITHOUT_PREFIX', 'the node has no IPv6 network for instances');
   if (!rules.privatePrefixes && isPrivatePrefix(node.ipv6Prefix))
@@ -76,12 +84,15 @@ function unprovedReason({ outage, proof }: NodeFacts): Reason | null {
   return null;
 }
 
+/** Whether a node says that it wants to be empty. */
+export const isDraining = ({ reason }: Node) => reason?.code === NODE_DRAINING;
+
 function leavingReason(
   node: Node,
   facts: NodeFacts,
   { graceMs, mayDeclareDead }: StandingRules,
 ): Reason | null {
-  if (node.reason?.code === NODE_DRAINING) return node.reason;
+  if (isDraining(node)) return node.reason;
   if (facts.isDrained) return BY_OPERATOR;
   if (facts.outage?.isSilent && mayDeclareDead && facts.outage.lastedMs >= graceMs) {
     const minutes = Math.floor(facts.outage.lastedMs / 60_000);

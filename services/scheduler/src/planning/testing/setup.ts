@@ -53,6 +53,7 @@ export const NO_FACTS: NodeFacts = {
   trust: LISTED,
   isListed: true,
   isDrained: false,
+  isHeldBack: false,
   score: null,
 };
 export const RULES: StandingRules = {
