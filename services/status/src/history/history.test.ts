@@ -29,6 +29,28 @@ const bad = (atMs: number): Result => ({
   issue: 'answered 503',
 });
 
+test('what nothing was added to is summed up once in a quarter of an hour, and is never out of date', () => {
+  const spans = [DAY_MS, KEPT_MS];
+  const step = fc.record({ minutes: fc.integer({ min: -60, max: 24 * 60 }), isOnline: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const history = new History();
+      let nowMs = NOW;
+      for (const { minutes, isOnline } of steps) {
+        nowMs += minutes * 60_000;
+        history.add(isOnline ? ok(nowMs) : bad(nowMs));
+        for (const askedMs of [nowMs, nowMs + BUCKET_MS, nowMs]) {
+          const anew = History.fromRecord(history.toRecord());
+          for (const spanMs of spans)
+            assert.deepEqual(history.sum(askedMs, spanMs), anew.sum(askedMs, spanMs));
+        }
+        for (const spanMs of spans) assert.equal(history.sum(nowMs, spanMs), history.sum(nowMs, spanMs));
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
+
 test('uptime is the part of the checks in the window that did not fail', () => {
   const history = new History();
   for (let hour = 10 * 24; hour >= 0; hour--)

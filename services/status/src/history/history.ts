@@ -86,8 +86,17 @@ function prune(parts: Map<number, Bucket>, now: number, kept: number): void {
 const listed = (parts: Map<number, Bucket>, lengthMs: number) =>
   [...parts].sort(([a], [b]) => a - b).map(([key, bucket]) => ({ startMs: key * lengthMs, bucket }));
 
+/** A sum as it is until the next quarter of an hour begins, by the numbers of the first and the last bucket in it. */
+interface Sum {
+  readonly first: number;
+  readonly last: number;
+  readonly total: Bucket;
+}
+
 /** What became of the checks of one service. */
 export class History {
+  /** By span. Whoever asks has ten thousand services summed up, each of hundreds of buckets. */
+  readonly #sums = new Map<number, Sum>();
   #buckets = new Map<number, Bucket>();
   #days = new Map<number, Bucket>();
   #failures: FailedCheck[] = [];
@@ -110,6 +119,7 @@ export class History {
   add(result: Result): void {
     const { atMs, isOnline, issue, statusCode } = result;
     const [key, day] = [bucketOf(atMs), dayOf(atMs)];
+    this.#sums.clear();
     count(this.#buckets, key, result);
     count(this.#days, day, result);
     if (!isOnline)
@@ -128,8 +138,10 @@ export class History {
   }
 
   /** All checks of the last `spanMs`, the quarter of an hour in which it began included; what is dated later counts when it comes. */
-  sum(nowMs: number, spanMs: number): Bucket {
+  sum(nowMs: number, spanMs: number): Readonly<Bucket> {
     const [first, last] = [bucketOf(nowMs - spanMs), bucketOf(nowMs)];
+    const known = this.#sums.get(spanMs);
+    if (known?.first === first && known.last === last) return known.total;
     const total: Bucket = { hits: 0, failures: 0, latencyUs: 0 };
     for (const [key, bucket] of this.#buckets) {
       if (key < first || key > last) continue;
@@ -137,6 +149,7 @@ export class History {
       total.failures += bucket.failures;
       total.latencyUs += bucket.latencyUs;
     }
+    this.#sums.set(spanMs, { first, last, total });
     return total;
   }
 
@@ -187,9 +200,9 @@ export class History {
 }
 
 /** The part of the checks that did not fail, in percent; 0 where there was none. */
-export const percentOnline = ({ hits, failures }: Bucket) =>
+export const percentOnline = ({ hits, failures }: Readonly<Bucket>) =>
   hits === 0 ? 0 : Math.round(((hits - failures) / hits) * 10_000) / 100;
 
 /** The mean latency of the checks that did not fail, microseconds. */
-export const meanLatency = ({ hits, failures, latencyUs }: Bucket) =>
+export const meanLatency = ({ hits, failures, latencyUs }: Readonly<Bucket>) =>
   hits === failures ? 0 : Math.round(latencyUs / (hits - failures));
