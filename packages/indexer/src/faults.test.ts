@@ -124,7 +124,9 @@ test('endpoints that all go silent are a stall also where everything was read; a
   const { pool } = database;
   await using proxy = await FaultProxy.start(anvil.url);
   const settings = indexerSettings([proxy.url], { stall_ms: 1_000 });
-  await using indexer = await startIndexer({ pool, settings, log });
+  const lines: string[] = [];
+  const told = createLogger('test', 'error', { write: (line) => lines.push(line) });
+  await using indexer = await startIndexer({ pool, settings, log: told });
   await untilIndexed(pool, anvil);
   const progressMs = async () => (await findFreshness(pool, NETWORK))!.progressAt.getTime();
   const before = await progressMs();
@@ -135,6 +137,12 @@ test('endpoints that all go silent are a stall also where everything was read; a
   await until('it stalls', state, (one) => one === 'stalled');
   assert.equal((await findFreshness(pool, NETWORK))!.lag, 0);
   await until('it is said', () => indexer.health().get(NETWORK)?.isStalled === true);
+  const { endpoints } = JSON.parse(lines.find((line) => line.includes('makes no progress'))!);
+  const failed = Object.entries(endpoints as Record<string, Record<string, number>>);
+  assert.deepEqual(
+    failed.map(([name, failures]) => [name, Object.keys(failures)]),
+    [[`${new URL(proxy.url).host}#0`, ['unreachable']]],
+  );
   proxy.choose = () => undefined;
   await until('it goes on', state, (one) => one === 'live');
 });

@@ -286,7 +286,7 @@ export class NetworkRunner {
       if (stalled && !this.#isStalled) {
         const silentMs = Date.now() - freshness.progressAt.getTime();
         log.error(
-          { network, silent_ms: silentMs, halt: freshness.halt?.code },
+          { network, silent_ms: silentMs, halt: freshness.halt?.code, endpoints: this.#rpc.failures() },
           'the indexer makes no progress',
         );
       }

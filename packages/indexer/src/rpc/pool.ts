@@ -214,6 +214,11 @@ export class RpcPool {
     }));
   }
 
+  /** How many requests of each endpoint failed since the start, by kind: why nothing goes on, for a log. */
+  failures(): Record<string, Readonly<Record<string, number>>> {
+    return Object.fromEntries(this.endpoints.map(({ name, failures }) => [name, { ...failures }]));
+  }
+
   /**
    * Runs `work` with one endpoint, and again with another while it throws RpcError. `range_too_large` goes to the
    * caller at once, which has to ask for less. Throws UPSTREAM_UNAVAILABLE when nobody could do it, at once where
