@@ -87,3 +87,32 @@ test('once nothing was waited for, all of the time is there again', () => {
   patience.renew(HOUR_MS);
   assert.ok(patience.isOver);
 });
+
+test('a peer that comes to an end in between holds a node for a tenth of the time, and a copy after hours in step has all of it', () => {
+  let uptimeMs = 0;
+  const patience = new Patience(() => uptimeMs);
+  patience.end();
+  /** What it says to have it brings once it is not waited for any more. */
+  const lie = (): number => {
+    patience.begin();
+    const sinceMs = uptimeMs;
+    for (; !patience.isOver; ) uptimeMs += 1_000;
+    return uptimeMs - sinceMs;
+  };
+  assert.equal(lie(), PATIENCE_MS);
+  const startMs = uptimeMs;
+  let heldMs = 0;
+  while (uptimeMs < startMs + 24 * HOUR_MS) {
+    patience.end();
+    // So long the node is in step.
+    uptimeMs += HOUR_MS / 10;
+    heldMs += lie();
+  }
+  const share = heldMs / (uptimeMs - startMs);
+  assert.ok(share > 0.05 && share <= 0.11, `${share}`);
+  for (let minute = 0; minute < 120; minute++) {
+    patience.end();
+    uptimeMs += HOUR_MS / 60;
+  }
+  assert.equal(lie(), PATIENCE_MS);
+});

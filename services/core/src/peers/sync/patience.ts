@@ -7,6 +7,11 @@ export const PATIENCE_MS = 600_000;
 export const MESSAGE_MS = 100;
 /** What messages give back in all: nobody can tell an honest copy that takes longer from messages that somebody makes up for that. */
 export const COPY_MAX_MS = 3 * 86_400_000;
+/**
+ * Once a peer was in step, each later session that comes to its end gives back such a part of what passed since the one before: a peer that
+ * lies, and comes to an end in between, holds the node for a tenth of all time at most.
+ */
+const EARNED_SHARE = 0.1;
 /** More is not counted: a peer that brings what it has after all, 6,000 messages of it, is waited for again. */
 const SPENT_MAX_MS = 2 * PATIENCE_MS;
 
@@ -23,6 +28,8 @@ export class Patience {
   /** Since when time counts; undefined while it does not. */
   #sinceMs: number | undefined;
   #isTold = false;
+  /** When a session last came to its end. */
+  #endedMs: number | undefined;
 
   /** @param uptime milliseconds since whenever; never set */
   constructor(uptime: () => number) {
@@ -69,9 +76,25 @@ export class Patience {
 
   /** Nothing was waited for until now. */
   restore(): void {
-    this.#setSpent(0);
-    this.#givenMs = 0;
-    this.#isTold = false;
+    this.#endedMs = undefined;
+    this.#earn(Number.POSITIVE_INFINITY);
+  }
+
+  /** A session came to its end: nothing is waited for until the next one. The first gives all of the time back. */
+  end(): void {
+    this.pause();
+    const nowMs = this.#uptime();
+    this.#setSpent(Math.min(this.#spent, PATIENCE_MS));
+    this.#earn(
+      this.#endedMs === undefined ? Number.POSITIVE_INFINITY : (nowMs - this.#endedMs) * EARNED_SHARE,
+    );
+    this.#endedMs = nowMs;
+  }
+
+  #earn(ms: number): void {
+    this.#setSpent(Math.max(0, this.#spent - ms));
+    this.#givenMs = Math.max(0, this.#givenMs - ms);
+    if (this.#spentMs === 0) this.#isTold = false;
   }
 
   /** Whether it is over and nobody was told yet. */

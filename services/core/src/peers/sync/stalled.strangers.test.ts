@@ -4,11 +4,12 @@ import { CoreSync } from '@skerry/client/core-sync';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, formatBound } from '@skerry/protocol';
+import { signers } from '../../testing/core.ts';
 import { NetworkClock } from './clock.ts';
 import type { PeerLink } from './link.ts';
 import { Syncer } from './syncer.ts';
 import { linkTo } from './testing/setup.ts';
-import { createNode, createSource, MINUTE_MS, round, seen, signal } from './testing/waiting.ts';
+import { createNode, createSource, MINUTE_MS, note, round, seen, signal } from './testing/waiting.ts';
 
 const away = async () => {
   throw new AppError('UPSTREAM_UNAVAILABLE', 'it is away');
@@ -117,6 +118,40 @@ describe('a peer that brings nothing of what it says to have', () => {
     assert.ok(await round(core));
     assert.deepEqual([...during], ['syncing syncing', 'apart stalled']);
     assert.equal(seen(core), 'synced synced');
+  });
+
+  test('is not waited for as long again because it brought it once it was not waited for any more', async () => {
+    await using stack = new AsyncDisposableStack();
+    const source = await createSource(stack, 5);
+    const link = linkTo('liar', () => source);
+    let lies = false;
+    let during: string | undefined;
+    const liar: PeerLink = {
+      ...link,
+      fetchMessages: (...args) => {
+        during = core.rooms.sync.syncer.view().peers[0]!.state;
+        return lies ? Promise.resolve([]) : link.fetchMessages(...args);
+      },
+    };
+    const { core, time } = await createNode(stack, [liar]);
+    assert.ok(await round(core));
+    /** Minutes for which the liar is waited for. */
+    const lie = async (n: number): Promise<number> => {
+      lies = true;
+      await source.send(signers.alice, note(n));
+      let minutes = -1;
+      do {
+        assert.equal(await round(core), false);
+        time.uptimeMs += MINUTE_MS;
+        minutes++;
+      } while (during !== 'stalled');
+      lies = false;
+      assert.ok(await round(core));
+      assert.equal(seen(core), 'synced synced');
+      return minutes;
+    };
+    const waited = [await lie(5), await lie(6), await lie(7)];
+    assert.deepEqual(waited, [10, 2, 1]);
   });
 
   test('is waited for while it does bring messages, and once it was in step', async () => {

@@ -178,8 +178,7 @@ export class Syncer {
         return false;
       }
       Object.assign(peer, { state: 'synced', syncedMs: clock.now(), failures: 0, failure: null });
-      peer.patience.pause();
-      peer.patience.restore();
+      peer.patience.end();
       return true;
     } catch (error) {
       if (signal.aborted) return false;
