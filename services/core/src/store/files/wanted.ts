@@ -48,7 +48,18 @@ export interface Due {
   readonly sorts?: readonly WantedSort[];
   /** Whether tries count as turns; they do where left out. */
   readonly by?: 'tries' | 'lot';
+  /** Left out: of all senders. Else of those alone who keep a file here by a message that was there by then, in Unix seconds. */
+  readonly keepersSince?: number | undefined;
 }
+
+/** Files of a sender that are looked at for one that it has kept for long enough. */
+const KEPT_LOOKED_AT = 4;
+
+/** Whether a sender keeps a file here since then, as far as its first ones say. @param sender a column */
+const isKeeper = (sender: string, sinceSeconds: number) => sql`exists (
+  select from (select message_hash from file_pins where owner = ${sql.ref(sender)} limit ${sql.lit(KEPT_LOOKED_AT)}) p
+  join messages k on k.item_hash = p.message_hash
+  where coalesce(k.noted_ms / 1000.0, k."time") <= ${sinceSeconds})`;
 
 export const sortOf = ({ attempts }: WantedFile): WantedSort => (attempts === 0 ? 'new' : 'again');
 
@@ -62,7 +73,7 @@ export const sortOf = ({ attempts }: WantedFile): WantedSort => (attempts === 0 
  */
 export async function listDue(
   db: Kysely<Schema>,
-  { nowMs, postponedMaxMs, sorts = ['new', 'again'], by = 'tries' }: Due,
+  { nowMs, postponedMaxMs, sorts = ['new', 'again'], by = 'tries', keepersSince }: Due,
   limit: number,
   except: readonly string[],
 ): Promise<WantedFile[]> {
@@ -79,12 +90,12 @@ export async function listDue(
       select distinct w.hash, w.due_ms, w.attempts = 0 as is_new, w.is_due and not w.is_begun as is_ready, m.sender,
         case when ${by === 'lot'} then 0 else w.attempts + w.is_begun::int end as tries
       from wanted w join dependencies d on d.key = ${fileKeyOf('w.hash')} join messages m using (item_hash)
-      where m.status = 'pending'),
+      where m.status = 'pending' ${keepersSince === undefined ? sql`` : sql`and ${isKeeper('m.sender', keepersSince)}`}),
     turns as (
       select hash, sum(tries) over (partition by sender)
         + row_number() over (partition by sender, is_new order by is_ready desc, due_ms, hash) as turn from waiting)
     select w.hash, w.attempts from wanted w left join turns using (hash)
-    where w.is_due and not w.is_begun
+    where w.is_due and not w.is_begun and (${keepersSince === undefined} or turns.turn is not null)
     group by w.hash, w.attempts
     order by coalesce(min(turns.turn), 0), random() limit ${limit}`.execute(db);
   return rows;

@@ -42,9 +42,19 @@ export interface FetchCounts {
   durationMs: number;
 }
 
-/** Why a CID is tried: a message waits for it, for the first time or again; or one was rejected for it. */
-type Sort = WantedSort | 'missed';
+/**
+ * Why a CID is tried: a message waits for it, for the first time or again, or in any case one of a sender who keeps files here for long
+ * (`keeper`); or one was rejected for it.
+ */
+type Sort = WantedSort | 'keeper' | 'missed';
 const PENDING: readonly WantedSort[] = ['new', 'again'];
+/**
+ * A key is free, and so is a message of each: those who kept a file a day ago have places and tries beside those that anybody may take,
+ * which they share as well.
+ */
+const KEEPER_MS = 24 * 3_600_000;
+/** Where none of them waits that may be tried, it is not looked again before. */
+const KEEPER_LOOK_MS = 4_000;
 /**
  * Of each sort so many at the same time, and so many in a minute that nobody turns out to have, as of the names that peers are asked
  * for (files/fetching/asked-source.ts): CIDs that nobody has neither use up what gateways answer, nor hold up those that are tried first.
@@ -52,6 +62,7 @@ const PENDING: readonly WantedSort[] = ['new', 'again'];
 const SHARES: Readonly<Record<Sort, { readonly parallel: number; readonly vainPerMinute: number }>> = {
   new: { parallel: IPFS_LIMITS.parallelPins, vainPerMinute: 14 },
   again: { parallel: IPFS_LIMITS.parallelPins / 2, vainPerMinute: 8 },
+  keeper: { parallel: IPFS_LIMITS.parallelPins / 2, vainPerMinute: 8 },
   missed: { parallel: 1, vainPerMinute: 5 },
 };
 /** So often those that are due are chosen by lot (listDue). */
@@ -104,9 +115,11 @@ export class IpfsFetcher implements AsyncDisposable {
   readonly #options: Required<Omit<FetcherOptions, 'missed'>> & Pick<FetcherOptions, 'missed'>;
   readonly #counts: FetchCounts = { fetched: 0, failed: 0, durationMs: 0 };
   readonly #running = new Map<string, Attempt>();
+  #keepersNextMs = 0;
   readonly #misses: Readonly<Record<Sort, Misses>> = {
     new: new Misses(SHARES.new.vainPerMinute),
     again: new Misses(SHARES.again.vainPerMinute),
+    keeper: new Misses(SHARES.keeper.vainPerMinute),
     missed: new Misses(SHARES.missed.vainPerMinute),
   };
   readonly #vain: VainTries;
@@ -162,12 +175,14 @@ export class IpfsFetcher implements AsyncDisposable {
 
   async #look(): Promise<void> {
     const { db, now, random, reserve } = this.#options;
-    const names = [...this.#running.keys()];
     // What no message lacks any more makes room at once.
-    for (const hash of await listUnlacked(db, names)) this.#running.get(hash)?.gone.abort();
-    const free = IPFS_LIMITS.parallelPins - this.#running.size;
-    if (free === 0 || !reserve.hasRoom) return;
-    const held = [...this.#running.keys(), ...this.#rests.list()];
+    for (const hash of await listUnlacked(db, [...this.#running.keys()]))
+      this.#running.get(hash)?.gone.abort();
+    if (!reserve.hasRoom) return;
+    const free = IPFS_LIMITS.parallelPins - (this.#running.size - this.#countRunning('keeper'));
+    if (free === 0 || PENDING.some((sort) => !this.#mayBegin(sort))) await this.#beginKeepers();
+    if (free === 0) return;
+    const held = this.#listHeld();
     const sorts = PENDING.filter((sort) => this.#mayBegin(sort));
     const by = random() < 1 - LOT_PART ? 'tries' : 'lot';
     const which = { nowMs: now(), postponedMaxMs: POSTPONED_MAX_MS, sorts, by } as const;
@@ -176,9 +191,33 @@ export class IpfsFetcher implements AsyncDisposable {
     if (due.length < free) this.#beginMissed(held);
   }
 
+  #listHeld(): string[] {
+    return [...this.#running.keys(), ...this.#rests.list()];
+  }
+
+  #countRunning(sort: Sort): number {
+    return [...this.#running.values()].filter((one) => one.sort === sort).length;
+  }
+
+  /** Called where others leave no place or no try. */
+  async #beginKeepers(): Promise<void> {
+    const { db, now } = this.#options;
+    const nowMs = now();
+    const restMs = this.#keepersNextMs - nowMs;
+    // Longer than any rest: the clock has been set back since.
+    if ((restMs > 0 && restMs <= KEEPER_LOOK_MS) || !this.#mayBegin('keeper')) return;
+    const keepersSince = (nowMs - KEEPER_MS) / 1_000;
+    const free = SHARES.keeper.parallel - this.#countRunning('keeper');
+    const which = { nowMs, postponedMaxMs: POSTPONED_MAX_MS, keepersSince } as const;
+    const due = await listDue(db, which, free, this.#listHeld());
+    if (due.length === 0) this.#keepersNextMs = nowMs + KEEPER_LOOK_MS;
+    for (const wanted of due) if (this.#mayBegin('keeper')) this.#begin(wanted, 'keeper');
+  }
+
   #mayBegin(sort: Sort): boolean {
-    const under = [...this.#running.values()].filter((one) => one.sort === sort).length;
-    return under < SHARES[sort].parallel && this.#misses[sort].waitMs(this.#options.now()) === 0;
+    return (
+      this.#countRunning(sort) < SHARES[sort].parallel && this.#misses[sort].waitMs(this.#options.now()) === 0
+    );
   }
 
   /** One of those for which messages were rejected, where it may be asked for. */
@@ -199,7 +238,9 @@ export class IpfsFetcher implements AsyncDisposable {
     const gone = new AbortController();
     this.#misses[sort].take();
     const fetching =
-      sort === 'missed' ? this.#fetchMissed(wanted.hash, gone.signal) : this.#fetch(wanted, gone.signal);
+      sort === 'missed'
+        ? this.#fetchMissed(wanted.hash, gone.signal)
+        : this.#fetch(wanted, sort, gone.signal);
     const ended = fetching
       .then(() => {
         this.#rests.end(wanted.hash);
@@ -216,10 +257,10 @@ export class IpfsFetcher implements AsyncDisposable {
     this.#running.set(wanted.hash, { ended, gone, sort });
   }
 
-  async #fetch(wanted: WantedFile, gone: AbortSignal): Promise<void> {
+  async #fetch(wanted: WantedFile, sort: Sort, gone: AbortSignal): Promise<void> {
     const { db, now, random, tryMs } = this.#options;
     const { hash, attempts } = wanted;
-    const became = await this.#tryIf(() => isAwaited(db, hash), hash, sortOf(wanted), gone, tryMs);
+    const became = await this.#tryIf(() => isAwaited(db, hash), hash, sort, gone, tryMs);
     if (became === 'stopped') return;
     if (became === 'here' || became === 'gone') return await endWant(db, hash);
     await postponeWant(db, hash, now() + retryAfterMs(attempts, random()), became);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { createSigner } from '@skerry/client';
+import { createSigner, type Signer } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import type { BlockId } from '@skerry/kit/unixfs';
-import { AppError } from '@skerry/protocol';
+import { AppError, sha256Hex } from '@skerry/protocol';
 import { UnixFS } from 'ipfs-unixfs';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { IpfsFetcher } from './fetcher.ts';
@@ -26,6 +26,8 @@ class Source {
   failure: AppError | undefined;
   /** Of what was asked for before nothing is said. */
   isSilentAgain = false;
+  /** Nothing is said of what is not here. */
+  isSilent = false;
 
   /** @returns its CID */
   put(isHere: boolean): string {
@@ -39,7 +41,7 @@ class Source {
     this.asked.push(text);
     if (this.failure) throw this.failure;
     if (this.#here.has(text)) return this.dag.blocks[this.dag.cids.findIndex((cid) => `${cid}` === text)]!;
-    if (isAgain && this.isSilentAgain)
+    if (this.isSilent || (isAgain && this.isSilentAgain))
       await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     throw new AppError('CID_NOT_FOUND', 'nobody has it');
   }
@@ -130,6 +132,36 @@ test('S1: a key that had to wait for a CID has its turn, however many new keys c
   }
   await until('it came', () => isHere(core, known));
 });
+
+for (const isSilent of [false, true])
+  test(`S1: keys that are new ${isSilent ? 'take no places from' : 'use up no tries of'} those who kept a file a day ago`, async () => {
+    let nowMs = Date.now();
+    const source = new Source();
+    source.isSilent = isSilent;
+    await using core = await openCore(source, () => nowMs);
+    const keep = async (signer: Signer, text: string) => {
+      const headers = { 'content-type': 'application/octet-stream' };
+      assert.equal((await core.post('/storage/add_file', Buffer.from(text), headers)).status, 200);
+      const content = { item_type: 'storage', item_hash: sha256Hex(text) };
+      assert.equal((await core.send(signer, { type: 'STORE', content })).status, 200);
+    };
+    await keep(alice, 'of alice');
+    nowMs += 24 * 3_600 * SECOND_MS;
+    await keep(bob, 'of bob');
+    for (let n = 1; n <= 40; n++)
+      await core.send(createSigner(`0x${n.toString(16).padStart(64, '0')}`), store(source.put(false)));
+    const tried = isSilent ? 4 : 14;
+    await using fetcher = startFetcher(core);
+    await until('no more is tried', () => new Set(source.asked).size >= tried);
+    const [ofAlice, ofBob] = [source.put(true), source.put(true)];
+    await core.send(bob, store(ofBob));
+    await core.send(alice, store(ofAlice));
+    // Before one more may be tried in vain.
+    nowMs += 4 * SECOND_MS;
+    fetcher.wake();
+    await until('it came', () => isHere(core, ofAlice));
+    assert.equal(await isHere(core, ofBob), false);
+  });
 
 test('tries that fail for want of disk are not in vain', async () => {
   const nowMs = Date.now();
