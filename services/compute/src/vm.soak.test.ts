@@ -28,4 +28,8 @@ test('the disk of the host is full at every point where something is written', {
   playScenario('vm-disk-full.ts'),
 );
 
+test('a QEMU hangs, and records of instances cannot be read', { timeout: DEADLINE_MS }, () =>
+  playScenario('vm-faults.ts'),
+);
+
 test('the commands of an owner', { timeout: DEADLINE_MS }, () => playScenario('vm-commands.ts'));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError } from '@skerry/protocol';
 import type { Ipv4Claim } from '../network/address-book.ts';
@@ -43,13 +44,16 @@ test('a machine whose record is damaged is taken over when its instance is named
   inDirectory(async (dataDir) => {
     await damageRecord(dataDir, RUNNING);
     await using qemu = await startQemu(dataDir, RUNNING);
-    await using node = openInstances(dataDir);
+    const said: string[] = [];
+    const log = createLogger('test', 'warn', { write: (line) => void said.push(line) });
+    await using node = openInstances(dataDir, undefined, log);
     const { instances, added, asked, told } = node;
     await instances.resume(0);
     await instances.apply(viewOf('running'));
     await until('something is told', () => told.length > 0);
     assert.equal(told[0]!.phase, 'starting');
     assert.match(told[0]!.reason?.message ?? '', /QEMU is running but does not answer/);
+    assert.match(said.at(-1) ?? '', /QEMU is running but does not answer/, 'its operator hears of it, too');
     assert.deepEqual(added, [[tapName(NAMES, RUNNING), ipv4LinkOf(POOL, 7).gateway]]);
     // Before anything is done that could end this process: the next one would take its tap away.
     assert.equal(instances.find(RUNNING)?.record.ipv4?.link, 7);

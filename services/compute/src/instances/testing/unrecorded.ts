@@ -54,7 +54,7 @@ export async function damageRecord(dataDir: string, id: string): Promise<void> {
  * A node that finds its link 7 at the tap of the machine that runs. It makes no images.
  * @param add sets up a guest's part of the kernel's network
  */
-export function openInstances(dataDir: string, add = async () => {}) {
+export function openInstances(dataDir: string, add = async () => {}, log = createLogger('test', 'silent')) {
   const ending = new AbortController();
   const started: unknown[] = [];
   const added: [string, string][] = [];
@@ -62,7 +62,7 @@ export function openInstances(dataDir: string, add = async () => {}) {
   const told: InstanceStatusContent[] = [];
   const addresses = new AddressBook({ table: 'skerry_test', ports: { first: 24_000, last: 24_099 } });
   const deps = {
-    ...{ dataDir, ipv4Pool: POOL, now: Date.now, log: createLogger('test', 'silent'), signal: ending.signal },
+    ...{ dataDir, ipv4Pool: POOL, now: Date.now, log, signal: ending.signal },
     network: {
       findGateway: async (tap: string) =>
         tap === tapName(NAMES, RUNNING) ? ipv4LinkOf(POOL, 7).gateway : undefined,

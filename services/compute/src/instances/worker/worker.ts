@@ -297,6 +297,7 @@ export class InstanceWorker {
   async #reach(): Promise<number> {
     await this.#machine.vm?.reach();
     if (this.#machine.state !== 'silent') return 0;
+    this.#problems.note(SILENT);
     const phase = this.#stored.record.status?.phase === 'running' ? 'running' : 'starting';
     await this.#stored.setPhase(phase, REASONS.qemuSilent);
     return REACH_EVERY_MS;
@@ -366,4 +367,5 @@ export class InstanceWorker {
   }
 }
 
+const SILENT = new AppError('INTERNAL', REASONS.qemuSilent.message);
 const RELEASED = new AppError('INSTANCE_NOT_FOUND', 'this node no longer has the instance');
