@@ -15,11 +15,11 @@ import {
 } from '@skerry/kit';
 import { bytesToHex, createNodeProof, type NodeProofClaim, nodeIdOf } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
-import { Answers } from './api/answers.ts';
-import { LongLists } from './api/lists/long-lists.ts';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
-import { FileReads } from './api/storage/file-reads.ts';
-import { createUploadPlaces } from './api/storage/places.ts';
+import { Answers } from './api/shares/answers.ts';
+import { FileReads } from './api/shares/file-reads.ts';
+import { LongLists } from './api/shares/long-lists.ts';
+import { createUploadPlaces } from './api/shares/places.ts';
 import { type CoreConfig, peerUrlsOf } from './config.ts';
 import { createImageCheck } from './intake/image-check.ts';
 import { createIntake, type Intake } from './intake/intake.ts';

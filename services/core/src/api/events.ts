@@ -9,7 +9,7 @@ import { type EventLog, type EventPage, parseCursor } from '../notify/events/log
 import { Turns } from '../notify/events/turns.ts';
 import { oneOf, parseListFilter } from '../state/lists/parameters.ts';
 import type { Rooms, RouteSettings } from './rooms.ts';
-import { closing } from './storage/file-reads.ts';
+import { closing } from './shares/closing.ts';
 
 /** Pieces that are sent in one turn of the event loop: what others ask for comes between them. */
 const PIECES_A_TURN = 2;

@@ -19,11 +19,11 @@ import type { UnpinnedLimits, Uploads } from '../store/files/uploads.ts';
 import type { IpfsFiles } from '../store/ipfs/ipfs-files.ts';
 import type { Reads } from '../store/reads.ts';
 import type { Schema } from '../store/schema.ts';
-import type { Answers } from './answers.ts';
-import type { LongLists } from './lists/long-lists.ts';
 import type { ForwardOptions } from './programs/forward.ts';
-import type { FileReads } from './storage/file-reads.ts';
-import type { Places, UploadLimits } from './storage/places.ts';
+import type { Answers } from './shares/answers.ts';
+import type { FileReads } from './shares/file-reads.ts';
+import type { LongLists } from './shares/long-lists.ts';
+import type { Places, UploadLimits } from './shares/places.ts';
 
 /** What the routes may use. */
 export interface Rooms {

@@ -7,7 +7,7 @@ import { encodeCar, encodeCarHeader } from '../../store/ipfs/car/encode.ts';
 import { blocksOfPath, selectBlocks } from '../../store/ipfs/car/select.ts';
 import { streamOf } from '../../store/ipfs/idle.ts';
 import type { IpfsFiles } from '../../store/ipfs/ipfs-files.ts';
-import { closing } from '../storage/file-reads.ts';
+import { closing } from '../shares/closing.ts';
 import { decideRead } from '../storage/storage-conditions.ts';
 import type { Asked } from './asked.ts';
 

@@ -12,10 +12,10 @@ import type { IpfsDirectory, KeptNode } from '../../store/ipfs/ipfs-files.ts';
 import { IPFS_LIMITS } from '../../store/ipfs/limits.ts';
 import { answerOf, submitBody } from '../messages/submit.ts';
 import type { Rooms } from '../rooms.ts';
-import { closing } from '../storage/file-reads.ts';
-import { readingLine } from '../storage/flows.ts';
+import { closing } from '../shares/closing.ts';
+import { readingLine } from '../shares/flows.ts';
+import { Places } from '../shares/places.ts';
 import { type Guarded, guardedReader, readMetadata, submitStore } from '../storage/network-storage.ts';
-import { Places } from '../storage/places.ts';
 import { checkJson } from '../storage/storage.ts';
 import {
   checkStored,

@@ -9,8 +9,8 @@ import type { Verdict } from '../../intake/accepted.ts';
 import type { UploadFields } from '../../intake/upload.ts';
 import type { ReceivedBlob } from '../../store/files/blob-store.ts';
 import type { Rooms } from '../rooms.ts';
-import { closing } from './file-reads.ts';
-import { sendingLine } from './flows.ts';
+import { closing } from '../shares/closing.ts';
+import { sendingLine } from '../shares/flows.ts';
 
 const FIELDS: readonly string[] = ['address', 'signature', 'channel', 'tags'];
 const FIELD_BYTES_MAX = 16_384;

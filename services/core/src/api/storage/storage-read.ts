@@ -10,7 +10,8 @@ import { findFileOfMessage } from '../../store/files/references.ts';
 import { isCidText, parseCid } from '../../store/ipfs/cid.ts';
 import { prefersJson } from '../accept.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
-import { closing, type ReadPlace } from './file-reads.ts';
+import { closing } from '../shares/closing.ts';
+import type { ReadPlace } from '../shares/file-reads.ts';
 import { decideRead, dispositionOf } from './storage-conditions.ts';
 import { encodeAsJson, JSON_FILE_BYTES_MAX, jsonLength } from './storage-json.ts';
 

@@ -32,7 +32,7 @@ export function watchIdle(what: string, timeoutMs: number): IdleWatch {
   };
 }
 
-/** What a reader takes counts once all of a piece has left (api/storage/flows.ts): who takes less than one in a minute or two takes nothing. */
+/** What a reader takes counts once all of a piece has left (api/shares/flows.ts): who takes less than one in a minute or two takes nothing. */
 const PIECE_BYTES = 64 * 1024;
 
 /** The bytes of a source as a stream; `onEnd` runs once, however it ends. One that is read slowly is no idle one. */

@@ -39,7 +39,7 @@ const RETRY_BASE_MS = 100;
 const RETRY_MAX_MS = 2_000;
 /** Nothing arrives and nothing leaves for so long: the connection is dead. */
 const IDLE_MS = 30_000;
-/** More than clients who read may have (api/storage/file-reads.ts): the node's own work waits for none of them. */
+/** More than clients who read may have (api/shares/file-reads.ts): the node's own work waits for none of them. */
 const SOCKETS = 320;
 const ERROR_BYTES_MAX = 16_384;
 /** SHA-256 of nothing: what a request without a body signs. */

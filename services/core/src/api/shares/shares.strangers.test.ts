@@ -10,10 +10,10 @@ import { LIMITS } from '@skerry/protocol';
 import { CID } from 'multiformats/cid';
 import { create as digestOf } from 'multiformats/hashes/digest';
 import { Client } from 'pg';
-import { encodeFrames } from '../peers/sync/frames.ts';
-import { createTestCore, signers, type TestCore } from '../testing/core.ts';
-import { TestSocket } from '../testing/sockets.ts';
-import { limitsExcept } from '../testing/strangers.ts';
+import { encodeFrames } from '../../peers/sync/frames.ts';
+import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { TestSocket } from '../../testing/sockets.ts';
+import { limitsExcept } from '../../testing/strangers.ts';
 
 const T0 = 1_700_000_000;
 const OWN = '127.0.0.9';

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Client, HttpObserver } from '@skerry/kit';
 import type { FastifyReply } from 'fastify';
+import { closing } from './closing.ts';
 import { readingLine } from './flows.ts';
 import { Places } from './places.ts';
 
@@ -13,15 +14,6 @@ const READS = {
   /** Seconds. */
   retryAfter: 2,
 } as const;
-
-/** Ends when the caller is gone, or has the answer. Not the socket is listened to: it outlives the request. */
-export function closing({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
-  const gone = new AbortController();
-  // Who left while something else was waited for is not heard of again.
-  if (raw.destroyed) gone.abort();
-  else raw.once('close', () => gone.abort());
-  return gone.signal;
-}
 
 /** The place of one read. It is given back when it is disposed of, or when the bytes that it was kept for have come. */
 export interface ReadPlace extends Disposable {

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { Kysely } from 'kysely';
 import { askedBy } from '../../state/lists/time-limit.ts';
 import type { Schema } from '../../store/schema.ts';
-import { closing } from '../storage/file-reads.ts';
+import { closing } from './closing.ts';
 
 /** Lists and totals that take longer than nearly all do: the database's other connections are for everybody else. */
 const LONG_LISTS = {

@@ -5,9 +5,9 @@ import { after, before, describe, test } from 'node:test';
 import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
-import { createTestCore, signers, type TestCore } from '../testing/core.ts';
-import { TestSocket } from '../testing/sockets.ts';
-import { limitsExcept } from '../testing/strangers.ts';
+import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
+import { TestSocket } from '../../testing/sockets.ts';
+import { limitsExcept } from '../../testing/strangers.ts';
 import { Answers } from './answers.ts';
 
 const MIB = 1024 * 1024;

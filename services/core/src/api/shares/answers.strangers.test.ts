@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { createTestCore, instanceContent, signers, type TestCore } from '../testing/core.ts';
+import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 
 describe('a client written from the specification alone', () => {
   let core: TestCore;

@@ -9,7 +9,7 @@ import {
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ANSWER_BYTES_MAX, type Hold, LIGHT_BYTES } from '../state/lists/weight.ts';
+import { ANSWER_BYTES_MAX, type Hold, LIGHT_BYTES } from '../../state/lists/weight.ts';
 
 const MIB = 1024 * 1024;
 
