@@ -34,6 +34,7 @@ import { createHttpLink } from './peers/sync/link.ts';
 import { LOOK_MS as SET_LOOK_MS } from './peers/sync/set-follower.ts';
 import type { Sync } from './peers/sync/sync.ts';
 import { type CoreRooms, type Ground, identityOf, openRooms, routeRoomsOf } from './rooms.ts';
+import { CONNECTIONS } from './store/connections.ts';
 import { openBlobStore } from './store/files/choose-store.ts';
 import type { Schema } from './store/schema.ts';
 
@@ -91,7 +92,10 @@ async function openGround(
   await reserve.watch(dataDir);
   using _ = longStep?.('opening the database, and bringing it up to date');
   const database = stack.use(
-    await openDatabase<Schema>({ databaseUrl, dataDir: join(dataDir, 'postgres'), log, signal }),
+    await openDatabase<Schema>({
+      ...{ databaseUrl, dataDir: join(dataDir, 'postgres'), log, signal },
+      connectionsMax: CONNECTIONS.all,
+    }),
   );
   const { pool } = database;
   if (database.directory !== undefined) await reserve.watch(database.directory);

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { createSigner, type Signer } from '@skerry/client';
-import { createWrite, type Database, type DiskReserve, type Standby } from '@skerry/database';
+import { createWrite, type Database, type DiskReserve, partOf, type Standby } from '@skerry/database';
 import { type Indexer, watchIndexer } from '@skerry/indexer';
 import {
   createAsker,
@@ -14,7 +14,7 @@ import {
   Since,
 } from '@skerry/kit';
 import { bytesToHex, createNodeProof, type NodeProofClaim, nodeIdOf } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
+import { Kysely, PostgresDialect } from 'kysely';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import { Answers } from './api/shares/answers.ts';
 import { FileReads } from './api/shares/file-reads.ts';
@@ -48,6 +48,7 @@ import { createSync, type Sync } from './peers/sync/sync.ts';
 import type { Trust } from './peers/trust/trust.ts';
 import { deriveCredits } from './state/credits/derive.ts';
 import { openRunners } from './state/programs/runners.ts';
+import { answersOf } from './store/connections.ts';
 import { createContentReader } from './store/content-reader.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import type { Claims } from './store/files/claims.ts';
@@ -237,8 +238,15 @@ const comparedBy = ({ roles }: Pick<RouteSettings, 'roles'>, { syncer }: Sync) =
   view: () => (takesMessages(roles) ? syncer.view() : { ...syncer.view(), state: 'alone' as const }),
 });
 
+/** The same database, for answers: of its connections they have a part. */
+function openAnswering({ pool }: Pick<Database<Schema>, 'pool'>): Pick<Database<Schema>, 'pool' | 'kysely'> {
+  const part = partOf(pool, answersOf(pool.options.max));
+  return { pool: part, kysely: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: part }) }) };
+}
+
 interface WatchedParts {
   readonly database: Database<Schema>;
+  readonly answering: Pick<Database<Schema>, 'pool'>;
   readonly pipeline: Pipeline;
   readonly indexer: Indexer;
   readonly sync: Sync;
@@ -246,8 +254,11 @@ interface WatchedParts {
 }
 
 /** Tells the metrics what the parts of the node know. */
-function watchRooms(metrics: CoreMetrics, { database, pipeline, indexer, sync, now }: WatchedParts): void {
-  watchCore(metrics, { db: database.kysely, pool: database.pool, pipeline });
+function watchRooms(
+  metrics: CoreMetrics,
+  { database, answering, pipeline, indexer, sync, now }: WatchedParts,
+): void {
+  watchCore(metrics, { db: database.kysely, pool: database.pool, answering: answering.pool, pipeline });
   watchIndexer(metrics.own, indexer, now);
   watchSync(metrics, sync);
 }
@@ -278,10 +289,11 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const limits = ground.limits ?? { ...rateLimitsOf(config), processes };
   const settings: RouteSettings = { ...config, limits };
   const db = database.kysely;
+  const answering = openAnswering(database);
   const clock = new NetworkClock({ machineNow: ground.now, uptime: ground.uptime, log });
   const { now } = clock;
   const metrics = await createCoreMetrics({ isProcess: ground.isProcess });
-  const events = createEventLog(db);
+  const events = createEventLog(answering.kysely);
   const readContentFile = createContentReader(db, blobs);
   const { links, isLeading } = ground;
   const trust = await openTrust(config, { db, leads: isLeading?.() ?? true, log });
@@ -301,21 +313,18 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const { claims } = files;
   const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
   await deriveCredits(db, readContentFile, trust.isCreditEnforced);
-  const { nodeAddress, proveKey, randomness, announce } = await openIdentity(config, {
-    db,
-    trust,
-    intake,
-    now,
-  });
+  const own = await openIdentity(config, { db, trust, intake, now });
+  const { nodeAddress, randomness } = own;
   const intervalMs = config.syncIntervalSeconds * 1000;
   const sync = createSync({ db, follower, intake, links, intervalMs, clock, isLeading, log });
-  watchRooms(metrics, { database, pipeline, indexer, sync, now });
+  watchRooms(metrics, { database, answering, pipeline, indexer, sync, now });
   const { adviseOnRoles, adviseOnChains, healthTimeoutMs: timeoutMs } = ground;
   return {
     ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
-    ...{ nodeAddress, proveKey, randomness, announce, onCommitted, reserve, now, signal, settings },
+    ...own,
+    ...{ answering, onCommitted, reserve, now, signal, settings },
     identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
-    reads: createReads({ database, standby: ground.standby, metrics }),
+    reads: createReads({ database: answering, standby: ground.standby, metrics }),
     ...{ uploads: new Uploads(db, config), uploadPlaces: createUploadPlaces(config, metrics.http) },
     parts: new Parts({ place: choosePlace({ ...{ db, pieces, reserve, now }, directory: partsDir }), now }),
     clientOf: createClientOf(settings.limits),
@@ -345,11 +354,12 @@ export const identityOf = (
 
 /** What the routes may use. */
 export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms {
-  const { db, intake, events, files, parts, clientOf, secrets, metrics, health, randomness } = rooms;
+  const { answering, intake, events, files, parts, clientOf, secrets, metrics, health, randomness } = rooms;
   const { nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings } = rooms;
   const { pipeline, reads, uploads, uploadPlaces, listRunners, listRunnersNow } = rooms;
   return {
-    ...{ db, intake, events, files, parts, clientOf, secrets, metrics, health, randomness },
+    ...{ db: answering.kysely, pool: answering.pool },
+    ...{ intake, events, files, parts, clientOf, secrets, metrics, health, randomness },
     ...{ nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings },
     ...{ network, reads, uploads, uploadPlaces, listRunners, listRunnersNow },
     answers: new Answers(clientOf),

@@ -234,6 +234,10 @@ test('where no turn is free, a list that is cheap needs none, and others wait fo
       log.push('taken');
       return { [Symbol.dispose]: () => void log.push('given back') };
     },
+    async takeTry() {
+      log.push('tried');
+      return { [Symbol.dispose]: () => void log.push('over') };
+    },
   };
   const hold = () => void log.push('held');
   const ask = async (filter: Parameters<typeof listEvents>[2]) => {
@@ -241,10 +245,10 @@ test('where no turn is free, a list that is cheap needs none, and others wait fo
     const list = await listEvents(pool, NETWORK, filter, PAGE, { hold, turns, now });
     return [list?.items.length, told[0], log.join(', ')];
   };
-  assert.deepEqual(await ask(RARE), [2, 250, '']);
+  assert.deepEqual(await ask(RARE), [2, 250, 'tried, over']);
   clock.lookMs = 300;
-  assert.deepEqual(await ask(RARE), [2, 250, 'taken, given back']);
-  assert.deepEqual(await ask({}), [5, 250, 'taken, held, given back']);
+  assert.deepEqual(await ask(RARE), [2, 250, 'tried, over, taken, given back']);
+  assert.deepEqual(await ask({}), [5, 250, 'tried, over, taken, held, given back']);
   turns.isFree = () => true;
   assert.deepEqual(await ask(RARE), [2, 5_000, 'taken, given back']);
 });

@@ -96,7 +96,7 @@ const viewOfRequest = ({ itemHash, refusal, settledMs }: IndexRequest) => ({
   settled_at: Math.floor(settledMs / 1000),
 });
 
-type Used = Pick<Rooms, 'db' | 'indexer' | 'now' | 'answers' | 'longLists'>;
+type Used = Pick<Rooms, 'db' | 'pool' | 'indexer' | 'now' | 'answers' | 'longLists'>;
 
 /** What the index of a network is worth now: how far it is, and whether it goes on. */
 const viewOfFreshness = ({ indexer, now }: Used, network: string, freshness: Freshness) => ({
@@ -123,8 +123,8 @@ const viewOfList = <T>(used: Used, network: string, query: RangeQuery, list: Lis
   ...viewOfFreshness(used, network, list.freshness),
 });
 
-async function unknownNetwork({ indexer }: Used, network: string): Promise<AppError> {
-  const networks = await listNetworkNames(indexer.pool);
+async function unknownNetwork({ pool }: Used, network: string): Promise<AppError> {
+  const networks = await listNetworkNames(pool);
   const list = networks.length === 0 ? 'it indexes none' : `it indexes ${networks.join(', ')}`;
   return new AppError('NETWORK_NOT_FOUND', `this node does not index ${JSON.stringify(network)}: ${list}`, {
     details: { networks },
@@ -161,18 +161,18 @@ const readingOf = (used: Used, query: RangeQuery, reply: FastifyReply) => ({
 
 /** Indexed chains (specification, "Indexer"). */
 export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
-  const { indexer } = used;
+  const { indexer, pool } = used;
   return {
     async listNetworks() {
       const networks = [];
-      for (const name of await listNetworkNames(indexer.pool))
-        networks.push(viewOfNetwork(used, name, (await findFreshness(indexer.pool, name))!));
+      for (const name of await listNetworkNames(pool))
+        networks.push(viewOfNetwork(used, name, (await findFreshness(pool, name))!));
       return { networks };
     },
     async getNetwork({ params: { network } }) {
-      const freshness = await findFreshness(indexer.pool, network);
+      const freshness = await findFreshness(pool, network);
       if (!freshness) throw await unknownNetwork(used, network);
-      const contracts = await listCoverage(indexer.pool, freshness.networkId);
+      const contracts = await listCoverage(pool, freshness.networkId);
       const endpoints = indexer.report(network).map(({ rangeBlocks, ...one }) => ({
         ...one,
         range_blocks: rangeBlocks,
@@ -186,7 +186,7 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
     async listIndexRequests({ params: { address } }) {
       const owner = await readAddress(used.db, address);
       checkActs(used);
-      const requests = await listIndexRequests(indexer.pool, owner);
+      const requests = await listIndexRequests(pool, owner);
       return { requests: requests.map(viewOfRequest) };
     },
     async listChainEvents({ params: { network }, query, reply }) {
@@ -196,13 +196,7 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
         eventName: query.event_name?.replaceAll(' ', ''),
         args: parseArgs(query.args),
       };
-      const list = await listEvents(
-        indexer.pool,
-        network,
-        filter,
-        pageOf(query),
-        readingOf(used, query, reply),
-      );
+      const list = await listEvents(pool, network, filter, pageOf(query), readingOf(used, query, reply));
       if (!list) throw await unknownNetwork(used, network);
       return { events: list.items, ...viewOfList(used, network, query, list) };
     },
@@ -214,7 +208,7 @@ export function indexerHandlers(used: Used): Handlers<typeof INDEXER_API> {
         to: parseOptional(query.to),
       };
       const reading = readingOf(used, query, reply);
-      const list = await listTransactions(indexer.pool, network, filter, pageOf(query), reading);
+      const list = await listTransactions(pool, network, filter, pageOf(query), reading);
       if (!list) throw await unknownNetwork(used, network);
       return { transactions: list.items, ...viewOfList(used, network, query, list) };
     },

@@ -4,6 +4,7 @@ import type { Client, RateLimitOptions } from '@skerry/kit';
 import type { NodeProofClaim, NodeProofView, Runner } from '@skerry/protocol';
 import type { NetworkService } from '@skerry/protocol/api/core/node';
 import type { Kysely } from 'kysely';
+import type { Pool } from 'pg';
 import type { Intake } from '../intake/intake.ts';
 import type { Health } from '../node/health/health.ts';
 import type { CoreMetrics } from '../node/metrics/metrics.ts';
@@ -27,7 +28,10 @@ import type { Places, UploadLimits } from './shares/places.ts';
 
 /** What the routes may use. */
 export interface Rooms {
+  /** What is asked for answers: of the database's connections it has a part. */
   readonly db: Kysely<Schema>;
+  /** The same connections. */
+  readonly pool: Pool;
   /** The same, for requests that a standby may answer: it does within `reads.run`. */
   readonly reads: Reads;
   /** The number of the last event that this process has written or heard of: what it has told anybody is in the log by then. */

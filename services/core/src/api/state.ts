@@ -2,6 +2,7 @@ import { type Handlers, Slots } from '@skerry/kit';
 import type { STATE_API } from '@skerry/protocol/api/core/state';
 import type { Kysely } from 'kysely';
 import { digestDerived, digestInstances, digestMessages, digestState, readMark } from '../state/digest.ts';
+import { CONNECTIONS } from '../store/connections.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Rooms } from './rooms.ts';
 
@@ -40,11 +41,11 @@ function shareReading<T>(
 /** State: what two nodes compare to see that they agree, and anybody can compute anew (docs/decisions.md 3). */
 export function stateHandlers({ db }: Pick<Rooms, 'db'>): Handlers<typeof STATE_API> {
   // They take minutes on a large node, and a connection to its database each.
-  const everything = new Slots(1);
+  const [everything, instances] = [new Slots(CONNECTIONS.digests), new Slots(CONNECTIONS.digests)];
   return {
     getStateDigest: shareReading(db, everything, digestState),
     getMessagesDigest: () => digestMessages(db),
     getDerivedDigests: shareReading(db, everything, digestDerived),
-    getInstancesDigest: shareReading(db, new Slots(1), digestInstances),
+    getInstancesDigest: shareReading(db, instances, digestInstances),
   };
 }

@@ -1,4 +1,4 @@
-import { answer, type Client, type Handlers, Shares } from '@skerry/kit';
+import { answer, FairSlots, type Handlers } from '@skerry/kit';
 import {
   AppError,
   answerRanges,
@@ -10,16 +10,27 @@ import {
   type Range,
 } from '@skerry/protocol';
 import { NEXT_PLACE_HEADER, type SYNC_API } from '@skerry/protocol/api/core/sync';
+import type { FastifyReply } from 'fastify';
 import { Budget, RANGES_BUDGET } from '../peers/sync/budget.ts';
 import { readPage, readWanted } from '../peers/sync/envelopes.ts';
 import { encodeFrames } from '../peers/sync/frames.ts';
+import { CONNECTIONS } from '../store/connections.ts';
 import { listHeld } from '../store/files/files.ts';
 import type { Rooms } from './rooms.ts';
+import { closing } from './shares/closing.ts';
 
-/** Bodies of messages that are being read at once: each may have megabytes. A peer asks for one page while it works on another. */
-const READS = { total: 4, reserve: 1, perClient: 2 };
-
-const AGAIN = { details: { retry_after: 1 } };
+/**
+ * Bodies of messages that are read at once, of megabytes each, in as many milliseconds. A peer asks for one page while it works on another,
+ * and for what it heard of beside that.
+ */
+const READS = {
+  running: { total: CONNECTIONS.pages, reserve: 0, perClient: CONNECTIONS.pages },
+  waiting: { total: 100, reserve: 10, perClient: 4 },
+  waitMs: 10_000,
+  what: 'pages of messages',
+  /** Seconds. */
+  retryAfter: 1,
+} as const;
 
 /** What comparing ranges costs: each of them, and each key that is listed. */
 const costOf = (ranges: readonly Range[]) =>
@@ -28,37 +39,26 @@ const costOf = (ranges: readonly Range[]) =>
 const binary = (bytes: Uint8Array, headers: Readonly<Record<string, string>> = {}) =>
   answer(200, bytes, { 'content-type': 'application/octet-stream', ...headers });
 
-/** Bounds what is read at once; who comes beyond it is told to come back. */
-function createReads(isReady: () => boolean) {
-  const reads = new Shares(READS);
-  return async <T>(client: Client, read: () => Promise<T>): Promise<T> => {
-    if (!isReady()) throw new AppError('OVERLOADED', 'the node is still counting its messages');
-    const place = reads.take(client);
-    if (place === 'share')
-      throw new AppError('RATE_LIMITED', `a client may ask for ${READS.perClient} pages at once`, AGAIN);
-    if (place === 'all') throw new AppError('OVERLOADED', 'too many peers are being answered');
-    try {
-      return await read();
-    } finally {
-      place.release();
-    }
+/** Bounds what is read at once. */
+function createReads({ sync, clientOf }: Pick<Rooms, 'sync' | 'clientOf'>) {
+  const reads = new FairSlots(READS);
+  return async <T>(reply: FastifyReply, read: () => Promise<T>): Promise<T> => {
+    if (!sync.set.isReady) throw new AppError('OVERLOADED', 'the node is still counting its messages');
+    return await reads.run(clientOf(reply.request), read, closing(reply));
   };
 }
 
 /** Keeping in step: what core nodes ask each other (docs/peers.md). */
-export function syncHandlers({
-  db,
-  sync,
-  settings,
-  clientOf,
-  nodeAddress,
-}: Pick<Rooms, 'db' | 'sync' | 'settings' | 'clientOf' | 'nodeAddress'>): Handlers<typeof SYNC_API> {
+export function syncHandlers(
+  used: Pick<Rooms, 'db' | 'sync' | 'settings' | 'clientOf' | 'nodeAddress'>,
+): Handlers<typeof SYNC_API> {
+  const { db, sync, settings, clientOf, nodeAddress } = used;
   const budget = new Budget(RANGES_BUDGET, settings.limits.now);
-  const bounded = createReads(() => sync.set.isReady);
+  const bounded = createReads(used);
   return {
     getSyncStatus: () => ({ ...sync.syncer.view(), address: nodeAddress }),
-    async readMessages({ query, request }) {
-      const { texts, next } = await bounded(clientOf(request), () => readPage(db, sync.set, query.place));
+    async readMessages({ query, reply }) {
+      const { texts, next } = await bounded(reply, () => readPage(db, sync.set, query.place));
       return binary(encodeFrames(texts), next === null ? {} : { [NEXT_PLACE_HEADER]: next });
     },
     compareRanges({ body, request }) {
@@ -70,9 +70,9 @@ export function syncHandlers({
       budget.charge(client, costOf(question) + costOf(ranges));
       return binary(encodeRanges(ranges));
     },
-    async fetchMessages({ body, request }) {
+    async fetchMessages({ body, reply }) {
       const wanted = decodeKeys(body);
-      return binary(encodeFrames(await bounded(clientOf(request), () => readWanted(db, sync.set, wanted))));
+      return binary(encodeFrames(await bounded(reply, () => readWanted(db, sync.set, wanted))));
     },
     async findHeldFiles({ body }) {
       const names = decodeAskedFiles(body);

@@ -15,7 +15,7 @@ export interface Reads {
 }
 
 export interface ReadsOptions {
-  readonly database: Database<Schema>;
+  readonly database: Pick<Database<Schema>, 'pool' | 'kysely'>;
   readonly standby: Standby | undefined;
   readonly metrics: { readonly own: Metrics };
 }

@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 
 /** How a list begins: what it tells the database of its time. */
-const TIME =
-  /(^select set_config\('statement_timeout', \$1, true\), set_config\('jit'|set local statement_timeout = )(\d*)/;
+const TIME = /set local statement_timeout = (\d+)/;
 
 /**
  * Tells how long each list that begins may keep the database busy, in milliseconds, and whether it begins: `told` may wait, or throw. The
@@ -11,10 +10,9 @@ const TIME =
 export function watchListTimes(pool: Pool, told: (ms: number) => Promise<void> | void): Disposable {
   const watched = (client: PoolClient): PoolClient => {
     const query = async (text: string, values?: unknown[]) => {
-      const [, start, given] = (typeof text === 'string' && TIME.exec(text)) || [];
-      if (start === undefined) return client.query(text, values);
-      const [ms, rest] = given === '' ? [values?.[0], ['0']] : [given, values];
-      const result = await client.query(given === '' ? text : text.replace(TIME, `${start}0`), rest);
+      const [time, ms] = (typeof text === 'string' && TIME.exec(text)) || [];
+      if (time === undefined) return client.query(text, values);
+      const result = await client.query(text.replace(time, 'set local statement_timeout = 0'), values);
       await told(Number(ms));
       return result;
     };

@@ -1,6 +1,5 @@
 import {
   type Client,
-  FairSlots,
   type Handlers,
   type Logger,
   type NoShare,
@@ -22,13 +21,6 @@ import type { MessageFilter } from '../../state/lists/properties.ts';
 import { contentFormatOf, messageFilterOf } from '../deployed/lists.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
 
-/** Histories that are read at once: the database's other connections are for everybody else. */
-const HISTORIES = {
-  running: { total: 4, reserve: 1, perClient: 2 },
-  waiting: { total: 1_000, reserve: 100, perClient: 20 },
-  waitMs: 30_000,
-  what: 'histories',
-} as const;
 /** Seconds: a place is free when some reader leaves, whenever that is. */
 const RETRY_AFTER = 10;
 
@@ -51,13 +43,15 @@ interface Place {
   end(): void;
 }
 
-type Used = Pick<Rooms, 'answers' | 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
+type Used = Pick<
+  Rooms,
+  'answers' | 'longLists' | 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'
+>;
 
 /** All WebSockets of a node: they share its feeds, and the places that there are. */
 class Sockets {
   readonly #used: Used;
   readonly #shares: YieldingShares;
-  readonly #histories = new FairSlots({ ...HISTORIES, retryAfter: RETRY_AFTER });
   readonly #connections: Connections;
   readonly #messages: MessageFeed;
   readonly #status: StatusFeed;
@@ -87,14 +81,13 @@ class Sockets {
   }
 
   async followMessages(filter: MessageFilter, past: Past, form: Form, reply: FastifyReply): Promise<void> {
-    const client = this.#used.clientOf(reply.request);
-    const place = this.#takePlace('messages', client, reply);
-    const { answers, db } = this.#used;
+    const place = this.#takePlace('messages', this.#used.clientOf(reply.request), reply);
+    const { answers, longLists } = this.#used;
+    const db = longLists.askedIn(this.#used.db, reply, () => place.gone);
     const history = answers.ofSocket(reply, upgradeOf(reply).socket);
     const reader = await this.#messages.join(filter, form);
     try {
-      const read = () => readHistory(db, filter, past, form, history.hold);
-      const before = await this.#histories.run(client, read, place.gone);
+      const before = await readHistory(db, filter, past, form, history.hold);
       history.send();
       if (reader.isOver)
         throw new AppError(

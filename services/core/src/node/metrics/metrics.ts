@@ -195,11 +195,13 @@ export function watchSync({ own, tell }: CoreMetrics, sync: WatchedSync): void {
 export interface MetricsSources {
   readonly db: Kysely<Schema>;
   readonly pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>;
+  /** The part of it that answers are read with. */
+  readonly answering: Pick<Pool, 'waitingCount'>;
   readonly pipeline: { readonly queued: number };
 }
 
 /** Connects the metrics to what they read, once that is built. */
-export function watchCore(metrics: CoreMetrics, { db, pool, pipeline }: MetricsSources): void {
+export function watchCore(metrics: CoreMetrics, { db, pool, answering, pipeline }: MetricsSources): void {
   metrics.own.watch(
     'skerry_pipeline_queue_length',
     'messages that wait to be written',
@@ -211,7 +213,7 @@ export function watchCore(metrics: CoreMetrics, { db, pool, pipeline }: MetricsS
     () => [
       { labels: { state: 'busy' }, value: pool.totalCount - pool.idleCount },
       { labels: { state: 'idle' }, value: pool.idleCount },
-      { labels: { state: 'awaited' }, value: pool.waitingCount },
+      { labels: { state: 'awaited' }, value: pool.waitingCount + answering.waitingCount },
     ],
     ['state'],
   );

@@ -317,9 +317,9 @@ describe('lists', () => {
       (await sql<{ statement_timeout: string }>`show statement_timeout`.execute(db)).rows[0]!
         .statement_timeout;
     const before = await limitOf(kysely);
-    const sleep = withTimeLimit(kysely, (on) => sql`select pg_sleep(60)`.execute(on), 20);
+    const sleep = withTimeLimit(kysely, (on) => sql`select pg_sleep(60)`.execute(on), { timeoutMs: 20 });
     await assert.rejects(sleep, { code: 'LIST_TOO_COSTLY' });
-    assert.equal(await withTimeLimit(kysely, limitOf, 20_000), '20s');
+    assert.equal(await withTimeLimit(kysely, limitOf, { timeoutMs: 20_000 }), '20s');
     assert.equal(await limitOf(kysely), before);
   });
 

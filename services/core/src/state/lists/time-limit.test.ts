@@ -30,6 +30,10 @@ describe('the time of a list', () => {
         log.push('taken');
         return { [Symbol.dispose]: () => void log.push('given back') };
       },
+      async takeTry() {
+        log.push('tried');
+        return { [Symbol.dispose]: () => void log.push('over') };
+      },
     };
     const watching = watchListTimes(database.pool, (ms) => void log.push(ms));
     return {
@@ -54,8 +58,8 @@ describe('the time of a list', () => {
       return asked.log;
     };
     assert.deepEqual(await read(true, []), ['taken', 5_000, 'given back']);
-    assert.deepEqual(await read(false, []), [250]);
-    assert.deepEqual(await read(false, [tooLong()]), [250, 'taken', 5_000, 'given back']);
+    assert.deepEqual(await read(false, []), ['tried', 250, 'over']);
+    assert.deepEqual(await read(false, [tooLong()]), ['tried', 250, 'over', 'taken', 5_000, 'given back']);
     await assert.rejects(read(true, [tooLong()]), { code: 'LIST_TOO_COSTLY' });
     await assert.rejects(read(false, [tooLong(), tooLong()]), { code: 'LIST_TOO_COSTLY' });
     await assert.rejects(read(false, [new Error('another failure')]), { message: 'another failure' });
@@ -72,8 +76,19 @@ describe('the time of a list', () => {
     const refused = askedBy(database.kysely, {
       isFree: () => false,
       take: () => Promise.reject(new AppError('OVERLOADED', 'no turns')),
+      takeTry: async () => ({ [Symbol.dispose]() {} }),
     });
     await assert.rejects(withTimeLimit(refused, fails), { code: 'OVERLOADED' });
+  });
+
+  test('what is read within the time of a list has that alone, and sees with it what was there when it began', async (t) => {
+    using asked = asking(t, false);
+    const levelOf = async (on: Kysely<Schema>) =>
+      (await sql<{ level: string }>`select current_setting('transaction_isolation') as level`.execute(on))
+        .rows[0]!.level;
+    const list = (on: Kysely<Schema>) => withTimeLimit(on, levelOf);
+    const level = await withTimeLimit(asked.db, list, { isolation: 'repeatable read' });
+    assert.deepEqual([level, asked.log], ['repeatable read', ['tried', 250, 'over']]);
   });
 
   test('what waits for a turn holds no heavy answer meanwhile', async (t) => {
@@ -91,8 +106,16 @@ describe('the time of a list', () => {
       assert.equal(rows[0]!.text.length, bytes);
       return log.splice(0);
     };
-    assert.deepEqual(await read(MIB), [250, `${MIB} held`]);
-    assert.deepEqual(await read(MIB + 1), [250, 'taken', 5_000, `${MIB + 1} held`, 'given back']);
+    assert.deepEqual(await read(MIB), ['tried', 250, `${MIB} held`, 'over']);
+    assert.deepEqual(await read(MIB + 1), [
+      'tried',
+      250,
+      'over',
+      'taken',
+      5_000,
+      `${MIB + 1} held`,
+      'given back',
+    ]);
   });
 
   test('its statements have the time together', async (t) => {
@@ -114,7 +137,9 @@ describe('the time of a list', () => {
       laterMs = 1_000_000;
       await note(on);
     };
-    await assert.rejects(withTimeLimit(database.kysely, list, 1_000_000), { code: 'LIST_TOO_COSTLY' });
+    await assert.rejects(withTimeLimit(database.kysely, list, { timeoutMs: 1_000_000 }), {
+      code: 'LIST_TOO_COSTLY',
+    });
     assert.deepEqual([told.length, ...told.slice(0, 2)], [3, 1_000_000, 1_000_000]);
     assert.ok(told[2]! > 0 && told[2]! <= 600_000, `${told}`);
   });

@@ -1,6 +1,7 @@
 import { type Allowed, Budget, type Page, readInTurn, type Turns, tookTooLong } from '@skerry/database';
 import { AppError } from '@skerry/protocol';
 import {
+  type IsolationLevel,
   type Kysely,
   type KyselyPlugin,
   type PluginTransformQueryArgs,
@@ -16,7 +17,30 @@ const LIST_TIMEOUT_MS = 5_000;
  * A server of one's own may compile a query that looks costly first (`jit`), which takes a second, or start processes for it,
  * which takes ten milliseconds; nearly all of these queries take less, and others want the processors.
  */
-const PLAIN = sql`set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`;
+const PLAIN = 'set local jit = off; set local max_parallel_workers_per_gather = 0';
+
+/** @param ms whole milliseconds */
+const settingsOf = (ms: number) => `set local statement_timeout = ${ms}; ${PLAIN}`;
+
+/** In one transaction, which begins with what is set in it: each way there and back takes as long as many a list. */
+const inReading = <T>(
+  db: Kysely<Schema>,
+  begin: string,
+  read: (on: Kysely<Schema>) => Promise<T>,
+): Promise<T> =>
+  db.connection().execute(async (on) => {
+    const say = (text: string) => sql.raw(text).execute(on);
+    try {
+      await say(begin);
+      const result = await read(on);
+      await say('commit');
+      return result;
+    } catch (error) {
+      // Where it cannot be rolled back the connection is gone.
+      await say('rollback').catch(() => {});
+      throw error;
+    }
+  });
 
 /** Pages that reach beyond so many rows are read under the time limit, whatever is listed. */
 const DEPTH_UNLIMITED_MAX = 10_000;
@@ -79,30 +103,34 @@ const findPlugin = <P extends KyselyPlugin>(
 export const isWithoutTurn = (on: Kysely<Schema>): boolean =>
   findPlugin(on, (plugin) => plugin instanceof Within)?.hasTurn === false;
 
+export interface TimeLimit {
+  readonly timeoutMs?: number | undefined;
+  /** Of its statements; without it each sees what is there when it begins. */
+  readonly isolation?: IsolationLevel | undefined;
+}
+
 /**
  * Runs what may have to look at many rows for few results; maybe twice. Within a transaction nothing waits for a turn: it has a connection
- * already. Throws LIST_TOO_COSTLY, and what the turns of whoever asks throw.
+ * already; and what runs within the time of another list has no time of its own. Throws LIST_TOO_COSTLY, and what the turns of whoever
+ * asks throw.
  */
 export async function withTimeLimit<T>(
   db: Kysely<Schema>,
   run: (db: Kysely<Schema>) => Promise<T>,
-  timeoutMs = LIST_TIMEOUT_MS,
+  { timeoutMs = LIST_TIMEOUT_MS, isolation = 'read committed' }: TimeLimit = {},
 ): Promise<T> {
-  const runWithin = async (trx: Kysely<Schema>, allowed: Allowed) => {
-    await sql`select set_config('statement_timeout', ${String(allowed.budgetMs)}, true), ${PLAIN}`.execute(
-      trx,
-    );
-    return run(trx.withPlugin(new Within(trx, allowed)));
-  };
+  if (findPlugin(db, (plugin) => plugin instanceof Within)) return run(db);
+  const runWithin = (on: Kysely<Schema>, allowed: Allowed) => run(on.withPlugin(new Within(on, allowed)));
   const turns = findPlugin(db, (plugin) => plugin instanceof AskedBy)?.turns;
   try {
-    if (db.isTransaction) return await runWithin(db, { budgetMs: timeoutMs, hasTurn: true });
-    return await readInTurn(turns, timeoutMs, (allowed) =>
-      db
-        .transaction()
-        .setAccessMode('read only')
-        .execute((trx) => runWithin(trx, allowed)),
-    );
+    if (db.isTransaction) {
+      await sql.raw(settingsOf(timeoutMs)).execute(db);
+      return await runWithin(db, { budgetMs: timeoutMs, hasTurn: true });
+    }
+    return await readInTurn(turns, timeoutMs, (allowed) => {
+      const begin = `start transaction isolation level ${isolation} read only; ${settingsOf(allowed.budgetMs)}`;
+      return inReading(db, begin, (on) => runWithin(on, allowed));
+    });
   } catch (error) {
     if (!tookTooLong(error)) throw error;
     throw new AppError(

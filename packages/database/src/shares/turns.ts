@@ -5,12 +5,14 @@ const CHEAP_MS = 250;
 /** So much of a budget may be used before the database is told what is left of it: cheap reads need not tell it anything. */
 const UNTOLD_PART = 1 / 10;
 
-/** Turns of whoever asks: of reads that take long, few go on at once. */
+/** Turns of whoever asks: of reads that take long, few go on at once, and of those that show whether they are cheap. */
 export interface Turns {
   /** Whether one is had without waiting. */
   isFree(): boolean;
   /** It is given back when it is disposed of. May throw. */
   take(): Promise<Disposable>;
+  /** For what may be cheap, while no turn is free. It is given back when it is disposed of. May throw. */
+  takeTry(): Promise<Disposable>;
 }
 
 /** How something is read. */
@@ -28,7 +30,8 @@ export class NoTimeLeft extends Error {}
 export const tookTooLong = (error: unknown): boolean => error instanceof NoTimeLeft || isTooLong(error);
 
 /**
- * Reads what may take long: in a turn. Where none is free, what is cheap needs none, and what is not is read anew when it has its turn.
+ * Reads what may take long: in a turn. Where none is free it is tried: what is cheap needs none, and what is not is read anew when it has
+ * its turn.
  * Throws what `read` and `turns` throw.
  *
  * @param turns without them nobody waits
@@ -40,6 +43,7 @@ export async function readInTurn<T>(
   read: (allowed: Allowed) => Promise<T>,
 ): Promise<T> {
   if (turns && !turns.isFree()) {
+    using _try = await turns.takeTry();
     try {
       return await read({ budgetMs: Math.min(CHEAP_MS, budgetMs), hasTurn: false });
     } catch (error) {

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
+import { createTestDatabase } from '../testing/database.ts';
+import { partOf } from './pool-part.ts';
+
+test('who asks through a part of a pool leaves the rest to others, and waits in line', async () => {
+  const log = createLogger('test', 'silent');
+  await using database = await createTestDatabase({ connectionsMax: 3, log });
+  const { pool } = database;
+  const part = partOf(pool, 2);
+  const held = [await part.connect(), await part.connect()];
+  const order: string[] = [];
+  const waiting = ['first', 'second'].map(async (name) => {
+    await part.query('select 1');
+    order.push(name);
+  });
+  assert.equal(part.waitingCount, 2);
+  await pool.query('select 1');
+  assert.deepEqual([order, pool.waitingCount], [[], 0]);
+  held[0]!.release();
+  await Promise.all(waiting);
+  assert.deepEqual([order, part.waitingCount], [['first', 'second'], 0]);
+  await assert.rejects(part.query('no statement'), { code: '42601' });
+  held[1]!.release();
+  assert.throws(() => held[1]!.release(), /already been released/);
+  const all = await Promise.all([part.connect(), part.connect()]);
+  for (const client of all) client.release();
+});
+
+test('what a part is not given leaves its places free', async () => {
+  const log = createLogger('test', 'silent');
+  await using database = await createTestDatabase({ log });
+  let isAway = true;
+  const connect = () => (isAway ? Promise.reject(new Error('away')) : database.pool.connect());
+  const part = partOf(Object.create(database.pool, { connect: { value: connect } }), 1);
+  for (let n = 0; n < 2; n++) await assert.rejects(part.query('select 1'), /away/);
+  isAway = false;
+  assert.equal((await part.query('select 1')).rowCount, 1);
+});
