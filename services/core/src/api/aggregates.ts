@@ -97,13 +97,8 @@ const ownHandlers = (used: Used): Omit<Handled, Deployed> => ({
   writeAggregate: async ({ body, request }) =>
     answerOf(await submitBody(used, body, { type: 'AGGREGATE', client: used.clientOf(request) }), {}),
   async getAggregate({ params, reply }) {
-    const { db, answers } = used;
-    const aggregate = await findAggregate(
-      db,
-      normaliseAddress(params.address),
-      params.key,
-      answers.of(reply),
-    );
+    const { db, hold } = readingOf(used, reply);
+    const aggregate = await findAggregate(db, normaliseAddress(params.address), params.key, hold);
     if (aggregate) return viewOf(aggregate);
     throw new AppError(
       'AGGREGATE_NOT_FOUND',
@@ -162,10 +157,10 @@ const deployedHandlers = (used: Used): Pick<Handled, Deployed> => ({
     };
   },
   async listOwnedAggregates({ params, query, reply }) {
-    const { db, answers } = used;
+    const { db, hold } = readingOf(used, reply);
     const owner = normaliseAddress(params.address);
     const keys = parseListFilter('keys', query.keys);
-    const aggregates = await readOwned(db, owner, keys, query.limit, answers.of(reply));
+    const aggregates = await readOwned(db, owner, keys, query.limit, hold);
     if (aggregates.length === 0)
       throw new AppError('AGGREGATE_NOT_FOUND', `${owner} has no ${keys ? 'such aggregate' : 'aggregates'}`);
     if (isYes(query.value_only) && keys?.length === 1) return aggregates[0]!.content;

@@ -11,14 +11,17 @@ const SORT_DESCENDING = ['desc', 'descending', '-1'];
 /** What trusted monitors measured of one node (specification, "Node metrics lookup"; docs/decisions.md 10). */
 export function nodeMetricsHandlers({
   db,
+  longLists,
   now,
-}: Pick<Rooms, 'db' | 'now'>): Handlers<typeof MEASUREMENTS_API> {
+}: Pick<Rooms, 'db' | 'longLists' | 'now'>): Handlers<typeof MEASUREMENTS_API> {
   const handlerOf =
     (kind: NodeKind): Handlers<typeof MEASUREMENTS_API>['getCoreMeasurements'] =>
     async ({ params, query, reply }) => {
       const nodeId = parseItemHash(params.node_hash);
-      const window = windowOf(query.start_date, query.end_date, now() / 1000);
-      const found = await readNodeMetrics(db, kind, nodeId, window, {
+      const nowSeconds = now() / 1000;
+      const window = windowOf(query.start_date, query.end_date, nowSeconds);
+      const found = await readNodeMetrics(longLists.askedIn(db, reply), kind, nodeId, window, {
+        nowSeconds,
         form: query.format === 'rows' ? 'rows' : 'columns',
         isNewestFirst: SORT_DESCENDING.includes(query.sort.toLowerCase()),
         limit: ROWS_MAX + 1,
@@ -34,10 +37,10 @@ export function nodeMetricsHandlers({
     };
   const historyOf =
     (kind: NodeKind): Handlers<typeof MEASUREMENTS_API>['getCoreHistory'] =>
-    async ({ params, query: { step, count } }) => {
+    async ({ params, query: { step, count }, reply }) => {
       const nodeId = parseItemHash(params.node_hash);
       const from = (Math.floor(now() / 1000 / step) - count + 1) * step;
-      const parts = await readNodeHistory(db, kind, nodeId, { from, step });
+      const parts = await readNodeHistory(longLists.askedIn(db, reply), kind, nodeId, { from, step });
       if (parts.length === 0)
         throw new AppError('NODE_NOT_FOUND', `there are no measurements of the ${kind} node ${nodeId} then`);
       return {

@@ -62,7 +62,7 @@ const measurementsOf = <const Kind extends NodeKind, A extends TSchema>(kind: Ki
     method: 'GET',
     path: `/api/v0/${kind}/:node_hash/metrics`,
     summary: `Measurements of one ${kind} node, of the last two weeks unless told otherwise`,
-    ...reads('INVALID_HASH', 'NODE_NOT_FOUND'),
+    ...reads('INVALID_HASH', 'NODE_NOT_FOUND', 'LIST_TOO_COSTLY'),
     params: NodeParams,
     query: MetricsQuery,
     answers: { 200: answer },
@@ -103,7 +103,7 @@ const historyOf = <const Kind extends NodeKind>(kind: Kind) =>
     method: 'GET',
     path: `/api/v0/${kind}/:node_hash/metrics/history`,
     summary: `How often a ${kind} node was measured and answered, and its versions, part by part; parts without a measurement are left out`,
-    ...reads('INVALID_HASH', 'NODE_NOT_FOUND'),
+    ...reads('INVALID_HASH', 'NODE_NOT_FOUND', 'LIST_TOO_COSTLY'),
     params: NodeParams,
     query: HistoryQuery,
     answers: {

@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { signMessage } from '@skerry/client';
 import { CORE_API } from '@skerry/protocol/api/core/index';
 import type { Operation } from '@skerry/protocol/api/operation';
+import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { tooLong, watchListTimes } from '../../testing/list-times.ts';
 import { limitsExcept } from '../../testing/strangers.ts';
@@ -16,6 +17,8 @@ const [IN_TURN, CHEAP] = [5_000, 250];
 
 const { address } = signers.alice;
 const DEEP = 'page=600';
+/** A node, or a message of a file, that nobody knows. */
+const UNKNOWN = 'ab'.repeat(32);
 const own = (what: string) => `/api/v0/addresses/${address}/${what}`;
 
 /** What each operation is asked, so that it may take long. */
@@ -31,7 +34,15 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   listNetworkPostsOfPage: ['/api/v0/posts/page/2.json'],
   listBriefPosts: ['/api/v1/posts.json'],
   listBriefPostsOfPage: ['/api/v1/posts/page/2.json'],
-  listAggregates: ['/api/v0/aggregates?content.fields=name', `/api/v0/aggregates?${DEEP}`],
+  getAggregate: [`/api/v0/aggregates/${address}/many`],
+  listOwnedAggregates: [`/api/v0/aggregates/${address}.json`],
+  listAggregates: [
+    '/api/v0/aggregates?content.fields=name',
+    `/api/v0/aggregates?${DEEP}`,
+    // Whose aggregates of many fields are read in full.
+    `/api/v0/aggregates?address=${address}`,
+    '/api/v0/aggregates?key=many',
+  ],
   listNetworkAggregates: ['/api/v0/aggregates.json?sortBy=creation_time'],
   listInstances: [`/api/v0/instances?${DEEP}`],
   listProgramsOnMessage: ['/api/v0/programs/on/message'],
@@ -49,11 +60,20 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   listCharges: ['/api/v0/credits/charges?kind=instance'],
   listAccounts: ['/api/v0/credits/accounts'],
   listCosts: [`/api/v0/costs?address=${address}`],
+  getCoreMeasurements: [`/api/v0/core/${UNKNOWN}/metrics?start_date=1`],
+  getComputeMeasurements: [`/api/v0/compute/${UNKNOWN}/metrics?start_date=1`],
+  getCoreHistory: [`/api/v0/core/${UNKNOWN}/metrics/history`],
+  getComputeHistory: [`/api/v0/compute/${UNKNOWN}/metrics/history`],
+  getFileByRef: [`/api/v0/storage/by-ref/${UNKNOWN}`],
+  getFileByName: [`/api/v0/storage/by-ref/${address}/name`],
+  countFileMessages: [`/api/v0/storage/count/${UNKNOWN}`],
   listChainEvents: ['/api/v0/indexer/none/events'],
   listChainTransactions: ['/api/v0/indexer/none/transactions'],
 };
-/** These are refused for what they weigh alone, are read once a second for all, or have turns of their own. */
-const NO_LONG_LISTS = ['getAggregate', 'listOwnedAggregates', 'listAssignedPrograms', 'watchMessages'];
+/** The first is read once a second for all, and the other one is a WebSocket. */
+const NO_LONG_LISTS = ['listAssignedPrograms', 'watchMessages'];
+/** More than an aggregate of one message has. */
+const FIELDS = 1_001;
 
 describe('lists that take long', () => {
   let core: TestCore;
@@ -62,6 +82,12 @@ describe('lists that take long', () => {
     core = await createTestCore({ settings: { limits: limitsExcept(OWN) }, connectionsMax: 10 });
     url = await core.listen();
     await core.send(signers.alice, { type: 'POST', content: { type: 'note', content: 1 } });
+    await core.send(signers.alice, { type: 'AGGREGATE', content: { key: 'many', content: { first: 1 } } });
+    // As several messages would have made it.
+    await sql`insert into aggregate_entries (owner, key, field, value, "time", item_hash)
+      select owner, key, 'field ' || n, '1', "time", item_hash from aggregates, generate_series(2, ${FIELDS}::int) n`.execute(
+      core.rooms.db,
+    );
   });
   after(() => core[Symbol.asyncDispose]());
 
@@ -107,7 +133,8 @@ describe('lists that take long', () => {
     const asked = Array.from({ length: 11 }, (_, n) => ask(SLOW, paths[n % paths.length]!));
     assert.equal(await Promise.race(asked), '429 RATE_LIMITED');
     slow.lists.isSlow = false;
-    for (const path of paths) assert.match(await ask('127.0.0.3', path), /^(200|404 NETWORK_NOT_FOUND)$/);
+    for (const path of paths)
+      assert.match(await ask('127.0.0.3', path), /^(200|404 (NETWORK|NODE|FILE)_NOT_FOUND)$/);
     slow.end();
     const refused = (await Promise.all(asked)).filter((answer) => !/^(200|404)/.test(answer));
     assert.deepEqual(refused, ['429 RATE_LIMITED']);
@@ -134,7 +161,7 @@ describe('lists that take long', () => {
         ['127.0.0.3', IN_TURN],
       ] as const) {
         told.length = 0;
-        assert.match(await ask(from, path), /^(200|404 NETWORK_NOT_FOUND)$/, path);
+        assert.match(await ask(from, path), /^(200|404 (NETWORK|NODE|FILE)_NOT_FOUND)$/, path);
         assert.deepEqual([...new Set(told)], [ms], path);
       }
     }

@@ -4,6 +4,7 @@ import { AppError, normaliseAddress, parseMessageHash } from '@skerry/protocol';
 import type { FileReferenceView, NETWORK_STORAGE_API } from '@skerry/protocol/api/core/network-storage';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accepted, Verdict } from '../../intake/accepted.ts';
+import { withTimeLimit } from '../../state/lists/time-limit.ts';
 import {
   countPins,
   type FileReference,
@@ -172,21 +173,26 @@ async function countFileMessages(db: Rooms['db'], text: string): Promise<number>
 
 /** What deployed nodes take and answer about files beside the specification's paths. */
 export function networkStorageHandlers(
-  rooms: Adding & Pick<Rooms, 'db'>,
+  rooms: Adding & Pick<Rooms, 'db' | 'longLists'>,
 ): Handlers<typeof NETWORK_STORAGE_API> {
-  const { db } = rooms;
+  const { db, longLists } = rooms;
+  /** What anybody may have written any number of messages for. */
+  const look = <T>(reply: FastifyReply, read: (on: Rooms['db']) => Promise<T>) =>
+    withTimeLimit(longLists.askedIn(db, reply), read);
   return {
     addFile: ({ request, reply }) => addFile(rooms, request, reply),
     async getFileByMessage({ params }) {
       const { hash } = parseMessageHash(params.hash);
       return found(await findFileOfMessage(db, hash), `the message ${hash}`);
     },
-    async getFileByRef({ params }) {
+    async getFileByRef({ params, reply }) {
       const { hash } = parseMessageHash(params.ref);
-      return found(await findFileByMessageRef(db, hash), `the message ${hash}`);
+      return found(await look(reply, (on) => findFileByMessageRef(on, hash)), `the message ${hash}`);
     },
-    getFileByName: async ({ params: { address, ref } }) =>
-      found(await findFileByName(db, normaliseAddress(address), ref), `${ref} of ${address}`),
-    countFileMessages: ({ params }) => countFileMessages(db, params.hash),
+    async getFileByName({ params: { address, ref }, reply }) {
+      const owner = normaliseAddress(address);
+      return found(await look(reply, (on) => findFileByName(on, owner, ref)), `${ref} of ${address}`);
+    },
+    countFileMessages: ({ params, reply }) => look(reply, (on) => countFileMessages(on, params.hash)),
   };
 }

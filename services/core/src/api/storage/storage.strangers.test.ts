@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { CoreClient } from '@skerry/client';
+import { sql } from 'kysely';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 
+const T0 = 1_000_000_000;
 const BYTES = Buffer.from('what a stranger stored');
 const FILE_HASH = createHash('sha256').update(BYTES).digest('hex');
 
@@ -47,5 +49,23 @@ describe('the hashes of a stored file', () => {
       assert.match(body.error, new RegExp(message));
       assert.deepEqual(body.details, { file_hash: FILE_HASH, messages: [message] });
     }
+  });
+
+  test('who asks for a file where messages are has few of its messages looked at, however many anybody made of it', async () => {
+    const { db } = core.rooms;
+    const hash = 'f11e'.repeat(16);
+    // As so many messages would have made them; the oldest message has the last hash.
+    const last = 'f'.repeat(64);
+    await sql`insert into messages select (jsonb_populate_record(m, jsonb_build_object(
+        'item_hash', case n when 1 then ${last}::text else lpad(n::text, 64, '0') end, 'time', ${T0}::float8 + n))).*
+      from messages m, generate_series(1, 101) n where item_hash = ${message}`.execute(db);
+    await sql`insert into file_pins (file_hash, message_hash, owner)
+      select ${hash}::text, item_hash, owner from messages where "time" > ${T0}::float8 and "time" < ${T0}::float8 + 2000`.execute(
+      db,
+    );
+    const { body } = await core.get(`/messages/${hash}`);
+    assert.equal(body.details.messages.length, 10);
+    assert.ok(!body.details.messages.includes(last));
+    assert.equal((await core.get(`/storage/count/${hash}`)).body, 101);
   });
 });

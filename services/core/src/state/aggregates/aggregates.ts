@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { spelledOwner } from '../../store/messages/spelling.ts';
 import type { Schema } from '../../store/schema.ts';
 import { isDeep, withTimeLimit } from '../lists/time-limit.ts';
-import { ANSWER_BYTES_MAX, HOLDS_NOTHING, type Hold, holdFound, LIGHT_BYTES } from '../lists/weight.ts';
+import { HOLDS_NOTHING, type Hold, holdFound, LIGHT_BYTES } from '../lists/weight.ts';
 
 export interface Aggregate {
   readonly owner: string;
@@ -83,28 +83,61 @@ interface Picked {
   readonly begin?: RawBuilder<unknown>;
 }
 
-/**
- * Aggregates put together. Any number of messages may have added to one, so it is first found out how much they hold.
- * Throws LIST_TOO_COSTLY, and what `hold` throws.
- * @param bytesMax with more they come without contents
- */
-async function putTogether(db: Kysely<Schema>, asked: Picked, bytesMax = LIGHT_BYTES): Promise<Aggregate[]> {
-  const { picked, order = sql``, fields, hold, begin = sql`` } = asked;
-  const { rows } = await sql<Row & { bytes: number }>`${begin}
+/** Aggregates with so many fields, and so many bytes of them where the database keeps them, are put together without asking what they weigh. */
+const AT_ONCE = { fields: 1_000, bytes: LIGHT_BYTES } as const;
+
+const LATEST = sql`(select ${spelledOwner('m')} from messages m where m.item_hash = a.item_hash) as spelling`;
+
+/** In one statement, which looks at few fields. Undefined where they are many, or heavy. Throws what `hold` throws. */
+async function putTogetherAtOnce(
+  db: Kysely<Schema>,
+  { picked, order = sql``, fields, hold, begin = sql`` }: Picked,
+): Promise<Aggregate[] | undefined> {
+  const { rows } = await sql<Row & { bytes: number | null }>`${begin}
     with picked as materialized (${picked}),
+    seen as materialized (
+      select e.field, e.value from picked a cross join lateral (select e.field, e.value from ${fieldsOf(fields)} offset 0) e
+      limit ${sql.lit(AT_ONCE.fields + 1)}),
+    kept as materialized (
+      select count(*) as fields, coalesce(sum(octet_length(field) + pg_column_size(value)), 0) as bytes from seen),
     weight as materialized (
-      select coalesce(sum((select sum(octet_length(e.field) + octet_length(e.value::text)) from ${fieldsOf(fields)})), 0)::bigint as bytes
-      from picked a)
-    select a.*, bytes, case when bytes <= ${bytesMax}::bigint then (
-        select jsonb_object_agg(e.field, e.value) from ${fieldsOf(fields)}) end as content,
-      (select ${spelledOwner('m')} from messages m where m.item_hash = a.item_hash) as spelling
+      select case when fields <= ${sql.lit(AT_ONCE.fields)} and bytes <= ${sql.lit(AT_ONCE.bytes)}
+        then (select coalesce(sum(octet_length(field) + octet_length(value::text)), 0) from seen)::bigint end as bytes from kept)
+    select a.*, bytes, case when bytes <= ${sql.lit(LIGHT_BYTES)} then (
+      select jsonb_object_agg(e.field, e.value) from ${fieldsOf(fields)}) end as content, ${LATEST}
     from picked a cross join weight ${order}`.execute(db);
-  const bytes = rows[0]?.bytes ?? 0;
+  const bytes = rows.length === 0 ? 0 : rows[0]!.bytes;
+  if (bytes === null || bytes > LIGHT_BYTES) return undefined;
   holdFound(db, bytes, hold, 'aggregates');
-  return bytes <= bytesMax ? rows.map(aggregateOf) : putTogether(db, asked, ANSWER_BYTES_MAX);
+  return rows.map(aggregateOf);
 }
 
-/** Throws LIST_TOO_COSTLY, and what `hold` throws. */
+/** It is first found out how much they hold, which takes the longer the more fields they have. Throws as `putTogether` does. */
+async function putTogetherWeighed(
+  db: Kysely<Schema>,
+  { picked, order = sql``, fields, hold }: Picked,
+): Promise<Aggregate[]> {
+  const { rows: weights } = await sql<{ bytes: number }>`
+    with picked as materialized (${picked})
+    select coalesce(sum((
+      select sum(octet_length(e.field) + octet_length(e.value::text)) from ${fieldsOf(fields)})), 0)::bigint as bytes
+    from picked a`.execute(db);
+  holdFound(db, weights[0]!.bytes, hold, 'aggregates');
+  const { rows } = await sql<Row>`
+    with picked as materialized (${picked})
+    select a.*, (select jsonb_object_agg(e.field, e.value) from ${fieldsOf(fields)}) as content, ${LATEST}
+    from picked a ${order}`.execute(db);
+  return rows.map(aggregateOf);
+}
+
+/**
+ * Aggregates put together. Any number of messages may have added to one: what is more than nearly all have is read as a list that takes
+ * long. Throws LIST_TOO_COSTLY, and what `hold` and the turns of whoever asks throw.
+ */
+const putTogether = async (db: Kysely<Schema>, asked: Picked): Promise<Aggregate[]> =>
+  (await putTogetherAtOnce(db, asked)) ?? withTimeLimit(db, (on) => putTogetherWeighed(on, asked));
+
+/** Throws LIST_TOO_COSTLY, and what `hold` and the turns of whoever asks throw. */
 export async function findAggregate(
   db: Kysely<Schema>,
   owner: string,
@@ -145,11 +178,21 @@ async function sumKept(db: Kysely<Schema>, { keys, fields }: AggregateFilter): P
   return rows[0]!.total;
 }
 
+/** So many are counted one by one as a matter of course; more of them as a list that takes long. */
+const COUNTED_AT_ONCE = 2_000;
+
+/** Of owners no totals are kept. Throws as a list does. */
 async function countAggregates(db: Kysely<Schema>, filter: AggregateFilter): Promise<number> {
   if (!filter.owners && (filter.fields?.length ?? 0) < 2) return sumKept(db, filter);
-  const { rows } = await sql<{ total: number }>`
-    select count(*) as total from aggregates a ${where(conditionsOf(filter))}`.execute(db);
-  return rows[0]!.total;
+  const count = async (on: Kysely<Schema>, limit: RawBuilder<unknown>) => {
+    const { rows } = await sql<{ total: number }>`
+      select count(*) as total from (select from aggregates a ${where(conditionsOf(filter))} ${limit}) c`.execute(
+      on,
+    );
+    return rows[0]!.total;
+  };
+  const total = await count(db, sql`limit ${sql.lit(COUNTED_AT_ONCE + 1)}`);
+  return total <= COUNTED_AT_ONCE ? total : withTimeLimit(db, (on) => count(on, sql``));
 }
 
 /** The first rows in order of time, as many as the page reaches to. */

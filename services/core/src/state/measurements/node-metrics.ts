@@ -2,6 +2,7 @@ import { prepared } from '@skerry/database';
 import { type NodeKind, RECORD_NUMBERS } from '@skerry/protocol';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { withTimeLimit } from '../lists/time-limit.ts';
 
 export interface MetricsWindow {
   /** Unix seconds, inclusive. */
@@ -70,16 +71,23 @@ export function lookupOf(
       order by r.measured_at ${direction}, item_hash, r.place limit ${limit}) measured`;
 }
 
-/** Measurements of one node in order of time. */
+/** What reaches further back than is asked for by nearly all is read as a list that may take long. */
+const isLong = ({ from, to }: MetricsWindow, nowSeconds: number) =>
+  Math.min(to, nowSeconds) - from > WINDOW_SECONDS;
+
+/** Measurements of one node in order of time. Throws LIST_TOO_COSTLY, and what the turns of whoever asks throw. */
 export async function readNodeMetrics(
   db: Kysely<Schema>,
   kind: NodeKind,
   nodeId: string,
   window: MetricsWindow,
-  order: MetricsOrder,
+  { nowSeconds, ...order }: MetricsOrder & { readonly nowSeconds: number },
 ): Promise<Measured> {
-  const { rows } = await lookupOf(kind, nodeId, window, order).execute(db);
-  return rows[0]!;
+  const read = async (on: Kysely<Schema>) => {
+    const { rows } = await lookupOf(kind, nodeId, window, order).execute(on);
+    return rows[0]!;
+  };
+  return isLong(window, nowSeconds) ? withTimeLimit(db, read) : read(db);
 }
 
 /** A part of a node's history, as it is told. */
@@ -91,14 +99,15 @@ interface PartRow {
   readonly versions: readonly string[] | null;
 }
 
-/** Measurements of one node in parts of equal length, oldest first. Times are Unix seconds. */
-export async function readNodeHistory(
+/** Measurements of one node in parts of equal length, oldest first. Times are Unix seconds. Throws as `readNodeMetrics` does. */
+export const readNodeHistory = (
   db: Kysely<Schema>,
   kind: NodeKind,
   nodeId: string,
   { from, step }: { readonly from: number; readonly step: number },
-): Promise<PartRow[]> {
-  const { rows } = await sql<PartRow>`
+): Promise<PartRow[]> =>
+  withTimeLimit(db, async (on) => {
+    const { rows } = await sql<PartRow>`
     select (floor(r.measured_at / ${step}::float8) * ${step}::float8)::float8 as start,
       count(*)::float8 as measurements, count(r.base_latency)::float8 as answered,
       avg(r.base_latency) as base_latency,
@@ -106,6 +115,6 @@ export async function readNodeHistory(
     from node_metrics r
     where r.node = (select id from metrics_nodes where kind = ${kind} and node_id = ${nodeId})
       and r.measured_at >= ${from}::float8
-    group by 1 order by 1`.execute(db);
-  return rows;
-}
+    group by 1 order by 1`.execute(on);
+    return rows;
+  });

@@ -1,3 +1,4 @@
+import { prepared } from '@skerry/database';
 import { type Kysely, sql } from 'kysely';
 import { spelledOwner } from '../messages/spelling.ts';
 import type { Schema } from '../schema.ts';
@@ -57,13 +58,18 @@ export async function findFileByName(
   return rows[0] && { ref: `${owner}/${name}`, ...rows[0] };
 }
 
-/** The first STORE messages in force of a file, the oldest first. */
+/** Of more, the oldest are not looked for: anybody may keep a file by any number of messages. */
+const PINS_LOOKED_AT = 100;
+
+/** STORE messages in force of a file, the oldest first. */
 export async function listMessagesOfFile(db: Kysely<Schema>, hash: string, limit: number): Promise<string[]> {
-  const { rows } = await sql<{ item_hash: string }>`
-    select m.item_hash from file_pins p join messages m on m.item_hash = p.message_hash
-    where p.file_hash = ${hash} and p.file_hash <> p.message_hash and ${inForce} order by m."time", m.item_hash limit ${limit}`.execute(
-    db,
-  );
+  const { rows } = await sql<{ item_hash: string }>`${prepared()}
+    select m.item_hash
+    from (
+      select message_hash from file_pins where file_hash = ${hash} and file_hash <> message_hash
+      order by message_hash limit ${sql.lit(PINS_LOOKED_AT)}) p
+    join messages m on m.item_hash = p.message_hash
+    where ${inForce} order by m."time", m.item_hash limit ${limit}`.execute(db);
   return rows.map((row) => row.item_hash);
 }
 
