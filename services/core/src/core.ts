@@ -101,7 +101,10 @@ async function openGround(
   if (database.directory !== undefined) await reserve.watch(database.directory);
   await migrate({ pool, directory: MIGRATIONS, log });
   await checkKeyFiles(database.kysely, dataDir, config.lostKeys);
-  const { id: storeId, ...store } = await openBlobStore(config, join(dataDir, 'files'), reserve);
+  const filesDir = join(dataDir, 'files');
+  const { id: storeId, ...store } = await openBlobStore(config, filesDir, reserve);
+  // An operator may keep it on a disk of its own, by a link.
+  await reserve.watch(filesDir);
   const { cacheDir } = config;
   const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
   const verifier = stack.use(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, open, rm, statfs } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm, statfs, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -31,13 +31,13 @@ interface SmallDisk extends AsyncDisposable {
   start(): Promise<NodeProcess>;
 }
 
-/** A small disk at `home`, in a namespace of its own: it outlives the nodes that run on it, and goes with its holder. */
-async function mountSmallDisk(home: string): Promise<SmallDisk> {
-  const mount = `mount -t tmpfs -o size=${SIZE_MIB}m tmpfs '${home}' && echo ready && exec sleep infinity`;
+/** A small disk, in a namespace of its own: it outlives the nodes that run on it, and goes with its holder. @param home of these nodes */
+async function mountSmallDisk(at: string, home: string): Promise<SmallDisk> {
+  const mount = `mount -t tmpfs -o size=${SIZE_MIB}m tmpfs '${at}' && echo ready && exec sleep infinity`;
   const holder = spawn('unshare', ['--mount', 'sh', '-c', mount], { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(holder.stdout, 'data');
   return {
-    inside: `/proc/${holder.pid}/root${home}`,
+    inside: `/proc/${holder.pid}/root${at}`,
     start: () =>
       startNode(
         home,
@@ -51,6 +51,16 @@ async function mountSmallDisk(home: string): Promise<SmallDisk> {
       await ended;
     },
   };
+}
+
+/** Takes what is free, but for so many bytes. Gives the file that has it. */
+async function fill(inside: string, leftBytes: number): Promise<string> {
+  const filler = join(inside, 'filler');
+  const { bavail, bsize } = await statfs(inside);
+  const file = await open(filler, 'w');
+  for (let left = bavail * bsize - leftBytes; left > 0; left -= MIB) await file.write(Buffer.alloc(MIB));
+  await file.close();
+  return filler;
 }
 
 /** Nothing that the database could make smaller: it would take hundreds of times as many messages to fill the disk. */
@@ -78,7 +88,7 @@ test('F6: on a disk that runs full the node refuses before its database fails, a
 }, async (t: TestContext) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-small-'));
   t.after(() => rm(home, { recursive: true, force: true }));
-  await using disk = await mountSmallDisk(home);
+  await using disk = await mountSmallDisk(home, home);
   const { inside } = disk;
   let core = await disk.start();
   t.after(() => core.end('SIGKILL'));
@@ -90,12 +100,7 @@ test('F6: on a disk that runs full the node refuses before its database fails, a
   const { reserve_bytes: reserveBytes } = (await health()).checks.disk;
   assert.equal(reserveBytes, 64 * MIB);
   // Somebody else fills the disk until little more than the reserve is left.
-  const filler = join(inside, 'filler');
-  const { bavail, bsize } = await statfs(inside);
-  const file = await open(filler, 'w');
-  for (let left = bavail * bsize - reserveBytes - 24 * MIB; left > 0; left -= MIB)
-    await file.write(Buffer.alloc(MIB));
-  await file.close();
+  const filler = await fill(inside, reserveBytes + 24 * MIB);
   await until('there is still room', health, ({ checks }) => checks.disk.takes_writes);
 
   const acknowledged: string[] = [];
@@ -128,5 +133,36 @@ test('F6: on a disk that runs full the node refuses before its database fails, a
     () => post(core.url, 200_000),
     ({ status }) => status === 200,
   );
+  await core.end('SIGTERM');
+});
+
+test('F6: files on a full disk of their own are the node’s full disk: it says so, refuses, and goes on when there is room', {
+  skip,
+}, async (t: TestContext) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-small-files-'));
+  t.after(() => rm(home, { recursive: true, force: true }));
+  const [filesDisk, dataDir] = [join(home, 'disk'), join(home, 'data', 'core')];
+  for (const directory of [filesDisk, dataDir]) await mkdir(directory, { recursive: true });
+  await symlink(filesDisk, join(dataDir, 'files'));
+  await using disk = await mountSmallDisk(filesDisk, home);
+  await using core = await disk.start();
+  const store = async () => {
+    const form = new FormData();
+    form.append('file', new Blob([randomBytes(MIB)]));
+    const response = await fetch(`${core.url}/api/v0/storage/add_file`, { method: 'POST', body: form });
+    return { status: response.status, code: ((await response.json()) as { code?: string }).code };
+  };
+  const health = async () =>
+    (await (await fetch(`${core.url}/health`)).json()) as {
+      status: string;
+      checks: { disk: { status: string; takes_writes: boolean; reserve_bytes: number } };
+    };
+  assert.equal((await store()).status, 200);
+  const filler = await fill(disk.inside, 48 * MIB);
+  const full = await until('it is seen', health, ({ checks }) => !checks.disk.takes_writes);
+  assert.deepEqual([full.status, full.checks.disk.reserve_bytes], ['degraded', 64 * MIB]);
+  assert.deepEqual(await store(), { status: 507, code: 'STORAGE_FULL' });
+  await rm(filler);
+  await until('it takes files again', store, ({ status }) => status === 200);
   await core.end('SIGTERM');
 });
