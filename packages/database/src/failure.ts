@@ -32,7 +32,13 @@ export function isPassingCode(code: string): boolean {
   );
 }
 
-/** The failure of a query as DATABASE_UNAVAILABLE where a later try may succeed; undefined where the fault is elsewhere. */
+/** SQLSTATE disk_full: of the server's disk, which this node does not see where the server is not its own. */
+const DISK_FULL = '53100';
+
+/**
+ * The failure of a query as DATABASE_UNAVAILABLE, or STORAGE_FULL where the server's disk is full, where a later try may succeed; undefined
+ * where the fault is elsewhere.
+ */
 export function asDatabaseError(error: unknown): AppError | undefined {
   if (!(error instanceof Error)) return undefined;
   if (error instanceof AggregateError)
@@ -42,7 +48,8 @@ export function asDatabaseError(error: unknown): AppError | undefined {
     (typeof code === 'string' && isPassingCode(code)) ||
     isOutdated({ code, routine }) ||
     CONNECTION_SENTENCES.test(error.message);
-  return isAway ? databaseAway(error) : undefined;
+  if (!isAway) return undefined;
+  return code === DISK_FULL ? databaseFull(error) : databaseAway(error);
 }
 
 /** Whether a statement was ended because it took longer than one may (SQLSTATE query_canceled): the database is there. */
@@ -55,3 +62,6 @@ export const isLockedOut = (error: unknown): boolean =>
 
 export const databaseAway = (cause?: unknown): AppError =>
   new AppError('DATABASE_UNAVAILABLE', 'the database does not answer; try again shortly', { cause });
+
+const databaseFull = (cause: unknown): AppError =>
+  new AppError('STORAGE_FULL', 'the disk of the database is full; try again when there is space', { cause });

@@ -29,6 +29,7 @@ import type { IntakeOptions } from './intake/sources.ts';
 import { createStartCheck } from './intake/start-check.ts';
 import type { Verifier } from './intake/verify/verifier.ts';
 import { createHealth } from './node/health/health.ts';
+import { WriteWatch } from './node/health/write-watch.ts';
 import { KEY_FILES } from './node/key-files.ts';
 import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
 import type { Identity } from './node/processes/member.ts';
@@ -298,9 +299,11 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const { links, isLeading } = ground;
   const trust = await openTrust(config, { db, leads: isLeading?.() ?? true, log });
   const schedulers = trust.setOf('schedulers');
+  const uptime = () => clock.uptime();
+  const writes = new WriteWatch<Schema>({ write: createWrite(database.pool), log, uptime });
   const { pipeline, follower, onCommitted } = openPipeline(config, {
-    ...{ db, write: createWrite(database.pool), events, schedulers, readContentFile, reserve, now, log },
-    ...{ observer: metrics.pipeline, uptime: () => clock.uptime() },
+    ...{ db, write: writes.write, events, schedulers, readContentFile, reserve, now, log },
+    ...{ observer: metrics.pipeline, uptime },
   });
   const [secrets, sealing] = await openSecrets(config);
   const sender = openSender(config, now);
@@ -334,7 +337,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...openRunners(db, schedulers),
     forwarding: openForwarding(config, signal),
     health: createHealth({
-      ...{ db, pipeline, sync: comparedBy(config, sync), trust, reserve, signal, log },
+      ...{ db, writes, pipeline, sync: comparedBy(config, sync), trust, reserve, signal, log },
       ...{ adviseOnRoles, adviseOnChains },
       since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),

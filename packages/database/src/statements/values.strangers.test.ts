@@ -50,8 +50,10 @@ describe("the database's edge", () => {
   });
 
   test('F2: faults of a server that is being replaced, of locks and of lost connections may pass', async () => {
-    for (const code of ['25006', '40001', '40P01', '55P03', '57P01', '53100', '08006', 'ECONNRESET'])
+    for (const code of ['25006', '40001', '40P01', '55P03', '57P01', '53300', '08006', 'ECONNRESET'])
       assert.equal(asDatabaseError(Object.assign(new Error('x'), { code }))?.code, 'DATABASE_UNAVAILABLE');
+    const full = Object.assign(new Error('could not extend file'), { code: '53100' });
+    assert.equal(asDatabaseError(full)?.code, 'STORAGE_FULL');
     for (const code of ['22P02', '23505', '42601', 'EACCES'])
       assert.equal(asDatabaseError(Object.assign(new Error('x'), { code })), undefined);
     const client = await database.pool.connect();

@@ -183,6 +183,7 @@ describe('health of the core node', () => {
     const pipeline = { queued: 0, queuedMax: 10, writingMs: 0 };
     const health = createHealth({
       db: database.kysely,
+      writes: { refusal: undefined },
       pipeline,
       sync: ALONE,
       trust: { problem: () => undefined },
@@ -214,6 +215,7 @@ describe('health of the core node', () => {
     await using readOnly = await openPool<Schema>({ connectionString: database.url }, { log });
     const { status, checks } = await createHealth({
       db: readOnly.kysely,
+      writes: { refusal: undefined },
       pipeline: { queued: 0, queuedMax: 10, writingMs: 0 },
       sync: ALONE,
       trust: { problem: () => undefined },
@@ -239,6 +241,7 @@ describe('health of the core node', () => {
     await using database = await createTestDatabase<Schema>({ log });
     const { status, checks } = await createHealth({
       db: database.kysely,
+      writes: { refusal: undefined },
       pipeline: { queued: 0, queuedMax: 10, writingMs: 0 },
       sync: ALONE,
       trust: { problem: () => undefined },

@@ -46,6 +46,7 @@ test('the node is as well as its worst part', () => {
     'ok',
   ]);
   assert.deepEqual(statusOf({ isReadOnly: true }), ['degraded', 'degraded', 'ok', 'ok']);
+  assert.deepEqual(statusOf({ writeRefusal: 'its disk is full' }), ['degraded', 'degraded', 'ok', 'ok']);
   assert.deepEqual(statusOf({ writingMs: 4_999 }), ['ok', 'ok', 'ok', 'ok']);
   assert.deepEqual(statusOf({ writingMs: 5_000 }), ['degraded', 'ok', 'ok', 'degraded']);
   assert.equal(decideHealth({ ...WELL, syncState: 'syncing' }).status, 'degraded');

@@ -10,6 +10,8 @@ export interface HealthFacts {
   readonly databaseFailure: string | undefined;
   /** It answers, but takes no writes, as during a failover. */
   readonly isReadOnly: boolean;
+  /** Why it refuses writes, where it answers and its server has no room; undefined where it takes them. */
+  readonly writeRefusal?: string | undefined;
   /** null where it could not be found out. */
   readonly disk: DiskFacts | null;
   /** Whether something new is taken. */
@@ -72,10 +74,12 @@ function decideDisk(disk: DiskFacts | null, hasRoom: boolean): Check {
   return { status: 'ok' };
 }
 
-function decideDatabase({ databaseFailure, isReadOnly }: HealthFacts): Check {
+function decideDatabase({ databaseFailure, isReadOnly, writeRefusal }: HealthFacts): Check {
   if (databaseFailure !== undefined) return { status: 'unavailable', reason: databaseFailure };
   if (isReadOnly)
     return { status: 'degraded', reason: 'the database takes no writes at the moment; reads continue' };
+  if (writeRefusal !== undefined)
+    return { status: 'degraded', reason: `${writeRefusal}: writes are refused, reads continue` };
   return { status: 'ok' };
 }
 

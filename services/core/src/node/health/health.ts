@@ -12,6 +12,8 @@ const HEALTH_TTL_MS = 1_000;
 
 export interface HealthOptions {
   readonly db: Kysely<Schema>;
+  /** Why the database refuses writes, in words; undefined where it takes them. */
+  readonly writes: { readonly refusal: string | undefined };
   readonly pipeline: { readonly queued: number; readonly queuedMax: number; readonly writingMs: number };
   readonly sync: {
     view(): Pick<SyncView, 'state'> & { readonly clock: Pick<ClockView, 'state' | 'offset_ms' | 'clocks'> };
@@ -49,7 +51,7 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, pipeline, sync, trust, adviseOnRoles, reserve, signal, log, since } = options;
+  const { db, writes, pipeline, sync, trust, adviseOnRoles, reserve, signal, log, since } = options;
   const { timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
@@ -74,6 +76,7 @@ export function createHealth(options: HealthOptions): Health {
       isStopping: signal.aborted,
       databaseFailure: database.failure,
       isReadOnly: database.isReadOnly,
+      writeRefusal: writes.refusal,
       disk: reserve.facts,
       hasRoom: reserve.hasRoom,
       queued,
