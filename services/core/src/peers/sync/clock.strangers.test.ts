@@ -169,7 +169,31 @@ test('F3: a clock that was set right is believed at once, and the log has one li
     [
       "warn this server's clock is 3600 s behin",
       "warn this server's clock is 3600 s behin",
+      "warn this server's clock went ahead by 3",
       "info most clocks agree with this server'",
     ],
   );
+});
+
+test('F3: a clock that is set says so in the log of a node that has nobody to compare it with', () => {
+  let [uptimeMs, offMs] = [0, 0];
+  const lines: { readonly msg: string; readonly jump_ms: number; readonly level: number }[] = [];
+  const clock = new NetworkClock({
+    machineNow: () => Date.UTC(2026, 0) + uptimeMs + offMs,
+    uptime: () => uptimeMs,
+    log: createLogger('clock', 'info', { write: (line: string) => void lines.push(JSON.parse(line)) }),
+  });
+  for (const jumpMs of [HOUR_MS, 0, -24 * HOUR_MS, 30_000]) {
+    offMs += jumpMs;
+    for (let n = 0; n < 3; n++, uptimeMs += 1_000) clock.now();
+  }
+  assert.deepEqual(
+    lines.map(({ level, jump_ms }) => [level, jump_ms]),
+    [
+      [40, HOUR_MS],
+      [40, -24 * HOUR_MS],
+    ],
+  );
+  assert.match(lines[0]!.msg, /went ahead by 3600 s: it was set, or the server was suspended/);
+  assert.match(lines[1]!.msg, /went back by 86400 s: it was set;/);
 });

@@ -112,6 +112,7 @@ export class NetworkClock {
     const jumpMs = base - this.#base;
     this.#base = base;
     if (Math.abs(jumpMs) > JUMP_MS) {
+      if (Math.abs(jumpMs) > CLOCK_OFF_MS) this.#tellJump(jumpMs);
       // What is known of others was measured against the clock before.
       this.#readings.clear();
       this.onMoved(jumpMs + this.#decide(now));
@@ -151,6 +152,17 @@ export class NetworkClock {
     if (Math.abs(correctionMs - this.#correctionMs) > CORRECTION_STEP_MS) this.#correctionMs = correctionMs;
     if (state !== before) this.#tell();
     return this.#correctionMs - correctedMs;
+  }
+
+  /** A node without peers has nobody to compare with: this is all that it learns of its clock. */
+  #tellJump(jumpMs: number): void {
+    const seconds = Math.round(Math.abs(jumpMs) / 1000);
+    const side = jumpMs > 0 ? 'ahead' : 'back';
+    const cause = jumpMs > 0 ? 'set, or the server was suspended' : 'set';
+    this.#options.log.warn(
+      { jump_ms: Math.round(jumpMs) },
+      `this server's clock went ${side} by ${seconds} s: it was ${cause}; messages are judged by it`,
+    );
   }
 
   #tell(): void {
