@@ -11,7 +11,7 @@ import { describeAbility, describeCredit } from './ability.ts';
 import { findConsoleUrl } from './console-url.ts';
 import { renderDown } from './down.ts';
 import { hostAddresses } from './gateway.ts';
-import { describeCore, describeGateway } from './status.ts';
+import { describeCore, describeGateway, describeGuess } from './status.ts';
 import { createTerminal, isWorthShowing } from './terminal.ts';
 import { renderFarewell, renderWelcome, welcomeRecord } from './welcome.ts';
 
@@ -269,6 +269,16 @@ test('where the core node is away nobody knows where the others are, and nobody 
     assert.equal(state, service === 'core' ? 'down' : 'unknown', service);
     assert.match(detail, /does not answer/, service);
   }
+});
+
+test('a compute node that nobody named, and that does not answer at the usual place, is not known: a network may have none', () => {
+  const url = 'http://127.0.0.1:4020';
+  const asked = { service: 'compute', url, answers: false, elapsed_ms: null, detail: 'x' } as const;
+  const { state, detail } = describeGuess({ ...asked, state: 'down' });
+  assert.equal(state, 'unknown');
+  assert.equal(detail, `nobody says that there is one, and none answers at ${url}`);
+  const up = { ...asked, state: 'up', answers: true, elapsed_ms: 3 } as const;
+  assert.equal(describeGuess(up), up);
 });
 
 test('a credit service that charges nothing says so in its line; that it sells nothing is no fault', async () => {

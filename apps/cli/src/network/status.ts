@@ -20,7 +20,7 @@ export interface StatusOptions {
   readonly status?: string;
 }
 
-interface ServiceStatus {
+export interface ServiceStatus {
   readonly service: string;
   /** Empty where nobody knows. */
   readonly url: string;
@@ -136,19 +136,36 @@ async function findComputeNodes({ reader, coreUrl }: Context): Promise<string[]>
     .slice(0, NODES_ASKED);
 }
 
+/**
+ * One that was asked at its usual place, where nobody says that there is one.
+ * @param asked what came of it
+ */
+export const describeGuess = (asked: ServiceStatus): ServiceStatus =>
+  asked.state !== 'down'
+    ? asked
+    : {
+        ...asked,
+        ...{ url: '', state: 'unknown' },
+        detail: `nobody says that there is one, and none answers at ${asked.url}`,
+      };
+
 /** The compute nodes of the network as one row: up where one of them answers. */
 async function askCompute(context: Context, given: string | undefined): Promise<ServiceStatus> {
   const named = given ?? context.network.given.compute;
   const finding = named === undefined ? findComputeNodes(context) : Promise.resolve([named]);
   const urls = await finding.catch(() => []);
-  if (urls.length <= 1)
-    return ask('compute', async () => {
-      const url = urls[0] ?? usualUrl(context.coreUrl, 'compute');
-      if (url !== undefined) return url;
-      // Whether there is none, or nobody could be asked.
-      await finding;
-      throw new AppError('SERVICE_UNKNOWN', 'no compute node announced itself');
-    });
+  const [only] = urls;
+  if (only === undefined)
+    return describeGuess(
+      await ask('compute', async () => {
+        const url = usualUrl(context.coreUrl, 'compute');
+        if (url !== undefined) return url;
+        // Whether there is none, or nobody could be asked.
+        await finding;
+        throw new AppError('SERVICE_UNKNOWN', 'no compute node announced itself');
+      }),
+    );
+  if (urls.length === 1) return ask('compute', () => only);
   const nodes = await Promise.all(urls.map((url) => ask('compute', () => url)));
   const answering = nodes.filter(({ answers }) => answers);
   return {
