@@ -6,10 +6,10 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { until } from '@skerry/kit/testing/until';
 import { run } from '../../../services/compute/src/host/run.ts';
-import { ROOT } from '../../source.ts';
 import { Clock } from '../install/clock.ts';
 import { ONE, openNetwork } from '../install/places.ts';
 import { FOLDER, Server } from '../install/server.ts';
+import { blockOf } from './page.ts';
 import type { Plan } from './plan.ts';
 
 const PERSON = 'keeper';
@@ -24,15 +24,6 @@ const TOLD = 'hello';
 const [directory = ''] = process.argv.slice(2);
 const plan = JSON.parse(readFileSync(join(directory, 'plan.json'), 'utf8')) as unknown as Plan;
 const clock = new Clock();
-
-/** A block of the page, by the line that begins it. */
-function blockOf(first: string): string {
-  const page = readFileSync(join(ROOT, 'docs/container.md'), 'utf8');
-  const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
-  const found = blocks.filter((text) => text.startsWith(first));
-  assert.equal(found.length, 1, `docs/container.md has ${found.length} blocks that begin with ${first}`);
-  return found[0]!;
-}
 
 class Operator {
   readonly #server: Server;
@@ -93,15 +84,15 @@ async function tryImage(server: Server): Promise<void> {
   await clock.step('a Debian with podman boots', () => server.boot());
   await server.run(PREPARE);
   const operator = new Operator(server);
-  const [forRoot = '', ...own] = blockOf('sudo loginctl').split('\n');
+  const [forRoot = '', ...own] = blockOf('boot').split('\n');
   await server.run(forRoot.replace('sudo ', '').replace('$USER', PERSON));
   await operator.do(own.join('\n'));
   await clock.step('podman load, skerry --version', async () => {
-    const said = await operator.do(`cd ${FOLDER}; ${blockOf('sha256sum --check')}`);
+    const said = await operator.do(`cd ${FOLDER}; ${blockOf('load')}`);
     console.log(said.replace(/^/gm, '    '));
   });
   await clock.step('keys are made, and all is started', async () => {
-    console.log(await operator.do(blockOf('cd deploy')));
+    console.log(await operator.do(blockOf('start')));
     console.log(await operator.do('cat deploy/.env'));
   });
   await clock.step('every service is healthy', () => operator.waitUntilHealthy());
@@ -116,8 +107,9 @@ async function tryImage(server: Server): Promise<void> {
       SLOW,
     ),
   );
-  const posted = await clock.step('a message is posted with the command in the image', () =>
-    operator.do(blockOf('podman exec skerry-core skerry key new')),
+  const posted = await clock.step(
+    'the network is shown, and a message is posted, with the command in the image',
+    () => operator.do(blockOf('use')),
   );
   const [hash = ''] = /^[0-9a-f]{64}$/m.exec(posted) ?? [];
   const hasMessage = async () => {
@@ -131,9 +123,7 @@ async function tryImage(server: Server): Promise<void> {
     assert.equal(await operator.do(`podman exec skerry-gateway wget -q -O - ${url}`), 'over IPv6');
     page.close();
   });
-  await clock.step('a backup is made and verified', () =>
-    operator.do(blockOf('podman exec skerry-core skerry backup')),
-  );
+  await clock.step('a backup is made and verified', () => operator.do(blockOf('save')));
   await clock.step('containers are made anew', () =>
     operator.do('cd deploy; podman-compose down; podman-compose up -d'),
   );
