@@ -63,9 +63,13 @@ export class SocketReader {
 
   #take(opcode: number, payload: Buffer): void {
     if (opcode === TEXT) this.#events.onText(payload);
-    else if (opcode === PING) this.#socket.write(Buffer.from([PONG, MASKED, 0, 0, 0, 0]));
+    else if (opcode === PING) this.#socket.write(pongOf(payload));
   }
 }
+
+/** With what the ping has (RFC 6455, 5.5.3): the node ends who does not read what it asks. Masked by zeros, which change nothing. */
+const pongOf = (payload: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([PONG, MASKED | payload.length, 0, 0, 0, 0]), payload]);
 
 function frameIn(bytes: Buffer): { opcode: number; from: number; to: number } | undefined {
   if (bytes.length < 2) return undefined;
