@@ -50,6 +50,14 @@ function lostKeyOf({ keeping, directory, role }: Node): string | undefined {
   return `the key: ${directory} has no ${keeping.identity}; is this where the ${role} keeps its data?`;
 }
 
+/** A daemon that is given its settings by its unit or by whoever starts it has them where this command does not look. */
+const unknownSettings = ({ unset, role }: Node): string[] =>
+  unset === undefined
+    ? []
+    : [
+        `settings: neither ${unset} nor the environment has any; what the ${role} is given elsewhere, such as by its unit, has to be saved beside this`,
+      ];
+
 async function headOf(node: Node, withFiles: boolean): Promise<BackupHead> {
   const { role, keeping, config, directory } = node;
   const kinds = new Set(keeping.entries.map(({ kind }) => kind));
@@ -58,6 +66,7 @@ async function headOf(node: Node, withFiles: boolean): Promise<BackupHead> {
   const lostKey = lostKeyOf(node);
   const leftOut = [
     ...(lostKey === undefined ? [] : [lostKey]),
+    ...unknownSettings(node),
     ...(missing
       ? [`the database: there is none in ${directory}; is this where the node keeps its data?`]
       : []),

@@ -85,18 +85,25 @@ test('a core node without its database, and one without settings, is told as wha
   assert.equal(made.code, 0, made.err);
   assert.deepEqual(await readdir(join(place, 'postgres')), []);
   assert.ok(made.out.includes(`not in it: the database: there is none in ${place}; is this where`), made.out);
-  assert.match((await skerry('backup', 'show', file)).out, /^not in it: the database: /m);
+  const shown = (await skerry('backup', 'show', file)).out;
+  assert.match(shown, /^not in it: the database: /m);
+  assert.match(
+    shown,
+    /^not in it: settings: neither .*core\.env nor the environment has any; what the core is/m,
+  );
 
   const into = join(home, 'into');
   const back = await skerry('restore', file, '--data-dir', into);
   assert.equal(back.code, 0, back.err);
   assert.doesNotMatch(back.out, /^settings:/m);
+  assert.match(back.out, /^not in it: settings: /m);
   assert.ok(!existsSync(join(into, 'settings')));
   const away = join(home, 'away.skerry');
   // By the name that people know it by.
   const server = { SKERRY_HOME: home, DATABASE_URL: 'postgresql://skerry@db.example/skerry' };
   const apart = await skerryHere(server, ['backup', away, '--role', 'core', '--data-dir', into]);
   assert.equal(apart.code, 0, apart.err);
+  assert.doesNotMatch(apart.out, /^not in it: settings: /m);
   const again = await skerry('restore', away, '--data-dir', join(home, 'again'));
   assert.match(again.out, /^settings: +those of the backup are in .*\/again\/settings\//m);
   assert.match(

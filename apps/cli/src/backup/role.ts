@@ -30,6 +30,8 @@ export interface Node {
   readonly directory: string;
   /** The variables of this role that are set. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Where its settings were looked for, where nothing is set but what the command names; undefined where some are. */
+  readonly unset: string | undefined;
 }
 
 /** What a node is found by. */
@@ -54,34 +56,36 @@ async function readVariables(
   context: Machine,
   role: string,
   { settings: given, beneath = {} }: Pick<RoleOptions, 'settings' | 'beneath'>,
-): Promise<Environment> {
+): Promise<{ readonly given: Environment; readonly path: string }> {
   const environment = withoutCommandVariables(context.environment);
   const path = given ?? (await findSettingsFile(context, role));
   const variables = await readSettingsFile(path);
   if (variables === undefined && given !== undefined)
     throw new AppError('INVALID_CONFIG', `there are no settings in ${given}`);
   const isPackaged = variables !== undefined && dirname(path) === SYSTEM_SETTINGS;
-  return { ...(isPackaged ? packagedHomes(role) : {}), ...beneath, ...variables, ...environment };
+  const homes = isPackaged ? packagedHomes(role) : {};
+  return { given: { ...homes, ...beneath, ...variables, ...environment }, path };
 }
 
 export async function describeNode(context: Machine, role: DaemonName, options: RoleOptions): Promise<Node> {
   const service = await loadService(role);
   const { prefix } = service.config;
-  const given = await readVariables(context, role, options);
+  const { given, path } = await readVariables(context, role, options);
   const directory = variableName(prefix, 'dataDir');
   const environment =
     options.dataDir === undefined ? given : { ...given, [directory]: resolve(options.dataDir) };
   const config = readConfig(service.config, environment);
   const known = new Set(variablesOf(service.config));
-  const variables = Object.entries(environment).filter(
-    (entry): entry is [string, string] => known.has(entry[0]) && entry[1] !== undefined,
-  );
+  const isOwn = (entry: [string, string | undefined]): entry is [string, string] =>
+    known.has(entry[0]) && entry[1] !== undefined;
+  const variables = Object.entries(environment).filter(isOwn);
   return {
     role,
     config,
     keeping: service.keeping,
     directory: resolve(config.dataDir as string),
     variables: Object.fromEntries(variables),
+    unset: Object.entries(given).some(isOwn) ? undefined : path,
   };
 }
 
