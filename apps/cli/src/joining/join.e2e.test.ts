@@ -164,7 +164,7 @@ describe('a server joins a network with one command', () => {
     );
     assert.match(
       await readFile(file, 'utf8'),
-      new RegExp(`^SKERRY_COMPUTE_CORE_URL=${coreUrl}\nSKERRY_COMPUTE_ANNOUNCE_URL=${url}\n`),
+      new RegExp(`^SKERRY_COMPUTE_CORE_URL=${coreUrl}\nSKERRY_COMPUTE_ANNOUNCE_URL=${url}\n`, 'm'),
     );
 
     const leaveCompute = () =>
@@ -214,6 +214,8 @@ describe('a server joins a network with one command', () => {
     assert.equal(
       file,
       [
+        // What the environment says is written, too.
+        ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
         `SKERRY_CORE_PEERS=${coreUrl}`,
         `SKERRY_CORE_SCHEDULERS=${scheduler}`,
         'SKERRY_CORE_SCORING_PUBLISHERS=none',

@@ -7,12 +7,15 @@ import { gatherEnvironment } from '../doctor/doctor.ts';
 import { type Examined, examine } from '../doctor/examine.ts';
 import { renderChecks, renderSummary } from '../doctor/render.ts';
 import { EXIT } from '../exit-codes.ts';
+import { loadService } from '../network/daemon.ts';
+import { readSettingsFile } from '../network/settings-file.ts';
 import { findScheduler } from '../networks/services.ts';
 import { type Answers, checkAnswers, variablesOf } from './answers.ts';
 import { type Joined, look, type Standing } from './counted.ts';
 import { nextSteps } from './next-steps.ts';
 import { askAnswers, askRole, confirmPlan } from './questions.ts';
 import { findSettingsFile, type Role, type RoleSettings, readRole } from './roles.ts';
+import { hideSecrets, shellSettings } from './shell-settings.ts';
 import { describeTrust, servicesVariables, trustVariables } from './trust.ts';
 import { hasUnit, startUnit, unitOf, writeSettings } from './units.ts';
 import { waitUntil } from './wait.ts';
@@ -39,6 +42,8 @@ interface Plan {
   readonly coreUrl: string;
   readonly file: string;
   readonly variables: Readonly<Record<string, string>>;
+  /** The same without secrets. */
+  readonly shown: Readonly<Record<string, string>>;
   readonly settings: RoleSettings;
   readonly examined: Examined;
   /** How the daemon is started: by systemd, by this command, or by hand. */
@@ -60,7 +65,9 @@ async function makePlan(context: Context, coreUrl: string, options: JoinOptions)
     );
   const file = options.settings ?? (await findSettingsFile(context, role));
   const given = await gatherEnvironment(context, role, file);
-  const variables = variablesOf(role, answers, given);
+  const { config: spec } = await loadService(role);
+  const own = shellSettings(spec, context.environment, (await readSettingsFile(file)) ?? {});
+  const variables = { ...own, ...variablesOf(role, answers, { ...given, ...own }) };
   const environment = { ...given, ...variables };
   const read = await readRole(role, environment);
   const settings = { ...read, announceUrl: answers.announceUrl ?? read.announceUrl };
@@ -71,20 +78,22 @@ async function makePlan(context: Context, coreUrl: string, options: JoinOptions)
     say: (what) => progress.show(what),
   });
   const { info } = examined.facts.network ?? {};
+  const all = {
+    ...variables,
+    ...(role === 'core' && info
+      ? { ...trustVariables(info.trust), ...servicesVariables(info, environment) }
+      : {}),
+  };
   return {
     ...{ role, coreUrl, file, settings, examined },
-    variables: {
-      ...variables,
-      ...(role === 'core' && info
-        ? { ...trustVariables(info.trust), ...servicesVariables(info, given) }
-        : {}),
-    },
+    variables: all,
+    shown: hideSecrets(spec, all),
     start: options.foreground ? 'foreground' : (await hasUnit(role)) ? 'unit' : 'by-hand',
   };
 }
 
 function describePlan(plan: Plan): string {
-  const { role, coreUrl, file, variables, examined, start } = plan;
+  const { role, coreUrl, file, shown, examined, start } = plan;
   const { info } = examined.facts.network ?? {};
   const how = {
     unit: `systemctl enable --now ${unitOf(role)}`,
@@ -94,7 +103,7 @@ function describePlan(plan: Plan): string {
   return [
     ...(role === 'core' && info ? [describeTrust(info, coreUrl), ''] : []),
     `Settings for ${file}:`,
-    ...Object.entries(variables).map(([name, value]) => `  ${name}=${value}`),
+    ...Object.entries(shown).map(([name, value]) => `  ${name}=${value}`),
     start === 'by-hand' ? `Then run, since systemd has no unit ${unitOf(role)} here:` : 'Then this is run:',
     `  ${how[start]}`,
   ].join('\n');
@@ -146,9 +155,9 @@ async function waitUntilCounted(
 }
 
 function report(context: Context, plan: Plan, standing?: Standing): void {
-  const { role, file, variables, coreUrl, settings, examined, start } = plan;
+  const { role, file, shown, coreUrl, settings, examined, start } = plan;
   const value = {
-    ...{ role, settings_file: file, settings: variables, checks: examined.checks, core: coreUrl },
+    ...{ role, settings_file: file, settings: shown, checks: examined.checks, core: coreUrl },
     ...(standing && {
       counted: standing.state === 'counted',
       state: standing.state,

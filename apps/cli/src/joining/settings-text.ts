@@ -3,6 +3,9 @@ import { AppError } from '@skerry/protocol/forms';
 /** Values that mean the same to systemd, to a shell and to us: no quotes, no blanks, nothing that is replaced. */
 const PLAIN = /^[A-Za-z0-9_.,:/@%+=[\]*-]*$/;
 
+/** Whether a value can stand in a settings file, and means the same to all who read it. Pure. */
+export const isPlain = (value: string): boolean => PLAIN.test(value);
+
 /**
  * The text of a settings file in which these variables have these values. Comments, order and other lines stay. A variable that
  * is only shown as a comment gets its line below it. Pure. Throws INVALID_PARAMETERS.
@@ -10,7 +13,7 @@ const PLAIN = /^[A-Za-z0-9_.,:/@%+=[\]*-]*$/;
 export function mergeSettings(text: string, variables: Readonly<Record<string, string>>): string {
   const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
   for (const [name, value] of Object.entries(variables)) {
-    if (!PLAIN.test(value))
+    if (!isPlain(value))
       throw new AppError(
         'INVALID_PARAMETERS',
         `${name} cannot be ${JSON.stringify(value)} in a settings file`,
