@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { readConfig } from '@skerry/kit';
@@ -76,6 +76,21 @@ describe('gateway', () => {
     assert.equal(body.http_port, Number(new URL(scene.urls[0]!).port));
   });
 
+  test('it says whose it is by the id of its data directory, also after a restart', async () => {
+    await using scene = await Scene.open();
+    await using other = await Scene.open();
+    const idOf = async (one: Scene) => {
+      await one.start();
+      const { body } = await one.api('/api/status');
+      await one.stop();
+      return body.id;
+    };
+    const id = await idOf(scene);
+    assert.equal((await readFile(join(scene.dataDir, 'id'), 'utf8')).trim(), id);
+    assert.equal(await idOf(scene), id);
+    assert.notEqual(await idOf(other), id);
+  });
+
   test('a preflight of any origin is allowed', async () => {
     await using scene = await Scene.open();
     await scene.start();
@@ -104,7 +119,7 @@ describe('gateway', () => {
     scene.core.putQuietly(running);
     const done = await scene.sync();
     assert.equal(done.status, 200);
-    const { duration_ms, last_sync_time, ...rest } = done.body;
+    const { duration_ms, last_sync_time, id, ...rest } = done.body;
     const [http, https] = scene.urls.map((url) => Number(new URL(url).port));
     assert.deepEqual(rest, {
       instance_count: 1,
@@ -116,6 +131,7 @@ describe('gateway', () => {
       removed: 0,
       changed: 0,
     });
+    assert.match(id as string, /^[0-9a-f]{32}$/);
     assert.ok((duration_ms as number) > 0 && (last_sync_time as number) > 0);
     assert.equal((await scene.sync(undefined, 'an-older-key')).body.added, 0);
     assert.equal((await scene.sync({ something: 1 })).status, 400);

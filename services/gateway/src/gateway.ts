@@ -17,7 +17,7 @@ import { type ApiKeys, createApiKeys, readKeyFile, watchKeyFile } from './http/k
 import { startNodeFront } from './node-front.ts';
 import { Routing } from './sync/routing.ts';
 import { Saver } from './sync/saver.ts';
-import { readState, writeState } from './sync/store.ts';
+import { loadId, readState, writeState } from './sync/store.ts';
 import { Synchroniser } from './sync/synchroniser.ts';
 import { explainFailure } from './table/explain.ts';
 import { InstanceTable } from './table/table.ts';
@@ -81,6 +81,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
     core: source,
     now: Date.now,
     planeName,
+    id: await loadId(config.dataDir, log),
     instancePorts: {
       tcp: [config.upstreamHttpsPort, config.upstreamHttpPort],
       quic: ports.noQuic === null ? config.upstreamHttpsPort : undefined,

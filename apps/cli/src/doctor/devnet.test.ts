@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import { readDevnetSettings } from '../joining/devnet.ts';
 import { noteLocal } from '../networks/local.ts';
 import { skerryHere } from '../testing/here.ts';
+import { NODE_CONFIG } from '../testing/namesake.ts';
 import { replying } from '../testing/replying.ts';
 import { createTestDir } from '../testing/run.ts';
 
@@ -22,7 +23,7 @@ test('where no node is set up, the doctor looks at those of "skerry up", unless 
   await mkdir(own, { recursive: true });
   await using node = await replying((_url, response) => {
     response.setHeader('server', 'skerry/test');
-    return {};
+    return NODE_CONFIG;
   });
   const place = { dataDir, urls: { compute: node.url, gatewayApi: node.url } };
   await using _network = await noteLocal(join(home.path, 'data'), 'http://127.0.0.1:9', place);

@@ -3,13 +3,14 @@ import { stat } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { CoreClient, call, createSigner, readAnnouncedNodes } from '@skerry/client';
-import { isMissing, loadKeyFile, refuseUpgrade, urlOfListener } from '@skerry/kit';
+import { isDataDirTaken, isMissing, loadKeyFile, refuseUpgrade, urlOfListener } from '@skerry/kit';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import { GATEWAY_API } from '@skerry/protocol/api/gateway';
 import { type NodeView, SCHEDULER_API } from '@skerry/protocol/api/scheduler';
+import { findDaemon } from '../doctor/own-daemon.ts';
 import type { Role, RoleSettings } from './roles.ts';
 
 /** Whether the network counts a node: what each role's membership shows by. */
@@ -204,9 +205,23 @@ const LOOKS: Readonly<Record<Role, (joined: Joined) => Promise<Standing>>> = {
   monitor: lookAtMonitor,
 };
 
+/**
+ * Why what answers at the ports of these settings says nothing of their node; undefined where it may. The ports are not tried, as
+ * doctors do: the daemon is about to take them.
+ */
+async function findStranger(settings: RoleSettings): Promise<string | undefined> {
+  const { role, dataDir, ports } = settings;
+  if ((await isDataDirTaken(dataDir)) === false) return `no ${role} daemon works in ${dataDir} yet`;
+  const doors = ports.map((port) => ({ ...port, state: 'taken' as const }));
+  const { another } = await findDaemon(settings, doors);
+  return another && `what answers at ${another} is another daemon`;
+}
+
 /** How the network sees the node now. What does not answer yet is waited for. */
 export async function look(joined: Joined): Promise<Standing> {
   try {
+    const stranger = await findStranger(joined.settings);
+    if (stranger !== undefined) return waiting(stranger);
     return await LOOKS[joined.settings.role](joined);
   } catch (error) {
     return waiting((error as Error).message);

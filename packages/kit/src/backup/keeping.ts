@@ -27,6 +27,8 @@ export interface Keeping<C> {
   readonly entries: readonly Kept[];
   /** Name of the file whose key the network knows the service by. */
   readonly identity?: string;
+  /** Name of the file whose text a service without a key says that it is. */
+  readonly idFile?: string;
   /** Files elsewhere that settings name, and that the service cannot do without. */
   readonly elsewhere?: (config: C) => Promise<readonly string[]>;
   /** What a backup does not hold, each a sentence that says how to save it. */

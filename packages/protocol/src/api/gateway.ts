@@ -31,6 +31,12 @@ export const GatewayStatus = Type.Object(
     domain: Type.String(),
     http_port: Type.Optional(Type.Integer({ description: 'deployed gateways do not have this field' })),
     https_port: Type.Optional(Type.Integer()),
+    id: Type.Optional(
+      Type.String({
+        description:
+          'of its data directory, at random: two gateways of one server and one domain differ in it. Deployed gateways do not have it',
+      }),
+    ),
   },
   { title: 'Status' },
 );

@@ -41,11 +41,13 @@ export interface ApiOptions {
   readonly core: NamesOptions['core'];
   readonly now: () => number;
   readonly planeName: string;
+  /** Of its data directory; undefined where it could not be kept. */
+  readonly id: string | undefined;
   /** Ports of instances that `why` tries. */
   readonly instancePorts: ProbedPorts;
 }
 
-function statusOf({ routing, ports }: ApiOptions): GatewayStatus {
+function statusOf({ routing, ports, id }: ApiOptions): GatewayStatus {
   const { table, lastSyncTime } = routing;
   return {
     instance_count: table.instanceCount,
@@ -54,6 +56,7 @@ function statusOf({ routing, ports }: ApiOptions): GatewayStatus {
     domain: table.domain,
     http_port: ports.http,
     https_port: ports.https,
+    ...(id === undefined ? {} : { id }),
   };
 }
 

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Logger, makeDirectory, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import { loadOrCreateText } from '@skerry/kit/files';
 import { AppError, createParser } from '@skerry/protocol';
 import { Type } from '@skerry/protocol/type';
 import type { Route } from '../dataplane/port.ts';
@@ -37,6 +39,10 @@ const StoredDomains = Type.Object({
   ),
 });
 const parseDomains = createParser(StoredDomains, DOMAINS_FILE);
+
+/** Whose text the gateway says it is: it has no key by which it could be told from another one. */
+export const ID_FILE = 'id';
+const ID_BYTES = 16;
 
 /** What a file of an older release says of reasons. */
 const STORED = 'STORED';
@@ -104,3 +110,15 @@ export const writeDomains = (dataDir: string, routes: readonly Route[]): Promise
 
 export const readDomains = (dataDir: string, log: Logger): Promise<readonly Route[] | undefined> =>
   readStored(join(dataDir, DOMAINS_FILE), (stored) => parseDomains(stored).routes, log);
+
+/** The id of a data directory, made with the first start. Undefined where it cannot be kept: a gateway routes without it. */
+export async function loadId(dataDir: string, log: Logger): Promise<string | undefined> {
+  const path = join(dataDir, ID_FILE);
+  try {
+    await makeDirectory(dataDir, 0o755);
+    return await loadOrCreateText(path, () => randomBytes(ID_BYTES).toString('hex'), 0o644);
+  } catch (error) {
+    log.warn({ err: error, path }, 'the id of this gateway cannot be kept; it goes on without one');
+    return undefined;
+  }
+}

@@ -21,6 +21,7 @@ const STATUS = {
   domain: DOMAIN,
   http_port: 80,
   https_port: 443,
+  id: '0f1e2d3c4b5a69788796a5b4c3d2e1f0',
 };
 
 /** Of what a gateway answers. */
