@@ -300,6 +300,28 @@ test('what a person meets beside the answer: names, prices, empty lists, keys', 
     assert.equal(await put('--channel', 'notes'), elsewhere);
   });
 
+  await t.test('the files of an owner are listed with what each costs, until nothing keeps it', async () => {
+    const path = join(home.path, 'b.txt');
+    await writeFile(path, Buffer.alloc(2_000));
+    const { out: put } = await skerry('file', 'put', path, '--json');
+    const { item_hash: message, file_hash: hash } = JSON.parse(put) as Record<string, string>;
+    const list = async (...more: string[]) => {
+      const { out } = await skerry('file', 'list', '--json', ...more);
+      return JSON.parse(out) as { total_size: number; files: Record<string, unknown>[] };
+    };
+    const kept = (await list()).files.find(({ item_hash }) => item_hash === message);
+    assert.deepEqual([kept?.file_hash, kept?.size], [hash, 2_000]);
+    assert.match(String(kept?.cost_credit_nano), /^[1-9][0-9]*$/);
+    assert.equal((await list('--limit', '1')).files.length, 1);
+    const { out, err } = await skerry('file', 'list');
+    assert.match(out, /^CREATED +SIZE +PER MONTH +FILE +MESSAGE\n/);
+    assert.match(out, new RegExp(` 2\\.0 KiB .* ${hash} +${message}\n`));
+    assert.match(err, / in all\n/);
+    await skerry('message', 'forget', message!, '--yes');
+    assert.ok(!(await list()).files.some(({ file_hash }) => file_hash === hash));
+    assert.deepEqual((await list('--address', `0x${'1'.repeat(40)}`)).files, []);
+  });
+
   await t.test('a contract of a chain that the core node does not index is not asked for', async () => {
     const before = await countMessages();
     const contract = `0x${'0'.repeat(40)}`;

@@ -107,6 +107,21 @@ export function parseWaitMs(text: string): number {
   return durationMs;
 }
 
+const DAY_MS = 24 * HOUR_MS;
+
+/** `15m`, `2h`, `3d` ago, or a time such as `2026-11-30T08:00`, of this computer's zone unless it says another -> Unix milliseconds */
+export function parseSince(text: string): number {
+  const [, days] = /^([0-9]{1,5})d$/.exec(text) ?? [];
+  if (days !== undefined) return Date.now() - Number(days) * DAY_MS;
+  if (/^[0-9]+[smh]?$/.test(text)) return Date.now() - parseDurationMs(text);
+  const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(timeMs))
+    throw new InvalidArgumentError(
+      'Expected how long ago, such as 15m, 2h or 3d, or a time such as 2026-11-30T08:00.',
+    );
+  return timeMs;
+}
+
 /** One of some words, whatever they are of. */
 export const parseOneOf =
   <T extends string>(words: readonly T[]) =>

@@ -10,6 +10,7 @@ import { addIndexerCommands } from './commands/indexer.ts';
 import { addInstanceCommands } from './commands/instance.ts';
 import { addJoiningCommands } from './commands/joining.ts';
 import { addKeyCommands } from './commands/key.ts';
+import { addLogsCommand } from './commands/logs.ts';
 import { addMessageCommands } from './commands/message.ts';
 import { addNetworkCommands } from './commands/network.ts';
 import { addNodeCommands } from './commands/node.ts';
@@ -62,6 +63,7 @@ Files: data, cache and keys are in your XDG directories, or all below SKERRY_HOM
     );
   const bind = createBind(host, setExitCode);
   addNetworkCommands(program, bind);
+  addLogsCommand(program, bind);
   addNetworksCommands(program, bind);
   addKeyCommands(program, bind);
   addInstanceCommands(program, bind);

@@ -1,8 +1,12 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { FileGetOptions } from '../files/get.ts';
+import type { FileListOptions } from '../files/list.ts';
 import type { FilePutOptions } from '../files/put.ts';
-import { parseList } from '../options.ts';
+import { parseList, parsePositive } from '../options.ts';
+
+/** Of files on a page, unless somebody says another. */
+const PAGE_SIZE = 100;
 
 export function addFileCommands(program: Command, bind: Bind): void {
   const file = program.command('file').description('files, named by the SHA-256 of their bytes or by a CID');
@@ -36,6 +40,24 @@ another channel, one more message keeps it, at the price of another file.`,
     .action(
       bind<FileGetOptions>(async (context, options, [hash]) =>
         (await import('../files/get.ts')).getFile(context, hash!, options),
+      ),
+    );
+
+  file
+    .command('list')
+    .description('list the files that you keep, newest first: size, credits per month, hash')
+    .option('--address <address>', 'list those of another owner')
+    .option('--page <n>', 'page number, from 1 (default: 1)', parsePositive)
+    .option('--limit <n>', 'files per page', parsePositive, PAGE_SIZE)
+    .addHelpText(
+      'after',
+      `${examples('skerry file list', 'skerry file list --page 2 --json')}
+
+"skerry message forget MESSAGE" ends what keeps a file, and what it costs.`,
+    )
+    .action(
+      bind<FileListOptions>(async (context, options) =>
+        (await import('../files/list.ts')).listFiles(context, options),
       ),
     );
 }
