@@ -193,9 +193,26 @@ test('a group without a command names its commands to a program, and help names 
   assert.match((JSON.parse(json.err) as { error: string }).error, /^unknown command 'nwe'/);
 });
 
+test('whoever saves a daemon of "skerry up" by its role alone is told where its data are', async () => {
+  await using home = await createTestDir();
+  const dataDir = join(home.path, 'data', 'devnet', 'core');
+  await mkdir(dataDir, { recursive: true });
+  await writeFile(join(dataDir, 'node.key'), '');
+  const { err, code } = await run(home.path, 'backup', '-', '--role', 'core');
+  assert.equal(code, 2);
+  assert.ok(err.includes(`name it with --data-dir ${dataDir} for that of "skerry up"`), err);
+});
+
+test('a wrong argument is told by its name', async () => {
+  await using home = await createTestDir();
+  const { err, code } = await run(home.path, 'join', 'foo');
+  assert.equal(code, 2);
+  assert.match(err, /^error: argument 'url' cannot be 'foo'\. Expected an http or https address/);
+});
+
 test('every command has help with an example', async () => {
   await using home = await createTestDir();
-  const groups = { key: 5, message: 4, file: 2, instance: 16, domain: 6, program: 6, vrf: 2, credit: 9 };
+  const groups = { key: 5, message: 4, file: 3, instance: 16, domain: 6, program: 6, vrf: 2, credit: 9 };
   const commands = ['up', 'status', 'core', 'scheduler', 'compute', 'gateway'].map((name) => [name]);
   for (const [group, count] of Object.entries(groups)) {
     const { out } = await run(home.path, group, '--help');

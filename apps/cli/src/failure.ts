@@ -15,7 +15,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
     'is the network running? "skerry up" starts one here; --core and --gateway select another',
   ROUTE_NOT_FOUND:
     'the address that was asked may be that of another service, or of an older release: see "skerry network show"',
-  DEVNET_RUNNING: 'a second network needs its own --data-dir and ports',
+  DEVNET_RUNNING: '"skerry down" ends the one that runs; a second network needs its own --data-dir and ports',
   TIMESTAMP_IN_FUTURE: "set this computer's clock",
   TIMESTAMP_TOO_OLD: "set this computer's clock",
 };
@@ -43,10 +43,16 @@ function hintOf(error: AppError): string | undefined {
 const isAppError = (error: unknown): error is AppError =>
   error instanceof Error && error.name === 'AppError' && 'code' in error;
 
+/** How Commander tells a wrong argument. */
+const ARGUMENT = /^command-argument value ('.*') is invalid for argument '([^']*)'(?=\.)/s;
+
 /** Any failure as what is told: code, sentence, hint, exit code. */
 export function describeFailure(error: unknown): Failure {
   if (error instanceof CommanderError) {
-    const message = error.message.replace(/^error: /, '').replace(/\n/g, ' ');
+    const message = error.message
+      .replace(/^error: /, '')
+      .replace(ARGUMENT, "argument '$2' cannot be $1")
+      .replace(/\n/g, ' ');
     const { commandPath = 'skerry' } = error as { commandPath?: string };
     return {
       body: { error: message, status: 'error', code: 'INVALID_PARAMETERS' },

@@ -18,9 +18,11 @@ import {
   writeBackup,
 } from '@skerry/kit';
 import { AppError } from '@skerry/protocol/forms';
+import { shellWord } from '@skerry/protocol/text/shell-word';
 import type { Context } from '../context.ts';
 import { cannotWrite } from '../files/write-file.ts';
 import { removeWhenEnded } from '../interrupt.ts';
+import { readLocalPlace } from '../networks/local.ts';
 import { createNoteLog } from '../output/log.ts';
 import { leaveToWriter, whenLost } from '../output/lost.ts';
 import type { Progress } from '../output/progress.ts';
@@ -191,15 +193,21 @@ function renderMade(path: string, sizeBytes: number, { head, members, bytes, dat
   ]);
 }
 
+/** A daemon of "skerry up" has its data elsewhere. */
+async function nothingThere({ paths }: Context, { role, directory }: Node): Promise<AppError> {
+  const devnet = join((await readLocalPlace(paths.data)).dataDir, role);
+  const where = (await hasFiles(devnet)) ? ` ${shellWord(devnet)} for that of "skerry up"` : '';
+  return new AppError(
+    'INVALID_PARAMETERS',
+    `${directory} is empty or not there: name it with --data-dir${where}`,
+  );
+}
+
 /** Saves all that a node must not lose in one file, also while it runs. */
 export async function backup(context: Context, file: string, options: BackupOptions): Promise<void> {
   const { output } = context;
   const node = await findNode(context, options);
-  if (!(await hasFiles(node.directory)))
-    throw new AppError(
-      'INVALID_PARAMETERS',
-      `${node.directory} is empty or not there: name it with --data-dir`,
-    );
+  if (!(await hasFiles(node.directory))) throw await nothingThere(context, node);
   refuseHalfRestored(node.directory);
   const passphrase = options.encryptTo === undefined ? undefined : await readPassphrase(options.encryptTo);
   using progress = output.progress();

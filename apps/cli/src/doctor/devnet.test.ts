@@ -68,3 +68,11 @@ test('a daemon of "skerry up" that listens at an IPv6 address is asked there', a
   const settings = await readDevnetSettings({ paths } as Pick<Context, 'paths'>, 'compute');
   assert.deepEqual([settings?.SKERRY_COMPUTE_HOST, settings?.SKERRY_COMPUTE_PORT], ['::1', '4020']);
 });
+
+test('of several roles each is told by its name before what is looked at for it', async () => {
+  await using home = await createTestDir();
+  const doctor = (...args: string[]) => skerryHere({ SKERRY_HOME: home.path }, ['doctor', ...args]);
+  const { out } = await doctor('--role', 'core', '--role', 'monitor');
+  assert.match(out, /^core node\n\nThis server\n(?:.*\n)*\nmonitor node\n\nThis server\n/);
+  assert.match((await doctor('--role', 'monitor')).out, /^This server\n/);
+});

@@ -100,8 +100,9 @@ export async function runDoctor(context: Context, options: DoctorOptions): Promi
     const { checks, isReady } = await examineRole(context, role, options);
     results.push({ role, ready: isReady, checks });
   }
+  const title = (role: Role) => (results.length > 1 ? [output.paint('bold', `${role} node`), ''] : []);
   const text = results.map(({ role, checks }) =>
-    [renderChecks(checks, output.paint), '', renderSummary(role, checks)].join('\n'),
+    [...title(role), renderChecks(checks, output.paint), '', renderSummary(role, checks)].join('\n'),
   );
   output.result(results, text.join('\n\n'));
   return results.every(({ ready }) => ready) ? EXIT.ok : EXIT.failed;

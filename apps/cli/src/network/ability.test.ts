@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { NETWORK_CHANNEL, NETWORK_POST, nodeIdOf, type Runner } from '@skerry/protocol';
 import { startCore } from '../testing/core.ts';
+import { NODE_CONFIG } from '../testing/namesake.ts';
+import { replying } from '../testing/replying.ts';
 import { createTestDir } from '../testing/run.ts';
-import { confirmPrograms, listRunners } from './ability.ts';
+import { confirmPrograms, findComputeAbility, listRunners } from './ability.ts';
 
 test('who runs programs is the latest word of the schedulers that the core node trusts, and nobody else’s', async () => {
   const [scheduler, busy, stranger] = [
@@ -56,4 +58,19 @@ test('who runs programs is the latest word of the schedulers that the core node 
   // More than are looked at of one: another one's list is not hidden by them.
   for (let list = 0; list < 8; list++) await announce(busy, [], 5);
   assert.deepEqual(await listRunners(core.url), [runnerOf(scheduler)]);
+});
+
+test('a compute node that is too busy to answer as it comes up is asked again', async () => {
+  let isBusy = true;
+  await using node = await replying((_, response) => {
+    if (isBusy) response.statusCode = 503;
+    const body = isBusy ? {} : NODE_CONFIG;
+    isBusy = false;
+    return body;
+  });
+  const { text } = await findComputeAbility(node.url, new AbortController().signal);
+  assert.equal(text, 'virtual machines with hardware acceleration (KVM)');
+  isBusy = true;
+  const ended = await findComputeAbility(node.url, AbortSignal.abort());
+  assert.equal(ended.text, 'capabilities unknown');
 });

@@ -23,14 +23,25 @@ export function describeCredit({
   return `charges for usage; ${bought}; ${enforcement ? 'instances without credit are stopped' : 'nothing is stopped'}`;
 }
 
+/** So long a daemon that has just come up may be too busy to say what it can do. */
+const START_MS = 20_000;
+const START_LOOK_MS = 100;
+
+/** What a daemon says of itself; undefined where it does not within the time, or the signal comes. */
+async function hear<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const untilMs = performance.now() + START_MS;
+  do {
+    const said = await ask().catch(() => undefined);
+    if (said !== undefined) return said;
+  } while (performance.now() < untilMs && (await pause(START_LOOK_MS, signal)));
+  return undefined;
+}
+
 /** @param url undefined: it does not run */
-export async function findCreditAbility(url: string | undefined): Promise<string> {
+export async function findCreditAbility(url: string | undefined, signal: AbortSignal): Promise<string> {
   if (url === undefined) return 'the credit service is not running';
-  try {
-    return describeCredit(await getCreditStatus(url));
-  } catch {
-    return UNKNOWN;
-  }
+  const said = await hear(() => getCreditStatus(url), signal);
+  return said === undefined ? UNKNOWN : describeCredit(said);
 }
 
 const UNKNOWN = 'capabilities unknown';
@@ -58,23 +69,20 @@ export function describeAbility(config: Pick<NodeConfigView, 'computing' | 'reas
 }
 
 /** @param url undefined: it does not run */
-export async function findComputeAbility(url: string | undefined): Promise<Ability> {
+export async function findComputeAbility(url: string | undefined, signal: AbortSignal): Promise<Ability> {
   if (url === undefined)
     return {
       machines: false,
       programs: false,
       text: 'no virtual machines or programs: the compute node is not running',
     };
-  try {
-    const config = await getNodeConfig(url);
-    return {
-      machines: !config.reason,
-      programs: !config.programs?.reason,
-      text: describeAbility(config),
-    };
-  } catch {
-    return { machines: true, programs: true, text: UNKNOWN };
-  }
+  const config = await hear(() => getNodeConfig(url), signal);
+  if (config === undefined) return { machines: true, programs: true, text: UNKNOWN };
+  return {
+    machines: !config.reason,
+    programs: !config.programs?.reason,
+    text: describeAbility(config),
+  };
 }
 
 /** A scheduler looks three times at a node that just came up within this time, or something is wrong with it. */

@@ -67,8 +67,12 @@ async function welcome(
 ): Promise<void> {
   const { output } = context;
   // What is said to be up can be used.
-  const ability = await confirmPrograms(await findComputeAbility(devnet.urls.compute), devnet.urls, signal);
-  const credit = await findCreditAbility(devnet.urls.credit);
+  const ability = await confirmPrograms(
+    await findComputeAbility(devnet.urls.compute, signal),
+    devnet.urls,
+    signal,
+  );
+  const credit = await findCreditAbility(devnet.urls.credit, signal);
   const { urls, coreUrls, failures } = devnet;
   const { name } = context.network;
   const otherNetwork = name === undefined || name === LOCAL ? undefined : name;
