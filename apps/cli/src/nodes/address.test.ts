@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createSigner } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
+import { skerryHere } from '../testing/here.ts';
 import { startPerson } from '../testing/person.ts';
 import { createTestDir } from '../testing/run.ts';
 
@@ -34,4 +35,15 @@ test('a daemon has its address before it runs, and keeps it; its settings are th
   const lost = await skerry(...credit);
   assert.match(lost.err, /key is missing, and others know this service by it.* \(INVALID_CONFIG\)/);
   await assert.rejects(stat(keyFile), { code: 'ENOENT' });
+});
+
+test('a key that is made where "skerry up" has another one is told to be another one', async () => {
+  await using home = await createTestDir();
+  const devnet = join(home.path, 'data', 'devnet', 'core');
+  await loadOrCreateKeyFile(join(devnet, 'node.key'));
+  const address = (more: object) => skerryHere({ SKERRY_HOME: home.path, ...more }, ['core', 'address']);
+  const { err } = await address({});
+  assert.match(err, /is a new key; the core daemon of "skerry up" has its own: SKERRY_CORE_DATA_DIR=/);
+  assert.equal((await address({})).err, '');
+  assert.equal((await address({ SKERRY_CORE_DATA_DIR: devnet })).err, '');
 });
