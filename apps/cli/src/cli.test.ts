@@ -234,6 +234,8 @@ test('no core node: 5, for people and for programs', async () => {
   const people = await run(home.path, 'message', 'list', '--core', NOWHERE);
   assert.equal(people.code, 5);
   assert.match(people.err, /does not answer.*\(UPSTREAM_UNAVAILABLE\)\nhint: is the network running\?/);
+  const status = await run(home.path, 'status', '--core', NOWHERE);
+  assert.deepEqual([status.code, status.err.split('?')[0]], [5, 'is the network running']);
   const programs = await run(home.path, 'message', 'list', '--core', NOWHERE, '--json');
   assert.equal((JSON.parse(programs.err) as { code: string }).code, 'UPSTREAM_UNAVAILABLE');
 });

@@ -9,10 +9,13 @@ export interface Failure {
   readonly exitCode: number;
 }
 
+/** Of a core node that does not answer. */
+export const IS_IT_RUNNING =
+  'is the network running? "skerry up" starts one here; --core and --gateway select another';
+
 /** What a person can do about it, where that is the same wherever the code comes from. */
 const HINTS: Partial<Record<ErrorCode, string>> = {
-  UPSTREAM_UNAVAILABLE:
-    'is the network running? "skerry up" starts one here; --core and --gateway select another',
+  UPSTREAM_UNAVAILABLE: IS_IT_RUNNING,
   ROUTE_NOT_FOUND:
     'the address that was asked may be that of another service, or of an older release: see "skerry network show"',
   DEVNET_RUNNING: '"skerry down" ends the one that runs; a second network needs its own --data-dir and ports',

@@ -6,6 +6,7 @@ import { STATUS_API } from '@skerry/protocol/api/status';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { IS_IT_RUNNING } from '../failure.ts';
 import { tellBeats } from '../networks/choose.ts';
 import { readRestarts } from '../networks/local.ts';
 import { isUsable, usualUrl } from '../networks/services.ts';
@@ -224,6 +225,7 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     output.table(['SERVICE', 'STATE', 'URL', 'ANSWER', 'DETAIL'], rows, 'no services'),
   );
   for (const one of restarts) output.note(renderRestarts(one));
+  if (services[0]!.state === 'down') output.note(IS_IT_RUNNING);
   tellBeats(context.network, output);
   return services.some(({ state }) => state === 'down' || state === 'unavailable')
     ? EXIT.unavailable
