@@ -131,7 +131,7 @@ describe('house rules', () => {
     const isTool = (path: string) => path.startsWith('tools/');
     /** Found by name at run time: engines and the compiler by the package's map of imports, a reporter by the command line, bundles by its launcher. */
     const byName =
-      /^packages\/protocol\/src\/(evm\/secp256k1-\w+|compiler\/(late|now))\.ts$|^tools\/runner\/reporter\.ts$|^packages\/kit\/src\/modules\/resolve\.ts$/;
+      /^packages\/protocol\/src\/(evm\/secp256k1-\w+|compiler\/(late|now)|sha256\/(system|portable))\.ts$|^tools\/runner\/reporter\.ts$|^packages\/kit\/src\/modules\/resolve\.ts$/;
     const taken = sources.flatMap((file) =>
       file.taken
         .filter(({ specifier }) => isRelative(specifier))

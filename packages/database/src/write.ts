@@ -8,7 +8,7 @@ import {
 } from 'kysely';
 import type pg from 'pg';
 import { type Copied, copyIn } from './copy-in.ts';
-import { checkValues } from './statements/values.ts';
+import { checkValue } from './statements/values.ts';
 
 /** Values that a row of COPY may have; an array becomes an array of texts. */
 export type CopyValue = string | number | boolean | null | readonly string[];
@@ -47,33 +47,44 @@ export interface Writer<Schema> {
 export type Write<Schema> = <T>(body: (writer: Writer<Schema>) => Promise<T>) => Promise<T>;
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
-const escapeText = (text: string) => text.replace(/[\\\n\r\t]/g, (char) => ESCAPES[char]!);
+/** What is escaped in a text, or refused. Most have nothing of it, and looking is cheaper than replacing. */
+const SPECIAL = /[\0\\\n\r\t]/;
 const quoteMember = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`;
+
+function formatText(text: string): string {
+  if (!SPECIAL.test(text)) return text;
+  checkValue(text);
+  return text.replace(/[\\\n\r\t]/g, (char) => ESCAPES[char]!);
+}
+
+function formatField(value: CopyValue): string {
+  if (value === null) return '\\N';
+  if (typeof value === 'string') return formatText(value);
+  if (typeof value === 'object')
+    return value.length === 0 ? '{}' : formatText(`{${value.map(quoteMember).join(',')}}`);
+  checkValue(value);
+  return String(value);
+}
 
 /** Throws INVALID_PARAMETERS for what PostgreSQL would not take. */
 function formatRow(values: readonly CopyValue[]): string {
-  checkValues(values);
-  const fields = values.map((value) => {
-    if (value === null) return '\\N';
-    if (typeof value === 'string') return escapeText(value);
-    if (Array.isArray(value)) return escapeText(`{${value.map(quoteMember).join(',')}}`);
-    return String(value);
-  });
-  return `${fields.join('\t')}\n`;
+  let row = '';
+  for (let at = 0; at < values.length; at++) row += (at === 0 ? '' : '\t') + formatField(values[at]!);
+  return `${row}\n`;
 }
 
 /** Rows that are formatted at once. So many are sent when they are given. */
 const ROWS_PER_CHUNK = 200;
 
 function* chunksOf(rows: Rows): Generator<string> {
-  let texts: string[] = [];
+  let [chunk, count] = ['', 0];
   for (const row of rows) {
-    texts.push(formatRow(row));
-    if (texts.length < ROWS_PER_CHUNK) continue;
-    yield texts.join('');
-    texts = [];
+    chunk += formatRow(row);
+    if (++count % ROWS_PER_CHUNK !== 0) continue;
+    yield chunk;
+    chunk = '';
   }
-  if (texts.length > 0) yield texts.join('');
+  if (chunk !== '') yield chunk;
 }
 
 /** Whether the server only refused a statement, and goes on. */

@@ -1,14 +1,12 @@
 import { createKeccak, createSHA256 } from 'hash-wasm';
+import { sha256Hex } from '#sha256';
 import { AppError } from './errors.ts';
 import { bytesToHex } from './hex.ts';
 import { isItemHash64 } from './network-form/item-hash.ts';
 
-// One WebAssembly instance of each, used synchronously from start to end of a digest: ten times faster than
-// the pure JavaScript ones (docs/dependencies.md).
+// One WebAssembly instance, used synchronously from start to end of a digest: ten times faster than the pure JavaScript ones
+// (docs/dependencies.md).
 const keccak = await createKeccak(256);
-const sha = await createSHA256();
-
-const encoder = new TextEncoder();
 
 /** Keccak-256 as Ethereum uses it (not SHA-3): 32 bytes. */
 export function keccak256(bytes: Uint8Array): Uint8Array {
@@ -16,10 +14,7 @@ export function keccak256(bytes: Uint8Array): Uint8Array {
 }
 
 /** SHA-256 of bytes, or of a text in UTF-8: 64 lower-case hexadecimal digits. */
-export function sha256Hex(input: Uint8Array | string): string {
-  const bytes = typeof input === 'string' ? encoder.encode(input) : input;
-  return bytesToHex(sha.init().update(bytes).digest('binary'));
-}
+export { sha256Hex };
 
 /** The same of bytes as they come. */
 export async function sha256HexOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {

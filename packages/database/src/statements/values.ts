@@ -33,11 +33,9 @@ function findFault(value: unknown): string | undefined {
 }
 
 /** Throws INVALID_PARAMETERS. What PostgreSQL does not take today it does not take tomorrow: no later try helps. */
-export function checkValues(values: readonly unknown[]): void {
-  for (const value of values) {
-    const fault = findFault(value);
-    if (fault !== undefined) throw new AppError('INVALID_PARAMETERS', `the database cannot hold ${fault}`);
-  }
+export function checkValue(value: unknown): void {
+  const fault = findFault(value);
+  if (fault !== undefined) throw new AppError('INVALID_PARAMETERS', `the database cannot hold ${fault}`);
 }
 
 /** A text that came from elsewhere, such as a reason that a stranger's server gave, as a column can hold it. */
@@ -64,7 +62,7 @@ export class CheckingClient extends PrimaryClient {
     Object.assign(this, {
       query: (statement: unknown, values?: unknown, callback?: Callback) => {
         const given = Array.isArray(values) ? values : (statement as { values?: unknown } | null)?.values;
-        if (Array.isArray(given)) checkValues(given);
+        if (Array.isArray(given)) given.forEach(checkValue);
         const name =
           typeof statement === 'string' && Array.isArray(values) && this.prepared.nameOf(statement);
         if (!name) return query(statement, values, callback);

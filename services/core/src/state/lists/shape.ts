@@ -11,11 +11,28 @@ const PLAIN = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 export const stepOf = (name: string) => (PLAIN.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
 export const ARRAY_STEP = '[*]';
 
-/** One step for all members of an array, which may be millions. */
-function* stepsInto(value: object): Generator<[step: string, members: readonly unknown[]]> {
-  if (!Array.isArray(value))
-    for (const [name, member] of Object.entries(value)) yield [stepOf(name), [member]];
-  else if (value.length > 0) yield [ARRAY_STEP, value];
+/** Paths that were met lately, by what they begin with and by name: applications have few, and making one takes longer than looking. */
+const REMEMBERED_MAX = 10_000;
+let remembered = new Map<string, Map<string, string>>();
+let rememberedCount = 0;
+
+function pathOf(prefix: string, name: string): string {
+  const known = remembered.get(prefix)?.get(name);
+  if (known !== undefined) return known;
+  const path = prefix + stepOf(name);
+  if (path.length > SHAPE_PATH_CHARS_MAX) return path;
+  if (rememberedCount++ === REMEMBERED_MAX) [remembered, rememberedCount] = [new Map(), 1];
+  const paths = remembered.get(prefix) ?? new Map<string, string>();
+  remembered.set(prefix, paths.set(name, path));
+  return path;
+}
+
+type Member = readonly [path: string, values: readonly unknown[]];
+
+/** What an object or array has below its own path; the members of an array, which may be millions, have one path. */
+function membersOf(prefix: string, value: object): Member[] {
+  if (Array.isArray(value)) return value.length > 0 ? [[prefix + ARRAY_STEP, value]] : [];
+  return Object.entries(value).map(([name, member]): Member => [pathOf(prefix, name), [member]]);
 }
 
 /**
@@ -29,15 +46,14 @@ export function shapeOf(content: Readonly<Record<string, unknown>>): string[] {
   for (let depth = 0; depth < SHAPE_DEPTH_MAX && level.length > 0; depth++) {
     const next: typeof level = [];
     for (const [prefix, value] of level) {
-      for (const [step, members] of stepsInto(value)) {
-        const path = prefix + step;
+      for (const [path, values] of membersOf(prefix, value)) {
         if (path.length > SHAPE_PATH_CHARS_MAX) continue;
         if (!paths.has(path) && paths.size >= SHAPE_PATHS_MAX) return [...paths].sort();
         paths.add(path);
-        for (const member of members) {
+        for (const one of values) {
           if (left === 0) break;
-          if (typeof member !== 'object' || member === null) continue;
-          next.push([path, member]);
+          if (typeof one !== 'object' || one === null) continue;
+          next.push([path, one]);
           left--;
         }
       }

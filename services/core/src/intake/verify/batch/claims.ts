@@ -21,7 +21,9 @@ export function packClaims(claims: readonly KeyedClaim[]): { claims: Uint8Array;
     const at = index * CLAIM_BYTES;
     packed.set(claim.digest, at);
     packed.set(claim.rs, at + 32);
-    packed.set([number & 0xff, number >> 8, claim.recoveryId], at + 96);
+    packed[at + 96] = number & 0xff;
+    packed[at + 97] = number >> 8;
+    packed[at + 98] = claim.recoveryId;
   }
   const keys = new Uint8Array(numbers.size * KEY_BYTES);
   for (const [key, number] of numbers) keys.set(key.subarray(1), number * KEY_BYTES);
