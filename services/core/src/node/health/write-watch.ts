@@ -46,7 +46,8 @@ export class WriteWatch<Schema> {
 
   /** Why the database refuses writes, in words; undefined where it takes them, or nobody knows. */
   get refusal(): string | undefined {
-    if (this.#refusal && this.#sinceRefusal >= KNOWN_MS) this.#end();
+    if (this.#refusal && this.#sinceRefusal >= KNOWN_MS)
+      this.#end(`no write for ${KNOWN_MS / 60_000} minutes: whether the database takes them is not known`);
     return this.#refusal?.reason;
   }
 
@@ -59,7 +60,7 @@ export class WriteWatch<Schema> {
   }
 
   #noteWritten(): void {
-    if (this.#refusal && this.#sinceRefusal >= WELL_MS) this.#end();
+    if (this.#refusal && this.#sinceRefusal >= WELL_MS) this.#end('the database takes writes again');
   }
 
   #noteFailure(error: unknown): void {
@@ -73,8 +74,8 @@ export class WriteWatch<Schema> {
     this.#refusal = { reason, atMs: this.#now };
   }
 
-  #end(): void {
+  #end(sentence: string): void {
     this.#refusal = undefined;
-    this.#options.log.info('the database takes writes again');
+    this.#options.log.info(sentence);
   }
 }
