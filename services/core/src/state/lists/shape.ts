@@ -29,10 +29,14 @@ function pathOf(prefix: string, name: string): string {
 
 type Member = readonly [path: string, values: readonly unknown[]];
 
-/** What an object or array has below its own path; the members of an array, which may be millions, have one path. */
-function membersOf(prefix: string, value: object): Member[] {
-  if (Array.isArray(value)) return value.length > 0 ? [[prefix + ARRAY_STEP, value]] : [];
-  return Object.entries(value).map(([name, member]): Member => [pathOf(prefix, name), [member]]);
+/**
+ * What an object or array has below its own path; the members of an array, which may be millions, have one path. Each path is made when it is
+ * asked for: a stranger's object may have hundreds of thousands, of which few are looked at, and the others would drive out what is remembered.
+ */
+function* membersOf(prefix: string, value: object): Generator<Member> {
+  if (!Array.isArray(value))
+    for (const [name, member] of Object.entries(value)) yield [pathOf(prefix, name), [member]];
+  else if (value.length > 0) yield [prefix + ARRAY_STEP, value];
 }
 
 /**
