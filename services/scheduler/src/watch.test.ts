@@ -6,6 +6,7 @@ import { serving } from '@skerry/kit/testing/serving';
 import { type MessageView, nodeIdOf, sha256Hex } from '@skerry/protocol';
 import { CoreStep } from './core-step.ts';
 import { INSTANCE } from './testing/core.ts';
+import type { Node, View } from './view.ts';
 import { admitNodes, watchNetwork } from './watch.ts';
 
 const log = createLogger('test', 'silent');
@@ -156,4 +157,51 @@ test('a node that announces itself without end hides none of the others that hol
   );
   assert.deepEqual(found.sort(), [flooder, honest]);
   assert.ok(asked <= 5, `${asked} pages`);
+});
+
+test('however much a node has told of its instances since, its announcement is found', async () => {
+  const [busy, quiet] = SENDERS as [string, string];
+  const statusOf = (at: number): MessageView => ({
+    ...announcementOf(busy, at),
+    content: { type: 'net-instance-status', content: {} },
+  });
+  // Newest first: the announcement of the one is four pages back.
+  const statuses = Array.from({ length: 450 }, (_, index) => statusOf(2_000 - index));
+  const all = [...statuses, announcementOf(busy, 1_000), announcementOf(quiet, 999)];
+  await using served = await serving((request, response) => {
+    const { pathname, searchParams } = new URL(request.url!, 'http://core');
+    response.setHeader('content-type', 'application/json');
+    const pagination = { total: 2, page: 1, per_page: 100, total_pages: 1 };
+    const senders = searchParams.get('addresses')?.split(',') ?? SENDERS;
+    const [from, fits] = [
+      Number(searchParams.get('cursor')),
+      all.filter((one) => senders.includes(one.sender)),
+    ];
+    const [messages, to] = [fits.slice(from, from + 100), from + 100];
+    const list = pathname === '/api/v0/messages' ? { messages } : { instances: [], cursor: '5' };
+    const next_cursor = 'messages' in list && to < fits.length ? `${to}` : null;
+    response.end(JSON.stringify({ ...list, pagination, next_cursor }));
+  });
+  const stop = new AbortController();
+  const options = {
+    core: new CoreClient({ url: served.url }),
+    ...{ step, nodes: () => [], listed: new Set<string>(), isKept: () => false },
+    ...{ prepare: async () => {}, signal: stop.signal, log },
+  };
+  const ignore = () => {};
+  const told: string[] = [];
+  const watcher = {
+    onView({ nodes }: View) {
+      told.push(...Array.from(nodes.values(), ({ address }) => address));
+      stop.abort();
+    },
+    onNode: ({ address }: Node) => void told.push(address),
+    onNodeGone: (nodeId: string) => void told.push(`gone ${nodeId}`),
+    ...{ onInstance: ignore, onInstanceRemoved: ignore, onDisconnect: ignore },
+  };
+  await watchNetwork({ ...options, allowed: new Set([busy, quiet]) }, watcher);
+  assert.deepEqual(told.sort(), [busy, quiet]);
+  // Nor has it left since it was admitted.
+  await admitNodes(new Set([nodeIdOf(busy)]), { ...options, allowed: undefined }, watcher);
+  assert.deepEqual(told, [busy, quiet, busy]);
 });

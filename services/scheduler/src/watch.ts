@@ -53,6 +53,8 @@ export interface WatchOptions {
 const ANNOUNCEMENT_PAGE_SIZE = LIMITS.pageSizeMax;
 /** A hundred pages of a hundred announcements for each of a hundred compute nodes. */
 const ANNOUNCEMENT_PAGES_MAX = 10_000;
+/** Of one node that tells more of its instances than of itself. */
+const OWN_PAGES_MAX = 1_000;
 const REREAD_BASE_MS = 100;
 const REREAD_MAX_MS = 5_000;
 
@@ -69,12 +71,18 @@ function tryAnnouncement(message: MessageView, log: Logger): Node | undefined {
   }
 }
 
+interface Extent {
+  readonly pagesMax: number;
+  /** Asked behind each page: whether no more are wanted. */
+  readonly isFound?: () => boolean;
+}
+
 /** @returns whether all were read */
 async function readAnnouncements(
   options: WatchOptions,
   addresses: string | undefined,
   take: (node: Node) => void,
-  pagesMax = ANNOUNCEMENT_PAGES_MAX,
+  { pagesMax, isFound }: Extent = { pagesMax: ANNOUNCEMENT_PAGES_MAX },
 ): Promise<boolean> {
   const { core, log } = options;
   const filter = { types: 'POST', channels: NETWORK_CHANNEL.compute, addresses };
@@ -88,6 +96,7 @@ async function readAnnouncements(
       if (node) take(node);
     }
     if (next === null) return true;
+    if (isFound?.()) return false;
     cursor = next;
   }
   return false;
@@ -103,7 +112,10 @@ async function readAllAnnouncements(options: WatchOptions, take: (node: Node) =>
   return isWhole;
 }
 
-/** The newest of each: who announces itself without end hides no other, and is not read to that end. */
+/**
+ * The newest of each: who announces itself without end hides no other, and is not read to that end. What a node tells of its instances is
+ * in the same list, so its announcement may be many pages back.
+ */
 async function readAnnouncementsOf(
   options: WatchOptions,
   addresses: readonly string[],
@@ -111,9 +123,16 @@ async function readAnnouncementsOf(
 ): Promise<void> {
   for (let i = 0; i < addresses.length; i += LIMITS.filterValues) {
     const some = addresses.slice(i, i + LIMITS.filterValues);
-    const isWhole = await readAnnouncements(options, some.join(','), take, some.length);
-    if (isWhole || some.length === 1) continue;
-    for (const address of some) await readAnnouncements(options, address, take, 1);
+    const missing = new Set(some);
+    const find = (node: Node) => {
+      missing.delete(node.address);
+      take(node);
+    };
+    if (await readAnnouncements(options, some.join(','), find, { pagesMax: some.length })) continue;
+    for (const address of missing) {
+      const isFound = () => !missing.has(address);
+      await readAnnouncements(options, address, find, { pagesMax: OWN_PAGES_MAX, isFound });
+    }
   }
 }
 
