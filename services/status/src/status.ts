@@ -41,7 +41,7 @@ function createChecker(options: CheckerOptions): Check {
   };
 }
 
-/** Strangers may announce more than is read: the nodes that are known have not left. */
+/** Strangers may announce more than is read: the nodes that answer have not left. */
 function withKnown(told: readonly Target[], known: readonly Target[]): readonly Target[] {
   const keys = new Set(told.map(({ key }) => key));
   return [...told, ...known.filter(({ key }) => !keys.has(key))];
@@ -63,7 +63,7 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
     try {
       const { nodes, isWhole } = await readAnnouncements(core, signal);
       const told = nodes.map(computeTarget).filter((target) => target !== undefined);
-      announced = isWhole ? told : withKnown(told, store.computeTargets());
+      announced = isWhole ? told : withKnown(told, store.answeringTargets());
       coreFailure = null;
     } catch (error) {
       // The nodes that are known are checked all the same: those that were read last, or else those of an earlier process.

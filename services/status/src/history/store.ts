@@ -89,6 +89,19 @@ export class Store {
     return this.services.map(({ target }) => target).filter(({ group }) => group === 'compute');
   }
 
+  /**
+   * Those of them that answered in the week before they were checked last: whoever left, or never was there, does not count as known for
+   * good.
+   */
+  answeringTargets(): Target[] {
+    const answers = ({ target, history: { last, totals } }: Service) =>
+      target.group === 'compute' &&
+      last !== null &&
+      totals.lastSuccessMs !== null &&
+      last.atMs - totals.lastSuccessMs < KEPT_MS;
+    return this.services.filter(answers).map(({ target }) => target);
+  }
+
   find(id: number): Service | undefined {
     return this.services.find((service) => service.id === id);
   }
