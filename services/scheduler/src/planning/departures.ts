@@ -47,9 +47,9 @@ export class Departures {
   left(load: Pick<NodeLoad, 'node' | 'instances'> | undefined, nowMs: number): void {
     if (!load || load.instances.size === 0 || this.#isListed(load.node.address)) return;
     const { nodeId } = load.node;
-    const known = this.#known.get(nodeId);
-    if (known?.isAway) return;
+    if (this.#known.get(nodeId)?.isAway) return;
     for (const [id, { leftMs }] of this.#known) if (nowMs - leftMs >= FORGOTTEN_MS) this.#known.delete(id);
+    const known = this.#known.get(nodeId);
     const keptMs = known ? nowMs - known.leftMs : Number.POSITIVE_INFINITY;
     this.#known.set(nodeId, { leftMs: nowMs, heldMs: heldNext(known?.heldMs ?? 0, keptMs), isAway: true });
   }
