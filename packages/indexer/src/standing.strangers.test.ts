@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseDeclaration } from './abi/declaration.ts';
+import { topicOf } from './abi/topic.ts';
 import { ABI_LIMITS } from './abi/types.ts';
 import { SETTINGS_OWNER } from './store/scans.ts';
-import { deleteSomeRemoved } from './store/upkeep.ts';
 import { TRANSFER } from './testing/contracts.ts';
 import { createNetwork, EXEMPT, events, HONEST, LIMITS, ownerOf, STRANGER } from './testing/owners.ts';
 import { OTHER, TOKEN } from './testing/setup.ts';
@@ -114,16 +115,23 @@ test('what an owner who has credit leaves to strangers is read on while they hav
       OTHER,
       0n,
     );
+  const topicsRead = async () => {
+    const { rows } = await network.pool.query<{ topics: string[] }>(
+      'select topics from indexer_scans where contract_id = $1',
+      [await network.contractId()],
+    );
+    return rows.flatMap(({ topics }) => topics);
+  };
+  await network.pool.query('update indexer_scans set next_block = 99');
   await leave(HONEST);
-  assert.equal(await countOf('indexer_contracts where removed'), 1);
   assert.equal(await countOf(`indexer_abis where owner = '${HONEST}'`), 0);
-  // Once what was read before is deleted it is read again, by what is declared still.
-  while (await deleteSomeRemoved(network.pool, network.networkId));
   assert.deepEqual(await namesRead(), ['Theirs']);
-  assert.equal(
-    await countOf('indexer_scans s join indexer_contracts c on c.id = s.contract_id where not removed'),
-    1 + half / perAsk,
-  );
+  assert.deepEqual(await topicsRead(), [topicOf(parseDeclaration(theirs))]);
+  // Or whoever asks and withdraws would keep strangers from having anything.
+  assert.equal(await countOf('indexer_contracts where removed'), 0);
+  assert.equal(await countOf('indexer_scans where next_block <> 99'), 0, 'what they read is not read again');
+  await ask(HONEST, events(0, 2), 0, TOKEN, 5n);
+  assert.equal((await topicsRead()).length, 3);
 });
 
 test('what an owner adds when the credit is used up is of what strangers can have', async () => {

@@ -139,7 +139,7 @@ export async function checkEvents(
 /**
  * What owners of standing declared of a contract and left is of those who still ask for it: where these have none, it is of what
  * there is for strangers.
- * @returns whether there is no room for it there
+ * @returns whether there is room for it there, or it is not of that
  */
 export async function leaveToStrangers(
   client: pg.PoolClient,
@@ -147,16 +147,16 @@ export async function leaveToStrangers(
   owner: string,
   limits: WatchLimits,
 ): Promise<boolean> {
-  if (limits.standingCredits === 0) return false;
+  if (limits.standingCredits === 0) return true;
   const { rowCount } = await client.query(
     `update indexer_abis a set standing = false where contract_id = $1 and standing
        and not exists (select from indexer_watches w where w.contract_id = $1 and w.owner = a.owner)
        and not exists (select from indexer_watches w where w.contract_id = $1 and (w.standing or w.owner = any($2::text[])))`,
     [contractId, uncountedOf(limits)],
   );
-  if (rowCount === 0) return false;
+  if (rowCount === 0) return true;
   const { free } = await countEvents(client, contractId, { owner }, limits);
-  return free > freeOf(ABI_LIMITS.eventsOfOwners);
+  return free <= freeOf(ABI_LIMITS.eventsOfOwners);
 }
 
 /** Events, each as often as earlier blocks of it were asked for and are not joined yet: each such part is a scan that every look lists. */

@@ -76,11 +76,7 @@ export async function readAgain(
 ): Promise<void> {
   const { id } = contract;
   await client.query('update indexer_contracts set removed = false where id = $1', [id]);
-  await client.query(
-    `delete from indexer_abis a where contract_id = $1 and not exists (
-       select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner)`,
-    [id],
-  );
+  await dropLeft(client, id);
   const { rows } = await client.query<
     Pick<WatchRequest, 'startBlock' | 'transactions' | 'owner'> & { events: EventDefinition[] }
   >(
@@ -110,8 +106,7 @@ async function ensureReading(
   events: readonly EventDefinition[],
   { startBlock, transactions = false }: Pick<WatchRequest, 'startBlock' | 'transactions'>,
 ): Promise<AppError | undefined> {
-  const topics = [...new Set(events.map((event) => (event.anonymous ? ANY_TOPIC : topicOf(event))))];
-  const refusal = await ensureScans(client, place, 'events', topics, startBlock);
+  const refusal = await ensureScans(client, place, 'events', topicsOf(events), startBlock);
   if (!transactions) return refusal;
   return (await ensureScans(client, place, 'transactions', [''], startBlock)) ?? refusal;
 }
@@ -145,14 +140,10 @@ export async function unwatchContract(
     const rest = await client.query('select from indexer_watches where contract_id = $1 limit 1', [id]);
     if (rest.rowCount !== 0) {
       await leaveEvents(client, id, request.owner);
-      if (!(await leaveToStrangers(client, id, request.owner, limits))) return;
-      // Nor have strangers what nobody asks for: the contract is read again by what they declared.
+      if (!(await leaveToStrangers(client, id, request.owner, limits))) await readNoFurther(client, id);
+      return;
     }
-    await client.query(
-      `delete from indexer_abis a where contract_id = $1 and not exists (
-         select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner)`,
-      [id],
-    );
+    await client.query('delete from indexer_abis where contract_id = $1', [id]);
     await client.query('delete from indexer_scans where contract_id = $1', [id]);
     await client.query('update indexer_contracts set removed = true where id = $1', [id]);
   });
@@ -283,6 +274,44 @@ async function leaveEvents(client: pg.PoolClient, contractId: number, owner: str
     owner,
   ]);
 }
+
+/** What of a contract was declared only by those who ask for it no more. */
+async function dropLeft(client: pg.PoolClient, contractId: number): Promise<void> {
+  await client.query(
+    `delete from indexer_abis a where contract_id = $1 and not exists (
+       select from indexer_watches w where w.contract_id = a.contract_id and w.owner = a.owner)`,
+    [contractId],
+  );
+}
+
+/**
+ * Of a contract that others go on to ask for: by what those declared who left it no log is read any more. What others read is as it
+ * was, or else whoever asks and withdraws would have it read from the start again and again. Rows that were read stay as long as the
+ * contract.
+ */
+async function readNoFurther(client: pg.PoolClient, contractId: number): Promise<void> {
+  await dropLeft(client, contractId);
+  const { rows } = await client.query<{ definition: EventDefinition }>(
+    `select definition from indexer_event_types
+     where id in (select unnest(event_ids) from indexer_abis where contract_id = $1)`,
+    [contractId],
+  );
+  await client.query(
+    `update indexer_scans set topics = array(
+       select topic from unnest(topics) with ordinality as t (topic, place) where topic = any($2) order by place)
+     where contract_id = $1 and kind = 'events' and not topics <@ $2::text[]`,
+    [contractId, topicsOf(rows.map(({ definition }) => definition))],
+  );
+  await client.query(
+    "delete from indexer_scans where contract_id = $1 and kind = 'events' and topics = '{}'",
+    [contractId],
+  );
+}
+
+/** By what logs of events are asked for. */
+const topicsOf = (events: readonly EventDefinition[]): string[] => [
+  ...new Set(events.map((event) => (event.anonymous ? ANY_TOPIC : topicOf(event)))),
+];
 
 interface ScanReach {
   readonly topics: string[];
