@@ -54,6 +54,8 @@ const NOTE = 'released.json';
 const REASONS: readonly string[] = ['moved', 'forgotten', 'replaced'] satisfies ReleaseReason[];
 /** The end of the name of what is not put aside yet, or is being erased: the next start removes it (leftovers.ts). */
 const DRAFT = '.tmp';
+/** The same of what is being erased: where that failed, the next sweep goes on with it. */
+const ERASED = `.erased${DRAFT}`;
 /** Disks of one instance that its owner had replaced: each may be as large as the instance's. */
 const REPLACED_MAX = 3;
 
@@ -137,7 +139,7 @@ export async function putDiskAside(dataDir: string, record: InstanceRecord, nowM
 
 /** As a whole, whatever ends the process meanwhile: a disk whose note is gone already would be left alone for ever. */
 async function erase(directory: string): Promise<void> {
-  const gone = `${directory}${DRAFT}`;
+  const gone = `${directory}${ERASED}`;
   // What an earlier try left.
   await rm(gone, { recursive: true, force: true });
   await renameDurably(directory, gone).catch((error: unknown) => {
@@ -148,19 +150,22 @@ async function erase(directory: string): Promise<void> {
   for (const one of [gone, directory]) await rm(one, { recursive: true, force: true });
 }
 
-/** What is in the directory of all that was put aside. */
-async function listNames(dataDir: string): Promise<string[]> {
+/** What is in the directory of all that was put aside, and what of that is being erased. */
+async function listNames(dataDir: string): Promise<{ kept: string[]; erased: string[] }> {
   const names = await readdir(releasedDirectory(dataDir)).catch((error: unknown) => {
     if (isMissing(error)) return [];
     throw error;
   });
-  return names.filter((name) => !name.endsWith(DRAFT));
+  return {
+    kept: names.filter((name) => !name.endsWith(DRAFT)),
+    erased: names.filter((name) => name.endsWith(ERASED)),
+  };
 }
 
 async function readReleased(dataDir: string): Promise<{ found: Found[]; isAll: boolean }> {
   const found: Found[] = [];
   let isAll = true;
-  for (const name of await listNames(dataDir)) {
+  for (const name of (await listNames(dataDir)).kept) {
     const directory = join(releasedDirectory(dataDir), name);
     try {
       found.push({ ...parseNote(JSON.parse(await readFile(join(directory, NOTE), 'utf8'))), directory });
@@ -297,12 +302,18 @@ export async function sweepReleased(
     await erase(one.directory);
     log.info({ instance: one.id, why: one.why }, 'erasing a disk whose grace period has ended');
   };
+  const sweepErased = async () => {
+    const { erased } = await listNames(dataDir);
+    const remove = (name: string) =>
+      rm(join(releasedDirectory(dataDir), name), { recursive: true, force: true });
+    await eachAlone(erased, remove);
+  };
   const sweepAll = async () => eachAlone(await listReleased(dataDir), sweepOne);
   const sweepUnneeded = async () => {
     const needed = await readNeeded(dataDir);
     if (needed) await sweepBases(dataDir, needed, nowMs);
   };
-  await eachAlone([sweepAll, sweepUnneeded], (sweep) => sweep());
+  await eachAlone([sweepErased, sweepAll, sweepUnneeded], (sweep) => sweep());
 }
 
 /**
