@@ -14,7 +14,7 @@ import {
 import type { Wanted } from './wanted.ts';
 
 type ArrivalDeps = Pick<InstanceDeps, 'dataDir' | 'log'> & {
-  readonly addresses: Pick<InstanceDeps['addresses'], 'claim'>;
+  readonly addresses: Pick<InstanceDeps['addresses'], 'claim' | 'keep'>;
 };
 
 /**
@@ -37,7 +37,8 @@ export async function noteArrival(
   const directory = instanceDirectory(dataDir, id);
   // One whose record was damaged may run all this time.
   const isLeft = (await searchQemu(directory, machineId)) !== undefined;
-  // Its guest was set up with the address of the link that it had, which is kept for it.
+  // Its guest was set up with the address of the link that it had, which is kept for it: also where its record could not be read before.
+  if (old?.ipv4) addresses.keep(id, old.ipv4.link);
   const ipv4 = old?.base || isLeft ? await addresses.claim(id, wanted) : undefined;
   const found = old ? diskOf(old) : await findData(directory, isLeft);
   const record = { ...fresh, ...found, ipv4 };

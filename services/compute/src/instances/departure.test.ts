@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
 import { damageSector, fillDisk, inDirectory, onDiskOf } from '../testing/directory.ts';
+import { SAME_ADDRESS } from './admission.ts';
 import { listReleased } from './disks/released.ts';
-import { instanceDirectory } from './record/record.ts';
+import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
 import {
   damageRecord,
   ENDED,
@@ -14,6 +15,7 @@ import {
   RUNNING,
   startQemu,
   viewOf,
+  WANTED,
 } from './testing/unrecorded.ts';
 
 const OTHER_NODE = 'e'.repeat(64);
@@ -89,4 +91,47 @@ test('a directory with nothing in it is not put aside in the place of what an in
     await instances.apply({ ...viewOf('running', ENDED), node_id: OTHER_NODE });
     assert.deepEqual(await listReleased(dataDir), []);
     assert.deepEqual(await readdir(instanceDirectory(dataDir, ENDED)), ['vm.json']);
+  }));
+
+/** What an instance has whose record can be read again after the node started. */
+async function mendRecord(dataDir: string, id: string): Promise<void> {
+  const ipv4 = { link: 5, hostPorts: {} };
+  await writeRecord(dataDir, { ...newRecord(id, WANTED, 1), base: 'bases/x', ipv4 });
+}
+
+test('an instance whose record can be read again has the link that its guest was set up with', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, ENDED);
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    await mendRecord(dataDir, ENDED);
+    await instances.apply(viewOf('stopped', ENDED));
+    assert.equal(instances.find(ENDED)?.record.ipv4?.link, 5);
+  }));
+
+test('it has that also where it leaves, and comes back', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, ENDED);
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    await mendRecord(dataDir, ENDED);
+    await instances.apply({ ...viewOf('running', ENDED), node_id: OTHER_NODE });
+    await until('it has left', () => !instances.has(ENDED));
+    await instances.apply(viewOf('stopped', ENDED));
+    assert.equal(instances.find(ENDED)?.record.ipv4?.link, 5);
+  }));
+
+test('an instance that would have the tap of one whose record is damaged is refused: that one may run', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, ENDED);
+    await using node = openInstances(dataDir);
+    const { instances } = node;
+    await instances.resume(0);
+    const other = `${ENDED.slice(1)}d`;
+    await instances.apply(viewOf('stopped', other));
+    assert.equal(instances.refusalOf(other), SAME_ADDRESS.message);
+    await instances.apply(viewOf('stopped', ENDED));
+    assert.equal(instances.refusalOf(ENDED), undefined);
   }));

@@ -24,7 +24,7 @@ import { wantedOf } from './wanted.ts';
  * @returns undefined where nothing is here of it
  */
 export async function noteDeparture(
-  { dataDir, log }: Pick<InstanceDeps, 'dataDir' | 'log'>,
+  { dataDir, log, addresses }: Pick<InstanceDeps, 'dataDir' | 'log' | 'addresses'>,
   { id, machineId }: Place,
   leaving: LeavingReason,
   view: InstanceView | undefined,
@@ -35,6 +35,8 @@ export async function noteDeparture(
   const old = await readRecord(dataDir, id, log);
   const found = old ?? (await findData(directory, (await searchQemu(directory, machineId)) !== undefined));
   if (!old && !found.isFound) return undefined;
+  // It finds its disk, and with it the address of the link, if it comes back.
+  if (old?.ipv4 && leaving === 'moved') addresses.keep(id, old.ipv4.link);
   const { wanted: size } = await estimate(dataDir, id);
   const unknown = { isRunning: false, restartId: null, image: '', sshKey: '', allowedPorts: [], ...size };
   const record = { ...newRecord(id, view ? wantedOf(view) : unknown, nowMs), ...found, leaving };

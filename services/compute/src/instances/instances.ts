@@ -10,7 +10,7 @@ import {
 import type { Capacity } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
 import { whileNothingIsPromised } from '../host/room.ts';
-import type { NetworkNames } from '../network/names.ts';
+import { type NetworkNames, tapName } from '../network/names.ts';
 import { decideAdmission, promisedTo, SAME_ADDRESS } from './admission.ts';
 import { noteArrival } from './arrival.ts';
 import { readRoom } from './capacity.ts';
@@ -182,7 +182,7 @@ export class Instances {
   }
 
   async #apply(view: InstanceView): Promise<void> {
-    const { nodeId } = this.#options;
+    const { nodeId, names } = this.#options;
     const worker = this.#workers.get(view.instance_id);
     if (view.node_id !== nodeId) {
       this.#waiting.delete(view.instance_id);
@@ -200,7 +200,7 @@ export class Instances {
       return;
     }
     const place = this.#place(view.instance_id);
-    if (this.list().some((other) => other.place.tap === place.tap))
+    if (this.ids().some((id) => id !== place.id && tapName(names, id) === place.tap))
       return this.#refuse(view.instance_id, SAME_ADDRESS);
     await whileNothingIsPromised(() => this.#admitIfRoom(view, place));
   }
