@@ -3,7 +3,7 @@ export { hasCluster, openCluster } from './backup/running.ts';
 export { type Database, EMBEDDED_DATABASE, OwnConnection, openDatabase, openPool } from './connect.ts';
 export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk-sizes.ts';
 export { startEmbeddedPostgres } from './embedded/postgres.ts';
-export { asDatabaseError, databaseAway, isLockedOut, isTooLong } from './failure.ts';
+export { asDatabaseError, isLockedOut, isTooLong } from './failure.ts';
 export { HOLD_IDLE_MS, mayHoldLong } from './holders.ts';
 export { TIMELINE } from './hosts.ts';
 export { migrate } from './migrate.ts';

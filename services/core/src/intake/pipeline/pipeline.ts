@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Write } from '@skerry/database';
-import { asDatabaseError, BOUNDLESS, type DiskReserve, databaseAway, isTooLong } from '@skerry/database';
+import { asDatabaseError, BOUNDLESS, type DiskReserve, isTooLong } from '@skerry/database';
 import { Failures, type Logger, Rests } from '@skerry/kit';
+import type { AppError } from '@skerry/protocol';
 import type { Kysely, Transaction } from 'kysely';
 import type { EventLog } from '../../notify/events/log.ts';
 import type { ReadContentFile } from '../../store/content-reader.ts';
@@ -243,13 +244,13 @@ export class Pipeline {
   /**
    * @param before told of before this one, since it is committed before
    * @param onCommitting all but the commit is done
-   * @returns whether the database answers
+   * @returns why the database takes nothing more at the moment; undefined where it does
    */
   readonly #write = async (
     batch: readonly Waiting[],
     before?: Promise<unknown>,
     onCommitting?: () => void,
-  ): Promise<boolean> => {
+  ): Promise<AppError | undefined> => {
     const { write, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
     const decideByMs = nowMs + pendingHorizonMs;
@@ -276,7 +277,7 @@ export class Pipeline {
     const statuses = [...applied.verdicts.values()].map(({ status }) => status);
     this.#options.observer?.written(statuses, (performance.now() - writing.sinceMs) / 1000);
     for (const one of batch) one.resolve(applied.verdicts.get(one.accepted.message.itemHash)!);
-    return true;
+    return undefined;
   };
 
   #tell(applied: Applied): void {
@@ -297,20 +298,20 @@ export class Pipeline {
    * One message that the database refuses, or that takes it too long, must not take its neighbours down. What fails because
    * the database is away fails as a whole.
    */
-  async #writeApart(batch: readonly Waiting[], error: unknown): Promise<boolean> {
+  async #writeApart(batch: readonly Waiting[], error: unknown): Promise<AppError | undefined> {
     const failure = asDatabaseError(error);
-    const isAway = failure !== undefined && !isTooLong(error);
-    if (batch.length === 1 || isAway) {
+    const away = isTooLong(error) ? undefined : failure;
+    if (batch.length === 1 || away) {
       for (const one of batch) one.reject(failure ?? error);
-      return !isAway;
+      return away;
     }
     const size = Math.ceil(batch.length / PARTS);
     for (let end = size; end - size < batch.length; end += size) {
-      if (await this.#write(batch.slice(end - size, end))) continue;
-      for (const one of batch.slice(end)) one.reject(databaseAway());
-      return false;
+      const refused = await this.#write(batch.slice(end - size, end));
+      if (refused) for (const one of batch.slice(end)) one.reject(refused);
+      if (refused) return refused;
     }
-    return true;
+    return undefined;
   }
 
   /** Decides the first in line. False: the database is away, and the line waits. */
