@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { call, callRaw } from '@skerry/client/call';
 import { holdProofAddress } from '@skerry/compute';
 import { clientKeyOf, createLogger, findListenFailure, resolveName, urlOfListener } from '@skerry/kit';
@@ -15,6 +16,10 @@ import { type Attempt, isFromInside, type NameFacts, type NetworkFacts, type Por
 const ANSWER_MS = 10_000;
 /** A core node may have a line of callers to try. */
 const ATTEMPT_MS = 20_000;
+
+/** An address that was brought here a moment ago looks like this as long as a route or a neighbour does not know it; then it is asked again. */
+const NOT_YET: readonly Attempt['verdict'][] = ['NO_ANSWER', 'NO_CONNECTION'];
+const SETTLES_MS = 1_000;
 
 const STATES: Readonly<Record<string, PortFacts['state']>> = {
   EADDRINUSE: 'taken',
@@ -111,8 +116,9 @@ export async function tryPrefix(coreUrl: string, prefix: string, isRunning: bool
   await using _held = held;
   const ask = () => askFor(coreUrl, prefix, { ipv6_prefix: prefix }, nonce);
   const first = await ask();
-  // The address was brought here a moment ago: not every route and neighbour may know it yet.
-  return first.verdict === 'NO_ANSWER' ? ask() : first;
+  if (!NOT_YET.includes(first.verdict)) return first;
+  await delay(SETTLES_MS);
+  return ask();
 }
 
 /** Below the gateway's domain every name must lead to it; nobody has this one. */
