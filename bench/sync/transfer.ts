@@ -266,13 +266,12 @@ async function measureInTurns(figures: Figures, take: Take, setup: Setup, checke
   const rows = await readRows(setup.full, setup.directory, 'of pages');
   const canDump = await hasDump(setup.full);
   const [nodes, bares, dumps]: [(Spent & { readySeconds: number })[], Spent[], Spent[]] = [[], [], []];
-  for (let round = 0; round < roundsOf(setup.bodies.length); round++) {
+  const count = roundsOf(setup.bodies.length);
+  for (let round = 1; round <= count; round++) {
     nodes.push(await sync(setup));
     if (canDump) bares.push(await takeBare(setup, rows));
     if (canDump) dumps.push(await dump(setup));
-    tell(
-      `round ${round + 1}: node ${nodes.at(-1)!.seconds.toFixed(1)} s, limit ${bares.at(-1)?.seconds.toFixed(1)} s, pg_dump | psql ${dumps.at(-1)?.seconds.toFixed(1)} s`,
-    );
+    tell(`round ${round} of ${count}`);
   }
   figures.add(
     'an empty node, until it is ready',

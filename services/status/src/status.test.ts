@@ -25,6 +25,14 @@ const never = new AbortController().signal;
 /** Only what hangs takes as long. */
 const HANG_MS = 60_000;
 
+const settingsOf = (coreUrl: string, dataDir: string) => ({
+  SKERRY_STATUS_PORT: '0',
+  SKERRY_STATUS_HOST: '127.0.0.1',
+  SKERRY_STATUS_CORE_URL: coreUrl,
+  SKERRY_STATUS_DATA_DIR: dataDir,
+  SKERRY_STATUS_ALLOW_PRIVATE: 'yes',
+});
+
 test('a check ends in time, whatever it meets, and goes nowhere else', async () => {
   let visited = false;
   await using elsewhere = await serving((_, response) => {
@@ -125,11 +133,7 @@ test('compute nodes of an earlier process are checked while the core node is awa
   const target = computeTarget({ nodeId: 'a'.repeat(64), url: node.url })!;
   await (await Store.open(dataDir, log)).sync([target], Date.now() - 30 * 86_400_000);
   const settings = {
-    SKERRY_STATUS_PORT: '0',
-    SKERRY_STATUS_HOST: '127.0.0.1',
-    SKERRY_STATUS_CORE_URL: core.url,
-    SKERRY_STATUS_DATA_DIR: dataDir,
-    SKERRY_STATUS_ALLOW_PRIVATE: 'yes',
+    ...settingsOf(core.url, dataDir),
   };
   const running = await statusService.start(readConfig(statusService.config, settings), {
     log,
@@ -168,11 +172,7 @@ test('who announces without end has no node count as gone that is known', async 
     services.map((service, index) => ({ service, result: { ...said, isOnline: index === 0 } })),
   );
   const settings = {
-    SKERRY_STATUS_PORT: '0',
-    SKERRY_STATUS_HOST: '127.0.0.1',
-    SKERRY_STATUS_CORE_URL: core.url,
-    SKERRY_STATUS_DATA_DIR: dataDir,
-    SKERRY_STATUS_ALLOW_PRIVATE: 'yes',
+    ...settingsOf(core.url, dataDir),
     SKERRY_STATUS_CHECK_INTERVAL_SECONDS: '1',
   };
   const config = readConfig(statusService.config, settings);
@@ -202,11 +202,7 @@ test('announced nodes that do not answer take turns, and do not delay what the o
   const targets = ['a', 'b'].map((digit) => computeTarget({ nodeId: digit.repeat(64), url: silent.url })!);
   await (await Store.open(dataDir, log)).sync(targets, Date.now());
   const settings = {
-    SKERRY_STATUS_PORT: '0',
-    SKERRY_STATUS_HOST: '127.0.0.1',
-    SKERRY_STATUS_CORE_URL: core.url,
-    SKERRY_STATUS_DATA_DIR: dataDir,
-    SKERRY_STATUS_ALLOW_PRIVATE: 'yes',
+    ...settingsOf(core.url, dataDir),
     SKERRY_STATUS_CHECK_INTERVAL_SECONDS: '1',
     SKERRY_STATUS_CONCURRENCY: '1',
     SKERRY_STATUS_TIMEOUT_MS: String(HANG_MS),

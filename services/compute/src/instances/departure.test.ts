@@ -23,14 +23,20 @@ const DAMAGED = '{"version":1';
 
 const volumeOf = (dataDir: string, id: string) => join(instanceDirectory(dataDir, id), 'volume-0.raw');
 
+/** The instances of a node that has just started. */
+async function resumed(dataDir: string) {
+  const node = openInstances(dataDir);
+  await node.instances.resume(0);
+  return node;
+}
+
 test('an instance whose record is damaged leaves when another node has it: its data are put aside, with what is left of its record', () =>
   inDirectory(async (dataDir) => {
     await damageRecord(dataDir, RUNNING);
     await writeFile(volumeOf(dataDir, RUNNING), 'written');
     await using qemu = await startQemu(dataDir, RUNNING, '-smp', 'cpus=1', '-m', 'size=512M');
-    await using node = openInstances(dataDir);
+    await using node = await resumed(dataDir);
     const { instances } = node;
-    await instances.resume(0);
     assert.deepEqual(instances.ids(), [RUNNING]);
     assert.equal(typeof (await instances.reserve('0x1', NEED)), 'object');
     const view = { ...viewOf('running'), node_id: OTHER_NODE };
@@ -51,9 +57,8 @@ test('it leaves when its owner forgot it, and stays where no node has it', () =>
     await damageRecord(dataDir, ENDED);
     await damageSector(join(instanceDirectory(dataDir, ENDED), 'vm.json'));
     await writeFile(volumeOf(dataDir, ENDED), 'written');
-    await using node = openInstances(dataDir);
+    await using node = await resumed(dataDir);
     const { instances } = node;
-    await instances.resume(0);
     await instances.apply({ ...viewOf('running', ENDED), node_id: null });
     assert.deepEqual(await listReleased(dataDir), []);
     assert.ok(instances.has(ENDED));
@@ -68,9 +73,8 @@ test('where its leaving cannot be noted it stays as it is, and leaves when that 
   onDiskOf(4, async (dataDir) => {
     await damageRecord(dataDir, ENDED);
     await writeFile(volumeOf(dataDir, ENDED), 'written');
-    await using node = openInstances(dataDir);
+    await using node = await resumed(dataDir);
     const { instances } = node;
-    await instances.resume(0);
     await fillDisk(dataDir);
     const moved = { ...viewOf('running', ENDED), node_id: OTHER_NODE };
     await instances.apply(moved);
@@ -85,9 +89,8 @@ test('where its leaving cannot be noted it stays as it is, and leaves when that 
 test('a directory with nothing in it is not put aside in the place of what an instance left before', () =>
   inDirectory(async (dataDir) => {
     await damageRecord(dataDir, ENDED);
-    await using node = openInstances(dataDir);
+    await using node = await resumed(dataDir);
     const { instances } = node;
-    await instances.resume(0);
     await instances.apply({ ...viewOf('running', ENDED), node_id: OTHER_NODE });
     assert.deepEqual(await listReleased(dataDir), []);
     assert.deepEqual(await readdir(instanceDirectory(dataDir, ENDED)), ['vm.json']);
@@ -102,9 +105,8 @@ async function mendRecord(dataDir: string, id: string): Promise<void> {
 test('an instance whose record can be read again has the link that its guest was set up with', () =>
   inDirectory(async (dataDir) => {
     await damageRecord(dataDir, ENDED);
-    await using node = openInstances(dataDir);
+    await using node = await resumed(dataDir);
     const { instances } = node;
-    await instances.resume(0);
     await mendRecord(dataDir, ENDED);
     await instances.apply(viewOf('stopped', ENDED));
     assert.equal(instances.find(ENDED)?.record.ipv4?.link, 5);
@@ -113,9 +115,8 @@ test('an instance whose record can be read again has the link that its guest was
 test('it has that also where it leaves, and comes back', () =>
   inDirectory(async (dataDir) => {
     await damageRecord(dataDir, ENDED);
-    await using node = openInstances(dataDir);
+    await using node = await resumed(dataDir);
     const { instances } = node;
-    await instances.resume(0);
     await mendRecord(dataDir, ENDED);
     await instances.apply({ ...viewOf('running', ENDED), node_id: OTHER_NODE });
     await until('it has left', () => !instances.has(ENDED));
@@ -126,9 +127,8 @@ test('it has that also where it leaves, and comes back', () =>
 test('an instance that would have the tap of one whose record is damaged is refused: that one may run', () =>
   inDirectory(async (dataDir) => {
     await damageRecord(dataDir, ENDED);
-    await using node = openInstances(dataDir);
+    await using node = await resumed(dataDir);
     const { instances } = node;
-    await instances.resume(0);
     const other = `${ENDED.slice(1)}d`;
     await instances.apply(viewOf('stopped', other));
     assert.equal(instances.refusalOf(other), SAME_ADDRESS.message);
