@@ -21,8 +21,8 @@ const TOLD = [NETWORK_POST.allocation, NETWORK_POST.runners];
 
 /** A node that runs programs only. */
 const announcementOf = ({ address }: Key, url: string) => ({
-  ...{ item_hash: 'b'.repeat(64), chain: 'ETH', sender: address, type: 'POST', timestamp: 1 },
-  ...{ channel: NETWORK_CHANNEL.compute, signature: '', signed_text: null, confirmations: [] },
+  ...{ item_hash: 'b'.repeat(64), chain: 'ETH', sender: address, type: 'POST', time: 1 },
+  ...{ channel: NETWORK_CHANNEL.compute, signature: '' },
   content: {
     type: NETWORK_POST.node,
     content: {

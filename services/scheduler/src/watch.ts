@@ -1,14 +1,8 @@
-import type { CoreClient } from '@skerry/client';
+import { type CoreClient, callRows } from '@skerry/client';
 import { Failures, type Logger, pause } from '@skerry/kit';
-import {
-  AppError,
-  LIMITS,
-  type MessageView,
-  NETWORK_CHANNEL,
-  NETWORK_POST,
-  type NetworkEvent,
-} from '@skerry/protocol';
-import { parseAnnouncement } from './announcement.ts';
+import { AppError, LIMITS, NETWORK_CHANNEL, NETWORK_POST, type NetworkEvent } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { parseAnnouncement, type Said, saidOfRow } from './announcement.ts';
 import type { CoreStep } from './core-step.ts';
 import {
   applyInstance,
@@ -50,15 +44,21 @@ export interface WatchOptions {
   readonly log: Logger;
 }
 
-const ANNOUNCEMENT_PAGE_SIZE = LIMITS.pageSizeMax;
-/** A hundred pages of a hundred announcements for each of a hundred compute nodes. */
-const ANNOUNCEMENT_PAGES_MAX = 10_000;
-/** Of one node that tells more of its instances than of itself. */
-const OWN_PAGES_MAX = 1_000;
+/** By what they are: what nodes tell of their instances is in the same channel, and thousands of times as much. */
+const ANNOUNCEMENTS = {
+  msgTypes: 'POST',
+  contentTypes: NETWORK_POST.node,
+  channels: NETWORK_CHANNEL.compute,
+} as const;
+const ANNOUNCEMENTS_PER_PAGE = 500;
+/** A million: a hundred of each of ten thousand compute nodes. */
+const ANNOUNCEMENT_PAGES_MAX = 2_000;
+/** Of one node, whose newest are none that can be read. */
+const OWN_PAGES_MAX = 10;
 const REREAD_BASE_MS = 100;
 const REREAD_MAX_MS = 5_000;
 
-function tryAnnouncement(message: MessageView, log: Logger): Node | undefined {
+function tryAnnouncement(message: Said, log: Logger): Node | undefined {
   try {
     return parseAnnouncement(message);
   } catch (error) {
@@ -84,18 +84,19 @@ async function readAnnouncements(
   take: (node: Node) => void,
   { pagesMax, isFound }: Extent = { pagesMax: ANNOUNCEMENT_PAGES_MAX },
 ): Promise<boolean> {
-  const { core, log } = options;
-  const filter = { types: 'POST', channels: NETWORK_CHANNEL.compute, addresses };
-  const query = { ...filter, limit: ANNOUNCEMENT_PAGE_SIZE };
-  let cursor: string | undefined;
+  const { core, signal, log } = options;
+  const filter = { ...ANNOUNCEMENTS, addresses, pagination: ANNOUNCEMENTS_PER_PAGE };
+  // Not by number: an announcement that is taken back meanwhile must not hide another one.
+  let cursor = '';
   for (let page = 1; page <= pagesMax; page++) {
-    // Not by number: an announcement that is taken back meanwhile must not hide another one.
-    const { messages, next_cursor: next } = await core.listMessages({ ...query, cursor });
+    const list = NETWORK_LISTS_API.listNetworkMessages;
+    const query = { ...filter, cursor };
+    const { messages, next_cursor: next } = await callRows(core.url, list, 'messages', { query }, { signal });
     for (const message of messages) {
-      const node = tryAnnouncement(message, log);
+      const node = tryAnnouncement(saidOfRow(message), log);
       if (node) take(node);
     }
-    if (next === null) return true;
+    if (next === null || next === undefined) return true;
     if (isFound?.()) return false;
     cursor = next;
   }
@@ -112,10 +113,7 @@ async function readAllAnnouncements(options: WatchOptions, take: (node: Node) =>
   return isWhole;
 }
 
-/**
- * The newest of each: who announces itself without end hides no other, and is not read to that end. What a node tells of its instances is
- * in the same list, so its announcement may be many pages back.
- */
+/** The newest of each: who announces itself without end hides no other, and is not read to that end. */
 async function readAnnouncementsOf(
   options: WatchOptions,
   addresses: readonly string[],

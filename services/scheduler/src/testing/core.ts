@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type InstanceView, itemHashOf } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
-import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { NODE_API } from '@skerry/protocol/api/core/node';
 import { SYNC_API, type SyncStatusView } from '@skerry/protocol/api/core/sync';
 import { CORE_EXAMPLES } from '@skerry/protocol/api/examples/core/index';
@@ -38,7 +38,11 @@ export const answersOf = (
   [NODE_API.getInfo.path]: INFO,
   [SYNC_API.getSyncStatus.path]: IN_STEP,
   [INSTANCES_API.listInstances.path]: { instances, cursor: '5', ...PAGES },
-  [MESSAGES_API.listMessages.path]: { messages: announcements, ...PAGES },
+  [NETWORK_LISTS_API.listNetworkMessages.path]: {
+    messages: announcements,
+    pagination_per_page: 500,
+    next_cursor: null,
+  },
 });
 
 export const send = (response: ServerResponse, answer: object | undefined) =>
