@@ -51,6 +51,7 @@ export { Rests } from './daemon/rests.ts';
 export { type Host, LET_GO, type RunningService, runService, type Service } from './daemon/service.ts';
 export { VERSION } from './daemon/version.ts';
 export * from './files/files.ts';
+export { followInFile } from './files/followed-file.ts';
 export { asidePathOf, isLacking, readJsonOrSetAside, setAside } from './files/json-file.ts';
 export { JsonLines } from './files/json-lines.ts';
 export { escapeHtml } from './http/html.ts';

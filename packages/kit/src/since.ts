@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { fieldsOf } from '@skerry/protocol/forms';
 import type { Logger } from './daemon/log.ts';
-import { readTextIfAny, writeFileAtomically } from './files/files.ts';
+import { readTextIfAny } from './files/files.ts';
+import { followInFile } from './files/followed-file.ts';
 
 /** What is wrong when a process begins was so before, if it was so when the last one ended; parts need so long to find out. */
 const SETTLING_MS = 120_000;
@@ -72,9 +72,6 @@ export class Since {
   }
 }
 
-/** Changes that follow each other are written once. */
-const WRITE_EVERY_MS = 1_000;
-
 function readBefore(text: string | undefined): ReadonlyMap<string, number> {
   try {
     const entries = Object.entries(fieldsOf(JSON.parse(text ?? '{}')));
@@ -90,8 +87,7 @@ export interface KeptSince extends AsyncDisposable {
 }
 
 /**
- * A file that cannot be read or written costs the times alone: what is wrong is then so since it was seen again. Disposing it
- * ends the writing; what changed within the last second may be lost.
+ * A file that cannot be read or written costs the times alone: what is wrong is then so since it was seen again.
  * @param now Unix milliseconds
  */
 export async function openSince(
@@ -102,27 +98,7 @@ export async function openSince(
     log.warn({ err: error, path }, 'since when things are wrong could not be kept');
     return undefined;
   };
-  const stop = new AbortController();
-  const { signal } = stop;
-  let writing: Promise<void> | undefined;
-  let isChanged = false;
-  const write = async () => {
-    while (isChanged && !signal.aborted) {
-      isChanged = false;
-      await writeFileAtomically(path, `${JSON.stringify(since.list())}\n`, 0o600).catch(complain);
-      await pause(WRITE_EVERY_MS, undefined, { signal, ref: false }).catch(() => {});
-    }
-    writing = undefined;
-  };
-  const since = new Since(now, readBefore(await readTextIfAny(path).catch(complain)), () => {
-    isChanged = true;
-    writing ??= write();
-  });
-  return {
-    since,
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await writing;
-    },
-  };
+  const file = followInFile(path, () => `${JSON.stringify(since.list())}\n`, complain);
+  const since = new Since(now, readBefore(await readTextIfAny(path).catch(complain)), () => file.changed());
+  return { since, [Symbol.asyncDispose]: () => file[Symbol.asyncDispose]() };
 }

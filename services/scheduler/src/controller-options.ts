@@ -1,6 +1,7 @@
 import type { Logger, Since } from '@skerry/kit';
 import type { Health } from './health.ts';
 import type { Outbox } from './outbox.ts';
+import type { Departures } from './planning/departures.ts';
 import type { StandingRules } from './planning/standing.ts';
 import type { TrustLevel } from './planning/trust.ts';
 import type { Node } from './view.ts';
@@ -8,6 +9,8 @@ import type { Node } from './view.ts';
 export interface ControllerOptions {
   readonly health: Health;
   readonly outbox: Outbox;
+  /** Which nodes lost what they held, and how often. */
+  readonly departures: Departures;
   readonly cpuOvercommit: number;
   readonly manages: (nodeAddress: string) => boolean;
   readonly trust: TrustLevel;

@@ -4,9 +4,9 @@ import type { ControllerOptions } from './controller-options.ts';
 import { DecisionLog } from './decision-log.ts';
 import type { Outage } from './health.ts';
 import { decideCutOff, type Sighting } from './planning/cut-off.ts';
-import { Departures } from './planning/departures.ts';
+import type { Departures } from './planning/departures.ts';
 import { type Decision, Planner } from './planning/planner.ts';
-import { decideStanding, isDraining, isSameStanding } from './planning/standing.ts';
+import { decideStanding, isDraining, isSameStanding, NODE_DEAD } from './planning/standing.ts';
 import {
   countedRoom,
   decideTrust,
@@ -77,7 +77,7 @@ export class Controller implements Watcher {
     this.#options = options;
     this.#uptime = options.uptime ?? (() => performance.now());
     this.#planner = new Planner(options);
-    this.#departures = new Departures(options.isListed);
+    this.#departures = options.departures;
   }
 
   get hasPlan(): boolean {
@@ -319,6 +319,10 @@ export class Controller implements Watcher {
   #take(instance: Instance, before: Instance | undefined): void {
     const { outbox } = this.#options;
     outbox.settle(instance, before);
+    // As the network tells it: so a scheduler learns it that does not speak now.
+    const left = before?.nodeId ?? null;
+    if (left !== null && left !== instance.nodeId && instance.reason?.code === NODE_DEAD)
+      this.#departures.fellSilent(left, this.#uptime());
     const placement = outbox.get(instance.instanceId);
     this.#planner.setInstance(placement ? { ...instance, ...placement } : instance);
   }
@@ -343,13 +347,15 @@ export class Controller implements Watcher {
     const load = this.#planner.loads.get(node.nodeId);
     if (isDraining(node)) this.#departures.left(load, this.#uptime());
     const [trust, proof] = [decideTrust(this.#factsOf(node)), health.proofOf(node)];
+    const outage = this.#outageOf(node.nodeId);
+    const isThere = !isDraining(node) && !outage && proof.isKeyProved;
     const facts = {
-      outage: this.#outageOf(node.nodeId),
+      outage,
       proof,
       trust,
       isListed: isListed(node.address),
       isDrained: isDrained(node),
-      isHeldBack: !isDraining(node) && this.#departures.isHeldBack(node.nodeId, this.#uptime()),
+      isHeldBack: isThere && this.#departures.isHeldBack(node.nodeId, this.#uptime()),
       score: scoreOf(this.#earnedBy(node.nodeId)),
     };
     const standing = decideStanding(node, facts, { ...rules, mayDeclareDead: !this.#isCutOff });

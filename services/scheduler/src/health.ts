@@ -18,6 +18,10 @@ export interface HealthOptions {
   readonly now: () => number;
   /** Milliseconds of a clock that nobody sets: what is decided hangs on it. */
   readonly uptime?: () => number;
+  /** Which networks nodes had that changed theirs, as an earlier process knew it. */
+  readonly networksBefore?: Iterable<readonly [string, NetworkChange]>;
+  /** A node has changed its network. */
+  readonly onNetworkChange?: () => void;
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** Between a probe that failed and the one that decides. */
@@ -54,6 +58,16 @@ export interface Proof {
   readonly prefix: string | null;
   /** Why the network that it announces does not count; null where it does. */
   readonly prefixFault: string | null;
+}
+
+/** The last change of a node's network. */
+export interface NetworkChange {
+  /** The one that it has since. */
+  readonly prefix: string;
+  /** Of a clock that nobody sets, milliseconds. */
+  readonly sinceMs: number;
+  /** How long it counts at least before another one does. */
+  readonly heldMs: number;
 }
 
 /** At which an outage is told: a stranger's never is news, a node's of the first minute is none yet. */
@@ -127,6 +141,14 @@ export class Health {
     this.#options = options;
     this.#uptime = options.uptime ?? (() => performance.now());
     this.#startedMs = this.#uptime();
+    for (const [nodeId, { prefix, sinceMs, heldMs }] of options.networksBefore ?? [])
+      this.#known.set(nodeId, { ...createKnown(''), prefix, prefixSinceMs: sinceMs, prefixHeldMs: heldMs });
+  }
+
+  /** What the next process has to know of those that changed their network. */
+  *listNetworkChanges(): Generator<readonly [string, NetworkChange]> {
+    for (const [nodeId, { prefix, prefixSinceMs: sinceMs, prefixHeldMs: heldMs }] of this.#known)
+      if (prefix !== null && heldMs > 0) yield [nodeId, { prefix, sinceMs, heldMs }];
   }
 
   outageOf(nodeId: string): Outage | undefined {
@@ -215,6 +237,8 @@ export class Health {
     if (prefix) next.prefixFault = prefix.message;
     this.#known.set(nodeId, next);
     if (isTaken) this.#take(node.ipv6Prefix!, nodeId);
+    if (next.prefixHeldMs > 0 && before?.prefixSinceMs !== next.prefixSinceMs)
+      this.#options.onNetworkChange?.();
     if (!before || !isSameKnown(before, next) || before.place !== place) onChange(nodeId);
   }
 

@@ -8,5 +8,7 @@ export const schedulerKeeping: Keeping<SchedulerConfig> = {
     { path: 'key', kind: 'secret', what: 'the key that core nodes trust it by' },
     { path: 'problems-since.json', kind: 'passing', what: 'since when the network is not in order' },
     { path: 'nodes-wrong-since.json', kind: 'passing', what: 'since when nodes get nothing new' },
+    { path: 'nodes-left.json', kind: 'passing', what: 'which nodes left often, and are held back' },
+    { path: 'networks-changed.json', kind: 'passing', what: 'which nodes changed their network often' },
   ],
 };

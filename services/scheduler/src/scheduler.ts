@@ -22,12 +22,14 @@ import { Controller } from './controller.ts';
 import type { ControllerOptions } from './controller-options.ts';
 import { CoreStep } from './core-step.ts';
 import { Dating, readLatestMs } from './dating.ts';
-import { Health } from './health.ts';
+import { Health, type NetworkChange } from './health.ts';
+import { DEPARTURES, type HeldBack, NETWORK_CHANGES, openHeldBack } from './held-back.ts';
 import { createApi } from './http/api.ts';
 import type { RouteSource } from './http/routes.ts';
 import { noteProblems, type StatusInput } from './http/status.ts';
 import { Leadership } from './leadership.ts';
 import { Outbox } from './outbox.ts';
+import { Departures, type DeparturesOptions } from './planning/departures.ts';
 import { refusePrefix } from './planning/prefix.ts';
 import { probeNode } from './probe.ts';
 import { listRunners, RunnersPublisher } from './runners.ts';
@@ -135,6 +137,8 @@ const STEP_PERIOD_MS = 2_000;
 const QUIET_ROUNDS = 5;
 const SCORES_PERIOD_MS = 30_000;
 
+const graceMsOf = ({ graceSeconds }: SchedulerConfig) => graceSeconds * 1000;
+
 function createController(config: SchedulerConfig, { runners, ...parts }: Parts): Controller {
   const { cpuOvercommit, trust, drain } = config;
   const drained = new Set(drain);
@@ -146,7 +150,7 @@ function createController(config: SchedulerConfig, { runners, ...parts }: Parts)
     trust,
     onNodes: (proved) => runners.offer(listRunners(proved, parts.isListed)),
     rules: {
-      graceMs: config.graceSeconds * 1000,
+      graceMs: graceMsOf(config),
       scoreMin: config.scoreMinPercent / 100,
       privatePrefixes: !config.publicPrefixes,
       allowPrivate: config.allowPrivate,
@@ -159,7 +163,7 @@ function createController(config: SchedulerConfig, { runners, ...parts }: Parts)
 interface Parts
   extends Pick<
     ControllerOptions,
-    'health' | 'outbox' | 'isListed' | 'leads' | 'wrongSince' | 'signal' | 'log'
+    'health' | 'outbox' | 'departures' | 'isListed' | 'leads' | 'wrongSince' | 'signal' | 'log'
   > {
   readonly runners: RunnersPublisher;
 }
@@ -169,6 +173,7 @@ interface HealthParts {
   readonly isListed: (address: string) => boolean;
   readonly isAsked: (node: Node) => boolean;
   readonly onChange: (nodeId: string) => void;
+  readonly networks: HeldBack<NetworkChange>;
   readonly signal: AbortSignal;
   readonly log: Host['log'];
 }
@@ -180,9 +185,11 @@ const createAskers = ({ allowPrivate }: SchedulerConfig): HealthParts['askers'] 
 });
 
 function createHealth({ allowPrivate }: SchedulerConfig, parts: HealthParts): Health {
-  const { askers, isListed, signal } = parts;
-  return new Health({
+  const { askers, isListed, networks, signal } = parts;
+  const health = new Health({
     ...parts,
+    networksBefore: networks.before,
+    onNetworkChange: networks.changed,
     probe: (node, asksPrefix) => {
       const isTold = isListed(node.address);
       return probeNode(node, asksPrefix, {
@@ -198,6 +205,34 @@ function createHealth({ allowPrivate }: SchedulerConfig, parts: HealthParts): He
       refusePrefix(ipv6Prefix, isListed(address) || allowPrivate) === null,
     now: Date.now,
   });
+  networks.follow(() => health.listNetworkChanges());
+  return health;
+}
+
+/** What is known of nodes for longer than this process lives. */
+async function openMemory(config: SchedulerConfig, log: Logger) {
+  const pathOf = (name: string) => join(config.dataDir, name);
+  const keepSince = (name: string) => openSince(pathOf(name), { now: Date.now, log });
+  const clocks = { now: Date.now, uptime: () => performance.now(), log };
+  const departed = await openHeldBack(pathOf('nodes-left.json'), DEPARTURES, clocks);
+  const networks = await openHeldBack(pathOf('networks-changed.json'), NETWORK_CHANGES, clocks);
+  const [problems, wrongNodes] = [
+    await keepSince('problems-since.json'),
+    await keepSince('nodes-wrong-since.json'),
+  ];
+  return {
+    ...{ networks, problems, wrongNodes },
+    createDepartures(isListed: DeparturesOptions['isListed']): Departures {
+      const { before, changed: onChange } = departed;
+      const departures = new Departures({ isListed, graceMs: graceMsOf(config), before, onChange, log });
+      departed.follow(() => departures.list());
+      return departures;
+    },
+    async [Symbol.asyncDispose]() {
+      const all = [departed, networks, problems, wrongNodes];
+      await Promise.all(all.map((kept) => kept[Symbol.asyncDispose]()));
+    },
+  };
 }
 
 interface LoopParts extends Pick<ControllerOptions, 'health' | 'signal' | 'log'> {
@@ -285,19 +320,19 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const listed: ReadonlySet<string> = new Set(config.nodes);
   const isListed = (address: string) => listed.has(address);
   const askers = createAskers(config);
+  const memory = await openMemory(config, log);
   const health = createHealth(config, {
-    ...{ askers, isListed, signal, log },
+    ...{ askers, isListed, networks: memory.networks, signal, log },
     isAsked: (node) => controller.isAsked(node),
     onChange: (nodeId) => controller.onHealth(nodeId),
   });
   const voice = createVoice(config, {
     ...{ core, address: signer.address, controller: () => controller, ...turns, signal, log },
   });
-  const keep = (name: string) => openSince(join(config.dataDir, name), { now: Date.now, log });
-  const [problems, wrongNodes] = [await keep('problems-since.json'), await keep('nodes-wrong-since.json')];
   const controller: Controller = createController(config, {
     ...{ health, outbox, runners, isListed, signal, log },
-    wrongSince: wrongNodes.since,
+    departures: memory.createDepartures(isListed),
+    wrongSince: memory.wrongNodes.since,
     leads: voice.speaks,
   });
 
@@ -311,7 +346,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     address: signer.address,
     standpoint: voice.leadership.standpoint,
     peers: voice.leadership.peers,
-    since: problems.since,
+    since: memory.problems.since,
   });
   const app = await openDoor(config, { snapshot: () => controller.snapshot(), status }, log);
   const url = await listen(app, config.host, config.port);
@@ -325,7 +360,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
       outbox[Symbol.dispose]();
       for (const asker of Object.values(askers)) asker.close();
       await Promise.all([app.close(), ...tasks]);
-      await Promise.all([problems, wrongNodes].map((kept) => kept[Symbol.asyncDispose]()));
+      await memory[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Logger } from '@skerry/kit';
 import type { NodeLoad } from './load.ts';
 
 /**
@@ -13,31 +14,53 @@ const FORGOTTEN_MS = 2 * HELD_MAX_MS;
  * How long a change counts at least: the first not at all, each that soon follows another twice as long as that one. Pure.
  * @param heldMs of the change before
  * @param keptMs since that one; infinite where there was none
+ * @param baseMs of the second
  */
-export function heldNext(heldMs: number, keptMs: number): number {
+export function heldNext(heldMs: number, keptMs: number, baseMs = HELD_BASE_MS): number {
   if (keptMs === Number.POSITIVE_INFINITY) return 0;
-  if (heldMs === 0 || keptMs >= FORGOTTEN_MS) return HELD_BASE_MS;
-  return Math.min(2 * heldMs, HELD_MAX_MS);
+  const nextMs = heldMs === 0 || keptMs >= FORGOTTEN_MS ? baseMs : Math.max(baseMs, 2 * heldMs);
+  return Math.min(nextMs, HELD_MAX_MS);
 }
 
-interface Departure {
+/** The last one of a node. */
+export interface Departure {
   readonly leftMs: number;
-  /** How long it gets nothing new, from then on. */
+  /** How long it gets nothing new. */
   readonly heldMs: number;
-  isAway: boolean;
+  /** From when on: from when it left, or where it fell silent from when it answered again. */
+  readonly fromMs: number;
+  readonly isSilent: boolean;
+  readonly isAway: boolean;
+}
+
+export interface DeparturesOptions {
+  /** Whether the operator vouches for the node of this address, and says when it leaves. */
+  readonly isListed: (nodeAddress: string) => boolean;
+  /** How long a node is silent before what it holds is placed elsewhere. */
+  readonly graceMs: number;
+  /** As an earlier process knew them, by node. */
+  readonly before?: Iterable<readonly [string, Departure]>;
+  readonly onChange?: () => void;
+  readonly log: Logger;
 }
 
 /**
- * Nodes that sent away what they held. One that leaves and comes back again and again would have owners' disks lost each time, and a message
- * for each instance: it waits ever longer until it gets something new. Times are milliseconds of a clock that nobody sets.
+ * Nodes that lost what they held: they sent it away, or were silent until it was placed elsewhere. One that leaves and comes back again and
+ * again would have owners' disks lost each time, and a message for each instance: it waits ever longer until it gets something new. Times are
+ * milliseconds of a clock that nobody sets.
  */
 export class Departures {
-  readonly #known = new Map<string, Departure>();
-  readonly #isListed: (nodeAddress: string) => boolean;
+  readonly #known: Map<string, Departure>;
+  readonly #options: DeparturesOptions;
 
-  /** @param isListed whether the operator vouches for the node of this address, and says when it leaves */
-  constructor(isListed: (nodeAddress: string) => boolean) {
-    this.#isListed = isListed;
+  constructor(options: DeparturesOptions) {
+    this.#options = options;
+    this.#known = new Map(options.before);
+  }
+
+  /** What the next process has to know, by node. */
+  list(): ReadonlyMap<string, Departure> {
+    return this.#known;
   }
 
   /**
@@ -45,20 +68,48 @@ export class Departures {
    * @param load the node as it is in the plan; undefined where it is not
    */
   left(load: Pick<NodeLoad, 'node' | 'instances'> | undefined, nowMs: number): void {
-    if (!load || load.instances.size === 0 || this.#isListed(load.node.address)) return;
-    const { nodeId } = load.node;
-    if (this.#known.get(nodeId)?.isAway) return;
-    for (const [id, { leftMs }] of this.#known) if (nowMs - leftMs >= FORGOTTEN_MS) this.#known.delete(id);
+    if (!load || load.instances.size === 0 || this.#options.isListed(load.node.address)) return;
+    this.#note(load.node.nodeId, nowMs, false);
+  }
+
+  /**
+   * What the node held was placed elsewhere, since it was silent for too long. Nobody said so before, so that also a listed one waits: it is
+   * told for each instance, and one silence is one departure.
+   */
+  fellSilent(nodeId: string, nowMs: number): void {
     const known = this.#known.get(nodeId);
-    const keptMs = known ? nowMs - known.leftMs : Number.POSITIVE_INFINITY;
-    this.#known.set(nodeId, { leftMs: nowMs, heldMs: heldNext(known?.heldMs ?? 0, keptMs), isAway: true });
+    if (known?.isSilent && nowMs - known.leftMs < this.#options.graceMs) return;
+    this.#note(nodeId, nowMs, true);
   }
 
   /** The node is there, and does not want to be empty. @returns whether it gets nothing new, since it left too often */
   isHeldBack(nodeId: string, nowMs: number): boolean {
     const known = this.#known.get(nodeId);
     if (!known) return false;
-    known.isAway = false;
-    return nowMs - known.leftMs < known.heldMs;
+    const fromMs = known.isAway && known.isSilent ? nowMs : known.fromMs;
+    const stillMs = fromMs + known.heldMs - nowMs;
+    if (known.isAway) {
+      this.#set(nodeId, { ...known, fromMs, isAway: false });
+      if (stillMs > 0)
+        this.#options.log.info(
+          { node_id: nodeId, seconds: Math.ceil(stillMs / 1000) },
+          'the node is back, and gets nothing new for so long: it left, or fell silent, more than once of late',
+        );
+    }
+    return stillMs > 0;
+  }
+
+  #note(nodeId: string, nowMs: number, isSilent: boolean): void {
+    if (this.#known.get(nodeId)?.isAway) return;
+    for (const [id, { leftMs }] of this.#known) if (nowMs - leftMs >= FORGOTTEN_MS) this.#known.delete(id);
+    const known = this.#known.get(nodeId);
+    const keptMs = known ? nowMs - known.leftMs : Number.POSITIVE_INFINITY;
+    const heldMs = heldNext(known?.heldMs ?? 0, keptMs, isSilent ? this.#options.graceMs : HELD_BASE_MS);
+    this.#set(nodeId, { leftMs: nowMs, heldMs, fromMs: nowMs, isSilent, isAway: true });
+  }
+
+  #set(nodeId: string, departure: Departure): void {
+    this.#known.set(nodeId, departure);
+    this.#options.onChange?.();
   }
 }

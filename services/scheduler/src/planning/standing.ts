@@ -28,7 +28,7 @@ export interface NodeFacts {
   readonly isListed: boolean;
   /** The operator of the scheduler wants it empty. */
   readonly isDrained: boolean;
-  /** It sent away what it held, more than once of late. */
+  /** It sent away what it held, or fell silent, more than once of late. */
   readonly isHeldBack: boolean;
   readonly score: number | null;
 }
@@ -50,11 +50,14 @@ const reasonOf = (code: string, message: string): Reason => ({
   message: message.slice(0, LIMITS.reasonChars),
 });
 
+/** Why what a node held was placed elsewhere: it was silent for longer than it may be. */
+export const NODE_DEAD = 'NODE_DEAD';
+
 const BY_OPERATOR = reasonOf(NODE_DRAINING, "the scheduler's operator is draining the node");
 
 const HELD_BACK = reasonOf(
   'NODE_LEFT_OFTEN',
-  'the node has sent away what it held more than once of late; it gets something new after a while, an hour at most',
+  'what the node held left it more than once of late: it sent it away, or fell silent; it gets something new after a while, an hour at most',
 );
 
 function unusableReason(node: Node, facts: NodeFacts, rules: StandingRules): Reason | null {
@@ -96,7 +99,7 @@ function leavingReason(
   if (facts.isDrained) return BY_OPERATOR;
   if (facts.outage?.isSilent && mayDeclareDead && facts.outage.lastedMs >= graceMs) {
     const minutes = Math.floor(facts.outage.lastedMs / 60_000);
-    return reasonOf('NODE_DEAD', `unreachable for ${minutes} minutes: ${facts.outage.failure}`);
+    return reasonOf(NODE_DEAD, `unreachable for ${minutes} minutes: ${facts.outage.failure}`);
   }
   return null;
 }
