@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { chooseNodes, keyOf, newcomersMax, noteAnswers } from './choice.ts';
+import fc from 'fast-check';
+import { chooseNodes, keyOf, newcomersMax, noteAnswers, takeTurns } from './choice.ts';
 import { HourStore } from './hour-store.ts';
 import { Hours } from './hours.ts';
 import { distinctNodes, type MeasuredNode } from './node-list.ts';
@@ -57,6 +58,59 @@ test('M6: newcomers take turns: each has one before any has a second, and nobody
   assert.deepEqual(choose(1), choose(1));
   assert.deepEqual(new Set(idsOf(choose(1))), new Set(idsOf(choose(1, 'seed', nodes.toReversed()))));
   assert.notDeepEqual(new Set(idsOf(choose(1))), new Set(idsOf(choose(1, 'other'))));
+});
+
+test('M6: in its first hour a monitor visits a newcomer that stands behind a flood from one place, and the flood has the rest', () => {
+  const max = newcomersMax(windowAt(START, HOUR_MS), CONCURRENCY);
+  const flood = (urlOf: (index: number) => string) =>
+    strangers.map((node, index) => ({ ...node, url: urlOf(index) }));
+  const byName = flood((index) => `http://n${index}.flood.test/`);
+  const byAddress = flood((index) => `http://198.51.100.${index % 250}:${1_000 + index}/`);
+  const byIpv6 = flood((index) => `http://[2a09:1:2:${index.toString(16)}::1]/`);
+  for (const some of [byName, byAddress, byIpv6])
+    for (const url of [
+      'http://honest.test/',
+      'http://192.0.2.1:4020/',
+      'http://[2a00:1::1]/',
+      'http://a.co.uk/',
+    ]) {
+      const one = { ...announced(3), url };
+      const other = { ...announced(4), url: 'http://b.co.uk/' };
+      for (let hour = 0; hour < 3; hour++) {
+        const chosen = chooseNodes([...some, one, other], {
+          ...{ answered: new Map(), seed: 'seed', concurrency: CONCURRENCY },
+          window: windowAt(START + hour * HOUR_MS, HOUR_MS),
+        });
+        assert.ok(chosen.includes(one) && chosen.includes(other));
+        assert.equal(new Set(idsOf(chosen)).size, max);
+      }
+    }
+});
+
+test('M6: turns of newcomers: no node twice in an hour, all in as few hours as their share allows, whatever owners there are', () => {
+  const names = (owner: number, count: number) =>
+    Array.from({ length: count }, (_, index) => `${owner} ${index}`);
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 }),
+      fc.integer({ min: 1, max: 40 }),
+      fc.nat(1_000),
+      (sizes, wanted, hour) => {
+        const owners = sizes.map((size, owner) => names(owner, size));
+        const all = owners.flat();
+        const count = Math.min(wanted, all.length);
+        const seen = new Set<string>();
+        // At most so many hours pass until each owner has had a turn, and each of its nodes one of these.
+        const hours = Math.ceil(owners.length / count) * Math.max(...sizes) + 1;
+        for (let passed = 0; passed < hours; passed++) {
+          const turns = takeTurns(owners, count, hour + passed);
+          assert.deepEqual([turns.length, new Set(turns).size], [count, count]);
+          for (const one of turns) seen.add(one);
+        }
+        assert.equal(seen.size, all.length);
+      },
+    ),
+  );
 });
 
 test('M6: who answers is known from the next hour on, and forgotten a day after its last answer', () => {
@@ -117,7 +171,7 @@ test('M6: a monitor that was killed goes on with the same nodes, and knows after
   await rm(dir, { recursive: true });
 });
 
-test('M6: strangers who let visits last keep no listed node waiting, and the log says how many the hour left out', async () => {
+test('M6: strangers who let visits last keep no listed node waiting, nor one of another place, and the log says how many the hour left out', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'skerry-monitor-'));
   const clock = new VirtualClock(START);
   const told: string[] = [];
@@ -126,13 +180,19 @@ test('M6: strangers who let visits last keep no listed node waiting, and the log
     const { address: _address, ...node } = announced(index + 1);
     return node;
   });
+  const isKnown = (id: string) => idsOf(known).includes(id);
+  // Nobody listed them, and they answer at once, from other places.
+  const quick = [
+    { ...announced(20), url: 'http://elsewhere.test/' },
+    { ...announced(21), url: 'http://192.0.2.1/' },
+  ];
   const hours = new Hours({
     ...{ clock, hourMs: HOUR_MS, concurrency: 4, seed: 'seed', signal: new AbortController().signal },
     store: clock.stopDuring(await HourStore.create(dir, log)),
     log: createLogger('monitor', 'info', { write: (line) => void told.push(line) }),
-    listNodes: async () => [...strangers.slice(0, 90), ...known],
-    measure: async ({ nodeId, address }, ended) => {
-      if (address !== undefined) await once(ended, 'abort');
+    listNodes: async () => [...strangers.slice(0, 90), ...quick, ...known],
+    measure: async ({ nodeId, url }, ended) => {
+      if (url === strangers[0]!.url && !isKnown(nodeId)) await once(ended, 'abort');
       return { node_id: nodeId, measured_at: clock.now() / 1000, base_latency: 0.1 };
     },
     sign: (entries) => {
@@ -142,7 +202,7 @@ test('M6: strangers who let visits last keep no listed node waiting, and the log
     send: async () => {},
   });
   await clock.drive(hours.runHour());
-  assert.deepEqual(signed.toSorted(), idsOf(known));
+  assert.deepEqual(signed.toSorted(), idsOf([...known, ...quick]));
   const line = told.map((one) => JSON.parse(one)).find(({ msg }) => msg.startsWith('the hour ended'));
   assert.deepEqual([line.level, line.nodes, line.listed], [30, 90, 0]);
   await rm(dir, { recursive: true });

@@ -30,6 +30,43 @@ export interface ChoiceOptions {
   readonly concurrency: number;
 }
 
+/** Labels of a name that one owner has at least: the last two, or three below what reads like co.uk. */
+const REGISTRY_LABEL_CHARS = 3;
+
+/** What one owner has usually: the domain, the /24, the /48. Who announces thousands of nodes has few of these. */
+export function ownerOf({ url }: MeasuredNode): string {
+  const { hostname } = new URL(url);
+  if (hostname.startsWith('[')) return hostname.slice(1, -1).split(':').slice(0, 3).join(':');
+  const labels = hostname.split('.');
+  if (/^[0-9]+$/.test(labels.at(-1)!)) return labels.slice(0, 3).join('.');
+  return labels.slice((labels.at(-2)?.length ?? 0) <= REGISTRY_LABEL_CHARS ? -3 : -2).join('.');
+}
+
+/**
+ * Whose turn an hour is. Owners have equal shares of it, and each one's nodes take turns in theirs: a flood from one place keeps a newcomer
+ * from elsewhere waiting no longer than a single node would. What owners leave of their shares, others get. While the list stays the same, each
+ * node has a turn before any other of its owner has a second one. Pure.
+ * @param owners the nodes of each, in the order of their turns
+ * @param count nodes that the hour has time for
+ */
+export function takeTurns<T>(owners: readonly (readonly T[])[], count: number, hour: number): T[] {
+  if (owners.length >= count)
+    return Array.from({ length: count }, (_, index) => {
+      const turn = hour * count + index;
+      const nodes = owners[turn % owners.length]!;
+      return nodes[Math.floor(turn / owners.length) % nodes.length]!;
+    });
+  let left = count;
+  return owners
+    .toSorted((a, b) => a.length - b.length)
+    .flatMap((nodes, index) => {
+      const share = Math.min(nodes.length, Math.floor(left / (owners.length - index)));
+      left -= share;
+      const first = (hour * share) % nodes.length;
+      return [...nodes.slice(first), ...nodes.slice(0, first)].slice(0, share);
+    });
+}
+
 /**
  * Whom to measure in an hour: all that are listed, all that answered lately, and of those that only announced themselves as
  * many as there is time for, hour by hour the next ones. Follows from its arguments; nobody can foretell or choose a turn.
@@ -45,10 +82,9 @@ export function chooseNodes(nodes: readonly MeasuredNode[], options: ChoiceOptio
     .map((node) => ({ node, turn: turnOf(node) }))
     .sort((a, b) => (a.turn < b.turn ? -1 : 1))
     .map(({ node }) => node);
-  const count = Math.min(newcomers.length, newcomersMax(window, concurrency));
   const hour = Math.floor(window.startMs / (window.endMs - window.startMs));
-  const first = newcomers.length === 0 ? 0 : (hour * count) % newcomers.length;
-  const chosen = [...newcomers.slice(first), ...newcomers.slice(0, first)].slice(0, count);
+  const owners = [...Map.groupBy(newcomers, ownerOf).values()];
+  const chosen = takeTurns(owners, Math.min(newcomers.length, newcomersMax(window, concurrency)), hour);
   return [...nodes.filter((node) => !isNewcomer(node)), ...chosen];
 }
 

@@ -1,5 +1,5 @@
 import { Failures, type Logger, Slots } from '@skerry/kit';
-import { chooseNodes, keyOf, noteAnswers } from './choice.ts';
+import { chooseNodes, keyOf, noteAnswers, ownerOf } from './choice.ts';
 import { type Clock, followPlan } from './follow-plan.ts';
 import { type HourStore, type SignedReport, WAITING_MAX } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode } from './node-list.ts';
@@ -27,6 +27,8 @@ export interface HoursOptions {
 
 /** The part of the places that nodes may take which only announced themselves. */
 const STRANGERS_PART = 0.75;
+/** Of these, what the nodes of one owner may take. */
+const OWNER_PART = 0.25;
 const isStranger = ({ node }: Visit) => node.address !== undefined && !node.isListed;
 
 /** The monitor's work, hour after hour. Nothing that it needs is in memory alone. */
@@ -138,7 +140,8 @@ export class Hours {
   }
 
   /**
-   * Strangers keep no listed node waiting, however long they let visits last: a part of the places is free of them.
+   * Strangers keep no listed node waiting, however long they let visits last: a part of the places is free of them. Nor do those of one owner
+   * keep those of others waiting.
    * @param ended ends with the hour
    * @returns the visits that were not made, or not to their end
    */
@@ -163,15 +166,18 @@ export class Hours {
       }
       left.delete(one);
     };
-    const follow = (some: readonly Visit[], atOnce: number) =>
-      followPlan(some, {
-        ...{ clock, concurrency: atOnce, signal: ended },
-        visit: (one) => places.run(() => visit(one)),
-      });
-    const [strangers, listed] = [visits.filter(isStranger), visits.filter((one) => !isStranger(one))];
+    const partOf = (part: number) => Math.max(1, Math.floor(part * concurrency));
+    const strangersPlaces = new Slots(partOf(STRANGERS_PART));
+    const follow = (some: readonly Visit[], atOnce: number, make: (one: Visit) => Promise<void>) =>
+      followPlan(some, { clock, concurrency: atOnce, signal: ended, visit: make });
+    const inPlace = (one: Visit) => places.run(() => visit(one));
+    const owners = Map.groupBy(visits.filter(isStranger), ({ node }) => ownerOf(node)).values();
+    const listed = visits.filter((one) => !isStranger(one));
     await Promise.all([
-      follow(listed, concurrency),
-      follow(strangers, Math.max(1, Math.floor(STRANGERS_PART * concurrency))),
+      follow(listed, concurrency, inPlace),
+      ...Array.from(owners, (own) =>
+        follow(own, partOf(OWNER_PART), (one) => strangersPlaces.run(() => inPlace(one))),
+      ),
     ]);
     return [...left];
   }
