@@ -32,6 +32,7 @@ import { Outbox } from './outbox.ts';
 import { Departures, type DeparturesOptions } from './planning/departures.ts';
 import { refusePrefix } from './planning/prefix.ts';
 import { probeNode } from './probe.ts';
+import { ProblemLog } from './problem-log.ts';
 import { listRunners, RunnersPublisher } from './runners.ts';
 import { readScores } from './scores.ts';
 import type { Node, Placement } from './view.ts';
@@ -277,6 +278,7 @@ function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] 
   const { core, controller, health, leadership, look, listed, status, signal, log } = parts;
   const intervalMs = config.probeIntervalSeconds * 1000;
   const scores = createScoresRound(config, parts);
+  const problems = new ProblemLog(log);
   const probe = (name: string, isListed: boolean) =>
     runLoop({ name, intervalMs, signal, log }, () =>
       health.probeAll([...controller.nodes].filter(({ address }) => listed.has(address) === isListed)),
@@ -296,7 +298,7 @@ function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] 
       } catch (error) {
         controller.onDisconnect(error);
       }
-      noteProblems(status());
+      problems.tell(noteProblems(status()), Date.now());
     }),
   ];
 }

@@ -99,7 +99,8 @@ function leavingReason(
   if (facts.isDrained) return BY_OPERATOR;
   if (facts.outage?.isSilent && mayDeclareDead && facts.outage.lastedMs >= graceMs) {
     const minutes = Math.floor(facts.outage.lastedMs / 60_000);
-    return reasonOf(NODE_DEAD, `unreachable for ${minutes} minutes: ${facts.outage.failure}`);
+    const long = minutes === 0 ? 'less than a minute' : minutes === 1 ? 'a minute' : `${minutes} minutes`;
+    return reasonOf(NODE_DEAD, `unreachable for ${long}: ${facts.outage.failure}`);
   }
   return null;
 }
