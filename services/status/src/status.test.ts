@@ -351,7 +351,10 @@ describe('the contract', () => {
   const one = { params: { id: 1 } };
   testRate(() => app, '/api/services', 100);
   const requests = {
-    listServices: [{}],
+    listServices: [
+      {},
+      { query: { limit: 1, after: 0, online: false, heard: false, permalink: 'compute-1' } },
+    ],
     getService: [one],
     listFailures: [one],
     listUptime: [one],

@@ -84,7 +84,23 @@ export const useProvableInstances = (owner = '', page = 1) =>
   );
 export const useSchedulerNodes = () => useService('scheduler', '/api/v0/nodes', readSchedulerNodes);
 export const useSchedulerStatus = () => useService('scheduler', '/status', readSchedulerStatus);
-export const useServices = () => useService('status', '/api/services', readServices);
+/** Services that are shown or told of at once: a network has thousands. */
+export const SERVICES_SHOWN = 12;
+const DOWN_MAX = 100;
+/** Not the compute nodes that anybody announced and that never answered. */
+const HEARD = '/api/services?heard=true';
+/** One more than is shown, which tells that there are more. */
+export const useServices = () => useService('status', `${HEARD}&limit=${SERVICES_SHOWN + 1}`, readServices);
+export const useServicesDown = () =>
+  useService('status', `${HEARD}&online=false&limit=${DOWN_MAX}`, readServices);
+/** One compute or core node, by its name there. */
+export const useServiceOf = (kind: 'core' | 'compute', nodeId: string) =>
+  useService(
+    'status',
+    `/api/services?permalink=${kind}-${encodeURIComponent(nodeId)}`,
+    readServices,
+    SELDOM_MS,
+  );
 
 const NO_SCORES = { messages: [] };
 

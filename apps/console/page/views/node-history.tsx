@@ -3,7 +3,7 @@ import { useAction } from '../data/action.ts';
 import { readMeasuredHistory, readPeers, readUptimeDays } from '../data/answers-of-services.ts';
 import { useNetwork } from '../data/network.ts';
 import type { Proof } from '../data/prove.ts';
-import { useCore, useService, useServices } from '../data/questions.ts';
+import { useCore, useService, useServiceOf } from '../data/questions.ts';
 import { verify } from '../data/workers.ts';
 import { Bars } from '../parts/bars.tsx';
 import { Badge, DateTime, Panel, ProofMark, Safe, Time, type Tone } from '../parts/basic.tsx';
@@ -57,9 +57,7 @@ function Uptime(node: NodeProps) {
   const [unit, setUnit] = useState<keyof typeof STEPS>('day');
   const { step, title, next } = STEPS[unit];
   const history = useHistory(node, step);
-  const services = useServices();
-  // Its name there, by its kind and id.
-  const checked = services.value?.find(({ permalink }) => permalink === `${node.kind}-${node.nodeId}`);
+  const checked = useServiceOf(node.kind, node.nodeId).value?.[0];
   return (
     <Panel
       title="Uptime"

@@ -1,12 +1,14 @@
 import { readIndexedNetworks, readPeers } from '../data/answers-of-services.ts';
 import { nodeLink, useNetwork } from '../data/network.ts';
 import {
+  SERVICES_SHOWN,
   useCore,
   useHealth,
   useSchedulerNodes,
   useSchedulerStatus,
   useScores,
   useServices,
+  useServicesDown,
 } from '../data/questions.ts';
 import { Badge, Facts, Hash, Meter, Panel, ProofMark, Safe, Time } from '../parts/basic.tsx';
 import { Lazy } from '../parts/lazy.tsx';
@@ -44,7 +46,7 @@ const SELDOM_MS = 30_000;
 
 /** What is wrong, by all who tell of it. */
 function useProblems() {
-  const [health, nodes, services] = [useHealth(), useSchedulerNodes(), useServices()];
+  const [health, nodes, services] = [useHealth(), useSchedulerNodes(), useServicesDown()];
   const scheduler = useSchedulerStatus();
   const scores = useScores();
   const peers = useCore('/api/v0/sync/status', readPeers, SELDOM_MS);
@@ -176,7 +178,7 @@ function ServicesPanel() {
               <Empty title="No service was checked yet." />
             ) : (
               <ul class="lines">
-                {all.slice(0, 12).map((one) => (
+                {all.slice(0, SERVICES_SHOWN).map((one) => (
                   <li key={one.id}>
                     <Badge tone={one.online ? 'good' : 'bad'}>{one.online ? 'up' : 'down'}</Badge>
                     <span class="grow">
@@ -185,7 +187,7 @@ function ServicesPanel() {
                     <span class="muted number">{percent(one.online_7_days)} in 7 days</span>
                   </li>
                 ))}
-                {all.length > 12 ? <li class="muted">and {all.length - 12} more</li> : null}
+                {all.length > SERVICES_SHOWN ? <li class="muted">and more</li> : null}
               </ul>
             )
           }

@@ -1,5 +1,5 @@
 import { type Static, Type } from '../type.ts';
-import { type Api, NO_PARAMETERS, orNull, text } from './operation.ts';
+import { type Api, defaulted, NO_PARAMETERS, orNull, text } from './operation.ts';
 import { REFERENCE_API } from './reference.ts';
 
 const Time = Type.String({ format: 'date-time' });
@@ -80,6 +80,44 @@ const StatusServiceView = Type.Object(
   { title: 'Status' },
 );
 
+/** The largest page of the list. */
+const SERVICES_PAGE_MAX = 1_000;
+
+const ServicesQuery = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: SERVICES_PAGE_MAX,
+        description: 'how many at most; all where it is left out, which may be 10,000 and 5 MB',
+      }),
+    ),
+    after: defaulted(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description:
+          'only those with a greater id: the last id of the page before. Fewer than `limit` are the last page',
+      }),
+      0,
+    ),
+    online: Type.Optional(
+      Type.Boolean({ description: 'only those that answered the last check, or did not' }),
+    ),
+    heard: Type.Optional(
+      Type.Boolean({
+        description:
+          'false: only compute nodes that never answered since they were announced, which anybody may do; true: all others',
+      }),
+    ),
+    permalink: Type.Optional(
+      Type.String({ maxLength: 200, description: 'only this one, such as compute-NODE_ID' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ServicesQuery = Static<typeof ServicesQuery>;
+
 const ServiceParams = Type.Object({
   id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'as in the list' }),
 });
@@ -90,9 +128,9 @@ export const STATUS_API = {
     method: 'GET',
     path: '/api/services',
     rateClass: 'general',
-    summary: 'List every service with its uptime',
+    summary: 'List services with their uptime, in order of id',
     tag: 'services',
-    query: NO_PARAMETERS,
+    query: ServicesQuery,
     answers: { 200: ServicesView },
     errors: [],
   },

@@ -18,7 +18,7 @@ import { STATUS_API } from '@skerry/protocol/api/status';
 import { statusConfig } from '../config.ts';
 import type { Service } from '../history/store.ts';
 import { CONTENT_SECURITY_POLICY, renderPage } from './page.ts';
-import { daysView, failuresView, serviceView, uptimeView } from './views.ts';
+import { daysView, failuresView, selectServices, serviceView, uptimeView } from './views.ts';
 
 export interface ApiSource {
   readonly services: () => readonly Service[];
@@ -46,9 +46,10 @@ function handlersOf(
     if (!service) throw new AppError('SERVICE_NOT_FOUND', `no service has the id ${id}`);
     return service;
   };
-  const viewsNow = () => services().map((service) => serviceView(service, now(), periodSeconds));
+  const viewsOf = (some: readonly Service[]) =>
+    some.map((service) => serviceView(service, now(), periodSeconds));
   return {
-    listServices: viewsNow,
+    listServices: ({ query }) => viewsOf(selectServices(services(), query)),
     getService: ({ params }) => serviceView(findOrThrow(params.id), now(), periodSeconds),
     listFailures: ({ params }) => failuresView(findOrThrow(params.id)),
     listUptime: ({ params }) => uptimeView(findOrThrow(params.id), now()),
@@ -62,7 +63,7 @@ function handlersOf(
       };
     },
     getPage: () =>
-      answer(200, renderPage(viewsNow(), now()), {
+      answer(200, renderPage(viewsOf(services()), now()), {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': CONTENT_SECURITY_POLICY,
         'x-content-type-options': 'nosniff',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { escapeHtml } from '@skerry/kit';
 import type { ServiceView } from '@skerry/protocol/api/status';
 import { GROUPS } from '../registry.ts';
+import { isUnheard } from './views.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --good: light-dark(#187a3c, #6ed494); --bad: light-dark(#b3261e, #ff8a80); }
@@ -34,10 +35,6 @@ const stateOf = ({ online, issue }: ServiceView) =>
     : `<span class="bad">down</span> <small>${escapeHtml(issue ?? '')}</small>`;
 
 const percentOf = (value: number) => `${value.toFixed(2)} %`;
-
-/** A compute node that never answered since it was announced. Anybody can announce one: it says nothing of how the network is. */
-const isUnheard = ({ group_id: group, last_success: success }: ServiceView) =>
-  group === GROUPS.compute && success === null;
 
 function rowOf(service: ServiceView): string {
   const { name, online, latency, online_24_hours: day, online_7_days: week, stats } = service;

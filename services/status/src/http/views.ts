@@ -1,4 +1,10 @@
-import type { FailureView, ServiceView, UptimeDayView, UptimeView } from '@skerry/protocol/api/status';
+import type {
+  FailureView,
+  ServicesQuery,
+  ServiceView,
+  UptimeDayView,
+  UptimeView,
+} from '@skerry/protocol/api/status';
 import { BUCKET_MS, DAYS_KEPT, meanLatency, percentOnline } from '../history/history.ts';
 import type { Service } from '../history/store.ts';
 import { GROUPS } from '../registry.ts';
@@ -6,6 +12,33 @@ import { GROUPS } from '../registry.ts';
 const DAY_MS = 86_400_000;
 const isoOf = (ms: number) => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null) => (ms === null ? null : isoOf(ms));
+
+/** A compute node that never answered since it was announced. Anybody can announce one: it says nothing of how the network is. */
+export const isUnheard = ({
+  group_id: group,
+  last_success: success,
+}: Pick<ServiceView, 'group_id' | 'last_success'>) => group === GROUPS.compute && success === null;
+
+const permalinkOf = ({ target }: Service) => target.key.replace(/[^A-Za-z0-9]+/g, '-').toLowerCase();
+const isOnline = ({ history: { last } }: Service) => last?.isOnline ?? false;
+
+/** The services that are asked for. Pure. @param services in order of id */
+export function selectServices(
+  services: readonly Service[],
+  { limit, after, online, heard, permalink }: ServicesQuery,
+): Service[] {
+  const isHeard = ({ target, history }: Service) =>
+    !isUnheard({ group_id: GROUPS[target.group], last_success: isoOrNull(history.totals.lastSuccessMs) });
+  return services
+    .filter(
+      (one) =>
+        one.id > after &&
+        (online === undefined || isOnline(one) === online) &&
+        (heard === undefined || isHeard(one) === heard) &&
+        (permalink === undefined || permalinkOf(one) === permalink),
+    )
+    .slice(0, limit);
+}
 
 export function serviceView(service: Service, nowMs: number, periodSeconds: number): ServiceView {
   const { id, target, createdMs, history } = service;
@@ -19,10 +52,10 @@ export function serviceView(service: Service, nowMs: number, periodSeconds: numb
     order_id: id,
     public: true,
     group_id: GROUPS[target.group],
-    permalink: target.key.replace(/[^A-Za-z0-9]+/g, '-').toLowerCase(),
+    permalink: permalinkOf(service),
     created_at: isoOf(createdMs),
     updated_at: isoOf(last?.atMs ?? createdMs),
-    online: last?.isOnline ?? false,
+    online: isOnline(service),
     latency,
     ping_time: latency,
     online_24_hours: percentOnline(day),
