@@ -4,6 +4,8 @@ import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
 import { ALL, chooseSoaks, describeSoaks, listSoaks } from './soak/choose.ts';
 import { readOptions } from './soak/options.ts';
+import { type Runnable, runEach } from './soak/seen/run.ts';
+import { readSeen, SEEN_FILE, tellOutcomes, writeSeen } from './soak/seen/seen.ts';
 import { SOAKS } from './soak/soaks.ts';
 import { ROOT } from './source.ts';
 import { parseCommand } from './usage.ts';
@@ -20,22 +22,23 @@ const SOAK_PROGRAMS = {
 };
 const SOAK_TIMEOUT_MS = 7_200_000;
 
-/** Long tests, `*.soak.test.ts`, one file after another. */
-async function runFiles(files: readonly string[]): Promise<void> {
-  const stream = run({
-    files: files.map((path) => `${ROOT}${path}`),
-    concurrency: 1,
-    timeout: SOAK_TIMEOUT_MS,
-  });
+/** A file of long tests, `*.soak.test.ts`. */
+async function runFile(path: string) {
+  let hasSkipped = false;
+  const stream = run({ files: [`${ROOT}${path}`], concurrency: 1, timeout: SOAK_TIMEOUT_MS });
   stream.on('test:fail', () => {
     process.exitCode = 1;
+  });
+  stream.on('test:pass', ({ skip }) => {
+    hasSkipped ||= skip !== undefined;
   });
   const report = stream.compose(new spec());
   report.pipe(process.stdout);
   await finished(report);
+  return { hasSkipped };
 }
 
-const USAGE = `npm run soak                          what soaks there are, and how long each takes
+const USAGE = `npm run soak                          what soaks there are, how long each takes, when it last passed
 npm run soak -- NAME ... [OPTIONS]    runs these
 npm run soak -- ${ALL}                   runs every one, for hours
 
@@ -48,6 +51,7 @@ of either, which stands for all that have it.
   --inputs N       flights, native-flights: so many inputs, however long they take
   --only TEXT      failover: breaks only what has this in its name, such as 'SIGSTOP of the primary'
   --asynchronous   failover: standbys may lack what was acknowledged
+  --write          keeps in ${SEEN_FILE} which have passed, when and of which commit
   --json           the list as JSON
   -h, --help       this text`;
 const { values, positionals } = parseCommand(USAGE, {
@@ -58,6 +62,7 @@ const { values, positionals } = parseCommand(USAGE, {
     inputs: { type: 'string' },
     only: { type: 'string' },
     asynchronous: { type: 'boolean' },
+    write: { type: 'boolean' },
     json: { type: 'boolean' },
   },
   allowPositionals: true,
@@ -71,21 +76,28 @@ function refuse(why: string): void {
 async function runSoaks(names: readonly string[]): Promise<void> {
   const options = readOptions(values);
   if (typeof options === 'string') return refuse(options);
-  for (const name of names) {
-    const soak = await SOAKS[name]!.load?.();
-    if (soak === undefined) continue;
-    console.log(`${name}: ${options.seconds} s, seed ${options.seed}`);
-    await soak(options);
-  }
-  const files = names.filter((name) => SOAKS[name]!.load === undefined);
-  if (files.length === 0) return;
-  await ensurePrograms(SOAK_PROGRAMS);
-  await runFiles(files);
+  if (names.some((name) => SOAKS[name]!.load === undefined)) await ensurePrograms(SOAK_PROGRAMS);
+  const runnable = (name: string): Runnable => ({
+    name,
+    run: async () => {
+      const soak = await SOAKS[name]!.load?.();
+      if (soak === undefined) return runFile(name);
+      console.log(`${name}: ${options.seconds} s, seed ${options.seed}`);
+      await soak(options);
+      return { hasSkipped: false };
+    },
+  });
+  const outcomes = await runEach(names.map(runnable), (outcome) => {
+    if (values.write) writeSeen([outcome], Object.keys(SOAKS));
+  });
+  console.log(tellOutcomes(outcomes));
 }
 
 const { chosen, unknown } = chooseSoaks(positionals);
 if (positionals.length === 0)
-  console.log(values.json ? JSON.stringify(describeSoaks(), null, 2) : `${listSoaks()}\n\n${USAGE}`);
+  console.log(
+    values.json ? JSON.stringify(describeSoaks(readSeen()), null, 2) : `${listSoaks(readSeen())}\n\n${USAGE}`,
+  );
 else if (unknown.length > 0)
   refuse(`there is no soak ${unknown.join(', ')}: npm run soak lists what there is`);
 else await runSoaks(chosen);

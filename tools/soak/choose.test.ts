@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { test } from 'node:test';
 import { ROOT } from '../source.ts';
-import { chooseSoaks, wordOf } from './choose.ts';
+import { chooseSoaks, describeSoaks, listSoaks, wordOf } from './choose.ts';
 import { readOptions } from './options.ts';
 import { SOAKS } from './soaks.ts';
 
@@ -72,11 +72,20 @@ test('options are numbers, and what is wrong with one is said', () => {
   assert.equal(readOptions({ seconds: '1', seeds: 'many' }), '--seeds takes a whole number, not many');
 });
 
-test('without a name the command lists what there is, with what it shows and its time, and runs nothing', () => {
+test('without a name the command lists what there is, with what it shows, its time and its last pass, and runs nothing', () => {
   const { status, stdout, stderr } = soak();
   assert.equal(status, 0, stderr);
   for (const [name, { shows, minutes }] of Object.entries(SOAKS))
-    assert.ok(stdout.includes(`  ${wordOf(name)}: ${shows} (${minutes} min)\n`), name);
+    assert.ok(stdout.includes(`  ${wordOf(name)}: ${shows} (${minutes} min; `), name);
+});
+
+test('the list tells the last pass that was kept, also to programs', () => {
+  const passed = { date: '2026-11-30', commit: '0123456789', seconds: 61 };
+  const seen = { plane: passed };
+  assert.match(listSoaks(seen), /^ {2}plane: .* \(1 min; passed 2026-11-30 of 0123456789\)$/m);
+  assert.match(listSoaks(seen), /^ {2}hellos: .* \(1 min; no pass is kept\)$/m);
+  const described = new Map(describeSoaks(seen).map((one) => [one.name, one.passed]));
+  assert.deepEqual([described.get('plane'), described.get('hellos')], [passed, null]);
 });
 
 test('a name that there is not is refused, also beside one that there is', () => {

@@ -1,3 +1,4 @@
+import type { Seen } from './seen/seen.ts';
 import { SOAKS } from './soaks.ts';
 
 const SUFFIX = '.soak.test.ts';
@@ -35,20 +36,26 @@ export function wordOf(name: string, all: readonly string[] = Object.keys(SOAKS)
   return ends.find((end) => chooseSoaks([end], all).chosen.join() === name) ?? name;
 }
 
-/** Every soak, for programs. `file`: of one that is not told how long it runs. */
-export const describeSoaks = () =>
+/** Every soak, for programs. `file`: of one that is not told how long it runs; `passed`: the last time that was kept. */
+export const describeSoaks = (seen: Seen) =>
   Object.entries(SOAKS).map(([name, { shows, minutes, load }]) => ({
     name: wordOf(name),
     file: load === undefined ? name : null,
     shows,
     minutes,
+    passed: seen[name] ?? null,
   }));
 
-/** Every soak with what it shows and about how long it takes. */
-export function listSoaks(): string {
-  const soaks = describeSoaks();
+/** Every soak with what it shows, about how long it takes and when it was last seen passing. */
+export function listSoaks(seen: Seen): string {
+  const soaks = describeSoaks(seen);
   const lines = (own: typeof soaks) =>
-    own.map(({ name, shows, minutes }) => `  ${name}: ${shows} (${minutes} min)`).join('\n');
+    own
+      .map(({ name, shows, minutes, passed }) => {
+        const last = passed ? `passed ${passed.date} of ${passed.commit}` : 'no pass is kept';
+        return `  ${name}: ${shows} (${minutes} min; ${last})`;
+      })
+      .join('\n');
   const { told = [], file = [] } = Object.groupBy(soaks, (one) => (one.file === null ? 'told' : 'file'));
   const hours = Math.round(soaks.reduce((sum, { minutes }) => sum + minutes, 0) / 60);
   return `As long as you say with --seconds:\n${lines(told)}\n\nUntil done:\n${lines(file)}\n\nTimes are about those of two cores that nobody else works on; all of them take ${hours} hours.`;
