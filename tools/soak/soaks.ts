@@ -77,7 +77,7 @@ export const SOAKS: Readonly<Record<string, Soak>> = {
   },
   sockets: {
     shows: '10,000 WebSocket readers on one core node: no gap, nothing twice, bounded memory',
-    minutes: 2,
+    minutes: 3,
     load: async () => (await import('./sockets.ts')).soakSockets,
   },
   'apps/cli/src/certificates.soak.test.ts': {
@@ -98,7 +98,7 @@ export const SOAKS: Readonly<Record<string, Soak>> = {
   },
   'apps/cli/src/scores/tour.soak.test.ts': {
     shows: "every view of the console in each width and theme, and each lie of a core node's answers",
-    minutes: 5,
+    minutes: 2,
   },
   'apps/cli/src/strangers.soak.test.ts': {
     shows: 'ten minutes of a hostile population beside honest users (root)',
@@ -106,7 +106,7 @@ export const SOAKS: Readonly<Record<string, Soak>> = {
   },
   'packages/indexer/src/crash.soak.test.ts': {
     shows: 'the indexer is killed 30 times: its tables equal a read of the chain',
-    minutes: 3,
+    minutes: 1,
   },
   'packages/indexer/src/storm.soak.test.ts': {
     shows: 'reorganisations of 13 depths and 40 storms: the same tables again',
@@ -135,7 +135,7 @@ export const SOAKS: Readonly<Record<string, Soak>> = {
   },
   'services/core/src/notify/webhooks/crash.soak.test.ts': {
     shows: 'a core node is killed 30 times while it delivers to webhooks',
-    minutes: 3,
+    minutes: 2,
   },
   'services/core/src/peers/sync/convergence.soak.test.ts': {
     shows: '100,000 messages, one core node killed and another cut off: the same digests in the end',
@@ -207,6 +207,6 @@ export const SOAKS: Readonly<Record<string, Soak>> = {
   },
   'tools/soak/restore/restore.soak.test.ts': {
     shows: 'docs/backup.md, followed literally under load, with the database embedded and on a server (root)',
-    minutes: 6,
+    minutes: 3,
   },
 };
