@@ -9,7 +9,7 @@ import {
   tagOf,
 } from '../../packages/kit/src/contract/document.ts';
 import { addressOf } from '../../packages/kit/src/contract/example.ts';
-import { parametersOf } from '../../packages/kit/src/contract/parameters.ts';
+import { shownParametersOf } from '../../packages/kit/src/contract/parameters.ts';
 import { commonErrors, listNamed, type Schema, typeText } from '../../packages/kit/src/contract/type-text.ts';
 import { renderCall } from './client-call.ts';
 import type { Contract, Source } from './contracts.ts';
@@ -33,7 +33,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
     : [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 
 function renderParameters(operation: Operation): string {
-  const rows = parametersOf(operation).map(({ name, in: place, required, description = '', schema }) => {
+  const rows = shownParametersOf(operation).map(({ name, in: place, required, description = '', schema }) => {
     const fallback = schema.default === undefined ? '' : `; ${JSON.stringify(schema.default)} if left out`;
     const type = typeText(schema as Schema).replaceAll('\n', ' ');
     const kind = `${place}, ${cell(code(type))}${required ? '' : ', optional'}${cell(fallback)}`;

@@ -52,7 +52,7 @@ test('says once what comes again: schemas by their title, parameters, refusals b
       .flatMap((methods) => Object.values(methods))
       .map((operation) => [operation.operationId, operation]),
   );
-  assert.deepEqual(Object.keys(document.paths), ['/api/v0/things', '/api/v0/things/{name}/{*}']);
+  assert.deepEqual(Object.keys(document.paths), ['/api/v0/things', '/api/v0/things/{name}/{path}']);
   assert.deepEqual(listThings, {
     operationId: 'listThings',
     tags: ['things'],
@@ -153,7 +153,7 @@ test('the page names every operation, code and type, runs nothing and asks nobod
   for (const part of [
     'id="listThings"',
     'GET, HEAD',
-    '{*}',
+    '{path}',
     'INVALID_CURSOR',
     'id="type-Thing"',
     'general, 7 a minute',

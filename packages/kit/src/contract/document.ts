@@ -12,7 +12,7 @@ import { ERRORS, type ErrorCode } from '@skerry/protocol/forms';
 import { VERSION } from '../daemon/version.ts';
 import { Components } from './components.ts';
 import { addressOf } from './example.ts';
-import { parametersOf } from './parameters.ts';
+import { REST_OF_PATH, shownParametersOf } from './parameters.ts';
 
 export interface ApiInfo {
   readonly title: string;
@@ -41,8 +41,9 @@ export interface DocumentOperation {
   readonly 'x-rate-limit': { readonly class: RateClass; readonly per_minute: number | null };
 }
 
-/** `/ipfs/:hash/*` -> `/ipfs/{hash}/{*}` */
-export const pathOf = ({ path }: Operation) => path.replace(/:([A-Za-z_]+)/g, '{$1}').replace(/\*$/, '{*}');
+/** `/ipfs/:hash/*` -> `/ipfs/{hash}/{path}` */
+export const pathOf = ({ path }: Operation) =>
+  path.replace(/:([A-Za-z_]+)/g, '{$1}').replace(/\*$/, `{${REST_OF_PATH}}`);
 
 export function tagOf({ tag, path }: Operation): string {
   return (
@@ -129,7 +130,7 @@ function documentOperation(
     ];
   });
   const refused = [...groupErrors(operation)].map(([status, codes]) => [status, components.refusal(codes)]);
-  const parameters = parametersOf(operation).map((one) => components.parameter(one));
+  const parameters = shownParametersOf(operation).map((one) => components.parameter(one));
   return {
     operationId: id,
     tags: [tagOf(operation)],
@@ -157,7 +158,7 @@ const withoutBody = ({ body: _, ...others }: Operation): Operation => others;
 /** The OpenAPI 3.1 document of a table. @param perMinute the rates of its server, where it counts requests */
 export function writeDocument(api: Api, info: ApiInfo, perMinute: PerMinute = {}): Document {
   const operations = Object.entries(api);
-  const components = new Components(operations.flatMap(([, operation]) => parametersOf(operation)));
+  const components = new Components(operations.flatMap(([, operation]) => shownParametersOf(operation)));
   const paths: Record<string, Record<string, DocumentOperation>> = {};
   for (const [id, operation] of operations) {
     const path = pathOf(operation);

@@ -48,3 +48,10 @@ export const parametersOf = ({ params, query }: Operation): Parameter[] => [
   ...parametersIn('path', params),
   ...parametersIn('query', query),
 ];
+
+/** What documents call the rest of a path: readers of OpenAPI make a variable of it, which no `*` can be. */
+export const REST_OF_PATH = 'path';
+
+/** Parameters by the names that documents have. The server and the client know the rest of a path as `*`. */
+export const shownParametersOf = (operation: Operation): Parameter[] =>
+  parametersOf(operation).map((one) => (one.name === '*' ? { ...one, name: REST_OF_PATH } : one));

@@ -14,7 +14,7 @@ import {
   tagOf,
 } from './document.ts';
 import { addressOf } from './example.ts';
-import { parametersOf } from './parameters.ts';
+import { shownParametersOf } from './parameters.ts';
 import { commonErrors, listNamed, type Schema, typeText } from './type-text.ts';
 
 export const STYLE = `
@@ -56,7 +56,7 @@ const renderContent = (content: Readonly<Record<string, object>>) =>
     .join('');
 
 function renderParameters(operation: Operation): string {
-  const rows = parametersOf(operation).map(({ name, in: place, required, description = '', schema }) => {
+  const rows = shownParametersOf(operation).map(({ name, in: place, required, description = '', schema }) => {
     const fallback = schema.default === undefined ? '' : `, ${JSON.stringify(schema.default)} when left out`;
     const kind = `${place}, ${typeText(schema as Schema)}${required ? '' : ', optional'}${fallback}`;
     return `<tr><td><code>${escapeHtml(name)}</code></td><td>${escapeHtml(kind)}</td><td>${prose(description)}</td></tr>`;

@@ -59,11 +59,11 @@ export const ipfsCases: Cases = {
     succeeds(async (core) => ({ path: `/api/v0/ipfs/${await addFile(core)}` })),
     refuses(404, `/api/v0/ipfs/${NOBODY}`),
   ],
-  'GET /api/v0/ipfs/{hash}/{*}': [
+  'GET /api/v0/ipfs/{hash}/{path}': [
     succeeds(async (core) => ({ path: `/api/v0/ipfs/${await addDirectory(core)}/a` })),
     refuses('FILE_NOT_FOUND', async (core) => ({ path: `/api/v0/ipfs/${await addFile(core)}/a` })),
   ],
-  'HEAD /api/v0/ipfs/{hash}/{*}': [
+  'HEAD /api/v0/ipfs/{hash}/{path}': [
     succeeds(async (core) => ({ path: `/api/v0/ipfs/${await addDirectory(core)}/a` })),
     refuses(404, `/api/v0/ipfs/${EMPTY_DIRECTORY}/a`),
   ],
@@ -80,11 +80,11 @@ export const ipfsCases: Cases = {
     succeeds(async (core) => ({ path: `/ipfs/${await addFile(core)}?format=raw` })),
     refuses(404, `/ipfs/${NOBODY}?format=car`),
   ],
-  'GET /ipfs/{hash}/{*}': [
+  'GET /ipfs/{hash}/{path}': [
     succeeds(async (core) => ({ path: `/ipfs/${await addDirectory(core)}/a?format=car` })),
     refuses('FILE_NOT_FOUND', async (core) => ({ path: `/ipfs/${await addDirectory(core)}/b?format=car` })),
   ],
-  'HEAD /ipfs/{hash}/{*}': [
+  'HEAD /ipfs/{hash}/{path}': [
     succeeds(async (core) => ({ path: `/ipfs/${await addDirectory(core)}/a` })),
     refuses(404, async (core) => ({ path: `/ipfs/${await addDirectory(core)}/b` })),
   ],
