@@ -9,6 +9,8 @@ const LOG_BYTES = { min: 32 * MIB, max: 512 * MIB, partOfDisk: 40 } as const;
 const RESERVE_LOGS = 2;
 /** Once it refused it takes again when there is this much more than the reserve, so that it does not flutter. */
 const RESUME_FACTOR = 1.25;
+/** What is large, and known to be before it comes, leaves this much: what is small and what nobody announces goes on behind it. */
+const HOLD_FACTOR = 1.5;
 /** Below this part of the reserve PostgreSQL may not be able to write its log. */
 const FULL_PART = 1 / 4;
 
@@ -30,6 +32,10 @@ export interface DiskFacts {
 /** Whether something new may be written. @param mayNow whether it was so at the last look */
 export const mayWrite = ({ freeBytes, reserveBytes }: DiskFacts, mayNow: boolean): boolean =>
   freeBytes >= reserveBytes * (mayNow ? 1 : RESUME_FACTOR);
+
+/** Whether a disk may have so little left once something large has come whole. */
+export const mayHold = ({ freeBytes, reserveBytes }: DiskFacts): boolean =>
+  freeBytes >= reserveBytes * HOLD_FACTOR;
 
 export const isFull = ({ freeBytes, reserveBytes }: DiskFacts): boolean =>
   freeBytes < reserveBytes * FULL_PART;

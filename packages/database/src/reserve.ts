@@ -1,7 +1,8 @@
-import { statfs } from 'node:fs/promises';
+import { stat, statfs } from 'node:fs/promises';
+import { sep } from 'node:path';
 import { type Logger, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { type DiskFacts, decideReserveBytes, mayWrite, mibOf } from './disk-sizes.ts';
+import { type DiskFacts, decideReserveBytes, mayHold, mayWrite, mibOf } from './disk-sizes.ts';
 
 /** Between two looks what is written is counted, so that a fast writer does not outrun them. */
 const LOOK_MS = 500;
@@ -9,18 +10,26 @@ const LOOK_MS = 500;
 interface DiskSize {
   readonly freeBytes: number;
   readonly sizeBytes: number;
+  /** Directories with the same number share their room. */
+  readonly device?: number;
 }
 
 export type MeasureDisk = (directory: string) => Promise<DiskSize>;
 
 const measureDisk: MeasureDisk = async (directory) => {
-  const { bavail, blocks, bsize } = await statfs(directory);
-  return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize };
+  const [{ bavail, blocks, bsize }, { dev: device }] = await Promise.all([
+    statfs(directory),
+    stat(directory),
+  ]);
+  return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize, device };
 };
 
 interface Disk extends DiskFacts {
   readonly directory: string;
+  readonly device: number | undefined;
 }
+
+const isWithin = (directory: string, around: string) => `${directory}${sep}`.startsWith(`${around}${sep}`);
 
 export interface ReserveOptions {
   /** In MiB; 0: as the disk's size asks for. */
@@ -37,10 +46,27 @@ export interface DiskReserve {
   readonly facts: DiskFacts | null;
   /** Throws STORAGE_FULL where nothing new may be written. @param bytes about to be written */
   take(bytes?: number): void;
+  /**
+   * Room for something before its first byte, if it is large, kept from whatever else asks in this way. Throws STORAGE_FULL where it does not fit: that
+   * refuses nothing else.
+   * @param directory where it will be
+   */
+  hold(bytes: number, directory: string): Hold;
 }
 
+/** Room that is kept until it is disposed of. */
+export interface Hold extends Disposable {
+  /** So much of it is on the disk now. */
+  use(bytes: number): void;
+}
+
+/** What is smaller asks for its room as it is written. */
+const LARGE_BYTES = 8 * 1024 ** 2;
+
+const NO_HOLD: Hold = { use: () => {}, [Symbol.dispose]: () => {} };
+
 /** For parts that run without a disk of their own, such as tests. */
-export const BOUNDLESS: DiskReserve = { hasRoom: true, facts: null, take: () => {} };
+export const BOUNDLESS: DiskReserve = { hasRoom: true, facts: null, take: () => {}, hold: () => NO_HOLD };
 
 /**
  * Room that the node leaves free where its database and its files are: PostgreSQL cannot go on when its log does not
@@ -51,6 +77,8 @@ export class Reserve implements DiskReserve {
   readonly #directories: string[] = [];
   #disks: Disk[] = [];
   #takenBytes = 0;
+  /** By the device that it is on. */
+  readonly #heldBytes = new Map<number | undefined, number>();
   #hasRoom = true;
 
   constructor(options: ReserveOptions) {
@@ -62,8 +90,12 @@ export class Reserve implements DiskReserve {
   }
 
   get facts(): DiskFacts | null {
+    return this.#tightest ?? null;
+  }
+
+  get #tightest(): Disk | undefined {
     const above = ({ freeBytes, reserveBytes }: DiskFacts) => freeBytes - reserveBytes;
-    return this.#disks.toSorted((a, b) => above(a) - above(b))[0] ?? null;
+    return this.#disks.toSorted((a, b) => above(a) - above(b))[0];
   }
 
   /** The file system of this directory is looked at from now on. */
@@ -83,12 +115,42 @@ export class Reserve implements DiskReserve {
     );
   }
 
+  hold(bytes: number, directory: string): Hold {
+    const disk = this.#diskOf(directory);
+    if (bytes < LARGE_BYTES || !disk) return NO_HOLD;
+    const { device, freeBytes, reserveBytes } = disk;
+    const heldBytes = () => this.#heldBytes.get(device) ?? 0;
+    const restBytes = freeBytes - this.#takenBytes - heldBytes() - bytes;
+    if (!mayHold({ freeBytes: restBytes, reserveBytes }))
+      throw new AppError(
+        'STORAGE_FULL',
+        `there is no room for ${mibOf(bytes)} MiB here: ${mibOf(freeBytes)} MiB of the disk are free, and the node needs some of it`,
+      );
+    let leftBytes = 0;
+    const change = (by: number) => {
+      leftBytes += by;
+      this.#heldBytes.set(device, heldBytes() + by);
+    };
+    change(bytes);
+    return {
+      use: (used) => change(-Math.min(used, leftBytes)),
+      [Symbol.dispose]: () => change(-leftBytes),
+    };
+  }
+
+  /** The disk that a directory is on: that of the innermost directory around it that is looked at, or else the one with the least room. */
+  #diskOf(directory: string): Disk | undefined {
+    const around = this.#disks.filter((disk) => isWithin(directory, disk.directory));
+    const [innermost] = around.sort((one, other) => other.directory.length - one.directory.length);
+    return innermost ?? this.#tightest;
+  }
+
   async look(): Promise<void> {
     const { setMib, measure = measureDisk } = this.#options;
     this.#disks = await Promise.all(
       this.#directories.map(async (directory) => {
-        const { freeBytes, sizeBytes } = await measure(directory);
-        return { directory, freeBytes, reserveBytes: decideReserveBytes(sizeBytes, setMib) };
+        const { freeBytes, sizeBytes, device } = await measure(directory);
+        return { directory, device, freeBytes, reserveBytes: decideReserveBytes(sizeBytes, setMib) };
       }),
     );
     this.#takenBytes = 0;

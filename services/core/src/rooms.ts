@@ -310,8 +310,8 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const intake = openIntake(config, {
     ...{ db, verifier, pipeline, readContentFile, reserve, secrets, sender, events, now },
   });
-  const { uploadLimitBytes } = config;
-  const partsDir = join(config.dataDir, 'parts');
+  const { uploadLimitBytes, dataDir } = config;
+  const place = choosePlace({ db, pieces, dataDir, reserve, now });
   const files = new Files({ db, blobs, intake, pipeline, uploadLimitBytes, now });
   const { claims } = files;
   const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
@@ -329,7 +329,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     identity: { node: nodeAddress, sealing, vrf: randomness.keys[0]!.public_key },
     reads: createReads({ database: answering, standby: ground.standby, metrics }),
     ...{ uploads: new Uploads(db, config), uploadPlaces: createUploadPlaces(config, metrics.http) },
-    parts: new Parts({ place: choosePlace({ ...{ db, pieces, reserve, now }, directory: partsDir }), now }),
+    parts: new Parts({ place, now }),
     clientOf: createClientOf(settings.limits),
     learnTrust: createLearning(config, { trust, nodeAddress, signal }),
     /** Makes what is stored that of those who are trusted now; resolves when nothing is left. */

@@ -166,3 +166,23 @@ test('F6: files on a full disk of their own are the node’s full disk: it says 
   await until('it takes files again', store, ({ status }) => status === 200);
   await core.end('SIGTERM');
 });
+
+test('a stranger announces a file that the disk has no room for: nothing of it is kept, and the node takes messages', {
+  skip,
+}, async (t: TestContext) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-small-upload-'));
+  t.after(() => rm(home, { recursive: true, force: true }));
+  await using disk = await mountSmallDisk(home, home);
+  await using core = await disk.start();
+  const size = SIZE_MIB * MIB;
+  const hash = '7'.repeat(64);
+  const query = { address: alice.address, signature: alice.sign(hash), size: String(size), offset: '0' };
+  const sent = await fetch(`${core.url}/api/v0/storage/uploads/${hash}?${new URLSearchParams(query)}`, {
+    ...{ method: 'PUT', body: Buffer.alloc(MIB) },
+    headers: { 'content-type': 'application/octet-stream' },
+  });
+  assert.equal(sent.status, 507);
+  assert.match(await sent.text(), /there is no room for 512 MiB here/);
+  assert.equal((await post(core.url, 1)).status, 200);
+  await core.end('SIGTERM');
+});

@@ -5,6 +5,7 @@ import { decideLogBytes, decideReserveBytes, Reserve } from '@skerry/database';
 import { createLogger } from '@skerry/kit';
 import { createHttpLink } from '../peers/sync/link.ts';
 import { createTestCore, signers } from '../testing/core.ts';
+import { FileFetcher } from './files/fetcher.ts';
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -83,4 +84,92 @@ test('F6: an upload ends where the reserve begins, before the disk is looked at 
   const small = await core.blobs.receive(megabytes(8), GIB);
   await small.discard();
   await assert.rejects(core.blobs.receive(megabytes(8), GIB), { code: 'STORAGE_FULL' });
+});
+
+/** A disk of 100 GiB, of which 1 GiB is the reserve and half of one more is for what is small. */
+async function openReserve(above: number, log = createLogger('core', 'fatal')) {
+  const measure = async () => ({ freeBytes: 1.5 * GIB + above, sizeBytes: 100 * GIB });
+  const reserve = new Reserve({ setMib: 0, log, measure });
+  await reserve.watch('/data');
+  return reserve;
+}
+
+test('what is large and does not fit is refused before its first byte, and refuses nothing else', async () => {
+  const reserve = await openReserve(100 * MIB);
+  const hold = (bytes: number) => reserve.hold(bytes, '/data/files');
+  assert.throws(() => hold(101 * MIB), { code: 'STORAGE_FULL', message: /no room for 101 MiB/ });
+  {
+    using first = hold(60 * MIB);
+    assert.throws(() => hold(60 * MIB), { code: 'STORAGE_FULL' });
+    // What is on the disk is no longer held: the disk has less.
+    reserve.take(60 * MIB);
+    first.use(60 * MIB);
+    using _second = hold(40 * MIB);
+    assert.throws(() => hold(8 * MIB), { code: 'STORAGE_FULL' });
+    using _small = hold(MIB);
+  }
+  using _third = hold(40 * MIB);
+  assert.equal(reserve.hasRoom, true);
+});
+
+test('room is that of the disk on which a file will be', async () => {
+  const disks = new Map([
+    ['/data', { freeBytes: 2 * GIB, sizeBytes: 100 * GIB, device: 1 }],
+    ['/data/files', { freeBytes: 50 * GIB, sizeBytes: 100 * GIB, device: 2 }],
+    ['/data/postgres', { freeBytes: 2 * GIB, sizeBytes: 100 * GIB, device: 1 }],
+  ]);
+  const measure = async (directory: string) => disks.get(directory)!;
+  const reserve = new Reserve({ setMib: 0, log: createLogger('core', 'fatal'), measure });
+  for (const directory of disks.keys()) await reserve.watch(directory);
+  using _file = reserve.hold(4 * GIB, '/data/files/incoming');
+  assert.throws(() => reserve.hold(4 * GIB, '/data/parts'), { code: 'STORAGE_FULL' });
+  using _part = reserve.hold(400 * MIB, '/data/parts');
+  // Two directories of one disk have one room.
+  assert.throws(() => reserve.hold(400 * MIB, '/data/postgres'), { code: 'STORAGE_FULL' });
+});
+
+test('a file of a peer that does not fit is not fetched until the disk is full: the node says so, and takes messages', async () => {
+  const lines: string[] = [];
+  const log = createLogger('core', 'info', { write: (line: string) => void lines.push(line) });
+  const reserve = await openReserve(20 * MIB, log);
+  await using core = await createTestCore({ reserve, log, uploadLimitBytes: 20 * GIB });
+  let taken = 0;
+  const stream = Readable.from(
+    (function* () {
+      for (; taken < 600; taken++) yield Buffer.alloc(MIB);
+    })(),
+  );
+  const peer = {
+    name: 'peer',
+    handles: () => true,
+    open: async () => ({ stream, contentType: 'text/plain', sizeBytes: 10 * GIB }),
+  };
+  const hash = '7'.repeat(64);
+  const wanted = { type: 'STORE', content: { item_type: 'storage', item_hash: hash } };
+  assert.equal((await core.send(alice, wanted)).status, 202);
+  const fetcher = new FileFetcher({ ...core.rooms, sources: [peer], log });
+  await fetcher.look(signal);
+  await fetcher.idle();
+  assert.equal((await core.send(alice, note(1))).status, 200);
+  assert.deepEqual([reserve.hasRoom, taken < 2, stream.destroyed], [true, true, true]);
+  assert.deepEqual(
+    lines.filter((line) => /does not fit here/.test(line)).map((line) => JSON.parse(line).file),
+    [hash],
+  );
+});
+
+test('files of IPFS that do not fit are refused before their first block, too', async () => {
+  const reserve = await openReserve(12 * MIB);
+  await using core = await createTestCore({ reserve, uploadLimitBytes: 25 * MIB });
+  const url = await core.listen();
+  for (const [sizeBytes, status] of [
+    [20 * MIB, 507],
+    [9 * MIB, 200],
+  ] as const) {
+    const body = new FormData();
+    body.append('file', new Blob([Buffer.alloc(sizeBytes)]));
+    const answer = await fetch(`${url}/api/v0/ipfs/add_file`, { method: 'POST', body });
+    assert.equal(answer.status, status, await answer.text());
+  }
+  assert.equal((await core.send(alice, note(1))).status, 200);
 });

@@ -18,6 +18,7 @@ import { Places } from '../shares/places.ts';
 import { type Guarded, guardedReader, readMetadata, submitStore } from '../storage/network-storage.ts';
 import { checkJson } from '../storage/storage.ts';
 import {
+  announcedBytes,
   checkStored,
   FILE_BODY_TYPE,
   FORM_OVERHEAD_BYTES,
@@ -40,7 +41,7 @@ import {
 type ReadRooms = Pick<Rooms, 'ipfs' | 'fileReads' | 'clientOf'> & { readonly cars: Places };
 type Adding = Pick<
   Rooms,
-  'db' | 'ipfs' | 'intake' | 'settings' | 'uploads' | 'uploadPlaces' | 'clientOf' | 'now'
+  'db' | 'files' | 'ipfs' | 'intake' | 'settings' | 'uploads' | 'uploadPlaces' | 'clientOf' | 'now'
 >;
 type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal' | 'clientOf'>;
 
@@ -157,6 +158,8 @@ const ipfsReader = (
     rooms,
     request,
     async (source, limitBytes) => {
+      // Its blocks are kept as they come: those of what does not fit would stay for the grace period.
+      using _hold = rooms.files.hold(Math.min(announcedBytes(request) ?? 0, limitBytes));
       const node = await take(source, limitBytes);
       // Kept already, for the grace period, whatever the rest of its form says: the client's until a message keeps it.
       await rooms.uploads.note(rooms.clientOf(request), node.id.text, node.sizeBytes);

@@ -14,7 +14,14 @@ import {
 } from '../../store/files/references.ts';
 import { isCidText } from '../../store/ipfs/cid.ts';
 import type { Rooms, RouteSettings } from '../rooms.ts';
-import { FILE_BODY_TYPE, type FormFile, type FormReader, withFormOf, withPlace } from './storage-form.ts';
+import {
+  announcedBytes,
+  FILE_BODY_TYPE,
+  type FormFile,
+  type FormReader,
+  withFormOf,
+  withPlace,
+} from './storage-form.ts';
 import { downloadPathOf, unsignedLimitOf } from './storage-read.ts';
 
 const METADATA = 'metadata';
@@ -157,7 +164,7 @@ function addFile(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
   const reader = guardedReader(
     rooms,
     request,
-    (source, limitBytes) => rooms.files.receive(source, limitBytes),
+    (source, limitBytes) => rooms.files.receive(source, limitBytes, announcedBytes(request)),
     (blob) => blob.discard(),
   );
   return request.headers['content-type']?.startsWith(FILE_BODY_TYPE)

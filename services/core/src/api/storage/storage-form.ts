@@ -87,9 +87,16 @@ export interface FormReader<Received> {
   readonly discard: (received: Received) => Promise<void>;
 }
 
-const uploadReader = ({ files }: Pick<Rooms, 'files'>): FormReader<ReceivedBlob> => ({
+/** What a request says to have; undefined where it does not. What a form has beside its file is little. */
+export const announcedBytes = ({ headers }: FastifyRequest): number | undefined =>
+  headers['content-length'] === undefined ? undefined : Number(headers['content-length']);
+
+const uploadReader = (
+  { files }: Pick<Rooms, 'files'>,
+  request: FastifyRequest,
+): FormReader<ReceivedBlob> => ({
   fields: FIELDS,
-  receive: (source) => files.receive(source),
+  receive: (source) => files.receive(source, files.limitBytes, announcedBytes(request)),
   discard: (blob) => blob.discard(),
 });
 
@@ -222,7 +229,7 @@ export const withForm = <T>(
   reply: FastifyReply,
   rooms: FormRooms & Pick<Rooms, 'files'>,
   act: (form: Form) => Promise<T>,
-): Promise<T> => withFormOf(request, reply, rooms, uploadReader(rooms), act);
+): Promise<T> => withFormOf(request, reply, rooms, uploadReader(rooms, request), act);
 
 /** Takes a place among the uploads for a body that `act` reads, watches over it, and reads on for a while what is not wanted. */
 export async function withPlace<T>(

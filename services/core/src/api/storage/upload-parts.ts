@@ -41,7 +41,7 @@ const formOf = ({ address, signature, channel, tags }: Sent) =>
 
 /** All of a file is here: it is kept if it is what was signed. */
 async function keepWhole({ files, parts }: Used, whole: Whole, sent: Sent): Promise<string> {
-  const blob = await files.receive(parts.read(whole));
+  const blob = await files.receive(parts.read(whole), whole.sizeBytes, whole.sizeBytes);
   try {
     if (blob.hash !== whole.hash)
       throw new AppError('HASH_MISMATCH', `what came has the hash ${blob.hash}, not ${whole.hash}`);

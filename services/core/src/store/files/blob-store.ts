@@ -34,8 +34,11 @@ export interface BlobStore {
   /**
    * Streams to disk while hashing; memory does not grow with the size. Throws FILE_TOO_LARGE once the source gives more
    * than `limitBytes`, STORAGE_FULL where the disk is full, and what the source failed with; nothing is left behind.
+   * @param sizeBytes as the source says beforehand, if it does: what would not fit is refused before its first byte
    */
-  receive(source: Readable, limitBytes: number): Promise<ReceivedBlob>;
+  receive(source: Readable, limitBytes: number, sizeBytes?: number): Promise<ReceivedBlob>;
+  /** Room for what comes as many blobs, where they are on a disk of the node. Throws STORAGE_FULL. */
+  hold?(bytes: number): Disposable;
   find(hash: ItemHash): Promise<KeptBlob | undefined>;
   /** The bytes, or one range of them that lies within the blob. Throws FILE_NOT_FOUND before the first byte. */
   read(hash: ItemHash, range?: ByteRange): Promise<Readable>;

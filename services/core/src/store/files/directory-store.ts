@@ -81,8 +81,8 @@ export async function createDirectoryBlobStore(
   const pathOf = (hash: string) => join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
   const openBlob = (hash: string) => openAt(pathOf(hash), hash);
   return {
-    async receive(source, limitBytes) {
-      const { path, hash, sizeBytes } = await spool.receive(source, limitBytes);
+    async receive(source, limitBytes, announcedBytes) {
+      const { path, hash, sizeBytes } = await spool.receive(source, limitBytes, announcedBytes);
       let isNamed = false;
       let isKept = false;
       return {
@@ -105,6 +105,7 @@ export async function createDirectoryBlobStore(
         discard: () => rm(path, { force: true }),
       };
     },
+    ...(reserve ? { hold: (bytes: number) => reserve.hold(bytes, directory) } : {}),
     find: (hash) => findAt(pathOf(hash), hash),
     async read(hash, range) {
       const handle = await openBlob(hash);

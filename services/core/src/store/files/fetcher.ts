@@ -66,6 +66,9 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
+const isStorageFull = (error: unknown): error is AppError =>
+  error instanceof AppError && error.code === 'STORAGE_FULL';
+
 const blameOf = ({ name: source }: FileSource, name: string) => `${source} ${name}`;
 
 /**
@@ -323,8 +326,12 @@ export class FileFetcher {
     return {
       ended: open().catch((error) => {
         one.survey?.drop(name);
-        if (!ended.aborted)
-          log.debug({ err: error, file: name, source: one.source.name }, 'a source failed to provide a file');
+        if (ended.aborted) return false;
+        const fields = { file: name, source: one.source.name };
+        const isFirst = attempt.attempts === 0 && isStorageFull(error);
+        if (isFirst)
+          log.warn({ ...fields, why: error.message }, 'a file that messages name does not fit here');
+        else log.debug({ err: error, ...fields }, 'a source failed to provide a file');
         return false;
       }),
       bytes: () => came.bytes,
@@ -372,7 +379,10 @@ export class FileFetcher {
       stream.destroy();
       throw new AppError('FILE_TOO_LARGE', `it would be ${sizeBytes} bytes, of at most ${limitBytes}`);
     }
-    const blob = await files.receive(stream, limitBytes);
+    const blob = await files.receive(stream, limitBytes, sizeBytes).catch((error: unknown) => {
+      stream.destroy();
+      throw error;
+    });
     try {
       if (blob.hash !== name) return 'wrong';
       await files.storeUnpinned(blob, contentType);

@@ -60,9 +60,18 @@ export class Files {
     return this.#options.uploadLimitBytes;
   }
 
+  /** See `BlobStore.hold`. */
+  hold(bytes: number): Disposable | undefined {
+    return this.#options.blobs.hold?.(bytes);
+  }
+
   /** See `BlobStore.receive`. */
-  receive(source: Readable, limitBytes = this.#options.uploadLimitBytes): Promise<ReceivedBlob> {
-    return this.#options.blobs.receive(source, limitBytes);
+  receive(
+    source: Readable,
+    limitBytes = this.#options.uploadLimitBytes,
+    sizeBytes?: number,
+  ): Promise<ReceivedBlob> {
+    return this.#options.blobs.receive(source, limitBytes, sizeBytes);
   }
 
   /** Keeps a received file for its uploader. Of one that is refused nothing is kept. */

@@ -26,7 +26,7 @@ export interface SpooledFile {
 /** A directory for what is being received. */
 export interface Spool {
   /** See `BlobStore.receive`. The file is on the disk when this resolves. */
-  receive(source: Readable, limitBytes: number): Promise<SpooledFile>;
+  receive(source: Readable, limitBytes: number, sizeBytes?: number): Promise<SpooledFile>;
 }
 
 async function writeAll(handle: FileHandle, chunks: Buffer[]): Promise<void> {
@@ -46,7 +46,7 @@ async function copy(
   source: AsyncIterable<Buffer>,
   handle: FileHandle,
   limitBytes: number,
-  reserve: DiskReserve,
+  reserve: Pick<DiskReserve, 'take'>,
   letGo: (bytes: number) => void,
 ): Promise<Omit<SpooledFile, 'path'>> {
   const digest = createHash('sha256');
@@ -93,15 +93,22 @@ export async function openSpool(
   if (isAlone) for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
   const letGo = createYoungCollector();
   return {
-    async receive(source, limitBytes) {
+    async receive(source, limitBytes, sizeBytes = 0) {
       // The source may fail while the file is being opened, when nobody reads it yet; the copy then meets the failure.
       source.on('error', () => {});
       const path = join(directory, randomUUID());
       let handle: FileHandle | undefined;
       try {
         reserve.take();
+        using hold = reserve.hold(Math.min(sizeBytes, limitBytes), directory);
+        const counted = {
+          take(bytes = 0) {
+            reserve.take(bytes);
+            hold.use(bytes);
+          },
+        };
         handle = await open(path, 'wx', 0o644);
-        const copied = await copy(source, handle, limitBytes, reserve, letGo);
+        const copied = await copy(source, handle, limitBytes, counted, letGo);
         await handle.sync();
         await handle.close();
         return { path, ...copied };

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { DiskReserve } from '@skerry/database';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../../schema.ts';
@@ -9,12 +10,15 @@ export interface PlaceOptions {
   readonly db: Kysely<Schema>;
   /** Undefined where the node's files are in a directory. */
   readonly pieces: Pieces | undefined;
-  readonly directory: string;
+  /** Of the node: parts come to `parts` in it, and are put together in `files`. */
+  readonly dataDir: string;
   readonly reserve: DiskReserve;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /** What has come of files is where all processes reach it that reach the files themselves. */
-export const choosePlace = ({ db, pieces, directory, reserve, now }: PlaceOptions): PartsPlace =>
-  pieces ? new SharedPlace({ db, pieces, now }) : new DirectoryPlace(directory, reserve);
+export const choosePlace = ({ db, pieces, dataDir, reserve, now }: PlaceOptions): PartsPlace =>
+  pieces
+    ? new SharedPlace({ db, pieces, now })
+    : new DirectoryPlace(join(dataDir, 'parts'), join(dataDir, 'files'), reserve);

@@ -2,7 +2,7 @@ import { constants, createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { DiskReserve } from '@skerry/database';
+import type { DiskReserve, Hold } from '@skerry/database';
 import { asStorageError } from '../spool.ts';
 import type { Begun, PartsPlace } from './place.ts';
 
@@ -11,11 +11,22 @@ const { O_CREAT, O_WRONLY } = constants;
 /** A file for each, under its name. They outlast broken connections and this process. */
 export class DirectoryPlace implements PartsPlace {
   readonly #directory: string;
+  readonly #wholes: string;
   readonly #reserve: DiskReserve;
 
-  constructor(directory: string, reserve: DiskReserve) {
+  /** @param wholes where files are put together */
+  constructor(directory: string, wholes: string, reserve: DiskReserve) {
     this.#directory = directory;
+    this.#wholes = wholes;
     this.#reserve = reserve;
+  }
+
+  hold(restBytes: number, sizeBytes: number): Hold {
+    using stack = new DisposableStack();
+    const rest = stack.use(this.#reserve.hold(restBytes, this.#directory));
+    stack.use(this.#reserve.hold(sizeBytes, this.#wholes));
+    const held = stack.move();
+    return { use: (bytes) => rest.use(bytes), [Symbol.dispose]: () => held.dispose() };
   }
 
   async list(): Promise<Begun[]> {

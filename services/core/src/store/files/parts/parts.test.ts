@@ -266,7 +266,7 @@ function describeParts(where: string, start: () => Promise<Fixture>): void {
 describeParts('a directory', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'skerry-parts-'));
   return {
-    open: () => new DirectoryPlace(join(directory, 'parts'), BOUNDLESS),
+    open: () => new DirectoryPlace(join(directory, 'parts'), directory, BOUNDLESS),
     rest: (name, sinceMs) => utimes(join(directory, 'parts', name), sinceMs / 1_000, sinceMs / 1_000),
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
   };

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Hold } from '@skerry/database';
 import type { Client } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Begun, PartsPlace } from './place.ts';
@@ -49,6 +50,15 @@ const sumOf = (files: readonly Known[]) => files.reduce((sum, one) => sum + coun
 const isWithin = (files: readonly Known[], reserved: 0 | 1) =>
   files.length <= FILES.total - reserved * FILES.reserve &&
   sumOf(files) <= BYTES.total - reserved * BYTES.reserve;
+
+/** A part that comes. */
+interface Adding {
+  readonly whole: Whole;
+  /** How many bytes there were. */
+  readonly before: number;
+  readonly by: Beginner;
+  readonly hold: Hold | undefined;
+}
 
 /** Who adds to a file. */
 interface Holder {
@@ -119,11 +129,13 @@ export class Parts {
     // Nothing of it is read: it needs no room.
     if (before !== offset) return before;
     await this.#makeRoom(whole, before, by);
+    // One that does not fit is not begun: it would stay for a day.
+    using hold = this.#options.place.hold?.(whole.sizeBytes - before, whole.sizeBytes);
     try {
       const received = await this.#options.place.write(
         name,
         before,
-        this.#bounded(source, whole, before, by),
+        this.#bounded(source, { whole, before, by, hold }),
       );
       if (this.#busy.get(name)?.isDropped) throw dropped();
       return received;
@@ -142,7 +154,7 @@ export class Parts {
   }
 
   /** No more than was announced, and than there is room for. Who stops reading is not the end of the connection: it is still answered. */
-  async *#bounded(source: Readable, whole: Whole, before: number, by: Beginner): AsyncGenerator<Buffer> {
+  async *#bounded(source: Readable, { whole, before, by, hold }: Adding): AsyncGenerator<Buffer> {
     const { sizeBytes } = whole;
     const holder = this.#busy.get(nameOf(whole));
     let received = before;
@@ -157,6 +169,7 @@ export class Parts {
         counted = received;
       }
       yield chunk;
+      hold?.use(chunk.length);
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Hold } from '@skerry/database';
 
 /** A file that was begun. */
 export interface Begun {
@@ -15,6 +16,8 @@ export interface Begun {
  * (`directory-place.ts`), and an object store, which those of all machines do (`shared-place.ts`); the suite of `parts.test.ts` holds for each.
  */
 export interface PartsPlace {
+  /** Room on the node's disk, where they come there: for what is still to come of a file, and for all of it where it is put together. Throws STORAGE_FULL. */
+  hold?(restBytes: number, sizeBytes: number): Hold;
   list(): Promise<readonly Begun[]>;
   /** How many bytes there are from the first one on; 0 where it was not begun. */
   received(name: string): Promise<number>;

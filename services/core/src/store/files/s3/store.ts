@@ -66,8 +66,8 @@ class S3BlobStore implements BlobStore {
       this.linkTo = (hash, answer) => client.linkTo(publicEndpoint, hash, LINK_SECONDS, answer);
   }
 
-  async receive(source: Readable, limitBytes: number): Promise<ReceivedBlob> {
-    const file = await this.#spool.receive(source, limitBytes);
+  async receive(source: Readable, limitBytes: number, announcedBytes?: number): Promise<ReceivedBlob> {
+    const file = await this.#spool.receive(source, limitBytes, announcedBytes);
     const { path, hash, sizeBytes } = file;
     let isKept = false;
     return {
