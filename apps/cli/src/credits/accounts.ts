@@ -181,7 +181,7 @@ async function setPrices(
   set: string,
   { keyFile, reachBack }: Pick<PriceOptions, 'keyFile' | 'reachBack'>,
 ): Promise<void> {
-  const content = await readJson(set, context.stdin);
+  const content = await readJson({ option: '--set', given: set }, context.stdin);
   checkPricing(content);
   const core = await openPublisher(context, keyFile);
   const sent = await core.postMessage({

@@ -5,16 +5,20 @@ import { skerryHere } from '../testing/here.ts';
 import { replying } from '../testing/replying.ts';
 import { renderPrice } from './price.ts';
 
-test('what an instance costs, and what follows when nobody pays', () => {
+test('what an instance or a program costs, and what follows when nobody pays', () => {
   assert.equal(
-    renderPrice(3_958_333_333n, false),
+    renderPrice('instance', 3_958_333_333n, false),
     'costs 14,250 credits an hour, 342,000 a day until it is deleted, also while it is stopped or waits for a node; nothing is stopped when your credit is used up',
   );
   assert.match(
-    renderPrice(1_000_000_000n, true),
+    renderPrice('instance', 1_000_000_000n, true),
     /^costs 3,600 credits an hour, 86,400 a day until it is deleted, .*; it is refused/,
   );
-  assert.equal(renderPrice(0n, false), 'costs nothing: no price is published');
+  assert.match(
+    renderPrice('program', 1_000_000_000n, true),
+    /^costs 3,600 credits an hour, .*, also while nobody calls it; it is refused without credit for a day$/,
+  );
+  assert.equal(renderPrice('instance', 0n, false), 'costs nothing: no price is published');
 });
 
 test('what costs something is named so that it can be copied, and a page says that there are more', async () => {

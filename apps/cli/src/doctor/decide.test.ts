@@ -78,7 +78,7 @@ describe('what the facts mean', () => {
       [{ platform: 'darwin' }, 'fail SYSTEM', undefined],
       [{ memoryMib: 1_000 }, 'fail MEMORY', /memory/],
       [{ memoryMib: 2_000 }, 'warn MEMORY', /memory/],
-      [{ diskFreeGib: 1 }, 'fail DISK', /DATA_DIR/],
+      [{ diskFreeGib: 1 }, 'fail DISK', /\(SKERRY_COMPUTE_DATA_DIR\)/],
       [{ isDataWritable: false }, 'fail DATA', /sudo.*chown -R \$\(id -u\) \/data$/],
       [{ keys: [{ path: '/data/node.key', mode: 0o100640 }] }, 'fail KEYS', /chmod 600 \/data\/node\.key$/],
       [

@@ -47,7 +47,10 @@ function decideRoom(role: Role, { memoryMib, diskFreeGib }: MachineFacts): Check
     judge(diskFreeGib, least.diskGib, good.diskGib)(
       'DISK',
       `${diskFreeGib} GiB of disk free (${least.diskGib} needed, ${good.diskGib} recommended)`,
-      add('disk, or put the data elsewhere (DATA_DIR)', diskFreeGib >= good.diskGib),
+      add(
+        `disk, or put the data elsewhere (SKERRY_${role.toUpperCase()}_DATA_DIR)`,
+        diskFreeGib >= good.diskGib,
+      ),
     ),
   ];
 }

@@ -64,7 +64,7 @@ export async function addToIndexer(
   const startBlock = Number(options.startBlock);
   if (!/^\d+$/.test(options.startBlock) || !Number.isSafeInteger(startBlock))
     throw new AppError('INVALID_PARAMETERS', 'the start block must be a whole number from 0');
-  const abi = await readJson(options.abi, context.stdin);
+  const abi = await readJson({ option: '--abi', given: options.abi }, context.stdin);
   parseAbi(abi);
   await checkIsRead(context, network);
   await postWish(context, {

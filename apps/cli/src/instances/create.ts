@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { CoreClient } from '@skerry/client';
-import { type InstanceView, parseInstanceContent } from '@skerry/protocol/forms';
+import { type InstanceView, instanceNeeds, parseInstanceContent } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { tellPrice } from '../credits/price.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
@@ -42,7 +42,7 @@ export async function createInstance(context: Context, options: InstanceCreateOp
     firewall: { ...allow, ...(options.proxyProtocol ? { proxyProtocol: true } : {}) },
   };
   const content = blameOption(INSTANCE_OPTIONS, () => parseInstanceContent(asked));
-  await tellPrice(context, content);
+  await tellPrice(context, { ...instanceNeeds(content), kind: 'instance' });
   await confirmRoom(context, content, options);
   const cursor = options.wait ? await readCursor(core) : undefined;
   const sent = await core.createInstance(content);

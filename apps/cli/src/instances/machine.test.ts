@@ -7,7 +7,7 @@ import type { BackupView } from '@skerry/protocol/api/compute/machines';
 import { checkReadable, openBlob } from '../files/blob.ts';
 import { createOutput } from '../output/output.ts';
 import { createTestDir } from '../testing/run.ts';
-import { fetchCopy } from './machine.ts';
+import { fetchCopy, silenceOf } from './machine.ts';
 
 const output = () => createOutput(process.stdout, process.stderr, { json: true, colours: false });
 
@@ -69,4 +69,16 @@ test('a disk image that is no file, or is changed while it is sent, is told so',
   await checkReadable(image);
   await appendFile(path, 'more');
   await assert.rejects(checkReadable(image), { code: 'INVALID_PARAMETERS', message: /was changed/ });
+});
+
+test('of a console that has said nothing, the phase is told', () => {
+  const reason = { code: 'IMAGE_BUILDING', message: 'building debian:12: 20 %' };
+  assert.equal(
+    silenceOf({ name: 'web', phase: 'preparing', reason }),
+    `its console has said nothing; web is preparing: ${reason.message}`,
+  );
+  assert.equal(
+    silenceOf({ name: 'web', phase: 'running', reason: null }),
+    'its console has said nothing; web is running',
+  );
 });

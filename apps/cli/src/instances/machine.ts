@@ -1,6 +1,6 @@
 import { findNode, MachineClient } from '@skerry/client';
 import type { SnapshotView } from '@skerry/protocol/api/compute/machines';
-import { AppError } from '@skerry/protocol/forms';
+import { AppError, type InstanceView } from '@skerry/protocol/forms';
 import { shellWord } from '@skerry/protocol/text/shell-word';
 import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
@@ -8,14 +8,17 @@ import { checkReadable, openBlob } from '../files/blob.ts';
 import { writeVerified } from '../files/get.ts';
 import { tellDrafts } from '../files/write-file.ts';
 import { whenEnded } from '../interrupt.ts';
-import { renderBytes } from '../output/text.ts';
+import { plainText, renderBytes } from '../output/text.ts';
 import { followLogs, type Line, waitForBackup } from './machine-waits.ts';
 import { findMeant } from './meant.ts';
+import { renderPhase } from './render.ts';
 
 const LOG_LINES = 10_000;
 
 interface Opened {
   readonly instanceId: string;
+  /** As the core node tells it. */
+  readonly instance: InstanceView;
   readonly machine: MachineClient;
 }
 
@@ -33,14 +36,15 @@ async function openMachine(
 ): Promise<Opened> {
   const signer = await context.loadSigner();
   if (isChange) context.tellNetwork();
-  const { instance_id: instanceId, name, node_address: address } = await findMeant(context, reference);
+  const instance = await findMeant(context, reference);
+  const { instance_id: instanceId, name, node_address: address } = instance;
   if (loss) await confirmLoss(context, loss.options, loss.question(`${name} (${instanceId})`));
   if (!address)
     throw new AppError('INSTANCE_NOT_READY', `no node has been chosen for ${reference} yet`, {
       details: { hint: `"skerry instance show ${shellWord(reference)}" says why` },
     });
   const node = await findNode(context.reader, address);
-  return { instanceId, machine: await MachineClient.open(node, instanceId, signer) };
+  return { instanceId, instance, machine: await MachineClient.open(node, instanceId, signer) };
 }
 
 export async function showLogs(
@@ -48,12 +52,17 @@ export async function showLogs(
   reference: string,
   options: { follow?: boolean },
 ): Promise<void> {
-  const { machine } = await openMachine(context, reference);
+  const { machine, instance } = await openMachine(context, reference);
   const { output } = context;
   if (options.follow) return followLogs(machine, (line) => output.next(line, textOfLine(line), 'console'));
   const lines = await machine.readLogs(LOG_LINES);
   output.result(lines, lines.map(({ MESSAGE }) => MESSAGE).join('\n'), 'console');
+  if (lines.length === 0 && !output.json) output.note(silenceOf(instance));
 }
+
+/** Why nothing is in the log of a console: it says nothing before the machine runs. */
+export const silenceOf = (instance: Pick<InstanceView, 'name' | 'phase' | 'reason'>): string =>
+  `its console has said nothing; ${plainText(instance.name)} is ${renderPhase(instance)}`;
 
 /** What the node itself says is set apart. */
 export const textOfLine = ({ MESSAGE, file }: Line) => (file === 'system' ? `-- ${MESSAGE}` : MESSAGE);

@@ -3,10 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import type { AppError } from '@skerry/protocol/forms';
 import { createTestDir } from '../testing/run.ts';
-import { readContent } from './content.ts';
+import { readContent as readOption } from './content.ts';
 
 const nothing = Readable.from([]);
+const readContent = (given: string, stdin: AsyncIterable<Buffer | string>) =>
+  readOption({ option: '--answer', given }, stdin);
 
 test('JSON, a file, or standard input', async () => {
   await using dir = await createTestDir();
@@ -50,4 +53,17 @@ test('reads no more than a message may have', async () => {
     })(),
   );
   await assert.rejects(readContent('-', endless), { code: 'BODY_TOO_LARGE' });
+});
+
+test('what is no JSON is said of its option, and whoever names a file is told how', async () => {
+  await using dir = await createTestDir();
+  const path = join(dir.path, 'draw it.json');
+  await writeFile(path, '{}');
+  await assert.rejects(readContent(path, nothing), (error: AppError) => {
+    assert.match(error.message, /^--answer is not JSON: /);
+    assert.deepEqual(error.details, { hint: `'@${path}' reads the file of this name` });
+    return true;
+  });
+  await assert.rejects(readContent('none.json', nothing), { details: undefined });
+  await assert.rejects(readContent('[]', nothing), { message: '--answer must be a JSON object' });
 });

@@ -33,7 +33,7 @@ export interface MessageListOptions {
 
 export async function postMessage(context: Context, options: MessagePostOptions): Promise<void> {
   const { type, channel } = options;
-  const content = await readContent(options.content, context.stdin);
+  const content = await readContent({ option: '--content', given: options.content }, context.stdin);
   if (type === 'POST') parsePostContent(content);
   const core = await context.openWriter();
   const answer = await core.postMessage({ type, content, ...(channel === undefined ? {} : { channel }) });

@@ -1,8 +1,9 @@
 import { MachineClient, nodeOfRunner, type ProgramLog, readProgramLogs } from '@skerry/client';
-import { type AppError, parseMessageHash } from '@skerry/protocol/forms';
+import type { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { textOfLine } from '../instances/machine.ts';
 import { followLogs } from '../instances/machine-waits.ts';
+import { parseProgramHash } from './program-hash.ts';
 
 /** More than a node keeps of a program. */
 const LOG_LINES = 10_000;
@@ -20,7 +21,7 @@ export async function showProgramLogs(
   { follow = false }: { readonly follow?: boolean },
 ): Promise<void> {
   const { reader, output } = context;
-  const { hash } = parseMessageHash(text);
+  const hash = parseProgramHash(text);
   const signer = await context.loadSigner();
   const logs = await readProgramLogs(reader, hash, signer, LOG_LINES);
   const kept = logs.filter(({ lines }) => lines !== undefined);

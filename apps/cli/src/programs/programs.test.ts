@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { AppError, LIMITS } from '@skerry/protocol';
 import { jsonText } from '../output/text.ts';
+import { startCore } from '../testing/core.ts';
 import { skerryHere, succeedHere } from '../testing/here.ts';
 import { replying } from '../testing/replying.ts';
 import { createTestDir } from '../testing/run.ts';
@@ -94,4 +95,26 @@ test('what a program may not have is said of the option that asked for it', asyn
     );
   }
   assert.deepEqual(core.asked, []);
+});
+
+test('what a program costs is said before it is sent, to people', async () => {
+  await using home = await createTestDir();
+  await using core = await startCore(home.path);
+  const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: core.url };
+  await succeedHere(environment, 'key', 'new');
+  const file = join(home.path, 'hello.py');
+  await writeFile(file, 'print(1)');
+  const { out, err } = await skerryHere(environment, ['program', 'create', file]);
+  assert.match(out, /^[0-9a-f]{64}\n$/);
+  assert.match(
+    err,
+    /^costs 2,850 credits an hour, 68,400 a day until it is deleted, also while nobody calls/,
+  );
+  assert.equal((await skerryHere(environment, ['program', 'create', file, '--json'])).err, '');
+});
+
+test('whoever names a program by its name is told where its hash is', async () => {
+  const { err, code } = await skerryHere({}, ['program', 'run', 'hello.py', '--core', 'http://127.0.0.1:9']);
+  assert.equal(code, 2);
+  assert.match(err, /\(INVALID_HASH\)\nhint: "skerry program list" shows the hashes of your programs\n$/);
 });

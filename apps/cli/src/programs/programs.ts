@@ -7,20 +7,23 @@ import {
   isErrorCode,
   LIMITS,
   parseExactJson,
-  parseMessageHash,
   parseProgramContent,
   parseRuntime,
+  programNeeds,
+  programOf,
   sha256Hex,
 } from '@skerry/protocol/forms';
 import { ownerOf } from '../address.ts';
 import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { tellPrice } from '../credits/price.ts';
 import { unreadable } from '../files/read-text.ts';
 import { type Accepted, afterAccepted } from '../messages/accepted.ts';
 import { blameOption, PROGRAM_OPTIONS } from '../messages/blame-option.ts';
 import { proveShown } from '../messages/proof.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
 import { plainText, renderBytes, renderTime } from '../output/text.ts';
+import { parseProgramHash } from './program-hash.ts';
 
 export interface ProgramCreateOptions {
   readonly name?: string;
@@ -114,6 +117,7 @@ export async function createProgram(
   };
   const content = blameOption(PROGRAM_OPTIONS, () => parseProgramContent(asked));
   const core = await context.openWriter();
+  await tellPrice(context, { ...programNeeds(programOf(content)), kind: 'program' });
   const send = () => core.createProgram(content);
   const answer =
     source === undefined
@@ -174,7 +178,7 @@ const tracebackOf = ({ details }: AppError) => (details as { traceback?: unknown
 /** Throws PROGRAM_FAILED where the program's own answer is a failure, once that is printed. */
 export async function runProgram(context: Context, text: string, options: ProgramRunOptions): Promise<void> {
   const { reader, output } = context;
-  const { hash } = parseMessageHash(text);
+  const hash = parseProgramHash(text);
   const response = await reader.runProgram(hash, parseVariables(options.var)).catch((error: unknown) => {
     if (error instanceof AppError && isErrorCode(error.code) && typeof tracebackOf(error) === 'string')
       output.note(String(tracebackOf(error)).trimEnd());
@@ -222,7 +226,7 @@ export function outputOf(bytes: Buffer, contentType: string): unknown {
 
 /** Throws PROGRAM_NOT_FOUND for a message that is none. */
 async function findProgram({ reader }: Context, text: string): Promise<JudgedMessageView> {
-  const { hash } = parseMessageHash(text);
+  const hash = parseProgramHash(text);
   const message = await reader.getMessage(hash);
   if (message.type !== 'PROGRAM')
     throw new AppError('PROGRAM_NOT_FOUND', `${hash} is a ${message.type}, not a program`);
@@ -257,7 +261,7 @@ export async function listPrograms(context: Context, options: ProgramListOptions
 export async function showProgram(context: Context, text: string): Promise<void> {
   const message = await findProgram(context, text);
   const { item_hash: hash, sender, timestamp, content, status, reason } = message;
-  const { isVerified, words } = await proveShown(context.coreUrl, parseMessageHash(text).hash, message);
+  const { isVerified, words } = await proveShown(context.coreUrl, parseProgramHash(text), message);
   const { code: source, ...rest } = (content ?? {}) as Record<string, unknown>;
   const created = new Date(timestamp * 1000).toISOString();
   const shown = { program_hash: hash, sender, created, ...rest, status };

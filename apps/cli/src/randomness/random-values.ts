@@ -86,7 +86,9 @@ async function judge(
 
 /** @returns the exit code: 1 where the values do not hold */
 export async function verifyRandom(context: Context, options: VrfVerifyOptions): Promise<number> {
-  const claim = parseVrfClaim(await readContent(options.answer, context.stdin));
+  const claim = parseVrfClaim(
+    await readContent({ option: '--answer', given: options.answer }, context.stdin),
+  );
   const verdict = await judge(context, claim, options.publicKey);
   const { valid, reason, min, max, count, values, public_key: publicKey } = verdict;
   const range = min === undefined ? '' : `${count} from ${min} to ${max}`;

@@ -106,7 +106,10 @@ async function readTermsOf(
 ): Promise<ScoringTerms> {
   const { coreUrl, stdin } = context;
   const publishers = await publishersOf(context, options.publisher);
-  const given = options.settings === undefined ? {} : await readContent(options.settings, stdin);
+  const given =
+    options.settings === undefined
+      ? {}
+      : await readContent({ option: '--settings', given: options.settings }, stdin);
   const theirs = settingsOf(context, known ?? (await readLast(context, publishers)).scores);
   const settings = parseScoringSettings({ ...(theirs ?? DEFAULT_SCORING_SETTINGS), ...(given as object) });
   const to = options.to === undefined ? Math.floor(Date.now() / 1000) : parseMoment(options.to);
