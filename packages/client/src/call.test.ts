@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type Api, defaulted } from '@skerry/protocol/api/operation';
+import type { AppError } from '@skerry/protocol/forms';
 import { Type } from '@skerry/protocol/type';
 import { call, callRaw, urlOfCall } from './call.ts';
 import { askForFile } from './files/raw-file.ts';
@@ -204,5 +205,21 @@ test('the rest of a file is asked for by its first byte, wherever it is', async 
   } finally {
     node.closeAllConnections();
     node.close();
+  }
+});
+
+test('that nobody answered in time is said once: the time limit is no cause that a log would write out', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const at = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  try {
+    await assert.rejects(request(at, { timeoutMs: 50 }), (error: AppError) => {
+      assert.match(error.message, / does not answer \(no answer within 50 ms\)$/);
+      assert.equal(error.cause, undefined);
+      return true;
+    });
+  } finally {
+    silent.closeAllConnections();
+    silent.close();
   }
 });

@@ -145,9 +145,11 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
       return await ask(place, { ...sent, redirect });
     } catch (error) {
       signal?.throwIfAborted();
-      const why = timeout?.aborted ? `no answer within ${timeoutMs} ms` : causeOf(error);
+      const isLate = timeout?.aborted === true;
+      const why = isLate ? `no answer within ${timeoutMs} ms` : causeOf(error);
+      // Our own time limit has nothing more to say, and logs write a cause out.
       throw new AppError('UPSTREAM_UNAVAILABLE', `${new URL(place).origin} does not answer (${why})`, {
-        cause: error,
+        cause: isLate ? undefined : error,
       });
     }
   };
