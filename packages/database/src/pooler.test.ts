@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { openPool } from './connect.ts';
+import { readConnectionRoom } from './shares/room.ts';
 import { startTestPooler } from './testing/pooler.ts';
 import { startTcpTestServer } from './testing/tcp-server.ts';
 import { createWrite } from './write.ts';
@@ -23,6 +24,7 @@ test('PgBouncer in transaction mode does for the pool, whether it refuses time l
       [expected],
     );
     const { pool, kysely } = database;
+    assert.equal(await readConnectionRoom(pool), undefined, 'whoever is too many waits at the pooler');
     await pool.query('create table if not exists written (n int)');
     const write = createWrite<{ written: { n: number } }>(pool);
     // More than the pooler has connections to the server, each of several statements.

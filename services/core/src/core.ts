@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { migrate, OwnConnection, openDatabase, Reserve, Standby } from '@skerry/database';
+import { migrate, OwnConnection, openDatabase, Reserve, readConnectionRoom, Standby } from '@skerry/database';
 import { loadIndexerSettings, openIndexer } from '@skerry/indexer';
 import {
   checkPort,
@@ -34,7 +34,7 @@ import { createHttpLink } from './peers/sync/link.ts';
 import { LOOK_MS as SET_LOOK_MS } from './peers/sync/set-follower.ts';
 import type { Sync } from './peers/sync/sync.ts';
 import { type CoreRooms, type Ground, identityOf, openRooms, routeRoomsOf } from './rooms.ts';
-import { CONNECTIONS } from './store/connections.ts';
+import { adviseOnConnections, CONNECTIONS } from './store/connections.ts';
 import { openBlobStore } from './store/files/choose-store.ts';
 import type { Schema } from './store/schema.ts';
 
@@ -75,6 +75,8 @@ function beginLife(stack: AsyncDisposableStack, { signal, ...host }: Host): Life
 }
 
 interface CoreGround extends Ground {
+  /** Connections to the database that all processes of the node may have together; undefined where that is not known. */
+  readonly connectionRoom: number | undefined;
   readonly anchors: readonly AnchorSettings[];
   /** Which files these are, of all that a process may have. */
   readonly storeId: string;
@@ -126,6 +128,7 @@ async function openGround(
   );
   return {
     ...{ database, ...store, storeId, verifier, reserve, anchors, log },
+    connectionRoom: await readConnectionRoom(pool),
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
     links: peerUrlsOf(config).map((url) => createHttpLink(url)),
     now: Date.now,
@@ -142,7 +145,7 @@ async function openGround(
 async function joinOthers(
   { roles, databaseUrl }: Pick<CoreConfig, 'roles' | 'databaseUrl'>,
   rooms: Pick<CoreRooms, 'db' | 'identity' | 'metrics'>,
-  { storeId, database }: Pick<CoreGround, 'storeId' | 'database'>,
+  { storeId, database, connectionRoom }: Pick<CoreGround, 'storeId' | 'database' | 'connectionRoom'>,
   { stack, keep, signal, log, failed: outgrown = () => {} }: Life,
 ): Promise<Member> {
   const identity = identityOf(roles, rooms.identity, storeId);
@@ -152,6 +155,8 @@ async function joinOthers(
   const db = isAlone ? rooms.db : stack.use(new OwnConnection(database.pool)).createDatabase<Schema>();
   const member = await Member.join({ db, roles, identity, isAlone, log, signal, outgrown });
   await noteKeyFiles(db, identity, log);
+  const advice = adviseOnConnections(member.count, connectionRoom);
+  if (advice) log.warn(advice);
   stack.defer(() => member.leave());
   keep(member.run(signal));
   watchProcesses(rooms.metrics, member);
@@ -220,6 +225,15 @@ async function keepInStep(sync: Sync, { signal, log }: Host): Promise<void> {
   ]);
 }
 
+/** What is wrong with the processes of the node, in words; undefined where nothing is. */
+function adviseOn(member: Member, ground: CoreGround): string | undefined {
+  const advice = [
+    member.adviseOn(neededRoles(ground)),
+    adviseOnConnections(member.count, ground.connectionRoom),
+  ];
+  return advice.filter((one) => one !== undefined).join('; ') || undefined;
+}
+
 /** Builds the core node from the floor up, and takes it down in reverse. */
 export async function startCore(config: CoreConfig, host: Host): Promise<RunningService> {
   await using stack = new AsyncDisposableStack();
@@ -233,9 +247,9 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   // Who has the embedded database leads in the end.
   const leads = () => known.member?.leads('write') ?? config.databaseUrl === undefined;
   const countOf = (role: Role) => known.member?.countOf(role) ?? 1;
-  const adviseOnRoles = () => known.member?.adviseOn(neededRoles(ground));
+  const adviseOnProcesses = () => known.member && adviseOn(known.member, ground);
   let isServing = false;
-  const advice = { adviseOnRoles, adviseOnChains: createChainAdvice(ground) };
+  const advice = { adviseOnProcesses, adviseOnChains: createChainAdvice(ground) };
   const rooms = await openRooms(config, { ...ground, ...advice, isLeading: leads, countOf });
   const member = await joinOthers(config, rooms, ground, life);
   known.member = member;

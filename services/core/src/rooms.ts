@@ -97,8 +97,8 @@ export interface Ground {
   readonly countOf?: (role: Role) => number;
   /** Whether this process does what one alone does; so where left out. */
   readonly isLeading?: () => boolean;
-  /** Which roles no process of the node fills, in words; all are filled where left out. */
-  readonly adviseOnRoles?: () => string | undefined;
+  /** What is wrong with the processes of the node, in words; nothing is where left out. */
+  readonly adviseOnProcesses?: () => string | undefined;
   /** What is wrong with the chains that the node reads, in words; nothing is where left out. */
   readonly adviseOnChains?: () => Promise<string | undefined>;
 }
@@ -321,7 +321,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const intervalMs = config.syncIntervalSeconds * 1000;
   const sync = createSync({ db, follower, intake, links, intervalMs, clock, isLeading, log });
   watchRooms(metrics, { database, answering, pipeline, indexer, sync, now });
-  const { adviseOnRoles, adviseOnChains, healthTimeoutMs: timeoutMs } = ground;
+  const { adviseOnProcesses, adviseOnChains, healthTimeoutMs: timeoutMs } = ground;
   return {
     ...{ db, pipeline, intake, events, files, ipfs, secrets, sender, sync, indexer, metrics, trust },
     ...own,
@@ -338,7 +338,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     forwarding: openForwarding(config, signal),
     health: createHealth({
       ...{ db, writes, pipeline, sync: comparedBy(config, sync), trust, reserve, signal, log },
-      ...{ adviseOnRoles, adviseOnChains },
+      ...{ adviseOnProcesses, adviseOnChains },
       since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),

@@ -51,7 +51,7 @@ test('the node is as well as its worst part', () => {
   assert.deepEqual(statusOf({ writingMs: 5_000 }), ['degraded', 'ok', 'ok', 'degraded']);
   assert.equal(decideHealth({ ...WELL, syncState: 'syncing' }).status, 'degraded');
   assert.equal(decideHealth({ ...WELL, syncState: 'synced' }).status, 'ok');
-  const vacant = decideHealth({ ...WELL, rolesProblem: 'no process has the role write' });
+  const vacant = decideHealth({ ...WELL, processesProblem: 'no process has the role write' });
   assert.deepEqual([vacant.status, vacant.checks.roles.status], ['degraded', 'degraded']);
   const unread = decideHealth({ ...WELL, chainsProblem: 'nothing new was read' });
   assert.deepEqual([unread.status, unread.checks.chains.status], ['degraded', 'degraded']);
@@ -68,7 +68,7 @@ test('what is not well says why', () => {
     syncState: 'apart',
     clock: { state: 'off', offsetMs: -3_600_000, clocks: 3 },
     trustProblem: 'nobody told it yet',
-    rolesProblem: 'no process has the role write',
+    processesProblem: 'no process has the role write',
     chainsProblem: 'nothing new was read',
   });
   for (const check of Object.values(checks)) assert.ok(check.reason);

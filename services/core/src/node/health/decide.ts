@@ -24,8 +24,8 @@ export interface HealthFacts {
   readonly clock: ClockComparison;
   /** Why answers may differ from those of other nodes; undefined where they do not. */
   readonly trustProblem?: string | undefined;
-  /** Which roles no process of the node fills; undefined where all are filled. */
-  readonly rolesProblem?: string | undefined;
+  /** Which roles no process of the node fills, or how many are too many for the database; undefined where nothing is wrong. */
+  readonly processesProblem?: string | undefined;
   /** What is wrong with the chains that the node reads; undefined where nothing is. */
   readonly chainsProblem?: string | undefined;
 }
@@ -116,7 +116,7 @@ export function decideHealth(facts: HealthFacts): HealthVerdict {
     },
     pipeline: { ...decidePipeline(facts), queued },
     trust: okUnless(facts.trustProblem),
-    roles: okUnless(facts.rolesProblem),
+    roles: okUnless(facts.processesProblem),
     chains: okUnless(facts.chainsProblem),
     peers: { ...okUnless(OUT_OF_STEP[syncState]), state: syncState },
     clock: { ...okUnless(adviseOnClock(clock)), offset_ms: clock.offsetMs },

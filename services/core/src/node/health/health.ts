@@ -19,8 +19,8 @@ export interface HealthOptions {
     view(): Pick<SyncView, 'state'> & { readonly clock: Pick<ClockView, 'state' | 'offset_ms' | 'clocks'> };
   };
   readonly trust: { problem(): string | undefined };
-  /** Which roles no process of the node fills, in words. */
-  readonly adviseOnRoles?: (() => string | undefined) | undefined;
+  /** What is wrong with the processes of the node, in words: roles that none fills, or more of them than the database has room for. */
+  readonly adviseOnProcesses?: (() => string | undefined) | undefined;
   /** What is wrong with the chains that the node reads, in words. */
   readonly adviseOnChains?: (() => Promise<string | undefined>) | undefined;
   readonly reserve: DiskReserve;
@@ -51,7 +51,7 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, writes, pipeline, sync, trust, adviseOnRoles, reserve, signal, log, since } = options;
+  const { db, writes, pipeline, sync, trust, adviseOnProcesses, reserve, signal, log, since } = options;
   const { timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
@@ -85,7 +85,7 @@ export function createHealth(options: HealthOptions): Health {
       syncState,
       clock: { state: clock.state, offsetMs: clock.offset_ms, clocks: clock.clocks },
       trustProblem: trust.problem(),
-      rolesProblem: adviseOnRoles?.(),
+      processesProblem: adviseOnProcesses?.(),
       chainsProblem,
     });
     return withSince(verdict, since);

@@ -167,6 +167,11 @@ export class Member {
     return this.#filled.processes.filter(({ roles }) => roles.includes(role)).length;
   }
 
+  /** How many processes live, this one included. */
+  get count(): number {
+    return this.#filled.processes.length;
+  }
+
   /** Whether another process may write to the database. */
   get hasOthers(): boolean {
     return this.#filled.processes.length > 1;

@@ -137,6 +137,28 @@ describe('roles of processes on one database', () => {
   });
 
   // 6 CPU seconds.
+  test('more processes than the database has connections for say so before it refuses them one', async () => {
+    await using where = await place();
+    await where.database.pool.query(
+      `alter database ${new URL(where.database.url).pathname.slice(1)} connection limit 30`,
+    );
+    const rolesOf = async ({ url }: NodeProcess) =>
+      (await (await fetch(`${url}/health`)).json()).checks.roles;
+    const first = await where.start('answer,write,deliver');
+    assert.equal((await rolesOf(first)).status, 'ok');
+    const second = await where.start('answer');
+    for (const one of [first, second])
+      await until(
+        'it knows of the other',
+        () => rolesOf(one),
+        ({ status, reason }) =>
+          status === 'degraded' &&
+          /^2 processes of this node may open 34 connections to the database, which gives them 30:/.test(
+            reason,
+          ),
+      );
+  });
+
   test('a process with other keys is refused, and told which ones; with the keys and the files of the first it serves both', async (t) => {
     await using where = await place();
     const one = await where.start('answer,write');
