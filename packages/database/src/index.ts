@@ -10,7 +10,7 @@ export { migrate } from './migrate.ts';
 export type { Page, TimedPage } from './page.ts';
 export { withClient } from './reach.ts';
 export { BOUNDLESS, type DiskReserve, type Hold, Reserve } from './reserve.ts';
-export { partOf } from './shares/pool-part.ts';
+export { type ConnectionTurns, partOf } from './shares/pool-part.ts';
 export { readConnectionRoom } from './shares/room.ts';
 export { type Allowed, Budget, NoTimeLeft, readInTurn, type Turns, tookTooLong } from './shares/turns.ts';
 export { type ReadOutcome, Standby } from './standby.ts';

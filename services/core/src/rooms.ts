@@ -1,7 +1,14 @@
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { createSigner, type Signer } from '@skerry/client';
-import { createWrite, type Database, type DiskReserve, partOf, type Standby } from '@skerry/database';
+import {
+  type ConnectionTurns,
+  createWrite,
+  type Database,
+  type DiskReserve,
+  partOf,
+  type Standby,
+} from '@skerry/database';
 import { type Indexer, watchIndexer } from '@skerry/indexer';
 import {
   createAsker,
@@ -17,6 +24,7 @@ import { bytesToHex, createNodeProof, type NodeProofClaim, nodeIdOf } from '@ske
 import { Kysely, PostgresDialect } from 'kysely';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import { Answers } from './api/shares/answers.ts';
+import { Askers } from './api/shares/askers.ts';
 import { FileReads } from './api/shares/file-reads.ts';
 import { LongLists } from './api/shares/long-lists.ts';
 import { createUploadPlaces } from './api/shares/places.ts';
@@ -239,10 +247,14 @@ const comparedBy = ({ roles }: Pick<RouteSettings, 'roles'>, { syncer }: Sync) =
   view: () => (takesMessages(roles) ? syncer.view() : { ...syncer.view(), state: 'alone' as const }),
 });
 
-/** The same database, for answers: of its connections they have a part. */
-function openAnswering({ pool }: Pick<Database<Schema>, 'pool'>): Pick<Database<Schema>, 'pool' | 'kysely'> {
-  const part = partOf(pool, answersOf(pool.options.max));
-  return { pool: part, kysely: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: part }) }) };
+/** The same database, for answers: of its connections they have a part, and each client its share of that. */
+function openAnswering({ pool }: Pick<Database<Schema>, 'pool'>) {
+  const askers = new Askers(answersOf(pool.options.max));
+  const open = (turns: ConnectionTurns) => {
+    const part = partOf(pool, turns);
+    return { pool: part, kysely: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: part }) }) };
+  };
+  return { ...open(askers.each), common: open(askers.common).kysely, askers };
 }
 
 interface WatchedParts {
@@ -294,7 +306,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const clock = new NetworkClock({ machineNow: ground.now, uptime: ground.uptime, log });
   const { now } = clock;
   const metrics = await createCoreMetrics({ isProcess: ground.isProcess });
-  const events = createEventLog(answering.kysely);
+  const events = createEventLog(answering.common);
   const readContentFile = createContentReader(db, blobs);
   const { links, isLeading } = ground;
   const trust = await openTrust(config, { db, leads: isLeading?.() ?? true, log });
@@ -361,7 +373,7 @@ export function routeRoomsOf(rooms: CoreRooms, network: Rooms['network']): Rooms
   const { nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings } = rooms;
   const { pipeline, reads, uploads, uploadPlaces, listRunners, listRunnersNow } = rooms;
   return {
-    ...{ db: answering.kysely, pool: answering.pool },
+    ...{ db: answering.kysely, pool: answering.pool, commonDb: answering.common, askers: answering.askers },
     ...{ intake, events, files, parts, clientOf, secrets, metrics, health, randomness },
     ...{ nodeAddress, proveKey, trust, indexer, ipfs, forwarding, sync, now, signal, settings },
     ...{ network, reads, uploads, uploadPlaces, listRunners, listRunnersNow },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLogger } from '@skerry/kit';
+import { createLogger, Slots } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import { createTestDatabase } from '../testing/database.ts';
 import { partOf } from './pool-part.ts';
 
@@ -8,7 +9,7 @@ test('who asks through a part of a pool leaves the rest to others, and waits in 
   const log = createLogger('test', 'silent');
   await using database = await createTestDatabase({ connectionsMax: 3, log });
   const { pool } = database;
-  const part = partOf(pool, 2);
+  const part = partOf(pool, new Slots(2));
   const held = [await part.connect(), await part.connect()];
   const order: string[] = [];
   const waiting = ['first', 'second'].map(async (name) => {
@@ -33,8 +34,32 @@ test('what a part is not given leaves its places free', async () => {
   await using database = await createTestDatabase({ log });
   let isAway = true;
   const connect = () => (isAway ? Promise.reject(new Error('away')) : database.pool.connect());
-  const part = partOf(Object.create(database.pool, { connect: { value: connect } }), 1);
+  const part = partOf(Object.create(database.pool, { connect: { value: connect } }), new Slots(1));
   for (let n = 0; n < 2; n++) await assert.rejects(part.query('select 1'), /away/);
   isAway = false;
   assert.equal((await part.query('select 1')).rowCount, 1);
+});
+
+test('who is refused a turn hears that others have them, or that the database is away where nobody was given a connection', async () => {
+  const log = createLogger('test', 'silent');
+  await using database = await createTestDatabase({ log });
+  const { pool } = database;
+  const away = Promise.withResolvers<never>();
+  let isAway = false;
+  const connect = () => (isAway ? away.promise : pool.connect());
+  let taken = 0;
+  const take = async () => {
+    if (taken === 1) throw new AppError('OVERLOADED', 'too many');
+    taken++;
+    return { [Symbol.dispose]: () => void taken-- };
+  };
+  const part = partOf(Object.create(pool, { connect: { value: connect } }), { take, waiting: 0 });
+  const client = await part.connect();
+  await assert.rejects(part.query('select 1'), { code: 'OVERLOADED' });
+  client.release();
+  isAway = true;
+  const waiting = part.query('select 1');
+  await assert.rejects(part.query('select 1'), { code: 'DATABASE_UNAVAILABLE' });
+  away.reject(new Error('away'));
+  await assert.rejects(waiting, /away/);
 });

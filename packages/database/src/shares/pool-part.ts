@@ -1,34 +1,47 @@
-import { Slots } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import type pg from 'pg';
 import { databaseAway } from '../failure.ts';
 
-/** As long as for a connection of a pool. */
-const WAIT_MS = 10_000;
+/** Who may have a connection, and when. */
+export interface ConnectionTurns {
+  /** It is given back when it is disposed of. May throw. */
+  take(): Promise<Disposable>;
+  /** How many wait for one. */
+  readonly waiting: number;
+}
 
 /**
- * A part of a pool: whoever asks through it never has more than `max` of the pool's connections, and waits in line for them; the others
- * are for everybody else. Its `waitingCount` is of those who wait for the part, its end that of the pool.
+ * A part of a pool: whoever asks through it has a turn for each of the pool's connections, and waits in line for it; connections beyond
+ * those that have turns are for everybody else. Its `waitingCount` is of those who wait for turns, its end that of the pool.
+ * Where nobody who has a turn was given a connection, those who are refused one are told DATABASE_UNAVAILABLE: they waited for nobody else.
  */
-export function partOf(pool: pg.Pool, max: number): pg.Pool {
-  const slots = new Slots(max, { waitMs: WAIT_MS });
+export function partOf(pool: pg.Pool, turns: ConnectionTurns): pg.Pool {
+  let given = 0;
+  const takeTurn = async () => {
+    try {
+      return await turns.take();
+    } catch (error) {
+      throw given === 0 && error instanceof AppError ? databaseAway(error) : error;
+    }
+  };
   const connect = async (): Promise<pg.PoolClient> => {
-    const slot = await slots.take().catch((error: unknown) => {
-      throw databaseAway(error);
-    });
+    const turn = await takeTurn();
     try {
       const client = await pool.connect();
+      given++;
       // The pool gives a client its `release` anew each time.
       const release = client.release.bind(client);
       client.release = (unsure) => {
         try {
           release(unsure);
+          given--;
         } finally {
-          slot[Symbol.dispose]();
+          turn[Symbol.dispose]();
         }
       };
       return client;
     } catch (error) {
-      slot[Symbol.dispose]();
+      turn[Symbol.dispose]();
       throw error;
     }
   };
@@ -44,5 +57,5 @@ export function partOf(pool: pg.Pool, max: number): pg.Pool {
     }
   };
   const part = { connect, query, end: async () => {} };
-  return Object.defineProperty(part, 'waitingCount', { get: () => slots.waiting }) as unknown as pg.Pool;
+  return Object.defineProperty(part, 'waitingCount', { get: () => turns.waiting }) as unknown as pg.Pool;
 }

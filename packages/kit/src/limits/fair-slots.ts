@@ -20,9 +20,19 @@ export interface FairSlotsOptions {
 type Asking = Pick<Client, 'key' | 'isExempt'>;
 
 interface Waiter {
-  readonly client: Asking;
   readonly begin: (running: Held) => void;
+  /** Of all that ever waited: the how many-th it was. */
+  readonly nth: number;
 }
+
+/** Those of one client that wait, in the order they came. */
+interface Queue {
+  readonly client: Asking;
+  readonly waiters: Set<Waiter>;
+}
+
+/** An address may be one of our own by itself, and not behind a proxy that nobody trusts. */
+const queueKeyOf = ({ key, isExempt }: Asking) => `${isExempt ? 'own' : 'stranger'} ${key}`;
 
 /** Whether the first number that differs is smaller. */
 function isLess(a: readonly number[], b: readonly number[]): boolean {
@@ -41,8 +51,10 @@ export class FairSlots {
   /** How many of them each network has, which may be any number of clients. */
   readonly #byNetwork = new Map<string, number>();
   readonly #waiting: YieldingShares;
-  /** In the order they came. */
-  readonly #line = new Set<Waiter>();
+  /** By client: whoever has many in line costs one look. */
+  readonly #line = new Map<string, Queue>();
+  #waitingCount = 0;
+  #came = 0;
   /** When those who have something running or waiting were served last: the how many-th it was. */
   readonly #served = new Map<string, number>();
   #count = 0;
@@ -60,7 +72,7 @@ export class FairSlots {
 
   /** How many wait. */
   get waiting(): number {
-    return this.#line.size;
+    return this.#waitingCount;
   }
 
   /** How many a client has running. */
@@ -133,15 +145,15 @@ export class FairSlots {
 
   async #wait(client: Asking, signal: AbortSignal | undefined): Promise<Held> {
     const { promise, resolve, reject } = Promise.withResolvers<Held>();
-    const waiter: Waiter = { client, begin: resolve };
+    const waiter: Waiter = { begin: resolve, nth: ++this.#came };
     // Who was given a slot already has it; who leaves is given none.
     const leave = (reason: unknown) => {
-      this.#line.delete(waiter);
+      this.#dequeue(client, waiter);
       reject(reason);
     };
     const place = this.#waiting.take(client, () => leave(this.#refuse(false)));
     if (typeof place === 'string') throw this.#refuse(place === 'share');
-    this.#line.add(waiter);
+    this.#enqueue(client, waiter);
     const abort = () => leave(signal?.reason);
     signal?.addEventListener('abort', abort, { once: true });
     const refuse = () => leave(this.#refuse(this.#running.whyNot(client) === 'share'));
@@ -156,23 +168,40 @@ export class FairSlots {
     }
   }
 
+  #enqueue(client: Asking, waiter: Waiter): void {
+    const key = queueKeyOf(client);
+    const queue = this.#line.get(key) ?? { client, waiters: new Set() };
+    this.#line.set(key, queue);
+    queue.waiters.add(waiter);
+    this.#waitingCount++;
+  }
+
+  #dequeue(client: Asking, waiter: Waiter): void {
+    const key = queueKeyOf(client);
+    const queue = this.#line.get(key);
+    if (!queue?.waiters.delete(waiter)) return;
+    this.#waitingCount--;
+    if (queue.waiters.size === 0) this.#line.delete(key);
+  }
+
   /** Only who has something running or waiting is remembered. */
   #forget({ key }: Asking): void {
     if (this.#running.heldBy(key) + this.#waiting.heldBy(key) === 0) this.#served.delete(key);
   }
 
   /** The first of those in line who have none for this reason; undefined: who may have one. */
-  #first(why: NoShare | undefined): Waiter | undefined {
-    let first: Waiter | undefined;
+  #first(why: NoShare | undefined): { readonly client: Asking; readonly waiter: Waiter } | undefined {
+    let first: { readonly client: Asking; readonly waiter: Waiter } | undefined;
     let least: readonly number[] = [Number.POSITIVE_INFINITY];
-    for (const waiter of this.#line) {
-      if (this.#running.whyNot(waiter.client) !== why) continue;
-      const { key, isExempt } = waiter.client;
+    for (const { client, waiters } of this.#line.values()) {
+      if (this.#running.whyNot(client) !== why) continue;
+      const [waiter] = waiters;
+      const { key, isExempt } = client;
       // Our own come as if they had none.
       const held = isExempt ? [0, 0] : [this.heldBy(key), this.heldNear(key)];
-      const rank = [...held, this.#served.get(key) ?? 0];
+      const rank = [...held, this.#served.get(key) ?? 0, waiter!.nth];
       if (!isLess(rank, least)) continue;
-      first = waiter;
+      first = { client, waiter: waiter! };
       least = rank;
     }
     return first;
@@ -182,9 +211,9 @@ export class FairSlots {
     const next = this.#first(undefined);
     const running = next && this.#takeRunning(next.client);
     if (!next || !running || typeof running === 'string') return;
-    this.#line.delete(next);
+    this.#dequeue(next.client, next.waiter);
     this.noteServed(next.client);
-    next.begin(running);
+    next.waiter.begin(running);
   }
 
   #refuse(isShare: boolean): AppError {

@@ -145,6 +145,7 @@ export async function createApi(rooms: Rooms, log: Logger): Promise<HttpServer> 
     });
   serveReading(app, rooms);
   rooms.answers.watch(app);
+  rooms.askers.watch(app, rooms.clientOf);
   serveConsole(app, rooms.settings.services, log);
   expectAll(app, CORE_API);
   serveAll(app, CORE_API, handlersOf(rooms, log), (operation) => OPTIONS.get(operation) ?? {});

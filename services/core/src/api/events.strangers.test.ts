@@ -6,6 +6,7 @@ import { watchEvents } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import type { MessageEventData } from '@skerry/protocol';
 import { sql } from 'kysely';
+import type { PoolClient } from 'pg';
 import { createTestCore, signers, type TestCore, type TestCoreOptions } from '../testing/core.ts';
 import { limitsExcept } from '../testing/strangers.ts';
 
@@ -107,11 +108,17 @@ describe('event streams of strangers', () => {
     await using core = await createCore({ maxStreams: 8, streamReserve: 3, streamsPerClient: 1 });
     const url = `${await core.listen()}/api/v0/events`;
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const check = mock.method(core.rooms.events, 'checkGiven', () => {
+    const { pool } = core.rooms.answering;
+    const connect = pool.connect.bind(pool) as () => Promise<PoolClient>;
+    const asked = mock.method(pool, 'connect', async () => {
       begun.resolve();
-      return ended.promise;
+      await ended.promise;
+      return connect();
     });
-    const hasty = request(url, { localAddress: '127.0.0.2', headers: { accept: 'text/event-stream' } });
+    const hasty = request(`${url}?cursor=latest`, {
+      localAddress: '127.0.0.2',
+      headers: { accept: 'text/event-stream' },
+    });
     hasty.on('error', () => {}).end();
     await begun.promise;
     hasty.destroy();
@@ -120,7 +127,7 @@ describe('event streams of strangers', () => {
         core.api.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
       );
     await until('the node has closed it', countOpen, (count) => count === 0);
-    check.mock.restore();
+    asked.mock.restore();
     ended.resolve();
     const { request: later, response } = await open(url, '127.0.0.2');
     assert.equal(response.statusCode, 200);

@@ -126,7 +126,7 @@ function refusalOf(reason: NoShare, { streamsPerClient }: RouteSettings): AppErr
       });
 }
 
-type Used = Pick<Rooms, 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
+type Used = Pick<Rooms, 'db' | 'commonDb' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'>;
 
 /** What a reader wants of the log. */
 interface Asked {
@@ -144,6 +144,15 @@ function kindsOf(text: string | undefined): WantedKinds {
   return asked && EVENT_KINDS.filter((kind) => asked.includes(kind));
 }
 
+/** The log as one feed reads it for all. */
+const provableLog = ({ commonDb, events }: Used) => ({
+  ...withBodies(commonDb, events),
+  lastCursor: () => events.lastCursor(),
+  get wakes() {
+    return events.wakes;
+  },
+});
+
 /** All streams of a node: they share its turns, what they read, and the places that there are. */
 class Streams {
   readonly #used: Used;
@@ -157,7 +166,7 @@ class Streams {
     this.#used = used;
     this.#shares = new YieldingShares({ total, reserve, perClient });
     this.#feed = new EventFeed(used.events);
-    this.#feedWithBodies = new EventFeed(withBodies(used), { keptMs: BODIES_KEPT_MS });
+    this.#feedWithBodies = new EventFeed(provableLog(used), { keptMs: BODIES_KEPT_MS });
   }
 
   /** Answers with a stream. Throws RATE_LIMITED, OVERLOADED, and what reading the first events throws, before it begins. */
@@ -222,14 +231,15 @@ async function readPage(
 /** The event stream (docs/api.md): server-sent events (WHATWG HTML, "Server-sent events"), or one page as JSON. */
 export function eventHandlers(used: Used): Handlers<typeof EVENTS_API> {
   const streams = new Streams(used);
-  const provable = withBodies(used);
+  const own = used.events.askedIn(used.db);
+  const provable = withBodies(used.db, own);
   return {
     async listEvents({ query, request, reply }) {
       const lastId = request.headers['last-event-id'];
       const last = (typeof lastId === 'string' ? lastId : undefined) ?? query.cursor ?? '0';
-      const cursor = last === LATEST_CURSOR ? await used.events.lastCursor() : last;
+      const cursor = last === LATEST_CURSOR ? await own.lastCursor() : last;
       const asked = { from: parseCursor(cursor), kinds: kindsOf(query.kinds) };
-      await used.events.checkGiven(asked.from);
+      await own.checkGiven(asked.from);
       const isProvable = query.bodies === 'shared';
       if ((request.headers.accept ?? '').includes('text/event-stream')) {
         // It takes no place, and would have nothing to wait for.
@@ -237,7 +247,7 @@ export function eventHandlers(used: Used): Handlers<typeof EVENTS_API> {
         await streams.serve({ ...asked, isProvable }, request, reply);
         return reply;
       }
-      const log = isProvable ? provable : used.events;
+      const log = isProvable ? provable : own;
       const page = await readPage(log, cursor, query.limit, asked.kinds);
       return { events: [...page.events], next_cursor: page.cursor };
     },

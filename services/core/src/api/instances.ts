@@ -44,7 +44,8 @@ async function getState(db: Kysely<Schema>, text: string): Promise<InstanceState
 const createInstance =
   ({ db, intake, events, settings, signal, clientOf }: Used): InstanceHandlers['createInstance'] =>
   async ({ body, request }) => {
-    const cursor = await events.lastCursor();
+    const reads = events.askedIn(db);
+    const cursor = await reads.lastCursor();
     const submitted = await submitBody({ intake }, body, { type: 'INSTANCE', client: clientOf(request) });
     const instanceId = submitted.message.itemHash;
     const isDecided = (event: NetworkEvent) =>
@@ -52,7 +53,7 @@ const createInstance =
       event.data.instance_id === instanceId &&
       (event.data.node_id !== null || event.data.reason?.code !== 'AWAITING_NODE');
     if (submitted.verdict.status === 'processed')
-      await waitForEvent(events, cursor, isDecided, settings.allocationWaitMs, signal);
+      await waitForEvent(events, reads, cursor, isDecided, settings.allocationWaitMs, signal);
     const instance = await findInstance(db, instanceId);
     return answerOf(submitted, { instance_id: instanceId, ipv6: instance?.ipv6 ?? '' });
   };
@@ -61,7 +62,7 @@ const listInstancesOf =
   ({ db, reads, events, longLists }: Used): InstanceHandlers['listInstances'] =>
   async ({ query, reply }) => {
     // A standby's list may lack what came after the number that it was asked for: whoever follows the list must hear of that.
-    const eventCursor = String(reads.after() ?? (await events.lastCursor()));
+    const eventCursor = String(reads.after() ?? (await events.askedIn(db).lastCursor()));
     const filter = {
       address: query.address === undefined ? undefined : await readAddress(db, query.address),
       status: query.status,

@@ -22,16 +22,21 @@ import type { Reads } from '../store/reads.ts';
 import type { Schema } from '../store/schema.ts';
 import type { ForwardOptions } from './programs/forward.ts';
 import type { Answers } from './shares/answers.ts';
+import type { Askers } from './shares/askers.ts';
 import type { FileReads } from './shares/file-reads.ts';
 import type { LongLists } from './shares/long-lists.ts';
 import type { Places, UploadLimits } from './shares/places.ts';
 
 /** What the routes may use. */
 export interface Rooms {
-  /** What is asked for answers: of the database's connections it has a part. */
+  /** What is asked for answers: of the database's connections it has a part, and each client its share. */
   readonly db: Kysely<Schema>;
   /** The same connections. */
   readonly pool: Pool;
+  /** The same, for what is read once for many: it counts to nobody. */
+  readonly commonDb: Kysely<Schema>;
+  /** Whose share it is. */
+  readonly askers: Askers;
   /** The same, for requests that a standby may answer: it does within `reads.run`. */
   readonly reads: Reads;
   /** The number of the last event that this process has written or heard of: what it has told anybody is in the log by then. */

@@ -8,6 +8,8 @@ import { SCHEMA_VERSION } from './schema-version.ts';
 /** Reads that a standby may answer. */
 export interface Reads {
   readonly db: Kysely<Schema>;
+  /** The primary, for what is read once for many. */
+  readonly common: Kysely<Schema>;
   /** Within `body`, what is read from `db` may come from a standby that has all events up to this number. */
   run<T>(event: number, body: () => T): T;
   /** The number, within `run` with a standby: what is read may know of nothing after it. */
@@ -15,7 +17,7 @@ export interface Reads {
 }
 
 export interface ReadsOptions {
-  readonly database: Pick<Database<Schema>, 'pool' | 'kysely'>;
+  readonly database: Pick<Database<Schema>, 'pool' | 'kysely'> & Pick<Reads, 'common'>;
   readonly standby: Standby | undefined;
   readonly metrics: { readonly own: Metrics };
 }
@@ -33,7 +35,8 @@ const readPlace = async (client: PoolClient) => {
 
 /** Without a standby everything is read from the primary. */
 export function createReads({ database, standby, metrics }: ReadsOptions): Reads {
-  if (!standby) return { db: database.kysely, run: (_event, body) => body(), after: () => undefined };
+  const { common } = database;
+  if (!standby) return { db: database.kysely, common, run: (_event, body) => body(), after: () => undefined };
   const counter = metrics.own.counter(
     'skerry_standby_reads_total',
     'queries that a standby might answer: it did, or the primary since it was behind or failed',
@@ -42,6 +45,7 @@ export function createReads({ database, standby, metrics }: ReadsOptions): Reads
   const note = (outcome: ReadOutcome) => counter.inc({ outcome });
   return {
     db: standby.createDatabase<Schema>(database.pool, { readPlace, note }),
+    common,
     run: (event, body) => standby.run(event, body),
     after: () => standby.wanted,
   };

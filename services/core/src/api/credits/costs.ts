@@ -34,7 +34,7 @@ const TOTALS_MS = 60_000;
 const NOTHING: CostTotals = { count: 0, rate: 0n, used: 0n };
 const EVERYTHING = {};
 
-type Used = Pick<Rooms, 'db' | 'now' | 'settings' | 'resumeLine' | 'longLists'>;
+type Used = Pick<Rooms, 'db' | 'commonDb' | 'now' | 'settings' | 'resumeLine' | 'longLists'>;
 type CostHandlers = Handlers<typeof COSTS_API>;
 
 async function getCost(db: Rooms['db'], text: string): Promise<Cost> {
@@ -47,8 +47,12 @@ async function getCost(db: Rooms['db'], text: string): Promise<Cost> {
 }
 
 /** What is there, and what it costs. */
-function lists({ db, longLists }: Used): Pick<CostHandlers, 'listCosts' | 'getCost' | 'getConsumedCredits'> {
-  const sumEverything = cached(TOTALS_MS, () => sumCosts(db, EVERYTHING));
+function lists({
+  db,
+  commonDb,
+  longLists,
+}: Used): Pick<CostHandlers, 'listCosts' | 'getCost' | 'getConsumedCredits'> {
+  const sumEverything = cached(TOTALS_MS, () => sumCosts(commonDb, EVERYTHING));
   return {
     async listCosts({ query, reply }) {
       const owner = query.address === undefined ? undefined : await readAddress(db, query.address);

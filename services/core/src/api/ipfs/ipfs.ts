@@ -222,12 +222,13 @@ async function addJson(
 
 /** Resolves when the message has its verdict, or after a while. */
 async function waitForPin(
-  { events, settings, signal }: Pinning,
+  { db, events, settings, signal }: Pinning,
   itemHash: string,
   cursor: string,
 ): Promise<void> {
   await waitForEvent(
     events,
+    events.askedIn(db),
     cursor,
     ({ kind, data }) => kind === 'message' && data.item_hash === itemHash,
     settings.ipfsPinWaitMs,
@@ -236,7 +237,7 @@ async function waitForPin(
 }
 
 async function pin(rooms: Pinning, body: Uint8Array, client: Client) {
-  const cursor = await rooms.events.lastCursor();
+  const cursor = await rooms.events.askedIn(rooms.db).lastCursor();
   const submitted = await submitBody(rooms, body, { type: 'IPFS_PIN', client });
   const { message, verdict } = submitted;
   if (verdict.status !== 'pending' || rooms.settings.ipfsPinWaitMs === 0) return answerOf(submitted, {});

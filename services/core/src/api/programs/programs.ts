@@ -30,6 +30,7 @@ type ProgramRooms = Pick<
   | 'answers'
   | 'longLists'
   | 'db'
+  | 'commonDb'
   | 'intake'
   | 'events'
   | 'listRunners'
@@ -46,14 +47,14 @@ async function findRunners({ listRunners, listRunnersNow }: ProgramRooms, stored
 
 /** Programs: keep and run (specification, "Programs"). */
 export function programHandlers(rooms: ProgramRooms): Handlers<typeof PROGRAMS_API> {
-  const { answers, longLists, db, intake, events, listRunners, forwarding, clientOf } = rooms;
+  const { answers, longLists, db, commonDb, intake, events, listRunners, forwarding, clientOf } = rooms;
   // Compute nodes are told callers apart, and nothing else of them.
   const key = randomBytes(CALLER_BYTES);
   const callerOf = (request: IncomingMessage) =>
     createHmac('sha256', key).update(clientOf(request).key).digest().toString('hex', 0, CALLER_BYTES);
   const readStanding = cached(STANDING_MS, async () => ({
     cursor: await events.lastCursor(),
-    programs: await listStanding(db),
+    programs: await listStanding(commonDb),
   }));
   const assignments = new Assignments();
   return {

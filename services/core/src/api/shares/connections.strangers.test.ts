@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { signMessage } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import type { Pool, PoolClient } from 'pg';
-import { CONNECTIONS } from '../../store/connections.ts';
+import { adviseOnConnections, CONNECTIONS } from '../../store/connections.ts';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { TestSocket } from '../../testing/sockets.ts';
 import { limitsExcept } from '../../testing/strangers.ts';
@@ -13,13 +13,13 @@ import { limitsExcept } from '../../testing/strangers.ts';
 /** How lists and histories begin, and what pages for peers ask. */
 const LONG = /set local jit|as is_envelope/;
 
-/** Whoever asks what takes long keeps its connection until it is let go on. */
-function holdLong(pool: Pool) {
+/** Whoever asks what takes long, or what is named, keeps its connection until it is let go on. */
+function holdLong(pool: Pool, what = LONG) {
   const end = Promise.withResolvers<void>();
   const held = { count: 0 };
   const watched = (client: PoolClient): PoolClient => {
     const query = async (text: string, values?: unknown[]) => {
-      if (typeof text === 'string' && LONG.test(text)) {
+      if (typeof text === 'string' && what.test(text)) {
         held.count++;
         await end.promise;
       }
@@ -80,6 +80,46 @@ test('all lists, histories and pages that may be read at once leave connections 
   await Promise.all(lists);
 });
 
+test('a client with as many quick reads as it likes has half of the connections for answers, and waits for itself', async () => {
+  await using core = await createTestCore({
+    settings: { limits: limitsExcept('127.0.0.9') },
+    connectionsMax: CONNECTIONS.all,
+  });
+  const url = await core.listen();
+  const ask = async (localAddress: string, path: string) => {
+    const asked = request(`${url}/api/v0/${path}`, { localAddress, agent: false }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const text = Buffer.concat(await response.toArray()).toString();
+    const retryAfter = response.headers['retry-after'];
+    return { status: response.statusCode!, retryAfter, code: JSON.parse(text).code };
+  };
+  using holding = holdLong(core.rooms.indexer.pool, /from "digests"/);
+  const { held } = holding;
+  const share = CONNECTIONS.answers / 2;
+  const asked = 300;
+  const waiting = Array.from({ length: asked }, () => ask('127.0.0.2', 'state/digest/messages'));
+  const refused: unknown[] = [];
+  for (const one of waiting)
+    void one.then(
+      ({ status, retryAfter, code }) => status !== 200 && refused.push([status, retryAfter, code]),
+    );
+  await until(
+    'those that may not wait are refused',
+    () => refused.length,
+    (count) => count === asked - share - 200,
+  );
+  assert.deepEqual(refused[0], [429, '1', 'RATE_LIMITED']);
+  assert.equal(held.count, share);
+  for (const localAddress of ['127.0.0.3', '127.0.0.9', '127.0.0.3']) {
+    assert.equal((await ask(localAddress, 'events?limit=1')).status, 200);
+    assert.equal((await ask(localAddress, `messages/${'0'.repeat(64)}`)).code, 'MESSAGE_NOT_FOUND');
+    assert.equal((await ask(localAddress, `price/${'0'.repeat(64)}`)).code, 'COST_NOT_FOUND');
+  }
+  holding[Symbol.dispose]();
+  for (const one of waiting) await one;
+  assert.equal(held.count, share + 200);
+});
+
 test('reads that take a millisecond, however many come at once, leave connections for writing and for health', async () => {
   await using core = await createTestCore({ connectionsMax: CONNECTIONS.all });
   const { pool } = core.rooms.indexer;
@@ -97,6 +137,16 @@ test('reads that take a millisecond, however many come at once, leave connection
   const awaited = waiting.length - CONNECTIONS.answers;
   const text = await core.rooms.metrics.text();
   assert.match(text, new RegExp(`^skerry_database_connections\\{state="awaited"\\} ${awaited}$`, 'm'));
+});
+
+test('processes that the database has no connections for are told of, with what helps', () => {
+  assert.equal(adviseOnConnections(5, 97), undefined);
+  assert.equal(adviseOnConnections(700, undefined), undefined, 'a pooler has them wait');
+  assert.match(
+    adviseOnConnections(7, 97)!,
+    /^7 processes of this node may open 119 .* gives them 97: raise max_conn/,
+  );
+  assert.match(adviseOnConnections(1, 16)!, /^one process of this node may open 17 /);
 });
 
 test('whatever takes long leaves connections for what takes a millisecond, and answers leave some for the node itself', () => {

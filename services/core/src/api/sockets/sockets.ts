@@ -45,7 +45,7 @@ interface Place {
 
 type Used = Pick<
   Rooms,
-  'answers' | 'longLists' | 'db' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'
+  'answers' | 'longLists' | 'db' | 'commonDb' | 'events' | 'settings' | 'metrics' | 'clientOf' | 'signal'
 >;
 
 /** All WebSockets of a node: they share its feeds, and the places that there are. */
@@ -60,7 +60,7 @@ class Sockets {
   readonly #yielded: Record<Kind, number> = { messages: 0, status: 0 };
 
   constructor(used: Used, log: Logger) {
-    const { db, events, metrics, signal, settings } = used;
+    const { commonDb: db, events, metrics, signal, settings } = used;
     const { maxSockets: total, socketReserve: reserve, socketsPerClient: perClient } = settings;
     this.#used = used;
     this.#shares = new YieldingShares({ total, reserve, perClient });

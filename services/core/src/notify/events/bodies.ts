@@ -4,7 +4,7 @@ import { readProvable } from '../../state/messages/shared.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { EventLog } from './log.ts';
 
-type Log = Pick<EventLog, 'read' | 'readKinds' | 'lastCursor' | 'wakes'>;
+type Log = Pick<EventLog, 'read' | 'readKinds'>;
 
 /** The message that an event can be checked by: the one that came into force, or that changed an instance. */
 function causeOf(event: NetworkEvent): string | null {
@@ -13,7 +13,7 @@ function causeOf(event: NetworkEvent): string | null {
 }
 
 /** The event log, with the message itself in each event of one that came into force, or that changed an instance. */
-export function withBodies({ db, events: log }: { readonly db: Kysely<Schema>; readonly events: Log }): Log {
+export function withBodies(db: Kysely<Schema>, log: Log): Log {
   const add = async (events: readonly NetworkEvent[]): Promise<NetworkEvent[]> => {
     const texts = await readProvable(db, [...new Set(events.flatMap((event) => causeOf(event) ?? []))]);
     return events.map((event) =>
@@ -23,10 +23,6 @@ export function withBodies({ db, events: log }: { readonly db: Kysely<Schema>; r
     );
   };
   return {
-    get wakes() {
-      return log.wakes;
-    },
-    lastCursor: () => log.lastCursor(),
     read: async (cursor, limit) => add(await log.read(cursor, limit)),
     async readKinds(cursor, limit, kinds) {
       const page = await log.readKinds(cursor, limit, kinds);

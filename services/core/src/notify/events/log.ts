@@ -18,8 +18,8 @@ export interface EventPage {
   readonly cursor: string;
 }
 
-/** The numbered event log, as readers see it. A cursor is the number of the last event seen. */
-export interface EventLog {
+/** What is read of the log. */
+export interface EventReads {
   /** Where the log ends now. */
   lastCursor(): Promise<string>;
   /** Throws INVALID_CURSOR for a number that no event has yet: whoever waits after it would miss those that come before. */
@@ -28,6 +28,12 @@ export interface EventLog {
   read(cursor: string, limit: number): Promise<NetworkEvent[]>;
   /** Those of some kinds among the events after the cursor: as many as fit, or are found in a stretch of bounded length. */
   readKinds(cursor: string, limit: number, kinds: readonly EventKind[]): Promise<EventPage>;
+}
+
+/** The numbered event log, as readers see it. A cursor is the number of the last event seen. */
+export interface EventLog extends EventReads {
+  /** The same log, read from this database. */
+  askedIn(db: Kysely<Schema>): EventReads;
   /**
    * Resolves when something may have been written, when the signal ends, or after so long for whoever has something else to look at.
    * @param wakes as they were before the caller looked: nothing that was written since is slept through
@@ -151,36 +157,27 @@ class Waiting {
   }
 }
 
-export function createEventLog(db: Kysely<Schema>): EventLog {
-  let seen = 0;
-  let lookedAt = 0;
-  const note = (seq: number) => {
-    seen = Math.max(seen, seq);
-  };
-  const readLast = async () => {
-    const row = await db.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
-    note(row.last_seq);
-    return row.last_seq;
-  };
-  const look = async () => {
-    if (waiting.isEmpty) return;
-    const last = await readLast();
-    if (last !== lookedAt) waiting.wake();
-    lookedAt = last;
-  };
-  const waiting = new Waiting(look);
+/** The largest number that this process has told anybody. */
+class Seen {
+  seq = 0;
+
+  note(seq: number): void {
+    this.seq = Math.max(this.seq, seq);
+  }
+}
+
+async function readLast(db: Kysely<Schema>, seen: Seen): Promise<number> {
+  const row = await db.selectFrom('event_counter').select('last_seq').executeTakeFirstOrThrow();
+  seen.note(row.last_seq);
+  return row.last_seq;
+}
+
+function readsOf(db: Kysely<Schema>, seen: Seen): EventReads {
+  const lastCursor = async () => String(await readLast(db, seen));
   return {
-    get seen() {
-      return seen;
-    },
-    get wakes() {
-      return waiting.wakes;
-    },
-    async lastCursor() {
-      return String(await readLast());
-    },
+    lastCursor,
     async checkGiven(seq) {
-      if (seq <= seen || seq <= (await readLast())) return;
+      if (seq <= seen.seq || seq <= (await readLast(db, seen))) return;
       // Numbers that another server gave are passed over with the first event of this one.
       const { rows } = await sql<{ is_same: boolean }>`
         select timeline = ${sql.raw(TIMELINE)} as is_same from event_counter`.execute(db);
@@ -190,7 +187,6 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
         `no event has the number ${seq} yet: the cursor comes from another node, or from before this one began anew; begin with cursor=0, or with cursor=latest`,
       );
     },
-    look,
     async read(cursor, limit) {
       const rows = await db
         .selectFrom('events')
@@ -199,14 +195,38 @@ export function createEventLog(db: Kysely<Schema>): EventLog {
         .orderBy('seq')
         .limit(limit)
         .execute();
-      note(rows.at(-1)?.seq ?? 0);
+      seen.note(rows.at(-1)?.seq ?? 0);
       return rows.map(eventOf);
     },
     async readKinds(cursor, limit, kinds) {
       // Asked first: what comes later is not passed over.
-      const end = Number(await this.lastCursor());
+      const end = Number(await lastCursor());
       return readKinds(db, { from: parseCursor(cursor), end, limit, kinds });
     },
+  };
+}
+
+/** @param db from which everybody is told who does not name another one */
+export function createEventLog(db: Kysely<Schema>): EventLog {
+  const seen = new Seen();
+  let lookedAt = 0;
+  const look = async () => {
+    if (waiting.isEmpty) return;
+    const last = await readLast(db, seen);
+    if (last !== lookedAt) waiting.wake();
+    lookedAt = last;
+  };
+  const waiting = new Waiting(look);
+  return {
+    ...readsOf(db, seen),
+    askedIn: (other) => readsOf(other, seen),
+    get seen() {
+      return seen.seq;
+    },
+    get wakes() {
+      return waiting.wakes;
+    },
+    look,
     waitForMore: (wakes, signal, atMostMs) => waiting.wait(wakes, signal, atMostMs),
     wake: () => waiting.wake(),
   };

@@ -1,11 +1,15 @@
 import type { NetworkEvent } from '@skerry/protocol';
-import type { EventLog } from './log.ts';
+import type { EventLog, EventReads } from './log.ts';
 
 const PAGE = 100;
 
-/** Whether an event after `cursor` fits, within `timeoutMs`. */
+/**
+ * Whether an event after `cursor` fits, within `timeoutMs`.
+ * @param reads how whoever waits reads the log
+ */
 export async function waitForEvent(
-  log: EventLog,
+  log: Pick<EventLog, 'wakes' | 'waitForMore'>,
+  reads: Pick<EventReads, 'read'>,
   cursor: string,
   fits: (event: NetworkEvent) => boolean,
   timeoutMs: number,
@@ -15,7 +19,7 @@ export async function waitForEvent(
   let at = cursor;
   while (!ended.aborted) {
     const { wakes } = log;
-    const events = await log.read(at, PAGE);
+    const events = await reads.read(at, PAGE);
     if (events.some(fits)) return true;
     at = events.at(-1)?.cursor ?? at;
     if (events.length < PAGE) await log.waitForMore(wakes, ended);

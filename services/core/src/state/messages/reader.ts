@@ -49,8 +49,12 @@ function holdLight(bytes: number): void {
 const isTooHeavy = (error: unknown) => error instanceof AppError && error.code === 'LIST_TOO_COSTLY';
 
 /** Those that are asked for at once are read in one statement, unless they are heavy together. */
-export function createMessageReader({ db, after }: Pick<Reads, 'db' | 'after'>): MessageReader {
-  const read = gathered((hashes) => readMessages(db, hashes, holdLight), GATHERING);
+export function createMessageReader({
+  db,
+  common,
+  after,
+}: Pick<Reads, 'db' | 'common' | 'after'>): MessageReader {
+  const read = gathered((hashes) => readMessages(common, hashes, holdLight), GATHERING);
   const readAlone = async (hash: string, hold: Hold) => (await readMessages(db, [hash], hold)).get(hash);
   return async (hash, hold) => {
     // How fresh a standby must be differs from reader to reader.
