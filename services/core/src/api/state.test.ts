@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
 import { sql } from 'kysely';
-import { createTestCore } from '../testing/core.ts';
+import { createTestCore, type TestCore } from '../testing/core.ts';
+import type { Clock } from './shares/paced.ts';
 import { stateHandlers } from './state.ts';
 
 test('one digest of everything is read at a time, whoever asks and however much changes meanwhile', async () => {
@@ -40,9 +41,59 @@ test('one digest of everything is read at a time, whoever asks and however much 
   );
 });
 
+/** What a client asks, without HTTP in between. */
+function handlersOf({ rooms }: TestCore, clock?: Clock) {
+  const { db } = rooms;
+  const clientOf = ({ headers }: { readonly headers: Record<string, unknown> }) => {
+    const key = String(headers['x-client']);
+    return { key, address: key, isExempt: key === 'own', isRelayed: false };
+  };
+  const { getStateDigest } = stateHandlers({ db, commonDb: db, clientOf }, clock) as unknown as {
+    getStateDigest(asked: object): Promise<{ cursor: string }>;
+  };
+  return (client: string) => getStateDigest({ request: { headers: { 'x-client': client } } });
+}
+
 test('who asks in the moment in which a digest begins to be read shares that reading', async () => {
   await using core = await createTestCore();
-  const { getStateDigest } = stateHandlers(core.rooms) as unknown as Record<string, () => Promise<object>>;
-  const read = await Promise.all(Array.from({ length: 5 }, () => getStateDigest!()));
+  const ask = handlersOf(core);
+  const read = await Promise.all(Array.from({ length: 5 }, () => ask('a')));
   assert.equal(new Set(read).size, 1);
+});
+
+test('however often strangers ask, a digest is read for a quarter of the time; our own wait for no rest', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  let nowMs = 0;
+  const resting: { readonly act: () => void; readonly ms: number }[] = [];
+  const clock = {
+    // Each look is a second later, so that each reading takes one.
+    now: () => (nowMs += 1_000),
+    later: (act: () => void, ms: number) => void resting.push({ act, ms }),
+  };
+  const ask = handlersOf(core, clock);
+  const change = () => sql`update event_counter set last_seq = last_seq + 1`.execute(db);
+  const first = Number((await ask('a')).cursor);
+  assert.deepEqual(await ask('b'), await ask('a'), 'nothing changed');
+  assert.equal(resting.length, 0);
+  await change();
+  const waiting = [ask('a'), ask('b')];
+  await until(
+    'the next one waits',
+    () => resting.length,
+    (count) => count === 1,
+  );
+  assert.equal(resting[0]!.ms, 2_000, 'a second of the three has passed');
+  await change();
+  resting[0]!.act();
+  for (const one of waiting) assert.equal(Number((await one).cursor), first + 2);
+  await change();
+  const stranger = ask('a');
+  await until(
+    'it waits again',
+    () => resting.length,
+    (count) => count === 2,
+  );
+  assert.equal(Number((await ask('own')).cursor), first + 3);
+  assert.equal(Number((await stranger).cursor), first + 3);
 });

@@ -13,15 +13,16 @@ import { NEXT_PLACE_HEADER, type SYNC_API } from '@skerry/protocol/api/core/sync
 import type { FastifyReply } from 'fastify';
 import { Budget, RANGES_BUDGET } from '../peers/sync/budget.ts';
 import { readPage, readWanted } from '../peers/sync/envelopes.ts';
-import { encodeFrames } from '../peers/sync/frames.ts';
+import { encodeInTurns } from '../peers/sync/frames.ts';
 import { CONNECTIONS } from '../store/connections.ts';
 import { listHeld } from '../store/files/files.ts';
 import type { Rooms } from './rooms.ts';
 import { closing } from './shares/closing.ts';
+import { Paced } from './shares/paced.ts';
 
 /**
- * Bodies of messages that are read at once, of megabytes each, in as many milliseconds. A peer asks for one page while it works on another,
- * and for what it heard of beside that.
+ * Bodies of messages that are read at once, of megabytes each, in ten times as many milliseconds. A peer asks for one page while it works on
+ * another, and for what it heard of beside that.
  */
 const READS = {
   running: { total: CONNECTIONS.pages, reserve: 0, perClient: CONNECTIONS.pages },
@@ -32,6 +33,9 @@ const READS = {
   retryAfter: 1,
 } as const;
 
+/** Of strangers, each has one at a time: those who catch up wait for what everybody else asks. */
+const STRANGERS_READS = { ...READS, running: { total: CONNECTIONS.pages, reserve: 0, perClient: 1 } };
+
 /** What comparing ranges costs: each of them, and each key that is listed. */
 const costOf = (ranges: readonly Range[]) =>
   ranges.reduce((cost, range) => cost + 1 + (range.kind === 'keys' ? range.keys.length : 0), 0);
@@ -39,12 +43,15 @@ const costOf = (ranges: readonly Range[]) =>
 const binary = (bytes: Uint8Array, headers: Readonly<Record<string, string>> = {}) =>
   answer(200, bytes, { 'content-type': 'application/octet-stream', ...headers });
 
-/** Bounds what is read at once. */
+/** Bounds what is read and put together at once, and how much of the time that takes for strangers. */
 function createReads({ sync, clientOf }: Pick<Rooms, 'sync' | 'clientOf'>) {
   const reads = new FairSlots(READS);
+  const paced = new Paced(STRANGERS_READS);
   return async <T>(reply: FastifyReply, read: () => Promise<T>): Promise<T> => {
     if (!sync.set.isReady) throw new AppError('OVERLOADED', 'the node is still counting its messages');
-    return await reads.run(clientOf(reply.request), read, closing(reply));
+    const client = clientOf(reply.request);
+    const gone = closing(reply);
+    return await paced.run(client, () => reads.run(client, read, gone), gone);
   };
 }
 
@@ -58,8 +65,11 @@ export function syncHandlers(
   return {
     getSyncStatus: () => ({ ...sync.syncer.view(), address: nodeAddress }),
     async readMessages({ query, reply }) {
-      const { texts, next } = await bounded(reply, () => readPage(db, sync.set, query.place));
-      return binary(encodeFrames(texts), next === null ? {} : { [NEXT_PLACE_HEADER]: next });
+      const { frames, next } = await bounded(reply, async () => {
+        const page = await readPage(db, sync.set, query.place);
+        return { frames: await encodeInTurns(page.texts), next: page.next };
+      });
+      return binary(frames, next === null ? {} : { [NEXT_PLACE_HEADER]: next });
     },
     compareRanges({ body, request }) {
       if (!sync.set.isReady) throw new AppError('OVERLOADED', 'the node is still counting its messages');
@@ -72,7 +82,7 @@ export function syncHandlers(
     },
     async fetchMessages({ body, reply }) {
       const wanted = decodeKeys(body);
-      return binary(encodeFrames(await bounded(reply, () => readWanted(db, sync.set, wanted))));
+      return binary(await bounded(reply, async () => encodeInTurns(await readWanted(db, sync.set, wanted))));
     },
     async findHeldFiles({ body }) {
       const names = decodeAskedFiles(body);

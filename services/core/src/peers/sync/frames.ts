@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { AppError, SHARED_BYTES_MAX } from '@skerry/protocol';
 
 /** Messages in a body: each with its length before it, 4 bytes, most significant first. */
@@ -16,6 +17,22 @@ export function encodeFrames(texts: readonly string[]): Buffer {
     at += frame.copy(body, at);
   }
   return body;
+}
+
+/** Text of frames that are written in one turn of the event loop, a matter of a millisecond. */
+const CHARS_A_TURN = 256 * 1024;
+
+/** The same for many megabytes: what others ask for comes in between. */
+export async function encodeInTurns(texts: readonly string[]): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (let from = 0; from < texts.length; ) {
+    let to = from;
+    for (let chars = 0; to < texts.length && chars < CHARS_A_TURN; to++) chars += texts[to]!.length;
+    pieces.push(encodeFrames(texts.slice(from, to)));
+    from = to;
+    if (from < texts.length) await turn();
+  }
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
 /** @throws AppError UPSTREAM_UNAVAILABLE for what no node of ours writes */
