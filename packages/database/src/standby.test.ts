@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { AppError } from '@skerry/protocol';
 import { sql } from 'kysely';
 import { isTooLong } from './failure.ts';
 import { type ReadOutcome, Standby } from './standby.ts';
@@ -39,4 +40,37 @@ test('what takes too long at a standby has not failed there: its connection is k
     assert.equal(await session(), first);
   });
   assert.deepEqual(outcomes, ['standby', 'standby', 'standby']);
+});
+
+test('whoever is refused a turn at a standby is told so, and others go on reading there', async () => {
+  await using database = await createTestDatabase<unknown>({ log });
+  await using standby = await Standby.open({ url: database.url, log });
+  const outcomes: ReadOutcome[] = [];
+  let isRefused = false;
+  const reads = standby.createDatabase<unknown>(database.pool, {
+    readPlace: async () => 1,
+    note: (outcome) => void outcomes.push(outcome),
+    turns: {
+      waiting: 0,
+      take: async () => {
+        if (isRefused) throw new AppError('RATE_LIMITED', 'it has its share');
+        return { [Symbol.dispose]: () => {} };
+      },
+    },
+  });
+  const ask = () => sql`select 1`.execute(reads);
+  await standby.run(1, async () => {
+    await until('the standby answers', async () => {
+      await ask();
+      return outcomes.at(-1) === 'standby';
+    });
+    outcomes.length = 0;
+    await reads.connection().execute(async () => {
+      isRefused = true;
+      await assert.rejects(ask(), { code: 'RATE_LIMITED' });
+      isRefused = false;
+    });
+    await ask();
+  });
+  assert.deepEqual(outcomes, ['standby', 'standby']);
 });

@@ -7,6 +7,7 @@ import { createPool } from './connect.ts';
 import { asDatabaseError, isTooLong } from './failure.ts';
 import { type Reached, reachOf } from './hosts.ts';
 import { findLimits } from './limits.ts';
+import { type ConnectionTurns, partOf } from './shares/pool-part.ts';
 import { Watch } from './watch.ts';
 
 /** Nobody waits longer for a standby: the primary answers. */
@@ -21,6 +22,8 @@ interface ReadingOptions {
   /** Asks a server how far it is. It only ever goes on, as long as the connection lasts. */
   readonly readPlace: (client: pg.PoolClient) => Promise<number>;
   readonly note: (outcome: ReadOutcome) => void;
+  /** Turns of whoever reads; without them nobody waits for anybody's share. */
+  readonly turns?: ConnectionTurns;
 }
 
 /** What of a connection the query builder uses. */
@@ -65,14 +68,20 @@ export class Standby implements AsyncDisposable {
     return this.#wanted.getStore();
   }
 
+  /** How many connections readers may have to it at once. */
+  get connectionsMax(): number {
+    return this.#pool.options.max;
+  }
+
   /** A database whose queries go to the primary, or within `run` to a standby that is far enough. Transactions within it only read. */
   createDatabase<Schema>(primary: pg.Pool, options: ReadingOptions): Kysely<Schema> {
+    const { turns } = options;
+    const own = turns ? partOf(this.#pool, turns) : this.#pool;
     const pool = {
       connect: async (): Promise<Connection> => {
         const place = this.#wanted.getStore();
-        return (
-          (place === undefined ? undefined : await this.#find(place, primary, options)) ?? primary.connect()
-        );
+        const found = place === undefined ? undefined : await this.#find(own, place, primary, options);
+        return found ?? primary.connect();
       },
       end: async () => {},
     };
@@ -84,7 +93,12 @@ export class Standby implements AsyncDisposable {
     await this.#pool.end();
   }
 
-  async #find(place: number, primary: pg.Pool, options: ReadingOptions): Promise<Connection | undefined> {
+  async #find(
+    own: Pick<pg.Pool, 'connect'>,
+    place: number,
+    primary: pg.Pool,
+    options: ReadingOptions,
+  ): Promise<Connection | undefined> {
     const { note, readPlace } = options;
     if (performance.now() < this.#restsUntilMs) {
       note('failed');
@@ -92,7 +106,7 @@ export class Standby implements AsyncDisposable {
     }
     let client: pg.PoolClient | undefined;
     try {
-      client = await this.#pool.connect();
+      client = await own.connect();
       let at = this.#places.get(client) ?? -1;
       if (at < place) {
         at = await readPlace(client);
@@ -107,12 +121,18 @@ export class Standby implements AsyncDisposable {
       note('behind');
     } catch (error) {
       client?.release(true);
+      // It is there: whoever asks waited for itself, or for others.
+      if (isRefused(error)) throw error;
       this.#restsUntilMs = performance.now() + this.#failures.note(error);
       note('failed');
     }
     return undefined;
   }
 }
+
+/** Whether a turn was not given, rather than a connection. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof AppError ? error.code !== 'DATABASE_UNAVAILABLE' : (error as Error).name === 'AbortError';
 
 /**
  * A connection to a standby whose queries the primary answers where the standby fails: it may be restarted, or end what holds its

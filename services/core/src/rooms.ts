@@ -249,12 +249,13 @@ const comparedBy = ({ roles }: Pick<RouteSettings, 'roles'>, { syncer }: Sync) =
 
 /** The same database, for answers: of its connections they have a part, and each client its share of that. */
 function openAnswering({ pool }: Pick<Database<Schema>, 'pool'>) {
-  const askers = new Askers(answersOf(pool.options.max));
+  const askers = new Askers();
+  const { each, common } = askers.open(answersOf(pool.options.max));
   const open = (turns: ConnectionTurns) => {
     const part = partOf(pool, turns);
     return { pool: part, kysely: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: part }) }) };
   };
-  return { ...open(askers.each), common: open(askers.common).kysely, askers };
+  return { ...open(each), common: open(common).kysely, askers };
 }
 
 interface WatchedParts {

@@ -1,4 +1,4 @@
-import type { Database, ReadOutcome, Standby } from '@skerry/database';
+import type { ConnectionTurns, Database, ReadOutcome, Standby } from '@skerry/database';
 import type { Metrics } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { PoolClient } from 'pg';
@@ -17,7 +17,11 @@ export interface Reads {
 }
 
 export interface ReadsOptions {
-  readonly database: Pick<Database<Schema>, 'pool' | 'kysely'> & Pick<Reads, 'common'>;
+  readonly database: Pick<Database<Schema>, 'pool' | 'kysely'> & {
+    readonly common: Kysely<Schema>;
+    /** Whose share of a database's connections it is that a read takes. */
+    readonly askers: { open(connections: number): { readonly each: ConnectionTurns } };
+  };
   readonly standby: Standby | undefined;
   readonly metrics: { readonly own: Metrics };
 }
@@ -44,7 +48,10 @@ export function createReads({ database, standby, metrics }: ReadsOptions): Reads
   );
   const note = (outcome: ReadOutcome) => counter.inc({ outcome });
   return {
-    db: standby.createDatabase<Schema>(database.pool, { readPlace, note }),
+    db: standby.createDatabase<Schema>(database.pool, {
+      ...{ readPlace, note },
+      turns: database.askers.open(standby.connectionsMax).each,
+    }),
     common,
     run: (event, body) => standby.run(event, body),
     after: () => standby.wanted,

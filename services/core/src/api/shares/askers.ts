@@ -26,17 +26,20 @@ const OWN: Pick<Client, 'key' | 'isExempt'> = { key: 'the node', isExempt: true 
 
 type Asker = Pick<FastifyReply, 'raw'> & { readonly client: Pick<Client, 'key' | 'isExempt'> };
 
-/** For whom the database is asked on the way to an answer: each client has its share of the connections that there are for answers. */
-export class Askers {
-  readonly #slots: FairSlots;
-  readonly #asker = new AsyncLocalStorage<Asker>();
-  /** Turns of whoever is answered; the node's where nobody is. They throw RATE_LIMITED, OVERLOADED, and the caller's leaving. */
+/** Turns for connections to one database. They throw RATE_LIMITED, OVERLOADED, and the caller's leaving. */
+interface AskersTurns {
+  /** Of whoever is answered; the node's where nobody is. */
   readonly each: ConnectionTurns;
   /** For what is read once for many: it would wait for the share of whoever happened to ask first. */
   readonly common: ConnectionTurns;
+}
 
-  /** @param connections for answers */
-  constructor(connections: number) {
+/** For whom databases are asked on the way to an answer: each client has its share of the connections that there are for answers. */
+export class Askers {
+  readonly #asker = new AsyncLocalStorage<Asker>();
+
+  /** @param connections for answers, to one database */
+  open(connections: number): AskersTurns {
     const slots = new FairSlots(turnsOf(connections));
     const turns = (take: () => Promise<Disposable>): ConnectionTurns => ({
       take,
@@ -44,9 +47,10 @@ export class Askers {
         return slots.waiting;
       },
     });
-    this.#slots = slots;
-    this.each = turns(() => this.#takeFor(this.#asker.getStore()));
-    this.common = turns(() => slots.take(OWN));
+    return {
+      each: turns(() => takeFor(slots, this.#asker.getStore())),
+      common: turns(() => slots.take(OWN)),
+    };
   }
 
   /** Has what a server's routes read count to whom they answer. */
@@ -56,10 +60,10 @@ export class Askers {
       this.#asker.run({ client: clientOf(request), raw: reply.raw }, done);
     });
   }
+}
 
-  #takeFor(asker: Asker | undefined): Promise<Disposable> {
-    if (!asker) return this.#slots.take(OWN);
-    const { client } = asker;
-    return this.#slots.take(client, this.#slots.isFreeFor(client) ? undefined : closing(asker));
-  }
+function takeFor(slots: FairSlots, asker: Asker | undefined): Promise<Disposable> {
+  if (!asker) return slots.take(OWN);
+  const { client } = asker;
+  return slots.take(client, slots.isFreeFor(client) ? undefined : closing(asker));
 }
