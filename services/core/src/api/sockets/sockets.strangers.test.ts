@@ -123,6 +123,38 @@ describe('WebSockets of strangers', () => {
     );
   });
 
+  test('of a frame that is too long, and of parts of frames without end, little is read', async () => {
+    await using core = await createTestCore();
+    const { port, hostname } = new URL(await core.listen());
+    /** What a client can send until it is cut off. */
+    const pour = async (begin: Buffer, piece: Buffer) => {
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => {});
+      socket.write(
+        'GET /api/ws0/messages HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+          'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      );
+      await once(socket, 'data');
+      socket.write(begin);
+      while (!socket.destroyed && socket.bytesWritten < 4 * BESIDE_BYTES)
+        if (!socket.write(piece))
+          await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
+      socket.destroy();
+      return socket.bytesWritten;
+    };
+    const gigabyte = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0]);
+    const part = Buffer.from([0x00, 0x80, 0, 0, 0, 0]);
+    const parts = Buffer.concat(Array.from({ length: 10_000 }, () => part));
+    const first = Buffer.from([0x02, 0x80, 0, 0, 0, 0]);
+    for (const sent of [await pour(gigabyte, Buffer.alloc(64 * 1024)), await pour(first, parts)])
+      assert.ok(sent < BESIDE_BYTES, `${sent} bytes were taken`);
+    await until(
+      'no open WebSocket',
+      () => countOpen(core),
+      (open) => open === 0,
+    );
+  });
+
   test('handshakes that are none, and clients that leave in the middle of one, hold nothing', async () => {
     await using core = await createTestCore();
     const { port, hostname } = new URL(await core.listen());

@@ -8,6 +8,8 @@ export const BACKLOG_BYTES = 4 * 1024 * 1024;
 const LINGER_MS = 5_000;
 /** Frames that a reader may send between two pings. It has nothing to say. */
 const HEARD_MAX = 100;
+/** And bytes, whole frames or not; as many again are read of one whose connection is closed. */
+const HEARD_BYTES_MAX = 64 * 1024;
 
 const PING_BYTES = 8;
 
@@ -17,6 +19,7 @@ const CLOSE_LATER = 1013;
 /** Why a reader is let go, as its close frame says. */
 export const SLOW =
   'you read too slowly: connect again, with startDate or history for what you missed, or with narrower filters';
+const TALKING = 'nothing that you send is read here';
 export const YIELDED = 'a client that has no WebSocket takes the place of one of yours: connect again later';
 
 /** One WebSocket of which clients only read. */
@@ -24,6 +27,7 @@ export class Connection {
   readonly #client: WebSocket;
   readonly #socket: Socket;
   #heard = 0;
+  #heardBytes = 0;
   /** What answers the last ping. undefined: it is answered. Who answers has read all that was sent before it. */
   #asked: Buffer | undefined;
 
@@ -39,8 +43,9 @@ export class Connection {
       if (this.#asked?.equals(data)) this.#asked = undefined;
       else this.#hear();
     });
-    // It is closed because of it.
-    client.on('error', () => {});
+    // It is closed because of it, and what still comes would be read for as long as it does.
+    client.on('error', () => this.#linger(LINGER_MS));
+    socket.on('data', ({ length }: Buffer) => this.#read(length));
   }
 
   /** Bytes that were written and did not go out yet. */
@@ -64,6 +69,7 @@ export class Connection {
   /** Asks whether anybody is there. Who did not answer the last time is gone. */
   ping(): void {
     this.#heard = 0;
+    if (this.isOpen) this.#heardBytes = 0;
     if (this.#asked) this.#client.terminate();
     else if (this.isOpen) {
       this.#asked = randomBytes(PING_BYTES);
@@ -83,14 +89,27 @@ export class Connection {
   close(code: number, reason: string, lingerMs = LINGER_MS): void {
     if (!this.isOpen) return;
     this.#client.close(code, reason);
-    const timer = setTimeout(() => this.#client.terminate(), lingerMs);
+    this.#linger(lingerMs);
+  }
+
+  /** Whoever is told that it is over has so long, and so many bytes, to hear it. */
+  #linger(ms: number): void {
+    this.#heardBytes = 0;
+    const timer = setTimeout(() => this.#client.terminate(), ms);
     this.#client.once('close', () => clearTimeout(timer));
+  }
+
+  #read(bytes: number): void {
+    this.#heardBytes += bytes;
+    if (this.#heardBytes <= HEARD_BYTES_MAX) return;
+    if (this.isOpen) this.close(CLOSE_TALKING, TALKING);
+    else this.#client.terminate();
   }
 
   /** @returns whether the client may be answered */
   #hear(): boolean {
     this.#heard++;
-    if (this.#heard > HEARD_MAX) this.close(CLOSE_TALKING, 'nothing that you send is read here');
+    if (this.#heard > HEARD_MAX) this.close(CLOSE_TALKING, TALKING);
     return this.isOpen && this.unread <= BACKLOG_BYTES;
   }
 }
