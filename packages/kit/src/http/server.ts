@@ -18,6 +18,7 @@ import { createRequestLog } from './request-log.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
 import { endUntaken } from './untaken.ts';
+import { endUnwanted } from './unwanted.ts';
 import { asksForOneOf, routeUpgrades } from './upgrade.ts';
 import { VALIDATION } from './validators.ts';
 
@@ -286,6 +287,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   framing.watch(app.server, ({ code }) => observer?.refused(code));
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);
+  app.addHook('onResponse', endUnwanted);
   app.addHook('onSend', endUntaken(limits ?? LOOPBACK, options.takingMs));
   traceAnswers(app, log, observer);
   answerErrors(app, options);
