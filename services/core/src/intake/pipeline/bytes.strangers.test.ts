@@ -133,6 +133,24 @@ describe('large messages', () => {
     assert.deepEqual([await inLine(), await putRestInLine(db, write)], [0, false]);
   });
 
+  test('of thousands of keys what hangs on them stands in line, however many messages hang on any', async () => {
+    const log = createLogger('test', 'silent');
+    await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+    const db = database.kysely;
+    const keys = Array.from({ length: 3_000 }, (_, n) => `key-${n}`);
+    // Of each key that changes another message hangs on one that does not.
+    for (const hanging of [0, 1, LINE_PAGE - 2, LINE_PAGE, 3 * LINE_PAGE]) {
+      await sql`truncate dependencies, reconsider, reconsider_rest`.execute(db);
+      await sql`insert into dependencies select case when n % 2 = 0 then 'key-' || n / 4 else 'other' end, n::text
+        from generate_series(1, ${hanging}::int) n`.execute(db);
+      assert.equal(await putInLine(db, [...keys, ...keys.slice(0, 9)], []), hanging > 1);
+      const rows = await db.selectFrom('reconsider').select('item_hash').execute();
+      const expected = Array.from({ length: Math.floor(hanging / 2) }, (_, n) => String(2 * (n + 1)));
+      assert.deepEqual(rows.map((row) => row.item_hash).sort(), expected.sort());
+      assert.deepEqual(await db.selectFrom('reconsider_rest').select('key').execute(), []);
+    }
+  });
+
   test('a key on which much hangs, and which changes all the time, holds up no other', async () => {
     const log = createLogger('test', 'silent');
     await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });

@@ -19,6 +19,33 @@ import { MAX_BATCH, MAX_BATCH_ROWS } from './queue.ts';
 export const LINE_PAGE = 1_000;
 const PAGE = sql.lit(LINE_PAGE);
 
+/** What hangs on each of some keys, a page of each. @param of the keys, as rows of a `key` */
+const pageOfEach = (of: RawBuilder<unknown>): RawBuilder<unknown> => sql`
+  select k.key, d.item_hash from (select distinct key from ${of} as k (key)) k
+  cross join lateral (
+    select item_hash from dependencies where key = k.key order by item_hash limit ${PAGE}) d`;
+
+/** Of more keys at once it is first asked whether anything much hangs on any. */
+const ASKED_ONE_BY_ONE = 64;
+
+/**
+ * The same, as parts of a statement. A batch of a node that catches up changes thousands of keys, and mostly next to nothing waits for
+ * any of them: while less than a page does in all, that is looked through, and not the keys.
+ */
+function hangingOn(keys: readonly string[]): RawBuilder<unknown> {
+  if (keys.length <= ASKED_ONE_BY_ONE)
+    return sql`hanging as materialized (${pageOfEach(sql`unnest(${textsOf(keys)})`)})`;
+  return sql`
+    changed_keys as materialized (select ${textsOf(keys)} as list),
+    few as materialized (select key, item_hash from dependencies limit ${PAGE}),
+    size as materialized (select count(*) < ${PAGE} as is_few from few),
+    hanging as materialized (
+      select key, item_hash from few
+      where key in (select unnest(list) from changed_keys where (select is_few from size))
+      union all
+      ${pageOfEach(sql`unnest((select list from changed_keys where not (select is_few from size)))`)})`;
+}
+
 /**
  * Puts in line what hangs on keys, and the messages of hashes: what to begin a statement with, and what to do in it. What stands in line
  * keeps its turn, and so does what is left hanging: a key that changes all the time comes to its end nevertheless.
@@ -28,10 +55,7 @@ export const lineUp = (
   hashes: readonly string[],
 ): { readonly begin: RawBuilder<unknown>; readonly insert: RawBuilder<unknown> } => ({
   begin: sql`
-    hanging as materialized (
-      select k.key, d.item_hash from (select distinct key from unnest(${textsOf(changedKeys)}) as k (key)) k
-      cross join lateral (
-        select item_hash from dependencies where key = k.key order by item_hash limit ${PAGE}) d),
+    ${hangingOn(changedKeys)},
     left_over as (
       insert into reconsider_rest as r (key, after)
       select key, max(item_hash) from hanging group by key having count(*) = ${PAGE}
