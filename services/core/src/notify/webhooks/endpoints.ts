@@ -78,9 +78,9 @@ export class EndpointBook {
     this.#deliverers = deliverers;
   }
 
-  /** Of `webhook_planner`, when the book was read last. */
-  get version(): number {
-    return this.#version;
+  /** Whether it says what the database does. */
+  isCurrent({ version, timeline }: Pick<PlannerRow, 'version' | 'timeline'>): boolean {
+    return version === this.#version && timeline === this.#timeline;
   }
 
   /** Webhooks that events are planned for as they come. */

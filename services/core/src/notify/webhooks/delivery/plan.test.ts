@@ -104,11 +104,18 @@ test('who plans finds out by one look that there is nothing to do, and hears of 
     }
   };
   await plan();
-  await core.send(signers.bob, { type: 'POST', content: { type: 'note', content: {} } });
-  await plan();
+  const send = () => core.send(signers.bob, { type: 'POST', content: { type: 'note', content: {} } });
+  await send();
+  assert.equal(await planner.isDue(), false, 'nobody is to be told of it');
   await register(core, signers.alice, { url: 'http://127.0.0.1:9/' });
   await plan();
   assert.equal(book.liveCount, 1);
+  const planned = () => db.selectFrom('webhook_deliveries').selectAll().execute();
+  assert.deepEqual(await planned(), [], 'of what came before it nothing is told');
+  await send();
+  await plan();
+  assert.equal((await planned()).length, 1);
+  await db.deleteFrom('webhook_deliveries').execute();
   const [{ number: webhook } = assert.fail()] = await db.selectFrom('webhooks').select('number').execute();
   await db.insertInto('webhook_replays').values({ webhook, next_seq: 1, last_seq: 1 }).execute();
   assert.ok(await planner.isDue());

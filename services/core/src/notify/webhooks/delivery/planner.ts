@@ -1,4 +1,4 @@
-import { prepared } from '@skerry/database';
+import { prepared, TIMELINE } from '@skerry/database';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../../../store/schema.ts';
 import {
@@ -164,6 +164,12 @@ export interface DeliveryPlannerOptions {
   readonly now: () => number;
 }
 
+/** What the planner sees at a look. */
+interface Look extends Pick<PlannerRow, 'version' | 'timeline'> {
+  readonly is_news: boolean;
+  readonly is_replayed: boolean;
+}
+
 /**
  * Turns events of the log into deliveries: the rows and the planner's place in the log are one transaction, so that no
  * crash loses an event or plans one twice.
@@ -180,15 +186,19 @@ export class DeliveryPlanner {
     this.#options = options;
   }
 
-  /** Whether there is something to plan: a look that locks nothing, in the place of transactions that would find nothing. */
+  /**
+   * Whether there is something to plan: a look that locks nothing, in the place of transactions that would find nothing. Events are none
+   * where no webhook is live: the planner passes over them when one is to be.
+   */
   async isDue(): Promise<boolean> {
     const { db, book } = this.#options;
     if (book.hasBehind) return true;
-    const { rows } = await sql<{ version: number; is_news: boolean; is_replayed: boolean }>`${prepared()}
-      select p.version, p.last_seq <> c.last_seq as is_news, exists (select from webhook_replays) as is_replayed
+    const { rows } = await sql<Look>`${prepared()}
+      select p.version, ${sql.raw(TIMELINE)} as timeline, p.last_seq <> c.last_seq as is_news,
+        exists (select from webhook_replays) as is_replayed
       from webhook_planner p, event_counter c`.execute(db);
-    const { version, is_news: isNews, is_replayed: isReplayed } = rows[0]!;
-    return isNews || isReplayed || version !== book.version;
+    const { is_news: isNews, is_replayed: isReplayed, ...planner } = rows[0]!;
+    return isReplayed || !book.isCurrent(planner) || (isNews && book.liveCount > 0);
   }
 
   /** New events for the webhooks that are up to date. */
