@@ -52,7 +52,7 @@ export { type Host, LET_GO, type RunningService, runService, type Service } from
 export { VERSION } from './daemon/version.ts';
 export * from './files/files.ts';
 export { followInFile } from './files/followed-file.ts';
-export { asidePathOf, isLacking, readJsonOrSetAside, setAside } from './files/json-file.ts';
+export { asidePathOf, isForbidden, isLacking, readJsonOrSetAside, setAside } from './files/json-file.ts';
 export { JsonLines } from './files/json-lines.ts';
 export { escapeHtml } from './http/html.ts';
 export { checkPort, explainListenFailure, findListenFailure, listen, urlOfListener } from './http/listen.ts';

@@ -17,6 +17,9 @@ const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code
 /** Whether a file could not be read for want of something that it has no part in. */
 export const isLacking = (error: unknown): boolean => LACKS.has(codeOf(error));
 
+/** Whether the process may not read a file, which may be whole. */
+export const isForbidden = (error: unknown): boolean => REFUSALS.has(codeOf(error));
+
 interface JsonFileOptions<T> {
   /** What the value says; throws where it says nothing that this release understands. */
   readonly parse: (value: unknown) => T;
@@ -38,7 +41,7 @@ export async function readJsonOrSetAside<T>(
     const text = await readTextIfAny(path);
     return text === undefined ? undefined : parse(JSON.parse(text));
   } catch (err) {
-    if (isLacking(err) || REFUSALS.has(codeOf(err))) throw err;
+    if (isLacking(err) || isForbidden(err)) throw err;
     const kept = await setAside(path);
     log.error({ err, path, kept }, `a file cannot be read and is set aside; ${instead}`);
     return undefined;

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
-import { damageSector, fillDisk, inDirectory, onDiskOf } from '../testing/directory.ts';
+import { damageSector, fillDisk, forbid, inDirectory, onDiskOf } from '../testing/directory.ts';
 import { SAME_ADDRESS } from './admission.ts';
 import { listReleased } from './disks/released.ts';
 import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
@@ -134,4 +135,27 @@ test('an instance that would have the tap of one whose record is damaged is refu
     assert.equal(instances.refusalOf(other), SAME_ADDRESS.message);
     await instances.apply(viewOf('stopped', ENDED));
     assert.equal(instances.refusalOf(ENDED), undefined);
+  }));
+
+test('an instance whose record the node may not read neither arrives nor leaves with another one, until it may', () =>
+  inDirectory(async (dataDir) => {
+    await mendRecord(dataDir, ENDED);
+    const path = join(instanceDirectory(dataDir, ENDED), 'vm.json');
+    await forbid(path);
+    await writeFile(volumeOf(dataDir, ENDED), 'written');
+    const said: string[] = [];
+    const log = createLogger('test', 'error', { write: (line) => void said.push(line) });
+    await using node = openInstances(dataDir, undefined, log);
+    const { instances } = node;
+    await instances.resume(0);
+    for (let count = 0; count < 3; count++) await instances.apply(viewOf('stopped', ENDED));
+    assert.match(instances.refusalOf(ENDED) ?? '', /^this node may not read its record of the instance$/);
+    assert.equal(said.length, 2, `said when it started, and once that it cannot be taken: ${said}`);
+    await instances.apply({ ...viewOf('running', ENDED), node_id: OTHER_NODE });
+    assert.deepEqual(await readdir(instanceDirectory(dataDir, ENDED)), ['vm.json', 'volume-0.raw']);
+    assert.match(await readlink(path), /flush$/, 'it is where it was');
+    await rm(path);
+    await mendRecord(dataDir, ENDED);
+    await instances.apply(viewOf('stopped', ENDED));
+    assert.equal(instances.find(ENDED)?.record.ipv4?.link, 5);
   }));

@@ -38,3 +38,9 @@ export async function damageSector(path: string): Promise<void> {
   await rm(path, { force: true });
   await symlink('/proc/self/mem', path);
 }
+
+/** Puts a file there that nobody may read, not even root: it fails with EACCES, and keeps what it is. */
+export async function forbid(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await symlink('/proc/sys/net/ipv4/route/flush', path);
+}

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { damageSector, inDirectory } from '../../testing/directory.ts';
-import { enterPhase, instanceDirectory, newRecord, readRecords, writeRecord } from './record.ts';
+import { damageSector, forbid, inDirectory } from '../../testing/directory.ts';
+import { enterPhase, instanceDirectory, newRecord, readRecord, readRecords, writeRecord } from './record.ts';
 import { StoredRecord } from './stored-record.ts';
 
 const wanted = {
@@ -53,6 +53,20 @@ describe('records', () => {
       await damageSector(join(unreadable, 'vm.json'));
       assert.deepEqual(await readRecords(dataDir, log), [record]);
       assert.match(said.join(), /EIO.*b{64}.*left alone/);
+    }));
+
+  test('one that the node may not read hides no other, and is told apart from one that is damaged', () =>
+    inDirectory(async (dataDir) => {
+      const said: string[] = [];
+      const log = createLogger('test', 'error', { write: (line) => void said.push(line) });
+      const record = newRecord('a'.repeat(64), wanted, 5);
+      await writeRecord(dataDir, record);
+      const other = instanceDirectory(dataDir, 'b'.repeat(64));
+      await mkdir(other);
+      await forbid(join(other, 'vm.json'));
+      assert.deepEqual(await readRecords(dataDir, log), [record]);
+      assert.match(said.join(), /EACCES.*b{64}.*left alone/);
+      await assert.rejects(readRecord(dataDir, 'b'.repeat(64), log), /may not read its record/);
     }));
 
   test('a boot is as old as the clock says; one that was set back since has it begin anew, and once', () =>

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  isForbidden,
   isLacking,
   isMissing,
   type Logger,
@@ -9,7 +10,7 @@ import {
   setAside,
   writeFileAtomically,
 } from '@skerry/kit';
-import { fieldsOf, isItemHash64, type Phase, type Reason } from '@skerry/protocol';
+import { AppError, fieldsOf, isItemHash64, type Phase, type Reason } from '@skerry/protocol';
 import type { Ipv4Claim } from '../../network/address-book.ts';
 import type { Volume } from '../../vm/machine.ts';
 import type { Wanted } from '../wanted.ts';
@@ -148,13 +149,21 @@ function parseRecord(id: string, value: unknown): InstanceRecord {
 export async function readRecords(dataDir: string, log?: Logger): Promise<InstanceRecord[]> {
   const records: InstanceRecord[] = [];
   for (const name of await listInstanceNames(dataDir)) {
-    const record = isItemHash64(name) ? await readRecord(dataDir, name, log) : undefined;
+    if (!isItemHash64(name)) continue;
+    // Of all, one that the process may not read hides no other.
+    const record = await readRecord(dataDir, name, log).catch((error: unknown) => {
+      if (!(error instanceof AppError)) throw error;
+      leaveAlone(name, error, log);
+    });
     if (record) records.push(record);
   }
   return records;
 }
 
-/** The record of one instance; undefined where it cannot be read, which is said where there is a log. Throws what `isLacking` tells. */
+/**
+ * The record of one instance; undefined where it is damaged, which is said where there is a log. Throws what `isLacking` tells, and
+ * INTERNAL where the process may not read it: nothing may take the place of a record that may be whole.
+ */
 export const readRecord = (dataDir: string, id: string, log?: Logger): Promise<InstanceRecord | undefined> =>
   readRecordIn(instanceDirectory(dataDir, id), id, log);
 
@@ -170,12 +179,20 @@ export async function readRecordIn(
     return parseRecord(id, JSON.parse(text));
   } catch (error) {
     if (isLacking(error)) throw error;
-    log?.error(
-      { err: error, instance: id },
-      'the record of an instance cannot be read; the instance is left alone',
-    );
+    if (isForbidden(error)) throw new AppError('INTERNAL', FORBIDDEN, { cause: error });
+    leaveAlone(id, error, log);
     return undefined;
   }
+}
+
+/** As its owner reads it: without the place of the file. */
+const FORBIDDEN = 'this node may not read its record of the instance';
+
+function leaveAlone(id: string, error: unknown, log: Logger | undefined): void {
+  log?.error(
+    { err: error, instance: id },
+    'the record of an instance cannot be read; the instance is left alone',
+  );
 }
 
 /** Keeps a record that cannot be read before another takes its place: what it says may be read again later. */
