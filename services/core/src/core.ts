@@ -36,6 +36,7 @@ import type { Sync } from './peers/sync/sync.ts';
 import { type CoreRooms, type Ground, identityOf, openRooms, routeRoomsOf } from './rooms.ts';
 import { adviseOnConnections, CONNECTIONS } from './store/connections.ts';
 import { openBlobStore } from './store/files/choose-store.ts';
+import { partsDirectoryOf } from './store/files/parts/choose-place.ts';
 import type { Schema } from './store/schema.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('./store/migrations', import.meta.url));
@@ -82,6 +83,14 @@ interface CoreGround extends Ground {
   readonly storeId: string;
 }
 
+/** Whatever grows has its disk watched: an operator may keep each of these on one of its own, by a link. */
+async function watchPlaces(reserve: Reserve, directories: readonly string[]): Promise<void> {
+  for (const directory of directories) {
+    await makeDirectory(directory);
+    await reserve.watch(directory);
+  }
+}
+
 /** What the rooms stand on. The database heeds the host alone: it is closed after all that uses it. */
 async function openGround(
   config: CoreConfig,
@@ -100,13 +109,14 @@ async function openGround(
     }),
   );
   const { pool } = database;
-  if (database.directory !== undefined) await reserve.watch(database.directory);
   await migrate({ pool, directory: MIGRATIONS, log });
   await checkKeyFiles(database.kysely, dataDir, config.lostKeys);
   const filesDir = join(dataDir, 'files');
   const { id: storeId, ...store } = await openBlobStore(config, filesDir, reserve);
-  // An operator may keep it on a disk of its own, by a link.
-  await reserve.watch(filesDir);
+  await watchPlaces(reserve, [
+    ...(database.directory === undefined ? [] : [database.directory, join(database.directory, 'pg_wal')]),
+    ...(store.pieces ? [filesDir] : [filesDir, partsDirectoryOf(dataDir)]),
+  ]);
   const { cacheDir } = config;
   const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
   const verifier = stack.use(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, open, rm, statfs, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -25,26 +25,26 @@ function canMount(): boolean {
   }
 }
 
-interface SmallDisk extends AsyncDisposable {
-  /** Where others find what is on it. */
-  readonly inside: string;
+interface SmallDisks extends AsyncDisposable {
+  /** Where others find what is on them, in their order. */
+  readonly inside: readonly string[];
+  /** How nsenter is told where they are. */
+  readonly namespace: string;
   start(): Promise<NodeProcess>;
 }
 
-/** A small disk, in a namespace of its own: it outlives the nodes that run on it, and goes with its holder. @param home of these nodes */
-async function mountSmallDisk(at: string, home: string): Promise<SmallDisk> {
-  const mount = `mount -t tmpfs -o size=${SIZE_MIB}m tmpfs '${at}' && echo ready && exec sleep infinity`;
-  const holder = spawn('unshare', ['--mount', 'sh', '-c', mount], { stdio: ['ignore', 'pipe', 'inherit'] });
+/** Small disks, in a namespace of their own: they outlive the nodes that run on them, and go with their holder. @param home of these nodes */
+async function mountSmallDisks(at: readonly string[], home: string): Promise<SmallDisks> {
+  const mounts = at.map((path) => `mount -t tmpfs -o size=${SIZE_MIB}m tmpfs '${path}'`);
+  const script = [...mounts, 'echo ready', 'exec sleep infinity'].join(' && ');
+  const holder = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(holder.stdout, 'data');
+  const namespace = `--mount=/proc/${holder.pid}/ns/mnt`;
   return {
-    inside: `/proc/${holder.pid}/root${at}`,
+    inside: at.map((path) => `/proc/${holder.pid}/root${path}`),
+    namespace,
     start: () =>
-      startNode(
-        home,
-        undefined,
-        {},
-        { execPath: 'nsenter', execArgv: [`--mount=/proc/${holder.pid}/ns/mnt`, process.execPath] },
-      ),
+      startNode(home, undefined, {}, { execPath: 'nsenter', execArgv: [namespace, process.execPath] }),
     async [Symbol.asyncDispose]() {
       const ended = once(holder, 'exit');
       holder.kill('SIGKILL');
@@ -88,8 +88,8 @@ test('F6: on a disk that runs full the node refuses before its database fails, a
 }, async (t: TestContext) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-small-'));
   t.after(() => rm(home, { recursive: true, force: true }));
-  await using disk = await mountSmallDisk(home, home);
-  const { inside } = disk;
+  await using disk = await mountSmallDisks([home], home);
+  const [inside] = disk.inside as [string];
   let core = await disk.start();
   t.after(() => core.end('SIGKILL'));
   const health = async () =>
@@ -136,16 +136,30 @@ test('F6: on a disk that runs full the node refuses before its database fails, a
   await core.end('SIGTERM');
 });
 
-test('F6: files on a full disk of their own are the node’s full disk: it says so, refuses, and goes on when there is room', {
+/** Has parts of a node's data on disks of their own, as an operator does: each is moved there, with a link in its place. */
+function moveByLinks({ namespace }: SmallDisks, places: readonly (readonly [from: string, to: string])[]) {
+  for (const [from, to] of places) {
+    const move = `mkdir -p '${from}' && cp -a '${from}/.' '${to}' && chown --reference='${from}' '${to}' && chmod --reference='${from}' '${to}'`;
+    execFileSync('nsenter', [namespace, 'sh', '-c', `${move} && rm -r '${from}' && ln -s '${to}' '${from}'`]);
+  }
+}
+
+test("F6: files, files in parts and the database's log on full disks of their own are the node’s full disk: it says so, refuses, and goes on when there is room", {
   skip,
 }, async (t: TestContext) => {
-  const home = await mkdtemp(join(tmpdir(), 'skerry-small-files-'));
+  const home = await mkdtemp(join(tmpdir(), 'skerry-small-parts-'));
   t.after(() => rm(home, { recursive: true, force: true }));
-  const [filesDisk, dataDir] = [join(home, 'disk'), join(home, 'data', 'core')];
-  for (const directory of [filesDisk, dataDir]) await mkdir(directory, { recursive: true });
-  await symlink(filesDisk, join(dataDir, 'files'));
-  await using disk = await mountSmallDisk(filesDisk, home);
-  await using core = await disk.start();
+  const places = ['files', 'parts', 'postgres/cluster/pg_wal'].map(
+    (path, at) => [join(home, 'data', 'core', path), join(home, `disk-${at}`)] as const,
+  );
+  for (const [, disk] of places) await mkdir(disk);
+  await using disks = await mountSmallDisks(
+    places.map(([, disk]) => disk),
+    home,
+  );
+  await (await disks.start()).end('SIGTERM');
+  moveByLinks(disks, places);
+  await using core = await disks.start();
   const store = async () => {
     const form = new FormData();
     form.append('file', new Blob([randomBytes(MIB)]));
@@ -157,12 +171,14 @@ test('F6: files on a full disk of their own are the node’s full disk: it says 
       status: string;
       checks: { disk: { status: string; takes_writes: boolean; reserve_bytes: number } };
     };
-  assert.equal((await store()).status, 200);
-  const filler = await fill(disk.inside, 48 * MIB);
-  const full = await until('it is seen', health, ({ checks }) => !checks.disk.takes_writes);
-  assert.deepEqual([full.status, full.checks.disk.reserve_bytes], ['degraded', 64 * MIB]);
-  assert.deepEqual(await store(), { status: 507, code: 'STORAGE_FULL' });
-  await rm(filler);
+  for (const inside of disks.inside) {
+    await until(`it takes files before ${inside} is full`, store, ({ status }) => status === 200);
+    const filler = await fill(inside, 48 * MIB);
+    const full = await until('it is seen', health, ({ checks }) => !checks.disk.takes_writes);
+    assert.deepEqual([full.status, full.checks.disk.reserve_bytes], ['degraded', 64 * MIB]);
+    assert.deepEqual(await store(), { status: 507, code: 'STORAGE_FULL' });
+    await rm(filler);
+  }
   await until('it takes files again', store, ({ status }) => status === 200);
   await core.end('SIGTERM');
 });
@@ -172,7 +188,7 @@ test('a stranger announces a file that the disk has no room for: nothing of it i
 }, async (t: TestContext) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-small-upload-'));
   t.after(() => rm(home, { recursive: true, force: true }));
-  await using disk = await mountSmallDisk(home, home);
+  await using disk = await mountSmallDisks([home], home);
   await using core = await disk.start();
   const size = SIZE_MIB * MIB;
   const hash = '7'.repeat(64);

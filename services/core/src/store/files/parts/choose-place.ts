@@ -17,8 +17,11 @@ export interface PlaceOptions {
   readonly now: () => number;
 }
 
+/** Where what has come of files is, where the node's files are in a directory. */
+export const partsDirectoryOf = (dataDir: string): string => join(dataDir, 'parts');
+
 /** What has come of files is where all processes reach it that reach the files themselves. */
 export const choosePlace = ({ db, pieces, dataDir, reserve, now }: PlaceOptions): PartsPlace =>
   pieces
     ? new SharedPlace({ db, pieces, now })
-    : new DirectoryPlace(join(dataDir, 'parts'), join(dataDir, 'files'), reserve);
+    : new DirectoryPlace(partsDirectoryOf(dataDir), join(dataDir, 'files'), reserve);
