@@ -16,7 +16,6 @@ const OWN: Readonly<Record<string, string>> = {
   'packages/protocol/src/json/scan.ts': 'text that was scanned: an object, or a string',
   'packages/protocol/src/sync/shared.ts': 'text that another thread verified',
   'services/compute/src/images/convert.ts': 'what qemu-img says',
-  'services/compute/src/images/store.ts': 'a file of its own',
   'services/compute/src/instances/disks/disks.ts': 'what qemu-img says',
   'services/compute/src/instances/disks/snapshots.ts': 'what qemu-img says',
   'services/compute/src/network/host-ports.ts': 'what nft says',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import { computeConfig } from '../config.ts';
 import { run } from '../host/run.ts';
-import { inDirectory } from '../testing/directory.ts';
+import { damageSector, forbid, inDirectory } from '../testing/directory.ts';
 import { RealCore } from '../testing/real-core.ts';
 import { type FileSource, makeFileImage } from './network-file.ts';
 import type { Progress } from './progress.ts';
@@ -135,4 +135,45 @@ test('how far an image is fetched is told by the percent, however small its piec
       reports.map(({ percent }) => percent),
       percents,
     );
+  }));
+
+test('an image of the cache that is damaged is made again, and said; one that the node may not read stays', () =>
+  inDirectory(async (cacheDir) => {
+    await run('mke2fs', ['-q', '-t', 'ext4', join(cacheDir, 'ext.raw'), '3M']);
+    const bytes = await readFile(join(cacheDir, 'ext.raw'));
+    const source = {
+      getMessage: () => Promise.reject(new AppError('MESSAGE_NOT_FOUND', 'none')),
+      getFile: async () => new Response(bytes),
+    } as unknown as FileSource;
+    const said: string[] = [];
+    const store = new ImageStore({
+      ...{ cacheDir, mirrors: readConfig(computeConfig, { SKERRY_HOME: cacheDir }) },
+      log: createLogger('test', 'error', { write: (line) => void said.push(line) }),
+      signal: new AbortController().signal,
+      files: { source, limitBytes: 4 * 1024 * 1024 },
+    });
+    const name = sha256Hex(bytes);
+    const { directory } = await store.ensure(name, () => {});
+    const manifest = join(directory, 'manifest.json');
+    const damages = {
+      ...{ cut: () => writeFile(manifest, '{"name":'), empty: () => writeFile(manifest, '{}') },
+      ...{ unreadable: () => damageSector(manifest), partial: () => rm(join(directory, 'disk.qcow2')) },
+    };
+    for (const [what, damage] of Object.entries(damages)) {
+      said.length = 0;
+      const { buildId } = (await store.find(name))!;
+      await damage();
+      assert.equal(await store.find(name), undefined, what);
+      const again = await store.ensure(name, () => {});
+      assert.notEqual(again.buildId, buildId, what);
+      assert.deepEqual(await store.find(name), again);
+      assert.equal(said.length, 1, `${what}: ${said}`);
+      assert.match(said[0]!, /damaged and is made again/);
+    }
+    await forbid(manifest);
+    await assert.rejects(
+      store.ensure(name, () => {}),
+      { message: 'this node may not read its copy of the image' },
+    );
+    assert.ok((await readdir(directory)).includes('disk.qcow2'));
   }));

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { access, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   acquireLock,
   type Client,
   FairSlots,
+  isForbidden,
+  isLacking,
   isMissing,
   type Logger,
   makeDirectory,
@@ -13,7 +15,7 @@ import {
   syncFile,
   writeFileAtomically,
 } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, fieldsOf } from '@skerry/protocol';
 import { buildImage } from './build.ts';
 import { buildFailureOf } from './build-failure.ts';
 import { buildPrefixOf, filesOf, type Image, lockNameOf, lockOfBuild, MANIFEST } from './image.ts';
@@ -179,11 +181,11 @@ export class ImageStore {
     const target = join(this.#directory, origin.directoryName);
     await makeDirectory(this.#directory, 0o755);
     using _lock = await this.#lock(origin, report);
-    const found = await readImage(target);
+    const found = await readImage(target, log);
     if (found) return found;
     const prefix = buildPrefixOf(origin.directoryName);
     await this.#removeLeftovers(prefix);
-    // What is there has no manifest, so it is not an image.
+    // What is there has no manifest, or a damaged one, so it is not an image.
     await rm(target, { recursive: true, force: true });
     const directory = join(this.#directory, `${prefix}${randomBytes(6).toString('hex')}`);
     const startedMs = Date.now();
@@ -256,14 +258,33 @@ async function finish(directory: string, manifest: Omit<Image, 'directory'>): Pr
   await writeFileAtomically(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, 0o644);
 }
 
-async function readImage(directory: string): Promise<Image | undefined> {
-  const text = await readTextIfAny(join(directory, MANIFEST));
-  if (text === undefined) return undefined;
+/**
+ * The image in a directory. Undefined where there is none, or not all of one, or the disk cannot read what it is, which is said where
+ * there is a log: the cache is made again. Throws what `isLacking` tells, and INTERNAL where the process may not read it.
+ */
+async function readImage(directory: string, log?: Logger): Promise<Image | undefined> {
   try {
-    return { ...(JSON.parse(text) as Omit<Image, 'directory'>), directory };
+    const text = await readTextIfAny(join(directory, MANIFEST));
+    if (text === undefined) return undefined;
+    const image = { ...parseManifest(JSON.parse(text)), directory };
+    await Promise.all(filesOf(image).map((name) => access(join(directory, name))));
+    return image;
   } catch (error) {
-    throw new AppError('INTERNAL', `${join(directory, MANIFEST)} is corrupt; remove that directory`, {
-      cause: error,
-    });
+    if (isLacking(error)) throw error;
+    if (isForbidden(error)) throw new AppError('INTERNAL', FORBIDDEN, { cause: error });
+    log?.error({ err: error, directory }, 'an image of the cache is damaged and is made again');
+    return undefined;
   }
+}
+
+/** As an owner reads it: without the place of the file. */
+const FORBIDDEN = 'this node may not read its copy of the image';
+
+/** Throws where it lacks what every image has. */
+function parseManifest(value: unknown): Omit<Image, 'directory'> {
+  const { name, buildId, kernelVersion, diskMib } = fieldsOf(value);
+  const isWhole =
+    [name, buildId, kernelVersion].every((one) => typeof one === 'string') && Number.isFinite(diskMib);
+  if (!isWhole) throw new Error(`${MANIFEST} is not that of an image`);
+  return value as Omit<Image, 'directory'>;
 }
