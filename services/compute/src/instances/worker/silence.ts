@@ -1,3 +1,5 @@
+import type { VmState } from '../../vm/vm.ts';
+
 /** After so long without a word from the guest, its address is asked instead; and again, where nobody answers there. */
 export const SILENCE = {
   own: { limitMs: 300_000, recheckMs: 30_000 },
@@ -37,5 +39,38 @@ export class Relapses {
     if (more >= 0 && nowMs < dueMs) return dueMs - nowMs;
     this.#toldMs = [...told, nowMs];
     return 0;
+  }
+}
+
+/** What is to be said of a machine's QEMU now, where there is something. */
+export type HangNews = { readonly is: 'hanging' } | { readonly is: 'answering'; readonly afterMs: number };
+
+/**
+ * What is told of a QEMU that hangs: that it does, once however often it is asked, and that it answers again. One that hangs again and
+ * again, as a guest may bring about, is told as rarely as relapses.
+ */
+export class Hangs {
+  readonly #relapses = new Relapses();
+  #sinceMs: number | undefined;
+  #isTold = false;
+
+  /** It hangs, and that was told. */
+  get isTold(): boolean {
+    return this.#isTold;
+  }
+
+  /** @param vm how the machine is seen at a step; of one that is gone whoever ended it tells */
+  note(vm: Exclude<VmState, 'gone'> | 'none', nowMs: number): HangNews | undefined {
+    if (vm !== 'silent') {
+      const afterMs = nowMs - (this.#sinceMs ?? nowMs);
+      const isTold = this.#isTold;
+      this.#sinceMs = undefined;
+      this.#isTold = false;
+      return isTold && vm !== 'none' ? { is: 'answering', afterMs } : undefined;
+    }
+    this.#sinceMs ??= nowMs;
+    if (this.#isTold || this.#relapses.note(nowMs) > 0) return undefined;
+    this.#isTold = true;
+    return { is: 'hanging' };
   }
 }

@@ -22,6 +22,7 @@ import { checkMemory, checkRoom, chooseBoot, prepareInstance } from './preparati
 import { release } from './release.ts';
 import { decideRetry, isOwnersFault, RETRY_MAX_MS, reasonOf, recentOf } from './retry.ts';
 import { shutDown } from './shut-down.ts';
+import { Hangs } from './silence.ts';
 import { sleep } from './sleep.ts';
 import { Turn } from './turn.ts';
 
@@ -44,6 +45,7 @@ export class InstanceWorker {
   #open: OpenPorts | null = null;
   #failureTimes: number[] = [];
   readonly #problems: Failures;
+  readonly #hangs = new Hangs();
   readonly #observer: Observer;
   #wake = Promise.withResolvers<void>();
   /** Ends the waiting of the step that is being done: for a turn to boot, for an image. */
@@ -156,6 +158,7 @@ export class InstanceWorker {
         await this.#saveWanted();
         await this.#settleRestore();
         this.#change = new AbortController();
+        if (this.#machine.state !== 'silent') this.#tellOfHang();
         const step = this.#nextStep();
         if (!this.#tasks.isEmpty && !isUrgent(step)) {
           await this.#tasks.next(this.#instance());
@@ -297,10 +300,18 @@ export class InstanceWorker {
   async #reach(): Promise<number> {
     await this.#machine.vm?.reach();
     if (this.#machine.state !== 'silent') return 0;
-    this.#problems.note(SILENT);
+    this.#tellOfHang();
     const phase = this.#stored.record.status?.phase === 'running' ? 'running' : 'starting';
-    await this.#stored.setPhase(phase, REASONS.qemuSilent);
+    if (this.#hangs.isTold) await this.#stored.setPhase(phase, REASONS.qemuSilent);
     return REACH_EVERY_MS;
+  }
+
+  /** For whoever runs the node, as `reach` does for the owner. */
+  #tellOfHang(): void {
+    const news = this.#hangs.note(this.#machine.state, this.#deps.now());
+    if (news?.is === 'hanging') this.#log.warn({ pid: this.#machine.vm?.pid }, REASONS.qemuSilent.message);
+    if (news?.is === 'answering')
+      this.#log.info({ seconds: Math.round(news.afterMs / 1_000) }, "this machine's QEMU answers again");
   }
 
   /** The instance's link to the network, with its part of the node's IPv4. */
@@ -367,5 +378,4 @@ export class InstanceWorker {
   }
 }
 
-const SILENT = new AppError('INTERNAL', REASONS.qemuSilent.message);
 const RELEASED = new AppError('INSTANCE_NOT_FOUND', 'this node no longer has the instance');
