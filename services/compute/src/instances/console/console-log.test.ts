@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { inDirectory } from '../../testing/directory.ts';
-import { CONSOLE_FILE_BYTES_MAX, ConsoleLog } from './console-log.ts';
+import { CONSOLE_FILE_BYTES_MAX, ConsoleLog, LINES_KEPT_MAX, LINES_TOLD_MAX } from './console-log.ts';
 
 describe('console', () => {
   test('lines are kept whole however their bytes are cut, and told to listeners', () =>
@@ -23,6 +23,24 @@ describe('console', () => {
       assert.deepEqual(
         (await new ConsoleLog(directory, () => 9).read(1)).map(({ text }) => text),
         ['three'],
+      );
+    }));
+
+  test('a guest that prints nothing but ends of lines makes little work of them, however many listen, and is told what is left out', () =>
+    inDirectory(async (directory) => {
+      const console = new ConsoleLog(directory, () => 1);
+      const heard: string[][] = Array.from({ length: 16 }, () => []);
+      for (const one of heard) console.listen(({ text }) => one.push(text));
+      await console.append(new Uint8Array(65_536).fill(10));
+      const told = LINES_TOLD_MAX / 16;
+      for (const one of heard) {
+        assert.equal(one.length, told + 1);
+        assert.equal(one[0], `[${65_536 - told} lines are left out here]`);
+      }
+      const kept = await console.read(100_000);
+      assert.deepEqual(
+        [kept.length, kept[0]?.text],
+        [LINES_KEPT_MAX + 1, `[${65_536 - LINES_KEPT_MAX} lines are left out here]`],
       );
     }));
 

@@ -15,6 +15,10 @@ const [OLDER, NEWER] = CONSOLE_FILES;
 export const CONSOLE_FILE_BYTES_MAX = 512 * 1024;
 const LINE_CHARS_MAX = 4_096;
 const LISTENERS_MAX = 16;
+/** Of what is read at once so many lines are kept, the last ones: a guest that prints nothing but ends of lines makes no more work of them. */
+export const LINES_KEPT_MAX = 4_096;
+/** All listeners together are told of so many of these: each line is work for each of them. */
+export const LINES_TOLD_MAX = 4_096;
 
 /** What a guest said on its serial console, kept in files beside its disk, so that it can be read when the guest is off. */
 export class ConsoleLog {
@@ -57,11 +61,18 @@ export class ConsoleLog {
 
   #keep(texts: readonly string[]): Promise<void> {
     const atMs = this.#now();
-    const lines = texts.map((text) => ({ atMs, text }));
-    for (const line of lines) for (const listener of this.#listeners) listener(line);
-    const text = lines.map((line) => `${line.atMs} ${line.text}\n`).join('');
+    this.#tell(texts, atMs);
+    const text = lastOf(texts, LINES_KEPT_MAX)
+      .map((line) => `${atMs} ${line}\n`)
+      .join('');
     this.#turn = this.#turn.then(() => this.#write(text)).catch(() => {});
     return this.#turn;
+  }
+
+  #tell(texts: readonly string[], atMs: number): void {
+    const max = Math.floor(LINES_TOLD_MAX / Math.max(1, this.#listeners.size));
+    const lines = this.#listeners.size > 0 ? lastOf(texts, max).map((text) => ({ atMs, text })) : [];
+    for (const listener of this.#listeners) for (const line of lines) listener(line);
   }
 
   async #write(text: string): Promise<void> {
@@ -74,6 +85,10 @@ export class ConsoleLog {
     await appendFile(path, text, { mode: 0o600 });
   }
 }
+
+/** The last of many lines, behind how many are not among them. */
+const lastOf = (texts: readonly string[], max: number): readonly string[] =>
+  texts.length > max ? [`[${texts.length - max} lines are left out here]`, ...texts.slice(-max)] : texts;
 
 function parseLine(line: string): ConsoleLine[] {
   const found = /^([0-9]{1,16}) (.*)$/.exec(line);
