@@ -25,8 +25,11 @@ export interface LogSource {
   readonly silence: string | undefined;
   /** The last lines, oldest first. */
   read(limit: number): Promise<readonly LogLine[]>;
-  /** Tells of every line from now on. Returns how to stop; undefined when too many listen already. */
-  listen(tell: (line: LogLine) => void): (() => void) | undefined;
+  /**
+   * Tells of every line from now on. Returns how to stop; undefined when too many listen already.
+   * @param end called when none comes any more: it is not on this node any more, or was forgotten
+   */
+  listen(tell: (line: LogLine) => void, end: () => void): (() => void) | undefined;
 }
 
 interface Found extends LogSource {
@@ -42,7 +45,11 @@ export const logLineView = ({ ref, file }: LogSource, { atMs, type, text }: LogL
   __REALTIME_TIMESTAMP: String(atMs * 1000),
 });
 
-const spoken = ({ atMs, text }: ConsoleLine): LogLine => ({ atMs, type: 'stdout', text });
+const spoken = ({ atMs, text, isNodes }: ConsoleLine): LogLine => ({
+  atMs,
+  type: isNodes ? 'system' : 'stdout',
+  text,
+});
 
 function machineLog(ref: string, { console, record }: InstanceWorker): Found {
   const { phase, reason } = record.status ?? {};
@@ -51,14 +58,14 @@ function machineLog(ref: string, { console, record }: InstanceWorker): Found {
     ...{ ref, file: 'console', what: OPERATED.instance, owner: record.wanted.owner },
     silence: phase === 'running' ? undefined : why,
     read: async (limit) => (await console.read(limit)).map(spoken),
-    listen: (tell) => console.listen((line) => tell(spoken(line))),
+    listen: (tell, end) => console.listen((line) => tell(spoken(line)), end),
   };
 }
 
 const programLog = ({ hash, owner, tail }: ProgramLog): Found => ({
   ...{ ref: hash, file: undefined, silence: undefined, what: OPERATED.program, owner },
   read: async (limit) => tail.list().slice(-limit),
-  listen: (tell) => tail.listen(tell),
+  listen: (tell, end) => tail.listen(tell, end),
 });
 
 function find({ instances, programs }: LogSources, ref: string): Found | undefined {

@@ -8,8 +8,10 @@ import { createHttpServer, createLogger, type HttpServer, listen } from '@skerry
 import { until } from '@skerry/kit/testing/until';
 import { OPERATION_WINDOW_MS } from '@skerry/protocol';
 import { WebSocket } from 'ws';
+import { ConsoleLog } from '../instances/console/console-log.ts';
 import { OwnerAccess } from '../owner/access.ts';
 import { Replays } from '../owner/replays.ts';
+import { inDirectory } from '../testing/directory.ts';
 import { addLogStream, LOG_STREAM_PATHS, listSlowest } from './log-stream.ts';
 
 const log = createLogger('test', 'silent');
@@ -178,6 +180,43 @@ test('M5: who leaves while the log is read takes no listener of it', async ({ mo
   await new Promise(setImmediate);
   assert.equal(listeners, 0);
 });
+
+test('whoever follows a machine hears what becomes of it, and the end of the stream when it has left the node', ({
+  mock,
+}) =>
+  inDirectory(async (directory) => {
+    const by = createSigner(generatePrivateKey());
+    const id = 'e'.repeat(64);
+    const console = new ConsoleLog(directory, Date.now);
+    const listen = console.listen.bind(console);
+    const listening = Promise.withResolvers<void>();
+    mock.method(console, 'listen', (...args: Parameters<typeof listen>) => {
+      listening.resolve();
+      return listen(...args);
+    });
+    others.set(id, { ...workerOf(by), console } as never);
+    const { socket } = await follow('reader', by, id);
+    await listening.promise;
+    const said: object[] = [];
+    socket.on('message', (data) => said.push(JSON.parse(String(data))));
+    const ended = once(socket, 'close');
+    await console.append(Buffer.from('a word\n'));
+    for (const text of ['the instance is stopping', 'the instance is stopping', 'the instance is stopped'])
+      console.note(text);
+    console.end();
+    const [code, reason] = (await ended) as [number, Buffer];
+    assert.deepEqual([code, String(reason)], [1000, 'it is not on this node any more']);
+    assert.deepEqual(said, [
+      { type: 'stdout', message: 'a word' },
+      { type: 'system', message: 'the instance is stopping' },
+      { type: 'system', message: 'the instance is stopped' },
+    ]);
+    assert.deepEqual(
+      (await console.read(10)).map(({ text }) => text),
+      ['a word'],
+      "the node's words are not the guest's",
+    );
+  }));
 
 test('M5: an owner has a share of readers, from whatever addresses', async () => {
   const statuses: string[] = [];

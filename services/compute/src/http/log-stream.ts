@@ -41,6 +41,9 @@ const BACKLOGS_BYTES_MAX = 64 * 1024 * 1024;
 const BACKLOGS_LOOK_MS = 1_000;
 /** Each stream is asked so often whether anybody is there: a reader that vanished would keep its place while nothing is said. */
 const PING_MS = 30_000;
+/** No more comes, ever. */
+const CLOSE_ENDED = 1000;
+const ENDED = 'it is not on this node any more';
 const CLOSE_REFUSED = 1008;
 /** To come back later: of who does not keep up, or yields. */
 const CLOSE_LATER = 1013;
@@ -235,7 +238,10 @@ async function follow(client: WebSocket, source: LogSource): Promise<void> {
   for (const line of await source.read(PAST_LINES)) say(line);
   if (source.silence !== undefined) say({ type: 'system', text: source.silence });
   if (isGone(client)) return;
-  const stop = source.listen(say);
+  const stop = source.listen(say, () => {
+    client.close(CLOSE_ENDED, ENDED);
+    terminateSoon(client);
+  });
   if (!stop) throw new AppError('OVERLOADED', 'too many readers of this log');
   client.once('close', stop);
 }

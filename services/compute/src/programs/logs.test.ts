@@ -27,6 +27,14 @@ test('the logs of the 256 programs that ran last are kept, and those that are wr
   leave?.();
   run(3_000);
   assert.deepEqual(found(), []);
+  let isEnded = false;
+  logs.use(programOf(3_000)).listen(
+    () => {},
+    () => {
+      isEnded = true;
+    },
+  );
   logs.delete('3000');
+  assert.ok(isEnded, 'who follows one that was forgotten is told');
   assert.equal(logs.find('3000'), undefined);
 });

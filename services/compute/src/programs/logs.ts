@@ -34,6 +34,7 @@ export class ProgramLogs {
 
   /** The program was forgotten. */
   delete(hash: string): void {
+    this.#logs.get(hash)?.tail.end();
     this.#logs.delete(hash);
   }
 

@@ -7,6 +7,13 @@ import { LineCutter } from '../../host/line-cutter.ts';
 export interface ConsoleLine {
   readonly atMs: number;
   readonly text: string;
+  /** The node's own word of the guest, for those who listen: it is not kept. */
+  readonly isNodes?: true;
+}
+
+interface Listener {
+  tell(line: ConsoleLine): void;
+  end(): void;
 }
 
 const CONSOLE_FILES = ['console.1.log', 'console.log'] as const;
@@ -25,7 +32,8 @@ export class ConsoleLog {
   readonly #directory: string;
   readonly #now: () => number;
   readonly #cutter = new LineCutter(LINE_CHARS_MAX);
-  readonly #listeners = new Set<(line: ConsoleLine) => void>();
+  readonly #listeners = new Set<Listener>();
+  #note = '';
   #turn: Promise<void> = Promise.resolve();
 
   constructor(directory: string, now: () => number) {
@@ -52,11 +60,28 @@ export class ConsoleLog {
     return texts.join('').split('\n').flatMap(parseLine).slice(-limit);
   }
 
-  /** Tells of every line from now on. Returns how to stop; undefined when too many listen already. */
-  listen(listener: (line: ConsoleLine) => void): (() => void) | undefined {
+  /**
+   * Tells of every line from now on. Returns how to stop; undefined when too many listen already.
+   * @param end called when none comes any more
+   */
+  listen(tell: (line: ConsoleLine) => void, end: () => void = () => {}): (() => void) | undefined {
     if (this.#listeners.size >= LISTENERS_MAX) return undefined;
+    const listener = { tell, end };
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Tells those who listen what becomes of the guest: once, however often it is said in a row. */
+  note(text: string): void {
+    if (text === this.#note) return;
+    this.#note = text;
+    for (const { tell } of this.#listeners) tell({ atMs: this.#now(), text, isNodes: true });
+  }
+
+  /** The guest is this node's no more: those who listen hear nothing else. */
+  end(): void {
+    for (const { end } of this.#listeners) end();
+    this.#listeners.clear();
   }
 
   #keep(texts: readonly string[]): Promise<void> {
@@ -72,7 +97,7 @@ export class ConsoleLog {
   #tell(texts: readonly string[], atMs: number): void {
     const max = Math.floor(LINES_TOLD_MAX / Math.max(1, this.#listeners.size));
     const lines = this.#listeners.size > 0 ? lastOf(texts, max).map((text) => ({ atMs, text })) : [];
-    for (const listener of this.#listeners) for (const line of lines) listener(line);
+    for (const { tell } of this.#listeners) for (const line of lines) tell(line);
   }
 
   async #write(text: string): Promise<void> {

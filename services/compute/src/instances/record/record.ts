@@ -23,6 +23,10 @@ export interface Status {
   readonly restartId: string | null;
 }
 
+/** How an instance is, in words for its owner. Pure. */
+export const phaseText = ({ phase, reason }: Pick<Status, 'phase' | 'reason'>): string =>
+  `the instance is ${phase}${reason ? ` (${reason.message})` : ''}`;
+
 /** Why an instance is not wanted on this node any more: another one has it, or its owner forgot it. */
 export type LeavingReason = 'moved' | 'forgotten';
 

@@ -119,6 +119,14 @@ for (const [what, block] of Object.entries(WAITS))
       const worker = await openWorker(dataDir, ending.signal, async () => {}, await block());
       const working = worker.work();
       const waits = () => until(`it waits for ${what}`, () => phaseOf(worker) === 'preparing');
+      const heard: string[] = [];
+      let isEnded = false;
+      worker.console.listen(
+        ({ text }) => heard.push(text),
+        () => {
+          isEnded = true;
+        },
+      );
       try {
         await waits();
         assert.equal(await worker.runTask(async ({ vm }) => vm, 5_000), undefined);
@@ -129,6 +137,9 @@ for (const [what, block] of Object.entries(WAITS))
         worker.want('forgotten');
         await until('it is deleted', () => worker.isDone);
         assert.equal(worker.record.failure, null);
+        await working;
+        assert.ok(heard.includes('the instance is stopped'), `who follows its console is told: ${heard}`);
+        assert.ok(isEnded, 'also that it is gone');
       } finally {
         ending.abort();
         await working;

@@ -11,7 +11,7 @@ import type { InstanceDeps } from '../deps.ts';
 import { findRestored, removeDiscarded } from '../disks/replace.ts';
 import { dropFetched } from '../disks/volumes.ts';
 import { guestLinkOf, type Place } from '../place.ts';
-import { type InstanceRecord, instanceDirectory, type LeavingReason } from '../record/record.ts';
+import { type InstanceRecord, instanceDirectory, type LeavingReason, phaseText } from '../record/record.ts';
 import { StoredRecord } from '../record/stored-record.ts';
 import type { Wanted } from '../wanted.ts';
 import { decideStep, isUrgent, REASONS, type Step } from './diff.ts';
@@ -63,8 +63,14 @@ export class InstanceWorker {
     this.#log = deps.log.child({ instance: place.id });
     this.#problems = new Failures({ log: this.#log, what: 'the instance has a problem' });
     this.#turn = new Turn(deps.starts);
-    this.#stored = new StoredRecord(record, { ...deps, log: this.#log });
-    this.console = new ConsoleLog(this.#directory, deps.now);
+    const directory = instanceDirectory(deps.dataDir, place.id);
+    const console = new ConsoleLog(directory, deps.now);
+    const onStatus: InstanceDeps['onStatus'] = (id, status) => {
+      deps.onStatus(id, status);
+      console.note(phaseText(status));
+    };
+    this.console = console;
+    this.#stored = new StoredRecord(record, { ...deps, log: this.#log, onStatus });
     this.#machine = new MachineProcess({
       ...{ directory: this.#directory, machineId: place.machineId, console: this.console },
       ...{ turn: this.#turn, signal: deps.signal, onChange: () => this.wake() },
@@ -177,6 +183,7 @@ export class InstanceWorker {
     }
     signal.removeEventListener('abort', onAbort);
     this.#tasks.close(RELEASED);
+    if (this.#isDone) this.console.end();
     this.#turn.end();
     this.#machine[Symbol.dispose]();
   }

@@ -20,11 +20,16 @@ export interface LogWriter {
   close(): void;
 }
 
+interface LogListener {
+  tell(line: LogLine): void;
+  end(): void;
+}
+
 /** The end of what a program wrote, over all of its sandboxes. */
 export class LogTail {
   readonly #lines: LogLine[] = [];
   readonly #open = new Map<LineCutter, LogStream>();
-  readonly #listeners = new Set<(line: LogLine) => void>();
+  readonly #listeners = new Set<LogListener>();
   #chars = 0;
 
   /** Whether something may be written to it yet, or somebody follows it. */
@@ -64,11 +69,21 @@ export class LogTail {
     return [...this.#lines, ...begun.filter(({ text }) => text !== '')];
   }
 
-  /** Tells of every line from now on. Returns how to stop; undefined when too many listen already. */
-  listen(listener: (line: LogLine) => void): (() => void) | undefined {
+  /**
+   * Tells of every line from now on. Returns how to stop; undefined when too many listen already.
+   * @param end called when none comes any more
+   */
+  listen(tell: (line: LogLine) => void, end: () => void = () => {}): (() => void) | undefined {
     if (this.#listeners.size >= PROGRAM_LIMITS.logReaders) return undefined;
+    const listener = { tell, end };
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** The program was forgotten: those who listen hear nothing else. */
+  end(): void {
+    for (const { end } of this.#listeners) end();
+    this.#listeners.clear();
   }
 
   #keep(type: LogStream, texts: readonly string[]): void {
@@ -93,6 +108,6 @@ export class LogTail {
     const told = texts.slice(-PROGRAM_LIMITS.logLinesTold).map((text): LogLine => ({ atMs, type, text }));
     const left = texts.length - told.length;
     if (left > 0) told.unshift({ atMs, type: 'system', text: `${left} lines of ${type} were left out here` });
-    for (const listener of this.#listeners) for (const line of told) listener(line);
+    for (const { tell } of this.#listeners) for (const line of told) tell(line);
   }
 }
