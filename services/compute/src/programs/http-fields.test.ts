@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
@@ -16,6 +18,25 @@ test('whatever a program gives as its header can be written', () => {
       for (const [name, value] of Object.entries(answerableHeaders(headers))) response.setHeader(name, value);
     }),
   );
+});
+
+test('an answer with as much of a header as a program likes is read all the same: what is too much is left out', async () => {
+  const headers = {
+    ...{ 'content-type': 'text/plain', 'x-first': '1' },
+    ...Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`x-${index}`, 'v'.repeat(2_000)])),
+  };
+  const server = createServer((_request, response) =>
+    response.writeHead(200, answerableHeaders(headers)).end('ok'),
+  );
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    assert.equal(await answer.text(), 'ok');
+    assert.deepEqual([answer.headers.get('x-first'), answer.headers.get('x-0')], ['1', 'v'.repeat(2_000)]);
+    assert.equal(answer.headers.get('x-199'), null);
+  } finally {
+    server.close();
+  }
 });
 
 test("what is the connection's or the node's own is not the program's to say, nor to hear", () => {

@@ -35,6 +35,10 @@ const NOT_ANSWERED = new Set([
 
 const FIELDS_MAX = 64;
 const VALUE_CHARS_MAX = 8_192;
+/** Of all fields together: readers of HTTP, Node among them, give up an answer whose header has more than 16 KiB, with the node's own in it. */
+const FIELDS_CHARS_MAX = 12 * 1024;
+/** What separates a name, its value and the next field. */
+const SEPARATOR_CHARS = 4;
 /** RFC 9110, sections 5.1 and 5.5. */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -61,7 +65,15 @@ export function answerableHeaders(headers: Readonly<Record<string, string>>): Re
         !name.startsWith('net-program-') &&
         !name.startsWith('access-control-'),
     );
-  return Object.fromEntries(own.slice(0, FIELDS_MAX));
+  let chars = 0;
+  return Object.fromEntries(
+    own.slice(0, FIELDS_MAX).filter(([name, value]) => {
+      const own = name.length + value.length + SEPARATOR_CHARS;
+      if (chars + own > FIELDS_CHARS_MAX) return false;
+      chars += own;
+      return true;
+    }),
+  );
 }
 
 /** What a function is given as its variables: the object that the body is, in JSON; else the query. */
