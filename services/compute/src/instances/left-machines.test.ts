@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { readFile, readlink, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { readFile, readlink, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
@@ -9,6 +11,7 @@ import type { Ipv4Claim } from '../network/address-book.ts';
 import { ipv4LinkOf } from '../network/ipv4.ts';
 import { tapName } from '../network/names.ts';
 import { damageSector, inDirectory } from '../testing/directory.ts';
+import { MACHINE_FILES } from '../vm/machine.ts';
 import { listReleased } from './disks/released.ts';
 import { findLeftMachines } from './left-machines.ts';
 import { instanceDirectory, newRecord, readRecord, writeRecord } from './record/record.ts';
@@ -59,6 +62,36 @@ test('a machine whose record is damaged is taken over when its instance is named
     assert.equal(instances.find(RUNNING)?.record.ipv4?.link, 7);
     assert.deepEqual(asked, []);
     assert.ok(await qemu.lives());
+  }));
+
+test('a QEMU that does not answer is told in the log once, however often it is asked', () =>
+  inDirectory(async (dataDir) => {
+    await damageRecord(dataDir, RUNNING);
+    await using _qemu = await startQemu(dataDir, RUNNING);
+    let asks = 0;
+    const socket = createServer((connection) => {
+      asks++;
+      connection.destroy();
+    });
+    // The address of a socket is short; whoever connects follows a link to it.
+    await once(socket.listen(join(dataDir, 'qmp')), 'listening');
+    await symlink(join(dataDir, 'qmp'), join(instanceDirectory(dataDir, RUNNING), MACHINE_FILES.qmp));
+    const said: string[] = [];
+    const log = createLogger('test', 'warn', { write: (line) => void said.push(line) });
+    try {
+      await using node = openInstances(dataDir, undefined, log);
+      await node.instances.resume(0);
+      await node.instances.apply(viewOf('running'));
+      for (let count = 0; count < 5; count++) {
+        const before = asks;
+        node.instances.find(RUNNING)!.wake();
+        await until('it is asked again', () => asks > before);
+      }
+      const lines = said.filter((line) => /QEMU is running but does not answer/.test(line));
+      assert.equal(lines.length, 1, lines.join());
+    } finally {
+      socket.close();
+    }
   }));
 
 test('a machine whose record is damaged ends when its instance is to be stopped', () =>
