@@ -1,5 +1,5 @@
 import { messageElement, type SetSum } from '@skerry/protocol';
-import { shapeKeyOf } from '../../services/core/src/state/lists/shapes.ts';
+import { shapeKeyOf } from '../../services/core/src/state/lists/shape.ts';
 import { type DataSet, type MadeMessage, makeMessage } from './data-set.ts';
 
 /** Columns of `messages` that are copied, in the order of rowOf. */

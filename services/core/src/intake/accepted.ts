@@ -5,7 +5,7 @@ import {
   type SecurityElement,
   type VerifiedMessage,
 } from '@skerry/protocol';
-import { shapeKeyOf } from '../state/lists/shapes.ts';
+import { shapeKeyOf } from '../state/lists/shape.ts';
 import type { VerdictReason } from '../store/schema.ts';
 import type { Change, Effect } from './effect.ts';
 

@@ -16,7 +16,8 @@ import { labelOf, TAG_LABEL } from './labels.ts';
 import { columnsFor, listFitting, matcherOf, type Row } from './matcher.ts';
 import { listMessages } from './messages.ts';
 import { INDEXES, type MessageFilter, PROPERTY_NAMES, type PropertyName, propertyOf } from './properties.ts';
-import { numberShapes, shapeKeyOf } from './shapes.ts';
+import { shapeKeyOf } from './shape.ts';
+import { numberShapes } from './shapes.ts';
 import {
   BLOCKS,
   byConfirmation,

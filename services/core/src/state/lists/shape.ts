@@ -27,42 +27,154 @@ function pathOf(prefix: string, name: string): string {
   return path;
 }
 
-type Member = readonly [path: string, values: readonly unknown[]];
+/** Contents that have had the same paths in the same order so far. */
+class Way {
+  /** Whether it is there for contents to come. */
+  readonly #isKept: boolean;
+  readonly #before: Way | undefined;
+  readonly #path: string;
+  /** How many paths it has. */
+  readonly #length: number;
+  /** The first way on; most have no other. */
+  #first: Way | undefined;
+  #others: Map<string, Way> | undefined;
+  /** The text of the shape (`shapeKeyOf`), where it is known and not too long. */
+  key: string | undefined;
 
-/**
- * What an object or array has below its own path; the members of an array, which may be millions, have one path. Each path is made when it is
- * asked for: a stranger's object may have hundreds of thousands, of which few are looked at, and the others would drive out what is remembered.
- */
-function* membersOf(prefix: string, value: object): Generator<Member> {
-  if (!Array.isArray(value))
-    for (const [name, member] of Object.entries(value)) yield [pathOf(prefix, name), [member]];
-  else if (value.length > 0) yield [prefix + ARRAY_STEP, value];
+  constructor(isKept: boolean, before?: Way, path = '') {
+    this.#isKept = isKept;
+    this.#before = before;
+    this.#path = path;
+    this.#length = before ? before.#length + 1 : 0;
+    if (isKept) waysCount++;
+  }
+
+  /** The way with one path more, or the same where it has that already; undefined where there would be too many. */
+  over(path: string): Way | undefined {
+    const first = this.#first;
+    if (first !== undefined && first.#path === path) return first;
+    const known = this.#others?.get(path);
+    if (known) return known;
+    // Only the members of an array may have one path twice.
+    if (path.includes(ARRAY_STEP) && this.#has(path)) return this;
+    if (this.#length === SHAPE_PATHS_MAX) return undefined;
+    const way = new Way(this.#isKept, this, path);
+    if (first === undefined) this.#first = way;
+    else this.#others = (this.#others ?? new Map<string, Way>()).set(path, way);
+    return way;
+  }
+
+  #has(path: string): boolean {
+    for (let way: Way = this; way.#before; way = way.#before) if (way.#path === path) return true;
+    return false;
+  }
+
+  /** In a fixed order. */
+  paths(): string[] {
+    const paths: string[] = [];
+    for (let way: Way = this; way.#before; way = way.#before) paths.push(way.#path);
+    return paths.sort();
+  }
+}
+
+interface Start {
+  readonly type: string;
+  readonly contentType: string | null;
+}
+
+/** Ways of contents that were met lately, and the longest key that is kept with one: strangers' contents may all differ. */
+const WAYS_MAX = 10_000;
+const KEY_CHARS_MAX = 1_024;
+let starts = new Map<string, Map<string | null, Way>>();
+let waysCount = 0;
+
+function startOf(start: Start): Way {
+  if (waysCount > WAYS_MAX) [starts, waysCount] = [new Map(), 0];
+  const { type, contentType } = start;
+  const known = starts.get(type)?.get(contentType);
+  if (known) return known;
+  const way = new Way(true);
+  const ofType = starts.get(type) ?? new Map<string | null, Way>();
+  starts.set(type, ofType.set(contentType, way));
+  return way;
+}
+
+/** Looks through a content, level by level: where it has too many paths, the outer ones stay. */
+class Walk {
+  #way: Way;
+  /** Of the next level: objects and arrays, and the path of each. */
+  #values: object[] = [];
+  #paths: string[] = [];
+  #left = SHAPE_VALUES_MAX;
+
+  constructor(start: Way) {
+    this.#way = start;
+  }
+
+  through(content: object): Way {
+    let [values, paths] = [[content], ['']];
+    for (let depth = 0; depth < SHAPE_DEPTH_MAX && values.length > 0; depth++) {
+      for (const [at, value] of values.entries()) if (!this.#look(value, paths[at]!)) return this.#way;
+      [values, paths] = [this.#values, this.#paths];
+      [this.#values, this.#paths] = [[], []];
+    }
+    return this.#way;
+  }
+
+  /**
+   * What an object or array has below its own path; the members of an array, which may be millions, have one path. Each path is made when
+   * it is asked for: a stranger's object may have hundreds of thousands, of which few are looked at, and the others would drive out what
+   * is remembered.
+   * @returns false: there are too many paths
+   */
+  #look(value: object, path: string): boolean {
+    if (!Array.isArray(value)) {
+      for (const name of Object.keys(value)) {
+        const own = pathOf(path, name);
+        if (own.length > SHAPE_PATH_CHARS_MAX) continue;
+        if (!this.#step(own)) return false;
+        this.#lookLater((value as Readonly<Record<string, unknown>>)[name], own);
+      }
+      return true;
+    }
+    const own = path + ARRAY_STEP;
+    if (value.length === 0 || own.length > SHAPE_PATH_CHARS_MAX) return true;
+    if (!this.#step(own)) return false;
+    for (let at = 0; at < value.length && this.#left > 0; at++) this.#lookLater(value[at], own);
+    return true;
+  }
+
+  #step(path: string): boolean {
+    const way = this.#way.over(path);
+    if (way) this.#way = way;
+    return way !== undefined;
+  }
+
+  #lookLater(value: unknown, path: string): void {
+    if (typeof value !== 'object' || value === null || this.#left === 0) return;
+    this.#values.push(value);
+    this.#paths.push(path);
+    this.#left--;
+  }
 }
 
 /**
  * The paths that a content has: every member at every level, those of array members once. They are in a fixed order, so
  * that equal shapes are equal texts. Breadth first: where there are too many, the outer ones stay.
  */
-export function shapeOf(content: Readonly<Record<string, unknown>>): string[] {
-  const paths = new Set<string>();
-  let left = SHAPE_VALUES_MAX;
-  let level: [prefix: string, value: object][] = [['', content]];
-  for (let depth = 0; depth < SHAPE_DEPTH_MAX && level.length > 0; depth++) {
-    const next: typeof level = [];
-    for (const [prefix, value] of level) {
-      for (const [path, values] of membersOf(prefix, value)) {
-        if (path.length > SHAPE_PATH_CHARS_MAX) continue;
-        if (!paths.has(path) && paths.size >= SHAPE_PATHS_MAX) return [...paths].sort();
-        paths.add(path);
-        for (const one of values) {
-          if (left === 0) break;
-          if (typeof one !== 'object' || one === null) continue;
-          next.push([path, one]);
-          left--;
-        }
-      }
-    }
-    level = next;
-  }
-  return [...paths].sort();
+export const shapeOf = (content: Readonly<Record<string, unknown>>): string[] =>
+  new Walk(new Way(false)).through(content).paths();
+
+/** What a shape is made of. */
+export interface Shaped extends Start {
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/** One text per shape: [type, content type, paths]. Contents of one application are alike: theirs is made once. */
+export function shapeKeyOf({ type, contentType, content }: Shaped): string {
+  const way = new Walk(startOf({ type, contentType })).through(content);
+  if (way.key !== undefined) return way.key;
+  const key = JSON.stringify([type, contentType, shapeOf(content)]);
+  if (key.length <= KEY_CHARS_MAX) way.key = key;
+  return key;
 }

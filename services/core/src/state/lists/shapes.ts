@@ -1,14 +1,6 @@
 import { sha256Hex } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
-import { shapeOf } from './shape.ts';
-
-/** What a shape is made of. */
-export interface Shaped {
-  readonly type: string;
-  readonly contentType: string | null;
-  readonly content: Readonly<Record<string, unknown>>;
-}
 
 /** Shapes that were met lately; applications have few. */
 const REMEMBERED_MAX = 20_000;
@@ -20,10 +12,6 @@ interface Remembered {
 
 /** Of each database. */
 const rememberedOf = new WeakMap<object, Remembered>();
-
-/** One text per shape: [type, content type, paths]. */
-export const shapeKeyOf = ({ type, contentType, content }: Shaped): string =>
-  JSON.stringify([type, contentType, shapeOf(content)]);
 
 function recall(trx: Transaction<Schema>, timeline: string): Map<string, number> {
   // One adapter per connected database, whatever transaction runs on it.

@@ -2,8 +2,7 @@ import { aggregateSubject, type MessageStatus } from '@skerry/protocol';
 import fc from 'fast-check';
 import { DAY_SECONDS } from '../labels.ts';
 import { type MessageFilter, PROPERTY_NAMES, type PropertyName } from '../properties.ts';
-import { shapeOf } from '../shape.ts';
-import { shapeKeyOf } from '../shapes.ts';
+import { shapeKeyOf, shapeOf } from '../shape.ts';
 
 /** Small random worlds of messages, and what each filter means, said without SQL. */
 
