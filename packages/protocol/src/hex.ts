@@ -29,11 +29,22 @@ export function hexToBytes(text: string): Uint8Array | undefined {
   const size = text.length - start;
   if (size % 2 !== 0) return undefined;
   const bytes = new Uint8Array(size / 2);
-  for (let at = 0; at < bytes.length; at++) {
-    const high = DIGITS[text.charCodeAt(start + 2 * at)] ?? 0xff;
-    const low = DIGITS[text.charCodeAt(start + 2 * at + 1)] ?? 0xff;
-    if ((high | low) > 0xf) return undefined;
-    bytes[at] = (high << 4) | low;
+  return writeHex(bytes, 0, text, start) ? bytes : undefined;
+}
+
+/**
+ * Writes the bytes of a hexadecimal text without `0x` where they belong.
+ * @param at the first of them
+ * @param from where the text begins
+ * @returns whether the text is one, of an even length
+ */
+export function writeHex(bytes: Uint8Array, at: number, text: string, from = 0): boolean {
+  const size = (text.length - from) >> 1;
+  for (let index = 0; index < size; index++) {
+    const high = DIGITS[text.charCodeAt(from + 2 * index)] ?? 0xff;
+    const low = DIGITS[text.charCodeAt(from + 2 * index + 1)] ?? 0xff;
+    if ((high | low) > 0xf) return false;
+    bytes[at + index] = (high << 4) | low;
   }
-  return bytes;
+  return from + 2 * size === text.length;
 }

@@ -11,10 +11,17 @@ export const CID_PATTERN = '^(Qm[1-9A-HJ-NP-Za-km-z]{42,44}|bafy[a-z2-7]{55})$';
 /** Either. */
 export const ANY_HASH_PATTERN = '^([0-9a-f]{64}|Qm[1-9A-HJ-NP-Za-km-z]{42,44}|bafy[a-z2-7]{55})$';
 
-const HASH64 = new RegExp(HASH64_PATTERN);
+const HASH64_CHARS = 64;
 const CID = new RegExp(CID_PATTERN);
 
-export const isItemHash64 = (text: string): boolean => HASH64.test(text);
+const isHexDigit = (code: number) => (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66);
+
+/** Whether a text is of HASH64_PATTERN, in half of the time that an expression takes: each message is asked for it several times. */
+export function isItemHash64(text: string): boolean {
+  if (text.length !== HASH64_CHARS) return false;
+  for (let at = 0; at < HASH64_CHARS; at++) if (!isHexDigit(text.charCodeAt(at))) return false;
+  return true;
+}
 
 /** Whether a text has the form of a CID. Its inside (multihash, codec) is for whoever fetches the file to read. */
 export const isCid = (text: string): boolean => CID.test(text);

@@ -1,7 +1,7 @@
 import { isLate } from '../effective-time.ts';
 import type { MessageForm } from '../envelope.ts';
 import { sha256Hex } from '../hash.ts';
-import { bytesToHex, hexToBytes } from '../hex.ts';
+import { bytesToHex, writeHex } from '../hex.ts';
 import { isItemHash64 } from '../network-form/item-hash.ts';
 
 /** SHA-256 of a message, or of its CID. */
@@ -39,9 +39,10 @@ export interface SyncFields {
  */
 export function uncoveredText(fields: Omit<SyncFields, 'itemHash'>): string {
   const { form, sender, channel, time, sentTime, tags, notedMs } = fields;
+  // Of nearly every message, wherever it comes by: nothing.
+  if (form === 'envelope') return isLate(fields) ? JSON.stringify([notedMs]) : '';
   const sent = sentTime === null ? [] : [[sentTime]];
   const late = isLate(fields) ? [notedMs] : [];
-  if (form === 'envelope') return late.length === 0 ? '' : JSON.stringify(late);
   return JSON.stringify([
     ...(form === 'network' ? [time, sender, channel, ...sent] : [time, channel, tags]),
     ...late,
@@ -55,11 +56,8 @@ export const syncHashOf = (itemHash: string) => (isItemHash64(itemHash) ? itemHa
  * The 4 bytes are of the hash and the text together: fingerprints are sums of ids, and where the same is said of two
  * messages, two nodes that have it each of the other one would have equal sums.
  */
-function variantOf(hash: string, uncovered: string): string {
-  return uncovered === ''
-    ? '00'.repeat(VARIANT_BYTES)
-    : sha256Hex(hash + uncovered).slice(0, VARIANT_BYTES * 2);
-}
+const variantOf = (hash: string, uncovered: string): string =>
+  sha256Hex(hash + uncovered).slice(0, VARIANT_BYTES * 2);
 
 /** What follows the uncovered text, which never ends so. */
 const WANTED = 'wanted';
@@ -68,7 +66,11 @@ const WANTED = 'wanted';
 export function syncKeyOf(fields: SyncFields, isWanted = false): SyncKey {
   const hash = syncHashOf(fields.itemHash);
   const text = uncoveredText(fields) + (isWanted ? WANTED : '');
-  return { time: fields.time, id: hexToBytes(hash + variantOf(hash, text))! };
+  const id = new Uint8Array(SYNC_ID_BYTES);
+  writeHex(id, 0, hash);
+  // Where nothing is said beside the hash: zeros.
+  if (text !== '') writeHex(id, HASH_BYTES, variantOf(hash, text));
+  return { time: fields.time, id };
 }
 
 /** What stands for a key between nodes: enough of the hash that nobody finds two messages with the same. */

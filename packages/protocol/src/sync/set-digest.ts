@@ -12,7 +12,7 @@ export interface SetDigest {
   readonly digest: string;
 }
 
-const MODULUS = 1n << 256n;
+const BITS = 256;
 const DIGITS = 64;
 const EMPTY: SetDigest = { count: 0, digest: '0'.repeat(DIGITS) };
 
@@ -28,7 +28,7 @@ export class SetSum {
 
   #move(element: string, step: 1 | -1): void {
     const hash = BigInt(`0x${sha256Hex(element)}`);
-    this.#sum = (this.#sum + (step === 1 ? hash : MODULUS - hash)) % MODULUS;
+    this.#sum = BigInt.asUintN(BITS, step === 1 ? this.#sum + hash : this.#sum - hash);
     this.#count += step;
   }
 

@@ -41,6 +41,9 @@ export interface ComparedRows {
   readonly rows: RawBuilder<unknown>;
 }
 
+/** One for all: each message is asked for what it does of several sorts, and most do nothing of most. */
+const NONE: readonly never[] = [];
+
 interface EffectOptions<Data> {
   readonly compared?: ComparedRows;
   /** Written before in the same batch, since this one reads it. */
@@ -76,8 +79,15 @@ export class Effect<Data> {
   }
 
   /** What the changes of this effect among others are about. */
-  dataIn(changes: readonly Change[]): Data[] {
-    return changes.flatMap(({ effect, data }) => (effect === this ? [data as Data] : []));
+  dataIn(changes: readonly Change[]): readonly Data[] {
+    return this.isIn(changes)
+      ? changes.flatMap(({ effect, data }) => (effect === this ? [data as Data] : []))
+      : NONE;
+  }
+
+  isIn(changes: readonly Change[]): boolean {
+    for (const { effect } of changes) if (effect === this) return true;
+    return false;
   }
 
   isByDate(data: Data): boolean {

@@ -2,10 +2,18 @@ import { Slots } from '@skerry/kit';
 import { AppError, type ErrorCode, type ErrorKind, isClockFault } from '@skerry/protocol';
 import type { ReadContentFile } from '../store/content-reader.ts';
 import { fileKey } from '../store/dependency-keys.ts';
-import type { Accepted } from './accepted.ts';
+import type { Accepted, Verdict } from './accepted.ts';
 import { acceptErasedFrame, isErasedFrame } from './erased.ts';
-import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from './sources.ts';
-import { readVerified } from './verify/verifier.ts';
+import {
+  acceptAtHand,
+  acceptFrom,
+  type IntakeOptions,
+  isAtHand,
+  keepFrom,
+  type Source,
+  secondsOf,
+} from './sources.ts';
+import { readVerified, type VerifyResult } from './verify/verifier.ts';
 
 /** What no honest node passes on: it verified the message before it kept it. */
 const FORGED: readonly ErrorCode[] = [
@@ -54,7 +62,7 @@ export const addTallies = (a: Tally, b: Tally): Tally => ({
 /** Messages as nodes pass them on (protocol's verifyShared): what fails is counted, and held against who sent it. */
 export interface PassedOn {
   /** @param from who passes them on (Verifier). Throws what is this node's own fault, OVERLOADED among it. */
-  read(frames: readonly Buffer[], from?: string): Promise<ReadFrame[]>;
+  read(frames: readonly Buffer[], from?: string): Promise<readonly ReadFrame[]>;
   /** Keeps what passed; resolves when it is durable. @param isOverruled whose statement counts against this node's own */
   keep(frames: readonly ReadFrame[], isOverruled?: (accepted: Accepted) => boolean): Promise<Tally>;
 }
@@ -105,22 +113,39 @@ function readUpTo(read: ReadContentFile, leave: (hash: string) => void): ReadCon
     });
 }
 
+/** As `Promise.all`, which makes some objects for each item also where nothing is waited for. */
+const awaitAll = async <T extends object>(items: readonly (T | Promise<T>)[]): Promise<readonly T[]> =>
+  items.some((one) => one instanceof Promise) ? Promise.all(items) : (items as readonly T[]);
+
+/** Accepts what is at hand at once: of thousands that come together nearly all are. */
+function readOne(
+  frame: Buffer,
+  result: VerifyResult,
+  source: Source,
+  options: IntakeOptions,
+): ReadFrame | Promise<ReadFrame> {
+  try {
+    const message = readVerified(result, frame);
+    if (isAtHand(message, source)) return { accepted: acceptAtHand(source, message, options) };
+    return rate(frame, () => acceptFrom(source, message, options));
+  } catch (error) {
+    return rate(frame, () => Promise.reject(error));
+  }
+}
+
 /** The same for many that came together, at a lower price for each. */
 async function readTogether(
   frames: readonly Buffer[],
   source: Source,
   given: IntakeOptions,
   from?: string,
-): Promise<ReadFrame[]> {
+): Promise<readonly ReadFrame[]> {
   const left = new Set<string>();
   const readContentFile = readUpTo(given.readContentFile, (hash) => left.add(hash));
   const options = { ...given, readContentFile };
   const results = await options.verifier.verifyAll(frames, secondsOf(options), from);
-  const read = await Promise.all(
-    frames.map((frame, at) =>
-      rate(frame, () => acceptFrom(source, readVerified(results[at]!, frame), options)),
-    ),
-  );
+  const read = await awaitAll(frames.map((frame, at) => readOne(frame, results[at]!, source, options)));
+  if (left.size === 0) return read;
   return read.map((one) =>
     'accepted' in one && left.has(one.accepted.message.itemHash) ? { ...one, isContentLeft: true } : one,
   );
@@ -135,20 +160,21 @@ export const takePassedOn = (source: Source, options: IntakeOptions): PassedOn =
     const signed = frames.filter((frame) => !isErasedFrame(frame));
     const read = source.isUrgent ? readUrgent : readTogether;
     const results = await read(signed, source, options, from);
+    if (signed.length === frames.length) return results;
     const resultOf = new Map(signed.map((frame, at) => [frame, results[at]!]));
     return Promise.all(frames.map((frame) => resultOf.get(frame) ?? readErased(frame, source)));
   },
   async keep(frames, isOverruled = () => false) {
     const tally = { ...NO_TALLY };
-    await Promise.all(
-      frames.map(async (one) => {
-        if ('accepted' in one) await keepFrom(source, one.accepted, options, isOverruled(one.accepted));
-        tally['accepted' in one ? 'taken' : one.fault]++;
-      }),
-    );
-    const later = frames.flatMap((one) =>
-      'accepted' in one && one.isContentLeft ? [fileKey(one.accepted.message.itemHash)] : [],
-    );
+    const kept: Promise<Verdict>[] = [];
+    const later: string[] = [];
+    for (const one of frames) {
+      tally['accepted' in one ? 'taken' : one.fault]++;
+      if (!('accepted' in one)) continue;
+      kept.push(keepFrom(source, one.accepted, options, isOverruled(one.accepted)));
+      if (one.isContentLeft) later.push(fileKey(one.accepted.message.itemHash));
+    }
+    await Promise.all(kept);
     if (later.length > 0) await options.pipeline.touch(later);
     return tally;
   },

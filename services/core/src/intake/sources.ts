@@ -96,6 +96,20 @@ function acceptFile(
   }
 }
 
+/** A message that says what it is about itself and that nobody waits for: nothing has to be read or asked before it is accepted. */
+export const isAtHand = ({ content }: VerifiedMessage, { isNew }: Source): boolean =>
+  content !== null && !isNew;
+
+/** Accepts what is at hand. Throws what acceptMessage throws, and OVERLOADED. */
+export function acceptAtHand(
+  { comesAgain }: Source,
+  message: VerifiedMessage,
+  { pipeline }: Pick<IntakeOptions, 'pipeline'>,
+): Accepted {
+  if (comesAgain) pipeline.checkRoom();
+  return acceptMessage(message);
+}
+
 /**
  * Reads the content of a verified message, from its file where it is one. Throws what acceptMessage and `hold` throw, and OVERLOADED.
  * @param hold told how many bytes the file has
@@ -106,6 +120,7 @@ export async function acceptFrom(
   options: IntakeOptions,
   hold?: (bytes: number) => void,
 ): Promise<Accepted> {
+  if (isAtHand(message, source)) return acceptAtHand(source, message, options);
   const { readContentFile, checkNew, pipeline } = options;
   const bytes = message.content === null ? await readContentFile(message.itemHash) : undefined;
   if (source.comesAgain) pipeline.checkRoom();

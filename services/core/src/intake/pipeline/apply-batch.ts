@@ -32,10 +32,12 @@ export interface Applied extends BatchEnd {
 const isSameKey = (a: SyncKey, b: SyncKey) => compareKeys(a, b) === 0;
 
 function movesOf(changed: readonly Decided[]): Move[] {
-  return changed.flatMap(({ accepted, erased, keyBefore: from }) => {
+  const moves: Move[] = [];
+  for (const { accepted, erased, keyBefore: from } of changed) {
     const to = keyOfAccepted(accepted, erased);
-    return from && isSameKey(from, to) ? [] : [{ itemHash: accepted.message.itemHash, from, to }];
-  });
+    if (!from || !isSameKey(from, to)) moves.push({ itemHash: accepted.message.itemHash, from, to });
+  }
+  return moves;
 }
 
 const isChanged = ({ before, verdict, isRedated, isWantedAnew, tagsBefore }: Decided) =>

@@ -115,10 +115,10 @@ export async function decideBatch(
     const isNoted = step.before !== step.verdict.status || (before !== undefined && !isCopy);
     if (isNoted) facts.note(accepted, byFacts);
     const erased = before && !isNoted ? before.erased : erasureOf(accepted, facts);
-    const dependencies = dependenciesOf(accepted, facts).filter(
-      // A file that was there once stays known, and none is asked for of what is forgotten.
-      (key) => !isFileKey(key) || (step.verdict.status !== 'processed' && erased !== 'forgotten'),
-    );
+    // A file that was there once stays known, and none is asked for of what is forgotten.
+    const needsFiles = step.verdict.status !== 'processed' && erased !== 'forgotten';
+    const all = dependenciesOf(accepted, facts);
+    const dependencies = needsFiles || all.length === 0 ? all : all.filter((key) => !isFileKey(key));
     decided.set(hash, {
       accepted,
       ...step,

@@ -48,15 +48,19 @@ function explainRefusal(refusal: Refusal, owner: string, message: VerifiedMessag
   return `${owner} revoked the permission of ${message.sender} for this at ${isoOf(refusal.at)}, within ten minutes after ${which}`;
 }
 
+type Acted = Pick<MessageHead, 'type' | 'owner' | 'subject' | 'channel' | 'contentType'>;
+
+/** Why the sender of a message may not write it: nearly all write for themselves. */
+const whyNotOwn = (facts: Facts, accepted: Accepted): string | undefined =>
+  accepted.message.sender === accepted.owner
+    ? undefined
+    : whyNotPermitted(facts, headOf(accepted), accepted.message);
+
 /**
  * Why the sender of `message` may not do what `target` is, write it in its owner's name; undefined where it may.
  * Forgetting and changing a message ask for the same permission as writing it.
  */
-export function whyNotPermitted(
-  facts: Facts,
-  target: Pick<MessageHead, 'type' | 'owner' | 'subject' | 'channel' | 'contentType'>,
-  message: VerifiedMessage,
-): string | undefined {
+export function whyNotPermitted(facts: Facts, target: Acted, message: VerifiedMessage): string | undefined {
   const { sender, chain } = message;
   if (sender === target.owner) return undefined;
   const aggregateKey = aggregateKeyOf(target);
@@ -70,7 +74,7 @@ export function whyNotPermitted(
 /** What becomes of a message, given the world. Pure, and the same on every node that knows the same messages. */
 export function decideMessage(accepted: Accepted, facts: Facts): Verdict {
   const { message } = accepted;
-  const refusal = whyNotPermitted(facts, headOf(accepted), message);
+  const refusal = whyNotOwn(facts, accepted);
   if (refusal !== undefined) return rejected('NOT_PERMITTED', refusal);
   const verdict = accepted.decide(facts, message);
   if (verdict.status === 'rejected' || verdict.status === 'forgotten') return verdict;
@@ -82,13 +86,17 @@ export function decideMessage(accepted: Accepted, facts: Facts): Verdict {
   return shortage === undefined ? verdict : rejected('CREDIT_INSUFFICIENT', shortage);
 }
 
+/** Of most messages. */
+const NOTHING: readonly string[] = [];
+
 /** What the verdict hangs on: when one of these changes, the message is decided again. */
-export function dependenciesOf(accepted: Accepted, facts: Facts): string[] {
+export function dependenciesOf(accepted: Accepted, facts: Facts): readonly string[] {
   const { message, owner, needs } = accepted;
+  const hasCost = facts.isCreditEnforced && resourceEffect.isIn(accepted.changes);
+  if (!needs.messages && !needs.files && !hasCost && owner === message.sender) return NOTHING;
   const keys = (needs.messages ?? []).map(messageKey);
   keys.push(...(needs.files ?? []).map(fileKey));
-  if (facts.isCreditEnforced && resourceEffect.dataIn(accepted.changes).length > 0)
-    keys.push(creditKey(owner));
+  if (hasCost) keys.push(creditKey(owner));
   const owners = [owner, ...(needs.messages ?? []).map((hash) => facts.message(hash)?.owner)];
   for (const other of new Set(owners)) {
     if (other !== undefined && other !== message.sender) keys.push(securityKey(other));

@@ -37,8 +37,8 @@ export interface Decided {
    * otherwise since an upgrade.
    */
   readonly tagsBefore: readonly string[] | null;
-  /** The number of its content's shape, where it was ever processed. */
-  readonly shape: number | null;
+  /** The number of its content's shape, where it was ever processed: one that is processed now gets it as it is written. */
+  shape: number | null;
   readonly decideByMs: number;
   /** What the verdict hangs on (decide.ts). */
   readonly dependencies: readonly string[];

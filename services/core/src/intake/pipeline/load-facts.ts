@@ -67,15 +67,27 @@ async function loadFiles(db: Kysely<Schema>, hashes: string[]): Promise<Set<stri
   return new Set(rows.map((row) => row.hash));
 }
 
+/** A message of the batch, for those that come after it. */
+function headAs(accepted: Accepted, verdict: Verdict): MessageHead {
+  const head = headOf(accepted);
+  const { status } = verdict;
+  if (status === 'processed') return head;
+  // What was erased was read before it was forgotten.
+  return { ...head, status, isRead: head.isRead || status === 'forgotten' || isJudged(verdict) };
+}
+
 /** Whose permission the batch's messages may need. */
-const granters = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>) =>
-  distinct(
-    batch.flatMap(({ message, owner, needs }) =>
-      [owner, ...(needs.messages ?? []).flatMap((hash) => heads.get(hash)?.owner ?? [])].filter(
-        (one) => one !== message.sender,
-      ),
-    ),
-  );
+function granters(batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>): string[] {
+  const owners = new Set<string>();
+  for (const { message, owner, needs } of batch) {
+    if (owner !== message.sender) owners.add(owner);
+    for (const hash of needs.messages ?? []) {
+      const other = heads.get(hash)?.owner;
+      if (other !== undefined && other !== message.sender) owners.add(other);
+    }
+  }
+  return [...owners];
+}
 
 /** What the batch's messages may want to do on somebody's behalf: what they are themselves, and what they speak of. */
 function actingOf(batch: readonly Accepted[], spokenOf: readonly MessageHead[]): Acting {
@@ -91,11 +103,12 @@ function actingOf(batch: readonly Accepted[], spokenOf: readonly MessageHead[]):
 /** What of the batch would cost something, and the files that it brings. */
 export function wishesOf(batch: readonly Accepted[]) {
   const sizes = new Map<string, number>();
-  const wishes = batch.flatMap(({ message, owner, changes }) => {
+  const wishes = [];
+  for (const { message, owner, changes } of batch) {
     for (const { hash, sizeBytes } of fileEffect.dataIn(changes)) sizes.set(hash, sizeBytes);
-    const stamp = { itemHash: message.itemHash, time: effectiveTime(message), owner };
-    return resourceEffect.dataIn(changes).map((resource) => ({ ...stamp, resource }));
-  });
+    for (const resource of resourceEffect.dataIn(changes))
+      wishes.push({ itemHash: message.itemHash, time: effectiveTime(message), owner, resource });
+  }
   return { wishes, sizes };
 }
 
@@ -107,6 +120,19 @@ const stopsOf = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageH
     return owner === undefined || owner === sender ? [] : [{ sender, owner, time: effectiveTime(message) }];
   });
 
+/** What the owners ever permitted for whom the batch's messages may want to do something. Most speak for their own senders. */
+async function loadHistories(
+  db: Kysely<Schema>,
+  batch: readonly Accepted[],
+  known: ReadonlyMap<string, MessageHead>,
+  spokenOf: readonly MessageHead[],
+): ReturnType<typeof readSecurity> {
+  const owners = granters(batch, known);
+  if (owners.length === 0) return new Map();
+  const times = new Set(batch.map(({ message }) => effectiveTime(message)));
+  return readSecurity(db, owners, actingOf(batch, spokenOf), times);
+}
+
 export async function loadFacts(
   db: Kysely<Schema>,
   batch: readonly Accepted[],
@@ -115,11 +141,10 @@ export async function loadFacts(
   const heads = await loadHeads(db, distinct(batch.flatMap(({ needs }) => needs.messages ?? [])));
   const files = await loadFiles(db, distinct(batch.flatMap(({ needs }) => needs.files ?? [])));
   // What a message of this batch refers to may be in this batch, too.
-  const inBatch = new Map(batch.map((accepted) => [accepted.message.itemHash, headOf(accepted)]));
-  const known = new Map([...inBatch, ...heads]);
-  const acting = actingOf(batch, [...heads.values()]);
-  const times = new Set(batch.map(({ message }) => effectiveTime(message)));
-  const histories = await readSecurity(db, granters(batch, known), acting, times);
+  const known = batch.some(({ needs }) => needs.messages)
+    ? new Map([...batch.map((one) => [one.message.itemHash, headOf(one)] as const), ...heads])
+    : heads;
+  const histories = await loadHistories(db, batch, known, [...heads.values()]);
   const { wishes, sizes } = wishesOf(batch);
   const affordance = await loadAffordance(db, wishes, sizes);
   return {
@@ -133,13 +158,7 @@ export async function loadFacts(
     note: (accepted, verdict) => {
       const { status } = verdict;
       affordance.note(accepted.message.itemHash, status === 'processed');
-      const head = headOf(accepted);
-      // What was erased was read before it was forgotten.
-      heads.set(accepted.message.itemHash, {
-        ...head,
-        status,
-        isRead: head.isRead || status === 'forgotten' || isJudged(verdict),
-      });
+      heads.set(accepted.message.itemHash, headAs(accepted, verdict));
       if (status !== 'processed') return;
       for (const { hash } of fileEffect.dataIn(accepted.changes)) files.add(hash);
       for (const { key, content } of aggregateEffect.dataIn(accepted.changes)) {

@@ -131,12 +131,13 @@ export class Pipeline {
   }
 
   /** Resolves when the message is durable, or already was, with what became of it. Throws OVERLOADED, STORAGE_FULL, DATABASE_UNAVAILABLE. */
-  async submit(
+  submit(
     accepted: Accepted,
     { isPassedOn = false, weight = 'counts' }: SubmitOptions = {},
   ): Promise<Verdict> {
-    this.#reserve.take();
+    // What is thrown here rejects it.
     return new Promise((resolve, reject) => {
+      this.#reserve.take();
       this.#queue.push({ accepted, isPassedOn, weight, resolve, reject });
       this.#start();
     });

@@ -175,6 +175,8 @@ export async function restate(
   { known, forgottenBy }: Kept,
 ): Promise<Restated> {
   const candidates = datedByAll(batch);
+  // While a node takes in what it never had, nothing is settled.
+  if (known.size === 0) return { candidates, restated: new Set(), steps: [] };
   const steps = new Map<string, Step>();
   for (const candidate of candidates) {
     const { itemHash, sender } = candidate.accepted.message;

@@ -17,14 +17,19 @@ const stepOf = (
   isNew = false,
 ): EffectStep => ({ effect, message, owner, data, undo, isNew });
 
-/** What the step from one status to another does or takes back; what is there since another time is done anew. */
-function stepsOf({ accepted, before, verdict, isRedated }: Decided): EffectStep[] {
-  const [was, is] = [before === 'processed', verdict.status === 'processed'];
-  if (was !== is) return accepted.changes.map((change) => stepOf(accepted, change, was, before === null));
-  if (!was || !isRedated) return [];
-  return accepted.changes
-    .filter(({ effect, data }) => effect.isByDate(data))
-    .flatMap((change) => [true, false].map((undo) => stepOf(accepted, change, undo)));
+/** What the steps from one status to another do or take back; what is there since another time is done anew. */
+function stepsOf(changed: readonly Decided[]): EffectStep[] {
+  const steps: EffectStep[] = [];
+  for (const { accepted, before, verdict, isRedated } of changed) {
+    const was = before === 'processed';
+    const isOther = was !== (verdict.status === 'processed');
+    for (const change of accepted.changes) {
+      if (isOther) steps.push(stepOf(accepted, change, was, before === null));
+      else if (was && isRedated && change.effect.isByDate(change.data))
+        for (const undo of [true, false]) steps.push(stepOf(accepted, change, undo));
+    }
+  }
+  return steps;
 }
 
 const beginWriting = (
@@ -50,7 +55,7 @@ export async function writeEffects(
   const writing = beginWriting(trx, schedulers, events);
   // Also of what is pending: a FORGET of it waits for nothing else.
   for (const { accepted } of changed) writing.changedKeys.add(messageKey(accepted.message.itemHash));
-  await writeAll(changed.flatMap(stepsOf), writing);
+  await writeAll(stepsOf(changed), writing);
   return writing;
 }
 

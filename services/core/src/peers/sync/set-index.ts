@@ -71,6 +71,21 @@ class Chunk {
     return 0;
   }
 
+  /** The place where the key is or would be. */
+  placeOf({ time, id }: SyncKey): number {
+    let [low, high] = [0, this.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.compare(middle, time, id) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  isAt(at: number, { time, id }: SyncKey): boolean {
+    return at < this.length && this.compare(at, time, id) === 0;
+  }
+
   insert(at: number, { time, id }: SyncKey): void {
     this.times.copyWithin(at + 1, at, this.length);
     this.ids.copyWithin((at + 1) * SYNC_ID_BYTES, at * SYNC_ID_BYTES, this.length * SYNC_ID_BYTES);
@@ -153,27 +168,30 @@ export class SetIndex implements OrderedKeys {
     return this.#size;
   }
 
-  /** The chunk where the key is or would be, and its place there. */
-  #placeOf(key: SyncKey): { number: number; at: number; isThere: boolean } {
-    const number = Math.max(
-      0,
-      search(this.#chunks.length, (one) => this.#chunks[one]!.compare(0, key.time, key.id) <= 0) - 1,
-    );
-    const chunk = this.#chunks[number]!;
-    const at = search(chunk.length, (place) => chunk.compare(place, key.time, key.id) < 0);
-    return { number, at, isThere: at < chunk.length && chunk.compare(at, key.time, key.id) === 0 };
+  /** The chunk where the key is or would be. Written out, as Chunk.placeOf: each message that comes is looked for several times. */
+  #numberOf({ time, id }: SyncKey): number {
+    let [low, high] = [0, this.#chunks.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#chunks[middle]!.compare(0, time, id) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, low - 1);
   }
 
   has(key: SyncKey): boolean {
-    return this.#chunks.length > 0 && this.#placeOf(key).isThere;
+    if (this.#chunks.length === 0) return false;
+    const chunk = this.#chunks[this.#numberOf(key)]!;
+    return chunk.isAt(chunk.placeOf(key), key);
   }
 
   /** @returns whether it was not there yet */
   add(key: SyncKey): boolean {
     if (this.#chunks.length === 0) this.#chunks.push(new Chunk());
-    const { number, at, isThere } = this.#placeOf(key);
-    if (isThere) return false;
+    const number = this.#numberOf(key);
     const chunk = this.#chunks[number]!;
+    const at = chunk.placeOf(key);
+    if (chunk.isAt(at, key)) return false;
     chunk.insert(at, key);
     if (chunk.length === CHUNK_KEYS) this.#chunks.splice(number + 1, 0, chunk.split());
     this.#size++;
@@ -184,9 +202,10 @@ export class SetIndex implements OrderedKeys {
   /** @returns whether it was there */
   remove(key: SyncKey): boolean {
     if (this.#chunks.length === 0) return false;
-    const { number, at, isThere } = this.#placeOf(key);
-    if (!isThere) return false;
+    const number = this.#numberOf(key);
     const chunk = this.#chunks[number]!;
+    const at = chunk.placeOf(key);
+    if (!chunk.isAt(at, key)) return false;
     chunk.remove(at);
     if (chunk.length === 0) this.#chunks.splice(number, 1);
     this.#size--;

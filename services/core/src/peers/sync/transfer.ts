@@ -1,4 +1,4 @@
-import { AppError, bytesToHex, parseBound, type SyncKey } from '@skerry/protocol';
+import { AppError, bytesToHex, compareKeys, parseBound, type SyncKey } from '@skerry/protocol';
 import { addTallies, NO_TALLY, type ReadFrame, type Tally } from '../../intake/passed-on.ts';
 import { keyOfAccepted } from '../../intake/pipeline/statement.ts';
 import { PAGE_MESSAGES } from './envelopes.ts';
@@ -143,9 +143,15 @@ class Worth {
   }
 }
 
+/** Whether each comes after the one before it, as the messages of a page do: none is there twice. */
+const areInOrder = (keys: readonly SyncKey[]) =>
+  keys.every((key, at) => at === 0 || compareKeys(keys[at - 1]!, key) < 0);
+
 /** How many of these this node has, each counted once. */
-const countKept = (keys: readonly SyncKey[], { index }: Pick<NodeSet, 'index'>): number =>
-  new Set(keys.filter((key) => index.has(key)).map(({ id }) => bytesToHex(id))).size;
+function countKept(keys: readonly SyncKey[], { index }: Pick<NodeSet, 'index'>): number {
+  const kept = keys.filter((key) => index.has(key));
+  return areInOrder(kept) ? kept.length : new Set(kept.map(({ id }) => bytesToHex(id))).size;
+}
 
 /**
  * Takes everything that a peer has, page by page in the order of time: while one page is being written the next one waits for

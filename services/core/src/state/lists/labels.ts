@@ -1,3 +1,4 @@
+import type { CopyValue } from '@skerry/database';
 import { ROW, type Shaped } from '../../intake/pipeline/row.ts';
 import { LABELLED, type Letter } from './properties.ts';
 
@@ -19,16 +20,57 @@ export const dayLabelOf = (day: number) =>
   labelOf(DAY, String(Math.max(0, Math.min(day, LAST_DAY))).padStart(DAY_DIGITS, '0'));
 export const isDay = (label: string) => label.startsWith(`${DAY}:`);
 
+const dayOf = (one: Shaped) => Math.floor(ROW.time(one) / DAY_SECONDS);
+
 /** A message's labels, each once. */
-export function labelsOf(one: Shaped): string[] {
+function labelsOf(one: Shaped): string[] {
   const labels: string[] = [];
   for (const { letter, column } of LABELLED) {
     const value = ROW[column](one);
     if (Array.isArray(value)) for (const each of new Set(value)) labels.push(labelOf(letter, each));
     else if (value !== null) labels.push(labelOf(letter, value as string | number));
   }
-  labels.push(dayLabelOf(Math.floor(ROW.time(one) / DAY_SECONDS)));
+  labels.push(dayLabelOf(dayOf(one)));
   return labels;
+}
+
+/** Messages that have the same values of some properties. */
+interface Alike {
+  readonly byNext: Map<CopyValue, Alike>;
+  labels?: readonly string[];
+}
+
+function narrow({ byNext }: Alike, value: CopyValue): Alike {
+  const known = byNext.get(value);
+  if (known) return known;
+  const alike: Alike = { byNext: new Map() };
+  byNext.set(value, alike);
+  return alike;
+}
+
+/** A message of more values of one property has labels that no other one is likely to have. */
+const ALIKE_VALUES_MAX = 8;
+/** Senders last: of these there are most. */
+const BY_COMMONNESS = LABELLED.toReversed();
+
+/**
+ * Finds the labels of messages, of which thousands that are written together have the same ones: those of equal values are one list, made
+ * once.
+ */
+export function createLabeller(): (one: Shaped) => readonly string[] {
+  const all: Alike = { byNext: new Map() };
+  return (one) => {
+    let alike = narrow(all, dayOf(one));
+    for (const { column } of BY_COMMONNESS) {
+      const value: CopyValue = ROW[column](one);
+      if (typeof value !== 'object' || value === null) alike = narrow(alike, value);
+      else if (value.length > ALIKE_VALUES_MAX) return labelsOf(one);
+      // How many there are comes first, so that no other row of values is the same.
+      else alike = value.reduce<Alike>(narrow, narrow(alike, value.length));
+    }
+    alike.labels ??= labelsOf(one);
+    return alike.labels;
+  };
 }
 
 /** How SQL says a label of a row of `messages`; null where the row has none. */

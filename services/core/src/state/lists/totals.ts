@@ -72,11 +72,19 @@ interface Group {
 /** Messages of a batch are alike: those with the same labels count together. */
 function groupByLabels(counted: readonly Counted[]): Group[] {
   const groups = new Map<string, Group>();
+  // Most have the same list (createLabeller).
+  const ofList = new Map<readonly string[], Group>();
   for (const { labels, by } of counted) {
+    const known = ofList.get(labels);
+    if (known) {
+      known.by += by;
+      continue;
+    }
     const key = labels.join(SEPARATOR);
-    const group = groups.get(key);
-    if (group) group.by += by;
-    else groups.set(key, { labels, by });
+    const group = groups.get(key) ?? { labels, by: 0 };
+    group.by += by;
+    groups.set(key, group);
+    ofList.set(labels, group);
   }
   return [...groups.values()];
 }

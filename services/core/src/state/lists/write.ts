@@ -1,7 +1,7 @@
-import type { Writer } from '@skerry/database';
+import type { CopyValue, Writer } from '@skerry/database';
 import { ROW, type Shaped } from '../../intake/pipeline/row.ts';
 import type { Schema } from '../../store/schema.ts';
-import { labelsOf } from './labels.ts';
+import { createLabeller } from './labels.ts';
 import { TAG_COLUMNS } from './properties.ts';
 import { type Counted, countIn, HEAVY } from './totals.ts';
 
@@ -9,6 +9,10 @@ import { type Counted, countIn, HEAVY } from './totals.ts';
 export interface Listed extends Shaped {
   readonly shown: boolean;
 }
+
+const NO_ROWS: CopyValue[][] = [];
+const tagRowsOf = (one: Shaped): CopyValue[][] =>
+  [...new Set(ROW.tags(one))].map((tag) => [tag, ...TAG_COLUMNS.map((column) => ROW[column](one))]);
 
 /**
  * Keeps what lists are read from beside the messages themselves: tags and totals.
@@ -25,12 +29,11 @@ export async function writeLists(
     const hashes = gone.map(({ accepted }) => accepted.message.itemHash);
     await trx.deleteFrom('message_tags').where('item_hash', 'in', hashes).execute();
   }
-  const rows = listed.flatMap(({ shown, ...one }) =>
-    shown
-      ? [...new Set(ROW.tags(one))].map((tag) => [tag, ...TAG_COLUMNS.map((column) => ROW[column](one))])
-      : [],
+  const rows = listed.flatMap((one) =>
+    one.shown && one.accepted.tags.length > 0 ? tagRowsOf(one) : NO_ROWS,
   );
   if (rows.length > 0) copy('message_tags', ['tag', ...TAG_COLUMNS], rows);
-  const counted = listed.map(({ shown, ...one }): Counted => ({ labels: labelsOf(one), by: shown ? 1 : -1 }));
+  const labelsOf = createLabeller();
+  const counted = listed.map((one): Counted => ({ labels: labelsOf(one), by: one.shown ? 1 : -1 }));
   await countIn(trx, counted, heavyFrom);
 }
