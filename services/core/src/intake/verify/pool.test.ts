@@ -3,11 +3,18 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { buildNetworkMessage, signMessage } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
-import { AppError } from '@skerry/protocol';
+import { AppError, type VerifiedMessage } from '@skerry/protocol';
 import { signers } from '../../testing/core.ts';
 import { addonForTests } from './batch/testing/built.ts';
 import { VerifierPool } from './pool.ts';
-import { inlineVerifier, readVerified, type Verifier } from './verifier.ts';
+import {
+  inlineVerifier,
+  packResult,
+  readVerified,
+  unpackResult,
+  type Verifier,
+  type VerifyResult,
+} from './verifier.ts';
 
 const log = createLogger('test', 'silent');
 const NOW = Math.floor(Date.now() / 1000);
@@ -178,4 +185,27 @@ describe('the pool of verifying threads', () => {
     assert.equal(codes.at(-1), 'SHUTTING_DOWN');
     await assert.rejects(pool.verify(bytes(body), NOW), { code: 'SHUTTING_DOWN' });
   });
+});
+
+test('results come out of another thread as they went in, whatever each of them is', () => {
+  const proof = (n: number, notedMs?: number) => ({
+    proof: {
+      itemHash: `hash ${n}`,
+      sender: `sender ${n}`,
+      signature: `signature ${n}`,
+      signedChars: n,
+      notedMs,
+    },
+  });
+  const refused = { code: 'INVALID_SIGNATURE', error: 'no', details: { n: 1 } };
+  const message = { message: { form: 'upload' } as unknown as VerifiedMessage };
+  for (const results of [
+    [],
+    [proof(1), proof(2, 5)],
+    [refused, proof(1), message, proof(2)],
+    [message, refused],
+  ] satisfies VerifyResult[][]) {
+    const given = { results, wrong: [1] };
+    assert.deepEqual(unpackResult(structuredClone(packResult(given))), given);
+  }
 });

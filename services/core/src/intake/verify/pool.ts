@@ -5,10 +5,11 @@ import { AppError, type VerifiedMessage } from '@skerry/protocol';
 import { CLAIMS_MAX } from './batch/claims.ts';
 import { Suspects } from './batch/suspects.ts';
 import {
+  type PackedResult,
   packTask,
   readVerified,
   type Task,
-  type TaskResult,
+  unpackResult,
   type Verifier,
   type VerifyResult,
 } from './verifier.ts';
@@ -176,7 +177,8 @@ export class VerifierPool implements Verifier {
     seat.worker = worker;
     // The process may end while they wait for work.
     worker.unref();
-    worker.on('message', ({ results, wrong }: TaskResult) => {
+    worker.on('message', (packed: PackedResult) => {
+      const { results, wrong } = unpackResult(packed);
       const done = seat.busy.shift();
       if (done) this.#note(done, wrong);
       this.#giveOut();

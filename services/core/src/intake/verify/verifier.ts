@@ -51,6 +51,45 @@ export type VerifyResult =
   | { readonly proof: EnvelopeProof }
   | { readonly code: string; readonly error: string; readonly details: unknown };
 
+/** Results as they go from thread to thread: proofs by column, since names and objects of each would be written and made for each. */
+export interface PackedResult extends Pick<TaskResult, 'wrong'> {
+  /** Those that are no proofs; undefined in the place of one. */
+  readonly others: readonly (Exclude<VerifyResult, { proof: EnvelopeProof }> | undefined)[];
+  readonly itemHashes: readonly string[];
+  readonly senders: readonly string[];
+  readonly signatures: readonly string[];
+  readonly signedChars: readonly number[];
+  readonly notedMs: readonly (number | undefined)[];
+}
+
+export function packResult({ results, wrong }: TaskResult): PackedResult {
+  const proofs = results.flatMap((one) => ('proof' in one ? one.proof : []));
+  return {
+    wrong,
+    others: results.length === proofs.length ? [] : results.map((one) => ('proof' in one ? undefined : one)),
+    itemHashes: proofs.map(({ itemHash }) => itemHash),
+    senders: proofs.map(({ sender }) => sender),
+    signatures: proofs.map(({ signature }) => signature),
+    signedChars: proofs.map(({ signedChars }) => signedChars),
+    notedMs: proofs.map(({ notedMs }) => notedMs),
+  };
+}
+
+export function unpackResult(packed: PackedResult): TaskResult {
+  const { wrong, others, itemHashes, senders, signatures, signedChars, notedMs } = packed;
+  const proofs = itemHashes.map((itemHash, at) => ({
+    proof: {
+      itemHash,
+      sender: senders[at]!,
+      signature: signatures[at]!,
+      signedChars: signedChars[at]!,
+      notedMs: notedMs[at],
+    },
+  }));
+  let next = 0;
+  return { wrong, results: others.length === 0 ? proofs : others.map((one) => one ?? proofs[next++]!) };
+}
+
 function verifyBody(
   body: Uint8Array,
   nowSeconds: number,

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { endWhenTold } from '@skerry/kit/threads';
 import { loadBatchCheck } from './batch/addon.ts';
 import { SignatureBatch } from './batch/batch.ts';
-import { runTask, type Task } from './verifier.ts';
+import { packResult, runTask, type Task } from './verifier.ts';
 
 /** What a thread is told beside its tasks: the addon that checks signatures in batches. */
 export interface UseBatches {
@@ -17,5 +17,5 @@ let batch = known === undefined ? undefined : loadBatch(known);
 endWhenTold(parentPort!);
 parentPort!.on('message', (given: Task | UseBatches) => {
   if ('addon' in given) batch = loadBatch(given.addon);
-  else parentPort!.postMessage(runTask(given, batch));
+  else parentPort!.postMessage(packResult(runTask(given, batch)));
 });
