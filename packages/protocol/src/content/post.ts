@@ -38,5 +38,12 @@ export const innerTagsOf = (content: unknown): unknown =>
     : undefined;
 
 /** The tags of a POST, from both places where they may stand. */
-export const tagsOfPost = ({ tags = [], content }: PostContent): string[] =>
-  readTags([...tags, ...readTags(innerTagsOf(content))]);
+export function tagsOfPost({ tags, content }: PostContent): readonly string[] {
+  const inner = innerTagsOf(content);
+  return tags === undefined && inner === undefined
+    ? NO_TAGS
+    : readTags([...(tags ?? []), ...readTags(inner)]);
+}
+
+/** Most have none. */
+const NO_TAGS: readonly string[] = [];

@@ -2,14 +2,14 @@ import { Slots } from '@skerry/kit';
 import { AppError, type ErrorCode, type ErrorKind, isClockFault } from '@skerry/protocol';
 import type { ReadContentFile } from '../store/content-reader.ts';
 import { fileKey } from '../store/dependency-keys.ts';
-import type { Accepted, Verdict } from './accepted.ts';
+import type { Accepted } from './accepted.ts';
 import { acceptErasedFrame, isErasedFrame } from './erased.ts';
 import {
   acceptAtHand,
   acceptFrom,
   type IntakeOptions,
   isAtHand,
-  keepFrom,
+  keepAllFrom,
   type Source,
   secondsOf,
 } from './sources.ts';
@@ -166,15 +166,15 @@ export const takePassedOn = (source: Source, options: IntakeOptions): PassedOn =
   },
   async keep(frames, isOverruled = () => false) {
     const tally = { ...NO_TALLY };
-    const kept: Promise<Verdict>[] = [];
+    const accepted: Accepted[] = [];
     const later: string[] = [];
     for (const one of frames) {
       tally['accepted' in one ? 'taken' : one.fault]++;
       if (!('accepted' in one)) continue;
-      kept.push(keepFrom(source, one.accepted, options, isOverruled(one.accepted)));
+      accepted.push(one.accepted);
       if (one.isContentLeft) later.push(fileKey(one.accepted.message.itemHash));
     }
-    await Promise.all(kept);
+    await keepAllFrom(source, accepted, options, isOverruled);
     if (later.length > 0) await options.pipeline.touch(later);
     return tally;
   },

@@ -4,6 +4,7 @@ import type { ReadContentFile } from '../store/content-reader.ts';
 import { acceptMessage } from './accept.ts';
 import type { Accepted, Verdict } from './accepted.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
+import type { Waiting } from './pipeline/queue.ts';
 import { acceptUnfit, withContentOf } from './stored.ts';
 import type { Verifier } from './verify/verifier.ts';
 
@@ -54,7 +55,7 @@ export const SOURCES = {
 
 export interface IntakeOptions {
   readonly verifier: Verifier;
-  readonly pipeline: Pick<Pipeline, 'submit' | 'checkRoom' | 'touch'>;
+  readonly pipeline: Pick<Pipeline, 'submit' | 'put' | 'checkRoom' | 'touch'>;
   readonly readContentFile: ReadContentFile;
   /** Does what a private message asks of this node. @param client who sent it */
   readonly carryOut: (
@@ -155,22 +156,53 @@ function isOwnDate({ message }: Accepted, { isDateBelieved }: Source, nowMs: num
   return !isDateBelieved || saidMs > nowMs;
 }
 
+/** How a message is put before the node. @param overrules as `keepFrom` has it */
+function weigh(
+  source: Source,
+  accepted: Accepted,
+  nowMs: number,
+  overrules: boolean,
+): Pick<Waiting, 'accepted' | 'isPassedOn' | 'weight'> {
+  const { isPassedOn } = source;
+  if (overrules)
+    return {
+      accepted: noted(accepted, source, nowMs, nowMs + AHEAD_MAX_MS),
+      isPassedOn,
+      weight: 'overrules',
+    };
+  const weight = isOwnDate(accepted, source, nowMs) ? 'yields' : 'counts';
+  return { accepted: noted(accepted, source, nowMs, nowMs), isPassedOn, weight };
+}
+
 /**
  * Puts a message before the node; resolves once its verdict is durable. Throws what Pipeline.submit throws.
  * @param overrules what is said of it that nothing covers counts, also against an earlier word of this node and its clock
  */
 export function keepFrom(
   source: Source,
-  accepted: Accepted,
+  given: Accepted,
   { pipeline, now }: IntakeOptions,
   overrules = false,
 ): Promise<Verdict> {
-  const { isPassedOn } = source;
-  const nowMs = now();
-  if (overrules) {
-    const asSaid = noted(accepted, source, nowMs, nowMs + AHEAD_MAX_MS);
-    return pipeline.submit(asSaid, { isPassedOn, weight: 'overrules' });
-  }
-  const weight = isOwnDate(accepted, source, nowMs) ? 'yields' : 'counts';
-  return pipeline.submit(noted(accepted, source, nowMs, nowMs), { isPassedOn, weight });
+  const { accepted, ...options } = weigh(source, given, now(), overrules);
+  return pipeline.submit(accepted, options);
 }
+
+/** The same for many that came together; resolves once all are durable. */
+export const keepAllFrom = (
+  source: Source,
+  given: readonly Accepted[],
+  { pipeline, now }: IntakeOptions,
+  isOverruled: (accepted: Accepted) => boolean,
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let left = given.length;
+    if (left === 0) resolve();
+    const onKept = () => {
+      if (--left === 0) resolve();
+    };
+    for (const one of given) {
+      const { accepted, isPassedOn, weight } = weigh(source, one, now(), isOverruled(one));
+      pipeline.put({ accepted, isPassedOn, weight, resolve: onKept, reject });
+    }
+  });

@@ -135,12 +135,14 @@ export class Pipeline {
     accepted: Accepted,
     { isPassedOn = false, weight = 'counts' }: SubmitOptions = {},
   ): Promise<Verdict> {
-    // What is thrown here rejects it.
-    return new Promise((resolve, reject) => {
-      this.#reserve.take();
-      this.#queue.push({ accepted, isPassedOn, weight, resolve, reject });
-      this.#start();
-    });
+    return new Promise((resolve, reject) => this.put({ accepted, isPassedOn, weight, resolve, reject }));
+  }
+
+  /** The same, for who brings thousands and needs no promise for each. Throws OVERLOADED, STORAGE_FULL. */
+  put(one: Waiting): void {
+    this.#reserve.take();
+    this.#queue.push(one);
+    this.#start();
   }
 
   /** Something that messages hang on changes outside of the pipeline, such as a file that came (store/dependency-keys.ts). */
@@ -236,10 +238,7 @@ export class Pipeline {
   /** What could not be read is looked at again; the rest of the line does not wait for it. */
   #lookLater(): void {
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => {
-      this.#line = true;
-      this.#start();
-    }, UNREADABLE_LOOK_MS).unref();
+    this.#retry = setTimeout(() => this.resume(), UNREADABLE_LOOK_MS).unref();
   }
 
   /**
