@@ -87,7 +87,7 @@ export {
   type AskFailure,
   createAsker,
 } from './net/ask.ts';
-export { clientKeyOf, createAddressSet, spellAddress } from './net/client-address.ts';
+export { clientKeyOf, createAddressSet, networkKeyOf, spellAddress } from './net/client-address.ts';
 export { findFreePort } from './net/free-port.ts';
 export {
   createLookup,

@@ -30,7 +30,7 @@ const IPV4 = /^[0-9.]+$/;
 const IPV4_MAPPED = /^::ffff:([0-9.]+)$/;
 const PREFIX_GROUPS = 4;
 
-/** What counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has. */
+/** What counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address, which one site has; so written that networkKeyOf finds its network. */
 export function clientKey(address: string | undefined): string {
   if (address === undefined) return '';
   if (IPV4.test(address)) return address;
@@ -40,5 +40,5 @@ export function clientKey(address: string | undefined): string {
   const groups = (part: string | undefined) => (part ? part.split(':') : []);
   const [before, after] = [groups(left), groups(right)];
   const zeros = right === undefined ? 0 : Math.max(0, 2 * PREFIX_GROUPS - before.length - after.length);
-  return [...before, ...Array.from({ length: zeros }, () => '0'), ...after].slice(0, PREFIX_GROUPS).join(':');
+  return `${[...before, ...Array.from({ length: zeros }, () => '0'), ...after].slice(0, PREFIX_GROUPS).join(':')}::/64`;
 }
