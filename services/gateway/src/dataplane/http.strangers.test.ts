@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2';
 import { describe, test } from 'node:test';
+import type { HttpAccessRecord } from './port.ts';
 import { askRaw, serveHttp } from './testing/suite/http-client.ts';
 import { openHttp2, serveHttp2 } from './testing/suite/http2-client.ts';
 import {
@@ -13,6 +14,7 @@ import {
   until,
 } from './testing/suite/world.ts';
 import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './ts/http/headers.ts';
+import { HttpJournal } from './ts/http/journal.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
 const FORGED = [
@@ -40,6 +42,21 @@ const textOf = async (stream: NodeJS.ReadableStream) => {
 };
 
 describe('what strangers say to instances', () => {
+  test('no request makes a line of the access log as long as it likes', () => {
+    const told: HttpAccessRecord[] = [];
+    const journal = new HttpJournal({
+      every: 1,
+      tell: assert.fail,
+      tellHttp: (record) => void told.push(record),
+    });
+    const long = 'A'.repeat(16_000);
+    journal.begin({ class: 'http2', clientAddress: '::1', method: long, authority: long })({
+      status: 400,
+      refusedWith: 'INVALID_HOST',
+    });
+    assert.ok(JSON.stringify(told).length < 1000);
+  });
+
   test('L1: no client names itself by a header that proxies write, in any spelling, over HTTP/1.1', async () => {
     await using world = await openWorld(create);
     serveHttp(world.httpA, (request, response) => response.end(JSON.stringify(request.rawHeaders)));

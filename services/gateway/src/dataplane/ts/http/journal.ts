@@ -23,6 +23,10 @@ function outcomeOf(refusedWith: ErrorCode | undefined, status: number | null): H
   return FAILED.has(refusedWith) ? 'failed' : 'refused';
 }
 
+/** Of what a client may write as it likes, so much goes into a line of the log: a longer name or method leads nowhere anyway. */
+const MAX_LOGGED_CHARS = 260;
+const cut = (text: string) => text.slice(0, MAX_LOGGED_CHARS);
+
 /** What is known of a request while it is under way. */
 export interface HttpTrace {
   readonly class: HttpClass;
@@ -65,6 +69,8 @@ export class HttpJournal {
         startedUnixMs,
         durationMs: Math.round(performance.now() - started),
         ...trace,
+        method: cut(trace.method),
+        authority: trace.authority === null ? null : cut(trace.authority),
         status,
         outcome,
       };
