@@ -75,6 +75,13 @@ static struct client *find_network(const struct in6_addr *address, unsigned grou
   return client;
 }
 
+enum share { SHARE_TLS, SHARE_QUIC, SHARE_NONE };
+
+static enum share share_of(unsigned group) {
+  if (group == GROUP_UNDECIDED) return SHARE_NONE;
+  return group >= GROUP_QUIC ? SHARE_QUIC : SHARE_TLS;
+}
+
 /* The client in its group; NULL for none. `open` is of all groups that its share is of. */
 static struct client *find(const struct in6_addr *address, unsigned group, uint32_t *open) {
   bool is_ipv4 = IN6_IS_ADDR_V4MAPPED(address);
@@ -84,7 +91,7 @@ static struct client *find(const struct in6_addr *address, unsigned group, uint3
   for (struct client *client = *bucket_of(prefix); client; client = client->next) {
     if (client->prefix != prefix || client->is_ipv4 != is_ipv4 || client->group >= GROUPS) continue;
     if (client->group == group) found = client;
-    if ((client->group >= GROUP_QUIC) == (group >= GROUP_QUIC)) *open += client->open;
+    if (share_of(client->group) == share_of(group)) *open += client->open;
   }
   return found;
 }
@@ -196,4 +203,11 @@ struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group
   most = groups[group + GROUPS].most;
   if (most < (own ? counted(own, own->open) : 0) + FEWEST_OF_MANY) return NULL;
   return groups[group + GROUPS].by_count[most]->first_near->first;
+}
+
+struct place *client_crowding(unsigned group, uint32_t many) {
+  uint32_t most = groups[group].most, most_near = groups[group + GROUPS].most;
+  if (many < FEWEST_OF_MANY) many = FEWEST_OF_MANY;
+  if (most >= many) return groups[group].by_count[most]->first;
+  return most_near >= many ? groups[group + GROUPS].by_count[most_near]->first_near->first : NULL;
 }

@@ -22,7 +22,7 @@ struct quic_id {
 
 /* An id that the instance chose, in the index of all of them. */
 struct quic_known {
-  struct quic_known *next;
+  struct quic_known *next, **link; /* what leads to it */
   struct quic_flow *flow;
   struct quic_id id;
 };

@@ -24,6 +24,7 @@ enum {
   DATAGRAMS_PER_TURN = 64,
   BEGINNINGS_PER_TURN = 16, /* each takes some 20 us: what else there is to do waits no longer than that */
   MAX_UNDECIDED = 1024, /* each takes some 26 KB */
+  CROWDING_PARTS = 64,  /* who has one of so many parts of them is one of a crowd */
   UNPROVEN_MS = 30 * 1000,
   PROVEN_MS = 120 * 1000, /* RFC 4787 section 4.3 */
   TOUCH_MS = 1000,
@@ -168,18 +169,19 @@ static struct quic_flow *create(const struct quic_peer *peer, const struct packe
   return flow;
 }
 
-/* Who is not proven to be where it says takes no place from those that are: of these, who was silent for longest goes. */
+/*
+ * Who is not proven to be where it says takes no place from those that are. Of those whose hello is not whole, one of a crowd goes; of
+ * the others who was silent for longest in the state that most are in, so that a crowd of newcomers ends nobody who moved.
+ */
 static void make_room(void) {
-  if (quic_lists_count(FLOW_UNDECIDED) > MAX_UNDECIDED) give_up(quic_lists_first(FLOW_UNDECIDED), QUIC_CROWDED_OUT);
+  if (quic_lists_count(FLOW_UNDECIDED) > MAX_UNDECIDED) give_up(quic_lists_crowding(MAX_UNDECIDED / CROWDING_PARTS), QUIC_CROWDED_OUT);
   uint32_t unproven = 0;
-  for (enum quic_state state = FLOW_UNANSWERED; state <= FLOW_MOVED; state++) unproven += quic_lists_count(state);
-  if (unproven <= options.max_undecided) return;
-  struct quic_flow *silent = NULL;
+  enum quic_state most = FLOW_UNANSWERED;
   for (enum quic_state state = FLOW_UNANSWERED; state <= FLOW_MOVED; state++) {
-    struct quic_flow *first = quic_lists_first(state);
-    if (first && (!silent || now_ms - first->touched_ms > now_ms - silent->touched_ms)) silent = first;
+    unproven += quic_lists_count(state);
+    if (quic_lists_count(state) > quic_lists_count(most)) most = state;
   }
-  crowd_out(silent);
+  if (unproven > options.max_undecided) crowd_out(quic_lists_first(most));
 }
 
 /* The client goes on from another place: as another flow, so that the instance sees so, and nobody takes over the old one. */

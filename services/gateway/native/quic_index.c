@@ -59,9 +59,9 @@ void quic_index_remove(struct quic_flow *flow) {
   *flow->link_here = flow->next_here;
   if (flow->next_here) flow->next_here->link_here = flow->link_here;
   for (unsigned i = 0; i < flow->learnt_count; i++) {
-    struct quic_known *gone = &flow->learnt[i], **other = &known[known_of(id_of(&gone->id))];
-    while (*other != gone) other = &(*other)->next;
-    *other = gone->next;
+    struct quic_known *gone = &flow->learnt[i];
+    *gone->link = gone->next;
+    if (gone->next) gone->next->link = gone->link;
     known_of_length[gone->id.length]--;
   }
 }
@@ -70,7 +70,9 @@ void quic_index_learn_id(struct quic_flow *flow, struct id id) {
   struct quic_known *added = &flow->learnt[flow->learnt_count++], **bucket = &known[known_of(id)];
   quic_id_set(&added->id, id);
   added->flow = flow;
-  added->next = *bucket;
+  /* An instance may give all its flows one id: nothing may depend on how many have it. */
+  if ((added->next = *bucket)) added->next->link = &added->next;
+  added->link = bucket;
   *bucket = added;
   known_of_length[id.length]++;
 }

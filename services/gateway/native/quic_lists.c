@@ -118,3 +118,8 @@ void quic_lists_turn_ended(void) {
 
 struct quic_flow *quic_lists_first(enum quic_state state) { return lists[state].first; }
 uint32_t quic_lists_count(enum quic_state state) { return lists[state].count; }
+
+struct quic_flow *quic_lists_crowding(uint32_t many) {
+  struct place *crowding = client_crowding(GROUP_QUIC_UNDECIDED, many);
+  return crowding ? (struct quic_flow *)crowding : lists[FLOW_UNDECIDED].first;
+}

@@ -24,3 +24,5 @@ void quic_lists_turn_ended(void);
 /* The one that was silent for longest; NULL for none. */
 struct quic_flow *quic_lists_first(enum quic_state state);
 uint32_t quic_lists_count(enum quic_state state);
+/* Which undecided one goes where there are too many: the oldest of a client or network that has `many`, or else the oldest. NULL for none. */
+struct quic_flow *quic_lists_crowding(uint32_t many);

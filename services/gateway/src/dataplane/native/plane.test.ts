@@ -22,10 +22,11 @@ import {
   readBytes,
   until,
 } from '../testing/suite/world.ts';
-import { buildProgram, NATIVE, SANITIZER_FLAGS } from './build.ts';
+import { NATIVE, SANITIZER_FLAGS } from './build.ts';
 import { NativeDataPlane, type NativePlaneOptions } from './plane.ts';
-import { builtForTests, TEST_CACHE } from './testing/built.ts';
+import { builtForTests } from './testing/built.ts';
 import { checkLeaks } from './testing/leaks.ts';
+import { runOwn } from './testing/run-own.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'skerry-plane-'));
 after(() => rm(directory, { recursive: true, force: true }));
@@ -51,15 +52,6 @@ async function speak(port: number): Promise<Socket> {
   client.write(HELLO);
   await readBytes(client, HELLO.length);
   return client;
-}
-
-/** A program of ./testing with some sources of the plane. */
-async function runOwn(name: string, sources: readonly string[], flags: readonly string[] = [], what = 'run') {
-  const own = new URL(`./testing/${name}.c`, import.meta.url).pathname;
-  const program = { name, sources: [...sources, own], idleExitCode: 0 };
-  const built = await buildProgram(program, TEST_CACHE, flags);
-  assert.ok('path' in built, 'missing' in built ? built.missing : '');
-  return await promisify(execFile)(built.path, [what]);
 }
 
 describe('native data plane alone', () => {
@@ -142,22 +134,19 @@ describe('native data plane alone', () => {
   });
 
   test('a listener that could not be watched again is tried again', async () => {
-    const sources = ['listen.c', 'scarcity.c'].map((name) => join(NATIVE, name));
-    const { stdout } = await runOwn('scarce-watch', sources);
+    const { stdout } = await runOwn('scarce-watch', ['listen.c', 'scarcity.c']);
     assert.equal(stdout, 'waits, 0 watched\nlistens, 1 watched\n');
   });
 
   test('whoever comes and goes, a client that has most makes room for one that has none, and a network where no client has several', async () => {
-    const sources = ['clients.c', 'memory.c'].map((name) => join(NATIVE, name));
-    const { stdout } = await runOwn('client-places', sources, SANITIZER_FLAGS);
+    const { stdout } = await runOwn('client-places', ['clients.c', 'memory.c'], SANITIZER_FLAGS);
     assert.equal(stdout, '0 bytes left\n');
   });
 
   /** @returns what it says of reports that nobody reads */
   const reportTo = async (reader: 'unread' | 'closed') => {
     const names = (await readdir(NATIVE)).filter((name) => name.endsWith('.c') && name !== 'main.c');
-    const sources = names.map((name) => join(NATIVE, name));
-    return (await runOwn('unread-reports', sources, [], reader)).stderr;
+    return (await runOwn('unread-reports', names, [], reader)).stderr;
   };
 
   test('what nobody reads takes nothing else with it, neither lines of the access log nor answers', async () => {

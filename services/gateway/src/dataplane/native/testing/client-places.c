@@ -16,7 +16,7 @@ struct options options = {.max_per_client = SHARE, .max_connections = FULL};
 static struct shared_stats figures;
 struct shared_stats *stats = &figures;
 
-static const unsigned groups[] = {0, 3, GROUP_QUIC, GROUP_QUIC_UNDECIDED};
+static const unsigned groups[] = {0, 3, GROUP_QUIC, GROUP_QUIC_UNDECIDED, GROUP_UNDECIDED};
 enum { GROUPS_USED = sizeof groups / sizeof *groups };
 
 /* Oldest first. */
@@ -24,7 +24,7 @@ static struct held {
   struct place place;
   unsigned client, group;
 } *held[GROUPS_USED * FULL];
-static unsigned count, near_yields;
+static unsigned count, near_yields, near_crowds;
 
 static struct sockaddr_in6 address_of(unsigned client) {
   struct sockaddr_in6 address = {.sin6_family = AF_INET6};
@@ -64,6 +64,7 @@ static unsigned most_near(unsigned group) {
 }
 
 static unsigned share_of(unsigned client, unsigned group) {
+  if (group == GROUP_UNDECIDED) return open_of(client, group);
   if (group < GROUP_QUIC) return open_of(client, 0) + open_of(client, 3);
   return open_of(client, GROUP_QUIC) + open_of(client, GROUP_QUIC_UNDECIDED);
 }
@@ -84,6 +85,19 @@ static bool may_yield(const struct place *place, unsigned group) {
   for (unsigned i = 0; i < at; i++)
     if (held[i]->client == held[at]->client && held[i]->group == group) return false;
   return true;
+}
+
+/* Whether the one that goes is the oldest of one that has most, or, where none has so many, one of the network that has most. */
+static bool crowds_rightly(unsigned group, unsigned many) {
+  unsigned most = 0, at = 0, at_least = many > 2 ? many : 2;
+  for (unsigned client = 0; client < CLIENTS; client++) most = open_of(client, group) > most ? open_of(client, group) : most;
+  const struct place *place = client_crowding(group, many);
+  if (most < at_least && most_near(group) < at_least) return !place;
+  if (!place) return false;
+  if (most >= at_least) return may_yield(place, group);
+  near_crowds++;
+  while (at < count && &held[at]->place != place) at++;
+  return at < count && held[at]->group == group && near_of(held[at]->client / OF_NETWORK, group) == most_near(group);
 }
 
 static bool come(unsigned client, unsigned group) {
@@ -117,9 +131,10 @@ int main(int arguments, char **values) {
   for (int i = 0; i < STEPS; i++) {
     if (count > 0 && rand() % 4 == 0) let_go((unsigned)rand() % count);
     else if (!come((unsigned)rand() % CLIENTS, groups[rand() % GROUPS_USED])) return printf("wrong at step %d\n", i), 1;
+    if (!crowds_rightly(groups[rand() % GROUPS_USED], (unsigned)rand() % 4)) return printf("wrong crowd at step %d\n", i), 1;
   }
   while (count > 0) let_go(0);
-  if (near_yields == 0) return printf("no network ever made room\n"), 1;
+  if (near_yields == 0 || near_crowds == 0) return printf("no network ever made room\n"), 1;
   printf("%llu bytes left\n", (unsigned long long)figures.connection_bytes);
   return 0;
 }
