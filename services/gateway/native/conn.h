@@ -24,10 +24,15 @@ struct conn {
   struct route *route;
   struct trace *trace; /* only where the access log tells of it */
   union {
-    struct pending_hello *hello; /* UNDECIDED */
-    struct flow *flow[2];
+    struct { /* UNDECIDED */
+      struct pending_hello *hello;
+      struct place undecided; /* among those of its client whose hello was not there at once */
+    };
+    struct {
+      struct flow *flow[2];
+      struct chunk *waiting[2]; /* by the side that the bytes came from */
+    };
   };
-  struct chunk *waiting[2]; /* by the side that the bytes came from */
   uint64_t bytes[2];
   int fd[2];
   uint32_t started_ms, touched_ms, lingered;

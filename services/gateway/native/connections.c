@@ -1,6 +1,7 @@
 #include "connections.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,7 +18,11 @@
 #include "scarcity.h"
 #include "stats.h"
 
-enum { LINGER_MS = 2000, TOUCHES_PER_TIMEOUT = 16 };
+enum {
+  LINGER_MS = 2000,
+  TOUCHES_PER_TIMEOUT = 16,
+  CROWDING_PARTS = 256, /* who has one of so many parts of the places without a hello is one of a crowd */
+};
 
 struct list {
   struct conn *first, *last;
@@ -83,7 +88,7 @@ bool conns_want_another_turn(void) { return ready_first != NULL; }
 static void end(struct conn *conn) {
   if (conn->state == CLOSED) return;
   access_end(conn);
-  if (conn->state == UNDECIDED) decide_release(conn);
+  if (conn->state == UNDECIDED) memory_give(decide_end(conn));
   relay_release(conn);
   unlink_conn(conn);
   conn->state = CLOSED;
@@ -162,8 +167,9 @@ static void connect_to(struct conn *conn, const struct decision *decision) {
   conn->route = decision->route;
   conn->route->refs++;
   conn->route->open++;
+  struct pending_hello *hello = decide_end(conn);
   int error = connect_begin(conn, decision->bytes, decision->length);
-  decide_release(conn);
+  memory_give(hello);
   enter(conn, CONNECTING);
   connected(conn, error);
 }
@@ -175,7 +181,7 @@ static void drop_rest(struct conn *conn) {
 static void refuse(struct conn *conn, const struct decision *decision) {
   count(conn, decision->outcome);
   bool has_client = linger_begin(conn, decision->alert);
-  decide_release(conn);
+  memory_give(decide_end(conn));
   enter(conn, LINGERING);
   if (has_client) drop_rest(conn);
   else end(conn);
@@ -225,6 +231,21 @@ static void turn_away(int fd, enum outcome outcome) {
   close(fd);
 }
 
+static struct conn *conn_of_undecided(struct place *place) {
+  return (struct conn *)((char *)place - offsetof(struct conn, undecided));
+}
+
+/* Its hello is not there at once. Where too many wait so, one of a crowd goes, or else whoever has waited for longest. */
+static void wait_for_hello(struct conn *conn, const struct sockaddr_in6 *address) {
+  if (!client_enter(&conn->undecided, address, GROUP_UNDECIDED)) {
+    give_up(conn, GONE);
+    return;
+  }
+  if (lists[UNDECIDED].count <= options.max_undecided) return;
+  struct place *crowding = client_crowding(GROUP_UNDECIDED, options.max_undecided / CROWDING_PARTS);
+  give_up(crowding ? conn_of_undecided(crowding) : lists[UNDECIDED].first, CROWDED_OUT);
+}
+
 void conns_accepted(int fd, unsigned listener) {
   struct sockaddr_in6 address;
   client_address(fd, &address);
@@ -240,7 +261,7 @@ void conns_accepted(int fd, unsigned listener) {
   /* Watched only after the first read: what is read at once would be told of a second time. */
   hear(conn);
   if (conn->state != CLOSED && !conn_watch(conn, CLIENT)) cut(conn);
-  if (lists[UNDECIDED].count > options.max_undecided) give_up(lists[UNDECIDED].first, CROWDED_OUT);
+  if (conn->state == UNDECIDED) wait_for_hello(conn, &address);
 }
 
 static void open_event(struct conn *conn, int side, uint32_t events) {

@@ -7,7 +7,12 @@
 #include "memory.h"
 #include "options.h"
 
-enum { FIRST_HELLO_CAPACITY = 2048 };
+enum {
+  FIRST_HELLO_CAPACITY = 2048,
+  /* Nearly all hellos are smaller. Of larger ones, nobody has more memory than this for what is not whole. */
+  SMALL_HELLO_CAPACITY = 4096,
+  MAX_KEPT_BYTES = 32 * 1024 * 1024,
+};
 
 /* An incomplete ClientHello. */
 struct pending_hello {
@@ -15,6 +20,9 @@ struct pending_hello {
   uint32_t length, capacity;
   uint8_t bytes[];
 };
+
+/* Of all that is not whole. */
+static uint32_t kept_bytes;
 
 static struct decision refuse(enum outcome outcome, enum alert alert) {
   return (struct decision){.kind = REFUSE, .outcome = outcome, .alert = alert};
@@ -36,6 +44,10 @@ static struct decision decide(enum hello_kind kind, const struct hello_name *nam
   }
 }
 
+static bool may_keep(uint32_t had, uint32_t wanted) {
+  return wanted <= SMALL_HELLO_CAPACITY || kept_bytes - had + wanted <= MAX_KEPT_BYTES;
+}
+
 /* Appends to the part that is kept; false where there is no memory for it, and what was kept stays. */
 static bool append(struct conn *conn, const uint8_t *bytes, uint32_t length) {
   struct pending_hello *hello = conn->hello;
@@ -43,9 +55,11 @@ static bool append(struct conn *conn, const uint8_t *bytes, uint32_t length) {
   if (had + length > capacity) {
     if (capacity == 0) capacity = FIRST_HELLO_CAPACITY;
     while (capacity < had + length) capacity *= 2;
-    struct pending_hello *larger = memory_resize(hello, sizeof *hello + capacity);
+    uint32_t before = hello ? hello->capacity : 0;
+    struct pending_hello *larger = may_keep(before, capacity) ? memory_resize(hello, sizeof *hello + capacity) : NULL;
     if (!larger) return false;
     if (!hello) memset(larger, 0, sizeof *larger);
+    kept_bytes += capacity - before;
     conn->hello = hello = larger;
     hello->capacity = capacity;
   }
@@ -56,7 +70,7 @@ static bool append(struct conn *conn, const uint8_t *bytes, uint32_t length) {
 
 /* With the bytes that came now, which nearly always are the whole hello: only what is incomplete is kept. */
 static struct decision hear(struct conn *conn, const uint8_t *bytes, uint32_t length, find_route *find) {
-  const struct decision no_memory = {.kind = GIVE_UP, .outcome = GONE};
+  const struct decision no_memory = {.kind = GIVE_UP, .outcome = CROWDED_OUT};
   struct hello_reader reader = {0};
   struct hello_name name;
   bool is_first = !conn->hello;
@@ -90,7 +104,13 @@ struct decision decide_read(struct conn *conn, find_route *find) {
   }
 }
 
-void decide_release(struct conn *conn) {
-  memory_give(conn->hello);
-  conn->flow[0] = conn->flow[1] = NULL;
+struct pending_hello *decide_end(struct conn *conn) {
+  struct pending_hello *hello = conn->hello;
+  if (hello) kept_bytes -= hello->capacity;
+  client_leave(&conn->undecided);
+  for (int side = 0; side < 2; side++) {
+    conn->flow[side] = NULL;
+    conn->waiting[side] = NULL;
+  }
+  return hello;
 }

@@ -18,5 +18,5 @@ typedef struct route *find_route(const char *name, uint8_t length);
 
 /* Reads what an UNDECIDED connection has. */
 struct decision decide_read(struct conn *conn, find_route *find);
-/* Gives back what was kept of its hello: it is UNDECIDED no more. */
-void decide_release(struct conn *conn);
+/* It is UNDECIDED no more: returns what was kept of its hello, NULL for nothing, to be given back when that is sent on. */
+struct pending_hello *decide_end(struct conn *conn);

@@ -167,7 +167,7 @@ export interface DataPlaneLimits {
    * none, the oldest of the client that has most is closed, if that has several.
    */
   readonly maxConnections: number;
-  /** Connections whose ClientHello is not complete; one more ends the oldest of them. */
+  /** Connections whose ClientHello is not complete; one more ends the oldest of the client, or network, that has many of them, or else the oldest. */
   readonly maxUndecided: number;
   /** The same of one IPv4 address or one IPv6 /64, on each kind of listener. */
   readonly maxPerClient: number;

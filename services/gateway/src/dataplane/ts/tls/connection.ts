@@ -8,6 +8,7 @@ import { ConnectTimeoutError, failureOf } from '../connect.ts';
 import { clientKey } from '../counts.ts';
 import { LINGER_BYTES } from '../linger.ts';
 import type { RouteTable } from '../routes.ts';
+import { crowdingOf } from './crowd.ts';
 import { proxyHeader } from './proxy-header.ts';
 import type { TlsSide, Trace } from './side.ts';
 import type { Stage, Staged, Stages } from './stages.ts';
@@ -26,7 +27,18 @@ export interface TlsContext extends TlsOptions {
   readonly stages: Stages<TlsConnection>;
   /** Of the listener. */
   readonly places: YieldingShares;
+  /** Of all hellos that are not whole. */
+  readonly kept: { bytes: number };
 }
+
+/** Who has one of so many parts of the places without a hello is one of a crowd. */
+const CROWDING_PARTS = 256;
+const FEWEST_OF_MANY = 2;
+/** One of so many parts goes at once, so that a flood does not have us look at all that wait for each of its connections. */
+const GOING_PARTS = 64;
+/** Nearly all hellos are smaller. Of larger ones, nobody has more memory than this for what is not whole. */
+const SMALL_HELLO_BYTES = 4096;
+const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 
 type DecidedAnswer = Exclude<HelloAnswer, { kind: 'need_more' }>;
 
@@ -36,7 +48,7 @@ export class TlsConnection implements WireOwner, Staged {
   tick = 0;
   readonly #context: TlsContext;
   readonly #client: Wire;
-  readonly #clientKey: string;
+  readonly clientKey: string;
   #place: Held | undefined;
   readonly #trace: Trace | undefined;
   readonly #reader = new ClientHelloReader();
@@ -44,6 +56,8 @@ export class TlsConnection implements WireOwner, Staged {
   #hostname: string | undefined;
   /** What came behind the hello before the instance took the connection. */
   #early: Uint8Array | undefined;
+  /** Bytes of a hello that is not whole. */
+  #kept = 0;
   #hasClientEnded = false;
   #ends = 0;
   #endsSent = 0;
@@ -54,7 +68,7 @@ export class TlsConnection implements WireOwner, Staged {
   constructor(context: TlsContext, client: Socket) {
     this.#context = context;
     this.#client = new Wire(client, this);
-    this.#clientKey = clientKey(this.#client.remoteAddress);
+    this.clientKey = clientKey(this.#client.remoteAddress);
     this.#trace = context.side.trace(this.#client);
   }
 
@@ -68,15 +82,22 @@ export class TlsConnection implements WireOwner, Staged {
       stages.enter(this, 'undecided');
       counters.figures.open++;
       this.#client.read();
-      if (stages.count('undecided') > limits.maxUndecided) stages.oldest('undecided')?.giveUp('crowded_out');
+      if (stages.count('undecided') > limits.maxUndecided) this.#crowdOut();
       return;
     }
     this.#client.close();
   }
 
+  #crowdOut(): void {
+    const { stages, limits } = this.#context;
+    const many = Math.max(FEWEST_OF_MANY, Math.floor(limits.maxUndecided / CROWDING_PARTS));
+    const atOnce = Math.max(1, Math.floor(limits.maxUndecided / GOING_PARTS));
+    for (const one of crowdingOf(stages.in('undecided'), many, atOnce)) one.giveUp('crowded_out');
+  }
+
   #takePlace(): 'client_limit' | 'too_many' | undefined {
     const { side, places } = this.#context;
-    const key = this.#clientKey;
+    const key = this.clientKey;
     if (!side.perClient.enter(key)) return 'client_limit';
     const place = places.take({ key, isExempt: false }, () => this.#yield());
     if (typeof place === 'object') this.#place = place;
@@ -114,7 +135,8 @@ export class TlsConnection implements WireOwner, Staged {
     if (this.stage === undefined) return;
     const { stages, side, counters, routes } = this.#context;
     stages.leave(this);
-    side.perClient.leave(this.#clientKey);
+    this.#forgetHello();
+    side.perClient.leave(this.clientKey);
     this.#place?.release();
     if (this.#hostname !== undefined) {
       side.perInstance.leave(this.#hostname);
@@ -151,8 +173,22 @@ export class TlsConnection implements WireOwner, Staged {
   }
 
   #hear(bytes: Uint8Array): void {
+    const { kept } = this.#context;
     const answer = this.#reader.push(bytes);
-    if (answer.kind !== 'need_more') this.#act(answer);
+    if (answer.kind !== 'need_more') {
+      this.#forgetHello();
+      this.#act(answer);
+      return;
+    }
+    this.#kept += bytes.length;
+    kept.bytes += bytes.length;
+    if (this.#kept > SMALL_HELLO_BYTES && kept.bytes > MAX_KEPT_BYTES) this.giveUp('crowded_out');
+  }
+
+  /** It is whole, or will never be. */
+  #forgetHello(): void {
+    this.#context.kept.bytes -= this.#kept;
+    this.#kept = 0;
   }
 
   #act(answer: DecidedAnswer): void {

@@ -20,7 +20,7 @@ export function createTlsListener(options: TlsOptions): TlsListener {
   });
   const { maxConnections: total, maxPerClient: perClient } = limits;
   const places = new YieldingShares({ total, reserve: 0, perClient });
-  const context = { ...options, stages, places };
+  const context = { ...options, stages, places, kept: { bytes: 0 } };
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
     new TlsConnection(context, socket).start(),
   );

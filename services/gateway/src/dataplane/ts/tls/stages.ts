@@ -41,8 +41,9 @@ export class Stages<One extends Staged> {
     return this.#sets[stage].size;
   }
 
-  oldest(stage: Stage): One | undefined {
-    return this.#sets[stage].values().next().value;
+  /** What is in a stage, the oldest first. */
+  in(stage: Stage): Iterable<One> {
+    return this.#sets[stage];
   }
 
   /** Everything; it may leave on the way. */
