@@ -141,8 +141,10 @@ export class Health {
     this.#options = options;
     this.#uptime = options.uptime ?? (() => performance.now());
     this.#startedMs = this.#uptime();
-    for (const [nodeId, { prefix, sinceMs, heldMs }] of options.networksBefore ?? [])
+    for (const [nodeId, { prefix, sinceMs, heldMs }] of options.networksBefore ?? []) {
       this.#known.set(nodeId, { ...createKnown(''), prefix, prefixSinceMs: sinceMs, prefixHeldMs: heldMs });
+      this.#holders.set(prefix, nodeId);
+    }
   }
 
   /** What the next process has to know of those that changed their network. */

@@ -156,5 +156,10 @@ test('a node that changed its network often is held to the last one also by a sc
   assert.match(`${prefix} ${prefixFault}`, /^fd00:abc3::\/64 the node changed its network/);
   await health.probe(at(3));
   assert.equal(health.proofOf(at(3)).prefixFault, null);
+  // Another one proves in the next process that it has this network: it has been the other's since.
+  const next = await open(clock);
+  await using _next = next.kept;
+  await next.health.probe({ ...nodeAt(1, small), ipv6Prefix: 'fd00:abc3::/64' });
+  assert.equal(next.health.proofOf(at(3)).prefix, null);
   await rm(dir, { recursive: true });
 });

@@ -33,6 +33,10 @@ export interface Departure {
   readonly isAway: boolean;
 }
 
+/** Whether a departure counts no more: it was long ago, and nothing is left of the wait that follows a node's return. Pure. */
+const isForgotten = ({ leftMs, heldMs, fromMs, isAway }: Departure, nowMs: number): boolean =>
+  nowMs - leftMs >= FORGOTTEN_MS && (isAway || nowMs - fromMs >= heldMs);
+
 export interface DeparturesOptions {
   /** Whether the operator vouches for the node of this address, and says when it leaves. */
   readonly isListed: (nodeAddress: string) => boolean;
@@ -86,6 +90,10 @@ export class Departures {
   isHeldBack(nodeId: string, nowMs: number): boolean {
     const known = this.#known.get(nodeId);
     if (!known) return false;
+    if (isForgotten(known, nowMs)) {
+      this.#known.delete(nodeId);
+      return false;
+    }
     const fromMs = known.isAway && known.isSilent ? nowMs : known.fromMs;
     const stillMs = fromMs + known.heldMs - nowMs;
     if (known.isAway) {
@@ -101,7 +109,7 @@ export class Departures {
 
   #note(nodeId: string, nowMs: number, isSilent: boolean): void {
     if (this.#known.get(nodeId)?.isAway) return;
-    for (const [id, { leftMs }] of this.#known) if (nowMs - leftMs >= FORGOTTEN_MS) this.#known.delete(id);
+    for (const [id, one] of this.#known) if (isForgotten(one, nowMs)) this.#known.delete(id);
     const known = this.#known.get(nodeId);
     const keptMs = known ? nowMs - known.leftMs : Number.POSITIVE_INFINITY;
     const heldMs = heldNext(known?.heldMs ?? 0, keptMs, isSilent ? this.#options.graceMs : HELD_BASE_MS);
