@@ -89,6 +89,7 @@ export {
 } from './net/ask.ts';
 export { clientKeyOf, createAddressSet, networkKeyOf, spellAddress } from './net/client-address.ts';
 export { findFreePort } from './net/free-port.ts';
+export { ownerOfUrl } from './net/owner.ts';
 export {
   createLookup,
   createReach,

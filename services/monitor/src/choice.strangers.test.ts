@@ -67,7 +67,9 @@ test('M6: in its first hour a monitor visits a newcomer that stands behind a flo
   const byName = flood((index) => `http://n${index}.flood.test/`);
   const byAddress = flood((index) => `http://198.51.100.${index % 250}:${1_000 + index}/`);
   const byIpv6 = flood((index) => `http://[2a09:1:2:${index.toString(16)}::1]/`);
-  for (const some of [byName, byAddress, byIpv6])
+  const byShortName = flood((index) => `http://n${index}.abc.xyz/`);
+  const byZeros = flood((index) => `http://[2a09::${index.toString(16)}]/`);
+  for (const some of [byName, byAddress, byIpv6, byShortName, byZeros])
     for (const url of [
       'http://honest.test/',
       'http://192.0.2.1:4020/',

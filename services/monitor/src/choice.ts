@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { ownerOfUrl } from '@skerry/kit';
 import type { HourEntry } from './hour-store.ts';
 import type { MeasuredNode } from './node-list.ts';
 import type { HourWindow } from './plan.ts';
@@ -30,17 +31,8 @@ export interface ChoiceOptions {
   readonly concurrency: number;
 }
 
-/** Labels of a name that one owner has at least: the last two, or three below what reads like co.uk. */
-const REGISTRY_LABEL_CHARS = 3;
-
-/** What one owner has usually: the domain, the /24, the /48. Who announces thousands of nodes has few of these. */
-export function ownerOf({ url }: MeasuredNode): string {
-  const { hostname } = new URL(url);
-  if (hostname.startsWith('[')) return hostname.slice(1, -1).split(':').slice(0, 3).join(':');
-  const labels = hostname.split('.');
-  if (/^[0-9]+$/.test(labels.at(-1)!)) return labels.slice(0, 3).join('.');
-  return labels.slice((labels.at(-2)?.length ?? 0) <= REGISTRY_LABEL_CHARS ? -3 : -2).join('.');
-}
+/** Whoever announces thousands of nodes is few owners. */
+export const ownerOf = ({ url }: MeasuredNode): string => ownerOfUrl(url);
 
 /**
  * Whose turn an hour is. Owners have equal shares of it, and each one's nodes take turns in theirs: a flood from one place keeps a newcomer
