@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import fc from 'fast-check';
 import { daysView } from '../http/views.ts';
-import { namedTarget } from '../registry.ts';
+import { namedTarget, type Target } from '../registry.ts';
 import { BUCKET_MS, History, KEPT_MS, meanLatency, percentOnline, type Result } from './history.ts';
 import { type Service, Store } from './store.ts';
 
@@ -266,4 +266,56 @@ test('however many nodes strangers announce, what the operator names is taken in
   }));
   assert.equal((await store.sync(strangers, NOW)).length, 10_000);
   assert.equal((await store.sync(targets, NOW)).length, 2);
+});
+
+test('where strangers have all places, one who never answered gives way to a newcomer from elsewhere, and nobody does without end', async () => {
+  await using dir = await createDir();
+  const store = await Store.open(dir.path, log);
+  const at = (url: string): Target => ({
+    ...targets[0]!,
+    key: `compute:${url}`,
+    url: `${url}/status/config`,
+    isForeign: true,
+  });
+  const flood = Array.from({ length: 10_000 }, (_, index) => at(`http://n${index}.flood.test`));
+  const keysOf = (services: readonly Service[]) => services.map(({ target }) => target.key);
+  const taken = await store.sync(flood, NOW);
+  // The first of them answers: it is nobody's place any more.
+  await store.add([{ service: taken[0]!, result: ok(NOW) }]);
+  const honest = [
+    'http://honest.test',
+    'http://192.0.2.1:4020',
+    'http://[2a00:1::1]',
+    'http://n.a.co.uk',
+  ].map(at);
+  for (const [round, all] of [
+    [...flood, ...honest],
+    [...honest, ...flood],
+  ].entries()) {
+    const keys = keysOf(await store.sync(all, NOW + round));
+    assert.equal(keys.length, 10_000);
+    for (const { key } of [flood[0]!, ...honest, flood.at(-1)!]) assert.ok(keys.includes(key), key);
+    for (const { key } of flood.slice(1, 5)) assert.ok(!keys.includes(key), key);
+  }
+  const ids = store.services.map(({ id }) => id);
+  const others = Array.from({ length: 10_000 }, (_, index) => at(`http://n${index}.flood2.test`));
+  await store.sync([...flood, ...honest, ...others], NOW + 3);
+  const count = (name: string) => keysOf(store.services).filter((key) => key.includes(name)).length;
+  assert.ok(Math.abs(count('flood.') - count('flood2.')) <= 2);
+  assert.deepEqual(
+    store.services.slice(0, 1).map(({ id }) => id),
+    ids.slice(0, 1),
+  );
+  // What has a fair share stays: nothing is written again and again.
+  const settled = store.services.map(({ id }) => id);
+  await store.sync([...others, ...honest, ...flood], NOW + 4);
+  assert.deepEqual(
+    store.services.map(({ id }) => id),
+    settled,
+  );
+  const again = await Store.open(dir.path, log);
+  assert.deepEqual(
+    again.services.map(({ id }) => id),
+    settled,
+  );
 });

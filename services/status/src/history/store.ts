@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { JsonLines, type Logger, makeDirectory, readJsonOrSetAside, writeFileAtomically } from '@skerry/kit';
 import type { Target } from '../registry.ts';
+import { Crowd } from './crowd.ts';
 import { History, type HistoryRecord, KEPT_MS, type Result } from './history.ts';
 
 /** A service that was checked at least once. */
@@ -25,7 +26,7 @@ interface Line extends Result {
   readonly id: number;
 }
 
-/** A network does not have more; strangers may announce what they like. What the operator names is kept beside them. */
+/** A network does not have more; strangers may announce what they like, and share these (crowd.ts). What the operator names is kept beside them. */
 const SERVICES_MAX = 10_000;
 /** Between two looks nobody grows older than by this: longer than any interval, shorter than a clock that is set right jumps. */
 const STEP_MAX_MS = 2 * 3_600_000;
@@ -110,23 +111,31 @@ export class Store {
   async sync(targets: readonly Target[], nowMs: number): Promise<Service[]> {
     this.#follow(nowMs);
     let isChanged = false;
-    const present: Service[] = [];
+    let crowd: Crowd | undefined;
+    const present = new Set<Service>();
     for (const target of targets) {
       let service = this.#services.get(target.key);
       if (!service) {
-        if (target.isForeign && this.#services.size >= SERVICES_MAX) continue;
+        if (target.isForeign && this.#services.size >= SERVICES_MAX) {
+          crowd ??= new Crowd(this.#services.values());
+          const oldest = crowd.giveWay(target.url);
+          if (!oldest) continue;
+          this.#services.delete(oldest.target.key);
+          present.delete(oldest);
+        }
         service = { id: this.#nextId++, target, createdMs: nowMs, seenMs: nowMs, history: new History() };
         this.#services.set(target.key, service);
+        if (target.isForeign) crowd?.add(service);
         isChanged = true;
       }
       service.target = target;
       service.seenMs = nowMs;
-      present.push(service);
+      present.add(service);
     }
     for (const [key, { seenMs }] of this.#services)
       if (nowMs - seenMs > KEPT_MS) isChanged = this.#services.delete(key) || isChanged;
     if (isChanged) await this.#journal.compact();
-    return present;
+    return [...present];
   }
 
   /** Only time in which somebody looked makes a service older: none in which nobody did, and none that a clock was set by. */
