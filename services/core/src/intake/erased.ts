@@ -1,11 +1,22 @@
-import { AppError, createParser, LIMITS } from '@skerry/protocol';
-import { type TSchema, Type } from '@skerry/protocol/type';
+import {
+  AppError,
+  createParser,
+  familyOf,
+  isItemHash64,
+  LIMITS,
+  parseMessageHash,
+  scanJsonObject,
+  sharedText,
+  type VerifiedMessage,
+} from '@skerry/protocol';
+import { type Static, type TSchema, Type } from '@skerry/protocol/type';
 import type { Accepted } from './accepted.ts';
-import { acceptErased, type StoredMessage, verifiedOf } from './stored.ts';
+import { acceptErased, isSameSigned, type StoredMessage, verifiedOf } from './stored.ts';
 
 /**
  * A forgotten message whose text was erased (erase.ts), as nodes pass it on: what its FORGET needs to be judged,
- * and nothing that it said. No signature covers this, so it is the peer's word; a message that can be verified takes its place.
+ * and nothing that it said. Of the network form and of uploads the signature covers who signed what, without the text. All else is the
+ * peer's word, of an envelope all of it; a message that can be verified takes its place.
  */
 
 const OrNull = <T extends TSchema>(one: T) => Type.Union([one, Type.Null()]);
@@ -31,6 +42,7 @@ const Skeleton = Type.Object(
   },
   { additionalProperties: false },
 );
+type StaticSkeleton = Static<typeof Skeleton>;
 const parseErased = createParser(
   Type.Object({ forgotten: Skeleton }, { additionalProperties: false }),
   'body',
@@ -52,15 +64,25 @@ const TOLD_AT = 2;
 export const isErasedFrame = (frame: Buffer) =>
   frame[TOLD_AT] === BEGINNING[TOLD_AT] && frame.subarray(0, BEGINNING.length).equals(BEGINNING);
 
-/** @throws AppError INVALID_JSON, INVALID_ENVELOPE */
-export function acceptErasedFrame(frame: Buffer): Accepted {
-  let value: unknown;
-  try {
-    value = JSON.parse(frame.toString());
-  } catch (cause) {
-    throw new AppError('INVALID_JSON', 'a forgotten message is not JSON', { cause });
-  }
-  const { forgotten: row } = parseErased(value);
+/** What a hash and an address look like, where no proof says so. Throws INVALID_ENVELOPE, INVALID_ADDRESS, UNKNOWN_CHAIN. */
+function checkEnvelope({ item_hash: itemHash, chain, sender, time }: StaticSkeleton): void {
+  if (!isItemHash64(itemHash) || !Number.isInteger(time))
+    throw new AppError('INVALID_ENVELOPE', 'this is no forgotten envelope: its hash or its time is none');
+  if (familyOf(chain).parseAddress(sender) !== sender)
+    throw new AppError('INVALID_ADDRESS', `${sender} is written otherwise on ${chain}`);
+}
+
+/**
+ * Reads what is left of a message; of what can be proven, `erasedProof` is still to be checked.
+ * @param nowSeconds the node's clock, Unix seconds
+ * @throws AppError INVALID_JSON, INVALID_ENVELOPE, INVALID_HASH, INVALID_ADDRESS, UNKNOWN_CHAIN, TIMESTAMP_IN_FUTURE
+ */
+export function acceptErasedFrame(frame: Buffer, nowSeconds: number): Accepted {
+  const { forgotten: row } = parseErased(scanJsonObject(frame).value);
+  if (row.form === 'envelope') checkEnvelope(row);
+  else parseMessageHash(row.item_hash);
+  if (row.time > nowSeconds + LIMITS.futureSeconds)
+    throw new AppError('TIMESTAMP_IN_FUTURE', "a forgotten message is ahead of the node's clock");
   const message = verifiedOf({
     ...row,
     content: null,
@@ -68,4 +90,22 @@ export function acceptErasedFrame(frame: Buffer): Accepted {
     sent_time: row.sent_time ?? null,
   });
   return acceptErased(row, message, 'the message was forgotten before this node received it');
+}
+
+/**
+ * What proves who signed a message of which no text is left, for `verifyShared`; undefined of an envelope, whose signature covers the text.
+ * Of an upload the signature covers the file's hash.
+ */
+export function erasedProof({ message, subject }: Accepted): string | undefined {
+  const { form, sender, signature, channel, time } = message;
+  if (form === 'network') return sharedText(message);
+  if (form === 'envelope') return undefined;
+  const upload = { address: sender, file_hash: subject, size: 0, signature, channel, time };
+  return JSON.stringify({ upload, noted_ms: 0 });
+}
+
+/** Throws INVALID_SIGNATURE where the proof is of another message. */
+export function checkErased({ message }: Accepted, proven: VerifiedMessage): void {
+  if (!isSameSigned(message, proven))
+    throw new AppError('INVALID_SIGNATURE', 'a forgotten message is not as its sender signed it');
 }

@@ -3,7 +3,7 @@ import { AppError, type ErrorCode, type ErrorKind, isClockFault } from '@skerry/
 import type { ReadContentFile } from '../store/content-reader.ts';
 import { fileKey } from '../store/dependency-keys.ts';
 import type { Accepted } from './accepted.ts';
-import { acceptErasedFrame, isErasedFrame } from './erased.ts';
+import { acceptErasedFrame, checkErased, erasedProof, isErasedFrame } from './erased.ts';
 import {
   acceptAtHand,
   acceptFrom,
@@ -152,17 +152,49 @@ async function readTogether(
 }
 
 /** What was erased and is passed on by somebody whose word does not count is of no use. */
-const readErased = (frame: Buffer, { isErasureBelieved }: Source): Promise<ReadFrame> | ReadFrame =>
-  isErasureBelieved ? rate(frame, () => acceptErasedFrame(frame)) : { fault: 'refused' };
+async function readErased(
+  frames: readonly Buffer[],
+  { isErasureBelieved }: Source,
+  options: IntakeOptions,
+  from?: string,
+): Promise<ReadFrame[]> {
+  if (!isErasureBelieved) return frames.map(() => ({ fault: 'refused' }));
+  const nowSeconds = secondsOf(options);
+  const read = await Promise.all(
+    frames.map((frame) => rate(frame, () => acceptErasedFrame(frame, nowSeconds))),
+  );
+  const proofs = read.map((one) => {
+    const proof = 'accepted' in one ? erasedProof(one.accepted) : undefined;
+    return proof === undefined ? undefined : Buffer.from(proof);
+  });
+  const proven = proofs.filter((proof) => proof !== undefined);
+  if (proven.length === 0) return read;
+  const results = await options.verifier.verifyAll(proven, nowSeconds, from);
+  const resultOf = new Map(proven.map((proof, at) => [proof, results[at]!]));
+  return Promise.all(
+    read.map((one, at) => {
+      const proof = proofs[at];
+      if (proof === undefined || !('accepted' in one)) return one;
+      return rate(proof, () => {
+        checkErased(one.accepted, readVerified(resultOf.get(proof)!, proof));
+        return one.accepted;
+      });
+    }),
+  );
+}
 
 export const takePassedOn = (source: Source, options: IntakeOptions): PassedOn => ({
   async read(frames, from) {
     const signed = frames.filter((frame) => !isErasedFrame(frame));
+    const erased = frames.filter(isErasedFrame);
     const read = source.isUrgent ? readUrgent : readTogether;
-    const results = await read(signed, source, options, from);
-    if (signed.length === frames.length) return results;
-    const resultOf = new Map(signed.map((frame, at) => [frame, results[at]!]));
-    return Promise.all(frames.map((frame) => resultOf.get(frame) ?? readErased(frame, source)));
+    if (erased.length === 0) return read(signed, source, options, from);
+    const results = [
+      ...(await read(signed, source, options, from)),
+      ...(await readErased(erased, source, options, from)),
+    ];
+    const resultOf = new Map([...signed, ...erased].map((frame, at) => [frame, results[at]!]));
+    return frames.map((frame) => resultOf.get(frame)!);
   },
   async keep(frames, isOverruled = () => false) {
     const tally = { ...NO_TALLY };

@@ -126,10 +126,14 @@ describe('what a peer says of a forgotten message', () => {
     );
     const cid = `Qm${'a'.repeat(44)}`;
     const { item_type: _, ...said } = { ...JSON.parse(body).message, form: 'network', noted_ms: Date.now() };
-    for (const changed of [{ signature: alice.sign('another') }, { item_hash: cid }]) {
+    const signature = alice.sign(`ETH\n${alice.address}\nPOST\n${cid}`);
+    for (const changed of [{}, { item_hash: cid, signature }]) {
       const frame = await skeletonOf(other.item_hash, { ...said, ...changed });
       await intake.peer.keep(await intake.peer.read([frame]));
     }
+    // Kept by an earlier release, which did not check it.
+    const lied = { signature: alice.sign('another') };
+    await db.updateTable('messages').set(lied).where('item_hash', '=', itemHash).execute();
     for (const [namedBy, name] of [
       ['hash', itemHash],
       ['cid', cid],

@@ -124,12 +124,15 @@ export const acceptErased = (row: KeptHead, message: VerifiedMessage, sentence: 
     decide: () => forgotten(sentence),
   });
 
+/** Whether two tell the same of what a hash or a signature covers: what it was made from may name another sender beside the one who signed. */
+export const isSameSigned = (a: VerifiedMessage, b: VerifiedMessage): boolean =>
+  (['form', 'itemHash', 'chain', 'sender', 'type'] as const).every((name) => a[name] === b[name]);
+
 /** Whether its sender signed a message of the network form, of which the content need not be here. */
-export function isSigned(message: VerifiedMessage): boolean {
+function isSigned(message: VerifiedMessage): boolean {
   if (message.form !== 'network') return false;
   try {
-    verifyShared(sharedText(message)!, Number.POSITIVE_INFINITY);
-    return true;
+    return isSameSigned(message, verifyShared(sharedText(message)!, Number.POSITIVE_INFINITY));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return false;

@@ -4,7 +4,6 @@ import { sql, type Transaction } from 'kysely';
 import { MESSAGE_OF_KEY } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted } from '../accepted.ts';
-import { isSigned } from '../stored.ts';
 import type { Candidate } from './decided.ts';
 import { fieldsOfRow, type KeyColumns, keyOfRow } from './statement.ts';
 
@@ -58,12 +57,24 @@ function knownOf({ item_hash, ...row }: Found & Row): Known {
 export const isGone = ({ status, erased }: Pick<Known, 'status' | 'erased'>): boolean =>
   status === 'forgotten' || erased !== null;
 
+/** Who signed it was checked as it came, without its text (erased.ts). Of an envelope nobody can tell. */
+const isProven = ({ form }: Pick<SyncFields, 'form'>) => form !== 'envelope';
+
 /**
  * A word of a peer against what its sender signed: it counts for nothing. Nor does it say who that was, unless that is signed: what is kept
  * may be the only copy.
  */
-export const isOutsaid = ({ isSkeleton = false, message }: Accepted, { isRead, sender }: Known): boolean =>
-  isSkeleton && (isRead || (message.sender !== sender && !isSigned(message)));
+export const isOutsaid = (
+  { isSkeleton = false, message }: Accepted,
+  { isRead, sender, fields }: Known,
+): boolean =>
+  isSkeleton && (isRead || (!isProven(message) && (isProven(fields) || message.sender !== sender)));
+
+/** The other way round: what is kept is the word of a peer alone. */
+export const isOutsaying = (
+  { isSkeleton = false, message }: Accepted,
+  { isRead, erased, fields }: Known,
+): boolean => isSkeleton && isProven(message) && !isRead && erased !== null && !isProven(fields);
 
 const isKnown = (row: Found): row is Found & Row => row.status !== null;
 

@@ -7,7 +7,7 @@ import { acceptStored, type StoredMessage, verifiedOf } from '../stored.ts';
 import { decideMessage } from './decide.ts';
 import type { Candidate, Decided, Weight } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
-import { isGone, isOutsaid, type Kept, type Known } from './load-known.ts';
+import { isGone, isOutsaid, isOutsaying, type Kept, type Known } from './load-known.ts';
 import { fieldsOfAccepted, isSameButDate, keyOfRow } from './statement.ts';
 
 /** For a moment within the transaction: nobody sees it. */
@@ -153,7 +153,9 @@ async function isEarlierCopy(
 ): Promise<boolean> {
   if (weight === 'yields' || !isSettled(kept)) return false;
   if (!isEarlierStatement(fieldsOfAccepted(accepted), kept.fields)) return false;
-  return decideMessage(accepted, await loadFacts(trx, [accepted], UNFORGOTTEN)).status === 'processed';
+  const { status } = decideMessage(accepted, await loadFacts(trx, [accepted], UNFORGOTTEN));
+  // What is left of a forgotten message is never more than that.
+  return status === 'processed' || (accepted.isSkeleton === true && status === 'forgotten');
 }
 
 export interface Restated {
@@ -183,6 +185,7 @@ export async function restate(
     const kept = known.get(itemHash);
     if (!kept) continue;
     if (isOutsaid(candidate.accepted, kept)) steps.set(itemHash, 'nothing');
+    else if (isOutsaying(candidate.accepted, kept)) steps.set(itemHash, 'restate');
     else if (kept.sender === sender) {
       const isForgotten = (forgottenBy.get(itemHash) ?? []).length > 0;
       steps.set(itemHash, stepOf(candidate, kept, isForgotten));
