@@ -22,6 +22,7 @@ export const fileOf = (key: string) => key.slice(FILE.length);
 
 /** The same in SQL. @param column as `w.hash` */
 export const fileKeyOf = (column: string) => sql<string>`${sql.lit(FILE)} || ${sql.ref(column)}`;
+export const messageKeyOf = (column: string) => sql<string>`${sql.lit(MESSAGE)} || ${sql.ref(column)}`;
 export const creditKeyOf = (column: string) => sql<string>`${sql.lit(CREDIT)} || ${sql.ref(column)}`;
 
 /** All keys that begin so, by the order of bytes that the column has: as a range of its index. */

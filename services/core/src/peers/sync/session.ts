@@ -36,7 +36,7 @@ const DECLINED_MS = 600_000;
 export const MISSING_MAX = 10_000;
 
 /** Messages ahead of the clock that one session looks for: what is beyond is not compared until its time comes. */
-export const LATER_COUNTED_MAX = 1_000;
+const LATER_COUNTED_MAX = 1_000;
 
 export interface SessionOptions {
   readonly set: Pick<NodeSet, 'index' | 'has'>;
@@ -166,6 +166,13 @@ const cut = (open: readonly Range[]): [Range[], Range[]] => [
   open.slice(0, QUESTION_RANGES_MAX),
   open.slice(QUESTION_RANGES_MAX),
 ];
+
+/** Messages of a peer that are ahead of the clock: beyond what a session counts its own number says it, what it has without what both have. */
+export const countLater = (
+  { later, had }: SessionResult,
+  { messages }: { readonly messages: number },
+  { index }: Pick<NodeSet, 'index'>,
+): number => (later < LATER_COUNTED_MAX ? later : Math.max(later, messages - (index.size - had)));
 
 const NO_RESULT: SessionResult = {
   tally: NO_TALLY,

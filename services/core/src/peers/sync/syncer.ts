@@ -13,15 +13,16 @@ import { offerLacking, PeerLacks } from './offers.ts';
 import { Patience } from './patience.ts';
 import { Reputation } from './reputation.ts';
 import {
+  countLater,
   Declined,
   ForgedError,
-  LATER_COUNTED_MAX,
   MISSING_MAX,
   reconcile,
   type SessionOptions,
   type SessionResult,
 } from './session.ts';
 import { transfer } from './transfer.ts';
+import { Unread } from './unread.ts';
 import { describeSync, type PeerState, type SyncView } from './view.ts';
 
 /** A peer that has so many more messages is copied from page by page; ranges would list them all. */
@@ -61,6 +62,7 @@ export class Syncer {
   readonly #declined = new Map<PeerState, Declined>();
   /** Of the peers that this process only compares with. */
   readonly #awaited = new Map<PeerState, Awaited>();
+  readonly #unread: Unread;
   /** Of the peers whose next session is waited for. */
   readonly #wakes = new Map<PeerState, () => void>();
   /** One transfer at a time: a second peer would send the same. */
@@ -68,7 +70,8 @@ export class Syncer {
 
   constructor(options: SyncerOptions) {
     this.#options = options;
-    const { clock } = options;
+    const { clock, db } = options;
+    this.#unread = new Unread(db);
     this.reputation = new Reputation(() => clock.uptime());
     clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
     this.#peers = options.links.map((link) => ({
@@ -211,7 +214,6 @@ export class Syncer {
     const lacks = this.#lacks.get(peer) ?? new PeerLacks();
     this.#lacks.set(peer, lacks);
     const others = [...this.#lacks.values()].filter((other) => other !== lacks);
-    const yieldsTo = (key: ShortKey) => lacks.yieldsTo(key, others);
     const common = {
       set,
       source: {
@@ -221,7 +223,7 @@ export class Syncer {
           this.#excuse(peer, () => intake.peer.keep(...given)),
       },
       declined: this.#declinedOf(peer),
-      yieldsTo,
+      yieldsTo: (key: ShortKey) => lacks.yieldsTo(key, others),
       signal,
       isLater: this.#isLater,
       onBrought: (count: number) => peer.patience.renew(count),
@@ -239,9 +241,10 @@ export class Syncer {
         onProgress: this.#progressOf(peer),
       });
     }
+    await this.#unread.ask(peer.link, { ...common, onProgress: this.#progressOf(peer) });
     if (result.tally.taken > 0)
       log.info({ peer: peer.link.name, ...result.tally }, 'received missing messages');
-    peer.later = this.#countLater(result, greeting);
+    peer.later = countLater(result, greeting, set);
     await this.#excuse(peer, () => this.#offer(peer, lacks, result, greeting, signal));
     return result;
   }
@@ -286,7 +289,7 @@ export class Syncer {
     const missing: ShortKey[] = [];
     const result = await reconcile(peer.link, { ...common, missing });
     // Of what is listed in part the end is not known.
-    if (missing.length < MISSING_MAX) peer.later = this.#countLater(result, greeting);
+    if (missing.length < MISSING_MAX) peer.later = countLater(result, greeting, set);
     const onForged = (count: number) => this.reputation.noteForged(peer.link.name, count);
     const find = (keys: readonly ShortKey[]) => findVain(peer.link, keys, { ...common, onForged });
     return (await awaited.note(missing, peer.patience.isOver ? find : undefined)) ? result : undefined;
@@ -303,12 +306,6 @@ export class Syncer {
     const offsetMs = greeting.clock && offsetOf(sentMs, clock.machineNow(), greeting.clock.timeMs);
     if (offsetMs !== undefined && greeting.nodeId !== this.nodeId) clock.note(link.name, offsetMs);
     return greeting;
-  }
-
-  /** Beyond what a session counts the peer's own number says it: what it has, without what both have. */
-  #countLater({ later, had }: SessionResult, { messages }: PeerGreeting): number {
-    if (later < LATER_COUNTED_MAX) return later;
-    return Math.max(later, messages - (this.#options.set.index.size - had));
   }
 
   /** A peer that does not ask is offered what it lacks. That it takes nothing is no failure of the session. */

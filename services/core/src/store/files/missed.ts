@@ -26,14 +26,14 @@ const HALVINGS = 16;
 const NEWEST = { time: Number.POSITIVE_INFINITY, hash: '' } as const;
 
 /** The condition on the hash is for the index (messages_by_status). */
-const isRejected = sql`status = 'rejected' and item_hash <> 'messages_by_status'`;
+export const IS_REJECTED = sql`status = 'rejected' and item_hash <> 'messages_by_status'`;
 /** What it said was erased, and may have been a file (messages_wanted). */
 const isWanted = sql`erased = 'wanted' and form = 'network'`;
 
 /** Messages that may lack files, and their times: of one whose text is wanted, since when it is. */
 const SORTS = [
   {
-    which: isRejected,
+    which: IS_REJECTED,
     time: sql`"time"`,
     lacks: sql`coalesce(reason ->> 'code' = any(${LACKED_CODES}::text[]), false)`,
   },
