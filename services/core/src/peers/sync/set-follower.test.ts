@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { type Database, openPool } from '@skerry/database';
 import { createTestDatabase, databaseUrlOf } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { sha256Hex } from '@skerry/protocol';
 import type { Schema } from '../../store/schema.ts';
 import { createTestCore, MIGRATIONS, signers, type TestCore } from '../../testing/core.ts';
+import { NodeSet } from './node-set.ts';
+import { SetFollower } from './set-follower.ts';
 import { linkTo } from './testing/setup.ts';
 
 const log = createLogger('test', 'silent');
@@ -86,6 +90,30 @@ describe('several processes on one database', () => {
     assert.equal(await roundOf(standing), true);
     assert.equal(standing.rooms.sync.syncer.view().state, 'synced');
     assert.equal(await roundOf(standing), false, 'the second did not come');
+  });
+
+  test('what it commits is followed in its order, also where a batch is told before the one that it follows', async () => {
+    await using database = await makeDatabase();
+    const set = new NodeSet();
+    const follower = new SetFollower({ db: database.kysely, set, events: { seen: 0 }, log });
+    await follower.load();
+    const marks = [null, ...Array.from({ length: 20 }, () => randomUUID())];
+    const committed = marks.slice(1).map((mark, at) => ({
+      row: { seq: at + 1, mark: mark!, after: marks[at]!, lastEvent: 0 },
+      moves: [
+        { itemHash: sha256Hex(`${at}`), from: null, to: { time: at, id: new Uint8Array(36).fill(at) } },
+      ],
+    }));
+    const [first, second, third, fourth] = committed;
+    for (const one of [third!, second!]) follower.committed(one);
+    assert.equal(set.size, 0);
+    follower.committed(first!);
+    assert.equal(set.size, 3);
+    // One that was followed already, and more than are kept.
+    follower.committed(second!);
+    for (const one of committed.slice(4)) follower.committed(one);
+    follower.committed(fourth!);
+    assert.equal(set.size, committed.length);
   });
 
   test('one that was away for so long that its rows are deleted reads the set anew, and has lost nothing', async () => {

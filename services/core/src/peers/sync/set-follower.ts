@@ -18,6 +18,8 @@ export interface SetFollowerOptions {
 export const LOOK_MS = 1_000;
 /** Looks between deleting rows that everybody has read. */
 const TRIM_EVERY = 30;
+/** Rows of this process that wait for the one before them; a row has 2,000 messages at most. */
+const AHEAD_MAX = 16;
 
 /**
  * Keeps the set of messages in step with the database, whoever writes to it. What this process commits is followed at
@@ -29,6 +31,8 @@ export class SetFollower {
   /** What the set holds; undefined until it is read. */
   #place: SetPlace | undefined;
   #looks = 0;
+  /** Rows of this process of which the one before is not followed yet, by its mark. */
+  readonly #ahead = new Map<string | null, Pick<Committed, 'row' | 'moves'>>();
   /** Why the set is to be read anew: until that has succeeded. */
   #unread: 'deleted' | 'other' | undefined;
   /** How often the database turned out to have another history. */
@@ -50,19 +54,32 @@ export class SetFollower {
   async load(): Promise<void> {
     const { db, set } = this.#options;
     this.#place = await readPlace(db);
+    this.#ahead.clear();
     await set.load(db);
   }
 
-  /** A batch of this process is durable. */
+  /**
+   * A batch of this process is durable. One that is told before the batch that it follows, as where what a FORGET put in line is decided
+   * while the next batch is committed, has its turn after that one.
+   */
   committed({ row, moves }: Pick<Committed, 'row' | 'moves'>): void {
-    this.#take(row, moves);
+    if (this.#take(row, moves) || !this.#place || row.seq <= this.#place.seq) return;
+    this.#ahead.set(row.after, { row, moves });
+    const oldest = this.#ahead.keys().next();
+    // What is dropped is read from the database.
+    if (this.#ahead.size > AHEAD_MAX && !oldest.done) this.#ahead.delete(oldest.value);
   }
 
   /** False where others wrote before it, or the history is another one: `look` finds out. */
   #take(row: SetChange, moves: readonly Move[]): boolean {
     if (!this.#place || !follows(this.#place, row)) return false;
-    this.#options.set.follow(moves);
-    this.#place = row;
+    let next: Pick<Committed, 'row' | 'moves'> | undefined = { row, moves };
+    while (next && follows(this.#place, next.row)) {
+      this.#options.set.follow(next.moves);
+      this.#place = next.row;
+      next = this.#ahead.get(next.row.mark);
+      this.#ahead.delete(this.#place.mark);
+    }
     return true;
   }
 
