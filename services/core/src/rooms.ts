@@ -49,7 +49,7 @@ import { createSender, type Sender } from './notify/webhooks/delivery/send.ts';
 import { registerWebhook } from './notify/webhooks/register.ts';
 import { createSealedBox, KEY_BYTES, type SealedBox } from './notify/webhooks/sealed-box.ts';
 import { createLearning, openTrust, type TrustConfig } from './open-trust.ts';
-import { NetworkClock } from './peers/sync/clock.ts';
+import { adviseOnNewest, NetworkClock } from './peers/sync/clock.ts';
 import type { PeerLink } from './peers/sync/link.ts';
 import { NodeSet } from './peers/sync/node-set.ts';
 import { SetFollower } from './peers/sync/set-follower.ts';
@@ -305,23 +305,23 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const db = database.kysely;
   const answering = openAnswering(database);
   const clock = new NetworkClock({ machineNow: ground.now, uptime: ground.uptime, log });
-  const { now } = clock;
+  const [now, uptime] = [clock.now, () => clock.uptime()];
   const metrics = await createCoreMetrics({ isProcess: ground.isProcess });
   const events = createEventLog(answering.common);
   const readContentFile = createContentReader(db, blobs);
   const { links, isLeading } = ground;
   const trust = await openTrust(config, { db, leads: isLeading?.() ?? true, log });
   const schedulers = trust.setOf('schedulers');
-  const uptime = () => clock.uptime();
   const writes = new WriteWatch<Schema>({ write: createWrite(database.pool), log, uptime });
   const { pipeline, follower, onCommitted } = openPipeline(config, {
     ...{ db, write: writes.write, events, schedulers, readContentFile, reserve, now, log },
     ...{ observer: metrics.pipeline, uptime },
   });
+  const doubtClock = () => adviseOnNewest(clock.comparison, now(), follower.set.newestTime);
   const [secrets, sealing] = await openSecrets(config);
   const sender = openSender(config, now);
   const intake = openIntake(config, {
-    ...{ db, verifier, pipeline, readContentFile, reserve, secrets, sender, events, now },
+    ...{ db, verifier, pipeline, readContentFile, reserve, secrets, sender, events, now, doubtClock },
   });
   const { uploadLimitBytes, dataDir } = config;
   const place = choosePlace({ db, pieces, dataDir, reserve, now });
@@ -351,7 +351,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     forwarding: openForwarding(config, signal),
     health: createHealth({
       ...{ db, writes, pipeline, sync: comparedBy(config, sync), trust, reserve, signal, log },
-      ...{ adviseOnProcesses, adviseOnChains },
+      ...{ adviseOnProcesses, adviseOnChains, doubtClock },
       since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),

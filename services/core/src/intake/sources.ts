@@ -66,6 +66,8 @@ export interface IntakeOptions {
   readonly checkNew: (accepted: Accepted) => Promise<void>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Why that may be wrong, in words; undefined where nothing says so. */
+  readonly doubtClock?: (() => string | undefined) | undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type Client, type Held, Shares } from '@skerry/kit';
-import { AppError, LIMITS, type VerifiedMessage } from '@skerry/protocol';
+import { AppError, isClockFault, LIMITS, type VerifiedMessage } from '@skerry/protocol';
 import { type Accepted, PROCESSED, type Verdict } from './accepted.ts';
 import { PRIVATE_TYPES } from './kinds.ts';
 import { acceptFrom, type IntakeOptions, keepFrom, type Source, secondsOf } from './sources.ts';
@@ -54,6 +54,12 @@ function checkType(message: VerifiedMessage, type: string): void {
   );
 }
 
+/** What is ahead of a clock that may be behind is refused with that: its sender's own may well be right. */
+function withDoubt(error: unknown, doubt: string | undefined): unknown {
+  if (!(error instanceof AppError) || !isClockFault(error) || doubt === undefined) return error;
+  return new AppError(error.code, `${error.message}; ${doubt}`, { cause: error, details: error.details });
+}
+
 /** What is refused after its form is known says that form, as verifySubmission's own errors do. */
 function withForm(error: unknown, { form }: VerifiedMessage): unknown {
   if (!(error instanceof AppError) || form !== 'network') return error;
@@ -96,7 +102,8 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
   const contents = new Contents();
   const keep = (accepted: Accepted) => keepFrom(source, accepted, options);
   const verify = async (body: Uint8Array, type?: string, from?: string) => {
-    const message = await verifier.verify(body, secondsOf(options), from);
+    const verified = verifier.verify(body, secondsOf(options), from);
+    const message = await verified.catch((error) => Promise.reject(withDoubt(error, options.doubtClock?.())));
     checkChannel(message.channel);
     if (type !== undefined) checkType(message, type);
     return message;

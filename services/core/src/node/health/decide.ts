@@ -22,6 +22,8 @@ export interface HealthFacts {
   readonly writingMs: number;
   readonly syncState: SyncState;
   readonly clock: ClockComparison;
+  /** Why the clock may be wrong by what the node has, where nobody else tells the time. */
+  readonly clockDoubt?: string | undefined;
   /** Why answers may differ from those of other nodes; undefined where they do not. */
   readonly trustProblem?: string | undefined;
   /** Which roles no process of the node fills, or how many are too many for the database; undefined where nothing is wrong. */
@@ -119,7 +121,7 @@ export function decideHealth(facts: HealthFacts): HealthVerdict {
     roles: okUnless(facts.processesProblem),
     chains: okUnless(facts.chainsProblem),
     peers: { ...okUnless(OUT_OF_STEP[syncState]), state: syncState },
-    clock: { ...okUnless(adviseOnClock(clock)), offset_ms: clock.offsetMs },
+    clock: { ...okUnless(adviseOnClock(clock) ?? facts.clockDoubt), offset_ms: clock.offsetMs },
   };
   const statuses = Object.values(checks).map((check) => check.status);
   if (isStopping) return { status: 'unavailable', reason: 'the node is stopping', checks };

@@ -18,6 +18,8 @@ export interface HealthOptions {
   readonly sync: {
     view(): Pick<SyncView, 'state'> & { readonly clock: Pick<ClockView, 'state' | 'offset_ms' | 'clocks'> };
   };
+  /** Why the clock may be wrong by what the node has, in words. */
+  readonly doubtClock?: (() => string | undefined) | undefined;
   readonly trust: { problem(): string | undefined };
   /** What is wrong with the processes of the node, in words: roles that none fills, or more of them than the database has room for. */
   readonly adviseOnProcesses?: (() => string | undefined) | undefined;
@@ -51,7 +53,8 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, writes, pipeline, sync, trust, adviseOnProcesses, reserve, signal, log, since } = options;
+  const { db, writes, pipeline, sync, trust, doubtClock, adviseOnProcesses, reserve, signal, log, since } =
+    options;
   const { timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
@@ -84,6 +87,7 @@ export function createHealth(options: HealthOptions): Health {
       writingMs,
       syncState,
       clock: { state: clock.state, offsetMs: clock.offset_ms, clocks: clock.clocks },
+      clockDoubt: doubtClock?.(),
       trustProblem: trust.problem(),
       processesProblem: adviseOnProcesses?.(),
       chainsProblem,

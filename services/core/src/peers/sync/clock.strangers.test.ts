@@ -4,7 +4,14 @@ import { signMessage } from '@skerry/client';
 import { createLogger, listen } from '@skerry/kit';
 import { LIMITS } from '@skerry/protocol';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
-import { adviseOnClock, decideClock, NetworkClock, offsetOf, ROUND_TRIP_MAX_MS } from './clock.ts';
+import {
+  adviseOnClock,
+  adviseOnNewest,
+  decideClock,
+  NetworkClock,
+  offsetOf,
+  ROUND_TRIP_MAX_MS,
+} from './clock.ts';
 import { createHttpLink, type PeerLink } from './link.ts';
 
 const { alice } = signers;
@@ -196,4 +203,33 @@ test('F3: a clock that is set says so in the log of a node that has nobody to co
   );
   assert.match(lines[0]!.msg, /went ahead by 3600 s: it was set, or the server was suspended/);
   assert.match(lines[1]!.msg, /went back by 86400 s: it was set;/);
+});
+
+test('a node that nobody tells the time says that its clock is behind what it has, and so do its refusals', async () => {
+  let nowMs = Date.now();
+  await using core = await createTestCore({ now: () => nowMs, log });
+  assert.equal((await core.send(alice, note(1))).status, 200);
+  const { clock: well } = (await healthOf(core)).checks;
+  assert.deepEqual([well.status, well.reason], ['ok', undefined]);
+  nowMs -= 24 * HOUR_MS;
+  const { body } = signMessage(note(2), alice);
+  const refused = await core.post('/messages', body);
+  assert.deepEqual([refused.status, refused.body.code], [400, 'TIMESTAMP_IN_FUTURE']);
+  assert.match(refused.body.error, /; this server's clock is 86\d{3} s behind the newest message/);
+  const { status, checks } = await healthOf(core);
+  assert.deepEqual([status, checks.clock.status], ['degraded', 'degraded']);
+  assert.match(checks.clock.reason, /the node refuses every new message/);
+  nowMs += 24 * HOUR_MS;
+  assert.equal((await core.post('/messages', body)).status, 200);
+  assert.equal((await healthOf(core)).checks.clock.status, 'ok');
+});
+
+test('what is dated ahead says nothing of a clock with which others agree', () => {
+  const now = 1_700_000_000_000;
+  const newest = (aheadSeconds: number) => now / 1000 + aheadSeconds;
+  assert.equal(adviseOnNewest({ state: 'unknown' }, now, undefined), undefined);
+  assert.equal(adviseOnNewest({ state: 'unknown' }, now, newest(LIMITS.futureSeconds + 60)), undefined);
+  assert.match(adviseOnNewest({ state: 'unknown' }, now, newest(LIMITS.futureSeconds + 61))!, /661 s behind/);
+  for (const state of ['right', 'off', 'unsure'] as const)
+    assert.equal(adviseOnNewest({ state }, now, newest(7_200)), undefined);
 });

@@ -1,4 +1,5 @@
 import type { Logger } from '@skerry/kit';
+import { LIMITS } from '@skerry/protocol';
 
 /**
  * What a node makes of the clocks of its peers. Each clock is one vote, this server's own among them: what the median
@@ -63,6 +64,26 @@ export function adviseOnClock({ state, offsetMs, clocks }: ClockComparison): str
   if (state === 'unsure')
     return `this server's clock is ${seconds} s ${side} the clocks of its peers, and no majority of the ${clocks} clocks agrees: ${NTP} here and on the peers; until then messages are judged by its own`;
   return undefined;
+}
+
+/** Beyond what a sender may be ahead when a message is taken: clocks are not read in the same moment. */
+const AHEAD_MS = LIMITS.futureSeconds * 1000 + CLOCK_OFF_MS;
+
+/**
+ * Where no other clock tells the time, what the node has: messages ahead of a clock are refused, so one that it took says that the clock
+ * went back, or was ahead then. Which of the two nobody here can say.
+ * @param nowMs by which messages are judged
+ * @param newestTime of the message that is dated last, Unix seconds
+ */
+export function adviseOnNewest(
+  { state }: Pick<ClockComparison, 'state'>,
+  nowMs: number,
+  newestTime: number | undefined,
+): string | undefined {
+  const aheadMs = (newestTime ?? 0) * 1000 - nowMs;
+  if (state !== 'unknown' || aheadMs <= AHEAD_MS) return undefined;
+  const seconds = Math.round(aheadMs / 1000);
+  return `this server's clock is ${seconds} s behind the newest message that the node has: if it is slow, the node refuses every new message; ${NTP}. If it is right, it was fast when that message came; a peer would tell`;
 }
 
 /** Whether an answer says the time: its peer's clock against the middle of the round trip. Undefined: it took too long. */

@@ -58,6 +58,12 @@ export class NodeSet {
     return this.#isReady ? this.#index.size : this.#counted;
   }
 
+  /** The time of the message that is dated last, Unix seconds; undefined where there is none, or its key is not read yet. */
+  get newestTime(): number | undefined {
+    const { size } = this.#index;
+    return size === 0 ? undefined : this.#index.keyAt(size - 1).time;
+  }
+
   get index(): SetIndex {
     return this.#index;
   }
