@@ -3,7 +3,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
 import { ALL, chooseSoaks, describeSoaks, listSoaks } from './soak/choose.ts';
-import { readOptions } from './soak/options.ts';
+import { isWhole, readOptions, WHOLE_SECONDS } from './soak/options.ts';
 import { type Runnable, runEach } from './soak/seen/run.ts';
 import { readSeen, SEEN_FILE, tellOutcomes, writeSeen } from './soak/seen/seen.ts';
 import { SOAKS } from './soak/soaks.ts';
@@ -24,18 +24,18 @@ const SOAK_TIMEOUT_MS = 7_200_000;
 
 /** A file of long tests, `*.soak.test.ts`. */
 async function runFile(path: string) {
-  let hasSkipped = false;
+  let isInPart = false;
   const stream = run({ files: [`${ROOT}${path}`], concurrency: 1, timeout: SOAK_TIMEOUT_MS });
   stream.on('test:fail', () => {
     process.exitCode = 1;
   });
   stream.on('test:pass', ({ skip }) => {
-    hasSkipped ||= skip !== undefined;
+    isInPart ||= skip !== undefined;
   });
   const report = stream.compose(new spec());
   report.pipe(process.stdout);
   await finished(report);
-  return { hasSkipped };
+  return { isInPart };
 }
 
 const USAGE = `npm run soak                          what soaks there are, how long each takes, when it last passed
@@ -45,18 +45,18 @@ npm run soak -- ${ALL}                   runs every one, for hours
 What npm test does briefly, for longer. NAME is one of the list, the path of its file, or a part
 of either, which stands for all that have it.
 
-  --seconds N      how long each that can be told so runs (default 60)
+  --seconds N      how long each that can be told so runs (default ${WHOLE_SECONDS})
   --seed N         where it begins; a failure names its seed
   --seeds N        sim: so many seeds, however long they take
   --inputs N       flights, native-flights: so many inputs, however long they take
   --only TEXT      failover: breaks only what has this in its name, such as 'SIGSTOP of the primary'
   --asynchronous   failover: standbys may lack what was acknowledged
-  --write          keeps in ${SEEN_FILE} which have passed, when and of which commit
+  --write          keeps in ${SEEN_FILE} which have passed as a whole, when and of which commit
   --json           the list as JSON
   -h, --help       this text`;
 const { values, positionals } = parseCommand(USAGE, {
   options: {
-    seconds: { type: 'string', default: '60' },
+    seconds: { type: 'string', default: String(WHOLE_SECONDS) },
     seed: { type: 'string' },
     seeds: { type: 'string' },
     inputs: { type: 'string' },
@@ -84,7 +84,7 @@ async function runSoaks(names: readonly string[]): Promise<void> {
       if (soak === undefined) return runFile(name);
       console.log(`${name}: ${options.seconds} s, seed ${options.seed}`);
       await soak(options);
-      return { hasSkipped: false };
+      return { isInPart: !isWhole(options) };
     },
   });
   const outcomes = await runEach(names.map(runnable), (outcome) => {

@@ -4,7 +4,7 @@ import { globSync } from 'node:fs';
 import { test } from 'node:test';
 import { ROOT } from '../source.ts';
 import { chooseSoaks, describeSoaks, listSoaks, wordOf } from './choose.ts';
-import { readOptions } from './options.ts';
+import { isWhole, readOptions } from './options.ts';
 import { SOAKS } from './soaks.ts';
 
 const HTTP3 = 'services/gateway/src/http3.soak.test.ts';
@@ -70,6 +70,13 @@ test('options are numbers, and what is wrong with one is said', () => {
   });
   assert.equal(readOptions({ seconds: 'long' }), '--seconds takes a number above 0, not long');
   assert.equal(readOptions({ seconds: '1', seeds: 'many' }), '--seeds takes a whole number, not many');
+});
+
+test('a soak that was told to be shorter than the list says, or to do one part, is none that was seen whole', () => {
+  const whole = { seconds: 60, seed: 1 };
+  assert.deepEqual([isWhole(whole), isWhole({ ...whole, seconds: 600 })], [true, true]);
+  const shorter = [{ seconds: 2 }, { seeds: 1 }, { inputs: 1 }, { only: 'SIGSTOP of the primary' }];
+  assert.ok(shorter.every((told) => !isWhole({ ...whole, ...told })));
 });
 
 test('without a name the command lists what there is, with what it shows, its time and its last pass, and runs nothing', () => {

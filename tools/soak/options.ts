@@ -2,6 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** How long one that can be told so runs by itself. */
+export const WHOLE_SECONDS = 60;
+
 /** How long a soak runs, and the numbers that it draws. */
 export interface SoakOptions {
   readonly seconds: number;
@@ -42,6 +45,10 @@ export function readOptions(given: Given): SoakOptions | string {
     isAsynchronous: asynchronous,
   };
 }
+
+/** Whether it is as much as the list says that a soak is: what is shorter, or one part, shows less. */
+export const isWhole = ({ seconds, seeds, inputs, only }: SoakOptions): boolean =>
+  seconds >= WHOLE_SECONDS && [seeds, inputs, only].every((told) => told === undefined);
 
 /** Where the soaks keep what they build. */
 export async function withDirectory(use: (directory: string) => Promise<void>): Promise<void> {

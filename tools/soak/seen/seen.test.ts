@@ -10,7 +10,7 @@ const outcome = (name: string, result: Outcome['result']): Outcome => ({ name, s
 
 test('who passed is kept with today, in the order of the list; who did not keeps the last pass', () => {
   const before = { flights: EARLIER, plane: EARLIER, gone: EARLIER };
-  const ran = [outcome('plane', 'failed'), outcome('hellos', 'passed'), outcome('sim', 'skipped')];
+  const ran = [outcome('plane', 'failed'), outcome('hellos', 'passed'), outcome('sim', 'passed in part')];
   const after = seenAfter(before, ran, NOW, ['hellos', 'flights', 'plane', 'sim']);
   assert.deepEqual(Object.entries(after), [
     ['hellos', { ...NOW, seconds: 2 }],
@@ -27,10 +27,10 @@ test('one that fails keeps no other from running, and the run fails', async () =
     name: 'tells',
     run: () => {
       process.exitCode = 1;
-      return Promise.resolve({ hasSkipped: false });
+      return Promise.resolve({ isInPart: false });
     },
   };
-  const well = (name: string, hasSkipped: boolean) => ({ name, run: () => Promise.resolve({ hasSkipped }) });
+  const well = (name: string, isInPart: boolean) => ({ name, run: () => Promise.resolve({ isInPart }) });
   try {
     const all = [throwing, telling, well('skips', true), well('passes', false)];
     const outcomes = await runEach(all, (one) => kept.push(one));
@@ -40,7 +40,7 @@ test('one that fails keeps no other from running, and the run fails', async () =
       [
         ['throws', 'failed'],
         ['tells', 'failed'],
-        ['skips', 'skipped'],
+        ['skips', 'passed in part'],
         ['passes', 'passed'],
       ],
     );

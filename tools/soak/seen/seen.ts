@@ -18,11 +18,11 @@ export interface Pass {
 /** By the name or file of the soak. */
 export type Seen = Readonly<Record<string, Pass>>;
 
-/** How a soak ended that ran. Skipped: some of it at least, because the machine or the user cannot. */
+/** How a soak ended that ran. In part: the machine or the user could not do some of it, or it was told to be shorter. */
 export interface Outcome {
   readonly name: string;
   readonly seconds: number;
-  readonly result: 'passed' | 'skipped' | 'failed';
+  readonly result: 'passed' | 'passed in part' | 'failed';
 }
 
 /** What is known once these ran: one that did not pass keeps its last pass. Of names that are no soak any more, nothing. */
