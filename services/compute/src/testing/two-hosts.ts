@@ -44,6 +44,8 @@ async function startGateway(coreUrl: string, home: string) {
       SKERRY_GATEWAY_HTTP_PORT: `${GATEWAY_PORT}`,
       SKERRY_GATEWAY_HTTPS_PORT: '8443',
       SKERRY_GATEWAY_API_PORT: '8081',
+      // The wire has addresses of the range for documentation, which no gateway routes to unless it is told.
+      SKERRY_GATEWAY_ALLOW_PRIVATE: 'yes',
       SKERRY_LOG_LEVEL: 'error',
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
