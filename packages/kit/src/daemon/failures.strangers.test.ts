@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AppError } from '@skerry/protocol/forms';
 import { Failures } from './failures.ts';
 import { createLogger } from './log.ts';
 import { runLoop } from './loop.ts';
@@ -33,6 +34,24 @@ test('M12: whatever fails each time rests longer each time, a second at least, a
   assert.equal(lines.at(-1)?.err.message, 'another one');
   failures.clear();
   assert.deepEqual([failures.count, failures.note(new Error('anew'))], [0, 750]);
+});
+
+test('that a disk is full is said once, without the way through the code, and so is its end', () => {
+  const { lines, log } = createLines();
+  const failures = new Failures({ log, what: 'it failed' });
+  for (const count of [1, 9]) {
+    for (let n = 0; n < count; n++) failures.note(new AppError('STORAGE_FULL', `the node keeps ${n} MiB`));
+    failures.clear();
+    failures.clear();
+  }
+  const told = [
+    [40, undefined],
+    [30, undefined],
+  ];
+  assert.deepEqual(
+    lines.map(({ level, err }) => [level, err]),
+    [...told, ...told],
+  );
 });
 
 test('drafts of one file that cannot be written are one failure, whatever their names', () => {

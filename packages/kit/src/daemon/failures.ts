@@ -1,3 +1,4 @@
+import { AppError } from '@skerry/protocol/forms';
 import type { Logger } from './log.ts';
 
 /** The first rest after a failure: whatever fails is not tried more than about once a second. */
@@ -34,15 +35,21 @@ const kindOf = (error: unknown) =>
     .replace(/\.[0-9a-f]{12}\.draft\b/g, '')
     .replace(/[0-9]+/g, '#');
 
+/** A disk without room is no fault of the work: it stays so until somebody makes room, and the way through the code says nothing of it. */
+const isDiskFull = (error: unknown): error is AppError =>
+  error instanceof AppError && error.code === 'STORAGE_FULL';
+
 /**
  * Failures in a row of work that is tried again for ever: each rests longer than the one before, and a failure is
- * logged when it is a new one and at every doubling of its number, not each time. Its end is logged where it lasted.
+ * logged when it is a new one and at every doubling of its number, not each time. Its end is logged where it lasted. That a disk is full
+ * is logged once, and its end always.
  */
 export class Failures {
   readonly #options: FailuresOptions;
   #count = 0;
   #kind = '';
   #sayAt = 1;
+  #wasDiskFull = false;
 
   constructor(options: FailuresOptions) {
     this.#options = options;
@@ -58,8 +65,11 @@ export class Failures {
     const { log, what, fields, baseMs = REST_BASE_MS, maxMs = REST_MAX_MS, random } = this.#options;
     this.#count++;
     const kind = kindOf(error);
-    if (kind !== this.#kind || this.#count >= this.#sayAt) {
-      log.warn({ err: error, ...fields, failures: this.#count }, what);
+    const isFull = isDiskFull(error);
+    if (kind !== this.#kind || (!isFull && this.#count >= this.#sayAt)) {
+      const why = isFull ? { code: error.code, why: error.message } : { err: error };
+      log.warn({ ...why, ...fields, failures: this.#count }, what);
+      this.#wasDiskFull ||= isFull;
       this.#kind = kind;
       this.#sayAt = this.#count * 2;
     }
@@ -69,9 +79,11 @@ export class Failures {
   /** It went well. Whoever reads of a failure that lasted reads of its end, too. */
   clear(): void {
     const { log, what, fields } = this.#options;
-    if (this.#count >= LASTING) log.info({ ...fields, failures: this.#count }, `recovered: ${what}`);
+    if (this.#count >= LASTING || this.#wasDiskFull)
+      log.info({ ...fields, failures: this.#count }, `recovered: ${what}`);
     this.#count = 0;
     this.#kind = '';
     this.#sayAt = 1;
+    this.#wasDiskFull = false;
   }
 }

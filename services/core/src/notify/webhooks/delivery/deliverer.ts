@@ -1,4 +1,4 @@
-import { BOUNDLESS, type DiskReserve } from '@skerry/database';
+import { asDatabaseError, BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { Failures, type Logger, type Metrics, pause, runLoop } from '@skerry/kit';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../../../store/schema.ts';
@@ -18,6 +18,8 @@ const FULL_INTERVAL_MS = 5_000;
 const UPKEEP_INTERVAL_MS = 60_000;
 /** While nobody listens, the log is looked at no oftener: each look is a transaction beside those that write. */
 const NOBODY_LISTENS_MS = 50;
+/** On a disk without room nothing is planned, and that is looked for again this often. */
+const FULL_DISK_MS = 1_000;
 /** What other processes were asked for, as replays, is found this often. */
 const OTHERS_LOOK_MS = 1_000;
 
@@ -101,7 +103,11 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
     while (!signal.aborted) {
       const { wakes } = events;
       try {
-        reserve.take();
+        if (!reserve.hasRoom) {
+          // The reserve says so, and when that is over.
+          await pause(FULL_DISK_MS, signal);
+          continue;
+        }
         const isMore = await plan();
         failures.clear();
         if (isMore) continue;
@@ -109,7 +115,7 @@ export function startDeliverer(options: DelivererOptions): AsyncDisposable {
         if (book.liveCount === 0) await pause(NOBODY_LISTENS_MS, signal);
       } catch (error) {
         if (signal.aborted) return;
-        await pause(failures.note(error), signal);
+        await pause(failures.note(asDatabaseError(error) ?? error), signal);
       }
     }
   };
