@@ -33,9 +33,9 @@ export interface DiskFacts {
 export const mayWrite = ({ freeBytes, reserveBytes }: DiskFacts, mayNow: boolean): boolean =>
   freeBytes >= reserveBytes * (mayNow ? 1 : RESUME_FACTOR);
 
-/** Whether a disk may have so little left once something large has come whole. */
-export const mayHold = ({ freeBytes, reserveBytes }: DiskFacts): boolean =>
-  freeBytes >= reserveBytes * HOLD_FACTOR;
+/** What a disk has left at least once something large has come whole. */
+export const holdFloorBytes = ({ reserveBytes }: Pick<DiskFacts, 'reserveBytes'>): number =>
+  reserveBytes * HOLD_FACTOR;
 
 export const isFull = ({ freeBytes, reserveBytes }: DiskFacts): boolean =>
   freeBytes < reserveBytes * FULL_PART;

@@ -2,7 +2,7 @@ import { stat, statfs } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { type Logger, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { type DiskFacts, decideReserveBytes, mayHold, mayWrite, mibOf } from './disk-sizes.ts';
+import { type DiskFacts, decideReserveBytes, holdFloorBytes, mayWrite, mibOf } from './disk-sizes.ts';
 
 /** Between two looks what is written is counted, so that a fast writer does not outrun them. */
 const LOOK_MS = 500;
@@ -47,26 +47,38 @@ export interface DiskReserve {
   /** Throws STORAGE_FULL where nothing new may be written. @param bytes about to be written */
   take(bytes?: number): void;
   /**
-   * Room for something before its first byte, if it is large, kept from whatever else asks in this way. Throws STORAGE_FULL where it does not fit: that
-   * refuses nothing else.
+   * Room for something before its first byte, if it is large. Throws STORAGE_FULL where all of it does not fit: that refuses nothing else. As much as
+   * has come of it, and 64 MiB more, is kept from whatever else asks in this way: who announces much has nothing of it.
    * @param directory where it will be
    */
   hold(bytes: number, directory: string): Hold;
+  /** Bytes that the disk of a directory lacks until something large may come; 0 where it lacks none. */
+  lackBytes(directory: string): number;
 }
 
-/** Room that is kept until it is disposed of. */
+/** Room that is kept until it is disposed of. Both throw STORAGE_FULL where the room that it may keep now is another's. */
 export interface Hold extends Disposable {
   /** So much of it is on the disk now. */
   use(bytes: number): void;
+  /** So much has come, which will be here, too. */
+  expect(bytes: number): void;
 }
 
 /** What is smaller asks for its room as it is written. */
 const LARGE_BYTES = 8 * 1024 ** 2;
 
-const NO_HOLD: Hold = { use: () => {}, [Symbol.dispose]: () => {} };
+/** What is large keeps this much for what comes next. */
+const AHEAD_BYTES = 64 * 1024 ** 2;
+
+const NO_HOLD: Hold = { use: () => {}, expect: () => {}, [Symbol.dispose]: () => {} };
 
 /** For parts that run without a disk of their own, such as tests. */
-export const BOUNDLESS: DiskReserve = { hasRoom: true, facts: null, take: () => {}, hold: () => NO_HOLD };
+export const BOUNDLESS: DiskReserve = {
+  ...{ hasRoom: true, facts: null },
+  take: () => {},
+  hold: () => NO_HOLD,
+  lackBytes: () => 0,
+};
 
 /**
  * Room that the node leaves free where its database and its files are: PostgreSQL cannot go on when its log does not
@@ -118,24 +130,42 @@ export class Reserve implements DiskReserve {
   hold(bytes: number, directory: string): Hold {
     const disk = this.#diskOf(directory);
     if (bytes < LARGE_BYTES || !disk) return NO_HOLD;
-    const { device, freeBytes, reserveBytes } = disk;
-    const heldBytes = () => this.#heldBytes.get(device) ?? 0;
-    const restBytes = freeBytes - this.#takenBytes - heldBytes() - bytes;
-    if (!mayHold({ freeBytes: restBytes, reserveBytes }))
-      throw new AppError(
-        'STORAGE_FULL',
-        `there is no room for ${mibOf(bytes)} MiB here: ${mibOf(freeBytes)} MiB of the disk are free, and the node needs some of it`,
-      );
-    let leftBytes = 0;
-    const change = (by: number) => {
-      leftBytes += by;
-      this.#heldBytes.set(device, heldBytes() + by);
+    const { device } = disk;
+    this.#checkRoom(directory, bytes);
+    let [leftBytes, aheadBytes, keptBytes] = [bytes, AHEAD_BYTES, 0];
+    const keep = (next: number) => {
+      this.#heldBytes.set(device, (this.#heldBytes.get(device) ?? 0) + next - keptBytes);
+      keptBytes = next;
     };
-    change(bytes);
+    const change = (used: number, come: number) => {
+      leftBytes = Math.max(0, leftBytes - used);
+      aheadBytes += come;
+      const next = Math.min(leftBytes, aheadBytes);
+      if (next > keptBytes) this.#checkRoom(directory, next - keptBytes);
+      keep(next);
+    };
+    keep(Math.min(bytes, AHEAD_BYTES));
     return {
-      use: (used) => change(-Math.min(used, leftBytes)),
-      [Symbol.dispose]: () => change(-leftBytes),
+      use: (used) => change(used, used),
+      expect: (come) => change(0, come),
+      [Symbol.dispose]: () => keep(0),
     };
+  }
+
+  lackBytes(directory: string): number {
+    const disk = this.#diskOf(directory);
+    return disk ? Math.max(0, holdFloorBytes(disk) - (disk.freeBytes - this.#takenBytes)) : 0;
+  }
+
+  /** Throws STORAGE_FULL where so much more does not fit. */
+  #checkRoom(directory: string, bytes: number): void {
+    const disk = this.#diskOf(directory)!;
+    const heldBytes = this.#heldBytes.get(disk.device) ?? 0;
+    if (disk.freeBytes - this.#takenBytes - heldBytes - bytes >= holdFloorBytes(disk)) return;
+    throw new AppError(
+      'STORAGE_FULL',
+      `there is no room for ${mibOf(bytes)} MiB here: ${mibOf(disk.freeBytes)} MiB of the disk are free, and the node needs some of it`,
+    );
   }
 
   /** The disk that a directory is on: that of the innermost directory around it that is looked at, or else the one with the least room. */

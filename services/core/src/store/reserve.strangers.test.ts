@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { decideLogBytes, decideReserveBytes, Reserve } from '@skerry/database';
 import { createLogger } from '@skerry/kit';
+import { startDeliverer } from '../notify/webhooks/delivery/deliverer.ts';
+import { LOCAL, register, startReceiver } from '../notify/webhooks/testing/setup.ts';
 import { createHttpLink } from '../peers/sync/link.ts';
 import { createTestCore, signers } from '../testing/core.ts';
 import { FileFetcher } from './files/fetcher.ts';
+import { DirectoryPlace } from './files/parts/directory-place.ts';
+import { Parts } from './files/parts/parts.ts';
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -112,6 +119,107 @@ test('what is large and does not fit is refused before its first byte, and refus
   assert.equal(reserve.hasRoom, true);
 });
 
+test('who announces much keeps next to none of it from others, and what comes ends before the reserve', async () => {
+  const reserve = await openReserve(GIB);
+  const hold = (bytes: number) => reserve.hold(bytes, '/data/files');
+  {
+    using _announced = hold(GIB);
+    using _another = hold(900 * MIB);
+  }
+  using slow = hold(GIB);
+  let came = 0;
+  const send = () => {
+    using fast = hold(900 * MIB);
+    for (; came < 900; came++) {
+      reserve.take(MIB);
+      fast.use(MIB);
+    }
+  };
+  send();
+  assert.equal(came, 900);
+  const go = () => {
+    for (; came < 2_000; came++) {
+      reserve.take(MIB);
+      slow.use(MIB);
+    }
+  };
+  assert.throws(go, { code: 'STORAGE_FULL', message: /there is no room/ });
+  assert.ok(came < 1_024);
+  // What is small goes on behind it.
+  assert.equal(reserve.hasRoom, true);
+  reserve.take(400 * MIB);
+});
+
+test('parts that rest go where the disk lacks room, the longest rest first; one that does not fit has none go', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-resting-'));
+  t.after(() => rm(home, { recursive: true }));
+  let above = GIB;
+  const measure = async () => ({ freeBytes: 1.5 * GIB + above, sizeBytes: 100 * GIB });
+  const reserve = new Reserve({ setMib: 0, log: createLogger('core', 'fatal'), measure });
+  await reserve.watch(home);
+  const directory = join(home, 'parts');
+  const place = new DirectoryPlace(directory, home, reserve);
+  let nowMs = Date.now();
+  const parts = new Parts({ place, now: () => nowMs });
+  const wholeOf = (n: number, sizeBytes = 20 * MIB) => ({
+    ...{ hash: n.toString(16).padStart(64, '0'), sizeBytes },
+    address: `0x${(n >> 2).toString(16).padStart(40, '0')}`,
+  });
+  const send = async (n: number, bytes: number, sizeBytes?: number) => {
+    const whole = wholeOf(n, sizeBytes);
+    using _held = parts.hold(whole);
+    return await parts.append(whole, 0, Readable.from([Buffer.alloc(bytes)]));
+  };
+  const here = async () => (await readdir(directory)).map((name) => Number.parseInt(name.slice(0, 64), 16));
+  for (let n = 0; n < 64; n++) await send(n, n < 4 ? MIB : 1);
+  for (const n of [2, 0, 1]) {
+    const { hash, address, sizeBytes } = wholeOf(n);
+    const at = nowMs / 1_000 - 3_600 - (n + 1) * 60;
+    await utimes(join(directory, `${hash}-${address}-${sizeBytes}`), at, at);
+  }
+  await assert.rejects(send(64, 1, 2 * GIB), { code: 'STORAGE_FULL' });
+  await parts.tidy();
+  assert.equal((await here()).length, 64);
+  above = -1.5 * MIB;
+  await reserve.look();
+  await parts.tidy();
+  assert.deepEqual([(await here()).filter((n) => n < 4), (await here()).length], [[0, 3], 62]);
+  // Those of which something came lately stay, however little room there is.
+  above = -GIB;
+  await reserve.look();
+  await parts.tidy();
+  assert.equal((await here()).length, 61);
+  nowMs += 11 * 60_000;
+  await parts.tidy();
+  assert.equal((await here()).length, 0);
+});
+
+test('on a full disk no delivery is planned, of which no warning comes, and it is when there is room again', async () => {
+  const lines: string[] = [];
+  const log = createLogger('core', 'info', { write: (line: string) => void lines.push(line) });
+  let freeBytes = 10 * GIB;
+  const measure = async () => ({ freeBytes, sizeBytes: 100 * GIB });
+  const reserve = new Reserve({ setMib: 0, log, measure });
+  await reserve.watch('/data');
+  await using core = await createTestCore({ webhooks: LOCAL });
+  await using receiver = await startReceiver();
+  await register(core, alice, { url: receiver.url });
+  freeBytes = 0;
+  await reserve.look();
+  await using _deliverer = startDeliverer({ ...core.rooms, log, reserve });
+  await core.send(alice, note(1));
+  freeBytes = 10 * GIB;
+  await reserve.look();
+  await receiver.waitFor((all) => all.length === 1);
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line)).map(({ level, err }) => [level, err]),
+    [
+      [50, undefined],
+      [30, undefined],
+    ],
+  );
+});
+
 test('room is that of the disk on which a file will be', async () => {
   const disks = new Map([
     ['/data', { freeBytes: 2 * GIB, sizeBytes: 100 * GIB, device: 1 }],
@@ -125,7 +233,7 @@ test('room is that of the disk on which a file will be', async () => {
   assert.throws(() => reserve.hold(4 * GIB, '/data/parts'), { code: 'STORAGE_FULL' });
   using _part = reserve.hold(400 * MIB, '/data/parts');
   // Two directories of one disk have one room.
-  assert.throws(() => reserve.hold(400 * MIB, '/data/postgres'), { code: 'STORAGE_FULL' });
+  assert.throws(() => reserve.hold(480 * MIB, '/data/postgres'), { code: 'STORAGE_FULL' });
 });
 
 test('a file of a peer that does not fit is not fetched until the disk is full: the node says so, and takes messages', async () => {

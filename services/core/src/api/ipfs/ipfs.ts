@@ -41,7 +41,7 @@ import {
 type ReadRooms = Pick<Rooms, 'ipfs' | 'fileReads' | 'clientOf'> & { readonly cars: Places };
 type Adding = Pick<
   Rooms,
-  'db' | 'files' | 'ipfs' | 'intake' | 'settings' | 'uploads' | 'uploadPlaces' | 'clientOf' | 'now'
+  'db' | 'ipfs' | 'intake' | 'settings' | 'uploads' | 'uploadPlaces' | 'clientOf' | 'now'
 >;
 type Pinning = Pick<Rooms, 'db' | 'events' | 'intake' | 'settings' | 'signal' | 'clientOf'>;
 
@@ -158,8 +158,6 @@ const ipfsReader = (
     rooms,
     request,
     async (source, limitBytes) => {
-      // Its blocks are kept as they come: those of what does not fit would stay for the grace period.
-      using _hold = rooms.files.hold(Math.min(announcedBytes(request) ?? 0, limitBytes));
       const node = await take(source, limitBytes);
       // Kept already, for the grace period, whatever the rest of its form says: the client's until a message keeps it.
       await rooms.uploads.note(rooms.clientOf(request), node.id.text, node.sizeBytes);
@@ -173,7 +171,7 @@ function addFile(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
   const signal = closing(reply);
   const leastBytes = Math.max(0, Number(request.headers['content-length'] ?? 0) - FORM_OVERHEAD_BYTES);
   const reader = ipfsReader(rooms, request, leastBytes, (source, limitBytes) =>
-    rooms.ipfs.add(source, { cidVersion: 0, limitBytes, signal }),
+    rooms.ipfs.add(source, { cidVersion: 0, limitBytes, sizeBytes: announcedBytes(request), signal }),
   );
   return withFormOf(request, reply, rooms, reader, (form) =>
     keepAdded(rooms, form, ({ id: { text }, sizeBytes }) => ({
@@ -189,7 +187,7 @@ function addCar(rooms: Adding, request: FastifyRequest, reply: FastifyReply) {
   const signal = closing(reply);
   // Whatever the CAR has, its root may need little of it.
   const reader = ipfsReader(rooms, request, 0, (source, limitBytes) =>
-    rooms.ipfs.addCar(source, { limitBytes, signal }),
+    rooms.ipfs.addCar(source, { limitBytes, sizeBytes: announcedBytes(request), signal }),
   );
   return withFormOf(request, reply, rooms, reader, (form) => {
     if (!form.fields.has('metadata'))

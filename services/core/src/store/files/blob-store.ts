@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Hold } from '@skerry/database';
 import type { ItemHash } from '@skerry/protocol';
 import type { LinkedAnswer } from './s3/request.ts';
 import type { StoreMark } from './sweep-mark.ts';
@@ -38,7 +39,7 @@ export interface BlobStore {
    */
   receive(source: Readable, limitBytes: number, sizeBytes?: number): Promise<ReceivedBlob>;
   /** Room for what comes as many blobs, where they are on a disk of the node. Throws STORAGE_FULL. */
-  hold?(bytes: number): Disposable;
+  hold?(bytes: number): Hold;
   find(hash: ItemHash): Promise<KeptBlob | undefined>;
   /** The bytes, or one range of them that lies within the blob. Throws FILE_NOT_FOUND before the first byte. */
   read(hash: ItemHash, range?: ByteRange): Promise<Readable>;

@@ -60,11 +60,6 @@ export class Files {
     return this.#options.uploadLimitBytes;
   }
 
-  /** See `BlobStore.hold`. */
-  hold(bytes: number): Disposable | undefined {
-    return this.#options.blobs.hold?.(bytes);
-  }
-
   /** See `BlobStore.receive`. */
   receive(
     source: Readable,

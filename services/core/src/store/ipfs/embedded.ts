@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
+import type { Hold } from '@skerry/database';
 import { type Block, type BlockId, digestOfBlock, findBlockId } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import { type ImporterOptions, importFile } from 'ipfs-unixfs-importer';
@@ -10,7 +11,7 @@ import { Blocks } from './blocks.ts';
 import { openCar } from './car/read.ts';
 import type { BlockSource } from './gateways.ts';
 import { toTheEnd } from './idle.ts';
-import type { AddOptions, Ipfs, PinOptions } from './ipfs.ts';
+import type { AddOptions, Ipfs, SentOptions } from './ipfs.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { createUnixfs } from './unixfs.ts';
 import { walkDag } from './walk.ts';
@@ -29,10 +30,14 @@ export interface EmbeddedOptions {
   readonly source: BlockSource;
 }
 
+/** Blocks are kept as they come: those of what does not fit would stay for the grace period. */
+const holdFor = ({ blobs }: Pick<EmbeddedOptions, 'blobs'>, { limitBytes, sizeBytes = 0 }: SentOptions) =>
+  blobs.hold?.(Math.min(sizeBytes, limitBytes));
+
 async function* limited(
   source: Readable,
-  limitBytes: number,
-  signal: AbortSignal,
+  { limitBytes, signal }: SentOptions,
+  hold: Hold | undefined,
 ): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const chunk of source as AsyncIterable<Buffer>) {
@@ -41,6 +46,7 @@ async function* limited(
     if (size > limitBytes)
       throw new AppError('FILE_TOO_LARGE', `a file is limited to ${limitBytes} bytes here`);
     yield chunk;
+    hold?.use(chunk.length);
   }
 }
 
@@ -66,7 +72,7 @@ class Noting {
   }
 }
 
-interface Keeping {
+interface Keeping extends Pick<EmbeddedOptions, 'blobs'> {
   readonly index: BlockIndex;
   readonly blocks: Blocks;
 }
@@ -95,7 +101,7 @@ async function keepingAll<T>(
 const importBlocks = (
   parts: Keeping,
   file: Readable,
-  { cidVersion, limitBytes, signal }: AddOptions,
+  { cidVersion, ...options }: AddOptions,
 ): Promise<BlockId> =>
   keepingAll(parts, async (keep, root) => {
     const store = {
@@ -106,7 +112,8 @@ const importBlocks = (
         return cid;
       },
     };
-    const content = limited(file, limitBytes, signal);
+    using hold = holdFor(parts, options);
+    const content = limited(file, options, hold);
     const { cid } = await importFile({ content }, store, PROFILES[cidVersion]);
     const id = findBlockId(cid)!;
     await parts.index.complete(root, id.text);
@@ -129,10 +136,12 @@ async function* groupsOf(blocks: AsyncIterable<Block>): AsyncGenerator<Block[]> 
 }
 
 /** Takes the blocks of a CAR in. Those that its root does not need are let go of. @returns the root */
-const importCar = (parts: Keeping, car: Readable, { limitBytes, signal }: PinOptions): Promise<BlockId> =>
+const importCar = (parts: Keeping, car: Readable, options: SentOptions): Promise<BlockId> =>
   keepingAll(parts, async (keep, held) => {
     const { index, blocks } = parts;
-    const { root, blocks: found } = await openCar(limited(car, limitBytes, signal));
+    const { limitBytes, signal } = options;
+    using hold = holdFor(parts, options);
+    const { root, blocks: found } = await openCar(limited(car, options, hold));
     for await (const group of groupsOf(found))
       await Promise.all(group.map(({ id, bytes }) => keep(id.digest, bytes)));
     const find = async (id: BlockId) => {
@@ -167,11 +176,11 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
     name: 'embedded',
     ...unixfs,
     async add(file, options) {
-      const id = await importBlocks({ index, blocks }, file, options);
+      const id = await importBlocks({ blobs, index, blocks }, file, options);
       return unixfs.stat(id, [], toTheEnd());
     },
     async addCar(car, options) {
-      const id = await importCar({ index, blocks }, car, options);
+      const id = await importCar({ blobs, index, blocks }, car, options);
       return unixfs.stat(id, [], toTheEnd());
     },
     async pin(id, { limitBytes, signal }) {

@@ -12,7 +12,7 @@ import type { Schema } from '../schema.ts';
 import { lockWrites } from '../write-lock.ts';
 import { parseCid } from './cid.ts';
 import { timedOut, toTheEnd } from './idle.ts';
-import type { Ipfs, IpfsEntry, IpfsNode, PinOptions } from './ipfs.ts';
+import type { AddOptions, Ipfs, IpfsEntry, IpfsNode, PinOptions, SentOptions } from './ipfs.ts';
 import { letGoOfEach } from './let-go.ts';
 import { IPFS_LIMITS } from './limits.ts';
 import { SNIFFED_BYTES, sniffType } from './sniff.ts';
@@ -67,16 +67,13 @@ export class IpfsFiles {
   }
 
   /** Takes a file in. It is kept for the grace period; a message that names it keeps it for good. */
-  async add(
-    source: Readable,
-    options: { readonly cidVersion: 0 | 1; readonly limitBytes: number; readonly signal: AbortSignal },
-  ): Promise<KeptNode> {
+  async add(source: Readable, options: AddOptions): Promise<KeptNode> {
     const { id } = await this.#options.ipfs.add(source, options);
     return this.pin(id, { ...options, signal: toTheEnd() });
   }
 
   /** Takes what a CAR holds in; it is kept as a file that was added is. */
-  async addCar(source: Readable, options: PinOptions): Promise<KeptNode> {
+  async addCar(source: Readable, options: SentOptions): Promise<KeptNode> {
     const { id } = await this.#options.ipfs.addCar(source, options);
     return this.pin(id, { ...options, signal: toTheEnd() });
   }

@@ -23,10 +23,14 @@ export interface PinOptions {
   readonly signal: AbortSignal;
 }
 
-export interface AddOptions {
+/** Of what comes from a client. */
+export interface SentOptions extends PinOptions {
+  /** As the client says beforehand, if it does: on a disk of the node, what would not fit is refused before its first block. */
+  readonly sizeBytes?: number | undefined;
+}
+
+export interface AddOptions extends SentOptions {
   readonly cidVersion: 0 | 1;
-  readonly limitBytes: number;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -42,7 +46,7 @@ export interface Ipfs {
    * Takes the blocks of a CAR in, each checked against its CID; they are kept until `unpin`. Throws INVALID_CAR,
    * FILE_TOO_LARGE, STORAGE_FULL, and what the source throws.
    */
-  addCar(source: Readable, options: PinOptions): Promise<IpfsNode>;
+  addCar(source: Readable, options: SentOptions): Promise<IpfsNode>;
   /** Brings everything below a CID here and keeps it until `unpin`. Throws FILE_TOO_LARGE, STORAGE_FULL. */
   pin(id: BlockId, options: PinOptions): Promise<IpfsNode>;
   /**

@@ -2,9 +2,9 @@ import { constants, createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { DiskReserve, Hold } from '@skerry/database';
+import type { DiskReserve } from '@skerry/database';
 import { asStorageError } from '../spool.ts';
-import type { Begun, PartsPlace } from './place.ts';
+import type { Begun, PartHold, PartsPlace } from './place.ts';
 
 const { O_CREAT, O_WRONLY } = constants;
 
@@ -21,12 +21,23 @@ export class DirectoryPlace implements PartsPlace {
     this.#reserve = reserve;
   }
 
-  hold(restBytes: number, sizeBytes: number): Hold {
+  hold(restBytes: number, sizeBytes: number): PartHold {
     using stack = new DisposableStack();
     const rest = stack.use(this.#reserve.hold(restBytes, this.#directory));
-    stack.use(this.#reserve.hold(sizeBytes, this.#wholes));
+    const whole = stack.use(this.#reserve.hold(sizeBytes, this.#wholes));
+    whole.expect(sizeBytes - restBytes);
     const held = stack.move();
-    return { use: (bytes) => rest.use(bytes), [Symbol.dispose]: () => held.dispose() };
+    return {
+      use(bytes) {
+        rest.use(bytes);
+        whole.expect(bytes);
+      },
+      [Symbol.dispose]: () => held.dispose(),
+    };
+  }
+
+  lackBytes(): number {
+    return this.#reserve.lackBytes(this.#directory);
   }
 
   async list(): Promise<Begun[]> {

@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream';
-import type { Hold } from '@skerry/database';
 import type { Client } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { Begun, PartsPlace } from './place.ts';
+import type { Begun, PartHold, PartsPlace } from './place.ts';
 
 /** A file that comes in parts. What it is called by: the same uploader begins it once. */
 export interface Whole {
@@ -57,7 +56,7 @@ interface Adding {
   /** How many bytes there were. */
   readonly before: number;
   readonly by: Beginner;
-  readonly hold: Hold | undefined;
+  readonly hold: PartHold | undefined;
 }
 
 /** Who adds to a file. */
@@ -113,9 +112,15 @@ export class Parts {
     return { [Symbol.dispose]: () => void this.#busy.delete(name) };
   }
 
-  /** Removes what nobody has sent on for a day. */
+  /** Removes what nobody has sent on for a day, and of what rests the longest until the disk lacks no room. */
   async tidy(): Promise<void> {
-    await this.#dropOld();
+    const resting = this.#listResting(await this.#dropOld());
+    let lackBytes = this.#options.place.lackBytes?.() ?? 0;
+    for (const one of resting) {
+      if (lackBytes <= 0) return;
+      await this.#drop([one]);
+      lackBytes -= one.receivedBytes;
+    }
   }
 
   /**
@@ -128,9 +133,9 @@ export class Parts {
     const before = await this.received(whole);
     // Nothing of it is read: it needs no room.
     if (before !== offset) return before;
-    await this.#makeRoom(whole, before, by);
-    // One that does not fit is not begun: it would stay for a day.
+    // One that does not fit is not begun, and no other one goes for it.
     using hold = this.#options.place.hold?.(whole.sizeBytes - before, whole.sizeBytes);
+    await this.#makeRoom(whole, before, by);
     try {
       const received = await this.#options.place.write(
         name,
@@ -265,22 +270,33 @@ export class Parts {
     return this.#sentBy.has(name) && (this.#busy.has(name) || this.#left.get(name) === receivedBytes);
   }
 
+  /** What is being put together has all its room already. */
+  #isAble({ name, receivedBytes, sizeBytes }: Known): boolean {
+    return receivedBytes < sizeBytes || !this.#busy.has(name);
+  }
+
+  /** Those of which next to nothing came lately, the longest rest first. */
+  #listResting(files: readonly Known[]): Known[] {
+    const nowMs = this.#options.now();
+    const rests = (one: Known) =>
+      (isLongerAgo(one.writtenMs, nowMs, RESTS_MS) && !this.#busy.has(one.name)) ||
+      (this.#isSeen(one) && isLongerAgo(this.#moved.get(one.name)?.ms ?? nowMs, nowMs, RESTS_MS));
+    return files
+      .filter((one) => this.#isAble(one) && rests(one))
+      .sort((one, other) => one.writtenMs - other.writtenMs);
+  }
+
   /**
    * Which makes room: the one that rests for longest; where none does, and it is for a client that has none, of the client that has
    * most, if that has several, the slowest. Our own come as if they had none, and of theirs only what rests makes room; so it is with what
    * another process has, which may be one of ours.
    */
   #findYielding(files: readonly Known[], by: Beginner): Known | undefined {
+    const [resting] = this.#listResting(files);
+    if (resting) return resting;
     const nowMs = this.#options.now();
     const movedMs = ({ name }: Known) => this.#moved.get(name)?.ms ?? nowMs;
-    // What is being put together has all its room already.
-    const able = files.filter((one) => one.receivedBytes < one.sizeBytes || !this.#busy.has(one.name));
-    const rests = (one: Known) =>
-      (isLongerAgo(one.writtenMs, nowMs, RESTS_MS) && !this.#busy.has(one.name)) ||
-      (this.#isSeen(one) && isLongerAgo(movedMs(one), nowMs, RESTS_MS));
-    const resting = able.filter(rests).sort((one, other) => one.writtenMs - other.writtenMs);
-    if (resting.length > 0) return resting[0];
-    const strangers = able.filter((one) => this.#isSeen(one) && !this.#isOurs(one));
+    const strangers = files.filter((one) => this.#isAble(one) && this.#isSeen(one) && !this.#isOurs(one));
     const held = Map.groupBy(strangers, (one) => this.#keyOf(one));
     if (!by.isExempt && held.has(by.key)) return undefined;
     const [most = []] = [...held.values()].sort((one, other) => other.length - one.length);

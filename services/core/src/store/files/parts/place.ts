@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Hold } from '@skerry/database';
 
+export type PartHold = Pick<Hold, 'use' | typeof Symbol.dispose>;
+
 /** A file that was begun. */
 export interface Begun {
   /** Says all that is known of it beforehand (`nameOf`). */
@@ -17,7 +19,9 @@ export interface Begun {
  */
 export interface PartsPlace {
   /** Room on the node's disk, where they come there: for what is still to come of a file, and for all of it where it is put together. Throws STORAGE_FULL. */
-  hold?(restBytes: number, sizeBytes: number): Hold;
+  hold?(restBytes: number, sizeBytes: number): PartHold;
+  /** Bytes that this disk lacks until a large file may go on; 0 where it lacks none. */
+  lackBytes?(): number;
   list(): Promise<readonly Begun[]>;
   /** How many bytes there are from the first one on; 0 where it was not begun. */
   received(name: string): Promise<number>;
