@@ -111,7 +111,7 @@ export class Store {
   async sync(targets: readonly Target[], nowMs: number): Promise<Service[]> {
     this.#follow(nowMs);
     let isChanged = false;
-    let crowd: Crowd | undefined;
+    let crowd: Crowd<Service> | undefined;
     const present = new Set<Service>();
     for (const target of targets) {
       let service = this.#services.get(target.key);
