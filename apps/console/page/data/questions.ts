@@ -11,9 +11,11 @@ import {
   readSchedulerNodes,
   readSchedulerStatus,
   readServices,
+  type Service,
 } from './answers.ts';
 import { ask } from './ask.ts';
 import { askScores, isSigner, scoresPauseMs, scoresQuestions } from './asking/scores.ts';
+import { askServices } from './asking/services.ts';
 import { serviceUrl, useNetwork } from './network.ts';
 import { type Resource, useResource } from './resource.ts';
 
@@ -57,11 +59,12 @@ export function useService<T>(
   path: string,
   reader: Reader<T>,
   everyMs = OFTEN_MS,
+  load: (url: string, signal: AbortSignal) => Promise<T> = (url, signal) => ask(url, reader, signal),
 ): FromService<T> {
   const base = serviceUrl(useNetwork(), name);
   const url = base ? `${base}${path}` : undefined;
-  const load = (signal: AbortSignal) => ask(url!, reader, signal);
-  return { ...useResource(url, load, everyMs, reader), source: url, isKnown: base !== null };
+  const ofUrl = (signal: AbortSignal) => load(url!, signal);
+  return { ...useResource(url, ofUrl, everyMs, reader), source: url, isKnown: base !== null };
 }
 
 /** A machine with what it follows from. */
@@ -89,18 +92,14 @@ export const SERVICES_SHOWN = 12;
 const DOWN_MAX = 100;
 /** Not the compute nodes that anybody announced and that never answered. */
 const HEARD = '/api/services?heard=true';
+const useList = (path: string, everyMs?: number) =>
+  useService<readonly Service[]>('status', path, readServices, everyMs, askServices);
 /** One more than is shown, which tells that there are more. */
-export const useServices = () => useService('status', `${HEARD}&limit=${SERVICES_SHOWN + 1}`, readServices);
-export const useServicesDown = () =>
-  useService('status', `${HEARD}&online=false&limit=${DOWN_MAX}`, readServices);
+export const useServices = () => useList(`${HEARD}&limit=${SERVICES_SHOWN + 1}`);
+export const useServicesDown = () => useList(`${HEARD}&online=false&limit=${DOWN_MAX}`);
 /** One compute or core node, by its name there. */
 export const useServiceOf = (kind: 'core' | 'compute', nodeId: string) =>
-  useService(
-    'status',
-    `/api/services?permalink=${kind}-${encodeURIComponent(nodeId)}`,
-    readServices,
-    SELDOM_MS,
-  );
+  useList(`/api/services?permalink=${kind}-${encodeURIComponent(nodeId)}`, SELDOM_MS);
 
 const NO_SCORES = { messages: [] };
 
