@@ -177,13 +177,15 @@ export class Reserve implements DiskReserve {
 
   async look(): Promise<void> {
     const { setMib, measure = measureDisk } = this.#options;
+    const seenBytes = this.#takenBytes;
     this.#disks = await Promise.all(
       this.#directories.map(async (directory) => {
         const { freeBytes, sizeBytes, device } = await measure(directory);
         return { directory, device, freeBytes, reserveBytes: decideReserveBytes(sizeBytes, setMib) };
       }),
     );
-    this.#takenBytes = 0;
+    // What was taken meanwhile may not be in what was measured.
+    this.#takenBytes = Math.max(0, this.#takenBytes - seenBytes);
     this.#decide();
   }
 

@@ -150,6 +150,25 @@ test('who announces much keeps next to none of it from others, and what comes en
   reserve.take(400 * MIB);
 });
 
+test('what is written while the disk is looked at counts until the next look', async () => {
+  const measured = Promise.withResolvers<void>();
+  let looks = 0;
+  const measure = async () => {
+    const disk = { freeBytes: 1.5 * GIB + 20 * MIB, sizeBytes: 100 * GIB };
+    if (looks++ === 1) await measured.promise;
+    return disk;
+  };
+  const reserve = new Reserve({ setMib: 0, log: createLogger('core', 'fatal'), measure });
+  await reserve.watch('/data');
+  const look = reserve.look();
+  reserve.take(10 * MIB);
+  measured.resolve();
+  await look;
+  assert.throws(() => reserve.hold(15 * MIB, '/data'), { code: 'STORAGE_FULL' });
+  await reserve.look();
+  using _hold = reserve.hold(15 * MIB, '/data');
+});
+
 test('parts that rest go where the disk lacks room, the longest rest first; one that does not fit has none go', async (t) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-resting-'));
   t.after(() => rm(home, { recursive: true }));
