@@ -218,6 +218,23 @@ test('whoever follows a machine hears what becomes of it, and the end of the str
     );
   }));
 
+test('who asks for the log of a machine as it leaves the node hears the end of it, too', ({ mock }) =>
+  inDirectory(async (directory) => {
+    const by = createSigner(generatePrivateKey());
+    const id = 'f'.repeat(64);
+    const console = new ConsoleLog(directory, Date.now);
+    const read = console.read.bind(console);
+    mock.method(console, 'read', async (limit: number) => {
+      const lines = await read(limit);
+      console.end();
+      return lines;
+    });
+    others.set(id, { ...workerOf(by), console } as never);
+    const { socket } = await follow('late', by, id);
+    const [code] = (await once(socket, 'close', { signal: AbortSignal.timeout(10_000) })) as [number];
+    assert.equal(code, 1000);
+  }));
+
 test('M5: an owner has a share of readers, from whatever addresses', async () => {
   const statuses: string[] = [];
   for (let index = 0; index < 18; index++) statuses.push((await follow(`address ${index}`)).status);

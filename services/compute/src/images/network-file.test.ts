@@ -135,6 +135,17 @@ test('how far an image is fetched is told by the percent, however small its piec
       reports.map(({ percent }) => percent),
       percents,
     );
+    sent = 0;
+    const said: string[] = [];
+    const store = new ImageStore({
+      ...{ cacheDir: directory, mirrors: readConfig(computeConfig, { SKERRY_HOME: directory }), signal },
+      log: createLogger('test', 'info', { write: (line) => void said.push(line) }),
+      files: { source: files, limitBytes: 8 * 1024 ** 2 },
+    });
+    await assert.rejects(store.ensure(name, report), isError('INVALID_IMAGE'));
+    assert.equal(reports.at(-1)?.percent, 80);
+    const fetching = said.filter((line) => line.includes('fetching the image'));
+    assert.ok(fetching.length >= 8 && fetching.length < 20, `the log has ${fetching.length} lines of it`);
   }));
 
 test('an image of the cache that is damaged is made again, and said; one that the node may not read stays', () =>

@@ -16,7 +16,7 @@ export type FileSource = VersionSource;
 const MIB = 1024 * 1024;
 /** Of the whole: the rest is for converting. */
 const DOWNLOAD_PERCENT = 80;
-/** Each report is a line of the log: there is one for each percent, and for so many bytes where one is more. */
+/** There is a report for each percent, and for so many bytes where one is more. */
 const REPORT_EVERY_BYTES = 64 * MIB;
 
 /** Whether the name of an image is a file of the network: its SHA-256, or the message that stored it. */
@@ -78,8 +78,9 @@ async function fetchFile(
       await file.writeFile(chunk);
       const percent = expected > 0 ? Math.floor(Math.min(1, bytes / expected) * DOWNLOAD_PERCENT) : 1;
       if (percent === told.percent && bytes - told.bytes < REPORT_EVERY_BYTES) continue;
+      const isFurther = told.bytes > 0;
       told = { percent, bytes };
-      report({ percent, message: `fetching the image, ${Math.floor(bytes / MIB)} MiB` });
+      report({ percent, message: `fetching the image, ${Math.floor(bytes / MIB)} MiB`, isFurther });
     }
   } finally {
     await file.close();

@@ -3,6 +3,25 @@ export interface Progress {
   /** 0..100, never falling within one build. */
   readonly percent: number;
   readonly message: string;
+  /** The same step as in the report before, further on. */
+  readonly isFurther?: boolean;
+}
+
+/** Of one step so much is to come, or so much time to pass, before the log has another line of it. */
+const LOGGED_EVERY = { percent: 10, ms: 10_000 } as const;
+
+/** Which reports of a build the log has: of every step the first one, and of a long one some others. */
+export class LoggedProgress {
+  #percent = 0;
+  #atMs = 0;
+
+  /** @param nowMs milliseconds since whenever; never set. @returns whether the log is to have this one */
+  isDue({ percent, isFurther = false }: Progress, nowMs: number): boolean {
+    const isFar = percent - this.#percent >= LOGGED_EVERY.percent || nowMs - this.#atMs >= LOGGED_EVERY.ms;
+    if (isFurther && !isFar) return false;
+    [this.#percent, this.#atMs] = [percent, nowMs];
+    return true;
+  }
 }
 
 export type Report = (progress: Progress) => void;

@@ -20,7 +20,7 @@ import { buildImage } from './build.ts';
 import { buildFailureOf } from './build-failure.ts';
 import { buildPrefixOf, filesOf, type Image, lockNameOf, lockOfBuild, MANIFEST } from './image.ts';
 import { type FileSource, isFileImage, makeFileImage } from './network-file.ts';
-import type { Progress, Report } from './progress.ts';
+import { LoggedProgress, type Progress, type Report } from './progress.ts';
 import { findRecipe, imageDirectoryName, type Mirrors } from './recipe.ts';
 import { noteUse, sweepFileImages } from './sweep.ts';
 
@@ -150,12 +150,12 @@ export class ImageStore {
 
   #start(key: string, origin: Origin, owner: string): Build {
     const watchers = new Set<Report>();
+    const logged = new LoggedProgress();
     const progress: Report = (last) => {
       build.last = last;
-      this.#options.log.info(
-        { image: origin.name, percent: last.percent },
-        `image ${origin.name}: ${last.message}`,
-      );
+      const { percent, message } = last;
+      if (logged.isDue(last, performance.now()))
+        this.#options.log.info({ image: origin.name, percent }, `image ${origin.name}: ${message}`);
       for (const watcher of watchers) watcher(last);
     };
     const client = { key: owner, isExempt: origin.isKnown };

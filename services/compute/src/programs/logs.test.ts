@@ -27,14 +27,19 @@ test('the logs of the 256 programs that ran last are kept, and those that are wr
   leave?.();
   run(3_000);
   assert.deepEqual(found(), []);
-  let isEnded = false;
-  logs.use(programOf(3_000)).listen(
-    () => {},
-    () => {
-      isEnded = true;
-    },
-  );
+  let ends = 0;
+  const listen = () =>
+    tail.listen(
+      () => {},
+      () => {
+        ends++;
+      },
+    );
+  const tail = logs.use(programOf(3_000));
+  listen();
   logs.delete('3000');
-  assert.ok(isEnded, 'who follows one that was forgotten is told');
+  assert.equal(ends, 1, 'who follows one that was forgotten is told');
+  listen();
+  assert.equal(ends, 2, 'also who comes as it is forgotten');
   assert.equal(logs.find('3000'), undefined);
 });

@@ -33,6 +33,7 @@ export class ConsoleLog {
   readonly #now: () => number;
   readonly #cutter = new LineCutter(LINE_CHARS_MAX);
   readonly #listeners = new Set<Listener>();
+  #isEnded = false;
   #note = '';
   #turn: Promise<void> = Promise.resolve();
 
@@ -62,9 +63,13 @@ export class ConsoleLog {
 
   /**
    * Tells of every line from now on. Returns how to stop; undefined when too many listen already.
-   * @param end called when none comes any more
+   * @param end called when none comes any more, at once where that is so already: who is to listen is asked who they are first
    */
   listen(tell: (line: ConsoleLine) => void, end: () => void = () => {}): (() => void) | undefined {
+    if (this.#isEnded) {
+      end();
+      return () => {};
+    }
     if (this.#listeners.size >= LISTENERS_MAX) return undefined;
     const listener = { tell, end };
     this.#listeners.add(listener);
@@ -80,6 +85,7 @@ export class ConsoleLog {
 
   /** The guest is this node's no more: those who listen hear nothing else. */
   end(): void {
+    this.#isEnded = true;
     for (const { end } of this.#listeners) end();
     this.#listeners.clear();
   }

@@ -30,6 +30,7 @@ export class LogTail {
   readonly #lines: LogLine[] = [];
   readonly #open = new Map<LineCutter, LogStream>();
   readonly #listeners = new Set<LogListener>();
+  #isEnded = false;
   #chars = 0;
 
   /** Whether something may be written to it yet, or somebody follows it. */
@@ -71,9 +72,13 @@ export class LogTail {
 
   /**
    * Tells of every line from now on. Returns how to stop; undefined when too many listen already.
-   * @param end called when none comes any more
+   * @param end called when none comes any more, at once where that is so already: who is to listen is asked who they are first
    */
   listen(tell: (line: LogLine) => void, end: () => void = () => {}): (() => void) | undefined {
+    if (this.#isEnded) {
+      end();
+      return () => {};
+    }
     if (this.#listeners.size >= PROGRAM_LIMITS.logReaders) return undefined;
     const listener = { tell, end };
     this.#listeners.add(listener);
@@ -82,6 +87,7 @@ export class LogTail {
 
   /** The program was forgotten: those who listen hear nothing else. */
   end(): void {
+    this.#isEnded = true;
     for (const { end } of this.#listeners) end();
     this.#listeners.clear();
   }
