@@ -49,24 +49,17 @@ class Way {
     if (isKept) waysCount++;
   }
 
-  /** The way with one path more, or the same where it has that already; undefined where there would be too many. */
+  /** The way with one path more, which it has not yet; undefined where there would be too many. */
   over(path: string): Way | undefined {
     const first = this.#first;
     if (first !== undefined && first.#path === path) return first;
     const known = this.#others?.get(path);
     if (known) return known;
-    // Only the members of an array may have one path twice.
-    if (path.includes(ARRAY_STEP) && this.#has(path)) return this;
     if (this.#length === SHAPE_PATHS_MAX) return undefined;
     const way = new Way(this.#isKept, this, path);
     if (first === undefined) this.#first = way;
     else this.#others = (this.#others ?? new Map<string, Way>()).set(path, way);
     return way;
-  }
-
-  #has(path: string): boolean {
-    for (let way: Way = this; way.#before; way = way.#before) if (way.#path === path) return true;
-    return false;
   }
 
   /** In a fixed order. */
@@ -106,6 +99,8 @@ class Walk {
   #values: object[] = [];
   #paths: string[] = [];
   #left = SHAPE_VALUES_MAX;
+  /** Paths that members of arrays have, which alone may have one path twice: a way is asked for none that it has. */
+  #repeatable: Set<string> | undefined;
 
   constructor(start: Way) {
     this.#way = start;
@@ -128,26 +123,33 @@ class Walk {
    * @returns false: there are too many paths
    */
   #look(value: object, path: string): boolean {
+    const isMember = path.includes(ARRAY_STEP);
     if (!Array.isArray(value)) {
       for (const name of Object.keys(value)) {
         const own = pathOf(path, name);
         if (own.length > SHAPE_PATH_CHARS_MAX) continue;
-        if (!this.#step(own)) return false;
+        if (!this.#step(own, isMember)) return false;
         this.#lookLater((value as Readonly<Record<string, unknown>>)[name], own);
       }
       return true;
     }
     const own = path + ARRAY_STEP;
     if (value.length === 0 || own.length > SHAPE_PATH_CHARS_MAX) return true;
-    if (!this.#step(own)) return false;
+    if (!this.#step(own, isMember)) return false;
     for (let at = 0; at < value.length && this.#left > 0; at++) this.#lookLater(value[at], own);
     return true;
   }
 
-  #step(path: string): boolean {
+  #step(path: string, isMember: boolean): boolean {
+    if (isMember && this.#repeatable?.has(path)) return true;
     const way = this.#way.over(path);
-    if (way) this.#way = way;
-    return way !== undefined;
+    if (!way) return false;
+    this.#way = way;
+    if (isMember) {
+      this.#repeatable ??= new Set();
+      this.#repeatable.add(path);
+    }
+    return true;
   }
 
   #lookLater(value: unknown, path: string): void {
