@@ -6,6 +6,14 @@ import { createTestCore, type TestCore } from '../testing/core.ts';
 import type { Clock } from './shares/paced.ts';
 import { stateHandlers } from './state.ts';
 
+/** Digests that wait for a table which a test has locked. */
+async function countReading(db: TestCore['rooms']['db']): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) as count from pg_locks l
+    join pg_database d on d.oid = l.database and d.datname = current_database()
+    where not granted and relation = 'metrics_messages'::regclass`.execute(db);
+  return rows[0]!.count;
+}
+
 test('one digest of everything is read at a time, whoever asks and however much changes meanwhile', async () => {
   await using core = await createTestCore();
   const { db } = core.rooms;
@@ -13,24 +21,22 @@ test('one digest of everything is read at a time, whoever asks and however much 
   // What was asked before begins before this, on a connection that is open already.
   const letBegin = () => Promise.all(Array.from({ length: 5 }, () => read('/state/digest/messages')));
   await letBegin();
-  const countWaiting = async () => {
-    const { rows } = await sql<{ count: number }>`select count(*) as count from pg_locks l
-      join pg_database d on d.oid = l.database and d.datname = current_database()
-      where not granted and relation = 'metrics_messages'::regclass`.execute(db);
-    return rows[0]!.count;
-  };
   const asked: Promise<number>[] = [];
   await db.transaction().execute(async (trx) => {
     await sql`lock table metrics_messages in access exclusive mode`.execute(trx);
     for (let n = 0; n < 2; n++) {
       asked.push(read('/state/digest/derived'));
-      await until('one is being read', countWaiting, (count) => count > 0);
+      await until(
+        'one is being read',
+        () => countReading(db),
+        (count) => count > 0,
+      );
       await letBegin();
       await sql`update event_counter set last_seq = last_seq + 1`.execute(db);
     }
     asked.push(read('/state/digest'));
     await letBegin();
-    assert.equal(await countWaiting(), 1);
+    assert.equal(await countReading(db), 1);
     // It reads one small table.
     assert.ok((await read('/state/digest/instances')) > 0);
   });
@@ -96,4 +102,29 @@ test('however often strangers ask, a digest is read for a quarter of the time; o
   );
   assert.equal(Number((await ask('own')).cursor), first + 3);
   assert.equal(Number((await stranger).cursor), first + 3);
+});
+
+test('what is asked for while a digest is read rests, too, once that has ended', async () => {
+  await using core = await createTestCore();
+  const { db } = core.rooms;
+  let nowMs = 0;
+  const resting = Promise.withResolvers<() => void>();
+  const clock = { now: () => (nowMs += 1_000), later: (act: () => void) => resting.resolve(act) };
+  const ask = handlersOf(core, clock);
+  const { first, second } = await db.transaction().execute(async (trx) => {
+    await sql`lock table metrics_messages in access exclusive mode`.execute(trx);
+    const first = ask('a');
+    await until(
+      'it is read',
+      () => countReading(db),
+      (count) => count === 1,
+    );
+    await sql`update event_counter set last_seq = last_seq + 1`.execute(db);
+    return { first, second: ask('b') };
+  });
+  const begun = second.then(() => 'read at once');
+  await first;
+  assert.equal(typeof (await Promise.race([resting.promise, begun])), 'function');
+  (await resting.promise)();
+  assert.equal(Number((await second).cursor), Number((await first).cursor) + 1);
 });

@@ -31,6 +31,8 @@ class SharedReading<T> {
   #last: { readonly mark: string; readonly read: Promise<T> } | undefined;
   #next: Planned<T> | undefined;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
+  /** Settles, and never fails, when what began last has ended. */
+  #ended: Promise<unknown> = Promise.resolve();
 
   constructor(
     db: Kysely<Schema>,
@@ -53,16 +55,28 @@ class SharedReading<T> {
   }
 
   #plan(): Planned<T> {
-    const { now, later } = this.#clock;
     const { promise: rested, resolve: hurry } = Promise.withResolvers<void>();
-    const restMs = this.#restsUntilMs - now();
-    if (restMs > 0) later(hurry, restMs);
-    else hurry();
+    this.#rest(hurry).catch(hurry);
     return { read: rested.then(() => this.#slots.run(() => this.#begin())), hurry };
   }
 
-  async #begin(): Promise<T> {
+  /** How long the next one rests is known when the one under way has ended. What has not changed by then is not read again. */
+  async #rest(hurry: () => void): Promise<void> {
+    await this.#ended;
+    const isSame = this.#last !== undefined && this.#last.mark === (await readMark(this.#db));
+    const restMs = isSame ? 0 : this.#restsUntilMs - this.#clock.now();
+    if (restMs > 0) this.#clock.later(hurry, restMs);
+    else hurry();
+  }
+
+  #begin(): Promise<T> {
     this.#next = undefined;
+    const begun = this.#readUnlessSame();
+    this.#ended = begun.catch(() => {});
+    return begun;
+  }
+
+  async #readUnlessSame(): Promise<T> {
     const mark = await readMark(this.#db);
     // Whoever asked while that was looked up is next, though nothing changed.
     if (this.#last?.mark === mark) return this.#last.read;
