@@ -251,8 +251,9 @@ const comparedBy = ({ roles }: Pick<RouteSettings, 'roles'>, { syncer }: Sync) =
 function openAnswering({ pool }: Pick<Database<Schema>, 'pool'>) {
   const askers = new Askers();
   const { each, common } = askers.open(answersOf(pool.options.max));
+  const given = { connections: 0 };
   const open = (turns: ConnectionTurns) => {
-    const part = partOf(pool, turns);
+    const part = partOf(pool, turns, given);
     return { pool: part, kysely: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: part }) }) };
   };
   return { ...open(each), common: open(common).kysely, askers };

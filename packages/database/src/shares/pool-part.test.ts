@@ -63,3 +63,15 @@ test('who is refused a turn hears that others have them, or that the database is
   away.reject(new Error('away'));
   await assert.rejects(waiting, /away/);
 });
+
+test('who is refused a turn that another part has is not told that the database is away', async () => {
+  const log = createLogger('test', 'silent');
+  await using database = await createTestDatabase({ log });
+  const given = { connections: 0 };
+  const refused = { take: () => Promise.reject(new AppError('OVERLOADED', 'too many')), waiting: 0 };
+  const other = partOf(database.pool, refused, given);
+  const client = await partOf(database.pool, new Slots(1), given).connect();
+  await assert.rejects(other.query('select 1'), { code: 'OVERLOADED' });
+  client.release();
+  await assert.rejects(other.query('select 1'), { code: 'DATABASE_UNAVAILABLE' });
+});

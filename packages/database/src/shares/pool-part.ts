@@ -10,31 +10,36 @@ export interface ConnectionTurns {
   readonly waiting: number;
 }
 
+/** Connections that those who have turns were given and have not given back. */
+export interface Given {
+  connections: number;
+}
+
 /**
  * A part of a pool: whoever asks through it has a turn for each of the pool's connections, and waits in line for it; connections beyond
  * those that have turns are for everybody else. Its `waitingCount` is of those who wait for turns, its end that of the pool.
  * Where nobody who has a turn was given a connection, those who are refused one are told DATABASE_UNAVAILABLE: they waited for nobody else.
+ * @param given of all parts whose turns are of the same connections: another may have them all
  */
-export function partOf(pool: pg.Pool, turns: ConnectionTurns): pg.Pool {
-  let given = 0;
+export function partOf(pool: pg.Pool, turns: ConnectionTurns, given: Given = { connections: 0 }): pg.Pool {
   const takeTurn = async () => {
     try {
       return await turns.take();
     } catch (error) {
-      throw given === 0 && error instanceof AppError ? databaseAway(error) : error;
+      throw given.connections === 0 && error instanceof AppError ? databaseAway(error) : error;
     }
   };
   const connect = async (): Promise<pg.PoolClient> => {
     const turn = await takeTurn();
     try {
       const client = await pool.connect();
-      given++;
+      given.connections++;
       // The pool gives a client its `release` anew each time.
       const release = client.release.bind(client);
       client.release = (unsure) => {
         try {
           release(unsure);
-          given--;
+          given.connections--;
         } finally {
           turn[Symbol.dispose]();
         }
