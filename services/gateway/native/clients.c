@@ -75,11 +75,10 @@ static struct client *find_network(const struct in6_addr *address, unsigned grou
   return client;
 }
 
-enum share { SHARE_TLS, SHARE_QUIC, SHARE_NONE };
-
-static enum share share_of(unsigned group) {
-  if (group == GROUP_UNDECIDED) return SHARE_NONE;
-  return group >= GROUP_QUIC ? SHARE_QUIC : SHARE_TLS;
+/* One group of all that have a share together; a group beside those counts by itself. */
+static unsigned share_of(unsigned group) {
+  if (group >= GROUP_UNDECIDED) return group;
+  return group >= GROUP_QUIC ? GROUP_QUIC : 0;
 }
 
 /* The client in its group; NULL for none. `open` is of all groups that its share is of. */
@@ -203,6 +202,18 @@ struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group
   most = groups[group + GROUPS].most;
   if (most < (own ? counted(own, own->open) : 0) + FEWEST_OF_MANY) return NULL;
   return groups[group + GROUPS].by_count[most]->first_near->first;
+}
+
+bool client_has_share(const struct sockaddr_in6 *address, unsigned group) {
+  uint32_t open;
+  find(&address->sin6_addr, group, &open);
+  return open >= options.max_per_client;
+}
+
+struct place *client_oldest(const struct sockaddr_in6 *address, unsigned group) {
+  uint32_t open;
+  const struct client *client = find(&address->sin6_addr, group, &open);
+  return client ? client->first : NULL;
 }
 
 struct place *client_crowding(unsigned group, uint32_t many) {

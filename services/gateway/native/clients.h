@@ -13,9 +13,10 @@
  * Each listener of TLS by its number, and QUIC: what has a limit of connections. A client's share is one of all listeners, and one of QUIC,
  * since who sends is not proven by a first packet of QUIC. A flow of QUIC has its share at once, and is in the group of those that may
  * yield or have others yield once its name is known: until then it costs a stranger nothing. A connection of TLS whose hello is not there
- * at once is in a group beside that of its listener, too, of which nobody has a share.
+ * at once is in a group beside that of its listener, too, and so is a flow of QUIC of which nothing shows that the client is where it
+ * says: whoever is in these has no share of them.
  */
-enum { GROUP_QUIC = MAX_LISTENERS, GROUP_QUIC_UNDECIDED, GROUP_UNDECIDED, GROUPS };
+enum { GROUP_QUIC = MAX_LISTENERS, GROUP_QUIC_UNDECIDED, GROUP_UNDECIDED, GROUP_QUIC_UNPROVEN, GROUP_QUIC_MOVED, GROUPS };
 
 /* What a connection has among those of its client; the first thing in it, so that it is found by this. */
 struct place {
@@ -40,5 +41,9 @@ struct place *client_yielding(const struct sockaddr_in6 *address, unsigned group
  * has `many`, the first to come of the network that has most, as above. NULL where that has fewer, too.
  */
 struct place *client_crowding(unsigned group, uint32_t many);
+/* Whether the client at an address has all of its share. */
+bool client_has_share(const struct sockaddr_in6 *address, unsigned group);
+/* The first of its places in a group that it came to; NULL for none. */
+struct place *client_oldest(const struct sockaddr_in6 *address, unsigned group);
 /* Of the client at an address, for who counts something else of it. */
 uint32_t client_hash(const struct in6_addr *address);

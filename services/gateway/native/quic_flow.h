@@ -41,7 +41,7 @@ struct undecided {
 };
 
 struct quic_flow {
-  struct place place;
+  struct place place, unproven; /* among those of its client, and among those of it that are not proven */
   struct quic_flow *previous, *next; /* of the same state, the one that was silent for longest first */
   struct quic_flow *next_near, *next_here; /* in the index: by address and port, by address */
   struct quic_flow **link_here;            /* what leads to it there */

@@ -60,12 +60,6 @@ static void give_up(struct quic_flow *flow, enum quic_outcome outcome) {
 
 static struct id id_of(const struct quic_id *id) { return (struct id){id->length, id->bytes}; }
 
-/* Whoever sends us first packets in the name of others has us send at most so much to them. */
-static bool may_refuse(void) {
-  static struct tokens refusals;
-  return tokens_take(&refusals, options.refusals);
-}
-
 static void answer_with(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length) {
   quic_answer(peer, (struct quic_batch){bytes, length, length});
 }
@@ -76,7 +70,7 @@ static void refuse(struct quic_flow *flow, enum quic_outcome outcome, enum quic_
   const struct first_packet first = {flow->version, id_of(&flow->first), id_of(&flow->source)};
   /* Who has heard of it finds it counted. */
   count(outcome);
-  if (may_refuse()) answer_with(&flow->peer, answer, refusal_close(&first, error, answer));
+  if (refusal_may_go(&flow->peer)) answer_with(&flow->peer, answer, refusal_close(&first, error, answer));
   quic_lists_end(flow);
 }
 
@@ -163,7 +157,10 @@ static void decide(struct quic_flow *flow, struct flight *flight, const uint8_t 
   }
 }
 
-static struct quic_flow *create(const struct quic_peer *peer, const struct packet *packet) {
+/* A client that has its share ends a flow of its own for it that is not proven, but for the spared one; NULL to spare none. */
+static struct quic_flow *create(const struct quic_peer *peer, const struct packet *packet, const struct quic_flow *spared) {
+  struct quic_flow *unproven = quic_lists_unproven(peer);
+  if (unproven && unproven != spared) crowd_out(unproven);
   struct quic_flow *flow = quic_lists_add(peer, packet->version, packet->destination, packet->source);
   if (!flow) count(QUIC_CLIENT_LIMIT);
   return flow;
@@ -186,7 +183,7 @@ static void make_room(void) {
 
 /* The client goes on from another place: as another flow, so that the instance sees so, and nobody takes over the old one. */
 static void move(const struct heard *heard, const struct quic_flow *old) {
-  struct quic_flow *flow = create(heard->peer, &heard->packet);
+  struct quic_flow *flow = create(heard->peer, &heard->packet, old);
   if (!flow) return;
   if (!quic_lists_have_room(flow, old)) {
     give_up(flow, QUIC_TOO_MANY);
@@ -213,7 +210,7 @@ static void leave(const struct heard *heard) {
 
 static void begin(const struct heard *heard) {
   static struct flight flight;
-  struct quic_flow *flow = create(heard->peer, &heard->packet);
+  struct quic_flow *flow = create(heard->peer, &heard->packet, NULL);
   if (!flow) return;
   memset(&flight, 0, offsetof(struct flight, bytes));
   decide(flow, &flight, heard->bytes, heard->length);
@@ -224,7 +221,7 @@ static void begin(const struct heard *heard) {
 static void negotiate(const struct heard *heard) {
   uint8_t answer[MAX_REFUSAL_BYTES];
   const struct first_packet first = {heard->packet.version, heard->packet.destination, heard->packet.source};
-  if (may_refuse()) answer_with(heard->peer, answer, refusal_negotiate(&first, answer));
+  if (refusal_may_go(heard->peer)) answer_with(heard->peer, answer, refusal_negotiate(&first, answer));
   count(QUIC_UNKNOWN_VERSION);
 }
 

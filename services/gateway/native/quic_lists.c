@@ -1,5 +1,6 @@
 #include "quic_lists.h"
 
+#include <stddef.h>
 #include <unistd.h>
 
 #include "loop.h"
@@ -53,6 +54,7 @@ struct quic_flow *quic_lists_add(const struct quic_peer *peer, uint32_t version,
     client_leave(&flow->place);
     return memory_give(flow), NULL;
   }
+  client_enter(&flow->unproven, &address, GROUP_QUIC_UNPROVEN);
   append_flow(flow, FLOW_UNDECIDED);
   stats->quic_open++;
   return flow;
@@ -61,6 +63,18 @@ struct quic_flow *quic_lists_add(const struct quic_peer *peer, uint32_t version,
 void quic_lists_enter(struct quic_flow *flow, enum quic_state state) {
   unlink_flow(flow);
   append_flow(flow, state);
+  if (state < FLOW_MOVED) return;
+  client_leave(&flow->unproven);
+  const struct sockaddr_in6 address = address_of(&flow->peer);
+  if (state == FLOW_MOVED) client_enter(&flow->unproven, &address, GROUP_QUIC_MOVED);
+}
+
+struct quic_flow *quic_lists_unproven(const struct quic_peer *peer) {
+  const struct sockaddr_in6 address = address_of(peer);
+  if (!client_has_share(&address, GROUP_QUIC)) return NULL;
+  struct place *place = client_oldest(&address, GROUP_QUIC_UNPROVEN);
+  if (!place) place = client_oldest(&address, GROUP_QUIC_MOVED);
+  return place ? (struct quic_flow *)((char *)place - offsetof(struct quic_flow, unproven)) : NULL;
 }
 
 bool quic_lists_connect(struct quic_flow *flow, int fd, struct route *route) {
@@ -87,6 +101,7 @@ void quic_lists_end(struct quic_flow *flow) {
   flow->state = FLOW_ENDED;
   if (flow->fd >= 0) close(flow->fd);
   client_leave(&flow->place);
+  client_leave(&flow->unproven);
   if (flow->route) {
     flow->route->flows--;
     route_release(flow->route);

@@ -13,6 +13,11 @@ struct quic_flow *quic_lists_add(const struct quic_peer *peer, uint32_t version,
 struct quic_flow *quic_lists_yielding(const struct quic_flow *flow);
 /* Whether there is room for an undecided one, or another than the spared one makes it; NULL to spare none. */
 bool quic_lists_have_room(const struct quic_flow *flow, const struct quic_flow *spared);
+/*
+ * Which flow ends where a client has its share: the one of its own that is not proven and came first, one that moved only where there is
+ * no other. Anybody can send first packets in its name. NULL where it has none, or not its share.
+ */
+struct quic_flow *quic_lists_unproven(const struct quic_peer *peer);
 /* The client was heard now. */
 void quic_lists_enter(struct quic_flow *flow, enum quic_state state);
 /* Gives it the socket towards its instance, which is told of from now on; false where that fails. */

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "clients.h"
 #include "initial.h"
+#include "options.h"
 
 enum {
   LONG_FORM = 0x80,
@@ -10,7 +12,16 @@ enum {
   NUMBER_BYTES = 4,
   FRAME_CLOSE = 0x1c,
   PAYLOAD_BYTES = 20, /* a frame of a few bytes, and padding */
+  CLIENTS = 1024,     /* whose shares are apart; of more, some have one together */
+  SHARE_PARTS = 16,   /* of all that may be sent, a client has one of so many */
 };
+
+bool refusal_may_go(const struct quic_peer *peer) {
+  static struct tokens all, shares[CLIENTS];
+  struct rate share = {options.refusals.at_once / SHARE_PARTS, options.refusals.per_s / SHARE_PARTS};
+  if (share.at_once == 0) share.at_once = 1;
+  return tokens_take(&shares[client_hash(&peer->address) % CLIENTS], share) && tokens_take(&all, options.refusals);
+}
 
 static uint8_t *put_uint32(uint8_t *at, uint32_t value) {
   value = __builtin_bswap32(value);

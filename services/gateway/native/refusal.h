@@ -1,6 +1,7 @@
 /* What a gateway says to a QUIC client whose connection leads nowhere, so that it tries TCP at once. Always less than it sent. */
 #pragma once
 #include "packet.h"
+#include "quic_socket.h"
 
 enum { MAX_REFUSAL_BYTES = 600 };
 
@@ -17,6 +18,8 @@ struct first_packet {
   struct id destination, source;
 };
 
+/* Whether one more may be sent now: whoever sends us first packets in the name of others has us send at most so much to them. */
+bool refusal_may_go(const struct quic_peer *peer);
 /* A server's Initial packet that closes the connection (RFC 9000 section 10.2.3). Both give the length. */
 uint32_t refusal_close(const struct first_packet *first, enum quic_error error, uint8_t out[MAX_REFUSAL_BYTES]);
 /* The versions that we read (RFC 8999 section 6); ids of other versions may have 255 bytes. */

@@ -178,7 +178,7 @@ export interface DataPlaneLimits {
   readonly connectTimeoutMs: number;
   /** From the first datagram of a QUIC connection to an instance until the instance answers. */
   readonly answerTimeoutMs: number;
-  /** QUIC clients that are told at once, after some silence, why they get no connection, and how many a second then: the others wait. */
+  /** QUIC clients that are told at once, after some silence, why they get no connection, and how many a second then, one client a sixteenth of both: the others wait. */
   readonly maxRefusals: number;
   readonly refusalsPerSecond: number;
   /** QUIC connections that may begin to an instance before it says something, and then a second, until it does: more are refused. */

@@ -64,7 +64,7 @@ describe('a crowd of first packets', () => {
   });
 
   test('so many refusals and no more: nobody has us send them to others', async () => {
-    await using world = await openQuicWorld({ maxRefusals: 3, refusalsPerSecond: 0 });
+    await using world = await openQuicWorld({ maxRefusals: 3 * 16, refusalsPerSecond: 0 });
     const { https } = world.ports;
     await using client = await Datagrams.open('127.0.0.1');
     await client.sendAll([otherVersion, hello(NAME_UNKNOWN, id(4)), otherVersion], https, '127.0.0.1');
@@ -77,10 +77,13 @@ describe('a crowd of first packets', () => {
     world.instanceA.send(instanceInitial(id(9)), from.port, from.address);
     const heard = await client.take(4);
     assert.deepEqual(heard[3], instanceInitial(id(9)));
+    await using other = await Datagrams.open('127.0.0.3');
+    other.send(otherVersion, https, '127.0.0.1');
+    assert.equal((await other.take(1)).length, 1, 'another client has its own share');
   });
 
   test('refusals come back with time', async () => {
-    await using world = await openQuicWorld({ maxRefusals: 1, refusalsPerSecond: 1_000 });
+    await using world = await openQuicWorld({ maxRefusals: 1, refusalsPerSecond: 16_000 });
     await using client = await Datagrams.open('127.0.0.1');
     await until(() => {
       client.send(otherVersion, world.ports.https, '127.0.0.1');

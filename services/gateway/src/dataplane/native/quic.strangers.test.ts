@@ -53,6 +53,37 @@ describe('strangers and QUIC', () => {
     for (const client of crowd) await client[Symbol.asyncDispose]();
   });
 
+  test('who sends first packets in the name of a client shuts it out neither from new flows nor from those that are proven', async () => {
+    await using world = await openQuicWorld({ maxPerClient: 3 });
+    const { https } = world.ports;
+    await using client = await Datagrams.open('127.0.0.1');
+    await using others = await Datagrams.open('127.0.0.1');
+    const begin = async (from: Datagrams, number: number) => {
+      from.send(hello(NAME_A, id(number)), https, '127.0.0.1');
+      await until(() => world.instanceA.heard.length === 1);
+      const { from: flow } = world.instanceA.heard.pop()!;
+      world.instanceA.send(instanceInitial(id(number), id(number + 100)), flow.port, flow.address);
+      await from.take(1);
+    };
+    const prove = async (number: number) => {
+      client.send(short(id(number + 100)), https, '127.0.0.1');
+      assert.deepEqual(await world.instanceA.take(1), [short(id(number + 100))]);
+    };
+    await begin(client, 9);
+    await prove(9);
+    for (let number = 20; number < 26; number++) await begin(others, number);
+    const open = () => world.native.stats().quic.figures.quicOpen;
+    assert.deepEqual([open(), world.count('client_limit')], [3, 0]);
+    await prove(9);
+    for (const number of [30, 31]) {
+      await begin(client, number);
+      await prove(number);
+    }
+    others.send(hello(NAME_A, id(40)), https, '127.0.0.1');
+    await until(() => world.count('client_limit') === 1);
+    for (const number of [9, 30, 31]) await prove(number);
+  });
+
   test('a crowd of newcomers ends nobody who moved', async () => {
     await using world = await openQuicWorld({ maxUndecided: 4 });
     const { https } = world.ports;

@@ -259,7 +259,14 @@ describe('QUIC by name', () => {
     for (let number = 131; number < 151; number++) client.send(half(number), world.ports.https, '127.0.0.1');
     await until(() => world.native.stats().quic.figures.quicOpen === 40);
     client.send(half(160), world.ports.https, '127.0.0.1');
-    await until(() => world.count('client_limit') === 1);
+    client.send(hello(NAME_UNKNOWN, id(161)), world.ports.https, '127.0.0.1');
+    await until(() => world.count('unknown_name') === 1);
+    assert.equal(world.count('client_limit'), 0);
+    assert.equal(
+      world.native.stats().quic.figures.quicOpen,
+      39,
+      'for each, one of its own that is not proven went',
+    );
   });
 
   test('who is not proven takes no place from who is: the oldest makes room', async () => {

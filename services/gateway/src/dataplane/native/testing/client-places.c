@@ -16,7 +16,7 @@ struct options options = {.max_per_client = SHARE, .max_connections = FULL};
 static struct shared_stats figures;
 struct shared_stats *stats = &figures;
 
-static const unsigned groups[] = {0, 3, GROUP_QUIC, GROUP_QUIC_UNDECIDED, GROUP_UNDECIDED};
+static const unsigned groups[] = {0, 3, GROUP_QUIC, GROUP_QUIC_UNDECIDED, GROUP_UNDECIDED, GROUP_QUIC_UNPROVEN};
 enum { GROUPS_USED = sizeof groups / sizeof *groups };
 
 /* Oldest first. */
@@ -64,7 +64,7 @@ static unsigned most_near(unsigned group) {
 }
 
 static unsigned share_of(unsigned client, unsigned group) {
-  if (group == GROUP_UNDECIDED) return open_of(client, group);
+  if (group >= GROUP_UNDECIDED) return open_of(client, group);
   if (group < GROUP_QUIC) return open_of(client, 0) + open_of(client, 3);
   return open_of(client, GROUP_QUIC) + open_of(client, GROUP_QUIC_UNDECIDED);
 }
