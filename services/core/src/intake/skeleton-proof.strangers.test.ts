@@ -133,36 +133,65 @@ describe('what is left of a forgotten message, as a peer tells of it', () => {
       );
   });
 
-  test('is who signed it, whatever another word says of the same hash, and whichever was heard first', async () => {
-    for (const isLieFirst of [true, false]) {
-      const signed = networkSkeleton(`heard ${isLieFirst}`);
-      const lie = { ...envelopeSkeleton(), item_hash: signed.item_hash, channel: 'lied', time: T0 - 5 };
-      for (const sender of [alice.address, bob.address]) {
-        const said = [{ ...lie, sender, owner: sender }, signed];
-        for (const one of isLieFirst ? said : said.toReversed()) await keep(one);
-        const { form, channel, time, sender: kept, status } = await rowOf(`${signed.item_hash}`);
-        assert.deepEqual(
-          [form, channel, time, kept, status],
-          ['network', 'skerry', signed.time, alice.address, 'forgotten'],
-        );
-      }
+  /** What is kept in the end, for both orders. @param make anew for each of them: two that say different things of one message */
+  async function keepBothWays(make: (name: string) => Promise<[Said, Said]> | [Said, Said]) {
+    const kept = [];
+    for (const isReversed of [false, true]) {
+      const said = await make(`${randomBytes(8).toString('hex')}`);
+      for (const one of isReversed ? said.toReversed() : said) await keep(one);
+      const { form, channel, time, sender, status } = await rowOf(`${said[0].item_hash}`);
+      kept.push({ form, channel, time, sender, status });
     }
+    return kept;
+  }
+
+  /** The same message by any key: of the network form a signature covers no more than the hash. */
+  function signedBy(signer: typeof alice, said: Said, changed: Said = {}): Said {
+    const { address: sender } = signer;
+    const signature = signer.sign(`ETH\n${sender}\nPOST\n${said.item_hash}`);
+    return { ...said, form: 'network', sender, owner: sender, signature, ...changed };
+  }
+
+  test('is who signed it, whatever word of the same sender says otherwise, and whichever was heard first', async () => {
+    const [first, second] = await keepBothWays((name) => {
+      const signed = networkSkeleton(name);
+      const lied = { item_hash: signed.item_hash, channel: 'lied', time: T0 - 5 };
+      return [signed, { ...envelopeSkeleton(), ...lied }];
+    });
+    assert.deepEqual(second, first);
+    const { form, channel, sender } = first!;
+    assert.deepEqual([form, channel, sender], ['network', 'skerry', alice.address]);
   });
 
-  test('is of two that signed the same the earlier one, whichever was heard first', async () => {
-    for (const order of [
-      [0, 1],
-      [1, 0],
-    ]) {
-      const said = [alice, bob].map((signer, at): Said => {
-        const signed = networkSkeleton(`signed twice ${order}`);
-        const signature = signer.sign(`ETH\n${signer.address}\nPOST\n${signed.item_hash}`);
-        const owner = signer.address;
-        return { ...signed, sender: owner, owner, signature, noted_ms: T0 * 1000 + at };
-      });
-      for (const at of order) await keep(said[at]!);
-      assert.equal((await rowOf(`${said[0]!.item_hash}`)).sender, alice.address, `${order}`);
-    }
+  test('stays where another key signs the same hash, whatever date and owner a peer tells of it', async () => {
+    for (const make of [networkSkeleton, envelopeSkeleton])
+      for (const owner of [bob.address, alice.address]) {
+        const said = make === networkSkeleton ? networkSkeleton(`stays ${owner}`) : envelopeSkeleton();
+        await keep(said);
+        const before = await rowOf(`${said.item_hash}`);
+        await keep(signedBy(bob, said, { owner, noted_ms: 0, time: T0 - 5 }));
+        assert.deepEqual(await rowOf(`${said.item_hash}`), before, `${said.form}`);
+      }
+  });
+
+  test('is of two who may sign for one owner the earlier one, whichever was heard first', async () => {
+    const authorizations = [{ address: bob.address }];
+    await core.send(alice, {
+      ...{ type: 'AGGREGATE', time: T0 - 1_000, content: { key: 'security', content: { authorizations } } },
+    });
+    const time = Math.floor(core.rooms.now() / 1000);
+    const [first, second] = await keepBothWays((name) => {
+      const said = { ...networkSkeleton(name), time, noted_ms: time * 1000 };
+      return [said, signedBy(bob, said, { owner: alice.address, noted_ms: time * 1000 + 1_000_000 })];
+    });
+    assert.deepEqual(second, first);
+    assert.equal(first!.sender, alice.address);
+    const [third, fourth] = await keepBothWays((name) => {
+      const said = { ...networkSkeleton(name), time, noted_ms: time * 1000 + 1_000_000 };
+      return [said, signedBy(bob, said, { owner: alice.address, noted_ms: time * 1000 })];
+    });
+    assert.deepEqual(fourth, third);
+    assert.equal(third!.sender, bob.address);
   });
 
   test('of a content that is a file is taken, too', async () => {

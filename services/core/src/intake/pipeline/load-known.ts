@@ -10,6 +10,8 @@ import { fieldsOfRow, type KeyColumns, keyOfRow } from './statement.ts';
 /** A message as it is kept, as far as whoever brings it again is concerned. */
 export interface Known {
   readonly sender: string;
+  /** On whose behalf it speaks. */
+  readonly owner: string;
   readonly status: MessageStatus;
   readonly shape: number | null;
   readonly decideByMs: number;
@@ -38,6 +40,7 @@ export const IS_READ = sql<boolean>`(m.content is not null or m.source_text is n
   or coalesce(m.erased is null and m.form = 'network' and m.status = 'rejected' and m.reason ->> 'code' <> 'CONTENT_NOT_FOUND', false))`;
 
 type Row = Omit<KeyColumns, 'item_hash'> & {
+  owner: string;
   status: MessageStatus;
   shape: number | null;
   decide_by_ms: number;
@@ -48,9 +51,9 @@ type Found = { item_hash: string; forgotten_by: string[] } & (Row | { [Column in
 
 function knownOf({ item_hash, ...row }: Found & Row): Known {
   const columns = { item_hash, ...row };
-  const { sender, status, shape, decide_by_ms: decideByMs, is_read: isRead, erased } = row;
+  const { sender, owner, status, shape, decide_by_ms: decideByMs, is_read: isRead, erased } = row;
   const [fields, key] = [fieldsOfRow(columns), keyOfRow(columns)];
-  return { sender, status, shape, decideByMs, isRead, erased, fields, key };
+  return { sender, owner, status, shape, decideByMs, isRead, erased, fields, key };
 }
 
 /** Whether it is forgotten, or what it said is erased. If it comes back it may lack a file that went meanwhile, and has its whole time anew. */
@@ -70,18 +73,27 @@ export const isOutsaid = (
 ): boolean =>
   isSkeleton && (isRead || (!isProven(message) && (isProven(fields) || message.sender !== sender)));
 
-/** The other way round: what is kept is the word of a peer alone. */
+/**
+ * The other way round: of the same sender the proof takes the place of a peer's word alone. Not of another one: anybody can sign any hash
+ * with a key of their own.
+ */
 export const isOutsaying = (
   { isSkeleton = false, message }: Accepted,
-  { isRead, erased, fields }: Known,
-): boolean => isSkeleton && isProven(message) && !isRead && erased !== null && !isProven(fields);
+  { isRead, sender, erased, fields }: Known,
+): boolean =>
+  isSkeleton &&
+  isProven(message) &&
+  message.sender === sender &&
+  !isRead &&
+  erased !== null &&
+  !isProven(fields);
 
 const isKnown = (row: Found): row is Found & Row => row.status !== null;
 
 export async function loadKept(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Kept> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
   const { rows } = await sql<Found>`${prepared(hashes)}
-    select k.item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased, status, shape, decide_by_ms,
+    select k.item_hash, form, sender, owner, channel, "time", sent_time, tags, noted_ms, erased, status, shape, decide_by_ms,
       ${IS_READ} as is_read,
       array(select forget_hash from forgets where target = k.item_hash order by forget_hash limit ${sql.lit(FORGETTING_TOLD)}) as forgotten_by
     from unnest(${textsOf(hashes)}) as k (item_hash)

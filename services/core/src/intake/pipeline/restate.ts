@@ -153,6 +153,9 @@ async function isEarlierCopy(
 ): Promise<boolean> {
   if (weight === 'yields' || !isSettled(kept)) return false;
   if (!isEarlierStatement(fieldsOfAccepted(accepted), kept.fields)) return false;
+  // Copies of one content speak on behalf of the same owner. Of what is left of one only a peer says who that is: with any key it could be the
+  // earliest on all nodes otherwise.
+  if (accepted.isSkeleton && accepted.owner !== kept.owner) return false;
   const { status } = decideMessage(accepted, await loadFacts(trx, [accepted], UNFORGOTTEN));
   // What is left of a forgotten message is never more than that.
   return status === 'processed' || (accepted.isSkeleton === true && status === 'forgotten');
