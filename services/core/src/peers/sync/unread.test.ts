@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildStoredMessage, type MessageDraft, signMessage } from '@skerry/client';
-import { parseItemHash } from '@skerry/protocol';
+import { parseItemHash, WANTED_KEYS_MAX } from '@skerry/protocol';
+import { sql } from 'kysely';
 import { ERASE_AFTER_MS, eraseForgotten } from '../../intake/erase.ts';
 import { digestState } from '../../state/digest.ts';
+import { messageKey } from '../../store/dependency-keys.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import type { PeerLink } from './link.ts';
 import { linkTo } from './testing/setup.ts';
@@ -117,5 +119,27 @@ describe('a message whose content never came', () => {
     assert.equal((await second.get(`/messages/${unasked.itemHash}/status`)).status, 404);
     assert.equal(await statusOf(second, post.itemHash), 'rejected');
     assert.equal(await statusOf(second, forget.itemHash), 'pending');
+  });
+
+  test('is asked for in one request at a time, of a size that peers answer, however many there are', async () => {
+    await using stack = new AsyncDisposableStack();
+    const asked: number[] = [];
+    const { second, post } = await createPair(stack, (link) => ({
+      ...link,
+      fetchMessages(keys, until) {
+        asked.push(keys.length);
+        return link.fetchMessages(keys, until);
+      },
+    }));
+    const { db, sync } = second.rooms;
+    // A few on the first page, and all of the next one.
+    const hashOf = sql`md5(n::text) || md5('of ' || n)`;
+    await sql`insert into messages select one.* from messages m, generate_series(1, 3000) n,
+      jsonb_populate_record(m, jsonb_build_object('item_hash', ${hashOf}, 'time', m.time - n)) as one
+      where m.item_hash = ${post.itemHash}`.execute(db);
+    await sql`insert into dependencies (key, item_hash)
+      select ${messageKey('')} || ${hashOf}, ${post.itemHash} from generate_series(950, 3000) n`.execute(db);
+    assert.ok(await sync.syncer.round(signal));
+    assert.ok(Math.max(...asked) > 800 && Math.max(...asked) <= WANTED_KEYS_MAX, `${asked}`);
   });
 });

@@ -1,4 +1,4 @@
-import { type ShortKey, shortHashOf, shortKeyOf } from '@skerry/protocol';
+import { type ShortKey, shortHashOf, shortKeyOf, WANTED_KEYS_MAX } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import { type KeyColumns, keyOfRow, shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
 import { messageKeyOf } from '../../store/dependency-keys.ts';
@@ -7,11 +7,11 @@ import type { Schema } from '../../store/schema.ts';
 import type { PeerLink } from './link.ts';
 import { checkTally, type SessionOptions } from './session.ts';
 
-/** Rejected messages that one statement looks at, and statements in one session. */
-const EXAMINED = 1_000;
-const PAGES_MAX = 5;
 /** With so many to ask for, a session reads no further page. */
 const ENOUGH = 100;
+/** Rejected messages that one statement looks at, so that one request can ask for all that is found; and statements in one session. */
+const EXAMINED = WANTED_KEYS_MAX - ENOUGH;
+const PAGES_MAX = 5;
 
 interface Place {
   readonly time: number;
