@@ -5,7 +5,7 @@ import type { MessageEventData, MessageStatus } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import type { EventDraft, EventWriter } from '../../notify/events/append.ts';
 import { numberShapes } from '../../state/lists/shapes.ts';
-import { type Listed, writeLists } from '../../state/lists/write.ts';
+import { countListed, type Listed, writeLists } from '../../state/lists/write.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Standing } from '../../store/write-lock.ts';
 import type { Accepted } from '../accepted.ts';
@@ -143,10 +143,12 @@ export async function writeMessages(
   );
   // In its place: a copy of each, with one number more, is what two thousand messages need no second time.
   for (const [index, one] of shown.entries()) one.shape = shapes[index]!;
+  const listed = listedOf(changed);
+  const counting = countListed(trx, listed);
   await writeRows(writer, changed, nowMs);
   events.write(changed.map(statusEventOf).filter((event) => event !== undefined));
   await writeDependencies(trx, changed);
-  await writeLists(writer, listedOf(changed));
+  await writeLists(writer, listed, counting);
   await retagPosts(
     trx,
     changed.filter(({ tagsBefore }) => tagsBefore).map(({ accepted }) => accepted.message.itemHash),

@@ -5,7 +5,7 @@ import { createWrite } from '@skerry/database';
 import { createTestDatabase, type TestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import fc from 'fast-check';
-import { sql } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { acceptAs } from '../../intake/accepted.ts';
 import { MIGRATIONS } from '../../store/directory.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -37,9 +37,9 @@ import {
   world,
 } from './testing/world.ts';
 import { withTimeLimit } from './time-limit.ts';
-import { countIn, readTotals } from './totals.ts';
+import { beginCounting, type Counted, endCounting, readTotals } from './totals.ts';
 import { HOLDS_NOTHING } from './weight.ts';
-import { writeLists } from './write.ts';
+import { countListed, writeLists } from './write.ts';
 
 /** Lists and totals over small random worlds are what a plain filter over all messages gives. */
 
@@ -83,6 +83,9 @@ describe('lists', () => {
       { owner, contentType, subject, tags },
     );
 
+  const countAll = (trx: Transaction<Schema>, counted: readonly Counted[], heavyFrom: number) =>
+    endCounting(trx, beginCounting(trx, counted), heavyFrom);
+
   test('of labels that become heavy together a few do with each batch, until all have', async () => {
     const { kysely: db } = database;
     const labels = Array.from({ length: 4 }, (_, n) => labelOf(TAG_LABEL.letter, `risen ${n}`));
@@ -91,7 +94,7 @@ describe('lists', () => {
     for (const size of [1, 499, 500]) {
       sum += size;
       const batch = Array.from({ length: size }, () => ({ labels, by: 1 as const }));
-      await db.transaction().execute((trx) => countIn(trx, batch, 1));
+      await db.transaction().execute((trx) => countAll(trx, batch, 1));
       const totals = await readTotals(db, labels);
       assert.deepEqual(
         [...totals.values()].map(({ total }) => total),
@@ -110,7 +113,7 @@ describe('lists', () => {
     const count = (heavyFrom: number) =>
       db
         .transaction()
-        .execute((trx) => countIn(trx, [{ labels: [...own, ...tags], by: 1 as const }], heavyFrom));
+        .execute((trx) => countAll(trx, [{ labels: [...own, ...tags], by: 1 as const }], heavyFrom));
     await count(Infinity);
     await sql`update totals set heavy = true where a <> ''`.execute(db);
     await count(Infinity);
@@ -140,20 +143,16 @@ describe('lists', () => {
           })),
         )
         .execute();
-      await writeLists(
-        writer,
-        listed.map((one) => ({ ...one, shown: true })),
-        HEAVY_FROM,
-      );
+      const list = (some: typeof listed, shown: boolean) => {
+        const all = some.map((one) => ({ ...one, shown }));
+        return writeLists(writer, all, countListed(trx, all), HEAVY_FROM);
+      };
+      await list(listed, true);
       const gone = listed.filter((_, index) => batch[index]!.status !== 'processed');
       if (gone.length === 0) return;
       for (const { itemHash, status } of batch)
         await trx.updateTable('messages').set({ status }).where('item_hash', '=', itemHash).execute();
-      await writeLists(
-        writer,
-        gone.map((one) => ({ ...one, shown: false })),
-        HEAVY_FROM,
-      );
+      await list(gone, false);
     });
   }
 

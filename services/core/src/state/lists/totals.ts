@@ -32,31 +32,53 @@ export interface Counted {
 
 const add = (sums: Map<string, number>, key: string, by: number) => sums.set(key, (sums.get(key) ?? 0) + by);
 
-/** The rows of this batch are in the lists' tables already. */
-export async function countIn(
-  trx: Transaction<Schema>,
-  counted: readonly Counted[],
-  heavyFrom: number,
-): Promise<void> {
-  if (counted.length === 0) return;
+/** Messages of a batch whose labels are counted: what the labels have now, and which are heavy, is on its way. */
+export interface Counting {
+  readonly groups: readonly Group[];
+  readonly messages: number;
+  readonly labels: Promise<
+    readonly { readonly a: string; readonly total: number; readonly heavy: boolean }[]
+  >;
+}
+
+/** Counts the labels of a batch, before its rows are there: the database says what they have while it is sent those. */
+export function beginCounting(trx: Transaction<Schema>, counted: readonly Counted[]): Counting {
   const groups = groupByLabels(counted);
   const singles = new Map<string, number>();
   for (const { labels, by } of groups) {
     add(singles, ALL, by);
     for (const label of labels) add(singles, label, by);
   }
-  const { rows } = await sql<{ a: string; total: number; heavy: boolean }>`${prepared()}
+  const labels = readNow(trx, singles);
+  // What fails is told when it is waited for.
+  labels.catch(() => {});
+  return { groups, messages: counted.length, labels };
+}
+
+async function readNow(trx: Transaction<Schema>, singles: ReadonlyMap<string, number>) {
+  if (singles.size === 0) return [];
+  const { rows } = await sql<Awaited<Counting['labels']>[number]>`${prepared()}
     insert into totals (a, b, total) select a, ${ALL}, total
     from unnest(${[...singles.keys()]}::text[], ${[...singles.values()]}::bigint[]) as t (a, total) order by a
     on conflict (a, b) do update set total = totals.total + excluded.total
     returning a, total, heavy`.execute(trx);
+  return rows;
+}
+
+/** Counts its pairs. The rows of the batch are in the lists' tables already, or on their way there. */
+export async function endCounting(
+  trx: Transaction<Schema>,
+  { groups, messages, labels }: Counting,
+  heavyFrom: number,
+): Promise<void> {
+  const rows = await labels;
   const heavy = new Set(rows.filter((row) => row.heavy || isDay(row.a)).map((row) => row.a));
   // Nobody waits for it: what fails is told by what comes after it.
   countPairs(trx, groups, heavy).catch(() => {});
   const risen = rows
     .filter((row) => row.a !== ALL && !heavy.has(row.a) && row.total >= heavyFrom)
     .sort((one, other) => other.total - one.total)
-    .slice(0, Math.max(1, Math.floor(counted.length / MESSAGES_PER_RISING)));
+    .slice(0, Math.max(1, Math.floor(messages / MESSAGES_PER_RISING)));
   // One after another: the second of two that rise together finds the first one heavy.
   for (const { a } of risen) await becomeHeavy(trx, a);
 }
