@@ -278,7 +278,9 @@ test('of contents that are too long and were forgotten nothing is left but that,
   const take = takerOf(core);
   const gone = [await take(many(9e307, 200), 'forgotten'), await take(many(1.2e-120), 'forgotten')];
   const file = gone[1]!;
-  await sql`update messages set form = 'network', source_text = null where item_hash = ${file}`.execute(db);
+  const signature = alice.sign(['ETH', alice.address, 'POST', file].join('\n'));
+  await sql`update messages set form = 'network', source_text = null, signature = ${signature}
+    where item_hash = ${file}`.execute(db);
   const kept = [
     await take(many(9e307, 200), 'rejected'),
     await take(many(9e307, 20), 'forgotten'),
