@@ -23,8 +23,8 @@ struct quic_id {
 /* An id that the instance chose, in the index of all of them. */
 struct quic_known {
   struct quic_known *next, **link; /* what leads to it */
-  struct quic_flow *flow;
   struct quic_id id;
+  uint8_t at; /* which of those that its flow has learnt */
 };
 
 /* A datagram that waits for the name. */

@@ -1,5 +1,6 @@
 #include "quic_index.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -32,6 +33,11 @@ static uint32_t bucket_of(const void *bytes, uint32_t length, uint32_t more) {
 static uint32_t near_of(const struct quic_peer *peer) { return bucket_of(&peer->address, sizeof peer->address, peer->port); }
 static uint32_t here_of(const struct quic_peer *peer) { return bucket_of(&peer->address, sizeof peer->address, 0); }
 static uint32_t known_of(struct id id) { return bucket_of(id.bytes, id.length, id.length); }
+
+/* The flow that has learnt it: a pointer of each would be a twelfth of what a flow takes. */
+static struct quic_flow *flow_of(const struct quic_known *one) {
+  return (struct quic_flow *)((char *)(one - one->at) - offsetof(struct quic_flow, learnt));
+}
 
 static bool is_at(const struct quic_flow *flow, const struct quic_peer *peer) {
   return memcmp(&flow->peer.address, &peer->address, sizeof peer->address) == 0;
@@ -67,9 +73,9 @@ void quic_index_remove(struct quic_flow *flow) {
 }
 
 void quic_index_learn_id(struct quic_flow *flow, struct id id) {
-  struct quic_known *added = &flow->learnt[flow->learnt_count++], **bucket = &known[known_of(id)];
+  struct quic_known *added = &flow->learnt[flow->learnt_count], **bucket = &known[known_of(id)];
   quic_id_set(&added->id, id);
-  added->flow = flow;
+  added->at = flow->learnt_count++;
   /* An instance may give all its flows one id: nothing may depend on how many have it. */
   if ((added->next = *bucket)) added->next->link = &added->next;
   added->link = bucket;
@@ -112,7 +118,7 @@ struct quic_flow *quic_index_find(const struct quic_peer *peer, const struct pac
 
 static const struct quic_flow *find_known(struct id id) {
   for (const struct quic_known *at = known[known_of(id)]; at; at = at->next)
-    if (quic_id_is(&at->id, id)) return at->flow;
+    if (quic_id_is(&at->id, id)) return flow_of(at);
   return NULL;
 }
 
