@@ -20,6 +20,21 @@ const { alice } = signers;
 const { signal } = new AbortController();
 const note = (n: number) => ({ type: 'POST', content: { type: 'note', content: n } }) as const;
 
+/** A reserve on a disk of 100 GiB, 10 of them free until it is told otherwise, and the lines of a log that it writes to. */
+async function watchDisk() {
+  const lines: string[] = [];
+  const log = createLogger('core', 'info', { write: (line: string) => void lines.push(line) });
+  let freeBytes = 10 * GIB;
+  const measure = async () => ({ freeBytes, sizeBytes: 100 * GIB });
+  const reserve = new Reserve({ setMib: 0, log, measure });
+  await reserve.watch('/data');
+  const setFree = (bytes: number) => {
+    freeBytes = bytes;
+    return reserve.look();
+  };
+  return { lines, log, reserve, setFree };
+}
+
 test('F6: the reserve has room for the log of the database and for its recovery, on disks of every size', () => {
   for (const diskBytes of [100 * MIB, 672 * MIB, 5 * GIB, 20 * GIB, 4_000 * GIB]) {
     const logBytes = decideLogBytes(diskBytes);
@@ -33,12 +48,7 @@ test('F6: the reserve has room for the log of the database and for its recovery,
 
 test('F6: below the reserve a node takes nothing new, says so once, goes on reading, and resumes by itself', async () => {
   await using stack = new AsyncDisposableStack();
-  const lines: string[] = [];
-  const log = createLogger('core', 'info', { write: (line: string) => void lines.push(line) });
-  let freeBytes = 10 * GIB;
-  const measure = async () => ({ freeBytes, sizeBytes: 100 * GIB });
-  const reserve = new Reserve({ setMib: 0, log, measure });
-  await reserve.watch('/data');
+  const { lines, log, reserve, setFree } = await watchDisk();
   const other = stack.use(await createTestCore());
   const url = await other.listen();
   const core = stack.use(await createTestCore({ log, reserve, peers: [createHttpLink(url)] }));
@@ -46,8 +56,7 @@ test('F6: below the reserve a node takes nothing new, says so once, goes on read
   assert.equal(first.status, 200);
   await other.send(alice, note(2));
 
-  freeBytes = GIB - 1;
-  await reserve.look();
+  await setFree(GIB - 1);
   for (let n = 0; n < 20; n++) {
     const { status, body, headers } = await core.send(alice, note(3));
     assert.deepEqual([status, body.code], [507, 'STORAGE_FULL']);
@@ -69,11 +78,9 @@ test('F6: below the reserve a node takes nothing new, says so once, goes on read
   assert.equal((await core.get('/messages')).body.pagination.total, 1);
 
   // A little more is not enough, so that it does not flutter.
-  freeBytes = GIB + 1;
-  await reserve.look();
+  await setFree(GIB + 1);
   assert.equal((await core.send(alice, note(4))).status, 507);
-  freeBytes = 2 * GIB;
-  await reserve.look();
+  await setFree(2 * GIB);
   assert.equal((await core.send(alice, note(4))).status, 200);
   assert.equal(await core.rooms.sync.syncer.round(signal), true);
   assert.equal((await core.get('/messages')).body.pagination.total, 3);
@@ -214,21 +221,14 @@ test('parts that rest go where the disk lacks room, the longest rest first; one 
 });
 
 test('on a full disk no delivery is planned, of which no warning comes, and it is when there is room again', async () => {
-  const lines: string[] = [];
-  const log = createLogger('core', 'info', { write: (line: string) => void lines.push(line) });
-  let freeBytes = 10 * GIB;
-  const measure = async () => ({ freeBytes, sizeBytes: 100 * GIB });
-  const reserve = new Reserve({ setMib: 0, log, measure });
-  await reserve.watch('/data');
+  const { lines, log, reserve, setFree } = await watchDisk();
   await using core = await createTestCore({ webhooks: LOCAL });
   await using receiver = await startReceiver();
   await register(core, alice, { url: receiver.url });
-  freeBytes = 0;
-  await reserve.look();
+  await setFree(0);
   await using _deliverer = startDeliverer({ ...core.rooms, log, reserve });
   await core.send(alice, note(1));
-  freeBytes = 10 * GIB;
-  await reserve.look();
+  await setFree(10 * GIB);
   await receiver.waitFor((all) => all.length === 1);
   assert.deepEqual(
     lines.map((line) => JSON.parse(line)).map(({ level, err }) => [level, err]),
