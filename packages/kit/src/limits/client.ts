@@ -29,6 +29,33 @@ export interface ClientOptions {
   readonly ownHosts?: OwnHosts;
 }
 
+/**
+ * Addresses of which it is remembered what they are: a request asks for its client several times, and most addresses ask again. Reading
+ * one takes microseconds.
+ */
+const REMEMBERED_MAX = 1_024;
+
+interface Named extends Pick<Client, 'address' | 'key'> {
+  readonly isListed: boolean;
+}
+
+/** @param isListed whether it is exempt whatever names stand for */
+function rememberNames(isListed: AddressSet): (address: string) => Named {
+  const known = new Map<string, Named>();
+  return (address) => {
+    const before = known.get(address);
+    if (before) return before;
+    const named = {
+      address: spellAddress(address),
+      key: clientKeyOf(address),
+      isListed: isListed(address),
+    };
+    if (known.size >= REMEMBERED_MAX) known.clear();
+    known.set(address, named);
+    return named;
+  };
+}
+
 /** Who is not limited, by their addresses. @param more addresses and CIDR ranges. Throws INVALID_CONFIG. */
 export function createExemption(
   { exempt, ownHosts }: Pick<ClientOptions, 'exempt' | 'ownHosts'>,
@@ -54,19 +81,13 @@ function forwardedForOf(headers: IncomingHttpHeaders): string | undefined {
 /** The one rule of who a client is and who is exempt; whoever counts something per client asks it. Throws INVALID_CONFIG. */
 export function createClientOf(options: ClientOptions): (request: Asking) => Client {
   const isTrustedProxy = createAddressSet(options.trustedProxies);
-  const isExempt = createExemption(options);
+  const nameOf = rememberNames(createAddressSet(options.exempt));
   return ({ socket, headers }) => {
-    const { address, isRelayed } = findClient(
-      socket.remoteAddress ?? '',
-      forwardedForOf(headers),
-      isTrustedProxy,
-    );
+    const found = findClient(socket.remoteAddress ?? '', forwardedForOf(headers), isTrustedProxy);
+    const { isRelayed } = found;
+    const { address, key, isListed } = nameOf(found.address);
     // Behind a proxy that is not trusted there may be anybody: its own exemption does not cover them.
-    return {
-      address: spellAddress(address),
-      key: clientKeyOf(address),
-      isExempt: !isRelayed && isExempt(address),
-      isRelayed,
-    };
+    const isExempt = !isRelayed && (isListed || (options.ownHosts?.has(address) ?? false));
+    return { address, key, isExempt, isRelayed };
   };
 }
