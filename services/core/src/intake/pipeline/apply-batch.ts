@@ -124,11 +124,10 @@ async function applyBatch(
   const changed = decided.filter((one) => isChanged(one) || restated.has(one.accepted.message.itemHash));
   if (changed.length === 0 && steps.length === 0)
     return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq };
-  const moves = movesOf(changed);
   // Added up while the database writes the rows.
-  const [now, sums] = await Promise.all([
+  const [now, { moves, ...sums }] = await Promise.all([
     write(changed),
-    nextTurn().then(() => sumUp(standing.digest, [...steps, ...changed], moves)),
+    nextTurn().then(() => sumUp(standing.digest, [...steps, ...changed], movesOf(changed))),
   ]);
   await dropWants(
     trx,

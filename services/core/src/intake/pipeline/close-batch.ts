@@ -25,7 +25,7 @@ interface Sums {
   /** Of all messages. */
   readonly digest: SetDigest;
   /** As bytes (`encodeMoves`); undefined: none. */
-  readonly moves: Buffer | undefined;
+  readonly packedMoves: Buffer | undefined;
 }
 
 export interface BatchEnd {
@@ -42,9 +42,14 @@ const stepOf = ({ accepted, before, verdict }: Decided) => ({
 });
 
 /** @param steps of messages from one status to another, in their order */
-export const sumUp = (before: SetDigest, steps: readonly Decided[], moves: readonly Move[]): Sums => ({
+export const sumUp = (
+  before: SetDigest,
+  steps: readonly Decided[],
+  moves: readonly Move[],
+): Sums & { readonly moves: readonly Move[] } => ({
+  moves,
+  packedMoves: moves.length > 0 ? encodeMoves(moves) : undefined,
   digest: addSteps(before, steps.map(stepOf)),
-  moves: moves.length > 0 ? encodeMoves(moves) : undefined,
 });
 
 const NO_CHANGE: RawBuilder<Pick<SetChange, 'seq' | 'after'>> = sql`
@@ -54,7 +59,7 @@ const NO_CHANGE: RawBuilder<Pick<SetChange, 'seq' | 'after'>> = sql`
 export async function closeBatch(
   trx: Transaction<Schema>,
   { lastSeq }: Standing,
-  { changedKeys, reconsider, digest, moves, lastEvent }: Done,
+  { changedKeys, reconsider, digest, packedMoves, lastEvent }: Done,
 ): Promise<BatchEnd> {
   const place = { mark: randomUUID(), lastEvent };
   const { begin, insert } = lineUp(changedKeys, reconsider);
@@ -66,7 +71,7 @@ export async function closeBatch(
     with ${begin}, lined_up as (${insert} returning true),
     kept as (${keepDigest(digest)}),
     numbered as (${lastEvent > lastSeq ? numberEvents(lastEvent) : sql`select`}),
-    changed as (${moves ? addChange(moves, place) : NO_CHANGE})
+    changed as (${packedMoves ? addChange(packedMoves, place) : NO_CHANGE})
     select exists (select from lined_up) as has_lined_up, seq, after
     from (select) once left join changed on true`.execute(trx);
   const { has_lined_up: moreInLine, seq, after } = rows[0]!;
