@@ -63,6 +63,7 @@ export {
 } from './proofs/told-instance.ts';
 export { readAggregate } from './reads/aggregate.ts';
 export type { InstanceList } from './reads/instance-list.ts';
+export { createPatience, type Patiently } from './reads/patience.ts';
 export { saysNothing } from './reads/says-nothing.ts';
 export { type RecomputedDerived, recomputeDerivedDigests } from './recompute-derived.ts';
 export {

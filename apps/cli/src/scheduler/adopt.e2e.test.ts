@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { CoreClient, call, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
+import { loadOrCreateKeyFile } from '@skerry/kit';
+import { type InstanceView, NETWORK_CHANNEL, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { startCore } from '../testing/core.ts';
+import { skerryHere } from '../testing/here.ts';
+import { startDaemon } from '../testing/parts.ts';
+import { until } from '../testing/shell.ts';
+import { canHoldAddresses, FakeNode } from './testing/nodes.ts';
+
+/** Only what hangs takes as long. */
+const TIMEOUT_MS = 600_000;
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
+
+/** Places an instance on a node of the thief's, dated as the thief likes. */
+function steal(
+  coreUrl: string,
+  signer: Signer,
+  { instance_id }: InstanceView,
+  dated: { timestamp: number; decidedAtMs: number },
+) {
+  const node_address = createSigner(generatePrivateKey()).address;
+  const content = {
+    ...{ instance_id, node_id: nodeIdOf(node_address), node_address, ipv6: 'fd00::bad' },
+    ...{ reason: null, decided_at_ms: dated.decidedAtMs },
+  };
+  return new CoreClient({ url: coreUrl, signer }).postMessage({
+    ...{ type: 'POST', channel: NETWORK_CHANNEL.scheduling, timestamp: dated.timestamp },
+    content: { type: NETWORK_POST.allocation, content },
+  });
+}
+
+const placeOf = ({ node_id, node_address, ipv6, placed }: InstanceView) => ({
+  node_id,
+  node_address,
+  ipv6,
+  placed,
+});
+
+/** Costs about ten CPU seconds. */
+test('the key of a scheduler leaks: another one adopts its placements, the lists change, and no instance moves', {
+  skip: canHoldAddresses ? false : 'needs root on Linux',
+}, async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'skerry-adopt-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  const keyOf = async (name: string) => createSigner(await loadOrCreateKeyFile(join(dir, name, 'key')));
+  const [old, next] = [await keyOf('old'), await keyOf('new')];
+  const open = async (scheduler: string) => startCore(dir, { SKERRY_CORE_SCHEDULERS: scheduler });
+  const nodes = [new FakeNode(), new FakeNode()].map((node) => stack.use(node));
+  const schedule = (name: string, coreUrl: string) =>
+    startDaemon('scheduler', {
+      SKERRY_SCHEDULER_DATA_DIR: join(dir, name),
+      ...{
+        SKERRY_SCHEDULER_HOST: '127.0.0.1',
+        SKERRY_SCHEDULER_PORT: '0',
+        SKERRY_SCHEDULER_CORE_URL: coreUrl,
+      },
+      SKERRY_SCHEDULER_NODES: nodes.map(({ address }) => address).join(','),
+      SKERRY_SCHEDULER_PROBE_INTERVAL_SECONDS: '1',
+    });
+  const owner = createSigner(generatePrivateKey());
+  const create = async (coreUrl: string, name: string) => {
+    const client = new CoreClient({ url: coreUrl, signer: owner });
+    const { instance_id: id } = await client.createInstance({
+      ...{ name, description: '', cpu: 1, memory: 512, disk: 4, image: 'debian:12' },
+      ...{ ssh_key: SSH_KEY, firewall: { allowedPorts: [22] } },
+    });
+    await until(`${name} is placed`, TIMEOUT_MS, async () => (await client.getInstance(id)).node_id !== null);
+    return client.getInstance(id);
+  };
+
+  const placed: InstanceView[] = [];
+  let seconds = 0;
+  {
+    await using core = await open(old.address);
+    for (const node of nodes) await (await (await node.listen()).hold()).announce(core.url);
+    {
+      await using _scheduler = await schedule('old', core.url);
+      for (const name of ['a', 'b', 'c', 'd']) placed.push(await create(core.url, name));
+    }
+    assert.equal(
+      new Set(placed.map(({ node_id }) => node_id)).size,
+      2,
+      'the instances are spread over both nodes',
+    );
+    seconds = Math.floor(Date.now() / 1000);
+    // Whoever has the key moves one, and another with a date of before the leak.
+    const decidedAtMs = Date.now() + 1_000;
+    await steal(core.url, old, placed[0]!, { timestamp: seconds + 1, decidedAtMs });
+    await steal(core.url, old, placed[1]!, { timestamp: seconds - 3_600, decidedAtMs });
+    const reader = new CoreClient({ url: core.url });
+    const nodeOf = async ({ instance_id: id }: InstanceView) => (await reader.getInstance(id)).node_id;
+    const stolen = await Promise.all(placed.map(nodeOf));
+    assert.deepEqual(
+      stolen.map((nodeId, index) => nodeId === placed[index]!.node_id),
+      [false, false, true, true],
+    );
+
+    const adopt = async (...more: string[]) => {
+      const given = ['--until', String(seconds), '--key-file', join(dir, 'new', 'key'), '--json', ...more];
+      const environment = { SKERRY_HOME: join(dir, 'home'), SKERRY_CORE_URL: core.url };
+      const { out, err, code } = await skerryHere(environment, ['scheduler', 'adopt', old.address, ...given]);
+      assert.equal(code, 0, err);
+      const { signed, signed_before: before, differences, schedulers } = JSON.parse(out);
+      assert.deepEqual(
+        [new Set(differences.map((one: { instance_id: string }) => one.instance_id)), schedulers],
+        [new Set(placed.slice(0, 2).map((one) => one.instance_id)), [next.address]],
+      );
+      return [signed.length, before];
+    };
+    assert.deepEqual(await adopt('--dry-run'), [4, 0]);
+    assert.deepEqual(await adopt(), [4, 0]);
+    assert.deepEqual(await adopt(), [0, 4]);
+    // As long as core nodes trust the old key, nothing has changed.
+    assert.deepEqual(await Promise.all(placed.map(nodeOf)), stolen);
+    // Whoever has it can take all of its placements back: those that were adopted before are not its own.
+    const query = { addresses: old.address, contentTypes: NETWORK_POST.allocation, pagination: 100 };
+    const { messages } = await call(core.url, NETWORK_LISTS_API.listNetworkMessages, { query });
+    await new CoreClient({ url: core.url, signer: old }).forget(messages.map((one) => one.item_hash));
+    assert.deepEqual(await Promise.all(placed.map(nodeOf)), [null, null, null, null]);
+  }
+
+  await using core = await open(next.address);
+  const reader = new CoreClient({ url: core.url });
+  const isBack = async (one: InstanceView) =>
+    JSON.stringify(placeOf(await reader.getInstance(one.instance_id))) === JSON.stringify(placeOf(one));
+  await until('all are where they were', TIMEOUT_MS, async () =>
+    (await Promise.all(placed.map(isBack))).every(Boolean),
+  );
+  await using _scheduler = await schedule('new', core.url);
+  await create(core.url, 'e');
+  for (const one of placed) assert.ok(await isBack(one), `${one.name} stays`);
+});

@@ -1,0 +1,165 @@
+import {
+  type CoreClient,
+  callRows,
+  createPatience,
+  createSigner,
+  type Patiently,
+  readPages,
+  verifyListed,
+} from '@skerry/client';
+import { loadKeyFile } from '@skerry/kit/files';
+import {
+  type AllocationContent,
+  AppError,
+  fieldsOf,
+  type InstanceView,
+  NETWORK_CHANNEL,
+  NETWORK_POST,
+  parseAllocationContent,
+  parseEvmAddress,
+  parsePostContent,
+} from '@skerry/protocol';
+import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { readAddress } from '../address.ts';
+import type { Context } from '../context.ts';
+import { renderFields, renderTable } from '../output/text.ts';
+import { parseMoment } from '../scores/compute.ts';
+import { type Adoption, countsBy, decideAdoption, type SaidAllocation } from './adoption.ts';
+
+export interface AdoptOptions {
+  /** Unix seconds, or a date. */
+  readonly until: string;
+  readonly keyFile: string;
+  readonly dryRun?: boolean;
+}
+
+/** The most that a core node gives with what proves them. */
+const MESSAGES_PER_PAGE = 100;
+const ID_CHARS_SHOWN = 12;
+/** Of what differs, for people; `--json` has all. */
+const SHOWN_MAX = 50;
+
+/** What a core node gives that its sender did not sign so, or that cannot be read, counts for nothing. */
+const NOT_SIGNED: ReadonlySet<string> = new Set(['invalid', 'unauthorized', 'missing']);
+
+type Terms = { readonly from: string; readonly by: string; readonly until: number };
+
+/** A listed message as its sender signed it; undefined where it places nothing. */
+async function readSaid(
+  core: CoreClient,
+  row: Parameters<typeof verifyListed>[1],
+): Promise<SaidAllocation | undefined> {
+  try {
+    const { itemHash, sender, time, notedMs, content } = await verifyListed({ coreUrl: core.url }, row);
+    const post = parsePostContent(content);
+    if (post.type !== NETWORK_POST.allocation) return undefined;
+    return { itemHash, sender, time, notedMs, content: parseAllocationContent(post.content) };
+  } catch (error) {
+    if (error instanceof AppError && NOT_SIGNED.has(error.kind)) return undefined;
+    throw error;
+  }
+}
+
+/** The placements that count, by instance: of those that are there, since what is said of others is nobody's business any more. */
+async function readPlacements(
+  core: CoreClient,
+  instances: readonly InstanceView[],
+  senders: readonly string[],
+  { from, until }: Terms,
+  patiently: Patiently,
+): Promise<Map<string, SaidAllocation[]>> {
+  const said = new Map<string, SaidAllocation[]>(instances.map(({ instance_id: id }) => [id, []]));
+  const filter = {
+    ...{ msgTypes: 'POST', contentTypes: NETWORK_POST.allocation, addresses: senders.join(',') },
+    ...{ pagination: MESSAGES_PER_PAGE, bodies: 'shared' as const },
+  };
+  const list = NETWORK_LISTS_API.listNetworkMessages;
+  const read = (place: object) =>
+    patiently(() => callRows(core.url, list, 'messages', { query: { ...filter, ...place } }, core.options));
+  for await (const { messages } of readPages(read))
+    for (const row of messages) {
+      // However many whoever has the key signs afterwards: none of them is verified.
+      if (row.sender === from && row.time > until) continue;
+      const known = said.get(String(fieldsOf(fieldsOf(row.content).content).instance_id));
+      const one = known && (await readSaid(core, row));
+      if (one && senders.includes(one.sender) && countsBy(one, from, until))
+        said.get(one.content.instance_id)?.push(one);
+    }
+  return said;
+}
+
+/** One after another: what breaks off has sent the first of them. */
+async function send(
+  core: CoreClient,
+  placements: readonly AllocationContent[],
+  patiently: Patiently,
+): Promise<void> {
+  for (const content of placements) {
+    const post = { type: NETWORK_POST.allocation, content };
+    const draft = { type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post };
+    await patiently(() => core.postMessage(draft));
+  }
+}
+
+const shortOf = (id: string | null) => id?.slice(0, ID_CHARS_SHOWN) ?? 'none';
+
+function textOf(isDry: boolean, adoption: Adoption, trusted: readonly string[]): string {
+  const { toSign, adoptedBefore, ofOthers, unplaced, differences } = adoption;
+  const counts = renderFields([
+    [isDry ? 'to sign' : 'signed', String(toSign.length)],
+    ['signed before', String(adoptedBefore)],
+    ["others' word", String(ofOthers)],
+    ['not placed by then', String(unplaced.length)],
+    ['elsewhere now', String(differences.length)],
+  ]);
+  const table = renderTable(
+    ['INSTANCE', 'ADOPTED ON', 'NOW ON'],
+    differences
+      .slice(0, SHOWN_MAX)
+      .map((one) => [shortOf(one.instance_id), shortOf(one.node_id), shortOf(one.node_id_now)]),
+  );
+  const next = isDry
+    ? 'Nothing was signed (--dry-run).'
+    : `On every core node, set SKERRY_CORE_SCHEDULERS=${trusted.join(',')} and restart it.`;
+  return [counts, table, next].filter((part) => part !== '').join('\n\n');
+}
+
+/**
+ * Has a new scheduler's key sign the placements of an old one, so that they stay where core nodes trust the new key in its place. Can be called
+ * again: what the new key has signed it does not sign once more.
+ *
+ * @throws AppError INVALID_PARAMETERS, INVALID_ADDRESS, INVALID_CONFIG, and what the core node refuses
+ */
+export async function adoptPlacements(context: Context, old: string, options: AdoptOptions): Promise<void> {
+  const from = parseEvmAddress(await readAddress(old));
+  const until = parseMoment(options.until);
+  const core = await context.openWriter(createSigner(await loadKeyFile(options.keyFile)));
+  const by = core.signer.address;
+  if (by === from)
+    throw new AppError(
+      'INVALID_PARAMETERS',
+      `${options.keyFile} is the key of ${from} itself; name the new one`,
+    );
+  const { trust } = await core.getInfo();
+  const others = trust.schedulers.value.filter((address) => address !== from && address !== by);
+  const { instances, unreadable } = await core.readAllInstances();
+  const terms = { from, by, until };
+  const onWait = (seconds: number) =>
+    context.output.note(`the core node was asked too often; waiting ${seconds} s`);
+  const patiently = createPatience({ onWait });
+  const said = await readPlacements(core, instances, [from, by, ...others], terms, patiently);
+  const adoption = decideAdoption(instances, said, terms);
+  if (!options.dryRun) await send(core, adoption.toSign, patiently);
+  const trusted = [...others, by].toSorted();
+  const facts = {
+    ...{ dry_run: options.dryRun === true, from, by, until, instances: instances.length },
+    signed: adoption.toSign,
+    signed_before: adoption.adoptedBefore,
+    of_others: adoption.ofOthers,
+    unplaced: adoption.unplaced,
+    differences: adoption.differences,
+    unreadable: unreadable.length,
+    schedulers: trusted,
+  };
+  context.output.result(facts, textOf(facts.dry_run, adoption, trusted));
+}
