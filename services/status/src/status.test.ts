@@ -17,6 +17,7 @@ import { History } from './history/history.ts';
 import { type Service, Store } from './history/store.ts';
 import { createApi } from './http/api.ts';
 import { CONTENT_SECURITY_POLICY, renderPage } from './http/page.ts';
+import { serviceView } from './http/views.ts';
 import { statusService } from './index.ts';
 import { computeTarget } from './registry.ts';
 import { silentMax, Turns } from './turns.ts';
@@ -74,44 +75,47 @@ test('what a node announces is checked only where it is an address', () => {
     assert.equal(computeTarget({ nodeId, url }), undefined, url);
 });
 
+/** A compute node as it is listed, checked as often as there are answers. */
+function nodeOf(id: number, name: string, ...answers: readonly boolean[]): Service {
+  const target = { ...computeTarget({ nodeId: String(id), url: `http://n${id}.test` })!, name };
+  const history = new History();
+  for (const [index, isOnline] of answers.entries())
+    history.add({ atMs: index, isOnline, latencyUs: 1_500, statusCode: null, issue: isOnline ? null : name });
+  return { id, target, createdMs: 0, seenMs: 0, history };
+}
+
+const pageOf = (...services: readonly Service[]) =>
+  renderPage(services, (some) => some.map((one) => serviceView(one, 0, 60)), 0);
+
 test('the page shows what services are called and nothing of it is markup', () => {
   const evil = '<script>alert(1)</script>"\'&';
-  const service = {
-    id: 1,
-    name: evil,
-    group_id: 2,
-    online: false,
-    issue: evil,
-    latency: 1_500,
-  } as ServiceView;
-  const view = {
-    ...service,
-    online_24_hours: 50,
-    online_7_days: 99.5,
-    stats: { hits: 2, failures: 1, first_hit: null },
-  };
-  const page = renderPage([view], 0);
+  const page = pageOf(nodeOf(1, evil, true, false));
   assert.ok(!page.includes('<script') && !page.includes(evil));
   assert.match(page, /1 of 1 services do not answer/);
   assert.match(page, /&#60;script&#62;/);
   assert.match(CONTENT_SECURITY_POLICY, /^default-src 'none'; style-src 'sha256-/);
-  assert.match(renderPage([], 0), /Nothing was checked yet/);
-  assert.match(renderPage([{ ...view, online: true }], 0), /<td class="number">\d+\.\d ms<\/td>/);
-  assert.doesNotMatch(renderPage([{ ...view, online: false }], 0), / ms</);
+  assert.match(pageOf(), /Nothing was checked yet/);
+  assert.match(pageOf(nodeOf(1, evil, true)), /<td class="number">\d+\.\d ms<\/td>/);
+  assert.doesNotMatch(page, / ms</);
 });
 
 test('announced nodes that never answered are not what the page says of the network', () => {
-  const view = (id: number, online: boolean, last_success: string | null) =>
-    ({
-      ...{ id, name: `node ${id}`, group_id: 2, online, last_success, issue: null, latency: 1 },
-      ...{ online_24_hours: 0, online_7_days: 0, stats: { hits: 1, failures: 1, first_hit: null } },
-    }) as unknown as ServiceView;
-  const strangers = Array.from({ length: 600 }, (_, index) => view(index + 10, false, null));
-  const up = renderPage([view(1, true, 'now'), ...strangers], 0);
-  assert.match(up, /All 1 services answer.*never answered: 600/s);
-  const page = renderPage([...strangers, view(1, true, 'now'), view(2, false, 'then')], 0);
+  const silent = Array.from({ length: 600 }, (_, index) => nodeOf(index + 10, `node ${index + 10}`, false));
+  const [up, fell] = [nodeOf(1, 'node 1', true), nodeOf(2, 'node 2', true, false)];
+  assert.match(pageOf(up, ...silent), /All 1 services answer.*never answered: 600/s);
+  const page = pageOf(...silent, up, fell);
   assert.match(page, /1 of 2 services do not answer/);
   assert.match(page, /node 2<.*node 1<.*node 10</s);
+});
+
+test("thousands of one stranger's nodes that answered once drive nothing off the page", () => {
+  const flood = Array.from({ length: 2_000 }, (_, index) => {
+    const service = nodeOf(index + 10, `node ${index + 10}`, true, false);
+    return { ...service, target: { ...service.target, url: `http://n${index}.flood.test/status/config` } };
+  });
+  const page = pageOf(...flood, nodeOf(5_000, 'node 5000', true), nodeOf(5_001, 'node 5001', true, false));
+  assert.match(page, /node 5001<.*node 5000</s);
+  assert.match(page, /and 1502 more/);
 });
 
 async function untilServices(

@@ -80,8 +80,8 @@ const StatusServiceView = Type.Object(
   { title: 'Status' },
 );
 
-/** The largest page of the list. */
-const SERVICES_PAGE_MAX = 1_000;
+/** The largest page of the list, and what there is without one. */
+export const SERVICES_PAGE_MAX = 1_000;
 
 const ServicesQuery = Type.Object(
   {
@@ -89,7 +89,8 @@ const ServicesQuery = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: SERVICES_PAGE_MAX,
-        description: 'how many at most; all where it is left out, which may be 10,000 and 5 MB',
+        description:
+          'how many at most. Where it and `after` are left out: 1,000, first what the operator named and what answers, each domain, IPv4 /24 and IPv6 /48 in turn',
       }),
     ),
     after: defaulted(

@@ -268,6 +268,50 @@ test('however many nodes strangers announce, what the operator names is taken in
   assert.equal((await store.sync(targets, NOW)).length, 2);
 });
 
+/** The store is full of one stranger's nodes, all of which answered once. */
+async function fill(dir: string, lastAtMs: number, isOnline: boolean) {
+  const store = await Store.open(dir, log);
+  const at = (url: string): Target => ({
+    ...targets[0]!,
+    key: url,
+    url: `${url}/status/config`,
+    isForeign: true,
+  });
+  const flood = Array.from({ length: 10_000 }, (_, index) => at(`http://n${index}.flood.test`));
+  const [honest, other] = [at('http://honest.test'), at('http://192.0.2.1:4020')];
+  const services = await store.sync([honest, ...flood.slice(0, 9_999)], NOW);
+  await store.add(services.map((service) => ({ service, result: ok(NOW) })));
+  const floodAgain = services.slice(1).map((service) => ({
+    service,
+    result: isOnline ? ok(lastAtMs) : bad(lastAtMs),
+  }));
+  await store.add([{ service: services[0]!, result: ok(lastAtMs) }, ...floodAgain]);
+  const look = async (targets: readonly Target[]) =>
+    new Set((await store.sync(targets, lastAtMs)).map(({ target }) => target.key));
+  return { flood, honest, other, look };
+}
+
+test('strangers that answered once and do so no more give way to newcomers from elsewhere', async () => {
+  await using dir = await createDir();
+  const { flood, honest, other, look: lookAgain } = await fill(dir.path, NOW + DAY_MS, false);
+  const kept = await lookAgain([honest, ...flood, other]);
+  assert.equal(kept.size, 10_000);
+  assert.ok(kept.has(other.key) && kept.has(honest.key));
+  // The oldest of them went, and comes back for nobody.
+  assert.ok(!kept.has(flood[0]!.key));
+  assert.deepEqual(await lookAgain([...flood, honest, other]), kept);
+});
+
+test('strangers that answer share what there is: the newest of whoever has most gives way', async () => {
+  await using dir = await createDir();
+  const { flood, honest, other, look: lookAgain } = await fill(dir.path, NOW + DAY_MS, true);
+  const kept = await lookAgain([honest, ...flood, other]);
+  assert.equal(kept.size, 10_000);
+  assert.ok(kept.has(other.key) && kept.has(honest.key) && kept.has(flood[0]!.key));
+  assert.ok(!kept.has(flood[9_998]!.key));
+  assert.deepEqual(await lookAgain([...flood, honest, other]), kept);
+});
+
 test('where strangers have all places, one who never answered gives way to a newcomer from elsewhere, and nobody does without end', async () => {
   await using dir = await createDir();
   const store = await Store.open(dir.path, log);

@@ -117,7 +117,7 @@ export class Store {
       let service = this.#services.get(target.key);
       if (!service) {
         if (target.isForeign && this.#services.size >= SERVICES_MAX) {
-          crowd ??= new Crowd(this.#services.values());
+          crowd ??= new Crowd(this.#services.values(), SERVICES_MAX);
           const oldest = crowd.giveWay(target.url);
           if (!oldest) continue;
           this.#services.delete(oldest.target.key);

@@ -63,7 +63,7 @@ function handlersOf(
       };
     },
     getPage: () =>
-      answer(200, renderPage(viewsOf(services()), now()), {
+      answer(200, renderPage(services(), viewsOf, now()), {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': CONTENT_SECURITY_POLICY,
         'x-content-type-options': 'nosniff',

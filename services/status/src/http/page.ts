@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '@skerry/kit';
 import type { ServiceView } from '@skerry/protocol/api/status';
-import { GROUPS } from '../registry.ts';
-import { isUnheard } from './views.ts';
+import type { Service } from '../history/store.ts';
+import type { GROUPS } from '../registry.ts';
+import { chooseFairly } from './fair.ts';
+import { isHeard, isOnline } from './views.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --good: light-dark(#187a3c, #6ed494); --bad: light-dark(#b3261e, #ff8a80); }
@@ -49,19 +51,20 @@ function rowOf(service: ServiceView): string {
   return `<tr><td>${escapeHtml(name)}</td><td>${stateOf(service)}</td>${cells}</tr>`;
 }
 
-function tableOf(title: string, services: readonly ServiceView[]): string {
+type ViewsOf = (services: readonly Service[]) => readonly ServiceView[];
+
+/** What is down comes first: with many nodes that is what a reader looks for. Strangers' silent nodes drive nothing off the page. */
+const byNeed = (a: Service, b: Service) =>
+  Number(isHeard(b)) - Number(isHeard(a)) || Number(isOnline(a)) - Number(isOnline(b)) || a.id - b.id;
+
+function tableOf(title: string, services: readonly Service[], viewsOf: ViewsOf): string {
   if (services.length === 0) return '';
   const heads = ['Service', 'State'].map((text) => `<th scope="col">${text}</th>`).join('');
   const numbers = ['Answer', '24 hours', '7 days', 'Checks']
     .map((text) => `<th scope="col" class="number">${text}</th>`)
     .join('');
-  // What is down comes first: with many nodes that is what a reader looks for. Strangers' silent nodes drive nothing off the page.
-  const rows = [...services]
-    .sort(
-      (a, b) =>
-        Number(isUnheard(a)) - Number(isUnheard(b)) || Number(a.online) - Number(b.online) || a.id - b.id,
-    )
-    .slice(0, ROWS_MAX);
+  const chosen = chooseFairly(services.toSorted(byNeed), ROWS_MAX, (one) => Number(!isHeard(one)));
+  const rows = viewsOf(chosen.toSorted(byNeed));
   const more =
     services.length > rows.length ? `<p><small>and ${services.length - rows.length} more</small></p>` : '';
   return `<h2>${escapeHtml(title)}</h2>
@@ -69,9 +72,9 @@ function tableOf(title: string, services: readonly ServiceView[]): string {
 }
 
 /** The state of the network as one page that needs nothing else: no script, and nothing from elsewhere. */
-export function renderPage(services: readonly ServiceView[], nowMs: number): string {
-  const heard = services.filter((service) => !isUnheard(service));
-  const down = heard.filter(({ online }) => !online).length;
+export function renderPage(services: readonly Service[], viewsOf: ViewsOf, nowMs: number): string {
+  const heard = services.filter(isHeard);
+  const down = heard.filter((service) => !isOnline(service)).length;
   const unheard = services.length - heard.length;
   const sum =
     heard.length === 0
@@ -80,10 +83,11 @@ export function renderPage(services: readonly ServiceView[], nowMs: number): str
         ? `<p class="sum good">All ${heard.length} services answer.</p>`
         : `<p class="sum bad">${down} of ${heard.length} services do not answer.</p>`;
   const never = unheard === 0 ? '' : `<p><small>Announced, and never answered: ${unheard}.</small></p>`;
-  const tables = (Object.keys(GROUPS) as (keyof typeof GROUPS)[]).map((group) =>
+  const tables = (Object.keys(TITLES) as (keyof typeof TITLES)[]).map((group) =>
     tableOf(
       TITLES[group],
-      services.filter(({ group_id: id }) => id === GROUPS[group]),
+      services.filter(({ target }) => target.group === group),
+      viewsOf,
     ),
   );
   return `<!doctype html>

@@ -60,8 +60,37 @@ test('ten thousand services are read page by page, each once, also while some le
     seen.toSorted((a, b) => a - b),
   );
   assert.deepEqual(all.filter(({ id }) => !seen.includes(id)).length, 0);
-  // Whoever knows nothing of pages has all, as ever.
-  assert.equal((await served.list({})).length, all.length);
+  // Without a limit, what follows an id is a page, too.
+  assert.deepEqual(
+    (await served.list({ after })).map(({ id }) => id),
+    seen.filter((id) => id > after).slice(0, 1_000),
+  );
+});
+
+test('whoever knows nothing of pages has a thousand services: no stranger has all of them', async () => {
+  const at = (id: number, url: string, ...answers: readonly boolean[]) =>
+    serviceOf(id, computeTarget({ nodeId: id.toString(16).padStart(64, '0'), url })!, ...answers);
+  const flood = Array.from({ length: 6_000 }, (_, index) =>
+    at(index + 10, `http://n${index}.flood.test`, true, index % 2 === 0),
+  );
+  const silent = Array.from({ length: 4_000 }, (_, index) =>
+    at(index + 10_000, `http://n${index}.test`, false),
+  );
+  const named = [
+    serviceOf(20_000, coreTarget('http://core.test'), false),
+    serviceOf(20_001, namedTarget({ name: 'web', url: 'http://web.test' }), false),
+  ];
+  const honest = [at(20_002, 'http://192.0.2.1', true), at(20_003, 'http://[2a00:1::1]', true)];
+  await using served = await serveList([...flood, ...silent, ...named, ...honest]);
+  const ids = (await served.list({})).map(({ id }) => id);
+  assert.equal(ids.length, 1_000);
+  assert.deepEqual(ids.slice(-4), [20_000, 20_001, 20_002, 20_003]);
+  assert.deepEqual(
+    ids,
+    ids.toSorted((a, b) => a - b),
+  );
+  // What answers comes before what does not.
+  assert.ok(ids.every((id) => id >= 20_000 || (id < 10_000 && id % 2 === 0)));
 });
 
 test('what is down is found among thousands of nodes that strangers announced, and one by its name', async () => {
@@ -76,7 +105,8 @@ test('what is down is found among thousands of nodes that strangers announced, a
   const idsOf = async (query: object) => (await served.list(query)).map(({ id }) => id);
   assert.deepEqual(await idsOf({ online: false, heard: true, limit: 100 }), [1, 5_000]);
   assert.deepEqual(await idsOf({ online: true }), [2, 3]);
-  assert.equal((await idsOf({ heard: false })).length, 2_000);
+  assert.equal((await idsOf({ heard: false })).length, 1_000);
+  assert.equal((await idsOf({ heard: false, after: 1_009 })).length, 1_000);
   assert.deepEqual(await idsOf({ permalink: `compute-${(5_001).toString(16).padStart(64, '0')}` }), [5_000]);
   for (const query of ['limit=0', 'limit=1001', 'after=-1', 'after=x', 'online=perhaps', 'page=2'])
     assert.equal((await fetch(`${served.url}/api/services?${query}`)).status, 400, query);

@@ -1,43 +1,47 @@
-import type {
-  FailureView,
-  ServicesQuery,
-  ServiceView,
-  UptimeDayView,
-  UptimeView,
+import {
+  type FailureView,
+  SERVICES_PAGE_MAX,
+  type ServicesQuery,
+  type ServiceView,
+  type UptimeDayView,
+  type UptimeView,
 } from '@skerry/protocol/api/status';
 import { BUCKET_MS, DAYS_KEPT, meanLatency, percentOnline } from '../history/history.ts';
 import type { Service } from '../history/store.ts';
 import { GROUPS } from '../registry.ts';
+import { chooseFairly } from './fair.ts';
 
 const DAY_MS = 86_400_000;
 const isoOf = (ms: number) => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null) => (ms === null ? null : isoOf(ms));
 
-/** A compute node that never answered since it was announced. Anybody can announce one: it says nothing of how the network is. */
-export const isUnheard = ({
-  group_id: group,
-  last_success: success,
-}: Pick<ServiceView, 'group_id' | 'last_success'>) => group === GROUPS.compute && success === null;
+/** Anything but a compute node that never answered since it was announced. Anybody can announce one: it says nothing of how the network is. */
+export const isHeard = ({ target, history }: Service) =>
+  target.group !== 'compute' || history.totals.lastSuccessMs !== null;
 
 const permalinkOf = ({ target }: Service) => target.key.replace(/[^A-Za-z0-9]+/g, '-').toLowerCase();
-const isOnline = ({ history: { last } }: Service) => last?.isOnline ?? false;
+export const isOnline = ({ history: { last } }: Service) => last?.isOnline ?? false;
 
-/** The services that are asked for. Pure. @param services in order of id */
+/** Who is shown first to readers that know nothing of pages: what the operator named, then who answers, then who once did. */
+const rankOf = (service: Service) =>
+  !service.target.isForeign ? 0 : isOnline(service) ? 1 : isHeard(service) ? 2 : 3;
+
+const byId = (a: Service, b: Service) => a.id - b.id;
+
+/** The services that are asked for, in order of id. Pure. @param services in that order */
 export function selectServices(
   services: readonly Service[],
   { limit, after, online, heard, permalink }: ServicesQuery,
 ): Service[] {
-  const isHeard = ({ target, history }: Service) =>
-    !isUnheard({ group_id: GROUPS[target.group], last_success: isoOrNull(history.totals.lastSuccessMs) });
-  return services
-    .filter(
-      (one) =>
-        one.id > after &&
-        (online === undefined || isOnline(one) === online) &&
-        (heard === undefined || isHeard(one) === heard) &&
-        (permalink === undefined || permalinkOf(one) === permalink),
-    )
-    .slice(0, limit);
+  const meant = services.filter(
+    (one) =>
+      one.id > after &&
+      (online === undefined || isOnline(one) === online) &&
+      (heard === undefined || isHeard(one) === heard) &&
+      (permalink === undefined || permalinkOf(one) === permalink),
+  );
+  if (limit !== undefined || after > 0) return meant.slice(0, limit ?? SERVICES_PAGE_MAX);
+  return chooseFairly(meant, SERVICES_PAGE_MAX, rankOf).toSorted(byId);
 }
 
 export function serviceView(service: Service, nowMs: number, periodSeconds: number): ServiceView {
