@@ -12,6 +12,7 @@ export {
 export {
   type AnnouncedNode,
   type Announcement,
+  AnnouncementReader,
   findAnnouncement,
   readAnnouncedNodes,
   readAnnouncements,

@@ -1,4 +1,4 @@
-import { CoreClient, readAnnouncements } from '@skerry/client';
+import { AnnouncementReader, CoreClient } from '@skerry/client';
 import {
   checkPort,
   createReach,
@@ -56,12 +56,13 @@ export async function startStatus(config: StatusConfig, host: Host): Promise<Run
   await checkPort(config.host, config.port);
   const store = await Store.open(config.dataDir, log);
   const fixed: readonly Target[] = [coreTarget(config.coreUrl), ...config.services.map(namedTarget)];
+  const announcements = new AnnouncementReader(core);
   let announced: readonly Target[] | undefined;
   let coreFailure: string | null = null;
 
   async function listNodes(): Promise<readonly Target[]> {
     try {
-      const { nodes, isWhole } = await readAnnouncements(core, signal);
+      const { nodes, isWhole } = await announcements.read(signal);
       const told = nodes.map(computeTarget).filter((target) => target !== undefined);
       announced = isWhole ? told : withKnown(told, store.answeringTargets());
       coreFailure = null;

@@ -2,6 +2,7 @@ import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import type { NetworkPostView } from '@skerry/protocol/api/core/messages';
 import {
   announcedAtMs,
+  LIMITS,
   NETWORK_CHANNEL,
   NETWORK_POST,
   nodeIdOf,
@@ -74,11 +75,26 @@ export interface AnnouncedNodes {
   readonly isWhole: boolean;
 }
 
-/** Compute nodes that announced themselves, by the newest 200,000 announcements. */
-export async function readAnnouncements(core: CoreClient, signal: AbortSignal): Promise<AnnouncedNodes> {
-  const found = new Map<string, Announcement>();
-  const filter = { ...ANNOUNCEMENTS, pagination: POSTS_PER_PAGE };
-  let [pages, isWhole] = [0, true];
+/** What was read of all announcements, and up to which of them. */
+interface Reading {
+  readonly found: Map<string, Announcement>;
+  isWhole: boolean;
+  /** The greatest time of a message, Unix seconds. */
+  newest: number;
+}
+
+/** @param since only messages of this time or later, Unix seconds */
+async function readInto(
+  reading: Reading,
+  core: CoreClient,
+  signal: AbortSignal,
+  since?: number,
+): Promise<void> {
+  const filter = {
+    ...{ ...ANNOUNCEMENTS, pagination: POSTS_PER_PAGE },
+    ...(since === undefined ? {} : { startDate: since }),
+  };
+  let pages = 0;
   const read = (place: object) =>
     callRows(
       core.url,
@@ -89,13 +105,61 @@ export async function readAnnouncements(core: CoreClient, signal: AbortSignal): 
     );
   for await (const { posts } of readPages(read)) {
     if (pages++ === PAGES_MAX) {
-      isWhole = false;
-      break;
+      reading.isWhole = false;
+      return;
     }
-    if (!note(found, posts)) isWhole = false;
+    if (!note(reading.found, posts)) reading.isWhole = false;
+    reading.newest = Math.max(reading.newest, ...posts.map(({ time = 0 }) => time));
   }
-  const nodes = Array.from(found.values(), ({ nodeId, address, url }) => ({ nodeId, address, url }));
-  return { nodes, isWhole };
+}
+
+async function readAll(core: CoreClient, signal: AbortSignal): Promise<Reading> {
+  const reading: Reading = { found: new Map(), isWhole: true, newest: 0 };
+  await readInto(reading, core, signal);
+  return reading;
+}
+
+const nodesOf = ({ found, isWhole }: Reading): AnnouncedNodes => ({
+  nodes: Array.from(found.values(), ({ nodeId, address, url }) => ({ nodeId, address, url })),
+  isWhole,
+});
+
+/** Compute nodes that announced themselves, by the newest 200,000 announcements. */
+export const readAnnouncements = async (core: CoreClient, signal: AbortSignal): Promise<AnnouncedNodes> =>
+  nodesOf(await readAll(core, signal));
+
+/** What was taken back, or came later than that with an older date, is seen with the next read of all. */
+const ALL_EVERY_MS = 600_000;
+/** Messages come in another order than they are dated: by as much as a date may be ahead and a message late, with room for a slow clock. */
+const OVERLAP_SECONDS = 2 * (LIMITS.futureSeconds + LIMITS.lateSeconds);
+
+/**
+ * The same for whoever asks again and again: between two reads of all announcements, of which a network has hundreds of pages, only the
+ * newest are read.
+ */
+export class AnnouncementReader {
+  readonly #core: CoreClient;
+  readonly #uptime: () => number;
+  #reading: Reading | undefined;
+  #allMs = 0;
+
+  /** @param uptime milliseconds of a clock that nobody sets */
+  constructor(core: CoreClient, uptime: () => number = () => performance.now()) {
+    this.#core = core;
+    this.#uptime = uptime;
+  }
+
+  async read(signal: AbortSignal): Promise<AnnouncedNodes> {
+    const nowMs = this.#uptime();
+    if (this.#reading && nowMs - this.#allMs < ALL_EVERY_MS) {
+      const since = Math.max(0, Math.floor(this.#reading.newest) - OVERLAP_SECONDS);
+      await readInto(this.#reading, this.#core, signal, since);
+    } else {
+      this.#reading = await readAll(this.#core, signal);
+      this.#allMs = nowMs;
+    }
+    return nodesOf(this.#reading);
+  }
 }
 
 /** The same, for those who remember none of them. */
