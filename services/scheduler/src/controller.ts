@@ -243,7 +243,7 @@ export class Controller implements Watcher {
     this.#disconnectedAtMs = this.#uptime();
   }
 
-  /** A node proved something, went out of reach or came back. */
+  /** A node proved something, went out of reach or came back; or it is known now that it left often. */
   onHealth(nodeId: string): void {
     this.#changed.add(nodeId);
     this.planSoon();

@@ -47,7 +47,12 @@ async function startCore(key: Key, nodeUrl: string) {
       told.push({ type, decidedAtMs: Number(content.decided_at_ms) });
     } else if (pathname === EVENTS_API.listEvents.path)
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
-    else if (pathname === NETWORK_LISTS_API.listNetworkPosts.path && isHolding) {
+    else if (
+      pathname === NETWORK_LISTS_API.listNetworkPosts.path &&
+      isHolding &&
+      // What a scheduler learns of the past is asked for in larger pages.
+      searchParams.get('pagination') === '20'
+    ) {
       const type = searchParams.get('types')!;
       waiting.set(type, [...(waiting.get(type) ?? []), response]);
     } else

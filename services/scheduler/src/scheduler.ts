@@ -12,6 +12,7 @@ import {
   listen,
   loadOrCreateKeyFile,
   openSince,
+  persist,
   type RunningService,
   rateLimitsOf,
   runLoop,
@@ -29,6 +30,7 @@ import type { RouteSource } from './http/routes.ts';
 import { noteProblems, type StatusInput } from './http/status.ts';
 import { Leadership } from './leadership.ts';
 import { Outbox } from './outbox.ts';
+import { learnDepartures } from './past/learn.ts';
 import { Departures, type DeparturesOptions } from './planning/departures.ts';
 import { refusePrefix } from './planning/prefix.ts';
 import { probeNode } from './probe.ts';
@@ -236,7 +238,7 @@ async function openMemory(config: SchedulerConfig, log: Logger) {
   };
 }
 
-interface LoopParts extends Pick<ControllerOptions, 'health' | 'signal' | 'log'> {
+interface LoopParts extends Pick<ControllerOptions, 'health' | 'departures' | 'signal' | 'log'> {
   readonly core: CoreClient;
   readonly controller: Controller;
   readonly leadership: Leadership;
@@ -273,7 +275,20 @@ function createScoresRound(
   return { watch, run };
 }
 
-/** What the scheduler does again and again. Each ends with the signal. */
+const PAST_RETRY_MS = { baseMs: 1_000, maxMs: 60_000 };
+
+/** What the scheduler that spoke before this one knew of nodes that left often. */
+function learnPast(config: SchedulerConfig, parts: LoopParts): Promise<void> {
+  const { core, controller, departures, listed, signal, log } = parts;
+  const isListed = (address: string) => listed.has(address);
+  const [graceMs, now, uptime] = [graceMsOf(config), Date.now, () => performance.now()];
+  return persist({ name: 'past', ...PAST_RETRY_MS, signal, log }, async () => {
+    const learned = await learnDepartures({ core, departures, isListed, graceMs, now, uptime, signal });
+    for (const nodeId of learned) controller.onHealth(nodeId);
+  });
+}
+
+/** What the scheduler does again and again, or once. Each ends with the signal. */
 function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] {
   const { core, controller, health, leadership, look, listed, status, signal, log } = parts;
   const intervalMs = config.probeIntervalSeconds * 1000;
@@ -285,6 +300,7 @@ function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] 
     );
   return [
     watchNetwork(scores.watch, controller),
+    learnPast(config, parts),
     // Each in rounds of its own: strangers that answer slowly have no listed node asked more seldom.
     probe('probes', true),
     probe('probes of strangers', false),
@@ -323,6 +339,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const isListed = (address: string) => listed.has(address);
   const askers = createAskers(config);
   const memory = await openMemory(config, log);
+  const departures = memory.createDepartures(isListed);
   const health = createHealth(config, {
     ...{ askers, isListed, networks: memory.networks, signal, log },
     isAsked: (node) => controller.isAsked(node),
@@ -332,8 +349,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
     ...{ core, address: signer.address, controller: () => controller, ...turns, signal, log },
   });
   const controller: Controller = createController(config, {
-    ...{ health, outbox, runners, isListed, signal, log },
-    departures: memory.createDepartures(isListed),
+    ...{ health, outbox, departures, runners, isListed, signal, log },
     wrongSince: memory.wrongNodes.since,
     leads: voice.speaks,
   });
@@ -353,7 +369,7 @@ export async function startScheduler(config: SchedulerConfig, host: Host): Promi
   const app = await openDoor(config, { snapshot: () => controller.snapshot(), status }, log);
   const url = await listen(app, config.host, config.port);
   log.info({ address: signer.address, core: config.coreUrl }, 'the scheduler signs with this address');
-  const loops = { core, controller, health, ...voice, listed, status, signal, log };
+  const loops = { core, controller, health, departures, ...voice, listed, status, signal, log };
   const tasks = startLoops(config, loops);
   return {
     urls: [url],

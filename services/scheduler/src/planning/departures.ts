@@ -8,7 +8,7 @@ import type { NodeLoad } from './load.ts';
 const HELD_BASE_MS = 10_000;
 const HELD_MAX_MS = 3_600_000;
 /** A change after so long is as good as the first. */
-const FORGOTTEN_MS = 2 * HELD_MAX_MS;
+export const FORGOTTEN_MS = 2 * HELD_MAX_MS;
 
 /**
  * How long a change counts at least: the first not at all, each that soon follows another twice as long as that one. Pure.
@@ -36,6 +36,18 @@ export interface Departure {
 /** Whether a departure counts no more: it was long ago, and nothing is left of the wait that follows a node's return. Pure. */
 const isForgotten = ({ leftMs, heldMs, fromMs, isAway }: Departure, nowMs: number): boolean =>
   nowMs - leftMs >= FORGOTTEN_MS && (isAway || nowMs - fromMs >= heldMs);
+
+/** A departure, by the one before it. Pure. */
+export function nextDeparture(
+  known: Departure | undefined,
+  nowMs: number,
+  isSilent: boolean,
+  graceMs: number,
+): Departure {
+  const keptMs = known ? nowMs - known.leftMs : Number.POSITIVE_INFINITY;
+  const heldMs = heldNext(known?.heldMs ?? 0, keptMs, isSilent ? graceMs : HELD_BASE_MS);
+  return { leftMs: nowMs, heldMs, fromMs: nowMs, isSilent, isAway: true };
+}
 
 export interface DeparturesOptions {
   /** Whether the operator vouches for the node of this address, and says when it leaves. */
@@ -65,6 +77,23 @@ export class Departures {
   /** What the next process has to know, by node. */
   list(): ReadonlyMap<string, Departure> {
     return this.#known;
+  }
+
+  /**
+   * What others saw while this scheduler was not there. Of a departure that it saw itself it knows more; one that is told by placements is
+   * dated when they were decided, up to the grace period later.
+   *
+   * @returns the nodes of which something is known now
+   */
+  learn(told: Iterable<readonly [string, Departure]>, nowMs: number): string[] {
+    const learned: string[] = [];
+    for (const [nodeId, one] of told) {
+      const known = this.#known.get(nodeId);
+      if (isForgotten(one, nowMs) || (known && one.leftMs <= known.leftMs + this.#options.graceMs)) continue;
+      this.#set(nodeId, { ...one, heldMs: Math.max(one.heldMs, known?.heldMs ?? 0) });
+      learned.push(nodeId);
+    }
+    return learned;
   }
 
   /**
@@ -110,10 +139,7 @@ export class Departures {
   #note(nodeId: string, nowMs: number, isSilent: boolean): void {
     if (this.#known.get(nodeId)?.isAway) return;
     for (const [id, one] of this.#known) if (isForgotten(one, nowMs)) this.#known.delete(id);
-    const known = this.#known.get(nodeId);
-    const keptMs = known ? nowMs - known.leftMs : Number.POSITIVE_INFINITY;
-    const heldMs = heldNext(known?.heldMs ?? 0, keptMs, isSilent ? this.#options.graceMs : HELD_BASE_MS);
-    this.#set(nodeId, { leftMs: nowMs, heldMs, fromMs: nowMs, isSilent, isAway: true });
+    this.#set(nodeId, nextDeparture(this.#known.get(nodeId), nowMs, isSilent, this.#options.graceMs));
   }
 
   #set(nodeId: string, departure: Departure): void {

@@ -67,7 +67,7 @@ const isSameInstance = ({ placement, said, instance: known }: Entry, instance: I
 const heldOn = ({ instance }: Entry, { node, standing }: NodeLoad): Resources =>
   instance.failedOn === node.nodeId && standing.isBelieved ? NOTHING : instance.needs;
 
-const NODE_GONE: Reason = { code: 'NODE_GONE', message: 'its node has left the network' };
+export const NODE_GONE: Reason = { code: 'NODE_GONE', message: 'its node has left the network' };
 
 const nowhere = (reason: Reason): Placement => ({ nodeId: null, nodeAddress: null, ipv6: '', reason });
 
