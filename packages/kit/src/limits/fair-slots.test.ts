@@ -184,3 +184,34 @@ test('whoever comes and goes, each has its share at most, and all who wait have 
     }),
   );
 });
+
+test('a slot that is given back costs no look at each client that waits', async () => {
+  const slots = create({
+    running: { total: 1, reserve: 0, perClient: 1 },
+    waiting: { total: 2_000, reserve: 0, perClient: 1 },
+  });
+  const held = await slots.take(client('a'));
+  const leaving = new AbortController();
+  let looks = 0;
+  const served: string[] = [];
+  const waiting = Array.from({ length: 2_000 }, async (_, index) => {
+    const key = `198.51.${index >> 8}.${index & 255}`;
+    const asking = {
+      key,
+      get isExempt() {
+        looks++;
+        return false;
+      },
+    };
+    const slot = await slots.take(asking, leaving.signal);
+    served.push(key);
+    return slot;
+  });
+  looks = 0;
+  held[Symbol.dispose]();
+  await waiting[0];
+  assert.ok(looks < 100, `${looks} looks`);
+  assert.deepEqual(served, ['198.51.0.0']);
+  leaving.abort();
+  assert.equal((await Promise.allSettled(waiting)).length, 2_000);
+});

@@ -1,6 +1,7 @@
 import { AppError } from '@skerry/protocol/forms';
 import { networkKeyOf } from '../net/client-address.ts';
 import type { Client } from './client.ts';
+import { FairLine, type Waiter } from './fair-line.ts';
 import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 import { YieldingShares } from './yielding-shares.ts';
 
@@ -19,27 +20,6 @@ export interface FairSlotsOptions {
 
 type Asking = Pick<Client, 'key' | 'isExempt'>;
 
-interface Waiter {
-  readonly begin: (running: Held) => void;
-  /** Of all that ever waited: the how many-th it was. */
-  readonly nth: number;
-}
-
-/** Those of one client that wait, in the order they came. */
-interface Queue {
-  readonly client: Asking;
-  readonly waiters: Set<Waiter>;
-}
-
-/** An address may be one of our own by itself, and not behind a proxy that nobody trusts. */
-const queueKeyOf = ({ key, isExempt }: Asking) => `${isExempt ? 'own' : 'stranger'} ${key}`;
-
-/** Whether the first number that differs is smaller. */
-function isLess(a: readonly number[], b: readonly number[]): boolean {
-  const index = a.findIndex((number, place) => number !== b[place]);
-  return index >= 0 && a[index]! < b[index]!;
-}
-
 /**
  * Lets so many tasks run at once, each client its share of them; the others wait. What is free goes to whoever has the fewest running,
  * of these to whose network (networkKeyOf) has the fewest, then to whoever was not served for longest, and then to the first to come: one
@@ -51,9 +31,7 @@ export class FairSlots {
   /** How many of them each network has, which may be any number of clients. */
   readonly #byNetwork = new Map<string, number>();
   readonly #waiting: YieldingShares;
-  /** By client: whoever has many in line costs one look. */
-  readonly #line = new Map<string, Queue>();
-  #waitingCount = 0;
+  readonly #line: FairLine;
   #came = 0;
   /** When those who have something running or waiting were served last: the how many-th it was. */
   readonly #served = new Map<string, number>();
@@ -63,6 +41,11 @@ export class FairSlots {
     this.#options = options;
     this.#running = new Shares(options.running);
     this.#waiting = new YieldingShares(options.waiting, 'newest');
+    this.#line = new FairLine({
+      heldBy: (key) => this.heldBy(key),
+      heldNear: (key) => this.heldNear(key),
+      servedAt: (key) => this.#served.get(key) ?? 0,
+    });
   }
 
   /** How many run. */
@@ -72,7 +55,7 @@ export class FairSlots {
 
   /** How many wait. */
   get waiting(): number {
-    return this.#waitingCount;
+    return this.#line.count;
   }
 
   /** How many a client has running. */
@@ -88,12 +71,13 @@ export class FairSlots {
 
   /** Whose turn it is once another client gives a slot back; undefined where nobody waits for that. */
   get next(): Asking | undefined {
-    return this.#first('all')?.client;
+    return this.#line.first((client) => this.#running.whyNot(client) === 'all')?.client;
   }
 
   /** Counts a client that has a slot as served just now: one that it has to give up goes to whoever was next, not to itself. */
   noteServed({ key }: Asking): void {
     this.#served.set(key, ++this.#count);
+    this.#line.note(key);
   }
 
   /** Whether a client that comes now waits for nobody. */
@@ -127,20 +111,27 @@ export class FairSlots {
 
   #takeRunning(client: Asking): Held | NoShare {
     const running = this.#running.take(client);
-    const network = networkKeyOf(client.key);
-    if (typeof running === 'string' || client.isExempt || network === undefined) return running;
-    this.#byNetwork.set(network, (this.#byNetwork.get(network) ?? 0) + 1);
+    if (typeof running === 'string') return running;
+    const network = client.isExempt ? undefined : networkKeyOf(client.key);
+    this.#countNear(network, 1);
+    this.#line.note(client.key);
     let isHeld = true;
     return {
       release: () => {
-        running.release();
         if (!isHeld) return;
         isHeld = false;
-        const left = this.#byNetwork.get(network)! - 1;
-        if (left > 0) this.#byNetwork.set(network, left);
-        else this.#byNetwork.delete(network);
+        running.release();
+        this.#countNear(network, -1);
+        this.#line.note(client.key);
       },
     };
+  }
+
+  #countNear(network: string | undefined, more: number): void {
+    if (network === undefined) return;
+    const held = (this.#byNetwork.get(network) ?? 0) + more;
+    if (held > 0) this.#byNetwork.set(network, held);
+    else this.#byNetwork.delete(network);
   }
 
   async #wait(client: Asking, signal: AbortSignal | undefined): Promise<Held> {
@@ -148,12 +139,12 @@ export class FairSlots {
     const waiter: Waiter = { begin: resolve, nth: ++this.#came };
     // Who was given a slot already has it; who leaves is given none.
     const leave = (reason: unknown) => {
-      this.#dequeue(client, waiter);
+      this.#line.leave(client, waiter);
       reject(reason);
     };
     const place = this.#waiting.take(client, () => leave(this.#refuse(false)));
     if (typeof place === 'string') throw this.#refuse(place === 'share');
-    this.#enqueue(client, waiter);
+    this.#line.join(client, waiter);
     const abort = () => leave(signal?.reason);
     signal?.addEventListener('abort', abort, { once: true });
     const refuse = () => leave(this.#refuse(this.#running.whyNot(client) === 'share'));
@@ -168,50 +159,16 @@ export class FairSlots {
     }
   }
 
-  #enqueue(client: Asking, waiter: Waiter): void {
-    const key = queueKeyOf(client);
-    const queue = this.#line.get(key) ?? { client, waiters: new Set() };
-    this.#line.set(key, queue);
-    queue.waiters.add(waiter);
-    this.#waitingCount++;
-  }
-
-  #dequeue(client: Asking, waiter: Waiter): void {
-    const key = queueKeyOf(client);
-    const queue = this.#line.get(key);
-    if (!queue?.waiters.delete(waiter)) return;
-    this.#waitingCount--;
-    if (queue.waiters.size === 0) this.#line.delete(key);
-  }
-
   /** Only who has something running or waiting is remembered. */
   #forget({ key }: Asking): void {
     if (this.#running.heldBy(key) + this.#waiting.heldBy(key) === 0) this.#served.delete(key);
   }
 
-  /** The first of those in line who have none for this reason; undefined: who may have one. */
-  #first(why: NoShare | undefined): { readonly client: Asking; readonly waiter: Waiter } | undefined {
-    let first: { readonly client: Asking; readonly waiter: Waiter } | undefined;
-    let least: readonly number[] = [Number.POSITIVE_INFINITY];
-    for (const { client, waiters } of this.#line.values()) {
-      if (this.#running.whyNot(client) !== why) continue;
-      const [waiter] = waiters;
-      const { key, isExempt } = client;
-      // Our own come as if they had none.
-      const held = isExempt ? [0, 0] : [this.heldBy(key), this.heldNear(key)];
-      const rank = [...held, this.#served.get(key) ?? 0, waiter!.nth];
-      if (!isLess(rank, least)) continue;
-      first = { client, waiter: waiter! };
-      least = rank;
-    }
-    return first;
-  }
-
   #serveNext(): void {
-    const next = this.#first(undefined);
+    const next = this.#line.first((client) => this.isFreeFor(client));
     const running = next && this.#takeRunning(next.client);
     if (!next || !running || typeof running === 'string') return;
-    this.#dequeue(next.client, next.waiter);
+    this.#line.leave(next.client, next.waiter);
     this.noteServed(next.client);
     next.waiter.begin(running);
   }
