@@ -62,6 +62,7 @@ export {
   createHttpServer,
   type HttpServer,
 } from './http/server.ts';
+export { endsWithAnswer } from './http/unwanted.ts';
 export { takeUpgrade, type Upgrade, upgradeOf } from './http/upgrade.ts';
 export { type Client, createClientOf } from './limits/client.ts';
 export { FairSlots, type FairSlotsOptions } from './limits/fair-slots.ts';
@@ -87,7 +88,13 @@ export {
   type AskFailure,
   createAsker,
 } from './net/ask.ts';
-export { clientKeyOf, createAddressSet, networkKeyOf, spellAddress } from './net/client-address.ts';
+export {
+  clientKeyOf,
+  createAddressSet,
+  networkKeyOf,
+  rangeKeyOf,
+  spellAddress,
+} from './net/client-address.ts';
 export { findFreePort } from './net/free-port.ts';
 export { ownerOfUrl } from './net/owner.ts';
 export {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { AppError } from '@skerry/protocol/forms';
 import type { Framing } from './framing.ts';
 import { endWith } from './refusals.ts';
+import { continueWhenRead } from './unwanted.ts';
 
 const isHost = (name: string | undefined) => name?.length === 4 && name.toLowerCase() === 'host';
 
@@ -45,6 +46,10 @@ export function answerOddRequests(
 ): void {
   // RFC 9110, section 10.1.1, leaves it to a server whether it refuses an expectation that it does not know.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('checkContinue', (request, response) => {
+    continueWhenRead(request, response);
+    server.emit('request', request, response);
+  });
   server.on('connect', (request, socket: Socket) => {
     socket.on('error', () => {});
     // Node hands it over at once, whatever is under way.

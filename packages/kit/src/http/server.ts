@@ -18,7 +18,7 @@ import { createRequestLog } from './request-log.ts';
 import { type HttpObserver, noteAnswer, requestIdOf, SlowRequests, traceAnswer } from './request-trace.ts';
 import { takeTurns } from './turnstile.ts';
 import { endUntaken } from './untaken.ts';
-import { endUnwanted } from './unwanted.ts';
+import { endUnwanted, leaveUnwanted } from './unwanted.ts';
 import { asksForOneOf, routeUpgrades } from './upgrade.ts';
 import { VALIDATION } from './validators.ts';
 
@@ -166,8 +166,10 @@ function limitRates(app: HttpServer, log: Logger, limits: RateLimitOptions): voi
   });
 }
 
-/** A body that is not whole in time ends with its connection, unless the route sees to that itself. */
+/** A body that is not whole in time ends with its connection, unless the route sees to that itself; of one that nobody wants little is read. */
 function endUnfinishedBodies(app: HttpServer): void {
+  app.addHook('onResponse', endUnwanted);
+  app.addHook('onSend', leaveUnwanted);
   app.addHook('onRequest', ({ raw, routeOptions }, _reply, done) => {
     const hasBody =
       raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length']) > 0;
@@ -287,7 +289,6 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   framing.watch(app.server, ({ code }) => observer?.refused(code));
   if (options.socketPaths) routeUpgrades(app.server);
   endUnfinishedBodies(app);
-  app.addHook('onResponse', endUnwanted);
   app.addHook('onSend', endUntaken(limits ?? LOOPBACK, options.takingMs));
   traceAnswers(app, log, observer);
   answerErrors(app, options);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
+import { AppError } from '@skerry/protocol/forms';
 import { createLogger } from '../daemon/log.ts';
 import { listen } from './listen.ts';
 import { createHttpServer } from './server.ts';
@@ -9,12 +10,25 @@ import { createHttpServer } from './server.ts';
 const MIB = 1024 * 1024;
 /** What the kernel keeps of a connection on this machine, both ends, and what comes between two looks. */
 const BESIDE_BYTES = 64 * MIB;
+const MOST_BYTES = BESIDE_BYTES + 16 * MIB;
 
 async function open(t: { after(end: () => unknown): void }) {
   const app = await createHttpServer({ log: createLogger('test', 'fatal') });
   t.after(() => app.close());
   app.get('/', async () => ({ is: 'here' }));
   app.post('/', async () => ({ is: 'taken' }));
+  await app.register(async (scope) => {
+    scope.addContentTypeParser('application/octet-stream', (_request, body, parsed) => parsed(null, body));
+    const config = { watchesItsBody: true };
+    scope.post('/refused', { config }, async () => {
+      throw new AppError('STORAGE_FULL', 'there is no room');
+    });
+    scope.post('/read', { config }, async ({ raw }) => {
+      let bytes = 0;
+      for await (const chunk of raw) bytes += chunk.length;
+      return { bytes };
+    });
+  });
   const { port, hostname } = new URL(await listen(app, '127.0.0.1', 0));
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});
@@ -25,6 +39,8 @@ async function open(t: { after(end: () => unknown): void }) {
 const REQUESTS = {
   'a GET': 'GET / HTTP/1.1\r\n',
   'what is refused for its type': 'POST / HTTP/1.1\r\nContent-Type: text/x\r\n',
+  'a file that is refused': 'POST /refused HTTP/1.1\r\nContent-Type: application/octet-stream\r\n',
+  'a file of a type that is refused': 'POST /refused HTTP/1.1\r\nContent-Type: text/x\r\n',
 };
 
 for (const [name, head] of Object.entries(REQUESTS))
@@ -32,18 +48,49 @@ for (const [name, head] of Object.entries(REQUESTS))
     const socket = await open(t);
     socket.write(`${head}Host: x\r\nContent-Length: 100000000000\r\n\r\n`);
     const [answer] = (await once(socket, 'data')) as [Buffer];
-    assert.match(String(answer), /^HTTP\/1.1 (200|415) /);
+    assert.match(String(answer), /^HTTP\/1.1 (200|415|507) /);
     const piece = Buffer.alloc(64 * 1024);
-    while (!socket.destroyed && socket.bytesWritten < 4 * BESIDE_BYTES)
+    while (!socket.destroyed && socket.bytesWritten < MOST_BYTES)
       if (!socket.write(piece))
         await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
-    assert.ok(socket.bytesWritten < 4 * BESIDE_BYTES, `${socket.bytesWritten} bytes were taken`);
+    assert.ok(socket.bytesWritten < MOST_BYTES, `${socket.bytesWritten} bytes were taken`);
   });
 
 test('a body that nobody wants, and that ends, leaves the connection to the next request', async (t) => {
   const socket = await open(t);
   socket.write('GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n');
   assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1.1 200 /);
+  socket.write(Buffer.alloc(300_000));
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1.1 200 /);
+});
+
+const FILE =
+  'Host: x\r\nContent-Type: application/octet-stream\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n';
+
+test('who asks before it sends a body is told to when that is read, and never where it is refused', async (t) => {
+  const refused = await open(t);
+  refused.write(`POST /refused HTTP/1.1\r\n${FILE}`);
+  let text = '';
+  for await (const chunk of refused) text += chunk;
+  assert.match(text, /^HTTP\/1.1 507 /);
+  assert.match(text, /\r\nconnection: close\r\n/i);
+  const read = await open(t);
+  read.write(`POST /read HTTP/1.1\r\n${FILE}`);
+  assert.match(String((await once(read, 'data'))[0]), /^HTTP\/1.1 100 Continue\r\n\r\n$/);
+  read.write('abc');
+  assert.match(String((await once(read, 'data'))[0]), /^HTTP\/1.1 200 .*\{"bytes":3\}$/s);
+  // The connection goes on.
+  read.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  assert.match(String((await once(read, 'data'))[0]), /^HTTP\/1.1 200 /);
+});
+
+test('a file that is refused, and ends soon, leaves the connection to the next request', async (t) => {
+  const socket = await open(t);
+  socket.write(
+    'POST /refused HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: 300000\r\n\r\n',
+  );
+  assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1.1 507 /);
   socket.write(Buffer.alloc(300_000));
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1.1 200 /);

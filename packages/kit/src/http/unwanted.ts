@@ -1,35 +1,100 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { onResponseHookHandler } from 'fastify';
+import type { FastifyReply, onResponseHookHandler, onSendHookHandler } from 'fastify';
 
 /** What is still read of a body after the answer: a connection that is closed on somebody who is sending can lose the answer. */
-interface Rest {
-  readonly bytes: number;
-  readonly ms: number;
-}
-const REST: Rest = { bytes: 1024 * 1024, ms: 5_000 };
-/** Of a file: whoever sends one may have a fast line, and looks for the answer at its end. */
-const REST_OF_FILE: Rest = { bytes: 64 * 1024 * 1024, ms: 5_000 };
+const REST = { bytes: 1024 * 1024, ms: 5_000 } as const;
 /** Node reads it past everybody, so that nobody hears of each piece. */
 const LOOK_MS = 50;
 
+/** Those that wait for a 100 before they send a body. */
+const waiting = new WeakSet<IncomingMessage>();
+
+/**
+ * Says 100 to whoever asks for it (RFC 9110, section 10.1.1) when its body begins to be read, and not before: of what is refused without a
+ * look at the body nothing is sent. Such an answer ends the connection, since nobody knows whether the body follows.
+ */
+export function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
+  const { shouldKeepAlive } = response;
+  response.shouldKeepAlive = false;
+  waiting.add(request);
+  const read = request._read;
+  request._read = (size) => {
+    request._read = read;
+    if (!response.headersSent) {
+      waiting.delete(request);
+      response.shouldKeepAlive = shouldKeepAlive;
+      response.writeContinue();
+    }
+    read.call(request, size);
+  };
+}
+
+/** Has an answer end its connection, whatever is left of the body. */
+export const endsWithAnswer = (reply: FastifyReply): void => void reply.header('connection', 'close');
+
 /** Ends the connection of a request that is answered, unless its body comes to an end soon. */
-function endRest(raw: IncomingMessage, { bytes, ms }: Rest): void {
+function endRest(raw: IncomingMessage): void {
   const { socket } = raw;
   const [readBefore, beganMs] = [socket.bytesRead, performance.now()];
   const timer = setInterval(() => {
     const isOver = raw.complete || socket.destroyed;
-    const isTooMuch = socket.bytesRead - readBefore > bytes || performance.now() - beganMs > ms;
+    const isTooMuch = socket.bytesRead - readBefore > REST.bytes || performance.now() - beganMs > REST.ms;
     if (!isOver && !isTooMuch) return;
     clearInterval(timer);
     if (!isOver) socket.destroy();
   }, LOOK_MS).unref();
 }
 
-/** A hook: nobody has a body read for as long as it likes that nobody wants, as that of a GET, or of what was refused. */
-export const endUnwanted: onResponseHookHandler = ({ raw, routeOptions }, _reply, done) => {
+/** Reads on a little behind the answer, and no more after that: the sender stands still, sees the answer, and hangs up. */
+function readOn(raw: IncomingMessage): void {
+  const { socket } = raw;
+  let left: number = REST.bytes;
+  const timer = setTimeout(() => socket.destroy(), REST.ms).unref();
+  for (const event of ['end', 'close']) raw.once(event, () => clearTimeout(timer));
+  raw.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) raw.pause();
+  });
+  raw.resume();
+}
+
+/** Has Node end a connection by halves (RFC 9112, section 9.6): closed on somebody who is sending, it can lose the answer. */
+function endByHalves(socket: Socket): void {
+  socket.destroySoon = () => {
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), REST.ms).unref();
+    socket.once('close', () => clearTimeout(timer));
+  };
+}
+
+const isSending = ({ raw }: { readonly raw: IncomingMessage }) =>
   // What is asked from within the process has no connection.
-  if (!raw.complete && raw.socket instanceof Socket && !raw.socket.destroyed)
-    endRest(raw, routeOptions.config?.watchesItsBody ? REST_OF_FILE : REST);
+  !raw.complete && raw.socket instanceof Socket && !raw.socket.destroyed;
+
+/** A hook: nobody has a body read for as long as it likes that nobody wants, as that of a GET, or of what was refused. */
+export const endUnwanted: onResponseHookHandler = (request, _reply, done) => {
+  if (isSending(request) && !request.routeOptions.config?.watchesItsBody) endRest(request.raw);
+  done();
+};
+
+/**
+ * A hook: the same of the body of a file. Whoever sends one may have a fast line, and looks for the answer at its end. Where all of the
+ * body comes soon, the connection goes on.
+ */
+export const leaveUnwanted: onSendHookHandler = (request, reply, _payload, done) => {
+  const { raw } = request;
+  const isLeft = isSending(request) && !waiting.has(raw) && reply.getHeader('connection') !== 'close';
+  if (isLeft && request.routeOptions.config?.watchesItsBody) {
+    raw.unpipe();
+    // Else Node would read on by itself, without an end.
+    raw.read(0);
+    const announced = Number(raw.headers['content-length'] ?? Number.POSITIVE_INFINITY);
+    if (announced > REST.bytes) endsWithAnswer(reply);
+    endByHalves(raw.socket);
+    reply.raw.once('finish', () => {
+      if (isSending(request)) readOn(raw);
+    });
+  }
   done();
 };

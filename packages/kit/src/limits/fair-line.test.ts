@@ -28,7 +28,7 @@ test('whoever comes, leaves and is served: the first is who has the fewest, of t
         return all.reduce((sum, other) => sum + heldBy(other), 0);
       };
       const servedAt = (key: string) => served.get(key) ?? 0;
-      const line = new FairLine({ heldBy, heldNear, servedAt });
+      const line = new FairLine({ networkOf: networkKeyOf, heldBy, heldNear, servedAt });
       const waiting: { key: string; isExempt: boolean; waiter: Waiter }[] = [];
       const rankOf = ({ key, isExempt, waiter }: (typeof waiting)[number]) => [
         ...(isExempt ? [0, 0] : [heldBy(key), heldNear(key)]),

@@ -1,4 +1,3 @@
-import { networkKeyOf } from '../net/client-address.ts';
 import type { Client } from './client.ts';
 import { type Ranked, RankedHeap } from './ranked-heap.ts';
 import type { Held } from './shares.ts';
@@ -11,8 +10,12 @@ export interface Waiter {
   readonly nth: number;
 }
 
+/** The network of a client, by its key; undefined where it is a network of its own. */
+export type NetworkOf = (clientKey: string) => string | undefined;
+
 /** What clients have, by their keys. */
 export interface Standing {
+  readonly networkOf: NetworkOf;
   readonly heldBy: (key: string) => number;
   /** With all that are of its network. */
   readonly heldNear: (key: string) => number;
@@ -37,7 +40,6 @@ interface Network extends Ranked {
  * nobody trusts. No client has this key.
  */
 const OWN = '';
-const networkOf = ({ key, isExempt }: Asking) => (isExempt ? OWN : (networkKeyOf(key) ?? key));
 
 /**
  * Who waits, in the order of turns: first whoever has the fewest running, of these whose network has the fewest, then who was not served
@@ -82,7 +84,7 @@ export class FairLine {
   /** What a client has, or when it was served, has changed. */
   note(key: string): void {
     for (const queue of [this.#strangers.get(key), this.#own.get(key)]) if (queue) this.#rank(queue);
-    const network = this.#networks.get(networkOf({ key, isExempt: false }));
+    const network = this.#networks.get(this.#networkOf({ key, isExempt: false }));
     if (network) this.#rankNetwork(network);
   }
 
@@ -100,13 +102,17 @@ export class FairLine {
     return undefined;
   }
 
+  #networkOf({ key, isExempt }: Asking): string {
+    return isExempt ? OWN : (this.#standing.networkOf(key) ?? key);
+  }
+
   #queuesOf({ isExempt }: Asking): Map<string, Queue> {
     return isExempt ? this.#own : this.#strangers;
   }
 
   #rank(queue: Queue): void {
     const { client, waiters } = queue;
-    const key = networkOf(client);
+    const key = this.#networkOf(client);
     const network = this.#networks.get(key) ?? { key, queues: new RankedHeap<Queue>(), rank: [], place: -1 };
     this.#networks.set(key, network);
     const [waiter] = waiters;

@@ -1,7 +1,7 @@
 import { AppError } from '@skerry/protocol/forms';
 import { networkKeyOf } from '../net/client-address.ts';
 import type { Client } from './client.ts';
-import { FairLine, type Waiter } from './fair-line.ts';
+import { FairLine, type NetworkOf, type Waiter } from './fair-line.ts';
 import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 import { YieldingShares } from './yielding-shares.ts';
 
@@ -16,13 +16,15 @@ export interface FairSlotsOptions {
   readonly what: string;
   /** Seconds after which whoever is refused is told to come back. */
   readonly retryAfter: number;
+  /** Which clients count as of one network, by their keys: networkKeyOf where left out. Undefined: one that is a network of its own. */
+  readonly networkOf?: NetworkOf;
 }
 
 type Asking = Pick<Client, 'key' | 'isExempt'>;
 
 /**
  * Lets so many tasks run at once, each client its share of them; the others wait. What is free goes to whoever has the fewest running,
- * of these to whose network (networkKeyOf) has the fewest, then to whoever was not served for longest, and then to the first to come: one
+ * of these to whose network has the fewest, then to whoever was not served for longest, and then to the first to come: one
  * that asks for much waits for itself, and holds up nobody else.
  */
 export class FairSlots {
@@ -32,6 +34,7 @@ export class FairSlots {
   readonly #byNetwork = new Map<string, number>();
   readonly #waiting: YieldingShares;
   readonly #line: FairLine;
+  readonly #networkOf: NetworkOf;
   #came = 0;
   /** When those who have something running or waiting were served last: the how many-th it was. */
   readonly #served = new Map<string, number>();
@@ -40,8 +43,10 @@ export class FairSlots {
   constructor(options: FairSlotsOptions) {
     this.#options = options;
     this.#running = new Shares(options.running);
-    this.#waiting = new YieldingShares(options.waiting, 'newest');
+    this.#networkOf = options.networkOf ?? networkKeyOf;
+    this.#waiting = new YieldingShares(options.waiting, 'newest', this.#networkOf);
     this.#line = new FairLine({
+      networkOf: this.#networkOf,
       heldBy: (key) => this.heldBy(key),
       heldNear: (key) => this.heldNear(key),
       servedAt: (key) => this.#served.get(key) ?? 0,
@@ -65,7 +70,7 @@ export class FairSlots {
 
   /** How many a client's network has running; the client, where it is none of many of a network. */
   heldNear(key: string): number {
-    const network = networkKeyOf(key);
+    const network = this.#networkOf(key);
     return network === undefined ? this.heldBy(key) : (this.#byNetwork.get(network) ?? 0);
   }
 
@@ -112,7 +117,7 @@ export class FairSlots {
   #takeRunning(client: Asking): Held | NoShare {
     const running = this.#running.take(client);
     if (typeof running === 'string') return running;
-    const network = client.isExempt ? undefined : networkKeyOf(client.key);
+    const network = client.isExempt ? undefined : this.#networkOf(client.key);
     this.#countNear(network, 1);
     this.#line.note(client.key);
     let isHeld = true;

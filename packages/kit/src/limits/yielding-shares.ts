@@ -1,5 +1,6 @@
 import { networkKeyOf } from '../net/client-address.ts';
 import type { Client } from './client.ts';
+import type { NetworkOf } from './fair-line.ts';
 import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 
 type Asking = Pick<Client, 'key' | 'isExempt'>;
@@ -62,11 +63,17 @@ export class YieldingShares {
   readonly #networks = new Holders();
 
   readonly #yields: 'oldest' | 'newest';
+  readonly #networkOf: NetworkOf;
 
   /** @param yields which of its places a client loses: the newest where it has waited for something with the others */
-  constructor(limits: ShareLimits, yields: 'oldest' | 'newest' = 'oldest') {
+  constructor(
+    limits: ShareLimits,
+    yields: 'oldest' | 'newest' = 'oldest',
+    networkOf: NetworkOf = networkKeyOf,
+  ) {
     this.#shares = new Shares(limits);
     this.#yields = yields;
+    this.#networkOf = networkOf;
   }
 
   heldBy(key: string): number {
@@ -75,7 +82,7 @@ export class YieldingShares {
 
   /** @param end called where the place goes to another client: it is given back by then */
   take(client: Asking, end: () => void): Held | NoShare {
-    const network = networkKeyOf(client.key);
+    const network = this.#networkOf(client.key);
     let place = this.#shares.take(client);
     if (place === 'all' && this.#makeRoom(client, network)) place = this.#shares.take(client);
     if (typeof place === 'string' || client.isExempt) return place;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { clientKeyOf, createAddressSet, findClient, networkKeyOf } from './client-address.ts';
+import { clientKeyOf, createAddressSet, findClient, networkKeyOf, rangeKeyOf } from './client-address.ts';
 
 const trusted = createAddressSet(['10.0.0.0/8', '2001:db8:1::/48', '192.0.2.7']);
 
@@ -110,4 +110,13 @@ test('the network of a client: the /48 of a /64, and none of any other', () => {
   assert.equal(networkKeyOf(clientKeyOf('::1')), networkKeyOf(clientKeyOf('0:0:0:5::')));
   for (const key of ['198.51.100.1', 'unknown', '', '0x12'])
     assert.equal(networkKeyOf(clientKeyOf(key)) ?? networkKeyOf(key), undefined);
+});
+
+test('a range is the /24 of an IPv4 client and the /48 of an IPv6 one', () => {
+  const rangeOf = (address: string) => rangeKeyOf(clientKeyOf(address));
+  assert.equal(rangeOf('198.51.100.7'), '198.51.100.0/24');
+  assert.equal(rangeOf('::ffff:198.51.100.9'), rangeOf('198.51.100.7'));
+  assert.notEqual(rangeOf('198.51.101.7'), rangeOf('198.51.100.7'));
+  assert.equal(rangeOf('2001:db8:1:2::3'), networkKeyOf(clientKeyOf('2001:db8:1:2::3')));
+  assert.equal(rangeKeyOf('unknown'), undefined);
 });

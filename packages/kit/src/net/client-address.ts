@@ -102,3 +102,15 @@ export function networkKeyOf(clientKey: string): string | undefined {
   const [first, second = '0', third = '0'] = clientKey.slice(0, -PREFIX_END.length).split(':');
   return `${first || '0'}:${second}:${third}::/48`;
 }
+
+const IPV4_PARTS = /^(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}$/;
+
+/**
+ * The range that a client (clientKeyOf) is in which somebody can have as a whole at little cost: the /48 of an IPv6 one, the /24 of an IPv4
+ * one, the longest prefix that networks announce to each other (RFC 7454, section 6.1.3). A /24 may be many households: what goes by it
+ * may hold nobody back where others want nothing.
+ */
+export function rangeKeyOf(clientKey: string): string | undefined {
+  const start = IPV4_PARTS.exec(clientKey)?.[1];
+  return start === undefined ? networkKeyOf(clientKey) : `${start}.0/24`;
+}

@@ -1,8 +1,13 @@
 import type { Client } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 const MINUTE_MS = 60_000;
-/** Looks in a minute: at each flow another number, so that no client knows when it is looked at. */
+/**
+ * Looks in a minute: at each flow another number, so that no client knows when it is looked at. Until the first one, 5 to 10 s, nobody is
+ * slow: whoever waits for a place would be refused before a minute had shown who is, and places that are taken anew each minute were
+ * out of reach for ever.
+ */
 const LOOKS = { least: 6, most: 12 } as const;
 /** Bytes: a flow of as many in a minute (70 kB/s) is not slow, and keeps the last place that its client has. */
 export const FAIR_BYTES = 4 * 1024 * 1024;
@@ -13,6 +18,8 @@ export const FAIR_BYTES = 4 * 1024 * 1024;
  */
 export const WHOLE_BYTES = 256 * 1024;
 export const WHOLE_MINUTES = 10;
+/** Seconds after which a sender that gave way is told to come back. */
+const SENDER_RETRY_AFTER = 10;
 
 type Asking = Pick<Client, 'key' | 'isExempt'>;
 
@@ -20,8 +27,9 @@ type Asking = Pick<Client, 'key' | 'isExempt'>;
 export interface Flow {
   readonly client: Asking;
   /**
-   * Bytes of the last minute; undefined before the first has passed, and where it was the client that waited: at most looks of that
-   * minute. Not of all the time: buffers on the way hold megabytes, and whoever begins fast could rest on that for hours.
+   * Bytes of the last minute, or as many as a minute brings at the rate since it began; undefined before the first look, and where it was
+   * the client that waited: at most looks of that time. Not of all the time: buffers on the way hold megabytes, and whoever begins fast
+   * could rest on that for hours.
    */
   readonly passed: number | undefined;
   /** Bytes of a minute by which it keeps the last place that its client has: FAIR_BYTES or WHOLE_BYTES. */
@@ -92,8 +100,12 @@ export interface Line {
   isOver(): boolean;
   /** Whether all that has passed was for nothing where it is ended. */
   readonly isWhole: boolean;
-  end(reason: string): void;
+  /** @param why whether others wait for its place, or nothing has passed */
+  end(why: Why): void;
 }
+
+/** Why a flow is ended. */
+export type Why = 'others wait for its place' | 'nothing passes';
 
 /**
  * Of whoever reads an answer: the connection's, since an answer behind another one of its connection is as slow as that.
@@ -111,38 +123,67 @@ export function readingLine(
     // What waits behind another answer is not with the connection yet.
     isClientsTurn: () => socket.writableLength > 0 || raw.writableLength > 0,
     isOver: () => raw.writableFinished,
-    end(reason) {
-      log.debug(`a reader is ended: ${reason}`);
+    end(why) {
+      log.debug(`a reader is ended: ${why}`);
       socket.destroy();
     },
   };
 }
 
-/** Of whoever sends a body. A part of a file would go on where it ended; whoever only holds places sends forms, so it is spared too. */
-export function sendingLine({ raw, log }: Pick<FastifyRequest, 'raw' | 'log'>): Line {
+/**
+ * Of whoever sends a body. A part of a file would go on where it ended; whoever only holds places sends forms, so it is spared too.
+ * @param refuse answers it
+ */
+export function sendingLine(
+  { raw, log }: Pick<FastifyRequest, 'raw' | 'log'>,
+  refuse: (error: AppError) => void,
+): Line {
   return {
     isWhole: true,
     passed: () => raw.socket.bytesRead,
     isClientsTurn: () => raw.readableLength === 0 && !raw.complete,
     isOver: () => raw.complete,
-    end(reason) {
-      log.debug(`a sender is ended: ${reason}`);
-      // As if the client had left: what reads the body hears the same.
-      raw.socket.destroy();
+    end(why) {
+      log.debug(`a sender is ended: ${why}`);
+      refuse(why === 'nothing passes' ? silent() : displaced());
     },
   };
 }
+
+const silent = () => new AppError('REQUEST_TIMEOUT', 'nothing more of the body came for a minute');
+
+const displaced = () =>
+  new AppError(
+    'OVERLOADED',
+    `others wait to send files, and this one gave way: of its kind it was the slowest (${FAIR_BYTES / 1024 ** 2} MiB a minute are not slow), or its client or network had the most`,
+    { details: { retry_after: SENDER_RETRY_AFTER } },
+  );
 
 interface Watched extends Flow {
   passed: number | undefined;
   keptBy: number;
   isOver(): boolean;
-  end(reason: string): void;
+  end(why: Why): void;
+}
+
+/** What one look saw. */
+interface Look {
+  /** Bytes that had passed by then, and by the look before. */
+  readonly bytes: number;
+  readonly before: number;
+  readonly isBehind: boolean;
+}
+
+/** Bytes that a minute brings as it was at these looks, of which a minute has `inMinute`; undefined where most of them saw no delay of the client. Pure. */
+function rateOf(seen: readonly Look[], inMinute: number): number | undefined {
+  const behind = seen.filter(({ isBehind }) => isBehind).length;
+  if (behind * 2 < seen.length) return undefined;
+  return ((seen.at(-1)!.bytes - seen[0]!.before) * inMinute) / seen.length;
 }
 
 export interface FlowsOptions {
-  /** Called each time that a minute of one of them has passed. */
-  readonly onMinute?: () => void;
+  /** Called each time that one of them was looked at. */
+  readonly onLook?: () => void;
   /** Called for each that is ended. */
   readonly onLetGo?: () => void;
   readonly random?: () => number;
@@ -152,12 +193,12 @@ export interface FlowsOptions {
 export class Flows {
   /** What has had its place for longest comes first. */
   readonly #all = new Set<Watched>();
-  readonly #onMinute: () => void;
+  readonly #onLook: () => void;
   readonly #onLetGo: () => void;
   readonly #random: () => number;
 
-  constructor({ onMinute = () => {}, onLetGo = () => {}, random = Math.random }: FlowsOptions = {}) {
-    this.#onMinute = onMinute;
+  constructor({ onLook = () => {}, onLetGo = () => {}, random = Math.random }: FlowsOptions = {}) {
+    this.#onLook = onLook;
     this.#onLetGo = onLetGo;
     this.#random = random;
   }
@@ -171,11 +212,11 @@ export class Flows {
       clearInterval(timer);
       this.#all.delete(watched);
     };
-    const end = (reason: string) => {
+    const end = (why: Why) => {
       stop();
       giveBack();
       this.#onLetGo();
-      line.end(reason);
+      line.end(why);
     };
     const keptBy = line.isWhole ? WHOLE_BYTES : FAIR_BYTES;
     const watched: Watched = { client, passed: undefined, keptBy, isOver: () => line.isOver(), end };
@@ -183,18 +224,23 @@ export class Flows {
     const everyMs = Math.floor(MINUTE_MS / looks);
     let count = 0;
     let before = line.passed();
-    // Looks of this minute at which it was the client's turn; whether it was at the end of the one before.
-    let [behind, wasBehind] = [0, false];
+    // The looks of the last minute.
+    const seen: Look[] = [];
+    // At the end of the minute before.
+    let [endBytes, wasBehind] = [before, false];
     const timer = setInterval(() => {
       const isBehind = line.isClientsTurn();
-      if (isBehind) behind++;
-      if (++count % looks !== 0) return;
-      const now = line.passed();
-      if (isBehind && wasBehind && now === before) end('nothing passes');
-      watched.passed = behind * 2 >= looks ? now - before : undefined;
-      if (count >= WHOLE_MINUTES * looks) watched.keptBy = FAIR_BYTES;
-      [before, wasBehind, behind] = [now, isBehind, 0];
-      this.#onMinute();
+      const bytes = line.passed();
+      seen.push({ bytes, before, isBehind });
+      before = bytes;
+      if (seen.length > looks) seen.shift();
+      watched.passed = rateOf(seen, looks);
+      if (++count >= WHOLE_MINUTES * looks) watched.keptBy = FAIR_BYTES;
+      if (count % looks === 0) {
+        if (isBehind && wasBehind && bytes === endBytes) end('nothing passes');
+        [endBytes, wasBehind] = [bytes, isBehind];
+      }
+      this.#onLook();
     }, everyMs).unref();
     this.#all.add(watched);
     return { [Symbol.dispose]: stop };

@@ -1,4 +1,4 @@
-import { type Client, FairSlots, type FairSlotsOptions, type HttpObserver } from '@skerry/kit';
+import { type Client, FairSlots, type FairSlotsOptions, type HttpObserver, rangeKeyOf } from '@skerry/kit';
 import { Flows, type Holdings, type Line } from './flows.ts';
 
 /** Given back when it is disposed of. */
@@ -21,8 +21,8 @@ export class Places {
 
   /** @param onLetGo called for each that is ended */
   constructor(options: FairSlotsOptions, onLetGo: () => void) {
-    this.#slots = new FairSlots(options);
-    this.#flows = new Flows({ onMinute: () => this.#makeRoom(), onLetGo });
+    this.#slots = new FairSlots({ ...options, networkOf: rangeKeyOf });
+    this.#flows = new Flows({ onLook: () => this.#makeRoom(), onLetGo });
   }
 
   /** How many are taken. */

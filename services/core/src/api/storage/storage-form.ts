@@ -1,7 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import multipart, { type MultipartFile, type MultipartValue } from '@fastify/multipart';
-import type { HttpServer, ServeOptions } from '@skerry/kit';
+import { endsWithAnswer, type HttpServer, type ServeOptions } from '@skerry/kit';
 import { AppError, LIMITS } from '@skerry/protocol';
 import { FILE_CHANNEL_DEFAULT } from '@skerry/protocol/api/core/storage';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -18,10 +17,6 @@ const CONTENT_TYPE = /^[a-zA-Z0-9!#$&^_.+-]{1,127}\/[a-zA-Z0-9!#$&^_.+-]{1,127}$
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
 /** What a form adds to its file: fields, boundaries, heads of parts. */
 export const FORM_OVERHEAD_BYTES = 1024 * 1024;
-/** How much of a refused upload is still read, so that the sender meets the answer and not a broken connection. */
-const LINGER_BYTES = 64 * 1024 * 1024;
-const LINGER_MS = 5_000;
-
 /** Limits of the multipart parser. A part of the name `file` is the file, also where it has neither file name nor type. */
 const formOptions = {
   throwFileSizeLimit: false,
@@ -192,32 +187,6 @@ async function readParts<Received>(
   }
 }
 
-/**
- * Reads on for a while what nobody wants any more, once the answer is sent: a connection that is closed on somebody who
- * is still sending can lose the answer.
- */
-function linger(raw: IncomingMessage, response: ServerResponse): void {
-  if (raw.complete || raw.destroyed) return;
-  raw.unpipe();
-  const wasToClose = !response.shouldKeepAlive;
-  // Otherwise the connection would be closed with the answer.
-  response.shouldKeepAlive = true;
-  response.once('finish', () => {
-    const { socket } = raw;
-    if (raw.complete && wasToClose) socket.end();
-    if (raw.complete || raw.destroyed) return;
-    let left = LINGER_BYTES;
-    const timer = setTimeout(() => raw.destroy(), LINGER_MS).unref();
-    raw.once('close', () => clearTimeout(timer));
-    if (wasToClose) raw.once('end', () => socket.end());
-    raw.on('data', (chunk: Buffer) => {
-      left -= chunk.length;
-      if (left < 0) raw.destroy();
-    });
-    raw.resume();
-  });
-}
-
 type FormRooms = Pick<Rooms, 'settings' | 'uploadPlaces' | 'clientOf'>;
 
 /**
@@ -231,42 +200,47 @@ export const withForm = <T>(
   act: (form: Form) => Promise<T>,
 ): Promise<T> => withFormOf(request, reply, rooms, uploadReader(rooms, request), act);
 
-/** Takes a place among the uploads for a body that `act` reads, watches over it, and reads on for a while what is not wanted. */
+/**
+ * Takes a place among the uploads for a body that `act` reads, and watches over it. One that gives its place away, or sends nothing, is
+ * answered at once; what reads it hears of the end of its connection, which follows.
+ */
 export async function withPlace<T>(
   request: FastifyRequest,
   reply: FastifyReply,
   { uploadPlaces, clientOf }: Pick<FormRooms, 'uploadPlaces' | 'clientOf'>,
   act: () => Promise<T>,
 ): Promise<T> {
-  try {
-    using place = await uploadPlaces.take(clientOf(request), closing(reply));
-    place.watch(sendingLine(request));
-    return await act();
-  } finally {
-    linger(request.raw, reply.raw);
-  }
+  using place = await uploadPlaces.take(clientOf(request), closing(reply));
+  const refused = Promise.withResolvers<never>();
+  const refuse = (error: AppError) => {
+    endsWithAnswer(reply);
+    // Of a request that is answered Node says no more, not even that its connection is gone.
+    request.raw.socket.once('close', () => request.raw.destroy(error));
+    refused.reject(error);
+  };
+  place.watch(sendingLine(request, refuse));
+  return await Promise.race([act(), refused.promise]);
 }
 
 /** The same for a form of other fields, or with another place for its file. */
-export async function withFormOf<Received, T>(
+export const withFormOf = <Received, T>(
   request: FastifyRequest,
   reply: FastifyReply,
   { settings, ...rooms }: FormRooms,
   reader: FormReader<Received>,
   act: (form: Form<Received>) => Promise<T>,
-): Promise<T> {
-  const form: Form<Received> = { fields: new Map(), file: undefined };
-  const { uploadLimitBytes } = settings;
-  try {
-    return await withPlace(request, reply, rooms, async () => {
-      if (!request.isMultipart())
-        throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
-      if (Number(request.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
-        throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
+): Promise<T> =>
+  withPlace(request, reply, rooms, async () => {
+    const { uploadLimitBytes } = settings;
+    if (!request.isMultipart())
+      throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'an upload is multipart/form-data');
+    if (Number(request.headers['content-length'] ?? 0) > uploadLimitBytes + FORM_OVERHEAD_BYTES)
+      throw new AppError('FILE_TOO_LARGE', `a file may have at most ${uploadLimitBytes} bytes here`);
+    const form: Form<Received> = { fields: new Map(), file: undefined };
+    try {
       await readParts(request, form, reader);
       return await act(form);
-    });
-  } finally {
-    if (form.file) await reader.discard(form.file.blob);
-  }
-}
+    } finally {
+      if (form.file) await reader.discard(form.file.blob);
+    }
+  });

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
+import { createDirectoryBlobStore } from '../../store/files/directory-store.ts';
 import { createTestCore, signers, type TestCore } from '../../testing/core.ts';
 import { limitsExcept } from '../../testing/strangers.ts';
 
@@ -167,8 +171,11 @@ describe('uploads of strangers', () => {
   });
 });
 
-test('who sends much in a minute is not slow', async (t) => {
+test('who sends much in a minute is not slow; of what gave way nothing is left', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-uploads-'));
+  t.after(() => rm(home, { recursive: true }));
   await using core = await createTestCore({
+    blobs: await createDirectoryBlobStore(home),
     uploadLimitBytes: 64 * KIB * KIB,
     settings: { limits: limitsExcept(OWN), uploads: 2, uploadsPerClient: 1 },
   });
@@ -196,7 +203,11 @@ test('who sends much in a minute is not slow', async (t) => {
     return slow.asked.destroyed;
   });
   assert.equal(quick.asked.destroyed, false);
+  await coming.sent;
+  const listSpool = () => readdir(join(home, 'incoming'));
+  await until('of the slow one nothing is left', listSpool, ({ length }) => length === 2);
   for (const { asked } of [quick, coming]) asked.destroy();
+  await until('nor of the others', listSpool, ({ length }) => length === 0);
 });
 
 test('a file that IPFS keeps counts, whatever comes after it in its form', async () => {
@@ -233,21 +244,25 @@ describe('a file that comes alone, as the body', () => {
 
   test('has ended where its sender sends nothing for a minute or two, and gives its place back', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
-    const ended = once(begin('127.0.0.2'), 'error');
+    const ended = once(begin('127.0.0.2'), 'response');
     await until('it is under way', underWay, (count) => count === 1);
     const aMinuteLater = () => {
       t.mock.timers.tick(60_000);
       return underWay();
     };
     await until('it has ended', aMinuteLater, (count) => count === 0);
-    await ended;
+    const [{ statusCode, headers }] = await ended;
+    assert.deepEqual([statusCode, headers.connection], [408, 'close']);
   });
 
   test('goes where its sender is slow, strangers have no place left and one waits: five clients kept all from all others', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const { uploadPlaces } = core.rooms;
+    const told: unknown[] = [];
     const slow = Array.from({ length: 9 }, (_, n) =>
-      begin(`127.0.1.${1 + Math.floor(n / 2)}`).on('error', () => {}),
+      begin(`127.0.1.${1 + Math.floor(n / 2)}`)
+        .on('error', () => {})
+        .on('response', (answer) => told.push([answer.statusCode, answer.headers['retry-after']])),
     );
     await until('all places are taken', underWay, (count) => count === 9);
     let status: number | undefined;
@@ -255,13 +270,13 @@ describe('a file that comes alone, as the body', () => {
       status = answer.status;
     });
     await until('it is kept', () => {
-      if (uploadPlaces.waiting > 0) t.mock.timers.tick(60_000);
+      if (uploadPlaces.waiting > 0) t.mock.timers.tick(10_000);
       return status !== undefined;
     });
     assert.equal(status, 200);
     const ended = () => slow.filter(({ destroyed }) => destroyed).length;
     await until('one is ended', ended, (count) => count > 0);
-    assert.deepEqual([ended(), underWay()], [1, 8]);
+    assert.deepEqual([ended(), underWay(), told], [1, 8, [[503, '10']]]);
     assert.match(await core.rooms.metrics.text(), /^skerry_let_go_total\{kind="sender"\} [1-9]/m);
     for (const one of slow) one.destroy();
     await until('nothing is under way', underWay, (count) => count === 0);
