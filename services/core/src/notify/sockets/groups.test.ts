@@ -78,3 +78,15 @@ test('who shares one property with thousands is found by another', () => {
   assert.ok(anchors.filter((column) => column !== 'sender').length <= 2);
   assert.equal(groups.fitting({ channel: 'x', sender: '0x7' } as unknown as Row).size, 1);
 });
+
+test('paths of contents are compared in memory, with those alone who ask for one: each such filter asked the database by itself', () => {
+  const groups = new Groups<number>();
+  const all = Array.from({ length: 100 }, (_, n) => groups.add({ keys: [`.a${n}`, '.b'] }, 'full', n));
+  const only = groups.add({ keys: ['.c'], types: ['POST'] }, 'full', 100);
+  assert.deepEqual(groups.made, ['keys']);
+  const rowOf = (paths: string[] | null) => ({ type: 'POST', shape: 7, 'keys()': paths }) as unknown as Row;
+  assert.deepEqual([...groups.fitting(rowOf(['.a7', '.x']))], [all[7]]);
+  assert.deepEqual([...groups.fitting(rowOf(['.c']))], [only]);
+  assert.equal(groups.fitting(rowOf(['.b'])).size, 100);
+  assert.equal(groups.fitting(rowOf(null)).size, 0);
+});

@@ -66,7 +66,7 @@ export class Groups<Member> {
     if (byValue?.size === 0) this.#anchored.delete(anchor!.column);
   }
 
-  /** The groups that a message fits, as far as its row tells. */
+  /** The groups that a message fits. */
   fitting(row: Row): Set<Group<Member>> {
     const fitting = new Set<Group<Member>>();
     const look = (group: Group<Member>) => {

@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import type { Kysely } from 'kysely';
-import { listFitting } from '../../state/lists/matcher.ts';
 import type { MessageFilter } from '../../state/lists/properties.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { EventLog } from '../events/log.ts';
@@ -103,7 +102,7 @@ export class MessageFeed {
     if (!due) return false;
     // Somebody came meanwhile whose filter needs more of each row.
     if (this.#groups.made.some((name) => !made.includes(name))) return true;
-    const wanted = await this.#sort(due);
+    const wanted = this.#sort(due);
     // Nothing fails from here on: what is sent is not sent again.
     this.#cursor = due.seq;
     this.counts.messages += due.messages.length;
@@ -112,12 +111,10 @@ export class MessageFeed {
   }
 
   /** What each group gets. */
-  async #sort({ messages, confirmations }: Due): Promise<Map<ReaderGroup, Numbered[]>> {
+  #sort({ messages, confirmations }: Due): Map<ReaderGroup, Numbered[]> {
     const wanted = new Map<ReaderGroup, Numbered[]>();
-    const itemHashes = new Map<number, string>();
     for (const { seq, row } of messages) {
       const frames = new Map<Form, Buffer>();
-      itemHashes.set(seq, row.item_hash);
       for (const group of this.#groups.fitting(row)) {
         const { form } = group;
         const frame = frames.get(form) ?? frameOf(row, confirmations, form);
@@ -127,16 +124,6 @@ export class MessageFeed {
         else wanted.set(group, [{ seq, frame }]);
       }
     }
-    for (const [group, list] of wanted) {
-      const { rest } = group.matcher;
-      if (!rest) continue;
-      const hashes = list.map(({ seq }) => itemHashes.get(seq)!);
-      const fitting = await listFitting(this.#options.db, rest, hashes);
-      wanted.set(
-        group,
-        list.filter((_, index) => fitting.has(hashes[index]!)),
-      );
-    }
     return wanted;
   }
 
@@ -145,7 +132,6 @@ export class MessageFeed {
     const pieces = new Map<string, Piece>();
     let given = 0;
     for (const [{ form, members }, list] of wanted) {
-      if (list.length === 0) continue;
       const key = `${form} ${list.map(({ seq }) => seq).join()}`;
       const piece = pieces.get(key) ?? new Piece(list);
       pieces.set(key, piece);

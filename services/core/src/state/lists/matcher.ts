@@ -1,8 +1,7 @@
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { StoredMessage } from '../../intake/stored.ts';
-import type { Schema } from '../../store/schema.ts';
 import { type MessageFilter, PROPERTY_NAMES, type PropertyName, propertyOf } from './properties.ts';
-import { allOf, type Condition, conditionOf, rowOf, testOf } from './property.ts';
+import { type Condition, rowOf, testOf } from './property.ts';
 
 /** A message with what the database made of it for some properties (`columnsFor`). */
 export type Row = StoredMessage & Readonly<Record<string, unknown>>;
@@ -19,18 +18,22 @@ export interface Matcher {
   readonly anchors: readonly Anchor[];
   /** Properties that rows must be read with. */
   readonly made: readonly PropertyName[];
-  /** As far as a row tells. */
   readonly fits: (row: Row) => boolean;
-  /** What only the database can say beside it (`listFitting`). */
-  readonly rest: MessageFilter | undefined;
+}
+
+/** What a row is read with for a property that is no column of it. */
+function madeFor(name: PropertyName): Condition | undefined {
+  const { at, led, column } = propertyOf(name);
+  const row = rowOf('m');
+  return led ? led.values(row(column)) : at?.(row);
 }
 
 /** Where a row has what a property is compared with. */
-const columnOf = (name: PropertyName) => (propertyOf(name).at ? `${name}()` : propertyOf(name).column);
+const columnOf = (name: PropertyName) => (madeFor(name) ? `${name}()` : propertyOf(name).column);
 
 /** Further columns of a message `m`, for the properties that are no columns. */
 export const columnsFor = (names: Iterable<PropertyName>): Condition[] =>
-  [...names].map((name) => sql`${propertyOf(name).at!(rowOf('m'))} as ${sql.id(columnOf(name))}`);
+  [...names].map((name) => sql`${madeFor(name)!} as ${sql.id(columnOf(name))}`);
 
 export function matcherOf(filter: MessageFilter): Matcher {
   const asked = PROPERTY_NAMES.flatMap((name) => {
@@ -39,34 +42,11 @@ export function matcherOf(filter: MessageFilter): Matcher {
       ? []
       : [{ name, column: columnOf(name), value, test: testOf(propertyOf(name), value) }];
   });
-  const told = asked.filter(({ test }) => test);
-  const rest = asked.filter(({ test }) => !test);
   return {
-    anchors: told.flatMap(({ column, value }) =>
+    anchors: asked.flatMap(({ column, value }) =>
       typeof value === 'number' ? [] : [{ column, values: value }],
     ),
-    made: told.flatMap(({ name }) => (propertyOf(name).at ? [name] : [])),
-    fits: (row) => told.every(({ column, test }) => test!(row[column])),
-    rest:
-      rest.length === 0
-        ? undefined
-        : (Object.fromEntries(rest.map(({ name, value }) => [name, value])) as MessageFilter),
+    made: asked.flatMap(({ name }) => (madeFor(name) ? [name] : [])),
+    fits: (row) => asked.every(({ column, test }) => test(row[column])),
   };
-}
-
-/** Which of the messages fit a filter. */
-export async function listFitting(
-  db: Kysely<Schema>,
-  filter: MessageFilter,
-  hashes: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const conditions = PROPERTY_NAMES.flatMap((name) => {
-    const value = filter[name];
-    const property = propertyOf(name);
-    return value === undefined ? [] : [conditionOf(property, 'm', property.column, value)];
-  });
-  const { rows } = await sql<{ item_hash: string }>`
-    select m.item_hash from messages m
-    where m.item_hash = any(${hashes}::text[]) and ${allOf(conditions)}`.execute(db);
-  return new Set(rows.map((row) => row.item_hash));
 }

@@ -97,8 +97,11 @@ export const PROPERTIES = {
   /** Paths of contents (shape.ts). */
   keys: {
     column: 'shape',
-    fits: (shape, paths) =>
-      sql`exists (select from shapes s where s.id = ${shape} and s.paths && ${paths}::text[])`,
+    led: {
+      fits: (shape, paths) =>
+        sql`exists (select from shapes s where s.id = ${shape} and s.paths && ${paths}::text[])`,
+      values: (shape) => sql`(select s.paths from shapes s where s.id = ${shape})`,
+    },
     each: (text, name) => parseJsonPath(text, name).join(''),
   },
   hashes: {

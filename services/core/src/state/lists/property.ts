@@ -23,8 +23,13 @@ export interface Matching {
   readonly many?: true;
   /** The value is one number, which the column is compared with. */
   readonly bound?: '>=' | '<';
-  /** @param column such as x.shape */
-  readonly fits?: (column: Condition, values: readonly string[]) => Condition;
+  /** What a table says, to which the column leads. */
+  readonly led?: {
+    /** @param column such as x.shape */
+    readonly fits: (column: Condition, values: readonly string[]) => Condition;
+    /** The values that there are of it, an array, one of which has to be asked for: what a row in memory is read with. */
+    readonly values: (column: Condition) => Condition;
+  };
 }
 
 /** What rows are filtered by. `Column` is where it stands in each of the tables that the rows come from. */
@@ -41,7 +46,7 @@ export type FilterOf<Table> = { readonly [N in keyof Table]?: ValueOf<Table[N]> 
 
 /** @param alias of the table that the column is in */
 export function conditionOf(
-  { type, many, bound, fits, at: made }: Matching,
+  { type, many, bound, led, at: made }: Matching,
   alias: string,
   column: string,
   value: number | readonly (string | number)[],
@@ -50,24 +55,23 @@ export function conditionOf(
   const at = made ? made(row) : row(column);
   if (bound) return sql`${at} ${sql.raw(bound)} ${value}::float8`;
   const values = value as readonly string[];
-  if (fits) return fits(at, values);
+  if (led) return led.fits(at, values);
   if (many) return sql`${at} && ${values}::text[]`;
   return made ? sql`${at} = any(${values}::text[])` : anyOf(`${alias}.${column}`, values, type);
 }
 
-/** `conditionOf` for a value that is in memory; undefined: only the database can say it. */
+/** `conditionOf` for a value that is in memory. */
 export function testOf(
-  { bound, many, fits }: Matching,
+  { bound, many, led }: Matching,
   value: number | readonly (string | number)[],
-): ((held: unknown) => boolean) | undefined {
-  if (fits) return undefined;
+): (held: unknown) => boolean {
   if (bound) {
     const limit = value as number;
     const isWithin = bound === '<' ? (held: number) => held < limit : (held: number) => held >= limit;
     return (held) => typeof held === 'number' && isWithin(held);
   }
   const values: ReadonlySet<unknown> = new Set(value as readonly unknown[]);
-  return many
+  return many || led
     ? (held) => Array.isArray(held) && held.some((one) => values.has(one))
     : (held) => values.has(held);
 }
