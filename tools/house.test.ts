@@ -259,6 +259,7 @@ describe('house rules', () => {
       'packages/kit/src/files/atomic-file.ts': 'the one',
       'services/core/src/store/files/directory-store.ts':
         'an upload that was renamed may still have to be synced',
+      'packages/database/src/disk/shared-holds.ts': 'nothing of it outlasts its process',
       'packages/database/src/embedded/binaries.ts': 'a copy of programs, which each start tries',
       'services/compute/src/images/build.ts': 'within a build that is synced as a whole',
       'services/compute/src/images/sweep.ts': 'what is removed may come back',

@@ -1,7 +1,9 @@
 export { readCluster } from './backup/base-backup.ts';
 export { hasCluster, openCluster } from './backup/running.ts';
 export { type Database, EMBEDDED_DATABASE, OwnConnection, openDatabase, openPool } from './connect.ts';
-export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk-sizes.ts';
+export { type DiskFacts, decideLogBytes, decideReserveBytes, isFull, isLow } from './disk/disk-sizes.ts';
+export { BOUNDLESS, type DiskReserve, type Hold, Reserve } from './disk/reserve.ts';
+export { openSharedHolds } from './disk/shared-holds.ts';
 export { startEmbeddedPostgres } from './embedded/postgres.ts';
 export { asDatabaseError, isLockedOut, isTooLong } from './failure.ts';
 export { HOLD_IDLE_MS, mayHoldLong } from './holders.ts';
@@ -9,7 +11,6 @@ export { TIMELINE } from './hosts.ts';
 export { migrate } from './migrate.ts';
 export type { Page, TimedPage } from './page.ts';
 export { withClient } from './reach.ts';
-export { BOUNDLESS, type DiskReserve, type Hold, Reserve } from './reserve.ts';
 export { type ConnectionTurns, partOf } from './shares/pool-part.ts';
 export { readConnectionRoom } from './shares/room.ts';
 export { type Allowed, Budget, NoTimeLeft, readInTurn, type Turns, tookTooLong } from './shares/turns.ts';

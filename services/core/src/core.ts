@@ -1,11 +1,20 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { migrate, OwnConnection, openDatabase, Reserve, readConnectionRoom, Standby } from '@skerry/database';
+import {
+  migrate,
+  OwnConnection,
+  openDatabase,
+  openSharedHolds,
+  Reserve,
+  readConnectionRoom,
+  Standby,
+} from '@skerry/database';
 import { loadIndexerSettings, openIndexer } from '@skerry/indexer';
 import {
   checkPort,
   type Host,
+  type Logger,
   listen,
   makeDirectory,
   openSince,
@@ -91,6 +100,17 @@ async function watchPlaces(reserve: Reserve, directories: readonly string[]): Pr
   }
 }
 
+/** Of the disks that all processes of a directory write to. The embedded database has one process. */
+function openReserve(
+  { dataDir, databaseUrl, diskReserveMib: setMib }: CoreConfig,
+  stack: AsyncDisposableStack,
+  log: Logger,
+): Reserve {
+  const hasOthers = databaseUrl !== undefined;
+  const shared = hasOthers ? stack.use(openSharedHolds(join(dataDir, 'holds'), log)) : undefined;
+  return new Reserve({ setMib, log, shared });
+}
+
 /** What the rooms stand on. The database heeds the host alone: it is closed after all that uses it. */
 async function openGround(
   config: CoreConfig,
@@ -98,8 +118,8 @@ async function openGround(
   { signal, log, longStep }: Host,
 ): Promise<CoreGround> {
   const { dataDir, databaseUrl, port } = config;
-  const reserve = new Reserve({ setMib: config.diskReserveMib, log });
   await makeDirectory(dataDir);
+  const reserve = openReserve(config, stack, log);
   await reserve.watch(dataDir);
   using _ = longStep?.('opening the database, and bringing it up to date');
   const database = stack.use(

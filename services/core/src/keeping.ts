@@ -26,6 +26,7 @@ export const coreKeeping: Keeping<CoreConfig> = {
     { path: 'files.lock', kind: 'passing', what: 'which processes work in files/' },
     { path: 'files/incoming/', kind: 'passing', what: 'uploads that are not complete' },
     { path: 'parts/', kind: 'passing', what: 'files that come in parts and are not complete' },
+    { path: 'holds/', kind: 'passing', what: 'room on the disk that processes keep for files that come' },
     { path: 'files/', kind: 'files', what: 'files and blocks of IPFS, by SHA-256' },
   ],
   elsewhere: async (config) =>

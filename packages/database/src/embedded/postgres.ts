@@ -3,7 +3,7 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Lock, Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { decideLogBytes, mibOf } from '../disk-sizes.ts';
+import { decideLogBytes, mibOf } from '../disk/disk-sizes.ts';
 import { type Binaries, checkRunnable, copyPackage, findPackageDir, prepareBinaries } from './binaries.ts';
 import {
   checkClusterVersion,

@@ -3,16 +3,20 @@ import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { test } from 'node:test';
-import { decideLogBytes, decideReserveBytes, Reserve } from '@skerry/database';
+import { type TestContext, test } from 'node:test';
+import { decideLogBytes, decideReserveBytes, openSharedHolds, Reserve } from '@skerry/database';
 import { createLogger } from '@skerry/kit';
+import { UnixFS } from 'ipfs-unixfs';
 import { startDeliverer } from '../notify/webhooks/delivery/deliverer.ts';
 import { LOCAL, register, startReceiver } from '../notify/webhooks/testing/setup.ts';
 import { createHttpLink } from '../peers/sync/link.ts';
 import { createTestCore, signers } from '../testing/core.ts';
+import { createDirectoryBlobStore } from './files/directory-store.ts';
 import { FileFetcher } from './files/fetcher.ts';
 import { DirectoryPlace } from './files/parts/directory-place.ts';
 import { Parts } from './files/parts/parts.ts';
+import { parseCid } from './ipfs/cid.ts';
+import { Dag } from './ipfs/testing/dags.ts';
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -100,6 +104,44 @@ test('F6: an upload ends where the reserve begins, before the disk is looked at 
   await assert.rejects(core.blobs.receive(megabytes(8), GIB), { code: 'STORAGE_FULL' });
 });
 
+test('what nobody announces ends where large files do, and refuses nothing else: one without a length filled the disk to the reserve', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-unknown-'));
+  t.after(() => rm(home, { recursive: true }));
+  const reserve = await openReserve(100 * MIB);
+  const blobs = await createDirectoryBlobStore(home, reserve);
+  let taken = 0;
+  const endless = function* () {
+    for (; taken < 600; taken++) yield Buffer.alloc(MIB);
+  };
+  const receiving = blobs.receive(Readable.from(endless()), 20 * GIB);
+  await assert.rejects(receiving, { code: 'STORAGE_FULL', message: /there is no room/ });
+  assert.deepEqual([reserve.hasRoom, taken < 110, await readdir(join(home, 'incoming'))], [true, true, []]);
+});
+
+test('a file of IPFS is bounded by the room that there is as it comes: it says beforehand nothing of how large it is', async () => {
+  const reserve = await openReserve(76 * MIB);
+  const dag = new Dag();
+  const parts = Array.from({ length: 40 }, (_, n) => dag.put(Buffer.alloc(MIB, n + 1), 0x55));
+  const file = new UnixFS({ type: 'file', blockSizes: parts.map(() => BigInt(MIB)) });
+  const root = dag.node(
+    file,
+    parts.map((cid) => ({ cid, size: MIB })),
+  );
+  let asked = 0;
+  const blockSource = {
+    async fetch({ text }: { readonly text: string }) {
+      asked++;
+      return dag.blocks[dag.cids.findIndex((cid) => `${cid}` === text)]!;
+    },
+  };
+  await using core = await createTestCore({ reserve, blockSource, uploadLimitBytes: 20 * GIB });
+  await core.fetcher[Symbol.asyncDispose]();
+  const pinning = core.rooms.ipfs.pin(parseCid(`${root}`), { limitBytes: 20 * GIB, signal });
+  await assert.rejects(pinning, { code: 'STORAGE_FULL', message: /there is no room/ });
+  assert.deepEqual([reserve.hasRoom, asked < 40], [true, true]);
+  assert.equal((await core.send(alice, note(1))).status, 200);
+});
+
 /** A disk of 100 GiB, of which 1 GiB is the reserve and half of one more is for what is small. */
 async function openReserve(above: number, log = createLogger('core', 'fatal')) {
   const measure = async () => ({ freeBytes: 1.5 * GIB + above, sizeBytes: 100 * GIB });
@@ -124,6 +166,59 @@ test('what is large and does not fit is refused before its first byte, and refus
   }
   using _third = hold(40 * MIB);
   assert.equal(reserve.hasRoom, true);
+});
+
+/** Two processes of one disk with so much room above the reserve, and above what is for what is small. */
+async function openTwo(t: TestContext, above: number) {
+  const directory = await mkdtemp(join(tmpdir(), 'skerry-holds-'));
+  t.after(() => rm(directory, { recursive: true }));
+  const log = createLogger('core', 'fatal');
+  const measure = async () => ({ freeBytes: 1.5 * GIB + above, sizeBytes: 100 * GIB, device: 7 });
+  const open = async () => {
+    const shared = openSharedHolds(directory, log);
+    t.after(() => shared[Symbol.dispose]());
+    const reserve = new Reserve({ setMib: 0, log, measure, shared });
+    await reserve.watch('/data');
+    return { reserve, hold: (bytes: number) => reserve.hold(bytes, '/data/files') };
+  };
+  return { directory, one: await open(), other: await open() };
+}
+
+test('processes of one disk have its room together: each believed to have all of it', async (t) => {
+  const { directory, one, other } = await openTwo(t, 100 * MIB);
+  {
+    using first = one.hold(60 * MIB);
+    assert.throws(() => other.hold(60 * MIB), { code: 'STORAGE_FULL' });
+    using _second = other.hold(32 * MIB);
+    // What came lately may not be in what the other has measured.
+    one.reserve.take(30 * MIB);
+    first.use(30 * MIB);
+    assert.throws(() => other.hold(20 * MIB), { code: 'STORAGE_FULL' });
+  }
+  for (let looks = 0; looks < 3; looks++) await one.reserve.look();
+  assert.deepEqual(await readdir(directory), []);
+  using _all = other.hold(100 * MIB);
+});
+
+test('what a process keeps that was killed is free again, and its file goes', async (t) => {
+  const { directory, one, other } = await openTwo(t, 100 * MIB);
+  using _lost = one.hold(90 * MIB);
+  const [name] = await readdir(directory);
+  const setAge = (seconds: number) => {
+    const at = Date.now() / 1_000 - seconds;
+    return utimes(join(directory, name!), at, at);
+  };
+  await setAge(5);
+  assert.throws(() => other.hold(90 * MIB), { code: 'STORAGE_FULL' });
+  await setAge(20);
+  using _hold = other.hold(90 * MIB);
+  assert.equal((await readdir(directory)).length, 2);
+  await setAge(120);
+  await other.reserve.look();
+  assert.equal((await readdir(directory)).length, 1);
+  // One that was only frozen says again what it keeps.
+  await one.reserve.look();
+  assert.equal((await readdir(directory)).length, 2);
 });
 
 test('who announces much keeps next to none of it from others, and what comes ends before the reserve', async () => {

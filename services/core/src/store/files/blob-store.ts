@@ -38,8 +38,8 @@ export interface BlobStore {
    * @param sizeBytes as the source says beforehand, if it does: what would not fit is refused before its first byte
    */
   receive(source: Readable, limitBytes: number, sizeBytes?: number): Promise<ReceivedBlob>;
-  /** Room for what comes as many blobs, where they are on a disk of the node. Throws STORAGE_FULL. */
-  hold?(bytes: number): Hold;
+  /** Room for what comes as many blobs, where they are on a disk of the node. Throws STORAGE_FULL. @param bytes undefined where not known */
+  hold?(bytes: number | undefined): Hold;
   find(hash: ItemHash): Promise<KeptBlob | undefined>;
   /** The bytes, or one range of them that lies within the blob. Throws FILE_NOT_FOUND before the first byte. */
   read(hash: ItemHash, range?: ByteRange): Promise<Readable>;

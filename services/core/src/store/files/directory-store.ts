@@ -105,7 +105,7 @@ export async function createDirectoryBlobStore(
         discard: () => rm(path, { force: true }),
       };
     },
-    ...(reserve ? { hold: (bytes: number) => reserve.hold(bytes, directory) } : {}),
+    ...(reserve ? { hold: (bytes: number | undefined) => reserve.hold(bytes, directory) } : {}),
     find: (hash) => findAt(pathOf(hash), hash),
     async read(hash, range) {
       const handle = await openBlob(hash);

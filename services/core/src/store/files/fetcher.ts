@@ -372,10 +372,10 @@ export class FileFetcher {
   }
 
   /** Throws FILE_TOO_LARGE where it is larger than it can be, and what the stream failed with. */
-  async #keep(name: string, { stream, contentType, sizeBytes = 0 }: Opened): Promise<'kept' | 'wrong'> {
+  async #keep(name: string, { stream, contentType, sizeBytes }: Opened): Promise<'kept' | 'wrong'> {
     const { files, lost } = this.#options;
     const limitBytes = lost?.sizeOf(name) ?? files.limitBytes;
-    if (sizeBytes > limitBytes) {
+    if (sizeBytes !== undefined && sizeBytes > limitBytes) {
       stream.destroy();
       throw new AppError('FILE_TOO_LARGE', `it would be ${sizeBytes} bytes, of at most ${limitBytes}`);
     }

@@ -8,6 +8,8 @@ import { createYoungCollector } from './young-memory.ts';
 
 /** Bytes gathered for one write: a system call of this size costs little beside the copy that it makes. */
 const WRITE_BYTES = 1024 * 1024;
+/** Limits of what is small whatever comes, such as a block of IPFS: its room is asked for as it is written. */
+const SMALL_BYTES = 4 * 1024 * 1024;
 const FULL = new Set(['ENOSPC', 'EDQUOT']);
 
 export function asStorageError(error: unknown): unknown {
@@ -80,6 +82,10 @@ async function copy(
   return { hash: digest.digest('hex') as ItemHash, sizeBytes };
 }
 
+/** What may come, where that is known: of what nobody announces, only that it is small. */
+const atMost = (limitBytes: number, sizeBytes: number | undefined) =>
+  sizeBytes === undefined && limitBytes > SMALL_BYTES ? undefined : Math.min(sizeBytes ?? 0, limitBytes);
+
 /**
  * Makes the directory, and empties it of what an earlier process was still receiving when it ended.
  * @param isAlone whether no other process receives there
@@ -93,14 +99,14 @@ export async function openSpool(
   if (isAlone) for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
   const letGo = createYoungCollector();
   return {
-    async receive(source, limitBytes, sizeBytes = 0) {
+    async receive(source, limitBytes, sizeBytes) {
       // The source may fail while the file is being opened, when nobody reads it yet; the copy then meets the failure.
       source.on('error', () => {});
       const path = join(directory, randomUUID());
       let handle: FileHandle | undefined;
       try {
         reserve.take();
-        using hold = reserve.hold(Math.min(sizeBytes, limitBytes), directory);
+        using hold = reserve.hold(atMost(limitBytes, sizeBytes), directory);
         const counted = {
           take(bytes = 0) {
             reserve.take(bytes);

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import type { Hold } from '@skerry/database';
 import { type BlockId, digestOfBlock } from '@skerry/kit/unixfs';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { BlobStore } from '../files/blob-store.ts';
@@ -40,8 +41,11 @@ export class Blocks {
     return (await this.find(id)) ?? (await this.#options.source.fetch(id, signal));
   }
 
-  /** The block, kept here. The caller has noted that a root needs it: the sweep leaves it alone from then on. */
-  async obtain(id: BlockId, signal: AbortSignal): Promise<Uint8Array> {
+  /**
+   * The block, kept here. The caller has noted that a root needs it: the sweep leaves it alone from then on.
+   * @param hold told of one that was not here before that is written. It may throw STORAGE_FULL
+   */
+  async obtain(id: BlockId, signal: AbortSignal, hold?: Pick<Hold, 'use'>): Promise<Uint8Array> {
     {
       // Whoever sweeps this blob has the claim until it is gone.
       using _claim = await this.#options.claims.take(id.digest as ItemHash);
@@ -49,6 +53,7 @@ export class Blocks {
       if (known) return known;
     }
     const bytes = await this.#options.source.fetch(id, signal);
+    hold?.use(bytes.length);
     await this.keep(id.digest, bytes);
     return bytes;
   }

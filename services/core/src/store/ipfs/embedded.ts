@@ -31,8 +31,8 @@ export interface EmbeddedOptions {
 }
 
 /** Blocks are kept as they come: those of what does not fit would stay for the grace period. */
-const holdFor = ({ blobs }: Pick<EmbeddedOptions, 'blobs'>, { limitBytes, sizeBytes = 0 }: SentOptions) =>
-  blobs.hold?.(Math.min(sizeBytes, limitBytes));
+const holdFor = ({ blobs }: Pick<EmbeddedOptions, 'blobs'>, { limitBytes, sizeBytes }: SentOptions) =>
+  blobs.hold?.(sizeBytes === undefined ? undefined : Math.min(sizeBytes, limitBytes));
 
 async function* limited(
   source: Readable,
@@ -190,12 +190,14 @@ export function createEmbeddedIpfs({ blobs, claims, index, source }: EmbeddedOpt
         // What is no UnixFS is not worth fetching the rest of it.
         await unixfs.stat(id, [], signal);
         const renew = index.renewing(id.text);
+        // How much it is shows as it comes: it ends where the room does, and what is small goes on.
+        using hold = blobs.hold?.(undefined);
         await walkDag(id, {
           limitBytes,
           signal,
           note: (digests) => index.add(id.text, digests),
           async obtain(one) {
-            const bytes = await blocks.obtain(one, signal);
+            const bytes = await blocks.obtain(one, signal, hold);
             await renew();
             return bytes;
           },

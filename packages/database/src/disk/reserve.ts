@@ -3,6 +3,7 @@ import { sep } from 'node:path';
 import { type Logger, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type DiskFacts, decideReserveBytes, holdFloorBytes, mayWrite, mibOf } from './disk-sizes.ts';
+import type { SharedHolds } from './shared-holds.ts';
 
 /** Between two looks what is written is counted, so that a fast writer does not outrun them. */
 const LOOK_MS = 500;
@@ -36,6 +37,8 @@ export interface ReserveOptions {
   readonly setMib: number;
   readonly log: Logger;
   readonly measure?: MeasureDisk;
+  /** With the other processes of the node that write to these disks; left out where there are none. */
+  readonly shared?: SharedHolds | undefined;
 }
 
 /** What others may ask of the reserve. */
@@ -49,9 +52,10 @@ export interface DiskReserve {
   /**
    * Room for something before its first byte, if it is large. Throws STORAGE_FULL where all of it does not fit: that refuses nothing else. As much as
    * has come of it, and 64 MiB more, is kept from whatever else asks in this way: who announces much has nothing of it.
+   * @param bytes undefined where that is not known: then it ends where the room does, once it turns out to be large
    * @param directory where it will be
    */
-  hold(bytes: number, directory: string): Hold;
+  hold(bytes: number | undefined, directory: string): Hold;
   /** Bytes that the disk of a directory lacks until something large may come; 0 where it lacks none. */
   lackBytes(directory: string): number;
 }
@@ -89,6 +93,8 @@ export class Reserve implements DiskReserve {
   readonly #directories: string[] = [];
   #disks: Disk[] = [];
   #takenBytes = 0;
+  /** What was taken between the last two looks: another process may have measured before that was written. */
+  #takenBefore = 0;
   /** By the device that it is on. */
   readonly #heldBytes = new Map<number | undefined, number>();
   #hasRoom = true;
@@ -127,29 +133,73 @@ export class Reserve implements DiskReserve {
     );
   }
 
-  hold(bytes: number, directory: string): Hold {
+  hold(bytes: number | undefined, directory: string): Hold {
     const disk = this.#diskOf(directory);
-    if (bytes < LARGE_BYTES || !disk) return NO_HOLD;
-    const { device } = disk;
-    this.#checkRoom(directory, bytes);
-    let [leftBytes, aheadBytes, keptBytes] = [bytes, AHEAD_BYTES, 0];
-    const keep = (next: number) => {
-      this.#heldBytes.set(device, (this.#heldBytes.get(device) ?? 0) + next - keptBytes);
-      keptBytes = next;
-    };
+    if ((bytes !== undefined && bytes < LARGE_BYTES) || !disk) return NO_HOLD;
+    return bytes === undefined ? this.#holdUnknown(directory) : this.#holdKnown(bytes, directory);
+  }
+
+  #holdKnown(bytes: number, directory: string): Hold {
+    const keeping = this.#keepOn(directory);
+    keeping.keep(Math.min(bytes, AHEAD_BYTES), bytes);
+    let [leftBytes, aheadBytes] = [bytes, AHEAD_BYTES];
     const change = (used: number, come: number) => {
       leftBytes = Math.max(0, leftBytes - used);
       aheadBytes += come;
-      const next = Math.min(leftBytes, aheadBytes);
-      if (next > keptBytes) this.#checkRoom(directory, next - keptBytes);
-      keep(next);
+      keeping.keep(Math.min(leftBytes, aheadBytes));
     };
-    keep(Math.min(bytes, AHEAD_BYTES));
     return {
       use: (used) => change(used, used),
       expect: (come) => change(0, come),
-      [Symbol.dispose]: () => keep(0),
+      [Symbol.dispose]: keeping.end,
     };
+  }
+
+  #holdUnknown(directory: string): Hold {
+    const keeping = this.#keepOn(directory);
+    let comeBytes = 0;
+    const come = (more: number) => {
+      comeBytes += more;
+      if (comeBytes > LARGE_BYTES) keeping.keep(AHEAD_BYTES, AHEAD_BYTES);
+    };
+    return { use: come, expect: come, [Symbol.dispose]: keeping.end };
+  }
+
+  /** Room of one: others are told of it before theirs is looked at, so that of two who take the last at once neither believes to have it. */
+  #keepOn(directory: string) {
+    let keptBytes = 0;
+    const set = (bytes: number) => {
+      const { device } = this.#diskOf(directory)!;
+      this.#heldBytes.set(device, (this.#heldBytes.get(device) ?? 0) + bytes - keptBytes);
+      keptBytes = bytes;
+      this.#tell();
+    };
+    return {
+      /**
+       * Throws STORAGE_FULL where it does not fit, and keeps what it had.
+       * @param ofBytes what has to fit, more than what is kept; where left out, that is looked at only where it is more than before
+       */
+      keep: (bytes: number, ofBytes?: number) => {
+        const before = keptBytes;
+        set(bytes);
+        if (ofBytes === undefined && bytes <= before) return;
+        try {
+          this.#checkRoom(directory, (ofBytes ?? bytes) - bytes, ofBytes ?? bytes - before);
+        } catch (error) {
+          set(before);
+          throw error;
+        }
+      },
+      end: () => set(0),
+    };
+  }
+
+  #tell(): void {
+    const { shared } = this.#options;
+    if (!shared) return;
+    const recent = this.#takenBytes + this.#takenBefore;
+    const devices = new Set(this.#disks.map(({ device }) => device));
+    shared.tell(new Map([...devices].map((device) => [device, (this.#heldBytes.get(device) ?? 0) + recent])));
   }
 
   lackBytes(directory: string): number {
@@ -157,14 +207,16 @@ export class Reserve implements DiskReserve {
     return disk ? Math.max(0, holdFloorBytes(disk) - (disk.freeBytes - this.#takenBytes)) : 0;
   }
 
-  /** Throws STORAGE_FULL where so much more does not fit. */
-  #checkRoom(directory: string, bytes: number): void {
+  /** Throws STORAGE_FULL where so much more does not fit. @param saidBytes what it is for, all of it */
+  #checkRoom(directory: string, bytes: number, saidBytes: number): void {
     const disk = this.#diskOf(directory)!;
     const heldBytes = this.#heldBytes.get(disk.device) ?? 0;
-    if (disk.freeBytes - this.#takenBytes - heldBytes - bytes >= holdFloorBytes(disk)) return;
+    const othersBytes = this.#options.shared?.othersOn(disk.device) ?? 0;
+    const leftBytes = disk.freeBytes - this.#takenBytes - heldBytes - othersBytes - bytes;
+    if (leftBytes >= holdFloorBytes(disk)) return;
     throw new AppError(
       'STORAGE_FULL',
-      `there is no room for ${mibOf(bytes)} MiB here: ${mibOf(disk.freeBytes)} MiB of the disk are free, and the node needs some of it`,
+      `there is no room for ${mibOf(saidBytes)} MiB here: ${mibOf(disk.freeBytes)} MiB of the disk are free, and the node needs some of it`,
     );
   }
 
@@ -186,7 +238,10 @@ export class Reserve implements DiskReserve {
     );
     // What was taken meanwhile may not be in what was measured.
     this.#takenBytes = Math.max(0, this.#takenBytes - seenBytes);
+    this.#takenBefore = seenBytes;
     this.#decide();
+    this.#tell();
+    this.#options.shared?.renew();
   }
 
   #decide(): void {
