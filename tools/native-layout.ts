@@ -8,11 +8,15 @@ import {
   type Layout,
   LISTEN_FAILURE,
   LISTENING,
+  QUIC_REFUSALS,
+  REFUSED_PROTOCOLS,
+  REFUSED_RECORD,
   REPORTS,
   ROUTE_ANSWER,
   ROUTE_FLAGS,
   SHARED_STATS,
   type Shape,
+  TLS_REFUSALS,
 } from '../services/gateway/src/dataplane/native/layout.ts';
 
 const C_TYPES = { u8: 'uint8_t', u16: 'uint16_t', u32: 'uint32_t', i32: 'int32_t', u64: 'uint64_t' } as const;
@@ -79,6 +83,12 @@ ${TLS_OUTCOMES.map((outcome) => `  ${constant(outcome)},\n`).join('')}  OUTCOMES
 enum quic_outcome {
 ${QUIC_OUTCOMES.map((outcome) => `  QUIC_${constant(outcome)},\n`).join('')}};
 
+/* A bit for each outcome by which a client is refused. */
+#define TLS_REFUSALS ${TLS_REFUSALS}u
+#define QUIC_REFUSALS ${QUIC_REFUSALS}u
+
+${enumOf('refused_protocol', REFUSED_PROTOCOLS)}
+enum { REFUSED_PROTOCOLS = ${Object.keys(REFUSED_PROTOCOLS).length} };
 ${enumOf('command', COMMANDS)}
 ${enumOf('report', REPORTS)}
 ${enumOf('route_flag', ROUTE_FLAGS)}
@@ -86,6 +96,8 @@ ${enumOf('route_flag', ROUTE_FLAGS)}
 ${structOf('shared_stats', SHARED_STATS)}
 
 ${structOf('access_record', ACCESS_RECORD)}
+
+${structOf('refused_record', REFUSED_RECORD)}
 
 ${structOf('route_answer', ROUTE_ANSWER)}
 

@@ -46,6 +46,13 @@ static uint64_t prefix_of(const struct in6_addr *address) {
   return prefix;
 }
 
+struct in6_addr client_of_place(const struct place *place) {
+  struct in6_addr address = {0};
+  const struct client *client = place->client;
+  memcpy(address.s6_addr + (client->is_ipv4 ? 8 : 0), &client->prefix, sizeof client->prefix);
+  return address;
+}
+
 uint32_t client_hash(const struct in6_addr *address) { return hash_of(prefix_of(address)); }
 
 void client_address(int fd, struct sockaddr_in6 *address) {

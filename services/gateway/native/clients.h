@@ -45,5 +45,7 @@ struct place *client_crowding(unsigned group, uint32_t many);
 bool client_has_share(const struct sockaddr_in6 *address, unsigned group);
 /* The first of its places in a group that it came to; NULL for none. */
 struct place *client_oldest(const struct sockaddr_in6 *address, unsigned group);
+/* An address of the client that has a place: the first of its own. */
+struct in6_addr client_of_place(const struct place *place);
 /* Of the client at an address, for who counts something else of it. */
 uint32_t client_hash(const struct in6_addr *address);

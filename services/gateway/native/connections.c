@@ -14,6 +14,7 @@
 #include "loop.h"
 #include "memory.h"
 #include "options.h"
+#include "outcomes.h"
 #include "relay.h"
 #include "scarcity.h"
 #include "stats.h"
@@ -119,8 +120,9 @@ static void cut(struct conn *conn) {
 }
 
 static void count(struct conn *conn, enum outcome outcome) {
+  const struct in6_addr client = client_of_place(&conn->place);
   conn->outcome = (uint8_t)outcome;
-  stats->outcomes[outcome]++;
+  outcome_count(&client, outcome);
 }
 
 static void give_up(struct conn *conn, enum outcome outcome) {
@@ -226,8 +228,8 @@ static bool make_room(const struct sockaddr_in6 *address, unsigned listener) {
   return true;
 }
 
-static void turn_away(int fd, enum outcome outcome) {
-  stats->outcomes[outcome]++;
+static void turn_away(int fd, const struct sockaddr_in6 *address, enum outcome outcome) {
+  outcome_count(&address->sin6_addr, outcome);
   close(fd);
 }
 
@@ -250,12 +252,12 @@ void conns_accepted(int fd, unsigned listener) {
   struct sockaddr_in6 address;
   client_address(fd, &address);
   if (listen_is_full(listener) && !make_room(&address, listener)) {
-    turn_away(fd, TOO_MANY);
+    turn_away(fd, &address, TOO_MANY);
     return;
   }
   struct conn *conn = create(fd, &address, listener);
   if (!conn) {
-    turn_away(fd, CLIENT_LIMIT);
+    turn_away(fd, &address, CLIENT_LIMIT);
     return;
   }
   /* Watched only after the first read: what is read at once would be told of a second time. */

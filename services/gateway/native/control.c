@@ -17,7 +17,7 @@
 
 enum { CONTROL_INPUT = 0, CONTROL_OUTPUT = 1, CONTROL_HANDOVER = 2 };
 enum { MAX_FRAME_BYTES = 1024 * 1024, HEADER_BYTES = 5, READ_BYTES = 64 * 1024 };
-/* What may wait before lines of the access log are dropped. The rest is no more than answers to what was asked. */
+/* What may wait before lines of the access log, and who was refused, are dropped. The rest is no more than answers to what was asked. */
 enum { MAX_LOGGED_BYTES = 8 * 1024 * 1024 };
 /* Without a byte being read. */
 enum { LAST_WORDS_MS = 5000 };
@@ -58,7 +58,7 @@ static void flush_output(void) {
 
 void control_tell(enum report type, const void *payload, uint32_t length) {
   uint32_t size = length + 1;
-  bool may_be_dropped = type == REPORT_ACCESS;
+  bool may_be_dropped = type == REPORT_ACCESS || type == REPORT_REFUSED;
   if (is_orphan || (may_be_dropped && output.length + size + 4 > MAX_LOGGED_BYTES)) return;
   if (!reserve(&output.bytes, &output.capacity, output.length + size + 4)) {
     /* Whoever asked stops waiting by itself. Without the rest it is not known what we do. */

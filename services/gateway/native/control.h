@@ -8,7 +8,7 @@
 
 bool control_open(void);
 void control_event(unsigned which);
-/* Lines of the access log are dropped where nobody reads them fast enough; nothing else is. */
+/* Lines of the access log, and who was refused, are dropped where nobody reads them fast enough; nothing else is. */
 void control_tell(enum report type, const void *payload, uint32_t length);
 /* As of all that was said before now: a connection that was opened after a change shall see it. */
 struct route *control_find_route(const char *name, uint8_t length);

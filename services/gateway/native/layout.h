@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Of all that follows. */
-#define LAYOUT_NUMBER 3315322189u
+#define LAYOUT_NUMBER 4284195325u
 
 /* What became of a connection. */
 enum outcome {
@@ -43,6 +43,15 @@ enum quic_outcome {
   QUIC_STRAY,
 };
 
+/* A bit for each outcome by which a client is refused. */
+#define TLS_REFUSALS 3710u
+#define QUIC_REFUSALS 57150u
+
+enum refused_protocol {
+  REFUSED_PROTOCOL_TLS = 0,
+  REFUSED_PROTOCOL_QUIC = 1,
+};
+enum { REFUSED_PROTOCOLS = 2 };
 enum command {
   COMMAND_BEGIN = 'B',
   COMMAND_CHANGE = 'P',
@@ -56,6 +65,7 @@ enum report {
   REPORT_NOT_LISTENING = 'e',
   REPORT_ANSWER = 'q',
   REPORT_ACCESS = 'a',
+  REPORT_REFUSED = 'r',
   REPORT_HANDED_OVER = 'h',
 };
 enum route_flag {
@@ -115,6 +125,18 @@ _Static_assert(offsetof(struct access_record, client_port) == 28, "");
 _Static_assert(offsetof(struct access_record, client_address) == 30, "");
 _Static_assert(offsetof(struct access_record, outcome) == 46, "");
 _Static_assert(offsetof(struct access_record, name_length) == 47, "");
+
+struct refused_record {
+  uint8_t network[16];
+  uint32_t count;
+  uint8_t protocol;
+  uint8_t outcome;
+} __attribute__((packed));
+_Static_assert(sizeof(struct refused_record) == 22, "");
+_Static_assert(offsetof(struct refused_record, network) == 0, "");
+_Static_assert(offsetof(struct refused_record, count) == 16, "");
+_Static_assert(offsetof(struct refused_record, protocol) == 20, "");
+_Static_assert(offsetof(struct refused_record, outcome) == 21, "");
 
 struct route_answer {
   uint32_t id;

@@ -12,6 +12,7 @@
 #include "quic_handover.h"
 #include "quic_lists.h"
 #include "quic_turn.h"
+#include "refused.h"
 #include "relay.h"
 #include "stats.h"
 
@@ -31,6 +32,7 @@ static int wait_ms(void) {
   if (conns_want_another_turn() || quic_flows_want_another_turn()) return 0;
   if (relay_is_coalescing()) return 1;
   uint32_t due = least(least(conns_next_due_ms(), quic_flows_next_due_ms()), least(control_due_in_ms(), listen_resume_in_ms()));
+  due = least(due, refused_due_in_ms());
   return due == UINT32_MAX ? -1 : (int)least(due, 60000);
 }
 
@@ -59,6 +61,7 @@ static void run(void) {
     conns_expire();
     quic_flows_expire();
     listen_resume_when_due();
+    refused_tell_when_due();
     conns_turn_ended();
     quic_lists_turn_ended();
     bool has_more = conns_want_another_turn() || quic_flows_want_another_turn();
@@ -80,6 +83,7 @@ int main(int count, char **arguments) {
   if (!stats_map() || !loop_open() || !control_open()) return 1;
   run();
   conns_end_all();
+  refused_tell();
   control_finish();
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clients.h"
+#include "outcomes.h"
 
 enum {
   PLACES = 1024,       /* some 2 MB, of which the system gives what was once needed; to work them off takes some 20 ms */
@@ -21,12 +22,12 @@ static void leave(void) {
   first = count == 0 ? 0 : (first + 1) % PLACES;
 }
 
-bool quic_backlog_add(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length, uint64_t *displaced) {
+bool quic_backlog_add(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length) {
   uint16_t share = (uint16_t)(client_hash(&peer->address) % SHARES);
   if (length > MAX_HELD_BYTES || taken[share] >= PLACES_OF_ONE) return false;
   if (count == PLACES) {
+    outcome_count_quic(&places[first].peer.address, QUIC_CROWDED_OUT);
     leave();
-    ++*displaced;
   }
   struct quic_waiting *place = &places[(first + count++) % PLACES];
   place->peer = *peer;

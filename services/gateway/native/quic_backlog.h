@@ -14,8 +14,8 @@ struct quic_waiting {
 };
 
 /* False where it is not taken: it is larger than MAX_HELD_BYTES, or as many of its client wait as may. What is taken may displace the
- * one that waits for longest; `displaced` counts. */
-bool quic_backlog_add(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length, uint64_t *displaced);
+ * one that waits for longest, which counts as crowded out. */
+bool quic_backlog_add(const struct quic_peer *peer, const uint8_t *bytes, uint32_t length);
 /* The one that waits for longest, until the next call of these; NULL for none. */
 const struct quic_waiting *quic_backlog_take(void);
 bool quic_backlog_is_empty(void);

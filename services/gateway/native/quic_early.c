@@ -4,8 +4,8 @@
 
 #include "clients.h"
 #include "loop.h"
+#include "outcomes.h"
 #include "quic_upload.h"
-#include "stats.h"
 
 enum {
   PLACES = 64,       /* 128 KB */
@@ -28,7 +28,7 @@ static uint32_t oldest, count;
 static struct early *at(uint32_t index) { return &places[(oldest + index) % PLACES]; }
 
 static void leave(void) {
-  if (at(0)->length > 0) stats->quic_outcomes[QUIC_STRAY]++;
+  if (at(0)->length > 0) outcome_count_quic(&at(0)->peer.address, QUIC_STRAY);
   oldest = (oldest + 1) % PLACES;
   count--;
 }

@@ -10,6 +10,7 @@
 #include "loop.h"
 #include "memory.h"
 #include "options.h"
+#include "outcomes.h"
 #include "quic_backlog.h"
 #include "quic_early.h"
 #include "quic_index.h"
@@ -51,10 +52,10 @@ static uint32_t timeout_of(enum quic_state state) {
   }
 }
 
-static void count(enum quic_outcome outcome) { stats->quic_outcomes[outcome]++; }
+static void count(const struct quic_peer *peer, enum quic_outcome outcome) { outcome_count_quic(&peer->address, outcome); }
 
 static void give_up(struct quic_flow *flow, enum quic_outcome outcome) {
-  count(outcome);
+  count(&flow->peer, outcome);
   quic_lists_end(flow);
 }
 
@@ -69,7 +70,7 @@ static void refuse(struct quic_flow *flow, enum quic_outcome outcome, enum quic_
   uint8_t answer[MAX_REFUSAL_BYTES];
   const struct first_packet first = {flow->version, id_of(&flow->first), id_of(&flow->source)};
   /* Who has heard of it finds it counted. */
-  count(outcome);
+  count(&flow->peer, outcome);
   if (refusal_may_go(&flow->peer)) answer_with(&flow->peer, answer, refusal_close(&first, error, answer));
   quic_lists_end(flow);
 }
@@ -162,7 +163,7 @@ static struct quic_flow *create(const struct quic_peer *peer, const struct packe
   struct quic_flow *unproven = quic_lists_unproven(peer);
   if (unproven && unproven != spared) crowd_out(unproven);
   struct quic_flow *flow = quic_lists_add(peer, packet->version, packet->destination, packet->source);
-  if (!flow) count(QUIC_CLIENT_LIMIT);
+  if (!flow) count(peer, QUIC_CLIENT_LIMIT);
   return flow;
 }
 
@@ -193,7 +194,7 @@ static void move(const struct heard *heard, const struct quic_flow *old) {
   flow->first = old->first;
   flow->source = old->source;
   quic_index_share(flow, old);
-  count(QUIC_MOVED);
+  count(heard->peer, QUIC_MOVED);
   open_flow(flow, old->route, heard->bytes, heard->length);
   if (flow->state == FLOW_UNANSWERED) quic_lists_enter(flow, FLOW_MOVED);
   make_room();
@@ -205,7 +206,7 @@ static bool has_first_id(const struct heard *heard) { return heard->packet.desti
 /* It is of no flow: of early data, there may be one soon. */
 static void leave(const struct heard *heard) {
   bool is_early = heard->packet.type == PACKET_ZERO_RTT && has_first_id(heard);
-  if (!is_early || !quic_early_keep(heard->peer, heard->packet.destination, heard->bytes, heard->length)) count(QUIC_STRAY);
+  if (!is_early || !quic_early_keep(heard->peer, heard->packet.destination, heard->bytes, heard->length)) count(heard->peer, QUIC_STRAY);
 }
 
 static void begin(const struct heard *heard) {
@@ -222,7 +223,7 @@ static void negotiate(const struct heard *heard) {
   uint8_t answer[MAX_REFUSAL_BYTES];
   const struct first_packet first = {heard->packet.version, heard->packet.destination, heard->packet.source};
   if (refusal_may_go(heard->peer)) answer_with(heard->peer, answer, refusal_negotiate(&first, answer));
-  count(QUIC_UNKNOWN_VERSION);
+  count(heard->peer, QUIC_UNKNOWN_VERSION);
 }
 
 static void pass_on(struct quic_flow *flow, const struct heard *heard) {
@@ -246,7 +247,7 @@ static void begin_or_decide(const struct heard *heard) {
   else if ((moved = quic_index_find_moved(heard->peer, packet, heard->bytes, heard->length))) move(heard, moved);
   else if (packet->type == PACKET_UNKNOWN_VERSION) negotiate(heard);
   else if (packet->type == PACKET_INITIAL || packet->type == PACKET_ZERO_RTT) begin(heard);
-  else count(QUIC_STRAY);
+  else count(heard->peer, QUIC_STRAY);
 }
 
 /* RFC 9000 section 14.1. Early data may stand before an Initial packet in its datagram. */
@@ -259,11 +260,10 @@ static bool may_begin(const struct heard *heard) {
 
 static void hear(const struct heard *heard) {
   struct quic_flow *flow = quic_index_find(heard->peer, &heard->packet, heard->bytes, heard->length);
-  uint64_t *crowded_out = &stats->quic_outcomes[QUIC_CROWDED_OUT];
   if (flow && flow->state != FLOW_UNDECIDED) pass_on(flow, heard);
   else if (!flow && !may_begin(heard) && !quic_index_find_moved(heard->peer, &heard->packet, heard->bytes, heard->length))
     leave(heard);
-  else if (!quic_backlog_add(heard->peer, heard->bytes, heard->length, crowded_out)) count(QUIC_CROWDED_OUT);
+  else if (!quic_backlog_add(heard->peer, heard->bytes, heard->length)) count(heard->peer, QUIC_CROWDED_OUT);
 }
 
 static uint32_t at_most(uint64_t one, uint64_t other) { return (uint32_t)(one < other ? one : other); }
@@ -310,7 +310,7 @@ static void learn_from(struct quic_flow *flow, struct quic_batch batch) {
   flow->route->answered_at = unix_seconds();
   flow->route->unanswered = (struct tokens){0};
   if (flow->state == FLOW_UNANSWERED) {
-    count(QUIC_FORWARDED);
+    count(&flow->peer, QUIC_FORWARDED);
     quic_lists_enter(flow, FLOW_UNPROVEN);
   }
   if (flow->state != FLOW_UNPROVEN) return;

@@ -3,6 +3,7 @@ import type { GatewayConfig } from './config.ts';
 import { createDataPlane } from './dataplane/choose.ts';
 import type { DataPlaneOptions } from './dataplane/port.ts';
 import { findListenHosts } from './listen-hosts.ts';
+import { Refusals } from './refusals/refusals.ts';
 
 /** A front may have the data directory of a gateway, and neither takes the other's listeners. */
 const HANDOVER_SOCKETS = { gateway: 'listeners.sock', front: 'front.sock' } as const;
@@ -21,18 +22,24 @@ function accessOption(kind: GatewayConfig['accessLog'], log: Logger): Pick<DataP
   };
 }
 
-/** The data plane of the settings, whatever it is to route. It does not listen yet. */
+/**
+ * The data plane of the settings, whatever it is to route, and whom it refuses. It does not listen yet.
+ *
+ * @param stack at its end, what is open comes to its end, and the log is told the rest
+ */
 export async function createPlane(
   config: GatewayConfig,
   host: Host,
+  stack: AsyncDisposableStack,
   explain: DataPlaneOptions['explain'],
-): Promise<Awaited<ReturnType<typeof createDataPlane>>> {
+): Promise<Awaited<ReturnType<typeof createDataPlane>> & { readonly refusals: Refusals }> {
   const { log } = host;
+  const refusals = stack.use(new Refusals(log));
   const onReplaced = () => {
     log.info('another gateway has taken over');
     host.replaced?.('another gateway has taken over');
   };
-  return await createDataPlane(
+  const created = await createDataPlane(
     {
       hosts: await findListenHosts(config.host),
       httpPort: config.httpPort,
@@ -47,6 +54,7 @@ export async function createPlane(
       },
       sharePort: config.sharePort,
       quic: config.quic,
+      onRefused: (refusal) => refusals.note(refusal),
       ...accessOption(config.accessLog, log),
     },
     {
@@ -54,4 +62,6 @@ export async function createPlane(
       handoverSocket: HANDOVER_SOCKETS[config.nodeUrl === undefined ? 'gateway' : 'front'],
     },
   );
+  stack.defer(() => created.plane.drain(config.drainMs));
+  return { ...created, refusals };
 }

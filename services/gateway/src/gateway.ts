@@ -53,10 +53,10 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
   const policy = { allowLocal: config.allowLocal, allowPrivate: config.allowPrivate };
   const keys = stack.use(await openKeys(config, log));
   const table = new InstanceTable(config.domain);
-  const { plane, name: planeName } = await createPlane(config, host, (hostname, failure) =>
+  const created = await createPlane(config, host, stack, (hostname, failure) =>
     explainFailure(table, hostname, failure, config.upstreamHttpPort),
   );
-  stack.defer(() => plane.drain(config.drainMs));
+  const { plane, name: planeName, refusals } = created;
   const saver = stack.use(new Saver(() => writeState(config.dataDir, routing.state()), log));
   const routing = new Routing(table, plane, () => saver.changed());
   const stored = await readState(config.dataDir, policy, log);
@@ -78,6 +78,7 @@ export async function startGateway(config: GatewayConfig, host: Host): Promise<R
     limits: rateLimitsOf(config),
     sync: (acceptLoss) => sync.sync(acceptLoss),
     plane,
+    refusals,
     core: source,
     now: Date.now,
     planeName,

@@ -4,6 +4,7 @@ import { startGateway } from './gateway.ts';
 import { gatewayKeeping } from './keeping.ts';
 
 export { describeApi } from './http/api.ts';
+export { readKeyFile } from './http/keys.ts';
 
 /** Names and traffic: four-word host names, TLS passed through by server name, HTTP by Host. */
 export const gatewayService: Service<GatewayConfig> = {

@@ -105,8 +105,7 @@ export async function startNodeFront(
   await using stack = new AsyncDisposableStack();
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
-  const { plane } = await createPlane(config, host, explain);
-  stack.defer(() => plane.drain(config.drainMs));
+  const { plane } = await createPlane(config, host, stack, explain);
   const domains = stack.use(new NodeDomains(config, nodeUrl, plane, log));
   await domains.load();
   await domains.look(signal, FIRST_LOOK_MS);

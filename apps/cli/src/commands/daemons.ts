@@ -2,6 +2,8 @@ import { type Command, Option } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { DaemonOptions } from '../network/daemon.ts';
 import type { DaemonName } from '../network/daemon-names.ts';
+import type { RefusedOptions } from '../network/refused.ts';
+import { parsePositive } from '../options.ts';
 import { addCreditCommands } from './credit.ts';
 
 /** Daemons that are called by their own name; the status service is `skerry status serve`, for `skerry status` asks. */
@@ -49,6 +51,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
     if (name === 'credit') addCreditCommands(daemon, bind);
     if (name === 'compute') addPowerOffCommand(daemon, bind);
     if (name === 'gateway') addReplaceCommand(daemon, bind);
+    if (name === 'gateway') addRefusedCommand(daemon, bind);
     addConfigCommand(daemon, name, bind);
     if (SIGNING.has(name)) addAddressCommand(daemon, name, bind);
   }
@@ -71,7 +74,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
 }
 
 /** An option that a daemon and its command both have is the daemon's, wherever it stands (Commander). */
-const settingsOf = (daemon: Command, options: DaemonOptions): DaemonOptions => ({
+const settingsOf = <Options extends DaemonOptions>(daemon: Command, options: Options): Options => ({
   ...daemon.opts<DaemonOptions>(),
   ...options,
 });
@@ -102,6 +105,20 @@ function addReplaceCommand(daemon: Command, bind: Bind): void {
     .action(
       bind<DaemonOptions>(async (context, options) =>
         (await import('../network/replace.ts')).replaceGateway(context, settingsOf(daemon, options)),
+      ),
+    );
+}
+
+function addRefusedCommand(daemon: Command, bind: Bind): void {
+  daemon
+    .command('refused')
+    .description('list the networks that the gateway here refused most in the last minutes, and why')
+    .option('--limit <n>', 'how many networks, up to 1,000', parsePositive, 20)
+    .option(...SETTINGS_OPTION)
+    .addHelpText('after', examples('skerry gateway refused', 'skerry gateway refused --limit 100 --json'))
+    .action(
+      bind<RefusedOptions>(async (context, options) =>
+        (await import('../network/refused.ts')).showRefused(context, settingsOf(daemon, options)),
       ),
     );
 }

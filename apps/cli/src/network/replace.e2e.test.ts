@@ -32,6 +32,7 @@ async function open(t: TestContext) {
     await rm(home, { recursive: true, force: true });
   });
   return {
+    http: `http://127.0.0.1:${http}`,
     write: (more: object = {}) =>
       writeFile(
         file,
@@ -91,4 +92,38 @@ test('skerry gateway replace ends when the new gateway serves, and fails where i
   // It is nobody's child, and ends as it is told.
   process.kill(pid, 'SIGTERM');
   await until('the end of the successor', () => findProcesses(/./).every((one) => one.pid !== pid));
+});
+
+test('skerry gateway refused says whom the gateway of these settings refused, to who may read its keys', async (t) => {
+  const { http, write, start } = await open(t);
+  await write();
+  const first = start();
+  listenTo(first);
+  const firstEnds = end(first);
+  await Promise.race([once(first, 'message'), firstEnds.then((code) => assert.fail(`it ended: ${code}`))]);
+  const refused = async () => {
+    const asking = start('refused');
+    const said = listenTo(asking);
+    return { code: await end(asking), said: await until('its answer', said, (text) => text.endsWith('\n')) };
+  };
+  const without = await refused();
+  assert.match(without.said, /SKERRY_GATEWAY_API_KEYS.*INVALID_CONFIG/);
+  assert.notEqual(without.code, 0);
+  first.kill('SIGTERM');
+  await firstEnds;
+
+  await write({ SKERRY_GATEWAY_API_KEYS: 'correct-horse' });
+  const second = start();
+  listenTo(second);
+  const secondEnds = end(second);
+  await Promise.race([once(second, 'message'), secondEnds.then((code) => assert.fail(`it ended: ${code}`))]);
+  assert.equal((await fetch(http)).status, 404);
+  const { code, said } = await refused();
+  assert.equal(code, 0, said);
+  const { networks } = JSON.parse(said) as { networks: { network: string; reasons: unknown }[] };
+  assert.deepEqual(networks, [
+    { network: '127.0.0.0/24', count: 1, reasons: [{ reason: 'http_hostname_not_found', count: 1 }] },
+  ]);
+  second.kill('SIGTERM');
+  await secondEnds;
 });

@@ -1,5 +1,6 @@
 import { type Static, Type } from '../type.ts';
 import { NAMES_API } from './gateway-names.ts';
+import { REFUSALS_API } from './gateway-refusals.ts';
 import { type Api, NO_PARAMETERS, orNull, text } from './operation.ts';
 import { FRONT_API, REFERENCE_API } from './reference.ts';
 
@@ -173,6 +174,7 @@ export const GATEWAY_API = {
       'UNEXPECTED_ANSWER',
     ],
   },
+  ...REFUSALS_API,
   getGatewayMetrics: {
     method: 'GET',
     path: '/metrics',

@@ -15,6 +15,11 @@ export const TLS_OUTCOMES = [
 ] as const;
 export type TlsOutcome = (typeof TLS_OUTCOMES)[number];
 
+/** Outcomes of connections that the gateway served, or that failed on the way to the instance or at the client's own hand. */
+const TLS_SERVED: readonly TlsOutcome[] = ['relayed', 'gone', 'connect_failed'];
+/** The others: the client was refused. */
+export const isTlsRefusal = (outcome: TlsOutcome): boolean => !TLS_SERVED.includes(outcome);
+
 export interface Figure {
   /** Under which /metrics tells it, behind `skerry_gateway_`. */
   readonly metric: string;
@@ -72,6 +77,9 @@ export const QUIC_OUTCOMES = [
   'stray',
 ] as const;
 export type QuicOutcome = (typeof QUIC_OUTCOMES)[number];
+
+const QUIC_SERVED: readonly QuicOutcome[] = ['forwarded', 'moved', 'connect_failed', 'unanswered'];
+export const isQuicRefusal = (outcome: QuicOutcome): boolean => !QUIC_SERVED.includes(outcome);
 
 const QUIC_BYTES = {
   metric: 'quic_bytes_total',

@@ -44,11 +44,12 @@ const textOf = async (stream: NodeJS.ReadableStream) => {
 describe('what strangers say to instances', () => {
   test('no request makes a line of the access log as long as it likes', () => {
     const told: HttpAccessRecord[] = [];
-    const journal = new HttpJournal({
+    const access = {
       every: 1,
       tell: () => {},
-      tellHttp: (record) => void told.push(record),
-    });
+      tellHttp: (record: HttpAccessRecord) => void told.push(record),
+    };
+    const journal = new HttpJournal({ access });
     const long = 'A'.repeat(16_000);
     journal.begin({ class: 'http2', clientAddress: '::1', method: long, authority: long })({
       status: 400,

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@skerry/protocol';
-import type { QuicCounts, TlsCounts, TlsOutcome } from './figures.ts';
+import type { QuicCounts, QuicOutcome, TlsCounts, TlsOutcome } from './figures.ts';
 
 /**
  * What the gateway needs of a data plane: it accepts connections, finds the host name in each, and passes the traffic to the
@@ -82,6 +82,17 @@ export interface HttpAccessRecord {
   readonly outcome: HttpOutcome;
 }
 
+/** So many clients of one network were refused for one reason. */
+export type Refusal = {
+  /** An IPv4 /24 or an IPv6 /48, in one spelling; null where it is not known. */
+  readonly network: string | null;
+  readonly count: number;
+} & (
+  | { readonly protocol: 'tls'; readonly reason: TlsOutcome }
+  | { readonly protocol: 'quic'; readonly reason: QuicOutcome }
+  | { readonly protocol: 'http'; readonly reason: HttpRefusal }
+);
+
 /** How a request came; challenges of certificate authorities (ACME HTTP-01) are told from the rest. */
 export const HTTP_CLASSES = ['http1', 'http2', 'upgrade', 'acme_challenge'] as const;
 export type HttpClass = (typeof HTTP_CLASSES)[number];
@@ -89,6 +100,26 @@ export type HttpClass = (typeof HTTP_CLASSES)[number];
 /** `failed`: its instance did not answer; `refused`: it was not to be passed on; `gone`: nobody waited for the answer. */
 export const HTTP_OUTCOMES = ['forwarded', 'not_routed', 'failed', 'refused', 'gone'] as const;
 export type HttpOutcome = (typeof HTTP_OUTCOMES)[number];
+
+/**
+ * Why plain HTTP was refused: the code of the page that said so, or, of connections that were ended without a word, `too_many` (no place
+ * left), `client_limit` (the client has its share) and `crowded_out` (it had many, and its place went to another client), and `http2_error` of those that broke the rules of HTTP/2.
+ */
+export const HTTP_REFUSALS = [
+  'hostname_not_found',
+  'instance_not_routed',
+  'invalid_host',
+  'invalid_parameters',
+  'method_not_allowed',
+  'headers_too_large',
+  'request_timeout',
+  'overloaded',
+  'too_many',
+  'client_limit',
+  'crowded_out',
+  'http2_error',
+] as const;
+export type HttpRefusal = (typeof HTTP_REFUSALS)[number];
 
 /** Requests that are over, since the start. */
 export type HttpCounts = Readonly<Record<HttpClass, Readonly<Record<HttpOutcome, number>>>>;
@@ -151,6 +182,8 @@ export interface DataPlaneOptions {
   readonly sharePort?: boolean;
   /** Of QUIC on the HTTPS port over UDP; only the native plane can forward it. `no` where it is left out. */
   readonly quic?: QuicWish;
+  /** Told of clients that were refused: each, or many of a second at once. */
+  readonly onRefused?: (refusal: Refusal) => void;
   /** Told of one in `every` TLS connections, and of one in `every` HTTP requests, at the end of each. */
   readonly access?: {
     readonly every: number;
@@ -215,4 +248,6 @@ export interface DataPlaneStats {
   readonly httpYielded: number;
   readonly httpRequests: number;
   readonly httpCounts: HttpCounts;
+  /** Requests and connections of plain HTTP that were refused, since the start. */
+  readonly httpRefusals: Readonly<Record<HttpRefusal, number>>;
 }

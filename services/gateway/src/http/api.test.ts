@@ -32,6 +32,7 @@ describe('the contract of the gateway', () => {
     listCollisions: [{}],
     getTraffic: [{ params: { hash: HASH } }],
     getGatewayStatus: [{}],
+    listRefusals: [{ query: { limit: 1 } }, {}],
     syncGateway: [{ body: { accept_loss: true } }, {}],
     getGatewayMetrics: [{}],
     getFront: [{}],

@@ -20,6 +20,7 @@ import { parseItemHash } from '@skerry/protocol';
 import { GATEWAY_API, type GatewayStatus } from '@skerry/protocol/api/gateway';
 import { gatewayConfig } from '../config.ts';
 import type { DataPlane, ListenPorts } from '../dataplane/port.ts';
+import type { Refusals } from '../refusals/refusals.ts';
 import type { Routing } from '../sync/routing.ts';
 import type { SyncReport } from '../sync/synchroniser.ts';
 import { fullHostname } from '../table/named-route.ts';
@@ -29,6 +30,7 @@ import { createGatewayMetrics } from './metrics.ts';
 import { type NamesOptions, namesHandlers } from './names.ts';
 import { type ProbedPorts, Prober } from './probe.ts';
 import { recordOfHash, recordOfName } from './records.ts';
+import { refusalsView } from './refusals.ts';
 
 export interface ApiOptions {
   readonly routing: Routing;
@@ -38,6 +40,7 @@ export interface ApiOptions {
   readonly log: Logger;
   readonly limits: RateLimitOptions;
   readonly plane: DataPlane;
+  readonly refusals: Pick<Refusals, 'lately'>;
   readonly core: NamesOptions['core'];
   readonly now: () => number;
   readonly planeName: string;
@@ -101,6 +104,7 @@ function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATE
         duration_ms: Math.round(durationMs * 1000) / 1000,
       };
     },
+    listRefusals: ({ query }) => refusalsView(options.refusals.lately(query.limit)),
     getGatewayMetrics: async () =>
       answer(200, await metrics.text(), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
     ...namesHandlers(options),
@@ -108,6 +112,8 @@ function handlersOf(options: ApiOptions, metrics: Metrics): Handlers<typeof GATE
     ...referenceHandlers(GATEWAY_API, INFO, options.limits.perMinute, readExamples),
   };
 }
+
+const FOR_OPERATORS: ReadonlySet<unknown> = new Set([GATEWAY_API.syncGateway, GATEWAY_API.listRefusals]);
 
 /** For whoever asks for the document: a service that is not asked for it does without. */
 const readExamples = async () => (await import('@skerry/protocol/api/examples/gateway')).GATEWAY_EXAMPLES;
@@ -127,7 +133,7 @@ export async function createApi(options: ApiOptions): Promise<HttpServer> {
   const app = await createHttpServer({ log, limits, corsMethods: ['GET'] });
   expectAll(app, GATEWAY_API);
   serveAll(app, GATEWAY_API, handlersOf(options, await createGatewayMetrics(options)), (operation) =>
-    operation === GATEWAY_API.syncGateway ? { onRequest: checkKey(options.keys) } : {},
+    FOR_OPERATORS.has(operation) ? { onRequest: checkKey(options.keys) } : {},
   );
   return app;
 }

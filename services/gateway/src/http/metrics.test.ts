@@ -8,7 +8,13 @@ import {
   TLS_FIGURES,
   TLS_OUTCOMES,
 } from '../dataplane/figures.ts';
-import { HTTP_CLASSES, HTTP_OUTCOMES, type HttpCounts } from '../dataplane/port.ts';
+import {
+  HTTP_CLASSES,
+  HTTP_OUTCOMES,
+  HTTP_REFUSALS,
+  type HttpCounts,
+  type HttpRefusal,
+} from '../dataplane/port.ts';
 import { createGatewayMetrics } from './metrics.ts';
 
 /** What monitoring is built on: these names do not change. */
@@ -30,6 +36,7 @@ const METRICS = {
   skerry_gateway_http_open_connections: 'gauge',
   skerry_gateway_http_requests_total: 'counter',
   skerry_gateway_http_yielded_total: 'counter',
+  skerry_gateway_http_refused_total: 'counter',
 };
 
 test('every figure of the gateway is told under its name, with labels of closed sets', async () => {
@@ -57,9 +64,14 @@ test('every figure of the gateway is told under its name, with labels of closed 
       Object.fromEntries(HTTP_OUTCOMES.map((outcome, column) => [outcome, 10 * row + column])),
     ]),
   ) as HttpCounts;
+  const httpRefusals = Object.fromEntries(
+    HTTP_REFUSALS.map((reason, index) => [reason, 20 + index]),
+  ) as Record<HttpRefusal, number>;
   const metrics = await createGatewayMetrics({
     plane: {
-      stats: () => ({ routes: 9, tls, quic, httpOpen: 4, httpYielded: 13, httpRequests: 5, httpCounts }),
+      stats: () => ({
+        ...{ routes: 9, tls, quic, httpOpen: 4, httpYielded: 13, httpRequests: 5, httpCounts, httpRefusals },
+      }),
     },
     planeName: 'native',
     routing: { table: { instanceCount: 7, routeCount: 6 }, lastSyncTime: 1_700_000_000 },
@@ -92,6 +104,7 @@ test('every figure of the gateway is told under its name, with labels of closed 
     'quic_yielded_flows_total 12',
     'http_yielded_total 13',
     'http_open_connections 4',
+    ...HTTP_REFUSALS.map((reason, index) => `http_refused_total{reason="${reason}"} ${20 + index}`),
     ...HTTP_CLASSES.flatMap((kind, row) =>
       HTTP_OUTCOMES.map(
         (outcome, column) => `http_requests_total{class="${kind}",outcome="${outcome}"} ${10 * row + column}`,

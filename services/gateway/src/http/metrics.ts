@@ -21,6 +21,7 @@ export async function createGatewayMetrics(sources: MetricsSources): Promise<Met
   watchTls(metrics, sources.plane);
   watchQuic(metrics, sources.plane);
   watchHttp(metrics, sources.plane);
+  watchHttpRefusals(metrics, sources.plane);
   return metrics;
 }
 
@@ -78,6 +79,19 @@ function watchTls(metrics: Metrics, plane: MetricsSources['plane']): void {
         value,
       })),
     ['outcome'],
+  );
+}
+
+function watchHttpRefusals(metrics: Metrics, plane: MetricsSources['plane']): void {
+  metrics.watchCounter(
+    `${PREFIX}http_refused_total`,
+    'HTTP requests, and connections that never came to one, that the gateway refused, by the reason.',
+    async () =>
+      Object.entries((await plane.stats()).httpRefusals).map(([reason, value]) => ({
+        labels: { reason },
+        value,
+      })),
+    ['reason'],
   );
 }
 

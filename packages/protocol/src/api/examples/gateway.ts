@@ -91,6 +91,23 @@ export const GATEWAY_EXAMPLES: Examples = {
       requests: 3,
     },
   },
+  listRefusals: {
+    query: { limit: 1 },
+    answer: {
+      since: TIME,
+      networks: [
+        {
+          network: '198.51.100.0/24',
+          count: 612,
+          reasons: [
+            { reason: 'tls_unknown_name', count: 600 },
+            { reason: 'http_hostname_not_found', count: 12 },
+          ],
+        },
+      ],
+      others: { count: 3, reasons: [{ reason: 'tls_not_tls', count: 3 }] },
+    },
+  },
   getGatewayStatus: { answer: STATUS },
   syncGateway: {
     body: { accept_loss: true },

@@ -33,24 +33,17 @@ export interface HaproxyFacts {
   readonly instancePort: number;
   readonly limits: DataPlaneLimits;
   readonly headerServers: readonly HeaderServer[];
-  /** Whether every connection is logged, for the access log; else only those that failed. */
+  /** Whether every connection is logged, for the access log; else only those that were refused or failed. */
   readonly logsAll: boolean;
 }
 
 export const serverLine = ({ server, ipv6 }: HeaderServer, port: number) =>
   `${server} [${ipv6}]:${port} send-proxy-v2 weight 0`;
 
-/** Counts a connection under an outcome and ends it, at a phase of HAProxy's. */
-function refuse(
-  phase: 'connection' | 'content',
-  outcome: TlsOutcome,
-  condition: string,
-  logsAll: boolean,
-): string[] {
+/** Counts a connection under an outcome and ends it, at a phase of HAProxy's. Its line in the log says who was refused. */
+function refuse(phase: 'connection' | 'content', outcome: TlsOutcome, condition: string): string[] {
   const when = `if ${condition}`;
-  const told = logsAll
-    ? `tcp-request content set-var(txn.outcome) str(${outcome}) ${when}`
-    : `tcp-request content set-log-level silent ${when}`;
+  const told = `tcp-request content set-var(txn.outcome) str(${outcome}) ${when}`;
   return [
     `tcp-request ${phase} track-sc2 str(${outcome}) table ${TABLES.outcomes} ${when}`,
     ...(phase === 'content' ? [told] : []),
@@ -66,17 +59,16 @@ const CLIENT_RULES = [
 ];
 
 function frontend(fd: number, index: number, facts: HaproxyFacts): string[] {
-  const { limits, routesFile, logsAll } = facts;
+  const { limits, routesFile } = facts;
   const isRouted = '{ var(txn.route) -m found }';
   const waited = `{ date(0,ms),sub(txn.begun) -m int ge ${Math.ceil(limits.helloTimeoutMs * TIMEOUT_SHARE)} }`;
-  const refuseHello = (outcome: TlsOutcome, condition: string) =>
-    refuse('content', outcome, condition, logsAll);
+  const refuseHello = (outcome: TlsOutcome, condition: string) => refuse('content', outcome, condition);
   return [
     `frontend listener${index}`,
     `bind fd@${fd}`,
     ...CLIENT_RULES,
-    ...refuse('connection', 'too_many', `{ fe_conn gt ${limits.maxConnections} }`, logsAll),
-    ...refuse('connection', 'client_limit', `{ sc0_conn_cur gt ${limits.maxPerClient} }`, logsAll),
+    ...refuse('connection', 'too_many', `{ fe_conn gt ${limits.maxConnections} }`),
+    ...refuse('connection', 'client_limit', `{ sc0_conn_cur gt ${limits.maxPerClient} }`),
     `tcp-request inspect-delay ${limits.helloTimeoutMs}ms`,
     'tcp-request content set-var(txn.begun) date(0,ms) unless { var(txn.begun) -m found }',
     `tcp-request content set-var(txn.sni) 'req.ssl_sni,lower,regsub("\\.$","")'`,

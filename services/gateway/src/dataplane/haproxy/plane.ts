@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newTlsCounts, noQuicCounts, type TlsCounts } from '../figures.ts';
+import { networkOf } from '../../refusals/network.ts';
+import { isTlsRefusal, newTlsCounts, noQuicCounts, type TlsCounts } from '../figures.ts';
 import { earliest } from '../moments.ts';
 import {
   type Attempts,
@@ -156,7 +157,14 @@ export class HaproxyDataPlane implements DataPlane {
     const { record, failure } = told;
     if (failure && record.hostname !== null && this.#routes.get(record.hostname) !== undefined)
       this.#routes.noteAttempt(record.hostname, failure);
-    const { access } = this.#options;
+    const { access, onRefused } = this.#options;
+    if (record.outcome !== null && isTlsRefusal(record.outcome))
+      onRefused?.({
+        network: networkOf(record.clientAddress),
+        count: 1,
+        protocol: 'tls',
+        reason: record.outcome,
+      });
     if (!access || ++this.#untold < access.every) return;
     this.#untold = 0;
     access.tell(record);
@@ -210,6 +218,7 @@ export class HaproxyDataPlane implements DataPlane {
       httpYielded: this.#http.yielded,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
+      httpRefusals: this.#http.refusals,
     };
   }
 

@@ -1,7 +1,8 @@
 import { isIPv4 } from 'node:net';
-import { TLS_OUTCOMES } from '../figures.ts';
-import type { AccessRecord } from '../port.ts';
-import { ACCESS_RECORD } from './layout.ts';
+import { networkOf } from '../../refusals/network.ts';
+import { QUIC_OUTCOMES, TLS_OUTCOMES } from '../figures.ts';
+import type { AccessRecord, Refusal } from '../port.ts';
+import { ACCESS_RECORD, REFUSED_PROTOCOLS, REFUSED_RECORD } from './layout.ts';
 
 /** In the one spelling of RFC 5952. */
 const shortIpv6 = (address: string) => new URL(`http://[${address}]`).hostname.slice(1, -1);
@@ -25,4 +26,17 @@ export function readAccess(payload: Buffer): AccessRecord {
     outcome: TLS_OUTCOMES[outcome] ?? null,
     hostname: nameLength === 0 ? null : payload.toString('latin1', nameAt, nameAt + nameLength),
   };
+}
+
+/** Whom the native plane refused since it last said so. */
+export function* readRefused(payload: Buffer): Generator<Refusal> {
+  for (let at = 0; at < payload.length; at += REFUSED_RECORD.sizeBytes) {
+    const { network, count, protocol, outcome } = REFUSED_RECORD.read(payload.subarray(at));
+    const one = {
+      network: network.some((byte) => byte !== 0) ? networkOf(writeAddress(network)) : null,
+      count,
+    };
+    if (protocol === REFUSED_PROTOCOLS.tls) yield { ...one, protocol: 'tls', reason: TLS_OUTCOMES[outcome]! };
+    else yield { ...one, protocol: 'quic', reason: QUIC_OUTCOMES[outcome]! };
+  }
 }

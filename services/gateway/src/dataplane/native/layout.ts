@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
+  isQuicRefusal,
+  isTlsRefusal,
   QUIC_FIGURE_NAMES,
   QUIC_OUTCOMES,
   type QuicFigure,
@@ -87,6 +89,20 @@ export const ACCESS_RECORD = new Layout({
 });
 
 /**
+ * How many were refused of a network, an IPv4 /24 or an IPv6 /48, all zero for those that there was no place for; `outcome` is a place in
+ * the outcomes of the protocol. A frame holds any number of them.
+ */
+export const REFUSED_RECORD = new Layout({
+  network: ['u8', 16],
+  count: 'u32',
+  protocol: 'u8',
+  outcome: 'u8',
+});
+
+/** Of a refused record. */
+export const REFUSED_PROTOCOLS = { tls: 0, quic: 1 } as const;
+
+/**
  * What is known of a route: the answer to the question `id`. Times are Unix seconds, 0 for never; `failure` is an errno; bytes are
  * those of connections that have ended.
  */
@@ -119,6 +135,12 @@ export const LISTENING = new Layout({
 /** Why the listeners are not open: an errno, and which of the addresses it was. */
 export const LISTEN_FAILURE = new Layout({ error: 'i32', host: 'u8' });
 
+/** A bit for each outcome that is a refusal. */
+const maskOf = <Outcome>(outcomes: readonly Outcome[], isRefusal: (outcome: Outcome) => boolean) =>
+  outcomes.reduce((mask, outcome, place) => mask | (Number(isRefusal(outcome)) << place), 0);
+export const TLS_REFUSALS = maskOf(TLS_OUTCOMES, isTlsRefusal);
+export const QUIC_REFUSALS = maskOf(QUIC_OUTCOMES, isQuicRefusal);
+
 /** Types of the frames that the plane is sent. */
 export const COMMANDS = {
   begin: 'B',
@@ -136,6 +158,7 @@ export const REPORTS = {
   notListening: 'e',
   answer: 'q',
   access: 'a',
+  refused: 'r',
   handedOver: 'h',
 } as const;
 
@@ -146,8 +169,19 @@ export const ROUTE_FLAGS = { proxyHeader: 1 } as const;
 export const LAYOUT_NUMBER = createHash('sha256')
   .update(
     JSON.stringify([
-      ...[SHARED_STATS, ACCESS_RECORD, ROUTE_ANSWER, LISTENING, LISTEN_FAILURE].map(({ fields }) => fields),
-      ...[TLS_OUTCOMES, QUIC_OUTCOMES, COMMANDS, REPORTS, ROUTE_FLAGS],
+      ...[SHARED_STATS, ACCESS_RECORD, REFUSED_RECORD, ROUTE_ANSWER, LISTENING, LISTEN_FAILURE].map(
+        ({ fields }) => fields,
+      ),
+      ...[
+        TLS_OUTCOMES,
+        QUIC_OUTCOMES,
+        COMMANDS,
+        REPORTS,
+        ROUTE_FLAGS,
+        REFUSED_PROTOCOLS,
+        TLS_REFUSALS,
+        QUIC_REFUSALS,
+      ],
     ]),
   )
   .digest()

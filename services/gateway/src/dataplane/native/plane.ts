@@ -13,7 +13,7 @@ import {
 import { startAgain } from '../start-again.ts';
 import { HttpSide } from '../ts/http/side.ts';
 import { RouteTable } from '../ts/routes.ts';
-import { readAccess } from './access.ts';
+import { readAccess, readRefused } from './access.ts';
 import { changeFrames, failureOfNumber, frame, uint32Frame } from './frames.ts';
 import { COMMANDS, LISTEN_FAILURE, LISTENING, REPORTS, ROUTE_ANSWER } from './layout.ts';
 import { PlaneProcess } from './plane-process.ts';
@@ -234,6 +234,9 @@ export class NativeDataPlane implements DataPlane {
       case REPORTS.access:
         this.#options.access?.tell(readAccess(payload));
         break;
+      case REPORTS.refused:
+        for (const refusal of readRefused(payload)) this.#options.onRefused?.(refusal);
+        break;
       case REPORTS.handedOver:
         // What is open stays with the program, which ends by itself.
         this.#stopped.abort();
@@ -265,6 +268,7 @@ export class NativeDataPlane implements DataPlane {
       httpYielded: this.#http.yielded,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
+      httpRefusals: this.#http.refusals,
     };
   }
 

@@ -28,7 +28,7 @@ export class TsDataPlane implements DataPlane {
   constructor(options: DataPlaneOptions) {
     this.#options = options;
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
-    this.#side = new TlsSide(limits, options.access);
+    this.#side = new TlsSide(limits, options);
     const tls = {
       routes: this.#routes,
       limits,
@@ -71,6 +71,7 @@ export class TsDataPlane implements DataPlane {
       httpYielded: this.#http.yielded,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
+      httpRefusals: this.#http.refusals,
     };
   }
 

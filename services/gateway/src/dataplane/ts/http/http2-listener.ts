@@ -105,7 +105,9 @@ function serveSession(
   session.setTimeout(limits.helloTimeoutMs);
   session.on('timeout', () => session.destroy());
   // Its close follows.
-  session.on('error', () => {});
+  session.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code?.startsWith('ERR_HTTP2_')) journal.refused(clientAddress, 'http2_error');
+  });
   session.once('close', () => instances.close());
   session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     counters.requests++;
@@ -120,6 +122,7 @@ function serveSession(
     // The first has that of its connection.
     const yieldPlace = () => {
       counters.yielded++;
+      journal.refused(clientAddress, 'crowded_out');
       stream.close(NGHTTP2_CANCEL);
     };
     const place = open > 1 ? places.take(asking, yieldPlace) : undefined;

@@ -1,12 +1,15 @@
 import type { ErrorCode } from '@skerry/protocol';
+import { networkOf } from '../../../refusals/network.ts';
 import {
   type DataPlaneOptions,
   HTTP_CLASSES,
   HTTP_OUTCOMES,
+  HTTP_REFUSALS,
   type HttpAccessRecord,
   type HttpClass,
   type HttpCounts,
   type HttpOutcome,
+  type HttpRefusal,
 } from '../../port.ts';
 
 const NOT_ROUTED: ReadonlySet<ErrorCode> = new Set(['HOSTNAME_NOT_FOUND', 'INSTANCE_NOT_ROUTED']);
@@ -21,6 +24,14 @@ function outcomeOf(refusedWith: ErrorCode | undefined, status: number | null): H
   if (refusedWith === undefined) return status === null ? 'gone' : 'forwarded';
   if (NOT_ROUTED.has(refusedWith)) return 'not_routed';
   return FAILED.has(refusedWith) ? 'failed' : 'refused';
+}
+
+const isRefusal = (text: string): text is HttpRefusal => (HTTP_REFUSALS as readonly string[]).includes(text);
+
+/** Why a request was refused that was answered with the page of a code. */
+export function refusalOf(code: ErrorCode): HttpRefusal {
+  const reason = code.toLowerCase();
+  return isRefusal(reason) ? reason : 'invalid_parameters';
 }
 
 /** Of what a client may write as it likes, so much goes into a line of the log: a longer name or method leads nowhere anyway. */
@@ -44,16 +55,28 @@ export interface HttpEnd {
   readonly refusedWith: ErrorCode | undefined;
 }
 
-/** Counts requests by their class and what became of them, and tells of them where the access log is on. */
+/** Counts requests by their class and what became of them, tells whose were refused, and tells of all where the access log is on. */
 export class HttpJournal {
   readonly counts = Object.fromEntries(
     HTTP_CLASSES.map((name) => [name, Object.fromEntries(HTTP_OUTCOMES.map((outcome) => [outcome, 0]))]),
   ) as Record<HttpClass, Record<HttpOutcome, number>> satisfies HttpCounts;
+  readonly refusals = Object.fromEntries(HTTP_REFUSALS.map((reason) => [reason, 0])) as Record<
+    HttpRefusal,
+    number
+  >;
   readonly #access: DataPlaneOptions['access'];
+  readonly #onRefused: DataPlaneOptions['onRefused'];
   #sinceTold = 0;
 
-  constructor(access: DataPlaneOptions['access']) {
+  constructor({ access, onRefused }: Pick<DataPlaneOptions, 'access' | 'onRefused'>) {
     this.#access = access;
+    this.#onRefused = onRefused;
+  }
+
+  /** Refused: a request, or a connection that never came to one. */
+  refused(clientAddress: string, reason: HttpRefusal): void {
+    this.refusals[reason]++;
+    this.#onRefused?.({ network: networkOf(clientAddress), count: 1, protocol: 'http', reason });
   }
 
   /** A request begins; what is returned is called once, when it is over. */
@@ -63,6 +86,8 @@ export class HttpJournal {
     return ({ status, refusedWith }) => {
       const outcome = outcomeOf(refusedWith, status);
       this.counts[trace.class][outcome]++;
+      if (refusedWith !== undefined && outcome !== 'failed')
+        this.refused(trace.clientAddress, refusalOf(refusedWith));
       if (!this.#access?.tellHttp || ++this.#sinceTold < this.#access.every) return;
       this.#sinceTold = 0;
       const record: HttpAccessRecord = {

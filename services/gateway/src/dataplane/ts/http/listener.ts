@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { YieldingShares } from '@skerry/kit';
+import { type NoShare, YieldingShares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { DataPlaneLimits, Explanation, HttpClass, RouteFailure } from '../../port.ts';
+import type { DataPlaneLimits, Explanation, HttpClass, HttpRefusal, RouteFailure } from '../../port.ts';
 import { type Counts, clientKey } from '../counts.ts';
 import { linger } from '../linger.ts';
 import type { RouteTable } from '../routes.ts';
@@ -18,7 +18,7 @@ import {
 import { checkFraming, hasBody } from './headers.ts';
 import { parseRequestTarget } from './host.ts';
 import { createHttp2Listener, type Http2Listener } from './http2-listener.ts';
-import { classOf, type HttpJournal } from './journal.ts';
+import { classOf, type HttpJournal, refusalOf } from './journal.ts';
 import { endQuietly, endWithPage, findPage, NOT_HTTP, responseOn, sendPage } from './page.ts';
 
 export interface HttpListenerOptions {
@@ -67,7 +67,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const turns = new RequestTurns();
   const shared: Shared = { ...options, forwarding, turns, http2 };
   const server = createNodeServer(limits, turns);
-  const connections = followConnections(server, places, counters);
+  const connections = followConnections(server, places, shared);
   server.on('request', (request, response) => serve(shared, { request, response, expectsContinue: false }));
   server.on('checkContinue', (request, response) =>
     serve(shared, { request, response, expectsContinue: true }),
@@ -75,6 +75,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   server.on('upgrade', (request, socket: Socket, head) => serveUpgrade(shared, request, socket, head));
   server.on('connect', (request, socket: Socket) => {
     socket.on('error', () => {});
+    journal.refused(socket.remoteAddress ?? '', refusalOf(NO_TUNNELS.code));
     refuseOn(socket, turns.current(request.socket), NO_TUNNELS);
   });
   server.on('clientError', (error: ClientError, socket: Socket) => answerClientError(shared, error, socket));
@@ -109,16 +110,18 @@ function createNodeServer(limits: DataPlaneLimits, turns: RequestTurns): Server 
 function followConnections(
   server: Server,
   places: YieldingShares,
-  counters: { yielded: number },
+  { counters, journal }: Pick<HttpListenerOptions, 'counters' | 'journal'>,
 ): ReadonlySet<Socket> {
   const connections = new Set<Socket>();
   server.prependListener('connection', (socket) => {
     const client = { key: clientKey(socket.remoteAddress), isExempt: false };
     const place = places.take(client, () => {
       counters.yielded++;
+      journal.refused(socket.remoteAddress ?? '', 'crowded_out');
       socket.destroy();
     });
     if (typeof place === 'string') {
+      journal.refused(socket.remoteAddress ?? '', NO_PLACE[place]);
       socket.destroy();
       return;
     }
@@ -159,15 +162,25 @@ function serveUpgrade(shared: Shared, request: IncomingMessage, socket: Socket, 
 }
 
 /** What is not HTTP/1.1: the preface of HTTP/2, or nothing that can be served. */
-function answerClientError({ http2, turns }: Shared, error: ClientError, socket: Socket): void {
+function answerClientError({ http2, turns, journal }: Shared, error: ClientError, socket: Socket): void {
   // The parser that met the preface still has its deadline for a request.
   if (http2.has(socket)) return;
   if (error.code === 'HPE_PAUSED_H2_UPGRADE' && error.rawPacket && !turns.has(socket)) {
     http2.take(socket, error.rawPacket.subarray(error.bytesParsed));
     return;
   }
-  refuseOn(socket, turns.current(socket), explainClientError(error.code));
+  const explanation = explainClientError(error.code);
+  if (isSaidByParser(error)) journal.refused(socket.remoteAddress ?? '', refusalOf(explanation.code));
+  refuseOn(socket, turns.current(socket), explanation);
 }
+
+/** Why a connection has no place, by what the places say. */
+const NO_PLACE = { share: 'client_limit', all: 'too_many' } as const satisfies Record<NoShare, HttpRefusal>;
+
+/** Not that the connection broke, or that the client went away in the middle of a request. */
+const isSaidByParser = ({ code }: ClientError) =>
+  code === 'ERR_HTTP_REQUEST_TIMEOUT' ||
+  (code?.startsWith('HPE_') === true && code !== 'HPE_INVALID_EOF_STATE');
 
 /** @param current the response under way on that connection: no page can be the answer to what comes behind it */
 function refuseOn(socket: Socket, current: ServerResponse | undefined, explanation: Explanation): void {

@@ -1,4 +1,4 @@
-import { type DataPlaneOptions, DEFAULT_LIMITS, type HttpCounts } from '../../port.ts';
+import { type DataPlaneOptions, DEFAULT_LIMITS, type HttpCounts, type HttpRefusal } from '../../port.ts';
 import { Counts } from '../counts.ts';
 import { countConnections, drainListeners, openTogether, type PortUse, shut } from '../listening.ts';
 import type { RouteTable } from '../routes.ts';
@@ -14,7 +14,7 @@ export class HttpSide {
 
   constructor(options: DataPlaneOptions, routes: RouteTable) {
     this.#options = options;
-    this.#journal = new HttpJournal(options.access);
+    this.#journal = new HttpJournal(options);
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     const one = {
       routes,
@@ -43,6 +43,11 @@ export class HttpSide {
   /** Of requests that are over. */
   get counts(): HttpCounts {
     return this.#journal.counts;
+  }
+
+  /** Of requests and of connections that never came to one. */
+  get refusals(): Readonly<Record<HttpRefusal, number>> {
+    return this.#journal.refusals;
   }
 
   async listen(use: PortUse): Promise<number> {

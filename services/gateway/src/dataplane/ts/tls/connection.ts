@@ -76,7 +76,7 @@ export class TlsConnection implements WireOwner, Staged {
   start(): void {
     const { stages, limits, counters } = this.#context;
     const refused = this.#takePlace();
-    if (refused) counters.outcomes[refused]++;
+    if (refused) this.#count(refused);
     else {
       // From the first moment to the complete hello, however many bytes keep coming.
       stages.enter(this, 'undecided');
@@ -151,6 +151,7 @@ export class TlsConnection implements WireOwner, Staged {
   #count(outcome: TlsOutcome): void {
     this.#context.counters.outcomes[outcome]++;
     if (this.#trace) this.#trace.outcome = outcome;
+    this.#context.side.tellRefused(this.#client, outcome);
   }
 
   onBytes(wire: Wire, bytes: Uint8Array): void {

@@ -1,4 +1,5 @@
-import type { TlsOutcome } from '../../figures.ts';
+import { networkOf } from '../../../refusals/network.ts';
+import { isTlsRefusal, type TlsOutcome } from '../../figures.ts';
 import type { DataPlaneLimits, DataPlaneOptions } from '../../port.ts';
 import { Counts } from '../counts.ts';
 import type { Endpoints } from './wire.ts';
@@ -11,17 +12,28 @@ export interface Trace {
   readonly tell: (bytesToInstance: number, bytesToClient: number) => void;
 }
 
-/** What all TLS listeners share: limits per client and per instance, and the access log. */
+/** What all TLS listeners share: limits per client and per instance, the access log, and whom they refused. */
 export class TlsSide {
   readonly perClient: Counts;
   readonly perInstance: Counts;
   readonly #access: DataPlaneOptions['access'];
+  readonly #onRefused: DataPlaneOptions['onRefused'];
   #sinceTraced = 0;
 
-  constructor(limits: DataPlaneLimits, access: DataPlaneOptions['access']) {
+  constructor(
+    limits: DataPlaneLimits,
+    { access, onRefused }: Pick<DataPlaneOptions, 'access' | 'onRefused'>,
+  ) {
     this.perClient = new Counts(limits.maxPerClient);
     this.perInstance = new Counts(limits.maxPerInstance);
     this.#access = access;
+    this.#onRefused = onRefused;
+  }
+
+  /** Tells of it where the client was refused. */
+  tellRefused({ remoteAddress }: Endpoints, reason: TlsOutcome): void {
+    if (this.#onRefused && isTlsRefusal(reason))
+      this.#onRefused({ network: networkOf(remoteAddress ?? ''), count: 1, protocol: 'tls', reason });
   }
 
   /** Follows this connection to its end, where it is one of those that the access log tells of. */
