@@ -1,13 +1,12 @@
-import { finished } from 'node:stream/promises';
-import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
 import { ensurePrograms } from './prerequisites.ts';
+import { endAbandoned } from './runner/processes.ts';
 import { ALL, chooseSoaks, describeSoaks, listSoaks } from './soak/choose.ts';
 import { isWhole, readOptions, WHOLE_SECONDS } from './soak/options.ts';
+import { runSoakFile } from './soak/run/file.ts';
+import { runSoakHere } from './soak/run/here.ts';
 import { type Runnable, runEach } from './soak/seen/run.ts';
 import { readSeen, SEEN_FILE, tellOutcomes, writeSeen } from './soak/seen/seen.ts';
 import { SOAKS } from './soak/soaks.ts';
-import { ROOT } from './source.ts';
 import { parseCommand } from './usage.ts';
 
 /** Of long tests only, and the Debian packages they come in. */
@@ -20,23 +19,6 @@ const SOAK_PROGRAMS = {
   lintian: 'lintian',
   pebble: 'pebble',
 };
-const SOAK_TIMEOUT_MS = 7_200_000;
-
-/** A file of long tests, `*.soak.test.ts`. */
-async function runFile(path: string) {
-  let isInPart = false;
-  const stream = run({ files: [`${ROOT}${path}`], concurrency: 1, timeout: SOAK_TIMEOUT_MS });
-  stream.on('test:fail', () => {
-    process.exitCode = 1;
-  });
-  stream.on('test:pass', ({ skip }) => {
-    isInPart ||= skip !== undefined;
-  });
-  const report = stream.compose(new spec());
-  report.pipe(process.stdout);
-  await finished(report);
-  return { isInPart };
-}
 
 const USAGE = `npm run soak                          what soaks there are, how long each takes, when it last passed
 npm run soak -- NAME ... [OPTIONS]    runs these
@@ -77,13 +59,14 @@ async function runSoaks(names: readonly string[]): Promise<void> {
   const options = readOptions(values);
   if (typeof options === 'string') return refuse(options);
   if (names.some((name) => SOAKS[name]!.load === undefined)) await ensurePrograms(SOAK_PROGRAMS);
+  endAbandoned();
   const runnable = (name: string): Runnable => ({
     name,
     run: async () => {
       const soak = await SOAKS[name]!.load?.();
-      if (soak === undefined) return runFile(name);
+      if (soak === undefined) return runSoakFile(name);
       console.log(`${name}: ${options.seconds} s, seed ${options.seed}`);
-      await soak(options);
+      await runSoakHere(() => soak(options));
       return { isInPart: !isWhole(options) };
     },
   });

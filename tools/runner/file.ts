@@ -36,6 +36,8 @@ export interface FileOptions {
   /** Ends the file early; its reason is told. */
   readonly signal: AbortSignal;
   readonly accounts: CpuAccounts;
+  /** Is told what the file and its children print, as it comes. */
+  readonly show?: (text: string) => void;
 }
 
 /** Finds modules as daemons do, in half of the time. */
@@ -69,8 +71,13 @@ class Record {
   isWhole = false;
   /** Since when no test is open, once there was one. */
   idleSinceMs: number | undefined;
+  readonly #show: FileOptions['show'];
   #output: string[] = [];
   #chars = 0;
+
+  constructor(show: FileOptions['show']) {
+    this.#show = show;
+  }
 
   take(report: Report): void {
     switch (report.kind) {
@@ -123,6 +130,7 @@ class Record {
   }
 
   print(text: string): void {
+    this.#show?.(text);
     this.#output.push(text);
     this.#chars += text.length;
     while (this.#chars > OUTPUT_CHARS_MAX && this.#output.length > 1)
@@ -211,7 +219,7 @@ async function endEarly(child: ChildProcess, ended: Promise<unknown>, tree: Proc
 export async function runFiles(options: FileOptions): Promise<FileOutcome> {
   const path = options.paths.join(', ');
   const startMs = performance.now();
-  const record = new Record();
+  const record = new Record(options.show);
   const mark = newMark();
   const child = start(options.paths, mark, record);
   const tree = new ProcessTree(child.pid ?? -1, mark);

@@ -57,8 +57,9 @@ interface Event {
   };
 }
 
-/** Of the whole file: its counts, and what was thrown that belongs to no test. */
-const isOfFile = ({ type, data }: Event) => type === 'test:diagnostic' && data.nesting === 0;
+/** Of the whole file: its counts, and what was thrown that belongs to no test. A test has imports before it. */
+const isOfFile = ({ type, data }: Event) =>
+  type === 'test:diagnostic' && data.nesting === 0 && data.line === 1;
 
 /** What suites have failed with: a hook of the file fails each of them with the same. */
 const told = new Set<unknown>();

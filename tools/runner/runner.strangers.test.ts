@@ -10,14 +10,11 @@ import { ROOT } from '../source.ts';
 import { batch } from './batches.ts';
 import { tellErrors } from './closing.ts';
 import { busyFactor } from './limits.ts';
+import { isAlive } from './testing/alive.ts';
 
 /** The runner as it is started by `npm test`, with files that do what no test should. */
 
 const LIMIT_MAX_SECONDS = 60;
-
-/** One that has ended may still wait to be reaped by the machine's first process. */
-const isAlive = (pid: number) =>
-  existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 
 interface Run {
   readonly output: string;

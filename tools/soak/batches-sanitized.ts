@@ -10,6 +10,7 @@ import { SeededDice } from '../../services/core/src/sim/testing/dice.ts';
 import { SANITIZER_FLAGS } from '../../services/gateway/src/dataplane/native/build.ts';
 import { compareMutants } from './batches.ts';
 import { withDirectory } from './options.ts';
+import { assertEach } from './run/counts.ts';
 
 /** The library's own C in the place of its assembly, which needs a register that the sanitizers take, and which they do not see. */
 const FLAGS = [...SANITIZER_FLAGS, '-UUSE_ASM_X86_64'];
@@ -42,6 +43,7 @@ await withDirectory(async (directory) => {
   if ('missing' in built) throw new Error(`batches cannot be built with sanitizers here: ${built.missing}`);
   const check = loadBatchCheck(built.path);
   const count = judgeJunk(check, seconds * SHARE_OF_JUNK, new SeededDice(seed));
+  assertEach({ junk: count });
   console.log(`${count} batches of junk, no finding of the sanitizers`);
   compareMutants(check, { seconds: seconds * (1 - SHARE_OF_JUNK), seed }, AT_ONCE);
 });

@@ -10,6 +10,7 @@ import {
 } from '../../services/core/src/intake/verify/batch/testing/mutants.ts';
 import { SeededDice } from '../../services/core/src/sim/testing/dice.ts';
 import type { SoakOptions } from './options.ts';
+import { assertEach } from './run/counts.ts';
 
 const AT_ONCE = 10_000;
 const SANITIZED = fileURLToPath(new URL('./batches-sanitized.ts', import.meta.url));
@@ -27,6 +28,7 @@ export function compareMutants(check: BatchCheck, { seconds, seed }: SoakOptions
   }
   const { valid, invalid, malformed } = found;
   console.log(`${count} mutants, no difference (${valid} valid, ${invalid} not, ${malformed} malformed)`);
+  assertEach({ valid, invalid, malformed });
 }
 
 export async function soakBatches(options: SoakOptions): Promise<void> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { watchConsole } from './console/run.ts';
 import type { SoakOptions } from './options.ts';
+import { assertEach } from './run/counts.ts';
 
 const PER_SECOND = 10_000;
 const CUTS = 4;
@@ -17,6 +18,8 @@ export async function soakConsole({ seconds }: SoakOptions): Promise<void> {
   console.log(
     `${sent} messages in ${seconds} s, ${counted} counted in the page, ${misplaced} misplaced, the connection cut ${cuts} times; frames: ${frameP50.toFixed(1)} ms at p50, ${frameP95.toFixed(1)} at p95, ${frameMost.toFixed(0)} at most; memory ${mib(memoryBefore)} MiB, at most ${mib(memoryMost)} MiB`,
   );
+  assertEach({ sent, frameMost, memoryBefore });
+  assert.equal(cuts, CUTS, 'the connection was cut');
   assert.equal(misplaced, 0, 'no gap, and nothing twice');
   assert.ok(counted >= sent, 'the page keeps up');
   assert.ok(frameP95 < FRAME_P95_MS_MAX, 'the page does not freeze');

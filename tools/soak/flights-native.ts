@@ -9,6 +9,7 @@ import { uint32s } from '../../services/gateway/src/testing/native-reader.ts';
 import { randomFrom } from '../../services/gateway/src/tls/testing/fuzz.ts';
 import { helloMessage, serverNameExtension } from '../../services/gateway/src/tls/testing/hello.ts';
 import { type SoakOptions, withDirectory } from './options.ts';
+import { assertEach, countsIn } from './run/counts.ts';
 
 const FUZZ = ['fuzz.c', 'mutants.c'].map((name) =>
   fileURLToPath(new URL(`../../services/gateway/src/quic/testing/${name}`, import.meta.url)),
@@ -71,7 +72,7 @@ export function startFuzz(
   return child;
 }
 
-/** What it says of all flights when it ends; rejects where it ended otherwise than well. */
+/** What it says of all flights when it ends; rejects where it ended otherwise than well, or with none of a kind. */
 export async function endFuzz(child: ChildProcess): Promise<string> {
   const said: Buffer[] = [];
   child.stdout!.on('data', (chunk: Buffer) => said.push(chunk));
@@ -79,7 +80,9 @@ export async function endFuzz(child: ChildProcess): Promise<string> {
     child.once('close', (...how) => resolve(how));
   });
   if (code !== 0) throw new Error(`the native reader ended with ${signal ?? code}`);
-  return Buffer.concat(said).toString().trim();
+  const words = Buffer.concat(said).toString().trim();
+  assertEach(countsIn(words));
+  return words;
 }
 
 /** The native reader of QUIC's Initial packets alone, under the sanitizers, as fast as the processor makes damaged flights. */

@@ -9,6 +9,7 @@ import {
 } from '../../services/gateway/src/quic/testing/native-reader.ts';
 import { endFuzz, startFuzz, TOLD_FD } from './flights-native.ts';
 import { type SoakOptions, withDirectory } from './options.ts';
+import { assertEach } from './run/counts.ts';
 
 const UINT32_BYTES = 4;
 const MAX_KNOWN_KEYS = 10_000;
@@ -85,10 +86,11 @@ export async function soakFlights(options: SoakOptions): Promise<void> {
     const child = startFuzz(directory, options, true);
     const ended = endFuzz(child);
     try {
-      const count = await compareAll(child.stdio[TOLD_FD] as Readable);
+      const flights = await compareAll(child.stdio[TOLD_FD] as Readable);
       console.log(
-        `${count} flights in both readers, no difference, no finding of the sanitizers; ${await ended}`,
+        `${flights} flights in both readers, no difference, no finding of the sanitizers; ${await ended}`,
       );
+      assertEach({ flights });
     } finally {
       child.kill('SIGKILL');
       await ended.catch(() => {});

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { SANITIZER_FLAGS } from '../../services/gateway/src/dataplane/native/build.ts';
 import { helloMessage, helloWire, inRecords } from '../../services/gateway/src/tls/testing/hello.ts';
 import { type SoakOptions, withDirectory } from './options.ts';
+import { assertEach, countsIn } from './run/counts.ts';
 
 const GATEWAY = fileURLToPath(new URL('../../services/gateway/', import.meta.url));
 const REAL = join(GATEWAY, 'src/tls/testing/real-hellos.json');
@@ -34,7 +35,9 @@ export async function soakNativeHellos({ seconds, seed }: SoakOptions): Promise<
     const said = execFileSync(program, [String(Math.ceil(seconds)), String(seed)], {
       input,
       stdio: ['pipe', 'pipe', 'inherit'],
+      encoding: 'utf8',
     });
-    console.log(`no finding of the sanitizers, no answer that depends on the pieces; ${String(said).trim()}`);
+    console.log(`no finding of the sanitizers, no answer that depends on the pieces; ${said.trim()}`);
+    assertEach(countsIn(said));
   });
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { openHttpFuzz } from '../../services/gateway/src/dataplane/testing/suite/http-fuzz.ts';
 import { TsDataPlane } from '../../services/gateway/src/dataplane/ts/plane.ts';
 import type { SoakOptions } from './options.ts';
+import { assertEach } from './run/counts.ts';
 
 const BATCH = 100;
 
@@ -13,4 +14,5 @@ export async function soakHttpHeads({ seconds, seed }: SoakOptions): Promise<voi
     await fuzz.run(BATCH);
   assert.deepEqual(fuzz.problems, []);
   console.log(`${count} requests; ${fuzz.reached} reached an instance, all of them sound`);
+  assertEach({ reached: fuzz.reached });
 }

@@ -1,6 +1,7 @@
 import { createTestCore } from '../../services/core/src/testing/core.ts';
 import { compareOrders } from '../../services/core/src/testing/orders.ts';
 import type { SoakOptions } from './options.ts';
+import { assertEach } from './run/counts.ts';
 
 /** In which the messages of one world come. */
 const ORDERS = 8;
@@ -31,5 +32,6 @@ export async function soakOrders({ seconds, seed, seeds }: SoakOptions): Promise
   console.log(
     `${worlds} worlds from ${seed} on, each in ${ORDERS} orders, ${bad.length} with faults ${bad.join(' ')}`,
   );
+  assertEach({ worlds });
   if (bad.length > 0) process.exitCode = 1;
 }

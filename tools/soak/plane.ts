@@ -17,6 +17,7 @@ import {
 import { mutate, randomFrom } from '../../services/gateway/src/tls/testing/fuzz.ts';
 import { helloWire } from '../../services/gateway/src/tls/testing/hello.ts';
 import { type SoakOptions, withDirectory } from './options.ts';
+import { assertEach } from './run/counts.ts';
 
 const AT_ONCE = 60;
 const MAX_BODY_BYTES = 600_000;
@@ -31,11 +32,7 @@ export async function soakPlane({ seconds, seed }: SoakOptions): Promise<void> {
     const onTrouble = (details: object, message: string) => troubles.push([message, details]);
     await using world = await openWorld(
       (options) => new NativeDataPlane({ ...options, path: built.path, onTrouble }),
-      {
-        helloTimeoutMs: 5_000,
-        idleTimeoutMs: 8_000,
-        maxUndecided: 4 * AT_ONCE,
-      },
+      { helloTimeoutMs: 5_000, idleTimeoutMs: 8_000, maxUndecided: 4 * AT_ONCE },
     );
     for (const instance of [world.tlsA, world.tlsB]) instance.handle = (socket) => void socket.pipe(socket);
     const random = randomFrom(seed);
@@ -78,6 +75,7 @@ export async function soakPlane({ seconds, seed }: SoakOptions): Promise<void> {
     await until(async () => (await world.plane.stats()).tls.figures.open === 0, 30_000);
     await world.plane.close();
     assert.deepEqual(troubles, []);
+    assertEach(counts);
     console.log(
       `${counts.echoed} echoes intact, ${counts.abused} abusive clients, ${counts.changes} route changes; nothing left open, no finding`,
     );

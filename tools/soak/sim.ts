@@ -3,6 +3,7 @@ import { SimDatabases } from '../../services/core/src/sim/testing/databases.ts';
 import { SeededDice } from '../../services/core/src/sim/testing/dice.ts';
 import { describeRun, type SimOptions, simulate } from '../../services/core/src/sim/testing/simulate.ts';
 import type { SoakOptions } from './options.ts';
+import { assertEach } from './run/counts.ts';
 
 const NODES = [3, 3, 4, 4, 5, 6] as const;
 const STEPS_MIN = 40;
@@ -61,5 +62,6 @@ export async function soakSim({ seconds, seed, seeds }: SoakOptions): Promise<vo
   console.log(
     `${runs} seeds from ${seed} on in ${minutes} minutes, ${bad.length} with faults ${bad.join(' ')}`,
   );
+  assertEach({ runs });
   if (bad.length > 0) process.exitCode = 1;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type SoakOptions, withDirectory } from './options.ts';
+import { assertEach } from './run/counts.ts';
 import { runSockets } from './sockets/run.ts';
 
 const READERS = 10_000;
@@ -26,6 +27,8 @@ export async function soakSockets({ seconds }: SoakOptions): Promise<void> {
       `${result.open} sockets, ${result.sent} messages (${Math.round(result.rate)} a second once all were there), ${result.frames} frames read; ${gaps} gaps, ${duplicates} duplicates, ${behind} behind at the end, ${ended} ended early; ${letGo} of ${SLOW} slow ones let go; memory ${mib(memoryBefore)} MiB, at most ${mib(memoryMost)} MiB`,
     );
     assert.deepEqual({ gaps, duplicates, behind, ended }, { gaps: 0, duplicates: 0, behind: 0, ended: 0 });
+    assert.equal(result.open, READERS + GREEDY + SLOW, 'all came');
+    assertEach({ sent: result.sent, frames: result.frames, memoryBefore });
     assert.equal(letGo, SLOW, 'who reads nothing is let go');
     assert.ok(memoryMost - memoryBefore <= GROWTH_BYTES_MAX, 'memory is bounded');
   });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
@@ -87,6 +88,27 @@ function cpuSecondsOf(pid: number): number {
 const quantile = (times: readonly number[], part: number) =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * part)]!.toFixed(2);
 
+/** What is done while the crowd sends, and how many datagrams it sent. It is ended with whatever is done beside it. */
+async function besideCrowd(
+  path: string,
+  args: readonly string[],
+  datagram: Uint8Array,
+  meanwhile: (isOver: () => boolean) => Promise<number[]>,
+): Promise<{ readonly sent: number; readonly times: readonly number[] }> {
+  const crowd = spawn(path, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  await using _end = { [Symbol.asyncDispose]: () => endProcess(crowd, 'SIGKILL') };
+  crowd.stdin.end(datagram);
+  const said = text(crowd.stdout);
+  let isOver = false;
+  const ended = once(crowd, 'close').finally(() => {
+    isOver = true;
+  });
+  const times = await meanwhile(() => isOver);
+  const [code] = (await ended) as [number | null];
+  assert.equal(code, 0, 'the crowd ended well');
+  return { sent: Number(await said), times };
+}
+
 /**
  * Crowds from a whole network of addresses against the native plane, while honest clients go on connecting: what it holds stays
  * bounded, everybody honest gets through, and nothing is left behind.
@@ -125,33 +147,25 @@ export async function checkQuicCrowd(
   const alone = await honest((times) => times.length === HONEST_BEFORE);
   say(`alone: ${alone.length} connections, p50 ${quantile(alone, 0.5)} ms, p99 ${quantile(alone, 0.99)} ms`);
   for (const [what, datagram] of Object.entries(CROWDS)) {
-    const crowd = spawn(built.path, [world.ports.https, count, perSecond].map(String), {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
     const before = cpuSecondsOf(plane!.pid!);
-    crowd.stdin.end(datagram);
-    let sent = '';
-    crowd.stdout.on('data', (chunk) => {
-      sent += chunk;
-    });
-    const ended = once(crowd, 'close');
-    let [bytes, flows, isOver] = [0, 0, false];
-    void ended.then(() => {
-      isOver = true;
-    });
-    const times = await honest(() => {
-      bytes = Math.max(bytes, plane!.connectionBytes);
-      flows = Math.max(flows, plane!.stats().quic.figures.quicOpen);
-      return isOver;
-    });
+    let [bytes, flows] = [0, 0];
+    const args = [world.ports.https, count, perSecond].map(String);
+    const { sent, times } = await besideCrowd(built.path, args, datagram, (isOver) =>
+      honest(() => {
+        bytes = Math.max(bytes, plane!.connectionBytes);
+        flows = Math.max(flows, plane!.stats().quic.figures.quicOpen);
+        return isOver();
+      }),
+    );
     say(
-      `${sent.trim()} ${what}: ${times.length} honest connections, p50 ${quantile(times, 0.5)} ms, ` +
+      `${sent} ${what}: ${times.length} honest connections, p50 ${quantile(times, 0.5)} ms, ` +
         `p99 ${quantile(times, 0.99)} ms; ${(cpuSecondsOf(plane!.pid!) - before).toFixed(1)} s of CPU in the plane; ` +
         `at most ${(bytes / 2 ** 20).toFixed(1)} MiB, ${flows} flows`,
     );
     assert.ok(bytes <= MOST_BYTES, `${bytes} bytes`);
     assert.ok(flows <= MOST_FLOWS, `${flows} flows`);
     assert.ok(times.length > 0);
+    assert.equal(sent, count);
   }
   await until(() => plane!.connectionBytes === 0);
   say('nothing is left');
