@@ -71,8 +71,13 @@ function readEntries(isThorough: boolean): Entry[] {
 const readEnvironment = (pid: number): string =>
   attempt(() => readFileSync(`/proc/${pid}/environ`, 'latin1')) ?? '';
 
-const commandOf = (pid: number): string =>
-  (attempt(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? '').split('\0').join(' ').trim() || '?';
+const readCommand = (pid: number): string =>
+  (attempt(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? '').split('\0').join(' ').trim();
+
+/** The kernel's own have neither environment nor command (kthreads(7)). */
+const KERNEL_THREADS = 2;
+/** What becomes another program has neither for a moment. */
+const BECOMING_MS = 5_000;
 
 /** The last that a process wrote, where it writes into a file of its own. */
 export function readLastWords(pid: number): string | undefined {
@@ -102,6 +107,8 @@ function lookAtWatched(): void {
 export class ProcessTree {
   readonly #known = new Map<string, Entry>();
   readonly #mark: string | undefined;
+  /** Something could not be asked whose it is, when it was last looked thoroughly. */
+  #isUnsure = false;
 
   /** @param mark what `markedEnvironment` put into the environment of the root */
   constructor(root: number, mark?: string) {
@@ -131,6 +138,7 @@ export class ProcessTree {
   }
 
   #note(entries: readonly Entry[], isThorough: boolean): void {
+    if (isThorough) this.#isUnsure = false;
     const pids = new Set<number>();
     for (const { key, pid } of entries) if (this.#known.has(key)) pids.add(pid);
     // A session outlives the process that began it.
@@ -142,7 +150,7 @@ export class ProcessTree {
       for (const entry of entries) {
         if (pids.has(entry.pid) || entry.pid === process.pid) continue;
         const isOurs =
-          pids.has(entry.parent) || sessions.has(entry.session) || (isThorough && this.#isMarked(entry.pid));
+          pids.has(entry.parent) || sessions.has(entry.session) || (isThorough && this.#isMarked(entry));
         if (!isOurs) continue;
         found = true;
         pids.add(entry.pid);
@@ -152,11 +160,15 @@ export class ProcessTree {
     }
   }
 
-  #isMarked(pid: number): boolean {
+  #isMarked({ pid, parent, isZombie }: Entry): boolean {
     if (this.#mark === undefined) return false;
-    const marks = readEnvironment(pid)
-      .split('\0')
-      .find((entry) => entry.startsWith(`${MARK_VARIABLE}=`));
+    let environment = readEnvironment(pid);
+    if (environment === '' && !isZombie && ![pid, parent].includes(KERNEL_THREADS)) {
+      if (readCommand(pid) === '' && readEntry(pid) !== undefined) this.#isUnsure = true;
+      // It may have become another one meanwhile.
+      environment = readEnvironment(pid);
+    }
+    const marks = environment.split('\0').find((entry) => entry.startsWith(`${MARK_VARIABLE}=`));
     return (
       marks
         ?.slice(MARK_VARIABLE.length + 1)
@@ -178,15 +190,21 @@ export class ProcessTree {
         const now = readEntry(known.pid);
         return now !== undefined && !now.isZombie && now.startTicks === known.startTicks;
       })
-      .map(({ pid, startTicks }) => ({ pid, startTicks, command: commandOf(pid) }));
+      .map(({ pid, startTicks }) => ({ pid, startTicks, command: readCommand(pid) || '?' }));
   }
 
-  /** Resolves with what is left after `limitMs`, or with nothing as soon as nothing is. */
+  /** Resolves with what is left after `limitMs`, or with nothing as soon as nothing is, which takes a moment more while something cannot be asked. */
   async waitForEnd(limitMs: number): Promise<Descendant[]> {
     const startMs = performance.now();
     for (;;) {
       const living = this.listLiving();
-      if (living.length === 0 || performance.now() - startMs >= limitMs) return living;
+      const elapsedMs = performance.now() - startMs;
+      if (
+        this.#isUnsure
+          ? elapsedMs >= Math.max(limitMs, BECOMING_MS)
+          : living.length === 0 || elapsedMs >= limitMs
+      )
+        return living;
       await delay(ROUND_MS);
     }
   }
