@@ -155,8 +155,8 @@ export class HaproxyDataPlane implements DataPlane {
     const told = readLogLine(line);
     if (!told) return;
     const { record, failure } = told;
-    if (failure && record.hostname !== null && this.#routes.get(record.hostname) !== undefined)
-      this.#routes.noteAttempt(record.hostname, failure);
+    const route = record.hostname === null ? undefined : this.#routes.get(record.hostname);
+    if (failure && route !== undefined) this.#routes.noteAttempt(route, failure);
     const { access, onRefused } = this.#options;
     if (record.outcome !== null && isTlsRefusal(record.outcome))
       onRefused?.({

@@ -1,25 +1,25 @@
 /** How many of something each key has, up to a limit. Keys without any take no room. */
-export class Counts {
-  readonly #counts = new Map<string, number>();
+export class Counts<Key = string> {
+  readonly #counts = new Map<Key, number>();
   readonly #limit: number;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  get(key: string): number {
+  get(key: Key): number {
     return this.#counts.get(key) ?? 0;
   }
 
   /** Counts one more; false, and not counted, where that is one too many. */
-  enter(key: string): boolean {
+  enter(key: Key): boolean {
     const count = this.get(key);
     if (count >= this.#limit) return false;
     this.#counts.set(key, count + 1);
     return true;
   }
 
-  leave(key: string): void {
+  leave(key: Key): void {
     const count = this.get(key) - 1;
     if (count > 0) this.#counts.set(key, count);
     else this.#counts.delete(key);

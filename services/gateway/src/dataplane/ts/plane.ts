@@ -76,10 +76,11 @@ export class TsDataPlane implements DataPlane {
   }
 
   async findAttempts(hostname: string): Promise<Attempts | undefined> {
-    if (this.#routes.get(hostname) === undefined) return undefined;
+    const route = this.#routes.get(hostname);
+    if (route === undefined) return undefined;
     return {
       ...this.#routes.attempts(hostname),
-      open: this.#side.perInstance.get(hostname),
+      open: this.#side.perInstance.get(route),
       traffic: this.#routes.traffic(hostname),
     };
   }

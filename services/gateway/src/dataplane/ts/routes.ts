@@ -16,50 +16,74 @@ const NO_TRAFFIC: Traffic = {
 };
 const NO_ATTEMPT: Times = { connectedAt: null, failedAt: null, failure: null };
 
+/**
+ * Where a name leads, since it was last set so. A connection or request keeps the one that it began with, so what is still open when a
+ * name is given to another instance neither takes that one's places nor counts as its.
+ */
+export interface Routed {
+  readonly hostname: string;
+  readonly ipv6: string;
+  readonly proxyHeader: boolean;
+}
+
 /** Host name to address, as it is looked up once for each connection or request, and how attempts to connect went. */
 export class RouteTable {
-  readonly #addresses = new Map<string, string>();
-  /** Few ask for the header, so it costs the others nothing. */
-  readonly #withProxyHeader = new Set<string>();
+  readonly #routes = new Map<string, Routed>();
   readonly #attempts = new Map<string, Times>();
   readonly #traffic = new Map<string, Traffic>();
 
   get size(): number {
-    return this.#addresses.size;
+    return this.#routes.size;
   }
 
-  get(hostname: string): string | undefined {
-    return this.#addresses.get(hostname);
+  get(hostname: string): Routed | undefined {
+    return this.#routes.get(hostname);
   }
 
-  wantsProxyHeader(hostname: string): boolean {
-    return this.#withProxyHeader.has(hostname);
-  }
-
+  /** A route that stays the same stays the same record. */
   replace(routes: Iterable<Route>): void {
-    this.#addresses.clear();
-    this.#withProxyHeader.clear();
-    this.apply(routes);
+    const before = new Map(this.#routes);
+    this.#routes.clear();
+    for (const route of routes) {
+      const had = before.get(route.hostname);
+      const isSame = had?.ipv6 === route.ipv6 && had.proxyHeader === (route.proxyHeader ?? false);
+      if (isSame) this.#routes.set(route.hostname, had);
+      else this.#put(route);
+      before.delete(route.hostname);
+    }
+    for (const hostname of before.keys()) this.#forget(hostname);
   }
 
   apply(changes: Iterable<RouteChange>): void {
     for (const { hostname, ipv6, proxyHeader } of changes) {
-      if (ipv6 === null) this.#addresses.delete(hostname);
-      else this.#addresses.set(hostname, ipv6);
-      if (proxyHeader && ipv6 !== null) this.#withProxyHeader.add(hostname);
-      else this.#withProxyHeader.delete(hostname);
-      this.#attempts.delete(hostname);
-      this.#traffic.delete(hostname);
+      this.#routes.delete(hostname);
+      if (ipv6 === null) this.#forget(hostname);
+      else this.#put({ hostname, ipv6, proxyHeader: proxyHeader ?? false });
     }
   }
 
-  *routes(): Generator<Route> {
-    for (const [hostname, ipv6] of this.#addresses)
-      yield { hostname, ipv6, proxyHeader: this.#withProxyHeader.has(hostname) };
+  #put({ hostname, ipv6, proxyHeader = false }: Route): void {
+    this.#routes.set(hostname, { hostname, ipv6, proxyHeader });
+    this.#forget(hostname);
+  }
+
+  #forget(hostname: string): void {
+    this.#attempts.delete(hostname);
+    this.#traffic.delete(hostname);
+  }
+
+  routes(): Iterable<Routed> {
+    return this.#routes.values();
+  }
+
+  #isCurrent(route: Routed): boolean {
+    return this.#routes.get(route.hostname) === route;
   }
 
   /** @param failure undefined where it came about */
-  noteAttempt(hostname: string, failure?: RouteFailure): void {
+  noteAttempt(route: Routed, failure?: RouteFailure): void {
+    if (!this.#isCurrent(route)) return;
+    const { hostname } = route;
     const before = this.#attempts.get(hostname) ?? NO_ATTEMPT;
     const now = Math.floor(Date.now() / 1000);
     if (failure === undefined && before.connectedAt === now) return;
@@ -71,25 +95,27 @@ export class RouteTable {
     if (this.#attempts.size > MAX_ATTEMPTS) this.#attempts.delete(this.#attempts.keys().next().value!);
   }
 
-  #count(hostname: string, add: (before: Traffic) => Partial<Traffic>): void {
+  #count(route: Routed, add: (before: Traffic) => Partial<Traffic>): void {
+    if (!this.#isCurrent(route)) return;
+    const { hostname } = route;
     const before = this.#traffic.get(hostname) ?? { ...NO_TRAFFIC, since: Math.floor(Date.now() / 1000) };
     this.#traffic.delete(hostname);
     this.#traffic.set(hostname, { ...before, ...add(before) });
     if (this.#traffic.size > MAX_TRAFFIC) this.#traffic.delete(this.#traffic.keys().next().value!);
   }
 
-  countConnection(hostname: string): void {
-    this.#count(hostname, ({ connections }) => ({ connections: connections + 1 }));
+  countConnection(route: Routed): void {
+    this.#count(route, ({ connections }) => ({ connections: connections + 1 }));
   }
 
-  countRequest(hostname: string): void {
-    this.#count(hostname, ({ requests }) => ({ requests: requests + 1 }));
+  countRequest(route: Routed): void {
+    this.#count(route, ({ requests }) => ({ requests: requests + 1 }));
   }
 
   /** Of a connection that has ended; nothing where its route is gone or forgotten. */
-  countBytes(hostname: string, toInstance: number, toClient: number): void {
-    if (!this.#traffic.has(hostname)) return;
-    this.#count(hostname, ({ bytesToInstance, bytesToClient }) => ({
+  countBytes(route: Routed, toInstance: number, toClient: number): void {
+    if (!this.#traffic.has(route.hostname)) return;
+    this.#count(route, ({ bytesToInstance, bytesToClient }) => ({
       bytesToInstance: bytesToInstance + toInstance,
       bytesToClient: bytesToClient + toClient,
     }));

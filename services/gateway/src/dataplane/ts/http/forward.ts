@@ -13,7 +13,7 @@ import type { Counts } from '../counts.ts';
 import { cutOff } from '../cut-off.ts';
 import { linger } from '../linger.ts';
 import { relay } from '../relay.ts';
-import type { RouteTable } from '../routes.ts';
+import type { Routed, RouteTable } from '../routes.ts';
 import { endToEndHeaders, hasBody, requestHeaders } from './headers.ts';
 import { headerValues, type RequestTarget } from './host.ts';
 import { sendPage } from './page.ts';
@@ -32,7 +32,7 @@ export interface Forwarding {
   readonly agents: InstanceAgents;
   readonly explain: (hostname: string, failure: RouteFailure) => Explanation;
   readonly routes: RouteTable;
-  readonly perInstance: Counts;
+  readonly perInstance: Counts<Routed>;
 }
 
 /** One request of a client, its response, and the instance that it goes to. */
@@ -40,7 +40,7 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly target: RequestTarget;
-  readonly ipv6: string;
+  readonly route: Routed;
   /** The client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
 }
@@ -93,11 +93,11 @@ function openRequest(
   repeatable: boolean,
   upgrade?: string,
 ): ClientRequest {
-  const { request, target, ipv6 } = exchange;
+  const { request, target, route } = exchange;
   const method = request.method ?? 'GET';
   const { limits, upstreamPort, agents } = forwarding;
   return httpRequest({
-    host: ipv6,
+    host: route.ipv6,
     port: upstreamPort,
     method,
     path: target.path,
@@ -123,12 +123,12 @@ export const OVERLOADED: Explanation = {
  * @param whole what closes when the exchange is over
  */
 function enter(
-  { request, response, target, expectsContinue }: Exchange,
+  { request, response, route, expectsContinue }: Exchange,
   { perInstance }: Forwarding,
   whole: ServerResponse | Socket,
 ): boolean {
-  if (perInstance.enter(target.hostname)) {
-    whole.once('close', () => perInstance.leave(target.hostname));
+  if (perInstance.enter(route)) {
+    whole.once('close', () => perInstance.leave(route));
     return true;
   }
   if (expectsContinue) response.shouldKeepAlive = false;
@@ -198,7 +198,7 @@ function bind(
   forwarding: Forwarding,
   again?: () => void,
 ): (failure: RouteFailure) => void {
-  const { request, response, target } = exchange;
+  const { request, response, target, route } = exchange;
   let continued = false;
   let answered = false;
   let timedOut = false;
@@ -217,8 +217,8 @@ function bind(
   });
   upstream.once('response', (answer) => {
     answered = true;
-    forwarding.routes.noteAttempt(target.hostname);
-    forwarding.routes.countRequest(target.hostname);
+    forwarding.routes.noteAttempt(route);
+    forwarding.routes.countRequest(route);
     settleExpectation();
     passBack(answer, exchange);
   });
@@ -227,7 +227,7 @@ function bind(
     if (isOver()) return;
     request.unpipe(upstream);
     settleExpectation();
-    forwarding.routes.noteAttempt(target.hostname, failure);
+    forwarding.routes.noteAttempt(route, failure);
     sendPage(response, forwarding.explain(target.hostname, failure));
     finishRequest(request);
   };

@@ -10,6 +10,7 @@ import {
 } from 'node:http2';
 import type { Explanation, RouteFailure } from '../../port.ts';
 import { connectInstance, failureOf } from '../connect.ts';
+import type { Routed } from '../routes.ts';
 import type { Forwarding } from './forward.ts';
 import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './headers.ts';
 import type { RequestTarget } from './host.ts';
@@ -26,7 +27,7 @@ export interface StreamExchange {
   readonly stream: ServerHttp2Stream;
   readonly headers: IncomingHttpHeaders;
   readonly target: RequestTarget;
-  readonly ipv6: string;
+  readonly route: Routed;
   readonly clientAddress: string;
   /** Answers with a page, where nothing has been answered yet. */
   readonly refuse: (explanation: Explanation) => void;
@@ -94,8 +95,8 @@ export function forwardStream(
   forwarding: Forwarding,
   instances: InstanceSessions,
 ): void {
-  const { stream, ipv6 } = exchange;
-  const instance = instances.get(ipv6);
+  const { stream, route } = exchange;
+  const instance = instances.get(route.ipv6);
   if (!instance) {
     stream.close(NGHTTP2_REFUSED_STREAM);
     return;
@@ -143,7 +144,7 @@ function passRequest(stream: ServerHttp2Stream, upstream: ClientHttp2Stream): vo
 }
 
 function passAnswer(
-  { stream, target }: StreamExchange,
+  { stream, route }: StreamExchange,
   upstream: ClientHttp2Stream,
   { routes }: Forwarding,
 ): void {
@@ -160,8 +161,8 @@ function passAnswer(
   upstream.on('continue', () => inform({ ':status': 100 }));
   upstream.on('headers', (headers) => inform(headers));
   upstream.once('response', (headers, flags) => {
-    routes.noteAttempt(target.hostname);
-    routes.countRequest(target.hostname);
+    routes.noteAttempt(route);
+    routes.countRequest(route);
     if (stream.destroyed) return;
     const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     try {
@@ -179,7 +180,7 @@ function passAnswer(
 
 /** What breaks on one side is told to the other, in the terms of HTTP/2. */
 function bindEnds(
-  { stream, target, refuse }: StreamExchange,
+  { stream, target, route, refuse }: StreamExchange,
   upstream: ClientHttp2Stream,
   failureNow: () => RouteFailure,
   { routes, explain }: Forwarding,
@@ -202,7 +203,7 @@ function bindEnds(
     }
     stream.unpipe(upstream);
     const failure = failureNow();
-    routes.noteAttempt(target.hostname, failure);
+    routes.noteAttempt(route, failure);
     refuse(explain(target.hostname, failure));
   });
 }

@@ -164,12 +164,12 @@ function serveStream(
       headers[':path'] ?? '/',
       [...new Set(named)].flatMap((name) => ['host', name]),
     );
-    const ipv6 = forwarding.routes.get(target.hostname);
-    if (ipv6 === undefined) {
+    const route = forwarding.routes.get(target.hostname);
+    if (route === undefined) {
       refuse(forwarding.explain(target.hostname, 'not_routed'));
-    } else if (forwarding.perInstance.enter(target.hostname)) {
-      stream.once('close', () => forwarding.perInstance.leave(target.hostname));
-      forwardStream({ stream, headers, target, ipv6, clientAddress, refuse }, forwarding, instances);
+    } else if (forwarding.perInstance.enter(route)) {
+      stream.once('close', () => forwarding.perInstance.leave(route));
+      forwardStream({ stream, headers, target, route, clientAddress, refuse }, forwarding, instances);
     } else {
       refuse(OVERLOADED);
     }

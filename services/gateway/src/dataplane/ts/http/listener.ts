@@ -5,7 +5,7 @@ import { AppError } from '@skerry/protocol';
 import type { DataPlaneLimits, Explanation, HttpClass, HttpRefusal, RouteFailure } from '../../port.ts';
 import { type Counts, clientKey } from '../counts.ts';
 import { linger } from '../linger.ts';
-import type { RouteTable } from '../routes.ts';
+import type { Routed, RouteTable } from '../routes.ts';
 import { RequestTurns } from '../turns.ts';
 import {
   CLIENT_IDLE_FACTOR,
@@ -29,7 +29,7 @@ export interface HttpListenerOptions {
   readonly counters: { requests: number; yielded: number };
   readonly journal: HttpJournal;
   /** Requests under way, of all listeners. */
-  readonly perInstance: Counts;
+  readonly perInstance: Counts<Routed>;
 }
 
 export interface HttpListener {
@@ -232,9 +232,9 @@ function answerRequest(
   try {
     checkFraming(request.httpVersion, request.rawHeaders);
     const target = parseRequestTarget(request.url ?? '/', request.rawHeaders);
-    const ipv6 = options.routes.get(target.hostname);
-    if (ipv6 === undefined) refuse(options.explain(target.hostname, 'not_routed'));
-    else pass({ ...arrived, target, ipv6 });
+    const route = options.routes.get(target.hostname);
+    if (route === undefined) refuse(options.explain(target.hostname, 'not_routed'));
+    else pass({ ...arrived, target, route });
   } catch (error) {
     // What Node's HTTP client will not send is the client's doing too.
     refuse(error instanceof AppError ? error : NOT_HTTP);

@@ -1,7 +1,7 @@
 import { type DataPlaneOptions, DEFAULT_LIMITS, type HttpCounts, type HttpRefusal } from '../../port.ts';
 import { Counts } from '../counts.ts';
 import { countConnections, drainListeners, openTogether, type PortUse, shut } from '../listening.ts';
-import type { RouteTable } from '../routes.ts';
+import type { Routed, RouteTable } from '../routes.ts';
 import { HttpJournal } from './journal.ts';
 import { createHttpListener, type HttpListener } from './listener.ts';
 
@@ -23,7 +23,7 @@ export class HttpSide {
       upstreamPort: options.upstreamHttpPort,
       counters: this.#counters,
       journal: this.#journal,
-      perInstance: new Counts(limits.maxPerInstance),
+      perInstance: new Counts<Routed>(limits.maxPerInstance),
     };
     this.#listeners = options.hosts.map(() => createHttpListener(one));
   }

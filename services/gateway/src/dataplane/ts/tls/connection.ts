@@ -7,7 +7,7 @@ import type { DataPlaneLimits } from '../../port.ts';
 import { ConnectTimeoutError, failureOf } from '../connect.ts';
 import { clientKey } from '../counts.ts';
 import { LINGER_BYTES } from '../linger.ts';
-import type { RouteTable } from '../routes.ts';
+import type { Routed, RouteTable } from '../routes.ts';
 import { crowdingOf } from './crowd.ts';
 import { proxyHeader } from './proxy-header.ts';
 import type { TlsSide, Trace } from './side.ts';
@@ -53,7 +53,7 @@ export class TlsConnection implements WireOwner, Staged {
   readonly #trace: Trace | undefined;
   readonly #reader = new ClientHelloReader();
   #instance: Wire | undefined;
-  #hostname: string | undefined;
+  #route: Routed | undefined;
   /** What came behind the hello before the instance took the connection. */
   #early: Uint8Array | undefined;
   /** Bytes of a hello that is not whole. */
@@ -138,9 +138,9 @@ export class TlsConnection implements WireOwner, Staged {
     this.#forgetHello();
     side.perClient.leave(this.clientKey);
     this.#place?.release();
-    if (this.#hostname !== undefined) {
-      side.perInstance.leave(this.#hostname);
-      routes.countBytes(this.#hostname, this.#bytesToInstance, this.#bytesToClient);
+    if (this.#route !== undefined) {
+      side.perInstance.leave(this.#route);
+      routes.countBytes(this.#route, this.#bytesToInstance, this.#bytesToClient);
     }
     counters.figures.open--;
     counters.figures.bytesToInstances += this.#bytesToInstance;
@@ -195,7 +195,7 @@ export class TlsConnection implements WireOwner, Staged {
   #act(answer: DecidedAnswer): void {
     switch (answer.kind) {
       case 'server_name':
-        this.#route(answer.serverName);
+        this.#connect(answer.serverName);
         break;
       case 'no_server_name':
         this.#refuse('no_server_name', alertRecord(ALERT.unrecognizedName));
@@ -217,31 +217,31 @@ export class TlsConnection implements WireOwner, Staged {
     this.#client.end();
   }
 
-  #route(hostname: string): void {
+  #connect(hostname: string): void {
     const { routes, side, stages, upstreamPort } = this.#context;
-    const ipv6 = routes.get(hostname);
-    if (ipv6 === undefined) {
+    const route = routes.get(hostname);
+    if (route === undefined) {
       this.#refuse('unknown_name', alertRecord(ALERT.unrecognizedName));
-    } else if (!side.perInstance.enter(hostname)) {
+    } else if (!side.perInstance.enter(route)) {
       this.#refuse('instance_limit', alertRecord(ALERT.internalError));
     } else {
-      this.#hostname = hostname;
+      this.#route = route;
       if (this.#trace) this.#trace.hostname = hostname;
       this.#bytesToInstance = this.#reader.bytes.length;
       stages.enter(this, 'connecting');
-      this.#instance = Wire.connect(ipv6, upstreamPort, this);
+      this.#instance = Wire.connect(route.ipv6, upstreamPort, this);
     }
   }
 
   onOpen(instance: Wire): void {
     const { routes, stages } = this.#context;
-    const hostname = this.#hostname!;
+    const route = this.#route!;
     this.#count('relayed');
-    routes.noteAttempt(hostname);
-    routes.countConnection(hostname);
+    routes.noteAttempt(route);
+    routes.countConnection(route);
     stages.enter(this, 'open');
     let isTaken = true;
-    if (routes.wantsProxyHeader(hostname)) isTaken = instance.write(proxyHeader(this.#client));
+    if (route.proxyHeader) isTaken = instance.write(proxyHeader(this.#client));
     isTaken = instance.write(this.#reader.bytes) && isTaken;
     instance.read();
     if (this.#early) {
@@ -311,7 +311,7 @@ export class TlsConnection implements WireOwner, Staged {
   }
 
   #connectFailed(error: Error): void {
-    this.#context.routes.noteAttempt(this.#hostname!, failureOf(error));
+    this.#context.routes.noteAttempt(this.#route!, failureOf(error));
     this.#count('connect_failed');
     this.cut();
   }

@@ -2,6 +2,7 @@ import { networkOf } from '../../../refusals/network.ts';
 import { isTlsRefusal, type TlsOutcome } from '../../figures.ts';
 import type { DataPlaneLimits, DataPlaneOptions } from '../../port.ts';
 import { Counts } from '../counts.ts';
+import type { Routed } from '../routes.ts';
 import type { Endpoints } from './wire.ts';
 
 /** What is known of a connection for the access log. */
@@ -15,7 +16,7 @@ export interface Trace {
 /** What all TLS listeners share: limits per client and per instance, the access log, and whom they refused. */
 export class TlsSide {
   readonly perClient: Counts;
-  readonly perInstance: Counts;
+  readonly perInstance: Counts<Routed>;
   readonly #access: DataPlaneOptions['access'];
   readonly #onRefused: DataPlaneOptions['onRefused'];
   #sinceTraced = 0;
@@ -25,7 +26,7 @@ export class TlsSide {
     { access, onRefused }: Pick<DataPlaneOptions, 'access' | 'onRefused'>,
   ) {
     this.perClient = new Counts(limits.maxPerClient);
-    this.perInstance = new Counts(limits.maxPerInstance);
+    this.perInstance = new Counts<Routed>(limits.maxPerInstance);
     this.#access = access;
     this.#onRefused = onRefused;
   }
