@@ -20,7 +20,7 @@ import { findObstacle } from './host/obstacle.ts';
 import { openServer } from './http/open.ts';
 import { prepareImages } from './images/prepare.ts';
 import { ImageStore } from './images/store.ts';
-import { decideOffer, readNodeMachine } from './instances/capacity.ts';
+import { decideOffer, findSplit, readNodeMachine, readProgramsDisk } from './instances/capacity.ts';
 import { Backups } from './instances/disks/backups.ts';
 import { removeLeftovers } from './instances/disks/leftovers.ts';
 import { keepRoom, sweepDisks } from './instances/disks/sweep.ts';
@@ -104,6 +104,12 @@ async function openNode(config: ComputeConfig, log: Logger, signal: AbortSignal)
   if (leftovers.length > 0) log.info({ leftovers }, 'removed unfinished files of the last process');
   if (Object.keys(faults).length > 0)
     log.error({ faults }, 'what the last process left unfinished could not be looked for everywhere');
+  const split = await findSplit(config.dataDir);
+  if (split.length > 0)
+    log.error(
+      { directories: split },
+      'these are on another disk than instances/: instances cannot be released, reinstalled or backed up until they are on one, by links or mounts as instances/ is',
+    );
   const node = await createNode(config, log, signal);
   await node.instances.resume();
   return node;
@@ -121,7 +127,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
   const core = new CoreClient({ url: config.coreUrl, signer, signal });
   const sync = new CoreSync(config.coreUrl, { signal });
   const machine = await readNodeMachine(dataDir, log);
-  const freeGib = machine.diskGib;
+  const { freeGib, isShared } = await readProgramsDisk(dataDir, machine);
   const programs = await openPrograms({ config, core, sync, nodeId, freeGib, log, signal });
   const fileLimitBytes = config.imageLimitGib * GIB;
   const images = new ImageStore({
@@ -132,7 +138,11 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     ...{ core, log, signal, now: Date.now },
     lastAnnouncedMs: async () => (await findAnnouncement(core, signer.address, { signal }))?.atMs ?? 0,
   });
-  const { capacity, besideBytes } = decideOffer(config, machine, programs);
+  const { capacity, besideBytes } = decideOffer(
+    config,
+    machine,
+    isShared ? programs : { ...programs, diskGib: 0 },
+  );
   const now = Date.now;
   const starts = createStarts(availableParallelism());
   const instances = new Instances({

@@ -18,6 +18,7 @@ import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { FRONT_API, REFERENCE_API } from '@skerry/protocol/api/reference';
 import { readDiskUsage } from '../host/capacity.ts';
 import { listGpus, parseCpuinfo } from '../host/processor.ts';
+import { instancesDisk } from '../instances/record/record.ts';
 import { type AllocationSources, addAllocationRoutes } from './allocations.ts';
 import { type DomainSources, domainHandlers } from './domains.ts';
 import { addLogStream, LOG_STREAM_PATHS, type LogStreamSources } from './log-stream.ts';
@@ -61,7 +62,12 @@ function nodeHandlers(sources: RouteSources): Handlers<typeof NODE_API> {
         code: 'SIGNATURE_REQUIRED',
       }),
     getUsage: async () =>
-      usageView(await readDiskUsage(dataDir), await readProcessor(), await listGpus(), Date.now()),
+      usageView(
+        await readDiskUsage(await instancesDisk(dataDir)),
+        await readProcessor(),
+        await listGpus(),
+        Date.now(),
+      ),
     getCapability: async () => capabilityView(await readProcessor()),
     listRunningExecutions: () => executionsV1(executions()),
     listExecutions: () => executionsV2(executions(), hostIpv4()),

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdir, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { inDirectory, onDiskOf } from '../testing/directory.ts';
 import { withoutCopies } from './admission.ts';
-import { decideOffer, readNodeMachine } from './capacity.ts';
+import { decideOffer, findSplit, readNodeMachine, readProgramsDisk } from './capacity.ts';
 import { readUnwritten } from './disks/promised.ts';
 import { putAside } from './disks/released.ts';
 import { instanceDirectory, newRecord, writeRecord } from './record/record.ts';
+import { checkRoom, hasRoom } from './worker/preparation.ts';
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -141,3 +142,24 @@ test('an instance that can never start is promised nothing of its volumes either
     await writeRecord(dataDir, { ...record, failure: { code: 'DISK_TOO_SMALL', message: 'none' } });
     assert.equal(await readUnwritten(dataDir), 0);
   }));
+
+test('where instances/ is a link to another disk, that disk is what is looked at', () =>
+  // A little more than the GiB that the node keeps, and one; and less than a guest needs to go on.
+  onDiskOf(6 * 1_024 + 4, (large) =>
+    onDiskOf(32, async (small) => {
+      const log = createLogger('test', 'silent');
+      await symlink(small, join(large, 'instances'));
+      assert.equal(await readDiskGib(large), 0);
+      await assert.rejects(checkRoom(large), { code: 'STORAGE_FULL' });
+      assert.equal(await hasRoom(large), false);
+      const machine = await readNodeMachine(large, log);
+      assert.deepEqual(await readProgramsDisk(large, machine), { isShared: false, freeGib: 6 });
+      assert.deepEqual(await findSplit(large), ['released', 'backups']);
+      for (const name of ['released', 'backups']) await symlink(small, join(large, name));
+      assert.deepEqual(await findSplit(large), []);
+
+      await symlink(large, join(small, 'instances'));
+      assert.equal(await readDiskGib(small), 1);
+      await checkRoom(small);
+    }),
+  ));

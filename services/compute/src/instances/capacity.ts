@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import {
   type Capacity,
@@ -10,7 +12,7 @@ import {
 import { promisedTo, withoutCopies } from './admission.ts';
 import { readCopies } from './disks/copies.ts';
 import { readPromisees, readUnrecorded, readWritten } from './disks/promised.ts';
-import type { InstanceRecord } from './record/record.ts';
+import { type InstanceRecord, instancesDisk } from './record/record.ts';
 
 const GIB = 1024 ** 3;
 
@@ -22,8 +24,37 @@ export interface NodeMachine extends Capacity {
 
 export async function readNodeMachine(dataDir: string, log: Logger): Promise<NodeMachine> {
   const promisees = await readPromisees(dataDir, log);
-  const machine = await readMachine(dataDir, await readWritten(dataDir, promisees));
+  const disk = await instancesDisk(dataDir);
+  const machine = await readMachine(disk, await readWritten(dataDir, promisees));
   return { ...machine, copiesBytes: (await readCopies(dataDir, promisees)).writtenBytes };
+}
+
+const deviceOf = async (path: string) => (await stat(path)).dev;
+
+/**
+ * What programs find where their volumes are, and whether instances write to that disk, too: then what programs may have is not offered.
+ * @param machine what the node's machine has for instances
+ */
+export async function readProgramsDisk(
+  dataDir: string,
+  machine: NodeMachine,
+): Promise<{ readonly freeGib: number; readonly isShared: boolean }> {
+  const isShared = (await deviceOf(dataDir)) === (await deviceOf(await instancesDisk(dataDir)));
+  return { isShared, freeGib: isShared ? machine.diskGib : (await readMachine(dataDir, 0)).diskGib };
+}
+
+/** Beside `instances/`: what disks of instances are moved to as a whole, which needs them to be on one disk (rename(2), EXDEV). */
+const MOVED_TO = ['released', 'backups'];
+
+/** Which of these are on another disk than `instances/`: no instance can be released, reinstalled or backed up then. */
+export async function findSplit(dataDir: string): Promise<string[]> {
+  const device = await deviceOf(await instancesDisk(dataDir));
+  const found: string[] = [];
+  for (const name of MOVED_TO) {
+    const own = await deviceOf(join(dataDir, name)).catch(() => deviceOf(dataDir));
+    if (own !== device) found.push(name);
+  }
+  return found;
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   type InstanceRecord,
   instanceDirectory,
   instancesDirectory,
+  instancesDisk,
   listInstanceNames,
   readRecord,
   readRecordIn,
@@ -267,7 +268,7 @@ export async function readMovedBytes(dataDir: string, except?: string): Promise<
 
 /** Erases disks that their owners gave up where the disk has less than its reserve: machines that run come before them. */
 export async function eraseForRoom(dataDir: string, log: Logger): Promise<void> {
-  const missingBytes = await missingRoom(dataDir);
+  const missingBytes = await missingRoom(await instancesDisk(dataDir));
   if (missingBytes === 0) return;
   const givenUp = (await listReleased(dataDir)).filter(({ why }) => why !== 'moved');
   const released = await Promise.all(

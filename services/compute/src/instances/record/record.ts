@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   isForbidden,
@@ -126,6 +126,20 @@ export function instancesDirectory(dataDir: string): string {
 export function instanceDirectory(dataDir: string, id: string): string {
   return join(instancesDirectory(dataDir), id);
 }
+
+/**
+ * What is on the disk that instances are written to, for whoever asks how much is free there: `instances/` may be a link or a mount that
+ * leads to another disk than the rest of the data directory.
+ */
+export const instancesDisk = (dataDir: string): Promise<string> =>
+  stat(instancesDirectory(dataDir)).then(
+    () => instancesDirectory(dataDir),
+    (error: unknown) => {
+      // The first instance makes it.
+      if (isMissing(error)) return dataDir;
+      throw error;
+    },
+  );
 
 export async function writeRecord(dataDir: string, record: InstanceRecord): Promise<void> {
   const directory = instanceDirectory(dataDir, record.id);

@@ -12,7 +12,7 @@ import type { InstanceDeps } from '../deps.ts';
 import { keepBase, makeDisks } from '../disks/disks.ts';
 import { makeVolumes } from '../disks/volumes.ts';
 import type { Place } from '../place.ts';
-import { type InstanceRecord, instanceDirectory } from '../record/record.ts';
+import { type InstanceRecord, instanceDirectory, instancesDisk } from '../record/record.ts';
 import type { Wanted } from '../wanted.ts';
 
 /** The image whose kernel boots disks that are a bare file system. */
@@ -56,7 +56,7 @@ export async function prepareInstance(
   { tell, changed }: Preparing,
 ): Promise<Prepared> {
   const { images, core, fileLimitBytes, dataDir, nameServers, now } = deps;
-  await checkReserve(dataDir);
+  await checkReserve(await instancesDisk(dataDir));
   const begunMs = now();
   let toldAtMs = 0;
   const ensure = (name: string) => {
@@ -115,7 +115,7 @@ export async function checkRoom(dataDir: string): Promise<void> {
 
 /** Whether a guest that was stopped by a full disk may go on. */
 export async function hasRoom(dataDir: string): Promise<boolean> {
-  return (await readDiskUsage(dataDir)).availableBytes >= RESUME_BYTES;
+  return (await readDiskUsage(await instancesDisk(dataDir))).availableBytes >= RESUME_BYTES;
 }
 
 /** What was promised is not always what there is: other programs of the machine have memory too. Throws NO_CAPACITY. */
