@@ -114,5 +114,9 @@ describe('following a log', () => {
     assert.match((await follow()).message, /"the place goes to an owner that has none"/);
     frames = [text({ status: 'failed', reason: 'not yours' }), close(1008)];
     assert.deepEqual(await follow(), { lines: [], code: 'NOT_PERMITTED', message: 'not yours' });
+    frames = [text({ status: 'failed', reason: 'no room', code: 'INSTANCE_NOT_READY' }), close(1008)];
+    assert.deepEqual(await follow(), { lines: [], code: 'INSTANCE_NOT_READY', message: 'no room' });
+    frames = [text({ status: 'failed', reason: 'not yours', code: 'toString' }), close(1008)];
+    assert.equal((await follow()).code, 'NOT_PERMITTED');
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type MachineClient, readLogFrame } from '@skerry/client';
 import type { BackupView, LogLineView } from '@skerry/protocol/api/compute/machines';
-import { AppError } from '@skerry/protocol/forms';
+import { AppError, isErrorCode } from '@skerry/protocol/forms';
 import { renderDuration } from '../output/text.ts';
 
 /** What is waited for at a compute node: each with its limit, and a word of why it ended. */
@@ -51,7 +51,7 @@ const WHY_CLOSED: Readonly<Record<number, string>> = {
   1013: 'the lines came faster than they were read',
 };
 
-/** Prints lines as they come. Nobody but its caller ends it: throws TIMED_OUT, NOT_PERMITTED, and UPSTREAM_UNAVAILABLE where the node or the connection does. */
+/** Prints lines as they come. Nobody but its caller ends it: throws TIMED_OUT, what the node refuses with, and UPSTREAM_UNAVAILABLE where the node or the connection ends it. */
 export async function followLogs(
   machine: Pick<MachineClient, 'openLogs' | 'url'>,
   print: (line: Line) => void,
@@ -89,8 +89,10 @@ export async function followLogs(
     hear();
     clearTimeout(timer);
     try {
-      const { status, reason, type, message } = readLogFrame(String(data));
-      if (status === 'failed') throw new AppError('NOT_PERMITTED', reason ?? 'the node refused');
+      const { status, reason, code, type, message } = readLogFrame(String(data));
+      // Nodes of the deployed network say no code.
+      if (status === 'failed')
+        throw new AppError(isErrorCode(code) ? code : 'NOT_PERMITTED', reason ?? 'the node refused');
       if (message !== undefined) print({ MESSAGE: message, file: type ?? 'stdout' });
     } catch (error) {
       reject(error);

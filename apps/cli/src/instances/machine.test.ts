@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { appendFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sha256Hex } from '@skerry/protocol';
+import { AppError, type Phase, sha256Hex } from '@skerry/protocol';
 import type { BackupView } from '@skerry/protocol/api/compute/machines';
 import { checkReadable, openBlob } from '../files/blob.ts';
 import { createOutput } from '../output/output.ts';
 import { createTestDir } from '../testing/run.ts';
-import { fetchCopy, silenceOf } from './machine.ts';
+import { explainAbsence, fetchCopy, silenceOf } from './machine.ts';
 
 const output = () => createOutput(process.stdout, process.stderr, { json: true, colours: false });
 
@@ -81,4 +81,19 @@ test('of a console that has said nothing, the phase is told', () => {
     silenceOf({ name: 'web', phase: 'running', reason: null }),
     'its console has said nothing; web is running',
   );
+});
+
+test('of an instance that its node does not have it is said how it is and what its owner can do', () => {
+  const reason = { code: 'NO_CAPACITY', message: 'this node has 512 MiB of memory left of the 1024 needed' };
+  const explain = (code: 'INSTANCE_NOT_FOUND' | 'INSTANCE_NOT_READY' | 'NOT_PERMITTED', phase: Phase) =>
+    explainAbsence(new AppError(code, 'not here'), { name: 'web', phase, reason }, 'my web') as AppError;
+  const hintOf = ({ details }: AppError) => String((details as { hint?: string }).hint);
+  for (const code of ['INSTANCE_NOT_FOUND', 'INSTANCE_NOT_READY'] as const) {
+    const failed = explain(code, 'failed');
+    assert.equal(failed.code, 'INSTANCE_NOT_READY');
+    assert.match(failed.message, /^web is failed: .*512 MiB .*; its node says: not here/);
+    assert.match(hintOf(failed), /"skerry scheduler explain 'my web'".*"skerry instance delete/);
+  }
+  assert.match(hintOf(explain('INSTANCE_NOT_FOUND', 'scheduled')), /start 'my web' --wait" waits/);
+  assert.equal(explain('NOT_PERMITTED', 'failed').code, 'NOT_PERMITTED');
 });

@@ -47,15 +47,58 @@ async function openMachine(
   return { instanceId, instance, machine: await MachineClient.open(node, instanceId, signer) };
 }
 
+/** By these a node says that it does not look after the instance. */
+const ABSENT: readonly string[] = ['INSTANCE_NOT_FOUND', 'INSTANCE_NOT_READY'];
+
+/**
+ * What is said of an instance that the network has, and has on this node, where the node does not look after it: how it is, and what its
+ * owner can do about that. Any other failure as it is.
+ */
+export function explainAbsence(
+  error: unknown,
+  instance: Pick<InstanceView, 'name' | 'phase' | 'reason'>,
+  reference: string,
+): unknown {
+  if (!(error instanceof AppError) || !ABSENT.includes(error.code)) return error;
+  const word = shellWord(reference);
+  return new AppError(
+    'INSTANCE_NOT_READY',
+    `${plainText(instance.name)} is ${renderPhase(instance)}; its node says: ${error.message}`,
+    {
+      cause: error,
+      details: {
+        hint:
+          instance.phase === 'failed'
+            ? `it starts as soon as its node can take it; "skerry scheduler explain ${word}" says which nodes have room, and "skerry instance delete ${word}" gives it up`
+            : `"skerry instance start ${word} --wait" waits for it, and "skerry instance show ${word}" says how it is`,
+      },
+    },
+  );
+}
+
+/** What a node answers of an instance, or why it does not have it. */
+const orAbsence = <T>(
+  { instance }: Pick<Opened, 'instance'>,
+  reference: string,
+  asked: Promise<T>,
+): Promise<T> =>
+  asked.catch((error: unknown) => {
+    throw explainAbsence(error, instance, reference);
+  });
+
 export async function showLogs(
   context: Context,
   reference: string,
   options: { follow?: boolean },
 ): Promise<void> {
-  const { machine, instance } = await openMachine(context, reference);
+  const opened = await openMachine(context, reference);
+  const { machine, instance } = opened;
   const { output } = context;
-  if (options.follow) return followLogs(machine, (line) => output.next(line, textOfLine(line), 'console'));
-  const lines = await machine.readLogs(LOG_LINES);
+  if (options.follow) {
+    const print = (line: Line) => output.next(line, textOfLine(line), 'console');
+    return orAbsence(opened, reference, followLogs(machine, print));
+  }
+  const lines = await orAbsence(opened, reference, machine.readLogs(LOG_LINES));
   output.result(lines, lines.map(({ MESSAGE }) => MESSAGE).join('\n'), 'console');
   if (lines.length === 0 && !output.json) output.note(silenceOf(instance));
 }
@@ -75,8 +118,8 @@ export async function actOnMachine(
 ): Promise<void> {
   const question = (name: string) => `Replace the disk of ${name} with a new one from its image?`;
   const loss = action === 'reinstall' ? { options, question } : undefined;
-  const { machine } = await openMachine(context, reference, { isChange: true, loss });
-  const result = await machine.act(action);
+  const opened = await openMachine(context, reference, { isChange: true, loss });
+  const result = await orAbsence(opened, reference, opened.machine.act(action));
   context.output.result(result, `${reference}: ${String(result.status)}`);
 }
 
@@ -92,12 +135,15 @@ export async function workOnSnapshots(
 ): Promise<void> {
   const question = (instance: string) => `Delete the snapshot ${name} of ${instance}?`;
   const loss = action === 'delete' ? { options, question } : undefined;
-  const { machine } = await openMachine(context, reference, { isChange: action !== 'list', loss });
-  const list = await (action === 'list'
-    ? machine.listSnapshots()
-    : action === 'create'
-      ? machine.createSnapshot(name)
-      : machine.deleteSnapshot(name));
+  const opened = await openMachine(context, reference, { isChange: action !== 'list', loss });
+  const { machine } = opened;
+  const asked =
+    action === 'list'
+      ? machine.listSnapshots()
+      : action === 'create'
+        ? machine.createSnapshot(name)
+        : machine.deleteSnapshot(name);
+  const list = await orAbsence(opened, reference, asked);
   context.output.result(list, renderSnapshots(list));
   if (list.length === 0 && !context.output.json) context.output.note('no snapshots');
 }
@@ -144,8 +190,8 @@ export async function backUpInstance(
   options: { output: string },
 ): Promise<void> {
   await tellDrafts(options.output, context.output);
-  const { machine } = await openMachine(context, reference);
-  const made = await fetchCopy(machine, context.output, options.output);
+  const opened = await openMachine(context, reference);
+  const made = await orAbsence(opened, reference, fetchCopy(opened.machine, context.output, options.output));
   context.output.result(made, `${made.path}: ${renderBytes(made.size ?? 0)}`);
 }
 
@@ -167,13 +213,15 @@ export async function restoreInstance(
     });
   const image = file === undefined ? undefined : await openBlob(file);
   const loss = { options, question: (name: string) => `Replace the disk of ${name}?` };
-  const { machine } = await openMachine(context, reference, { isChange: true, loss });
+  const opened = await openMachine(context, reference, { isChange: true, loss });
+  const { machine } = opened;
   using progress = context.output.progress();
   progress.show('the node is replacing the disk');
-  const result =
+  const asked =
     image !== undefined
-      ? await sendImage(machine, image)
-      : await machine.restore(snapshot !== undefined ? { snapshot } : { volume_ref: stored! });
+      ? sendImage(machine, image)
+      : machine.restore(snapshot !== undefined ? { snapshot } : { volume_ref: stored! });
+  const result = await orAbsence(opened, reference, asked);
   progress[Symbol.dispose]();
   context.output.result(result, `${reference}: ${String(result.status)}`);
 }

@@ -5,6 +5,7 @@ import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
 import type { DomainRegistry } from '../domains/registry.ts';
 import type { Instances } from '../instances/instances.ts';
 import { Replays } from '../owner/replays.ts';
+import { absent } from './absent.ts';
 import { KeptBodies } from './kept-bodies.ts';
 
 export interface AllocationSources {
@@ -106,8 +107,7 @@ function allocationHandlers(
     },
     async updateMachine({ params: { ref } }) {
       const found = sources.instances.find(ref);
-      if (!found)
-        throw new AppError('INSTANCE_NOT_FOUND', 'this node does not have an instance with this id');
+      if (!found) throw absent(sources.instances, ref);
       await sources.instances.look(ref, () => sources.core.getInstance(ref));
       const { owner } = found.record.wanted;
       if (owner !== undefined) sources.domains?.wake(owner);
@@ -132,7 +132,8 @@ async function takeAll({ core, instances, nodeId }: AllocationSources, ids: read
           'NOT_PERMITTED',
           'according to the core node, this instance is on another node or on none',
         );
-      if (!instances.find(id)) throw new AppError('NO_CAPACITY', instances.refusalOf(id) ?? 'it was refused');
+      if (!instances.find(id))
+        throw new AppError('NO_CAPACITY', instances.absenceOf(id)?.message ?? 'it was refused');
       successful.push(id);
     } catch (error) {
       errors[id] = error instanceof AppError ? error.message : 'the node failed';

@@ -1,4 +1,3 @@
-import { AppError } from '@skerry/protocol';
 import type { LogLineView } from '@skerry/protocol/api/compute/machines';
 import type { ConsoleLine } from '../instances/console/console-log.ts';
 import type { Instances } from '../instances/instances.ts';
@@ -7,6 +6,7 @@ import { OPERATED, type OwnerAccess, type SignedRequest } from '../owner/access.
 import type { ProgramLog } from '../programs/logs.ts';
 import type { Programs } from '../programs/programs.ts';
 import type { LogLine } from '../programs/sandbox/log-tail.ts';
+import { absent } from './absent.ts';
 
 export interface LogSources {
   readonly instances: Instances;
@@ -80,7 +80,7 @@ function find({ instances, programs }: LogSources, ref: string): Found | undefin
  * The log of an instance or a program, for whoever may read it: what is not here is not told apart before the signature is
  * checked.
  *
- * @throws AppError INSTANCE_NOT_FOUND, and what OwnerAccess.permit does
+ * @throws AppError INSTANCE_NOT_FOUND, INSTANCE_NOT_READY, and what OwnerAccess.permit does
  */
 export async function openLog(
   sources: LogSources,
@@ -91,8 +91,9 @@ export async function openLog(
   const found = find(sources, ref);
   if (!found) {
     await access.identify(signed);
-    throw new AppError(
-      'INSTANCE_NOT_FOUND',
+    throw absent(
+      sources.instances,
+      ref,
       'this node does not have an instance with this id, and has run no program with this hash since it started',
     );
   }

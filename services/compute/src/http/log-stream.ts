@@ -196,8 +196,9 @@ async function serve(visitor: Visitor, places: Places, sources: LogStreamSources
     client.send(JSON.stringify({ status: 'connected' }));
     await follow(client, source);
   } catch (error) {
-    const reason = error instanceof AppError ? error.message : 'the node failed';
-    client.send(JSON.stringify({ status: 'failed', reason }), () => client.close(CLOSE_REFUSED));
+    const { message: reason, code } =
+      error instanceof AppError ? error : new AppError('INTERNAL', 'the node failed');
+    client.send(JSON.stringify({ status: 'failed', reason, code }), () => client.close(CLOSE_REFUSED));
     terminateSoon(client);
   }
 }

@@ -28,6 +28,7 @@ import {
 import type { InstanceWorker } from '../instances/worker/worker.ts';
 import { checkBody, type SignedRequest, signedRequestOf } from '../owner/access.ts';
 import type { BackupLinks } from '../owner/links.ts';
+import { absent } from './absent.ts';
 import { KeptBodies } from './kept-bodies.ts';
 import { type LogSources, logLineView, openLog } from './log-source.ts';
 import { receiveFile } from './receive-file.ts';
@@ -62,7 +63,7 @@ export function addMachineRoutes(app: HttpServer, routes: MachineRoutes): void {
     const worker = instances.find(ref);
     if (!worker) {
       await access.identify(signed);
-      throw new AppError('INSTANCE_NOT_FOUND', 'this node does not have an instance with this id');
+      throw absent(instances, ref);
     }
     return { worker, operation: await access.permit(signed, worker.record.wanted.owner) };
   };

@@ -13,6 +13,13 @@ export const SAME_ADDRESS: Reason = {
   message: 'another instance of this node has the same address',
 };
 
+/** An instance that is here without a record that can be read is left alone until a core node says that it is here. */
+export const UNRECORDED: Reason = {
+  code: 'INTERNAL',
+  message:
+    "the node's record of the instance cannot be read; its disk stays, and its machine goes on if it runs",
+};
+
 /**
  * What a node promised to an instance that it has. One that can never start and has no disk, nor was found with anything, is promised
  * nothing, as schedulers count it: else files that are no images, asked for by strangers, would keep every other machine out. Pure.

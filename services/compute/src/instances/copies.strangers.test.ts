@@ -69,7 +69,10 @@ type Node = Awaited<ReturnType<typeof openInstances>>;
 /** The other one is refused, and schedulers hear why, until something is done. */
 async function checkRefused({ instances }: Node, undo: () => Promise<unknown>): Promise<void> {
   await instances.apply(OTHER);
-  assert.match(instances.refusalOf(OTHER.instance_id) ?? '', /has 2 GiB of disk left of the 3 needed/);
+  assert.match(
+    instances.absenceOf(OTHER.instance_id)?.message ?? '',
+    /has 2 GiB of disk left of the 3 needed/,
+  );
   const need = { cpu: 1, memoryMib: 512, diskGib: OTHER.disk };
   const answer = await instances.reserve(OWNER, need);
   assert.equal(typeof answer === 'object' && answer.code, 'NO_CAPACITY');
@@ -119,7 +122,10 @@ test('an instance is not promised the disk that another one left here, which may
     assert.equal((await instances.lookAtOffer()).diskGib, 3);
     const large = viewOf('c', 4);
     await instances.apply(large);
-    assert.match(instances.refusalOf(large.instance_id) ?? '', /has 3 GiB of disk left of the 4 needed/);
+    assert.match(
+      instances.absenceOf(large.instance_id)?.message ?? '',
+      /has 3 GiB of disk left of the 4 needed/,
+    );
     await instances.apply(OTHER);
     assert.ok(instances.find(OTHER.instance_id));
     await instances.apply(OWN);

@@ -132,9 +132,9 @@ test('an instance that would have the tap of one whose record is damaged is refu
     const { instances } = node;
     const other = `${ENDED.slice(1)}d`;
     await instances.apply(viewOf('stopped', other));
-    assert.equal(instances.refusalOf(other), SAME_ADDRESS.message);
+    assert.equal(instances.absenceOf(other)?.message, SAME_ADDRESS.message);
     await instances.apply(viewOf('stopped', ENDED));
-    assert.equal(instances.refusalOf(ENDED), undefined);
+    assert.equal(instances.absenceOf(ENDED)?.message, undefined);
   }));
 
 test('an instance whose record the node may not read neither arrives nor leaves with another one, until it may', () =>
@@ -149,7 +149,10 @@ test('an instance whose record the node may not read neither arrives nor leaves 
     const { instances } = node;
     await instances.resume(0);
     for (let count = 0; count < 3; count++) await instances.apply(viewOf('stopped', ENDED));
-    assert.match(instances.refusalOf(ENDED) ?? '', /^this node may not read its record of the instance$/);
+    assert.match(
+      instances.absenceOf(ENDED)?.message ?? '',
+      /^this node may not read its record of the instance$/,
+    );
     assert.equal(said.length, 2, `said when it started, and once that it cannot be taken: ${said}`);
     await instances.apply({ ...viewOf('running', ENDED), node_id: OTHER_NODE });
     assert.deepEqual(await readdir(instanceDirectory(dataDir, ENDED)), ['vm.json', 'volume-0.raw']);

@@ -146,7 +146,7 @@ test('an instance that was forgotten while others were given the room is not tak
     for (const one of [second, third]) {
       node.views.set(one.instance_id, one);
       await instances.apply(one);
-      assert.match(instances.refusalOf(one.instance_id) ?? '', /MiB of memory/);
+      assert.match(instances.absenceOf(one.instance_id)?.message ?? '', /MiB of memory/);
     }
     onAdmitting = () => {
       if (instances.find(first.instance_id)) return;
@@ -173,7 +173,7 @@ test('an instance that cannot be recorded keeps nobody else from being heard', (
       [broken, sound].map((view) => instances.find(view.instance_id) !== undefined),
       [false, true],
     );
-    assert.match(instances.refusalOf(broken.instance_id) ?? '', /directory|exist/i);
+    assert.match(instances.absenceOf(broken.instance_id)?.message ?? '', /directory|exist/i);
   }));
 
 const OTHER = { node_id: 'e'.repeat(64) };

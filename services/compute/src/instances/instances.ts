@@ -11,7 +11,7 @@ import type { Capacity } from '../host/capacity.ts';
 import { isDiskFull } from '../host/disk-full.ts';
 import { whileNothingIsPromised } from '../host/room.ts';
 import { type NetworkNames, tapName } from '../network/names.ts';
-import { decideAdmission, promisedTo, SAME_ADDRESS } from './admission.ts';
+import { decideAdmission, promisedTo, SAME_ADDRESS, UNRECORDED } from './admission.ts';
 import { noteArrival } from './arrival.ts';
 import { readRoom } from './capacity.ts';
 import { noteDeparture } from './departure.ts';
@@ -58,7 +58,7 @@ export class Instances {
   readonly #unrecorded = new Set<string>();
   readonly #running = new Set<Promise<void>>();
   /** Why instances were refused, as the network was told. */
-  readonly #refused = new Map<string, string>();
+  readonly #refused = new Map<string, Reason>();
   readonly #looks = new Looks();
   #turn: Promise<void> = Promise.resolve();
   /** Refused for want of room, or come back while they were released. */
@@ -93,9 +93,9 @@ export class Instances {
     return this.#workers.has(id) || this.#unrecorded.has(id);
   }
 
-  /** Why an instance was refused, where it was. */
-  refusalOf(id: string): string | undefined {
-    return this.#refused.get(id);
+  /** Why nobody looks after an instance that is to be here; undefined where somebody does, or nothing is known of it. */
+  absenceOf(id: string): Reason | undefined {
+    return this.#refused.get(id) ?? (this.#unrecorded.has(id) ? UNRECORDED : undefined);
   }
 
   /**
@@ -217,7 +217,7 @@ export class Instances {
     } catch (error) {
       const reason = reasonOf(error);
       // It is tried again and again, and said once.
-      if (!isDiskFull(error) && this.#refused.get(view.instance_id) !== reason.message)
+      if (!isDiskFull(error) && this.#refused.get(view.instance_id)?.message !== reason.message)
         this.#deps.log.error({ err: error, instance: view.instance_id }, 'an instance could not be recorded');
       // Nothing is begun that cannot be noted; those who come after it are heard all the same.
       this.#waiting.set(view.instance_id, view);
@@ -386,8 +386,8 @@ export class Instances {
   }
 
   #refuse(id: string, reason: Reason): void {
-    if (this.#refused.get(id) === reason.message) return;
-    this.#refused.set(id, reason.message);
+    if (this.#refused.get(id)?.message === reason.message) return;
+    this.#refused.set(id, reason);
     this.#report(id, { phase: 'failed', reason, observedAtMs: this.#nextMs(), restartId: null });
   }
 

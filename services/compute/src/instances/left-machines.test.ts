@@ -163,10 +163,10 @@ test('what a machine has whose record is damaged is promised to nobody else, and
     await instances.apply(viewOf('running', WHOLE));
     const lack =
       /^this node has 0 virtual cores left of the 1 needed, 0 MiB of memory left of the 512 needed$/;
-    assert.match(instances.refusalOf(WHOLE) ?? '', lack);
+    assert.match(instances.absenceOf(WHOLE)?.message ?? '', lack);
     assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', lack);
     await instances.apply(viewOf('running'));
-    assert.equal(instances.refusalOf(RUNNING), undefined);
+    assert.equal(instances.absenceOf(RUNNING)?.message, undefined);
     assert.ok(instances.find(RUNNING));
   }));
 
@@ -179,7 +179,7 @@ test('a disk whose record is damaged is promised to nobody else, and its own ins
     await instances.resume(0);
     await instances.apply(viewOf('stopped', WHOLE));
     const lack = /^this node has 0 GiB of disk left of the 1 needed$/;
-    assert.match(instances.refusalOf(WHOLE) ?? '', lack);
+    assert.match(instances.absenceOf(WHOLE)?.message ?? '', lack);
     assert.match(refusalOf(await instances.reserve('0x1', NEED)) ?? '', lack);
     await instances.apply(viewOf('running', ENDED));
     await until('it is given up', () => instances.find(ENDED)?.record.failure != null);

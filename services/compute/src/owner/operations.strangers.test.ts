@@ -68,6 +68,7 @@ async function open(): Promise<void> {
   });
   const instances = {
     find: (id: string) => (id === ID ? worker : undefined),
+    absenceOf: () => undefined,
     expiries: { set: async () => void asked++ },
     reserve: (_address: string, { cpu }: { cpu: number }) =>
       cpu > 8 ? { code: 'NO_CAPACITY', message: 'full' } : nowMs + 60_000,

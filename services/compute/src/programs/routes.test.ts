@@ -73,7 +73,7 @@ before(async () => {
     replays: new Replays({ windowMs: OPERATION_WINDOW_MS }),
     now: Date.now,
   });
-  const instances = { find: () => undefined } as never;
+  const instances = { find: () => undefined, absenceOf: () => undefined } as never;
   const sources = { instances, programs: service.programs, access, log, clientOf };
   await app.register(async (scope) =>
     addMachineRoutes(scope as HttpServer, sources as unknown as MachineRoutes),

@@ -53,7 +53,7 @@ export const ALLOCATIONS_API = {
     rateClass: 'general',
     params: Type.Object({ ref: Hash }),
     answers: { 200: Type.Object({ status: Type.Literal('updated'), vm_hash: Hash }) },
-    errors: ['INSTANCE_NOT_FOUND', 'UPSTREAM_UNAVAILABLE'],
+    errors: ['INSTANCE_NOT_FOUND', 'INSTANCE_NOT_READY', 'UPSTREAM_UNAVAILABLE'],
   },
   notifyAllocation: {
     method: 'POST',

@@ -52,6 +52,7 @@ export type LogLineView = Static<typeof LogLineView>;
 export const LogFrame = Type.Object({
   status: Type.Optional(Type.String({ description: 'connected, or failed' })),
   reason: Type.Optional(Type.String({ description: 'why it failed' })),
+  code: Type.Optional(Type.String({ description: 'the code of that error' })),
   type: Type.Optional(
     Type.String({ description: 'stdout, stderr (of programs), or system for what the node itself says' }),
   ),
@@ -88,6 +89,7 @@ const done = <S extends string>(status: S) =>
 const ACCESS_ERRORS = [
   'BODY_TOO_LARGE',
   'INSTANCE_NOT_FOUND',
+  'INSTANCE_NOT_READY',
   'SIGNATURE_REQUIRED',
   'INVALID_SIGNATURE',
   'NOT_PERMITTED',
@@ -95,7 +97,7 @@ const ACCESS_ERRORS = [
   'UPSTREAM_UNAVAILABLE',
   'UNEXPECTED_ANSWER',
 ] as const;
-const TASK_ERRORS = [...ACCESS_ERRORS, 'INSTANCE_BUSY', 'INSTANCE_NOT_READY', 'VM_START_FAILED'] as const;
+const TASK_ERRORS = [...ACCESS_ERRORS, 'INSTANCE_BUSY', 'VM_START_FAILED'] as const;
 const DISK_ERRORS = [...TASK_ERRORS, 'STORAGE_FULL', 'IMAGE_UNAVAILABLE'] as const;
 
 const owned = { tag: 'machines', rateClass: 'authenticated', params: RefParams } as const;
