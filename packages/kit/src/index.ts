@@ -56,7 +56,7 @@ export { asidePathOf, isForbidden, isLacking, readJsonOrSetAside, setAside } fro
 export { JsonLines } from './files/json-lines.ts';
 export { escapeHtml } from './http/html.ts';
 export { checkPort, explainListenFailure, findListenFailure, listen, urlOfListener } from './http/listen.ts';
-export { createHttpObserver, createMetrics, type Metrics } from './http/metrics.ts';
+export { createHttpObserver, createMetrics, type Metrics, type Readings } from './http/metrics.ts';
 export type { HttpObserver } from './http/request-trace.ts';
 export {
   createHttpServer,

@@ -144,6 +144,10 @@ export const computeConfig = defineConfig(
       exempt:
         "this network's services, which are not limited and may name their callers: addresses and ranges, comma-separated; always includes the followed core node",
     }),
+    usageReaders: settings.addressRanges(
+      ['127.0.0.0/8', '::1'],
+      'who may read what each guest uses (/about/usage/guests and /metrics): addresses and ranges, comma-separated',
+    ),
     cpu: settings.optionalInteger(0, HARD_CPU_MAX, "virtual cores to offer; by default all of the server's"),
     memoryMib: settings.optionalInteger(
       0,

@@ -3,7 +3,9 @@ import { type Bind, examples } from '../bind.ts';
 import type { DaemonOptions } from '../network/daemon.ts';
 import type { DaemonName } from '../network/daemon-names.ts';
 import type { RefusedOptions } from '../network/refused.ts';
-import { parsePositive } from '../options.ts';
+import { parseHttpUrl, parseOneOf, parsePositive, parseWaitMs } from '../options.ts';
+import { SORTS } from '../usage/rates.ts';
+import type { UsageOptions } from '../usage/usage.ts';
 import { addCreditCommands } from './credit.ts';
 
 /** Daemons that are called by their own name; the status service is `skerry status serve`, for `skerry status` asks. */
@@ -49,7 +51,10 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
         ),
       );
     if (name === 'credit') addCreditCommands(daemon, bind);
-    if (name === 'compute') addPowerOffCommand(daemon, bind);
+    if (name === 'compute') {
+      addPowerOffCommand(daemon, bind);
+      addUsageCommand(daemon, bind);
+    }
     if (name === 'gateway') addReplaceCommand(daemon, bind);
     if (name === 'gateway') addRefusedCommand(daemon, bind);
     addConfigCommand(daemon, name, bind);
@@ -90,6 +95,39 @@ function addPowerOffCommand(daemon: Command, bind: Bind): void {
     .action(
       bind<DaemonOptions>(async (context, options) =>
         (await import('../network/power-off.ts')).powerOff(context, settingsOf(daemon, options)),
+      ),
+    );
+}
+
+const USAGE_LIMIT = 20;
+
+function addUsageCommand(daemon: Command, bind: Bind): void {
+  daemon
+    .command('usage')
+    .description(
+      'show what each instance and program here uses: processor, memory, disk and network; to be asked on the server of the node',
+    )
+    .option(...SETTINGS_OPTION)
+    .option('--node <url>', 'the node (default: where its settings have it listen)', parseHttpUrl)
+    .addOption(
+      new Option('--sort <what>', `the most of this comes first: ${SORTS.join(', ')}`)
+        .argParser(parseOneOf(SORTS))
+        .default('cpu'),
+    )
+    .option('--limit <n>', 'guests to show at most', parsePositive, USAGE_LIMIT)
+    .option('-w, --watch', 'show it again and again, until Ctrl-C')
+    .addOption(
+      new Option('--interval <time>', 'time that shares and rates are measured over')
+        .argParser(parseWaitMs)
+        .default(1_000, '1s'),
+    )
+    .addHelpText(
+      'after',
+      examples('skerry compute usage', 'skerry compute usage --sort out --watch --interval 5s'),
+    )
+    .action(
+      bind<UsageOptions>(async (context, options) =>
+        (await import('../usage/usage.ts')).showUsage(context, settingsOf(daemon, options)),
       ),
     );
 }

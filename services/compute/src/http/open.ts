@@ -60,6 +60,7 @@ export async function openServer(config: ComputeConfig, deps: ServerDeps): Promi
       addProofRoute(server, { signer, nodeId, place: () => parseNodeUrl(announcer.url), clientOf });
       await programs.addRoutes(server, clientOf);
     },
+    readers: config,
     signers: config.schedulers,
     links: await BackupLinks.load(dataDir),
     access: new OwnerAccess({ coreUrl, domain, nodeId, replays, now }),

@@ -15,10 +15,13 @@ import {
 } from '@skerry/kit';
 import { COMPUTE_API } from '@skerry/protocol/api/compute/index';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
+import { USAGE_API } from '@skerry/protocol/api/compute/usage';
 import { FRONT_API, REFERENCE_API } from '@skerry/protocol/api/reference';
 import { readDiskUsage } from '../host/capacity.ts';
 import { listGpus, parseCpuinfo } from '../host/processor.ts';
 import { instancesDisk } from '../instances/record/record.ts';
+import type { Programs } from '../programs/programs.ts';
+import { type UsageRoutes, usageHandlers } from '../usage/routes.ts';
 import { type AllocationSources, addAllocationRoutes } from './allocations.ts';
 import { type DomainSources, domainHandlers } from './domains.ts';
 import { addLogStream, LOG_STREAM_PATHS, type LogStreamSources } from './log-stream.ts';
@@ -37,7 +40,9 @@ export interface RouteSources
     AllocationSources,
     StatusSources,
     DomainSources,
-    LogStreamSources {
+    LogStreamSources,
+    Pick<UsageRoutes, 'readers'> {
+  readonly programs: Pick<Programs, 'logs' | 'readUsage' | 'readTotal'> | undefined;
   readonly log: Logger;
   readonly limits: RateLimitOptions;
   readonly executions: () => Execution[];
@@ -86,6 +91,7 @@ export async function createComputeServer(sources: RouteSources): Promise<HttpSe
   });
   expectAll(app, COMPUTE_API);
   serveAll(app, NODE_API, nodeHandlers(sources));
+  serveAll(app, USAGE_API, usageHandlers(sources));
   serveAll(app, FRONT_API, frontHandlers(COMPUTE_API, INFO));
   serveAll(app, REFERENCE_API, referenceHandlers(COMPUTE_API, INFO, limits.perMinute, readExamples));
   addAllocationRoutes(app, sources);

@@ -83,10 +83,9 @@ export class Pool implements AsyncDisposable {
     await Promise.all(own.map((place) => this.#end(place)));
   }
 
-  /** Warm and busy sandboxes of programs, blank ones left out. */
-  countOf(key?: string): number {
-    return [...this.#places].filter((place) => (key === undefined ? place.key !== null : place.key === key))
-      .length;
+  /** Warm and busy sandboxes of programs, blank ones left out; of one program where its key is given. */
+  list(key?: string): readonly Place[] {
+    return [...this.#places].filter((place) => (key === undefined ? place.key !== null : place.key === key));
   }
 
   isKept(key: string): boolean {
@@ -154,7 +153,7 @@ export class Pool implements AsyncDisposable {
     const idle = [...this.#places].filter(({ state }) => state === 'idle');
     const warm = order.isKept ? undefined : idle.find(({ key }) => key === order.key);
     if (warm?.sandbox?.isUsable) return this.#occupy(warm, order);
-    if (this.countOf(order.key) >= PROGRAM_LIMITS.sandboxesPerProgram) return undefined;
+    if (this.list(order.key).length >= PROGRAM_LIMITS.sandboxesPerProgram) return undefined;
     // What is mounted has to be there when a sandbox starts.
     const spare = order.attach
       ? undefined

@@ -6,16 +6,16 @@ import type { Logger } from '@skerry/kit';
 import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
 import { unless } from '../files/unless.ts';
 import { storableText } from '../publish/storable.ts';
-import { keyOf, Library, type LoadedProgram } from './code/library.ts';
+import { hashIn, keyOf, Library, type LoadedProgram } from './code/library.ts';
 import type { RuntimeTable } from './code/program.ts';
 import { ProgramLogs } from './logs.ts';
 import { attachEarly, type Order, type Start } from './places.ts';
 import { Pool } from './pool.ts';
-import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
+import { ControlGroups, findTrees, type GroupUsage } from './sandbox/control-groups.ts';
 import { clearLeftGroups, noteGroups } from './sandbox/left-groups.ts';
 import { type LogLine, LogTail } from './sandbox/log-tail.ts';
 import { findRuntimes } from './sandbox/runtimes.ts';
-import type { SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
+import type { Sandbox, SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
 import { renderSeccompFilter } from './sandbox/seccomp.ts';
 import { type Prepared, Volumes } from './volumes/volumes.ts';
 
@@ -38,6 +38,13 @@ export interface ProgramsOptions {
   /** How long a call may take more than its share while others wait; as PROGRAM_LIMITS has it by default. */
   readonly contendedMs?: number;
   readonly log: Logger;
+}
+
+/** What a sandbox takes that holds a program. */
+export interface SandboxUsage extends ReturnType<Sandbox['readUsage']> {
+  readonly hash: string;
+  readonly owner: string;
+  readonly reservedMib: number;
 }
 
 /** What a call was answered, and how it went. */
@@ -251,7 +258,20 @@ export class Programs implements AsyncDisposable {
 
   /** Sandboxes that hold a program. */
   get sandboxes(): number {
-    return this.#pool.countOf();
+    return this.#pool.list().length;
+  }
+
+  /** What each of these takes. */
+  readUsage(): SandboxUsage[] {
+    return this.#pool.list().flatMap(({ key, owner, reservedMib, sandbox }) => {
+      const hash = hashIn(key ?? '');
+      return sandbox ? [{ hash, owner, reservedMib, ...sandbox.readUsage() }] : [];
+    });
+  }
+
+  /** What all sandboxes took since the node was started, those that ended included. */
+  readTotal(): GroupUsage {
+    return this.#groups.readUsage();
   }
 
   get spares(): number {

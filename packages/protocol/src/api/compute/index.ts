@@ -4,6 +4,7 @@ import { ALLOCATIONS_API } from './allocations.ts';
 import { CONSOLE_API, MACHINES_API } from './machines.ts';
 import { NODE_API, PROOF_API } from './node.ts';
 import { PROGRAMS_API } from './programs.ts';
+import { USAGE_API } from './usage.ts';
 
 /** What a compute node answers. */
 export const COMPUTE_API = {
@@ -13,6 +14,7 @@ export const COMPUTE_API = {
   ...ALLOCATIONS_API,
   ...MACHINES_API,
   ...CONSOLE_API,
+  ...USAGE_API,
   ...FRONT_API,
   ...REFERENCE_API,
 } as const satisfies Api;

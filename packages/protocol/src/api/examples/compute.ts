@@ -1,3 +1,4 @@
+import { hostnameOf } from '../../hostname.ts';
 import { domainRules } from '../compute/domain-rules.ts';
 import type { Examples } from '../operation.ts';
 import { MACHINE_EXAMPLES } from './machines.ts';
@@ -76,6 +77,7 @@ export const COMPUTE_EXAMPLES: Examples = {
   getFront: frontOf(
     'Skerry compute node',
     'What a compute node is and runs, and what owners ask of their instances there.',
+    { metrics: '/metrics' },
   ),
   getLogin: {
     answer: {
@@ -144,6 +146,25 @@ export const COMPUTE_EXAMPLES: Examples = {
         rules: domainRules(DOMAIN, OWNER, ZONE),
       },
     ],
+  },
+  listGuestUsage: {
+    answer: {
+      read_at: '2026-01-02T04:04:21.000Z',
+      guests: [
+        {
+          kind: 'instance',
+          item_hash: INSTANCE.itemHash,
+          owner: OWNER,
+          host_name: hostnameOf(INSTANCE.itemHash),
+          phase: 'running',
+          since: DATE,
+          cpu: { seconds: 83.21, granted: 1 },
+          memory: { bytes: 271_986_688, granted_bytes: 536_870_912 },
+          disk: { bytes: 1_288_490_188, granted_bytes: 4_294_967_296 },
+          network: { in_bytes: 48_912_330, out_bytes: 3_120_455, in_packets: 41_207, out_packets: 22_950 },
+        },
+      ],
+    },
   },
   proveNode: {
     query: { challenge: CHALLENGE },

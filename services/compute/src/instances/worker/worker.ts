@@ -106,6 +106,11 @@ export class InstanceWorker {
     return this.#machine.state !== 'none' && this.#machine.state !== 'off';
   }
 
+  /** Its QEMU; undefined where none is known. */
+  get pid(): number | undefined {
+    return this.#machine.vm?.pid;
+  }
+
   /** A new wish; or why there is none any more. */
   want(asked: Wanted | LeavingReason): void {
     const wanted = typeof asked === 'string' ? null : asked;

@@ -25,6 +25,9 @@ export interface LoadedProgram {
 export const keyOf = ({ hash, codeRef, volumes }: Pick<LoadedProgram, 'hash' | 'codeRef' | 'volumes'>) =>
   `${hash} ${codeRef} ${JSON.stringify(volumes)}`;
 
+/** The program that a key is of. */
+export const hashIn = (key: string): string => key.slice(0, key.indexOf(' '));
+
 /** A program whose code stays in memory until it is let go of. */
 export interface UsedProgram extends Disposable {
   readonly program: LoadedProgram;

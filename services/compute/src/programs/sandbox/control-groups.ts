@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { parseTimes } from '../../host/process-usage.ts';
 
 /** What is needed of the kernel: without one of these a program could not be held to its limits. */
 const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
@@ -22,6 +23,34 @@ export interface GroupLimits {
   readonly tasks: number;
   /** Of one core; 2 are two cores. */
   readonly cpus: number;
+}
+
+/** What is in a group, as far as the kernel tells: null where it does not. */
+export interface GroupUsage {
+  readonly cpuSeconds: number | null;
+  readonly memoryBytes: number | null;
+}
+
+const MICROSECONDS = 1e6;
+const NANOSECONDS = 1e9;
+
+/**
+ * By the files of a group (cgroups(7); Documentation/admin-guide/cgroup-v1/cpuacct.rst, which is mounted with `cpu` nearly everywhere).
+ * Pure.
+ * @param readText a file; empty where it is not there
+ */
+export function usageIn(version: 1 | 2, readText: (file: string) => string): GroupUsage {
+  const numberIn = (digits: string | undefined, unit = 1) => (digits ? Number(digits) / unit : null);
+  const textOf = (file: string) => readText(file).trim();
+  if (version === 1)
+    return {
+      cpuSeconds: numberIn(textOf('cpuacct.usage'), NANOSECONDS),
+      memoryBytes: numberIn(textOf('memory.usage_in_bytes')),
+    };
+  return {
+    cpuSeconds: numberIn(/^usage_usec ([0-9]+)$/m.exec(readText('cpu.stat'))?.[1], MICROSECONDS),
+    memoryBytes: numberIn(textOf('memory.current')),
+  };
 }
 
 /** A path as /proc/self/mountinfo writes it: spaces, and what else parts its fields, in octal digits. */
@@ -150,6 +179,11 @@ export class ControlGroups {
   /** What holds all groups of the node, in each tree. */
   get homes(): readonly string[] {
     return [...new Set(CONTROLLERS.map((name) => this.#homeOf(name)))];
+  }
+
+  /** What all of the node's groups take; processor time also of those that are gone. */
+  readUsage(): GroupUsage {
+    return new ControlGroup(this.homes, this.version).readUsage();
   }
 
   /** Throws where groups cannot be made: not root, or a read-only tree. */
@@ -299,6 +333,19 @@ export class ControlGroup {
     const isLess = quotaUs < this.#quotaUs;
     const settings = [['cpu.cfs_quota_us', quotaUs] as const, ['cpu.cfs_period_us', periodUs] as const];
     for (const [file, value] of isLess ? settings.toReversed() : settings) this.#set(file, value);
+  }
+
+  readUsage(): GroupUsage {
+    const usage = usageIn(this.#version, (file) => this.#read(file));
+    return { ...usage, cpuSeconds: usage.cpuSeconds ?? this.#sumTimes() };
+  }
+
+  /** Where `cpuacct` is mounted elsewhere: of those that are here, with their children that ended. */
+  #sumTimes(): number | null {
+    const stats = this.#listProcesses().map((pid) => read(`/proc/${pid}/stat`));
+    const times = stats.filter((stat) => stat !== '').map(parseTimes);
+    if (times.length === 0) return null;
+    return times.reduce((sum, { cpuSeconds, waitedSeconds }) => sum + cpuSeconds + waitedSeconds, 0);
   }
 
   /** How often the kernel ended something here for want of memory. */

@@ -5,7 +5,7 @@ import { programEnvironment } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { type Mount, sandboxCommand } from './command-line.ts';
-import type { ControlGroup } from './control-groups.ts';
+import type { ControlGroup, GroupUsage } from './control-groups.ts';
 import { type Frame, FrameReader, renderFrame } from './frames.ts';
 import type { LogTail, LogWriter } from './log-tail.ts';
 import type { RuntimeKit } from './runtimes.ts';
@@ -98,6 +98,8 @@ export class Sandbox {
   #unheldBytes = 0;
   #holding: NodeJS.Timeout | undefined;
   #memoryMib = 0;
+  #cpus = 0;
+  readonly #startedAtMs = Date.now();
   #calls = 0;
   #freezing: NodeJS.Timeout | undefined;
   #isFrozen = false;
@@ -148,6 +150,11 @@ export class Sandbox {
     return this.#memoryMib + this.#options.kit.allowanceMib;
   }
 
+  /** What its program takes, with its runtime. */
+  readUsage(): GroupUsage & { readonly startedAtMs: number; readonly cpus: number } {
+    return { startedAtMs: this.#startedAtMs, cpus: this.#cpus, ...this.#options.group.readUsage() };
+  }
+
   /** Resolves when nothing runs in it any more. */
   get ended(): Promise<void> {
     return this.#ended.promise;
@@ -165,6 +172,7 @@ export class Sandbox {
     });
     this.#isKept = isKept;
     this.#memoryMib = code.memoryMib;
+    this.#cpus = code.cpus;
     this.#options.group.limit({
       memoryBytes: this.memoryMib * MIB,
       tasks: PROGRAM_LIMITS.tasks,
