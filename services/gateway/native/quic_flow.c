@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+void quic_flow_heard(struct quic_flow *flow, uint32_t bytes) {
+  uint64_t owed = flow->owed + (uint64_t)bytes * AMPLIFICATION;
+  flow->owed = owed < MAX_UNHEARD_BYTES ? (uint32_t)owed : MAX_UNHEARD_BYTES;
+}
+
 void quic_id_set(struct quic_id *id, struct id from) {
   id->length = from.length;
   if (from.length > 0) memcpy(id->bytes, from.bytes, from.length);

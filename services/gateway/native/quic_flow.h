@@ -15,6 +15,10 @@ enum quic_state {
 };
 
 enum { MAX_LEARNT_IDS = 4, MAX_HELD_DATAGRAMS = 4, MAX_HELD_BYTES = 2048 };
+enum {
+  AMPLIFICATION = 3,               /* RFC 9000 section 8.1 */
+  MAX_UNHEARD_BYTES = 1024 * 1024, /* so that an instance cannot aim us at whoever once was a client */
+};
 
 struct quic_id {
   uint8_t length, bytes[MAX_ID_BYTES];
@@ -47,8 +51,8 @@ struct quic_flow {
   struct quic_flow **link_here;            /* what leads to it there */
   struct route *route;
   struct undecided *undecided;
-  uint64_t to_instance, to_client; /* bytes */
   uint32_t touched_ms, unheard; /* bytes to the client since its last datagram */
+  uint32_t owed; /* bytes that may still go to a client that is not proven, for what it sent */
   uint32_t version;
   int fd;
   uint32_t drops; /* that the kernel has told of */
@@ -57,7 +61,11 @@ struct quic_flow {
   struct quic_id first, source; /* of the client's first packet */
   struct quic_known learnt[MAX_LEARNT_IDS];
 };
+/* With what the allocator adds, an idle flow takes less than 400 bytes. */
+_Static_assert(sizeof(struct quic_flow) <= 376, "an idle flow takes more");
 
+/* So much came from its client, for which three times as much is owed to it. */
+void quic_flow_heard(struct quic_flow *flow, uint32_t bytes);
 void quic_id_set(struct quic_id *id, struct id from);
 bool quic_id_is(const struct quic_id *id, struct id other);
 /* Whether both are one socket of a client, which speaks to one of ours. */

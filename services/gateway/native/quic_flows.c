@@ -30,8 +30,6 @@ enum {
   PROVEN_MS = 120 * 1000, /* RFC 4787 section 4.3 */
   TOUCH_MS = 1000,
   ANSWERING_S = 1,                /* an instance that has said nothing for longer may be one that never does */
-  AMPLIFICATION = 3,              /* RFC 9000 section 8.1 */
-  MAX_UNHEARD_BYTES = 1024 * 1024, /* so that an instance cannot aim us at whoever once was a client */
   MAX_MOVED_UNHEARD_BYTES = 256 * 1024, /* nor at whom a client says it is */
 };
 
@@ -300,9 +298,7 @@ bool quic_flows_want_another_turn(void) { return !quic_backlog_is_empty(); }
 static uint32_t allowance_of(const struct quic_flow *flow) {
   uint32_t ceiling = flow->state == FLOW_MOVED ? MAX_MOVED_UNHEARD_BYTES : MAX_UNHEARD_BYTES;
   uint32_t left = ceiling - flow->unheard;
-  if (flow->state >= FLOW_MOVED) return left;
-  uint64_t may = flow->to_instance * AMPLIFICATION;
-  return at_most(left, may > flow->to_client ? may - flow->to_client : 0);
+  return flow->state >= FLOW_MOVED ? left : at_most(left, flow->owed);
 }
 
 /* What the instance says before the client is proven has long headers, with the ids that it chooses. */
@@ -324,7 +320,7 @@ static void answer(struct quic_flow *flow, struct quic_batch batch) {
   stats->quic_held_back += length - batch.length;
   if (batch.length == 0) return;
   flow->unheard += batch.length;
-  flow->to_client += batch.length;
+  flow->owed -= at_most(flow->owed, batch.length);
   stats->quic_bytes_to_clients += batch.length;
   quic_turn_passed(batch);
   quic_answer(&flow->peer, batch);

@@ -26,7 +26,7 @@ struct record {
   struct in6_addr bound; /* where the socket is that the client speaks to: its number may be another there */
   struct quic_id first, source, learnt[MAX_LEARNT_IDS];
   uint32_t silent_ms, unheard, version;
-  uint64_t to_instance, to_client;
+  uint64_t to_instance, to_client; /* bytes; of three times the first less the second, the client is owed what is left */
 };
 _Static_assert(sizeof(struct record) == 488, "a change of the record is a new form");
 
@@ -59,14 +59,26 @@ static int receive_record(int fd, struct record *record) {
   return -1;
 }
 
+/* As few bytes as come to what is owed. */
+static void put_owed(struct record *record, uint32_t owed) {
+  record->to_instance = (owed + AMPLIFICATION - 1) / AMPLIFICATION;
+  record->to_client = record->to_instance * AMPLIFICATION - owed;
+}
+
+static uint32_t owed_of(const struct record *record) {
+  uint64_t most = record->to_instance < MAX_UNHEARD_BYTES ? record->to_instance * AMPLIFICATION : UINT64_MAX;
+  uint64_t owed = most > record->to_client ? most - record->to_client : 0;
+  return owed < MAX_UNHEARD_BYTES ? (uint32_t)owed : MAX_UNHEARD_BYTES;
+}
+
 static struct record record_of(const struct quic_flow *flow) {
   const struct route *route = flow->route;
   struct record record = {
       .state = flow->state, .learnt_count = flow->learnt_count, .name_length = route->length, .peer = flow->peer,
       .bound = quic_socket_address(flow->peer.socket), .first = flow->first, .source = flow->source,
       .silent_ms = now_ms - flow->touched_ms, .unheard = flow->unheard, .version = flow->version,
-      .to_instance = flow->to_instance, .to_client = flow->to_client,
   };
+  put_owed(&record, flow->owed);
   memcpy(record.name, route->name, route->length);
   memcpy(record.instance, route->address, sizeof record.instance);
   for (unsigned i = 0; i < flow->learnt_count; i++) record.learnt[i] = flow->learnt[i].id;
@@ -128,8 +140,7 @@ static void take_record(const struct record *record, int socket) {
     quic_socket_tell_drops(socket, true);
     flow->drops = quic_socket_drops(socket);
     flow->unheard = record->unheard;
-    flow->to_instance = record->to_instance;
-    flow->to_client = record->to_client;
+    flow->owed = owed_of(record);
     for (unsigned i = 0; i < record->learnt_count; i++) quic_index_learn_id(flow, id_of(&record->learnt[i]));
   } else {
     quic_lists_end(flow);

@@ -19,7 +19,7 @@ uint8_t *quic_upload_room(void) {
 void quic_upload_send(struct quic_flow *flow, struct quic_batch batch) {
   uint32_t sent = quic_pass_on(flow->fd, batch);
   quic_turn_passed(batch);
-  flow->to_instance += sent;
+  quic_flow_heard(flow, sent);
   stats->quic_bytes_to_instances += sent;
 }
 
