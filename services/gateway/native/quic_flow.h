@@ -53,22 +53,23 @@ struct quic_flow {
   struct undecided *undecided;
   uint32_t touched_ms, unheard; /* bytes to the client since its last datagram */
   uint32_t owed; /* bytes that may still go to a client that is not proven, for what it sent */
+  uint32_t delivered; /* bytes that went to the client before its last datagram, up to MAX_UNHEARD_BYTES */
   uint32_t version;
   int fd;
   uint32_t drops; /* that the kernel has told of */
   struct quic_peer peer;
   uint8_t state, learnt_count;
+  uint16_t shown; /* bytes that the client has sent since it was answered first, as far as they count */
   struct quic_id first, source; /* of the client's first packet */
   struct quic_known learnt[MAX_LEARNT_IDS];
 };
 /* With what the allocator adds, an idle flow takes less than 400 bytes. */
 _Static_assert(sizeof(struct quic_flow) <= 376, "an idle flow takes more");
 
-/* So much came from its client, for which three times as much is owed to it. */
-void quic_flow_heard(struct quic_flow *flow, uint32_t bytes);
 void quic_id_set(struct quic_id *id, struct id from);
 bool quic_id_is(const struct quic_id *id, struct id other);
 /* Whether both are one socket of a client, which speaks to one of ours. */
 bool quic_peer_is(const struct quic_peer *peer, const struct quic_peer *other);
-/* Whether a datagram of the client bears an id that the instance chose. */
-bool quic_flow_is_answered_by(const struct quic_flow *flow, const struct packet *packet, const uint8_t *bytes, uint32_t length);
+/* The id that the instance chose and a datagram of the client bears, the longest of them; NULL for none. */
+const struct quic_id *quic_flow_answering(const struct quic_flow *flow, const struct packet *packet, const uint8_t *bytes,
+                                          uint32_t length);

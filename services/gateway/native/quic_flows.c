@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "options.h"
 #include "outcomes.h"
+#include "quic_allowance.h"
 #include "quic_backlog.h"
 #include "quic_early.h"
 #include "quic_index.h"
@@ -30,7 +31,6 @@ enum {
   PROVEN_MS = 120 * 1000, /* RFC 4787 section 4.3 */
   TOUCH_MS = 1000,
   ANSWERING_S = 1,                /* an instance that has said nothing for longer may be one that never does */
-  MAX_MOVED_UNHEARD_BYTES = 256 * 1024, /* nor at whom a client says it is */
 };
 
 /* A datagram of a client. */
@@ -156,9 +156,11 @@ static void decide(struct quic_flow *flow, struct flight *flight, const uint8_t 
   }
 }
 
-/* A client that has its share ends a flow of its own for it that is not proven, but for the spared one; NULL to spare none. */
+/* A client that has its share, in all or from its port, ends a flow of its own for it that is not proven, but for the spared one; NULL to
+ * spare none. */
 static struct quic_flow *create(const struct quic_peer *peer, const struct packet *packet, const struct quic_flow *spared) {
   struct quic_flow *unproven = quic_lists_unproven(peer);
+  if (!unproven) unproven = quic_index_crowding(peer);
   if (unproven && unproven != spared) crowd_out(unproven);
   struct quic_flow *flow = quic_lists_add(peer, packet->version, packet->destination, packet->source);
   if (!flow) count(peer, QUIC_CLIENT_LIMIT);
@@ -191,6 +193,7 @@ static void move(const struct heard *heard, const struct quic_flow *old) {
   flow->version = old->version;
   flow->first = old->first;
   flow->source = old->source;
+  flow->delivered = old->delivered;
   quic_index_share(flow, old);
   count(heard->peer, QUIC_MOVED);
   open_flow(flow, old->route, heard->bytes, heard->length);
@@ -224,10 +227,15 @@ static void negotiate(const struct heard *heard) {
   count(heard->peer, QUIC_UNKNOWN_VERSION);
 }
 
+/* Whether the client is where it says. */
+static bool proves(const struct quic_flow *flow, const struct heard *heard) {
+  const struct quic_id *id = quic_flow_answering(flow, &heard->packet, heard->bytes, heard->length);
+  return id && (id->length >= MIN_KNOWN_BYTES || quic_allowance_is_shown(flow));
+}
+
 static void pass_on(struct quic_flow *flow, const struct heard *heard) {
-  flow->unheard = 0;
-  if (flow->state == FLOW_UNPROVEN && quic_flow_is_answered_by(flow, &heard->packet, heard->bytes, heard->length))
-    quic_lists_enter(flow, FLOW_PROVEN);
+  quic_allowance_heard(flow, heard->length);
+  if (flow->state == FLOW_UNPROVEN && proves(flow, heard)) quic_lists_enter(flow, FLOW_PROVEN);
   else if (flow->state >= FLOW_UNPROVEN && now_ms - flow->touched_ms >= TOUCH_MS) quic_lists_enter(flow, flow->state);
   quic_upload_add(flow, heard->bytes, heard->length);
 }
@@ -294,13 +302,6 @@ void quic_flows_begin(void) {
 
 bool quic_flows_want_another_turn(void) { return !quic_backlog_is_empty(); }
 
-/* How much more may go to a client: nobody is to be flooded by an instance. */
-static uint32_t allowance_of(const struct quic_flow *flow) {
-  uint32_t ceiling = flow->state == FLOW_MOVED ? MAX_MOVED_UNHEARD_BYTES : MAX_UNHEARD_BYTES;
-  uint32_t left = ceiling - flow->unheard;
-  return flow->state >= FLOW_MOVED ? left : at_most(left, flow->owed);
-}
-
 /* What the instance says before the client is proven has long headers, with the ids that it chooses. */
 static void learn_from(struct quic_flow *flow, struct quic_batch batch) {
   flow->route->answered_at = unix_seconds();
@@ -315,12 +316,11 @@ static void learn_from(struct quic_flow *flow, struct quic_batch batch) {
 }
 
 static void answer(struct quic_flow *flow, struct quic_batch batch) {
-  uint32_t allowance = allowance_of(flow), length = batch.length;
+  uint32_t allowance = quic_allowance_for(flow), length = batch.length;
   if (length > allowance) batch.length = allowance - allowance % batch.segment;
   stats->quic_held_back += length - batch.length;
   if (batch.length == 0) return;
-  flow->unheard += batch.length;
-  flow->owed -= at_most(flow->owed, batch.length);
+  quic_allowance_take(flow, batch.length);
   stats->quic_bytes_to_clients += batch.length;
   quic_turn_passed(batch);
   quic_answer(&flow->peer, batch);

@@ -26,7 +26,7 @@ struct record {
   struct in6_addr bound; /* where the socket is that the client speaks to: its number may be another there */
   struct quic_id first, source, learnt[MAX_LEARNT_IDS];
   uint32_t silent_ms, unheard, version;
-  uint64_t to_instance, to_client; /* bytes; of three times the first less the second, the client is owed what is left */
+  uint64_t to_instance, to_client; /* bytes: what they say is in put_bytes */
 };
 _Static_assert(sizeof(struct record) == 488, "a change of the record is a new form");
 
@@ -59,16 +59,23 @@ static int receive_record(int fd, struct record *record) {
   return -1;
 }
 
-/* As few bytes as come to what is owed. */
-static void put_owed(struct record *record, uint32_t owed) {
-  record->to_instance = (owed + AMPLIFICATION - 1) / AMPLIFICATION;
-  record->to_client = record->to_instance * AMPLIFICATION - owed;
+/* Of one that is not there for certain, as few bytes as come to what is owed; of another, what it got. */
+static void put_bytes(struct record *record, const struct quic_flow *flow) {
+  if (flow->state < FLOW_MOVED) record->to_instance = (flow->owed + AMPLIFICATION - 1) / AMPLIFICATION;
+  record->to_client = flow->state < FLOW_MOVED ? record->to_instance * AMPLIFICATION - flow->owed : flow->delivered;
 }
 
-static uint32_t owed_of(const struct record *record) {
-  uint64_t most = record->to_instance < MAX_UNHEARD_BYTES ? record->to_instance * AMPLIFICATION : UINT64_MAX;
-  uint64_t owed = most > record->to_client ? most - record->to_client : 0;
-  return owed < MAX_UNHEARD_BYTES ? (uint32_t)owed : MAX_UNHEARD_BYTES;
+/* One that moved has shown itself before, or gets no chance to. */
+static void take_bytes(struct quic_flow *flow, const struct record *record) {
+  flow->unheard = record->unheard;
+  if (flow->state >= FLOW_MOVED) {
+    flow->delivered = record->to_client < MAX_UNHEARD_BYTES ? (uint32_t)record->to_client : MAX_UNHEARD_BYTES;
+    flow->shown = MIN_CLIENT_DATAGRAM_BYTES;
+    return;
+  }
+  uint64_t sent = record->to_instance < MAX_UNHEARD_BYTES ? record->to_instance : MAX_UNHEARD_BYTES;
+  uint64_t owed = sent * AMPLIFICATION > record->to_client ? sent * AMPLIFICATION - record->to_client : 0;
+  flow->owed = owed < MAX_UNHEARD_BYTES ? (uint32_t)owed : MAX_UNHEARD_BYTES;
 }
 
 static struct record record_of(const struct quic_flow *flow) {
@@ -78,7 +85,7 @@ static struct record record_of(const struct quic_flow *flow) {
       .bound = quic_socket_address(flow->peer.socket), .first = flow->first, .source = flow->source,
       .silent_ms = now_ms - flow->touched_ms, .unheard = flow->unheard, .version = flow->version,
   };
-  put_owed(&record, flow->owed);
+  put_bytes(&record, flow);
   memcpy(record.name, route->name, route->length);
   memcpy(record.instance, route->address, sizeof record.instance);
   for (unsigned i = 0; i < flow->learnt_count; i++) record.learnt[i] = flow->learnt[i].id;
@@ -139,8 +146,7 @@ static void take_record(const struct record *record, int socket) {
     flow->touched_ms = now_ms - record->silent_ms;
     quic_socket_tell_drops(socket, true);
     flow->drops = quic_socket_drops(socket);
-    flow->unheard = record->unheard;
-    flow->owed = owed_of(record);
+    take_bytes(flow, record);
     for (unsigned i = 0; i < record->learnt_count; i++) quic_index_learn_id(flow, id_of(&record->learnt[i]));
   } else {
     quic_lists_end(flow);

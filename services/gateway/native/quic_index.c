@@ -58,6 +58,18 @@ bool quic_index_add(struct quic_flow *flow) {
   return true;
 }
 
+struct quic_flow *quic_index_crowding(const struct quic_peer *peer) {
+  struct quic_flow *oldest = NULL;
+  unsigned count = 0;
+  /* The last to come is the first. */
+  for (struct quic_flow *flow = near[near_of(peer)]; flow; flow = flow->next_near) {
+    if (!quic_peer_is(&flow->peer, peer)) continue;
+    count++;
+    if (flow->state < FLOW_MOVED || (flow->state == FLOW_MOVED && (!oldest || oldest->state == FLOW_MOVED))) oldest = flow;
+  }
+  return count >= MAX_FLOWS_PER_PEER ? oldest : NULL;
+}
+
 void quic_index_remove(struct quic_flow *flow) {
   struct quic_flow **link = &near[near_of(&flow->peer)];
   while (*link != flow) link = &(*link)->next_near;
@@ -107,7 +119,7 @@ struct quic_flow *quic_index_find(const struct quic_peer *peer, const struct pac
   if (packet->type > PACKET_RETRY && packet->type != PACKET_SHORT) return NULL;
   for (struct quic_flow *flow = near[near_of(peer)]; flow; flow = flow->next_near) {
     if (!quic_peer_is(&flow->peer, peer)) continue;
-    if (has_first_id(flow, packet) || quic_flow_is_answered_by(flow, packet, bytes, length)) return flow;
+    if (has_first_id(flow, packet) || quic_flow_answering(flow, packet, bytes, length)) return flow;
     if (flow->state == FLOW_UNDECIDED) continue;
     only = flow;
     count++;

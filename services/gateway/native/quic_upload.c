@@ -1,5 +1,6 @@
 #include "quic_upload.h"
 
+#include "quic_allowance.h"
 #include "quic_turn.h"
 #include "stats.h"
 
@@ -19,7 +20,7 @@ uint8_t *quic_upload_room(void) {
 void quic_upload_send(struct quic_flow *flow, struct quic_batch batch) {
   uint32_t sent = quic_pass_on(flow->fd, batch);
   quic_turn_passed(batch);
-  quic_flow_heard(flow, sent);
+  quic_allowance_owe(flow, sent);
   stats->quic_bytes_to_instances += sent;
 }
 

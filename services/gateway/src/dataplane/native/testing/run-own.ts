@@ -11,11 +11,11 @@ export async function runOwn(
   name: string,
   sources: readonly string[],
   flags: readonly string[] = [],
-  what = 'run',
+  ...args: readonly string[]
 ) {
   const own = fileURLToPath(new URL(`${name}.c`, import.meta.url));
   const all = [...sources.map((source) => join(NATIVE, source)), own];
   const built = await buildProgram({ name, sources: all, idleExitCode: 0 }, TEST_CACHE, flags);
   assert.ok('path' in built, 'missing' in built ? built.missing : '');
-  return await promisify(execFile)(built.path, [what]);
+  return await promisify(execFile)(built.path, args.length > 0 ? args : ['run']);
 }
