@@ -103,12 +103,17 @@ export function hasBody(rawHeaders: readonly string[]): boolean {
   );
 }
 
+/** What Node's parser takes beside these (0.9, 2.0), another reader takes for something else. */
+const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1']);
+
 /**
- * A request must have one length that everybody reads alike (RFC 9112 §6.1, §6.3): a coding that is not plain `chunked`,
+ * A request must have a version of HTTP/1 and one length that everybody reads alike (RFC 9112 §6.1, §6.3): a coding that is not plain `chunked`,
  * two framings at once, or chunks in HTTP/1.0 are refused, since the instance could see another end than we do.
  * Throws INVALID_PARAMETERS.
  */
 export function checkFraming(httpVersion: string, rawHeaders: readonly string[]): void {
+  if (!VERSIONS.has(httpVersion))
+    throw new AppError('INVALID_PARAMETERS', 'Send this request as HTTP/1.1 or HTTP/1.0.');
   const codings = headerValues(rawHeaders, 'transfer-encoding');
   const lengths = headerValues(rawHeaders, 'content-length');
   const sound =
