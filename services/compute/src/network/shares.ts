@@ -63,7 +63,8 @@ function shareRules(
 
 /**
  * What holds each guest to its share, for `nft -f`: a table of its own, behind the firewall's, so that only what may pass is
- * counted. Putting it up again keeps what is counted.
+ * counted, to this machine itself, too: each echo request may be another connection that the kernel tracks, of as many as it tracks for
+ * all. Putting it up again keeps what is counted.
  *
  * @param prefix the node's /64: where it is on a link, others on that link have addresses in it
  */
@@ -103,6 +104,7 @@ ${shareRules(share, 'oifname', ['taken', 'received'])}  }
   }
   chain input {
     iifname ${taps} ip6 saddr fe80::/10 icmpv6 type nd-neighbor-solicit update @asking { iifname limit ${ASKING} } drop
+    iifname ${taps} jump from_guest
   }
 }
 `;

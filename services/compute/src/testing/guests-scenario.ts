@@ -1,6 +1,7 @@
 // What a hostile guest can reach and take, with the real kernel: this process's namespace is the node, others stand for
 // guests and for the operator's network. Run by network/guests.strangers.e2e.test.ts.
 import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
 import { run } from '../host/run.ts';
 import { guestLinkOf, placeOf } from '../instances/place.ts';
 import { networkNames, tapName } from '../network/names.ts';
@@ -130,11 +131,11 @@ s.sendto(bytes([${type}, 0, 0, 0]) + bytes(12), ('${to}', 0))`,
   );
 
 /** What a machine hears from now on: the types of ICMPv6, or the ports that datagrams come from. */
-async function hear(machine: Machine, what: 'icmp' | 'udp'): Promise<() => number[]> {
+async function hear(machine: Machine, what: 'icmp' | 'udp', port = 546): Promise<() => number[]> {
   const listen =
     what === 'icmp'
       ? 'socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)'
-      : "socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.bind(('::', 546))";
+      : `socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.bind(('::', ${port}))`;
   const lines = await machine.watch(
     'python3',
     '-c',
@@ -167,6 +168,35 @@ async function checkRogue(one: Machine, far: Machine): Promise<void> {
   for (const port of [547, 67, 5_000]) await sendUdp(one, port, FAR6);
   await until('an ordinary datagram is heard', READY_MS, () => ports().includes(5_000));
   assert.deepEqual(ports(), [0, 5_000]);
+}
+
+/** Of the private network, at a port that tells the datagram from others. */
+const LAN4 = '192.168.7.2';
+const ROUTED_PORT = 5_001;
+const HEARD_PORT = 5_000;
+
+/** A datagram to the node that asks to be sent on from there (RFC 791, loose source and record route), then an ordinary one. */
+const routedBy = (gateway: string) => `import socket
+def send(to, port, options = b''):
+  s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+  if options: s.setsockopt(socket.IPPROTO_IP, socket.IP_OPTIONS, options)
+  s.bind(('', port))
+  s.sendto(b'x', (to, ${HEARD_PORT}))
+send('${LAN4}', ${ROUTED_PORT}, bytes([131, 7, 4]) + socket.inet_aton('${gateway}') + bytes(1))
+send('${FAR4}', ${ROUTED_PORT + 1})`;
+
+async function checkSourceRoutes(one: Machine, far: Machine, { tap, ipv4 }: GuestLink): Promise<void> {
+  step('a packet that names its own way does not go on from the node to where the guest may not send');
+  for (const name of ['all', tap])
+    await writeFile(`/proc/sys/net/ipv4/conf/${name}/accept_source_route`, '1');
+  // Who hears it must accept it, too.
+  const accept = 'echo 1 > /proc/sys/net/ipv4/conf/$name/accept_source_route';
+  await far.run('sh', '-c', `for name in all eth0; do ${accept}; done`);
+  const ports = await hear(far, 'udp', HEARD_PORT);
+  await one.run('python3', '-c', routedBy(ipv4.gateway));
+  await until('an ordinary datagram is heard', READY_MS, () => ports().includes(ROUTED_PORT + 1));
+  assert.ok(!ports().includes(ROUTED_PORT));
+  await writeFile('/proc/sys/net/ipv4/conf/all/accept_source_route', '0');
 }
 
 const FLOOD = 300;
@@ -217,6 +247,26 @@ async function checkNeighbours(one: Machine, { tap, ipv4 }: GuestLink): Promise<
   for (const count of counts) assert.ok(count > 0 && count < REMEMBERED_MAX, `${counts}`);
   await run('ip', ['-6', 'addr', 'del', 'fd5c:e771:0:1::1/64', 'dev', 'up0']);
   await new NodeNetwork(options).start(guests);
+}
+
+/** An address of the node itself, and how many connections the kernel tracks in this namespace. */
+const NODE6 = '2001:db8:7::1';
+const readTracked = async () => Number(await readFile('/proc/sys/net/netfilter/nf_conntrack_count', 'utf8'));
+
+/** Each echo request with another identifier is another connection to the kernel. */
+const PINGS = `import socket, struct
+s = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+for n in range(${FLOOD}):
+  s.sendto(struct.pack('>BBHHH', 128, 0, 0, n, 1), ('${NODE6}', 0))`;
+
+async function checkTracked(one: Machine, far: Machine): Promise<void> {
+  step('a guest that pings the node without end has the kernel track no more connections than its share');
+  await new NodeNetwork({ ...options, guestConnections: CONNECTIONS }).start(guests);
+  const before = await readTracked();
+  await one.run('python3', '-c', PINGS);
+  const tracked = (await readTracked()) - before;
+  assert.ok(tracked <= CONNECTIONS, `${tracked}, with those that it has`);
+  assert.ok(await far.pings(NODE6), 'others are heard');
 }
 
 /** After so many as may have come, it is seen whether others do: what a firewall drops never does. */
@@ -301,9 +351,11 @@ async function scenario(): Promise<void> {
   await checkReach(one, b);
   await checkHeld(one);
   await checkRogue(one, far);
+  await checkSourceRoutes(one, far, a);
   await checkNeighbours(one, a);
   await checkConnections(one, other, far);
   await checkBandwidth(one);
+  await checkTracked(one, far);
   await network.clear();
   assert.ok(!(await run('nft', ['list', 'tables'])).includes(names.table));
 }
