@@ -119,6 +119,45 @@ test('while the disk is full nothing is looked for, and at once when it has room
   assert.deepEqual(missed.names, [name]);
 });
 
+/** What a peer says is left of a message whose content was a file: it is looked for. @returns the file's name */
+async function hearOfErased({ rooms }: TestCore, n: number): Promise<string> {
+  const draft = { type: 'POST', content: { type: 'note', content: `erased ${n}` }, time: 1_700_000_000 };
+  const { body, itemHash } = buildStoredMessage(draft, alice);
+  const { item_type: _, ...message } = JSON.parse(body).message;
+  const forgotten = {
+    ...{ form: 'network', signed_sender: null, owner: alice.address, channel: null, subject: null },
+    ...{ content_type: 'note', tags: [], noted_ms: 1_700_000_000_000, ...message },
+  };
+  const { peer } = rooms.intake;
+  await peer.keep(await peer.read([Buffer.from(JSON.stringify({ forgotten }))]));
+  await rooms.pipeline.idle();
+  return itemHash;
+}
+
+test('after the clock was set back nothing rests until the time that it had, nor is overlooked until then', async () => {
+  let nowMs = Date.now();
+  const now = () => nowMs;
+  await using core = await createTestCore({ now });
+  const missed = new MissedFiles({ db: core.rooms.db, namedBy: 'hash', now, random: () => 0 });
+  const first = await hearOfErased(core, 0);
+  await missed.round();
+  assert.deepEqual(missed.names, [first]);
+  missed.note(first, false);
+  await missed.round();
+  assert.equal(missed.names.length, 0, 'it is asked for later');
+  nowMs -= 2 * HOUR_MS;
+  await missed.round();
+  assert.deepEqual(missed.names, [first]);
+  missed.note(first, false);
+  for (let n = 1; n < 4; n++) {
+    nowMs += MINUTE_MS;
+    const next = await hearOfErased(core, n);
+    await missed.round();
+    assert.ok(missed.names.includes(next), `the one that came ${n} minutes after`);
+    for (const name of missed.names) missed.note(name, false);
+  }
+});
+
 /** A made-up hash each. */
 const madeUp = (n: number) => store(sha256Hex(`made up ${n}`));
 

@@ -98,6 +98,8 @@ export class MissedFiles {
   #wasFull = false;
   /** As of the last pass that began with the newest. */
   #newestWanted = 0;
+  /** When the last round was, by the node's clock. */
+  #roundMs = 0;
 
   constructor(options: MissedFilesOptions) {
     this.#options = options;
@@ -115,13 +117,13 @@ export class MissedFiles {
       this.#wasFull = true;
       return false;
     }
-    if (this.#wasFull) this.wake();
+    const nowMs = now();
+    // Where the clock was set back, what it timed is ahead of it: no rest ends when it was to, and nothing is newer than that.
+    if (this.#wasFull || nowMs < this.#roundMs) this.wake();
     this.#wasFull = false;
-    const restMs = this.#nextPassMs - now();
-    // Longer than any rest: the clock has been set back since.
-    const isResting = restMs > 0 && restMs <= REST_MAX_MS;
+    this.#roundMs = nowMs;
     if (this.#names.size > NAMES_LEFT) return false;
-    if (isResting) {
+    if (this.#nextPassMs > nowMs) {
       if (!(await this.#hasNews())) return false;
       this.wake();
     }
@@ -188,12 +190,12 @@ export class MissedFiles {
         if ([...by].every((sender) => this.#isSpent(sender))) this.#names.delete(name);
   }
 
-  /** Since when the text of a message is wanted that came to be so last. */
+  /** Since when the text of a message is wanted that came to be so last, by now: the clock may have been set back since another. */
   async #findNewestWanted(): Promise<number> {
+    const { db, now } = this.#options;
     const { rows } = await sql<{ newest: number | null }>`
-      select max(settled_at_ms::float8 / 1000) as newest from messages where ${isWanted}`.execute(
-      this.#options.db,
-    );
+      select max(settled_at_ms::float8 / 1000) as newest from messages
+      where ${isWanted} and settled_at_ms::float8 / 1000 <= ${now() / 1000}::float8`.execute(db);
     return rows[0]!.newest ?? 0;
   }
 
