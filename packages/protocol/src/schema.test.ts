@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EnvelopeShape } from './content/envelope-shape.ts';
 import { AppError } from './errors.ts';
 import { parseForgetContent } from './forms.ts';
-import { createCheck, createParser } from './schema.ts';
+import { createCheck, createParser, describeMismatch } from './schema.ts';
 import { Type } from './type.ts';
 
 const refusalOf = (act: () => unknown): AppError => {
@@ -65,4 +66,31 @@ test('of a value that has more than there is room for only that is said: to look
     'an island has no field "f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7" and 92 others; fields: inner, list, names',
   );
   assert.equal(sentence({ colour: 'red' }), 'an island has no field "colour"; fields: inner, list, names');
+});
+
+test('of a date that is wrong its unit is told: clocks of JavaScript count milliseconds, and those of Python have fractions', () => {
+  const parse = createParser(EnvelopeShape, 'body');
+  const sentence = (timestamp: unknown) =>
+    refusalOf(() =>
+      parse({
+        message: { chain: 'ETH', channel: 'notes', type: 'POST', timestamp, content: {} },
+        signature: '0x',
+        address: '0x',
+      }),
+    ).message;
+  assert.equal(sentence(1_800_000_000_000), 'body.message.timestamp must be <= 9223372036 (Unix seconds)');
+  assert.equal(sentence(1_800_000_000.5), 'body.message.timestamp must be integer (Unix seconds)');
+  assert.equal(sentence('now'), 'body.message.timestamp must be integer (Unix seconds)');
+
+  // As Ajv says it of a query: with the schema of the place.
+  const parentSchema = Type.Number({ description: 'Unix milliseconds, inclusive' });
+  const error = {
+    keyword: 'type',
+    instancePath: '/from',
+    message: 'must be number',
+    params: {},
+    parentSchema,
+  };
+  const { message } = describeMismatch('query', 'INVALID_PARAMETERS', [error]);
+  assert.equal(message, 'query.from must be number (Unix milliseconds)');
 });

@@ -138,11 +138,27 @@ function namesOf(params: SchemaError['params'], many: string, one: string): stri
   return (params[many] as string[] | undefined) ?? (params[one] === undefined ? [] : [String(params[one])]);
 }
 
-/** The fields of the object at a place of a schema, where that place is one. */
-function fieldsAt(schema: object, pointer: string): string[] {
-  let at = schema as { properties?: Record<string, object>; items?: object } | undefined;
+interface Place {
+  readonly properties?: Readonly<Record<string, Place>>;
+  readonly items?: Place;
+  readonly description?: string;
+}
+
+/** What a schema says of a place of a value. */
+function placeAt(schema: object, pointer: string): Place | undefined {
+  let at: Place | undefined = schema;
   for (const part of pointer.split('/').slice(1)) at = at?.properties?.[part] ?? at?.items;
-  return Object.keys(at?.properties ?? {});
+  return at;
+}
+
+/** The fields of the object at a place of a schema, where that place is one. */
+const fieldsAt = (schema: object, pointer: string) => Object.keys(placeAt(schema, pointer)?.properties ?? {});
+
+/** Who sends milliseconds, a fraction or a calendar date has to be told in what a date is counted: a bound alone tells nothing. */
+function unitOf(error: SchemaError, schema: object | undefined): string {
+  const { description } = (error.parentSchema ?? placeAt(schema ?? {}, error.instancePath) ?? {}) as Place;
+  const unit = description?.match(/Unix (?:milli)?seconds/)?.[0];
+  return unit ? ` (${unit})` : '';
 }
 
 /** Values that would do, of a field that has alternatives: each alternative is an error of its own. */
@@ -179,7 +195,7 @@ function sentenceOf(
     const names = namesOf(error.params, 'requiredProperties', 'missingProperty');
     return `${field ? `${what}.${field}` : what} lacks ${names.map((name) => JSON.stringify(name)).join(', ')}`;
   }
-  return `${field ? `${what}.${field}` : what} ${error.message}`;
+  return `${field ? `${what}.${field}` : what} ${error.message}${unitOf(error, schema)}`;
 }
 
 /** What is wrong comes before what is too much: a value that lacks a field is not one with unknown fields. */

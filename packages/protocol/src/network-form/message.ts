@@ -37,7 +37,7 @@ const parseHeader = createParser(Header, 'message', 'INVALID_ENVELOPE');
 /** What every content of this form begins with. */
 const ContentHead = Type.Object({
   address: OnBehalfOf,
-  time: Type.Number({ minimum: 0, maximum: MAX_TIME }),
+  time: Type.Number({ minimum: 0, maximum: MAX_TIME, description: 'Unix seconds, with fraction' }),
 });
 const parseContentHead = createParser(ContentHead, 'content');
 

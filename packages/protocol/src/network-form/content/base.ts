@@ -9,10 +9,10 @@ export const strict = { additionalProperties: false } as const;
 /** Left out or null: SDKs write both. */
 export const Maybe = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
-/** What every content has: whose it is and when it was made (Unix seconds with fraction). */
+/** What every content has: whose it is and when it was made. */
 export const head = {
   address: OnBehalfOf,
-  time: Type.Number({ minimum: 0, maximum: 9_223_372_036 }),
+  time: Type.Number({ minimum: 0, maximum: 9_223_372_036, description: 'Unix seconds, with fraction' }),
 };
 
 /** Names a message or a file. */
