@@ -65,6 +65,14 @@ test('a node that has no room is told of before the same part is sent again', as
   assert.deepEqual(told, ['part at 5', 'busy for 200', 'part at 5']);
 });
 
+test('a file that has no room in parts, which need twice as much, is to be sent as a whole; one that has begun to come is not', async () => {
+  await using node = await answering({ [UPLOAD]: [at(0, null), at(5, null)] }, unknown);
+  const core = new CoreClient({ url: node.url, signer });
+  const send = () => Promise.reject(new AppError('STORAGE_FULL', 'there is no room for 90 MiB here'));
+  assert.equal(await storeInParts(core, file, hash, { send }), undefined);
+  await assert.rejects(storeInParts(core, file, hash, { send }), { code: 'STORAGE_FULL' });
+});
+
 test('of scores that are not in force yet it is told why', async () => {
   const reason = { code: 'CONTENT_NOT_FOUND', message: 'the content is not here yet' };
   const publication_status = { status: 'success', failed: [] };

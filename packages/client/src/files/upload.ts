@@ -123,9 +123,13 @@ async function sendPart(going: Going, offset: number): Promise<Place & { readonl
   }
 }
 
-/** A node without parts, or without room for one more file in parts, may take the file as a whole all the same. */
+/**
+ * A node without parts, or without room for one more file in parts, may take the file as a whole all the same: on its disk, parts need
+ * twice the room, since they are put together in a second place.
+ */
 const isForWhole = (error: unknown, offset: number) =>
-  offset === 0 && ['RATE_LIMITED', 'OVERLOADED', 'ROUTE_NOT_FOUND'].includes(codeOf(error) ?? '');
+  offset === 0 &&
+  ['RATE_LIMITED', 'OVERLOADED', 'ROUTE_NOT_FOUND', 'STORAGE_FULL'].includes(codeOf(error) ?? '');
 
 /**
  * Sends what a node does not have yet of a file. What arrives before a connection breaks stays there, for a day: this goes on behind

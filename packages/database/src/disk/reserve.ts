@@ -211,12 +211,13 @@ export class Reserve implements DiskReserve {
   #checkRoom(directory: string, bytes: number, saidBytes: number): void {
     const disk = this.#diskOf(directory)!;
     const heldBytes = this.#heldBytes.get(disk.device) ?? 0;
-    const othersBytes = this.#options.shared?.othersOn(disk.device) ?? 0;
-    const leftBytes = disk.freeBytes - this.#takenBytes - heldBytes - othersBytes - bytes;
-    if (leftBytes >= holdFloorBytes(disk)) return;
+    const keptBytes = heldBytes + (this.#options.shared?.othersOn(disk.device) ?? 0);
+    const floorBytes = holdFloorBytes(disk);
+    if (disk.freeBytes - this.#takenBytes - keptBytes - bytes >= floorBytes) return;
+    const kept = keptBytes > 0 ? `${mibOf(keptBytes)} MiB of it are kept for files on their way, and ` : '';
     throw new AppError(
       'STORAGE_FULL',
-      `there is no room for ${mibOf(saidBytes)} MiB here: ${mibOf(disk.freeBytes)} MiB of the disk are free, and the node needs some of it`,
+      `there is no room for ${mibOf(saidBytes)} MiB here: ${mibOf(disk.freeBytes)} MiB of the disk are free; ${kept}${mibOf(floorBytes)} MiB have to stay free`,
     );
   }
 
