@@ -45,6 +45,12 @@ test('for people: a sentence, its code, and a hint where there is one', () => {
   );
 });
 
+test("a request that a node refuses by its clock is refused by this computer's, and no other signature", () => {
+  const of = (details?: object) => describeFailure(new AppError('INVALID_SIGNATURE', 'no', { details })).hint;
+  assert.equal(of({ node_time: 1_800_000_000 }), "set this computer's clock");
+  assert.equal(of(), undefined);
+});
+
 test('for programs: the error body of the network', () => {
   const error = new AppError('NO_CAPACITY', 'full', { details: { nodes: 2 } });
   assert.deepEqual(JSON.parse(renderFailure(describeFailure(error), true)), {

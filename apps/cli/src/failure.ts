@@ -13,14 +13,16 @@ export interface Failure {
 export const IS_IT_RUNNING =
   'is the network running? "skerry up" starts one here; --core and --gateway select another';
 
+const SET_CLOCK = "set this computer's clock";
+
 /** What a person can do about it, where that is the same wherever the code comes from. */
 const HINTS: Partial<Record<ErrorCode, string>> = {
   UPSTREAM_UNAVAILABLE: IS_IT_RUNNING,
   ROUTE_NOT_FOUND:
     'the address that was asked may be that of another service, or of an older release: see "skerry network show"',
   DEVNET_RUNNING: '"skerry down" ends the one that runs; a second network needs its own --data-dir and ports',
-  TIMESTAMP_IN_FUTURE: "set this computer's clock",
-  TIMESTAMP_TOO_OLD: "set this computer's clock",
+  TIMESTAMP_IN_FUTURE: SET_CLOCK,
+  TIMESTAMP_TOO_OLD: SET_CLOCK,
 };
 
 const ITEM_HASH = /^[0-9a-f]{64}$/;
@@ -34,8 +36,10 @@ export function lostMessageOf({ code, details }: Pick<AppError, 'code' | 'detail
 
 function hintOf(error: AppError): string | undefined {
   const { code, details } = error;
-  const { hint } = (details ?? {}) as { hint?: unknown };
+  const { hint, node_time: nodeTime } = (details ?? {}) as { hint?: unknown; node_time?: unknown };
   if (typeof hint === 'string') return hint;
+  // A signature is refused for many reasons: with its time, the node says that it is the clock.
+  if (code === 'INVALID_SIGNATURE' && typeof nodeTime === 'number') return SET_CLOCK;
   const sent = lostMessageOf(error);
   if (sent !== undefined)
     return `the message may have arrived: "skerry message get ${sent}" tells, and sent again it is another one`;

@@ -52,6 +52,26 @@ describe('owner pass', () => {
     );
   });
 
+  test('whoever signs by a wrong clock is told so, and how far it is off', async () => {
+    const told = async (atMs: number, nowMs: number) => {
+      const { message, details } = await verifyOwnerPass(await sign('node.example', atMs), {
+        ...expected,
+        nowMs,
+      }).then(
+        () => assert.fail('it was taken'),
+        (error: AppError) => error,
+      );
+      assert.deepEqual(details, { node_time: nowMs / 1000 });
+      return message;
+    };
+    const rule = "the time of the node's clock; look at the clocks";
+    const hour = 3_600_000;
+    assert.equal(await told(NOW + hour, NOW), `the operation was signed 3600 seconds after ${rule}`);
+    assert.equal(await told(NOW, NOW + hour / 2), `the operation was signed 1800 seconds before ${rule}`);
+    // The clock of who signs is a day behind: the key that it made for an hour is over.
+    assert.equal(await told(NOW, NOW + 25 * hour), `the signed key expired 86400 seconds before ${rule}`);
+  });
+
   test('a part of another pass, a changed payload and nothing at all are refused', async () => {
     const [one, other] = [await sign(), await sign()];
     const mixed = { publicKey: one.publicKey, operation: other.operation };

@@ -92,6 +92,16 @@ export interface OwnerOperation {
 const malformed = (what: string) => new AppError('INVALID_PARAMETERS', what);
 const refused = (why: string) => new AppError('INVALID_SIGNATURE', why);
 
+/** Of a date that does not fit the node's clock: how far off it is, so that whoever signed sees which clock is wrong. */
+function untimely(what: string, date: string, nowMs: number): AppError {
+  const offSeconds = Math.round((Date.parse(date) - nowMs) / 1000);
+  const off = `${Math.abs(offSeconds)} seconds ${offSeconds < 0 ? 'before' : 'after'} the time of the node's clock`;
+  const why = Number.isNaN(offSeconds) ? 'at no date' : `${off}; look at the clocks`;
+  return new AppError('INVALID_SIGNATURE', `${what} ${why}`, {
+    details: { node_time: Math.floor(nowMs / 1000) },
+  });
+}
+
 /** A header's value, or the same as an object from a WebSocket's first frame. Throws INVALID_PARAMETERS. */
 function readPart(value: unknown, name: string): { part: SignedPart; text: string; payload: unknown } {
   if (typeof value === 'string' && value.length > HEADER_CHARS_MAX) throw malformed(`${name} is too long`);
@@ -146,7 +156,7 @@ function verifyKey(
   const signer = recoverPersonalSigner(text, signature.replace(/^0x/, ''));
   if (signer === undefined || signer !== owner) throw refused('the key was not signed by the address');
   // What is no date compares as false: such a key is never in force.
-  if (!(Date.parse(expires) > nowMs)) throw refused('the signed key has expired');
+  if (!(Date.parse(expires) > nowMs)) throw untimely('the signed key expired', expires, nowMs);
   return owner;
 }
 
@@ -168,7 +178,7 @@ async function verifyOperation(text: string, signature: string, jwk: Static<type
 
 function checkOperation(operation: Static<typeof OperationPayload>, expected: ExpectedOperation): void {
   if (!(Math.abs(Date.parse(operation.time) - expected.nowMs) <= OPERATION_WINDOW_MS))
-    throw refused('the operation was signed at another time; look at the clocks');
+    throw untimely('the operation was signed', operation.time, expected.nowMs);
   if (operation.domain !== expected.domain)
     throw refused(`the operation was signed for another node than ${expected.domain}`);
   const { method, path, node, query, hasBody, isLoose = false } = expected;
