@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol';
-import { defineConfig, listEffective, readConfig, settings, settingText } from './config.ts';
+import { defineConfig, describeUnknown, listEffective, readConfig, settings, settingText } from './config.ts';
 
 const spec = defineConfig(
   'SKERRY_X',
@@ -65,6 +65,14 @@ test('every problem is reported at once; unknown names are problems; secrets are
       return true;
     },
   );
+});
+
+test('a name without its unit finds the one that was meant, if it is the only one', () => {
+  const known = ['SKERRY_X_MEMORY_MIB', 'SKERRY_X_RATE_GENERAL', 'SKERRY_X_RATE_HEAVY'];
+  assert.match(describeUnknown('SKERRY_X_MEMORY', known), /; did you mean SKERRY_X_MEMORY_MIB\?$/);
+  assert.match(describeUnknown('skerry_x_memory', known), /; did you mean SKERRY_X_MEMORY_MIB\?$/);
+  for (const name of ['SKERRY_X_RATE', 'SKERRY_X_MEM', 'SKERRY_X_DISK'])
+    assert.match(describeUnknown(name, known), /is not a known setting$/);
 });
 
 test('the effective values hide secrets', () => {

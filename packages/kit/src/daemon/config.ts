@@ -279,8 +279,15 @@ export const variablesOf = <C>({ prefix, settings: specs }: ConfigSpec<C>): stri
     ...(alias === undefined ? [] : [alias]),
   ]);
 
+/** The one name that a variable has the beginning of: a unit such as `_MIB` is soon forgotten. */
+function findLonger(variable: string, known: readonly string[]): string | undefined {
+  const longer = known.filter((name) => name.startsWith(`${variable}_`));
+  return longer.length === 1 ? longer[0] : undefined;
+}
+
 export function describeUnknown(variable: string, known: readonly string[]): string {
-  const meant = findClosest(variable.toUpperCase(), known);
+  const written = variable.toUpperCase();
+  const meant = findClosest(written, known) ?? findLonger(written, known);
   return `${variable} is not a known setting${meant === undefined ? '' : `; did you mean ${meant}?`}`;
 }
 
