@@ -137,6 +137,10 @@ test('wrong use ends with 2 and names the help', async () => {
     [['domain', 'lookup', 'not-four-words-here'], /\(INVALID_HOSTNAME\)/],
     [['status', '--core', 'localhost:4024'], /http or https address/],
     [['core', 'confg'], /unknown command 'confg': skerry core has config, address .*\n.*core --help"/],
+    [
+      ['instance', 'snapshot', 'restore', 'web', 'x'],
+      /skerry instance snapshot has list, create, delete; there is "skerry instance restore" \(INVALID_PARAMETERS\)/,
+    ],
     [['completion', 'bsh'], /skerry completion has bash, zsh, fish \(INVALID_PARAMETERS\)/],
     [['core', 'config', 'x'], /too many arguments for 'config'/],
     [

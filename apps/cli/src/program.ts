@@ -155,6 +155,9 @@ function nameOthers(command: Command, error: CommanderError): void {
     error.message = `unknown command '${command.args[0]}'`;
   else if (error.code !== 'commander.unknownCommand') return;
   error.message += `: ${pathOf(command)} has ${namesIn(command)}`;
+  // What is done with a part of something may be a command of the whole: a snapshot is restored by "instance restore".
+  const above = command.parent?.commands.find((one) => one !== command && one.name() === command.args[0]);
+  if (above) error.message += `; there is "${pathOf(above)}"`;
 }
 
 /** A word too many is often the name that an option gives. */
