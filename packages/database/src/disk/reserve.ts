@@ -214,10 +214,11 @@ export class Reserve implements DiskReserve {
     const keptBytes = heldBytes + (this.#options.shared?.othersOn(disk.device) ?? 0);
     const floorBytes = holdFloorBytes(disk);
     if (disk.freeBytes - this.#takenBytes - keptBytes - bytes >= floorBytes) return;
-    const kept = keptBytes > 0 ? `${mibOf(keptBytes)} MiB of it are kept for files on their way, and ` : '';
+    const othersMib = mibOf(keptBytes - (saidBytes - bytes));
+    const others = othersMib > 0 ? `${othersMib} MiB of it are kept for other files on their way, and ` : '';
     throw new AppError(
       'STORAGE_FULL',
-      `there is no room for ${mibOf(saidBytes)} MiB here: ${mibOf(disk.freeBytes)} MiB of the disk are free; ${kept}${mibOf(floorBytes)} MiB have to stay free`,
+      `there is no room for ${mibOf(saidBytes)} MiB here: ${mibOf(disk.freeBytes)} MiB of the disk are free; ${others}${mibOf(floorBytes)} MiB have to stay free`,
     );
   }
 
