@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { findFreePort, VERSION } from '@skerry/kit';
+import { ONE_V8_THREAD } from '@skerry/kit/threads';
 import type { DevnetChain } from './chain.ts';
 import { type DevnetPorts, PORTS, type PortName } from './ports.ts';
 
@@ -28,6 +29,7 @@ const YOUNG_MIB: Partial<Readonly<Record<DaemonKind, number>>> = { core: 4 };
 const YOUNG_MIB_OTHERS = 1;
 
 export const nodeFlagsOf = (kind: DaemonKind) => [
+  ONE_V8_THREAD,
   `--max-semi-space-size=${YOUNG_MIB[kind] ?? YOUNG_MIB_OTHERS}`,
 ];
 

@@ -1,4 +1,6 @@
-/** Where the packages put things. */
+/** Where the packages put things, and how they are started. */
+
+import { ONE_V8_THREAD } from '@skerry/kit/threads';
 
 /** The package of the command, as it is published, and what it needs. */
 export const TREE = '/usr/lib/skerry';
@@ -6,9 +8,11 @@ export const NODE = `${TREE}/node`;
 export const COMMAND = `${TREE}/bin/skerry.js`;
 /** The gateway's native data plane, compiled when the package is built. */
 export const NATIVE_PLANE = `${TREE}/native`;
+/** Behind it come the words of the command. */
+export const START = `${NODE} --disable-warning=ExperimentalWarning ${ONE_V8_THREAD} ${COMMAND}`;
 /** What is called `skerry` on the path. */
 export const LAUNCHER = `#!/bin/sh
-exec ${NODE} --disable-warning=ExperimentalWarning ${COMMAND} "$@"
+exec ${START} "$@"
 `;
 export const UNITS = '/usr/lib/systemd/system';
 export const SETTINGS = '/etc/skerry';

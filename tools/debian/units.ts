@@ -1,6 +1,6 @@
 import { GUESTS_UNIT } from '../../services/compute/src/vm/guest-scope.ts';
 import type { Daemon } from '../daemons.ts';
-import { COMMAND, cacheOf, homesOf, NATIVE_PLANE, NODE, settingsOf, userOf } from './layout.ts';
+import { cacheOf, homesOf, NATIVE_PLANE, START, settingsOf, userOf } from './layout.ts';
 
 type Section = readonly (readonly [key: string, value: string])[];
 
@@ -11,8 +11,6 @@ interface Needs {
   readonly environment?: Readonly<Record<string, string>>;
   readonly more?: Section;
 }
-
-const START = `${NODE} --disable-warning=ExperimentalWarning ${COMMAND}`;
 
 const WATCHDOG_SECONDS = 120;
 const OPEN_FILES = 65_536;

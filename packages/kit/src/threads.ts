@@ -6,6 +6,13 @@ const END = 'end';
 /** A thread that does not end by itself is stuck. */
 const END_LIMIT_MS = 10_000;
 
+/**
+ * An option of Node, for a process that runs daemons: V8 has one thread beside the main one, in place of four. They collect garbage and
+ * compile; on two processors four of them keep the database and the main thread from running, and readers wait
+ * (docs/performance.md, "Several processes").
+ */
+export const ONE_V8_THREAD = '--v8-pool-size=1';
+
 /** A thread that finds its modules as fast as the process did. */
 export const startThread = (source: URL, options: Omit<WorkerOptions, 'execArgv'> = {}): Worker =>
   new Worker(source, { ...options, execArgv: ['--import', RESOLVE] });

@@ -1,6 +1,7 @@
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
+import { ONE_V8_THREAD } from '@skerry/kit/threads';
 
 const PROCESS = fileURLToPath(new URL('./process.ts', import.meta.url));
 
@@ -34,6 +35,8 @@ export async function startNode(
       ...settings,
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    // As it is started where it is installed.
+    execArgv: [...process.execArgv, ONE_V8_THREAD],
     ...options,
   });
   const { urls } = await awaitReady<{ urls: string[] }>(child, 'the core node');
