@@ -16,7 +16,9 @@ enum {
   IPV4_NETWORK_BYTES = 15, /* a /24, in the form of IPv6 */
   IPV6_NETWORK_BYTES = 6,  /* a /48 */
 };
-_Static_assert(TLS_REFUSALS >> OUTCOMES == 0 && OUTCOMES <= MOST_OUTCOMES, "");
+_Static_assert(TLS_REFUSALS >> OUTCOMES == 0, "");
+/* Those of QUIC have the last of theirs. */
+_Static_assert((int)OUTCOMES <= (int)MOST_OUTCOMES && (int)QUIC_STRAY < (int)MOST_OUTCOMES, "");
 
 static struct refused_record places[PLACES];
 /* Of networks that lost their place; their address is zero. */
