@@ -7,7 +7,7 @@ enum {
    */
   FIRST_UNHEARD_BYTES = 64 * 1024,
   MAX_MOVED_UNHEARD_BYTES = 256 * 1024, /* to where a client says it is */
-  SHOWN_BYTES = MIN_CLIENT_DATAGRAM_BYTES, /* both fill a datagram: RFC 9000 sections 8.2.2 and 14.1 */
+  SHOWN_BYTES = MIN_CLIENT_DATAGRAM_BYTES, /* a first flight fills a datagram: RFC 9000 section 14.1 */
 };
 
 static uint32_t at_most(uint64_t one, uint64_t other) { return (uint32_t)(one < other ? one : other); }
@@ -17,7 +17,9 @@ void quic_allowance_owe(struct quic_flow *flow, uint32_t bytes) {
 }
 
 void quic_allowance_heard(struct quic_flow *flow, uint32_t bytes) {
-  if (flow->unheard > 0 || flow->shown > 0) flow->shown = (uint16_t)at_most(flow->shown + (uint64_t)bytes, SHOWN_BYTES);
+  /* Who answers a challenge should fill a datagram, too (section 8.2.2), but not all do who do not know that a NAT has moved them. */
+  uint64_t shows = flow->state == FLOW_MOVED ? SHOWN_BYTES : bytes;
+  if (flow->unheard > 0 || flow->shown > 0) flow->shown = (uint16_t)at_most(flow->shown + shows, SHOWN_BYTES);
   flow->delivered = at_most((uint64_t)flow->delivered + flow->unheard, MAX_UNHEARD_BYTES);
   flow->unheard = 0;
 }

@@ -9,7 +9,7 @@
 void quic_allowance_owe(struct quic_flow *flow, uint32_t bytes);
 /* A datagram of the client has come. */
 void quic_allowance_heard(struct quic_flow *flow, uint32_t bytes);
-/* Whether the client has sent, since it was answered first, as much as a real one does with its next flight, or as it checks a path. */
+/* Whether the client has sent, since it was answered first, as much as a real one does with its next flight; or anything, if it moved. */
 bool quic_allowance_is_shown(const struct quic_flow *flow);
 uint32_t quic_allowance_for(const struct quic_flow *flow);
 /* So much went to the client. */

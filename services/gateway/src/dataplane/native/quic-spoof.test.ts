@@ -143,22 +143,25 @@ describe('who sends datagrams of QUIC in the name of another', () => {
   });
 });
 
-test('a client that really moved has the way checked by its instance, and gets as much as before', async () => {
-  await using world = await openQuicWorld();
-  await using client = await Datagrams.open('127.0.0.1');
-  await using elsewhere = await Datagrams.open('127.0.0.3');
-  await openProven(world, client);
-  elsewhere.send(short(INSTANCE), world.ports.https, '127.0.0.1');
-  const moved = await next(world.instanceA);
-  const challenge = short(CLIENT, 100);
-  world.instanceA.send(challenge, moved.port, moved.address);
-  assert.deepEqual(await elsewhere.take(1), [challenge]);
-  // RFC 9000 section 8.2.2: an answer to that fills a datagram.
-  elsewhere.send(short(INSTANCE, FULL), world.ports.https, '127.0.0.1');
-  await next(world.instanceA);
-  const first = await pass(world, world.instanceA, moved, 60);
-  assert.ok(first >= inFull(FIRST_UNHEARD));
-  elsewhere.send(short(INSTANCE), world.ports.https, '127.0.0.1');
-  await next(world.instanceA);
-  assert.ok((await pass(world, world.instanceA, moved, 240)) > 2 * FIRST_UNHEARD - 2 * FULL);
-});
+/** RFC 9000 section 8.2.2 asks for the first; quic-go, and others that do not know that a NAT moved them, send the second. */
+const ANSWERS = { 'that fills a datagram': FULL, 'of a few bytes': 30 };
+
+for (const [how, bytes] of Object.entries(ANSWERS))
+  test(`a client that really moved gets as much as before, once it has given its instance an answer ${how}`, async () => {
+    await using world = await openQuicWorld();
+    await using client = await Datagrams.open('127.0.0.1');
+    await using elsewhere = await Datagrams.open('127.0.0.3');
+    await openProven(world, client);
+    elsewhere.send(short(INSTANCE), world.ports.https, '127.0.0.1');
+    const moved = await next(world.instanceA);
+    const challenge = short(CLIENT, 100);
+    world.instanceA.send(challenge, moved.port, moved.address);
+    assert.deepEqual(await elsewhere.take(1), [challenge]);
+    elsewhere.send(short(INSTANCE, bytes), world.ports.https, '127.0.0.1');
+    await next(world.instanceA);
+    const first = await pass(world, world.instanceA, moved, 60);
+    assert.ok(first >= inFull(FIRST_UNHEARD));
+    elsewhere.send(short(INSTANCE), world.ports.https, '127.0.0.1');
+    await next(world.instanceA);
+    assert.ok((await pass(world, world.instanceA, moved, 240)) > 2 * FIRST_UNHEARD - 2 * FULL);
+  });
