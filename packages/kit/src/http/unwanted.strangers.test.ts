@@ -16,11 +16,17 @@ async function open(t: { after(end: () => unknown): void }) {
   const app = await createHttpServer({ log: createLogger('test', 'fatal') });
   t.after(() => app.close());
   app.get('/', async () => ({ is: 'here' }));
-  app.post('/', async () => ({ is: 'taken' }));
+  let posted = 0;
+  app.post('/', async () => ({ is: 'taken', nth: ++posted }));
   await app.register(async (scope) => {
     scope.addContentTypeParser('application/octet-stream', (_request, body, parsed) => parsed(null, body));
     const config = { watchesItsBody: true };
     scope.post('/refused', { config }, async () => {
+      throw new AppError('STORAGE_FULL', 'there is no room');
+    });
+    scope.post('/refused-late', { config }, async ({ raw: { socket } }) => {
+      // As one that waits for a place: what it sends meanwhile stays in the kernel.
+      while (socket.bytesRead < 64 * 1024) await new Promise(setImmediate);
       throw new AppError('STORAGE_FULL', 'there is no room');
     });
     scope.post('/read', { config }, async ({ raw }) => {
@@ -33,6 +39,13 @@ async function open(t: { after(end: () => unknown): void }) {
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});
   t.after(() => socket.destroy());
+  return socket;
+}
+
+/** Another connection to where this one was. */
+async function connectTo({ port }: { port: number }) {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
   return socket;
 }
 
@@ -94,4 +107,37 @@ test('a file that is refused, and ends soon, leaves the connection to the next r
   socket.write(Buffer.alloc(300_000));
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1.1 200 /);
+});
+
+test('whoever gave up waiting for a 100 meets the answer of a file that is refused, and an end that is none in the middle', async (t) => {
+  const socket = await open(t);
+  const errors: Error[] = [];
+  socket.on('error', (error) => errors.push(error));
+  socket.write(`POST /refused-late HTTP/1.1\r\n${FILE.replace('Length: 3', 'Length: 100000000')}`);
+  const piece = Buffer.alloc(64 * 1024);
+  for (let sent = 0; sent < 64; sent++) socket.write(piece);
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  await once(socket, 'end');
+  assert.match(text, /^HTTP\/1.1 507 /);
+  assert.deepEqual(errors, []);
+});
+
+test('what comes behind a refused body is not done where the connection was said to end', async (t) => {
+  const socket = await open(t);
+  await once(socket, 'connect');
+  const port = socket.remotePort!;
+  const type = 'Content-Type: application/octet-stream';
+  socket.write(`POST /refused HTTP/1.1\r\nHost: x\r\n${type}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+  const [answer] = await once(socket, 'data');
+  assert.match(String(answer), /^HTTP\/1.1 507 .*\r\nconnection: close\r\n/is);
+  socket.write('3\r\nabc\r\n0\r\n\r\nPOST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  socket.end();
+  await once(socket, 'close');
+  const another = await connectTo({ port });
+  another.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+  assert.match(String((await once(another, 'data'))[0]), /"nth":1/);
+  another.destroy();
 });

@@ -7,22 +7,26 @@ const REST = { bytes: 1024 * 1024, ms: 5_000 } as const;
 /** Node reads it past everybody, so that nobody hears of each piece. */
 const LOOK_MS = 50;
 
-/** Those that wait for a 100 before they send a body. */
-const waiting = new WeakSet<IncomingMessage>();
+/** Of those that wait for a 100 before they send a body: has it read without. */
+const waiting = new WeakMap<IncomingMessage, () => void>();
 
 /**
  * Says 100 to whoever asks for it (RFC 9110, section 10.1.1) when its body begins to be read, and not before: of what is refused without a
- * look at the body nothing is sent. Such an answer ends the connection, since nobody knows whether the body follows.
+ * look at the body nothing is sent. Such an answer ends the connection, since nobody knows whether the body follows: many wait for a second
+ * and send it then.
  */
 export function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
   const { shouldKeepAlive } = response;
   response.shouldKeepAlive = false;
-  waiting.add(request);
   const read = request._read;
-  request._read = (size) => {
+  const readWithout = () => {
     request._read = read;
+    waiting.delete(request);
+  };
+  waiting.set(request, readWithout);
+  request._read = (size) => {
+    readWithout();
     if (!response.headersSent) {
-      waiting.delete(request);
       response.shouldKeepAlive = shouldKeepAlive;
       response.writeContinue();
     }
@@ -30,8 +34,17 @@ export function continueWhenRead(request: IncomingMessage, response: ServerRespo
   };
 }
 
-/** Has an answer end its connection, whatever is left of the body. */
-export const endsWithAnswer = (reply: FastifyReply): void => void reply.header('connection', 'close');
+/** Answers to whose bodies somebody goes on reading. */
+const ending = new WeakSet<ServerResponse>();
+
+/**
+ * Has an answer end its connection, whatever is left of the body, which its reader may go on with for as long: nothing behind it is done
+ * (framing.ts).
+ */
+export const endsWithAnswer = ({ raw }: FastifyReply): void => {
+  raw.shouldKeepAlive = false;
+  ending.add(raw);
+};
 
 /** Ends the connection of a request that is answered, unless its body comes to an end soon. */
 function endRest(raw: IncomingMessage): void {
@@ -46,16 +59,20 @@ function endRest(raw: IncomingMessage): void {
   }, LOOK_MS).unref();
 }
 
-/** Reads on a little behind the answer, and no more after that: the sender stands still, sees the answer, and hangs up. */
-function readOn(raw: IncomingMessage): void {
-  const { socket } = raw;
+/** Watches over the rest of a body behind the answer. @param tooMuch called where there is more of it than is read */
+function boundRest(raw: IncomingMessage, tooMuch: () => void): void {
   let left: number = REST.bytes;
-  const timer = setTimeout(() => socket.destroy(), REST.ms).unref();
+  const timer = setTimeout(() => raw.socket.destroy(), REST.ms).unref();
   for (const event of ['end', 'close']) raw.once(event, () => clearTimeout(timer));
   raw.on('data', (chunk: Buffer) => {
     left -= chunk.length;
-    if (left < 0) raw.pause();
+    if (left < 0) tooMuch();
   });
+}
+
+/** Reads on a little behind the answer, and no more after that: the sender stands still, sees the answer, and hangs up. */
+function readOn(raw: IncomingMessage): void {
+  boundRest(raw, () => raw.pause());
   raw.resume();
 }
 
@@ -78,22 +95,32 @@ export const endUnwanted: onResponseHookHandler = (request, _reply, done) => {
   done();
 };
 
+/** Has nobody read a body any more, not even Node. The answer ends the connection where too much of it is to come. */
+function stopReading(raw: IncomingMessage, response: ServerResponse, readWithout?: () => void): void {
+  readWithout?.();
+  raw.unpipe();
+  // Else Node would read on by itself, without an end.
+  raw.read(0);
+  const announced = Number(raw.headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  if (announced > REST.bytes) response.shouldKeepAlive = false;
+}
+
 /**
  * A hook: the same of the body of a file. Whoever sends one may have a fast line, and looks for the answer at its end. Where all of the
- * body comes soon, the connection goes on.
+ * body comes soon, the connection goes on, unless it was to end with the answer. Whoever waits for a 100 may have given up waiting.
  */
 export const leaveUnwanted: onSendHookHandler = (request, reply, _payload, done) => {
-  const { raw } = request;
-  const isLeft = isSending(request) && !waiting.has(raw) && reply.getHeader('connection') !== 'close';
-  if (isLeft && request.routeOptions.config?.watchesItsBody) {
-    raw.unpipe();
-    // Else Node would read on by itself, without an end.
-    raw.read(0);
-    const announced = Number(raw.headers['content-length'] ?? Number.POSITIVE_INFINITY);
-    if (announced > REST.bytes) endsWithAnswer(reply);
-    endByHalves(raw.socket);
+  const { raw, routeOptions } = request;
+  const readWithout = waiting.get(raw);
+  const isFile = routeOptions.config?.watchesItsBody === true;
+  if (isSending(request) && (isFile || readWithout)) endByHalves(raw.socket);
+  const isRead = ending.has(reply.raw);
+  if (isSending(request) && isFile) {
+    if (!isRead) stopReading(raw, reply.raw, readWithout);
     reply.raw.once('finish', () => {
-      if (isSending(request)) readOn(raw);
+      if (!isSending(request)) return;
+      if (isRead) boundRest(raw, () => raw.socket.destroy());
+      else readOn(raw);
     });
   }
   done();
