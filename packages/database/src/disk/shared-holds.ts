@@ -19,6 +19,8 @@ const VALID_MS = 10_000;
 /** Then it is removed. */
 const LEFT_MS = 60_000;
 const SUFFIX = '.json';
+/** Under the second name it is written. */
+const OF_HOLDS = /\.json(\.new)?$/;
 
 type Device = number | undefined;
 
@@ -46,93 +48,119 @@ const spell = (kept: ReadonlyMap<Device, number>): string =>
 
 const NOTHING = spell(new Map());
 
+/** Bytes that a file tells of a device; 0 where it tells none. Pure. */
+function bytesIn(told: unknown, device: Device): number {
+  const bytes = (told as Readonly<Record<string, unknown>> | null | undefined)?.[String(device)];
+  return typeof bytes === 'number' ? bytes : 0;
+}
+
 /** A file for each process, in a directory that all of them share. Nothing of it outlasts them, and nothing has to reach the disk. */
 class HoldFiles implements SharedHolds {
   readonly #directory: string;
   readonly #own = `${randomUUID()}${SUFFIX}`;
-  readonly #failures: Failures;
-  #told = NOTHING;
+  readonly #telling: Failures;
+  readonly #hearing: Failures;
+  #kept = NOTHING;
+  /** What the file says; undefined where that is not known. */
+  #told: string | undefined = NOTHING;
 
   constructor(directory: string, log: Logger) {
     this.#directory = directory;
-    this.#failures = new Failures({ log, what: 'room that processes keep on the disk could not be told' });
+    this.#telling = new Failures({
+      log,
+      what: 'room that this process keeps on the disk could not be told to others',
+    });
+    this.#hearing = new Failures({
+      log,
+      what: 'room that other processes keep on the disk could not be read',
+    });
     mkdirSync(directory, { recursive: true });
   }
 
   tell(kept: ReadonlyMap<Device, number>): void {
-    const text = spell(kept);
-    if (text !== this.#told) this.#write(text);
+    this.#kept = spell(kept);
+    if (this.#kept !== this.#told) this.#write();
   }
 
   othersOn(device: Device): number {
-    return this.#try(() => {
-      let sum = 0;
+    let sum = 0;
+    this.#try(this.#hearing, () => {
       for (const [name, ageMs] of this.#listOthers())
-        if (ageMs <= VALID_MS) sum += Number(this.#read(name)[String(device)] ?? 0);
-      return sum;
-    }, 0);
+        if (ageMs <= VALID_MS && name.endsWith(SUFFIX)) sum += bytesIn(this.#read(name), device);
+    });
+    return sum;
   }
 
   renew(): void {
-    this.#try(() => {
+    if (!this.#renewOwn()) this.#write();
+    this.#try(this.#hearing, () => {
       for (const [name, ageMs] of this.#listOthers())
         if (ageMs > LEFT_MS) rmSync(join(this.#directory, name), { force: true });
-      if (this.#told === NOTHING) return;
-      const now = Date.now() / 1_000;
-      try {
-        utimesSync(join(this.#directory, this.#own), now, now);
-      } catch {
-        // Others removed it while this process was frozen.
-        this.#write(this.#told);
-      }
-    }, undefined);
+    });
   }
 
   [Symbol.dispose](): void {
-    this.#write(NOTHING);
+    this.#kept = NOTHING;
+    this.#write();
   }
 
-  #write(text: string): void {
+  /** @returns whether what is told is valid for longer now */
+  #renewOwn(): boolean {
+    if (this.#kept !== this.#told) return false;
+    if (this.#told === NOTHING) return true;
+    const now = Date.now() / 1_000;
+    try {
+      utimesSync(join(this.#directory, this.#own), now, now);
+      return true;
+    } catch {
+      // Others removed it while this process was frozen.
+      return false;
+    }
+  }
+
+  #write(): void {
     const path = join(this.#directory, this.#own);
-    this.#told = text;
-    this.#try(() => {
-      if (text === NOTHING) return rmSync(path, { force: true });
+    const text = this.#kept;
+    this.#told = undefined;
+    this.#try(this.#telling, () => {
       // Whoever reads sees one or the other, and no half.
-      writeFileSync(`${path}.new`, text);
-      renameSync(`${path}.new`, path);
-    }, undefined);
+      if (text !== NOTHING) {
+        writeFileSync(`${path}.new`, text);
+        renameSync(`${path}.new`, path);
+      } else rmSync(path, { force: true });
+      this.#told = text;
+    });
   }
 
   /** Names and ages, in milliseconds; a time ahead of now counts as its distance, since the clock was set back. */
   #listOthers(): [string, number][] {
     const now = Date.now();
     return readdirSync(this.#directory).flatMap((name): [string, number][] => {
-      if (name.startsWith(this.#own)) return [];
+      if (name.startsWith(this.#own) || !OF_HOLDS.test(name)) return [];
       const file = statSync(join(this.#directory, name), { throwIfNoEntry: false });
       return file ? [[name, Math.abs(now - file.mtimeMs)]] : [];
     });
   }
 
-  #read(name: string): Record<string, unknown> {
-    if (!name.endsWith(SUFFIX)) return {};
+  /** What is no JSON was cut off where the machine failed: it says nothing, and hides nothing that others say. */
+  #read(name: string): unknown {
     try {
       return JSON.parse(readFileSync(join(this.#directory, name), 'utf8'));
     } catch (error) {
       // It ended between two looks.
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+      const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      if (isGone || error instanceof SyntaxError) return undefined;
       throw error;
     }
   }
 
   /** Where the directory fails, each process counts for itself: that is no reason to take nothing. */
-  #try<T>(act: () => T, otherwise: T): T {
+  #try(failures: Failures, act: () => void): void {
     try {
-      const value = act();
-      this.#failures.clear();
-      return value;
+      act();
+      failures.clear();
     } catch (error) {
-      this.#failures.note(error);
-      return otherwise;
+      failures.note(error);
     }
   }
 }
