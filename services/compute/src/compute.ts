@@ -108,7 +108,7 @@ async function openNode(config: ComputeConfig, log: Logger, signal: AbortSignal)
   if (split.length > 0)
     log.error(
       { directories: split },
-      'these are on another disk than instances/: instances cannot be released, reinstalled or backed up until they are on one, by links or mounts as instances/ is',
+      'nothing can be moved to these from instances/, which is on another disk or in another mount: instances cannot be released, reinstalled or backed up until all are links into one mount, or none is',
     );
   const node = await createNode(config, log, signal);
   await node.instances.resume();

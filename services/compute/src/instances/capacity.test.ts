@@ -3,6 +3,7 @@ import { mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { run } from '../host/run.ts';
 import { inDirectory, onDiskOf } from '../testing/directory.ts';
 import { withoutCopies } from './admission.ts';
 import { decideOffer, findSplit, readNodeMachine, readProgramsDisk } from './capacity.ts';
@@ -163,3 +164,21 @@ test('where instances/ is a link to another disk, that disk is what is looked at
       await checkRoom(small);
     }),
   ));
+
+test('mounts of one disk are told apart from links: nothing can be moved from one to another', () =>
+  onDiskOf(32, async (dataDir) => {
+    for (const name of ['instances', 'released', 'backups', 'other']) await mkdir(join(dataDir, name));
+    assert.deepEqual(await findSplit(dataDir), []);
+    await run('mount', ['--bind', join(dataDir, 'other'), join(dataDir, 'released')]);
+    assert.deepEqual(await findSplit(dataDir), ['released']);
+    await run('mount', ['--bind', join(dataDir, 'other'), join(dataDir, 'instances')]);
+    assert.deepEqual(await findSplit(dataDir), ['released', 'backups']);
+  }));
+
+test('a node whose instances/ is a link to nowhere does not take it for one without instances', () =>
+  inDirectory(async (dataDir) => {
+    await symlink(join(dataDir, 'unmounted', 'instances'), join(dataDir, 'instances'));
+    const log = createLogger('test', 'silent');
+    for (const look of [() => readNodeMachine(dataDir, log), () => findSplit(dataDir)])
+      await assert.rejects(look, { code: 'INVALID_CONFIG', message: /mount the disk that it leads to/ });
+  }));

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { link, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@skerry/kit';
 import {
@@ -43,16 +43,33 @@ export async function readProgramsDisk(
   return { isShared, freeGib: isShared ? machine.diskGib : (await readMachine(dataDir, 0)).diskGib };
 }
 
-/** Beside `instances/`: what disks of instances are moved to as a whole, which needs them to be on one disk (rename(2), EXDEV). */
+/** Beside `instances/`: what disks of instances are moved to as a whole, which needs them to be in one mount (rename(2), EXDEV). */
 const MOVED_TO = ['released', 'backups'];
+/** A name that nothing has. */
+const NOTHING = '.skerry-none';
 
-/** Which of these are on another disk than `instances/`: no instance can be released, reinstalled or backed up then. */
+/**
+ * Two mounts of one disk are one device, and nothing can be moved between them. A directory can be linked nowhere (link(2), EPERM), and the
+ * kernel looks at the mounts before.
+ */
+const isOtherMount = (from: string, to: string): Promise<boolean> =>
+  link(`${from}/.`, join(to, NOTHING)).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'EXDEV',
+  );
+
+/** To which of these nothing can be moved from `instances/`: no instance can be released, reinstalled or backed up then. */
 export async function findSplit(dataDir: string): Promise<string[]> {
-  const device = await deviceOf(await instancesDisk(dataDir));
+  const disk = await instancesDisk(dataDir);
+  const device = await deviceOf(disk);
   const found: string[] = [];
   for (const name of MOVED_TO) {
-    const own = await deviceOf(join(dataDir, name)).catch(() => deviceOf(dataDir));
-    if (own !== device) found.push(name);
+    const own = join(dataDir, name);
+    const at = await deviceOf(own).then(
+      (ownDevice) => ({ directory: own, ownDevice }),
+      async () => ({ directory: dataDir, ownDevice: await deviceOf(dataDir) }),
+    );
+    if (at.ownDevice !== device || (await isOtherMount(disk, at.directory))) found.push(name);
   }
   return found;
 }

@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   isForbidden,
@@ -130,16 +130,27 @@ export function instanceDirectory(dataDir: string, id: string): string {
 /**
  * What is on the disk that instances are written to, for whoever asks how much is free there: `instances/` may be a link or a mount that
  * leads to another disk than the rest of the data directory.
+ *
+ * @throws AppError INVALID_CONFIG where it is a link to nowhere, as while that disk is not mounted: what is there is not known
  */
-export const instancesDisk = (dataDir: string): Promise<string> =>
-  stat(instancesDirectory(dataDir)).then(
-    () => instancesDirectory(dataDir),
-    (error: unknown) => {
-      // The first instance makes it.
-      if (isMissing(error)) return dataDir;
-      throw error;
-    },
+export async function instancesDisk(dataDir: string): Promise<string> {
+  const directory = instancesDirectory(dataDir);
+  const lack = async (look: typeof stat) =>
+    look(directory).then(
+      () => false,
+      (error: unknown) => {
+        if (isMissing(error)) return true;
+        throw error;
+      },
+    );
+  if (!(await lack(stat))) return directory;
+  // The first instance makes it.
+  if (await lack(lstat)) return dataDir;
+  throw new AppError(
+    'INVALID_CONFIG',
+    'instances/ of the data directory is a link to nothing that is there; mount the disk that it leads to',
   );
+}
 
 export async function writeRecord(dataDir: string, record: InstanceRecord): Promise<void> {
   const directory = instanceDirectory(dataDir, record.id);
