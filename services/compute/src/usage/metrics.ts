@@ -24,7 +24,12 @@ const FIGURES: readonly (readonly [
   figureOf: Value,
 ])[] = [
   ['counter', 'instance_cpu_seconds_total', 'Processor time of its process.', ({ cpu }) => cpu.seconds],
-  ['gauge', 'instance_memory_bytes', 'Memory of its process (PSS).', ({ memory }) => memory.bytes],
+  [
+    'gauge',
+    'instance_memory_bytes',
+    'Resident memory of its process, without files.',
+    ({ memory }) => memory.bytes,
+  ],
   [
     'gauge',
     'instance_memory_granted_bytes',

@@ -22,8 +22,10 @@ export function usageHandlers(sources: UsageRoutes): Handlers<typeof USAGE_API> 
     trustedProxies: readers.trustedProxies,
     exempt: readers.usageReaders,
   });
+  // All that a node answers may be read by any page of a browser, and one on this server, or behind a tunnel to it, asks from here.
   const check = ({ request }: { readonly request: FastifyRequest }) => {
-    if (!clientOf(request.raw).isExempt)
+    const isPage = request.headers.origin !== undefined;
+    if (isPage || !clientOf(request.raw).isExempt)
       throw new AppError(
         'NOT_PERMITTED',
         'only addresses in SKERRY_COMPUTE_USAGE_READERS may read what guests use; by default, ask on the server of the node itself',

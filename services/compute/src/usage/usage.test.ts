@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { createHttpServer, createLogger, serveAll } from '@skerry/kit';
 import { USAGE_API } from '@skerry/protocol/api/compute/usage';
@@ -27,8 +30,8 @@ test('what the kernel tells of processes, interfaces and control groups is read,
   // As prctl(2) lets a process call itself.
   const stat = `77 (a) S 9 (b)) ${['S', ...numbers].join(' ')}\n`;
   assert.deepEqual(parseTimes(stat), { cpuSeconds: 0.21, waitedSeconds: 0.25, startedSeconds: 0.18 });
-  assert.equal(parseKib('Rss:   12 kB\nPss:      34 kB\nPss_Dirty: 1 kB\n', 'Pss'), 34 * 1024);
-  assert.equal(parseKib('', 'Pss'), undefined);
+  assert.equal(parseKib('VmRSS:\t   12 kB\nRssAnon:\t      34 kB\nRssFile: 1 kB\n', 'RssAnon'), 34 * 1024);
+  assert.equal(parseKib('', 'RssAnon'), undefined);
   const devices = parseDevices(
     `Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
@@ -63,6 +66,20 @@ test('the figures of a process are those of this one, and none are made up for o
   assert.ok(usage.memoryBytes > 1024 ** 2 && usage.memoryBytes < 2 * process.memoryUsage.rss());
   assert.ok(Math.abs(usage.startedAtMs - (Date.now() - process.uptime() * 1_000)) < 2_500);
   assert.equal(await readProcessUsage(2 ** 30), undefined);
+});
+
+test('the memory of a process is what the kernel counts of it, files left out: no page is looked at', async () => {
+  // Its own memory no longer changes once it has said that it is there.
+  const child = spawn('sh', ['-c', 'echo here; read line'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  try {
+    await once(child.stdout, 'data');
+    const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
+    const [, kib] = /^RssAnon:\s+([0-9]+) kB$/m.exec(status)!;
+    assert.equal((await readProcessUsage(child.pid!))?.memoryBytes, Number(kib) * 1024);
+  } finally {
+    child.stdin.end();
+    await once(child, 'close');
+  }
 });
 
 test('a tap receives what its guest sends; what does not run has no figures of a process', () => {
@@ -124,12 +141,16 @@ test('what guests use is told those whom the operator lets read it, and nobody b
       const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
       return (await app.inject({ url, remoteAddress, headers })).statusCode;
     };
+    const lies = ['127.0.0.1, 203.0.113.7', '127.0.0.1, 203.0.113.7, 127.0.0.9', '127.0.0.1, unknown'];
     for (const { path } of Object.values(USAGE_API)) {
       assert.equal(await ask(path, '127.0.0.1'), 200);
       assert.equal(await ask(path, '203.0.113.7'), 403);
       assert.equal(await ask(path, '127.0.0.1', '198.51.100.7'), 403, 'a proxy that is not trusted');
       assert.equal(await ask(path, '127.0.0.9', '198.51.100.7'), 200);
       assert.equal(await ask(path, '127.0.0.9', '203.0.113.7'), 403);
+      for (const lie of lies) assert.equal(await ask(path, '127.0.0.9', lie), 403, lie);
+      const page = { url: path, remoteAddress: '127.0.0.1', headers: { origin: 'https://page.example' } };
+      assert.equal((await app.inject(page)).statusCode, 403, 'a page in a browser of this server');
     }
     await app.close();
   }));

@@ -10,7 +10,7 @@ import type { Programs, SandboxUsage } from '../programs/programs.ts';
 import { isQemuOf } from '../vm/process.ts';
 import { type DeviceCounts, parseDevices } from './devices.ts';
 
-/** The kernel walks through the memory of each machine that is looked at. */
+/** Files are read by few threads, which all of the node's work shares. */
 const READ_AT_ONCE = 4;
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;

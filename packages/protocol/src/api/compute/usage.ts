@@ -27,7 +27,7 @@ export const GuestUsageView = Type.Object(
     memory: Type.Object({
       bytes: orNull(Count, {
         description:
-          "the proportional set size (PSS) of an instance's process; of a program what its control group counts; null where none runs",
+          "resident memory of an instance's process, anonymous and shared, without files such as its code; of a program what its control group counts; null where none runs",
       }),
       granted_bytes: Count,
     }),
