@@ -12,7 +12,6 @@ import {
   listen,
   loadOrCreateKeyFile,
   openSince,
-  persist,
   type RunningService,
   rateLimitsOf,
   runLoop,
@@ -249,21 +248,37 @@ interface LoopParts extends Pick<ControllerOptions, 'health' | 'departures' | 's
   readonly status: () => StatusInput;
 }
 
+/**
+ * What other schedulers knew of nodes that left often. With each full read, since a core node that was behind tells it only once it has caught
+ * up, and before anything is decided.
+ */
+async function learnPast(config: SchedulerConfig, parts: LoopParts): Promise<void> {
+  const { core, controller, departures, listed, signal } = parts;
+  const isListed = (address: string) => listed.has(address);
+  const [graceMs, now, uptime] = [graceMsOf(config), Date.now, () => performance.now()];
+  const learned = await learnDepartures({ core, departures, isListed, graceMs, now, uptime, signal });
+  for (const nodeId of learned) controller.onHealth(nodeId);
+}
+
 /** Reads scores, and the nodes that they are of where the registry had no place for these before. */
 function createScoresRound(
   config: SchedulerConfig,
-  { core, step, controller, listed, signal, log }: LoopParts,
+  parts: LoopParts,
 ): { readonly watch: WatchOptions; readonly run: () => Promise<void> } {
+  const { core, step, controller, listed, signal, log } = parts;
   let sought: ReadonlySet<string> = new Set();
   const read = async () =>
     controller.setScores(await readScores(core, config.scoringPublishers, Date.now(), signal));
+  const missed = (msg: string) => (error: unknown) => log.debug({ err: error }, msg);
   const watch: WatchOptions = {
     ...{ core, step, listed, signal, log },
     nodes: () => controller.nodes,
     allowed: config.trust === 'listed' ? listed : undefined,
     isKept: (node) => controller.isKept(node),
-    prepare: () =>
-      read().catch((error: unknown) => log.debug({ err: error }, 'the scores could not be read')),
+    prepare: async () => {
+      await read().catch(missed('the scores could not be read'));
+      await learnPast(config, parts).catch(missed('what nodes did of late could not be read'));
+    },
   };
   const run = async () => {
     await read();
@@ -275,20 +290,7 @@ function createScoresRound(
   return { watch, run };
 }
 
-const PAST_RETRY_MS = { baseMs: 1_000, maxMs: 60_000 };
-
-/** What the scheduler that spoke before this one knew of nodes that left often. */
-function learnPast(config: SchedulerConfig, parts: LoopParts): Promise<void> {
-  const { core, controller, departures, listed, signal, log } = parts;
-  const isListed = (address: string) => listed.has(address);
-  const [graceMs, now, uptime] = [graceMsOf(config), Date.now, () => performance.now()];
-  return persist({ name: 'past', ...PAST_RETRY_MS, signal, log }, async () => {
-    const learned = await learnDepartures({ core, departures, isListed, graceMs, now, uptime, signal });
-    for (const nodeId of learned) controller.onHealth(nodeId);
-  });
-}
-
-/** What the scheduler does again and again, or once. Each ends with the signal. */
+/** What the scheduler does again and again. Each ends with the signal. */
 function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] {
   const { core, controller, health, leadership, look, listed, status, signal, log } = parts;
   const intervalMs = config.probeIntervalSeconds * 1000;
@@ -300,7 +302,6 @@ function startLoops(config: SchedulerConfig, parts: LoopParts): Promise<void>[] 
     );
   return [
     watchNetwork(scores.watch, controller),
-    learnPast(config, parts),
     // Each in rounds of its own: strangers that answer slowly have no listed node asked more seldom.
     probe('probes', true),
     probe('probes of strangers', false),

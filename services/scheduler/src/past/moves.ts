@@ -20,9 +20,17 @@ const PAGES_MAX = 40;
 /** Why an instance leaves a node that did not lose it by a decision of the operator's. */
 const LEFT: ReadonlySet<string> = new Set([NODE_DEAD, NODE_DRAINING, NODE_GONE.code]);
 
-function tryAllocation(content: unknown): AllocationContent | undefined {
+/**
+ * A placement as it was told, dated no later than its message was signed: core nodes take none that is ahead by much, while decisions go on
+ * being dated ahead after a clock was, each later than the one before it. Undefined where it is none.
+ *
+ * @param time of the message, Unix seconds, whose fraction may be missing
+ */
+export function readAllocation(content: unknown, time: number | undefined): AllocationContent | undefined {
   try {
-    return parseAllocationContent(content);
+    const one = parseAllocationContent(content);
+    const lastMs = time === undefined ? Number.POSITIVE_INFINITY : Math.floor(time) * 1_000 + 999;
+    return { ...one, decided_at_ms: Math.min(one.decided_at_ms, lastMs) };
   } catch (error) {
     if (error instanceof AppError) return undefined;
     throw error;
@@ -32,7 +40,7 @@ function tryAllocation(content: unknown): AllocationContent | undefined {
 /**
  * What placements tell of nodes that lost instances. Pure.
  *
- * @param told in any order
+ * @param told in any order; of several with one date the earlier first
  * @param counts whether a node that left by itself is held back for it
  */
 export function movesOf(
@@ -76,8 +84,8 @@ export async function readTold(
     callRows(core.url, list, 'posts', { query: { ...filter, ...place } }, { signal });
   let pages = 0;
   for await (const { posts } of readPages(read)) {
-    for (const { content } of posts) {
-      const one = tryAllocation(content);
+    for (const { content, time } of posts) {
+      const one = readAllocation(content, time);
       if (!one) continue;
       found.push(one);
       sought.delete(one.instance_id);
@@ -89,5 +97,6 @@ export async function readTold(
     if (oldestMs < nowMs - FORGOTTEN_MS && sought.size === 0) break;
     if (++pages === PAGES_MAX) break;
   }
-  return found;
+  // The newest came first: of several that are dated alike the later one is to stay behind the others.
+  return found.reverse();
 }

@@ -9,17 +9,22 @@ import { until } from '@skerry/kit/testing/until';
 import { type AllocationContent, NETWORK_CHANNEL, NETWORK_POST } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { EVENTS_API } from '@skerry/protocol/api/core/events';
+import { SYNC_API, type SyncStatusView } from '@skerry/protocol/api/core/sync';
 import { SCHEDULER_API } from '@skerry/protocol/api/scheduler';
 import { schedulerService } from '../index.ts';
 import { Departures } from '../planning/departures.ts';
-import { answersOf, send } from '../testing/core.ts';
+import { answersOf, IN_STEP, send } from '../testing/core.ts';
 import { createKey, nodeServer, serve } from '../testing/nodes.ts';
 import { departuresOf } from './departures.ts';
-import { movesOf } from './moves.ts';
+import { movesOf, readAllocation } from './moves.ts';
 
 const MINUTE_MS = 60_000;
 const GRACE_MS = 15 * MINUTE_MS;
 const log = createLogger('test', 'silent');
+const FETCHING: SyncStatusView = {
+  ...{ ...IN_STEP, state: 'syncing', behind: 2 },
+  peers: IN_STEP.peers.map((peer) => ({ ...peer, state: 'syncing' })),
+};
 
 /** @param code why it left the node before */
 function placed(instance: string, node: string | null, atMs: number, code?: string): AllocationContent {
@@ -89,8 +94,9 @@ test('of what a scheduler saw itself it knows more', () => {
   assert.deepEqual(departures.learn(told, nowMs + 600 * MINUTE_MS), []);
 });
 
-test('a scheduler that begins on another server holds back whom the one before it held back', async () => {
-  await using stack = new AsyncDisposableStack();
+/** A scheduler that begins on another server, and a core node that tells of a node which fell silent twice, unless it was just restored. */
+async function startAnew(stack: AsyncDisposableStack, isRestored: boolean) {
+  const state = { isRestored, asked: 0 };
   const dataDir = await mkdtemp(join(tmpdir(), 'skerry-scheduler-'));
   stack.defer(() => rm(dataDir, { recursive: true, force: true }));
   const key = createKey(1);
@@ -119,8 +125,12 @@ test('a scheduler that begins on another server holds back whom the one before i
       const { pathname, searchParams } = new URL(request.url!, 'http://core');
       if (pathname === EVENTS_API.listEvents.path)
         response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      else if (pathname === SYNC_API.getSyncStatus.path)
+        send(response, state.isRestored ? FETCHING : IN_STEP);
       else if (pathname === NETWORK_LISTS_API.listNetworkPosts.path) {
-        const isMeant = searchParams.get('types') === NETWORK_POST.allocation;
+        const isMeant = searchParams.get('types') === NETWORK_POST.allocation && !state.isRestored;
+        // What a scheduler learns of the past is asked for in larger pages than the date of the last decision.
+        if (searchParams.get('pagination') === '500') state.asked++;
         const page = { pagination_per_page: 500, next_cursor: null };
         send(response, { ...page, posts: isMeant ? posts.toReversed() : [] });
       } else send(response, answers[pathname]);
@@ -133,8 +143,36 @@ test('a scheduler that begins on another server holds back whom the one before i
   const { urls } = stack.use(
     await schedulerService.start(config, { log, signal: new AbortController().signal }),
   );
-  await until('the node is held back', async () => {
-    const { nodes } = await call(urls[0]!, SCHEDULER_API.listNodes, {}).catch(() => ({ nodes: [] }));
-    return nodes[0]?.reason?.code === 'NODE_LEFT_OFTEN';
+  return Object.assign(state, { url: urls[0]! });
+}
+
+const isHeldBack = async ({ url }: { readonly url: string }) => {
+  const { nodes } = await call(url, SCHEDULER_API.listNodes, {}).catch(() => ({ nodes: [] }));
+  return nodes[0]?.reason?.code === 'NODE_LEFT_OFTEN';
+};
+
+test('what is dated ahead, after a clock was, is of when it was signed', () => {
+  const [signedAt, dayMs] = [1_000_000, 86_400_000];
+  const dateOf = (atMs: number, time?: number) =>
+    readAllocation(placed('a', null, atMs), time)?.decided_at_ms;
+  assert.equal(dateOf(signedAt * 1_000 + dayMs, signedAt), signedAt * 1_000 + 999);
+  for (const atMs of [signedAt * 1_000 + 500, signedAt * 1_000 - dayMs])
+    assert.equal(dateOf(atMs, signedAt), atMs);
+});
+
+test('a scheduler that begins on another server holds back whom the one before it held back', async () => {
+  await using stack = new AsyncDisposableStack();
+  const scheduler = await startAnew(stack, false);
+  await until('the node is held back', () => isHeldBack(scheduler));
+});
+
+test('so does one whose core node was restored and knew nothing of it yet', async () => {
+  await using stack = new AsyncDisposableStack();
+  const scheduler = await startAnew(stack, true);
+  await until('it knows nothing, and decides nothing', async () => {
+    const { reasons } = await call(scheduler.url, SCHEDULER_API.getSchedulerStatus, {});
+    return scheduler.asked > 0 && reasons.some((one) => one.startsWith('nothing is decided for now'));
   });
+  scheduler.isRestored = false;
+  await until('the node is held back', () => isHeldBack(scheduler));
 });
