@@ -33,6 +33,7 @@ export interface AdoptOptions {
   readonly dryRun?: boolean;
 }
 
+const INSTANCES_PER_PAGE = 100;
 /** The most that a core node gives with what proves them. */
 const MESSAGES_PER_PAGE = 100;
 const ID_CHARS_SHOWN = 12;
@@ -58,6 +59,21 @@ async function readSaid(
     if (error instanceof AppError && NOT_SIGNED.has(error.kind)) return undefined;
     throw error;
   }
+}
+
+/** All instances, of however many pages a core node gives a client only so many in a minute. */
+async function readInstances(core: CoreClient, patiently: Patiently) {
+  const instances = new Map<string, InstanceView>();
+  let unreadable = 0;
+  let cursor: string | undefined;
+  do {
+    const query = { cursor, limit: INSTANCES_PER_PAGE };
+    const page = await patiently(() => core.listInstances(query));
+    for (const instance of page.instances) instances.set(instance.instance_id, instance);
+    unreadable += page.unreadable.length;
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+  return { instances: [...instances.values()], unreadable };
 }
 
 /** The placements that count, by instance: of those that are there, since what is said of others is nobody's business any more. */
@@ -88,16 +104,18 @@ async function readPlacements(
   return said;
 }
 
-/** One after another: what breaks off has sent the first of them. */
+/** One after another: what breaks off has sent the first of them. @param onSent told how many are */
 async function send(
   core: CoreClient,
   placements: readonly AllocationContent[],
   patiently: Patiently,
+  onSent: (count: number) => void,
 ): Promise<void> {
-  for (const content of placements) {
+  for (const [index, content] of placements.entries()) {
     const post = { type: NETWORK_POST.allocation, content };
     const draft = { type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: post };
     await patiently(() => core.postMessage(draft));
+    onSent(index + 1);
   }
 }
 
@@ -124,6 +142,13 @@ function textOf(isDry: boolean, adoption: Adoption, trusted: readonly string[]):
   return [counts, table, next].filter((part) => part !== '').join('\n\n');
 }
 
+/** Unix seconds. Of a moment that is still to come everything would count, also what a thief has signed. */
+function parseUntil(text: string): number {
+  const until = parseMoment(text);
+  if (until * 1_000 <= Date.now()) return until;
+  throw new AppError('INVALID_PARAMETERS', `--until ${text} is still to come; name a moment before the leak`);
+}
+
 /**
  * Has a new scheduler's key sign the placements of an old one, so that they stay where core nodes trust the new key in its place. Can be called
  * again: what the new key has signed it does not sign once more.
@@ -132,7 +157,7 @@ function textOf(isDry: boolean, adoption: Adoption, trusted: readonly string[]):
  */
 export async function adoptPlacements(context: Context, old: string, options: AdoptOptions): Promise<void> {
   const from = parseEvmAddress(await readAddress(old));
-  const until = parseMoment(options.until);
+  const until = parseUntil(options.until);
   const core = await context.openWriter(createSigner(await loadKeyFile(options.keyFile)));
   const by = core.signer.address;
   if (by === from)
@@ -142,23 +167,28 @@ export async function adoptPlacements(context: Context, old: string, options: Ad
     );
   const { trust } = await core.getInfo();
   const others = trust.schedulers.value.filter((address) => address !== from && address !== by);
-  const { instances, unreadable } = await core.readAllInstances();
   const terms = { from, by, until };
   const onWait = (seconds: number) =>
     context.output.note(`the core node was asked too often; waiting ${seconds} s`);
-  const patiently = createPatience({ onWait });
+  // Of each of them its own: what a minute has room for says nothing of how many there are.
+  const patiently: Patiently = (ask) => createPatience({ onWait })(ask);
+  using progress = context.output.progress();
+  progress.show('reading the instances and their placements');
+  const { instances, unreadable } = await readInstances(core, patiently);
   const said = await readPlacements(core, instances, [from, by, ...others], terms, patiently);
   const adoption = decideAdoption(instances, said, terms);
-  if (!options.dryRun) await send(core, adoption.toSign, patiently);
+  const { toSign } = adoption;
+  const onSent = (count: number) => progress.show(`signed ${count} of ${toSign.length} placements`);
+  if (!options.dryRun) await send(core, toSign, patiently, onSent);
   const trusted = [...others, by].toSorted();
   const facts = {
     ...{ dry_run: options.dryRun === true, from, by, until, instances: instances.length },
-    signed: adoption.toSign,
+    signed: toSign,
     signed_before: adoption.adoptedBefore,
     of_others: adoption.ofOthers,
     unplaced: adoption.unplaced,
     differences: adoption.differences,
-    unreadable: unreadable.length,
+    unreadable,
     schedulers: trusted,
   };
   context.output.result(facts, textOf(facts.dry_run, adoption, trusted));
