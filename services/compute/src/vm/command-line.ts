@@ -15,6 +15,9 @@ const TRANSLATION_CACHE_MIB = 128;
 /** The console's last words are kept in QEMU's memory, where a guest cannot fill the host's disk with them. A power of two. */
 const CONSOLE_BYTES = 262_144;
 
+/** A guest's kernel needs some hundred bytes. Without a limit one that reads without end keeps QEMU's own thread busy, beside the cores that it has. */
+const ENTROPY_BYTES_PER_SECOND = 4_096;
+
 /** `qemu-system-x86_64`'s own name in the process list. */
 function processNameOf(id: string): string {
   return `skerry-${id.slice(0, 8)}`;
@@ -51,7 +54,7 @@ export function qemuArguments(machine: Machine, accelerator: Accelerator, confin
     ['-serial', `chardev:${CHARDEV.console}`],
     ['-qmp', `unix:${MACHINE_FILES.qmp},server=on,wait=off`],
     ['-pidfile', MACHINE_FILES.pid],
-    ['-device', 'virtio-rng-pci'],
+    ['-device', `virtio-rng-pci,max-bytes=${ENTROPY_BYTES_PER_SECOND},period=1000`],
     ['-device', 'virtio-serial-pci'],
     ['-chardev', `null,id=${CHARDEV.ready}`],
     ['-device', `virtserialport,chardev=${CHARDEV.ready},id=${CHARDEV.ready},name=${READY_PORT}`],
