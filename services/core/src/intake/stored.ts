@@ -12,6 +12,7 @@ import type { ReadContentFile } from '../store/content-reader.ts';
 import type { Schema } from '../store/schema.ts';
 import { acceptMessage } from './accept.ts';
 import { type Accepted, acceptAs, forgotten, isJudged, isRead, rejected } from './accepted.ts';
+import { amendedBy } from './kinds/amend.ts';
 
 /** A message as the database has it. */
 export type StoredMessage = Selectable<Schema['messages']>;
@@ -114,15 +115,21 @@ export const isErased = (
 
 /**
  * What it said is gone from the disk (erase.ts), so it stays forgotten where its sender was permitted to say it. Of the network form that
- * may have been a file.
+ * may have been a file. Of an amend, whether its text is wanted hangs on its post.
  */
-export const acceptErased = (row: KeptHead, message: VerifiedMessage, sentence: string): Accepted =>
-  acceptAs(message, {
-    ...keptHead(row),
+export function acceptErased(row: KeptHead, message: VerifiedMessage, sentence: string): Accepted {
+  const head = keptHead(row);
+  const post = amendedBy(message, head);
+  return acceptAs(message, {
+    ...head,
     isSkeleton: true,
-    needs: message.form === 'network' ? { files: [message.itemHash] } : {},
+    needs: {
+      ...(message.form === 'network' ? { files: [message.itemHash] } : {}),
+      ...(post === undefined ? {} : { messages: [post] }),
+    },
     decide: () => forgotten(sentence),
   });
+}
 
 /** Whether two tell the same of what a hash or a signature covers: what it was made from may name another sender beside the one who signed. */
 export const isSameSigned = (a: VerifiedMessage, b: VerifiedMessage): boolean =>

@@ -82,7 +82,7 @@ export interface Schema {
     /** null: a file that is not at hand. */
     content: Json<Record<string, unknown> | null>;
     source_text: string | null;
-    /** What it said was erased (intake/erase.ts): a FORGET in force names it, or none does any more and its text is wanted. */
+    /** What it said was erased (intake/erase.ts): a FORGET in force names it or its post, or none does any more and its text is wanted. */
     erased: Generated<'forgotten' | 'wanted' | null>;
     signature: string;
     status: MessageStatus;

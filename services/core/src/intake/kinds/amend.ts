@@ -1,5 +1,14 @@
-import { AMEND, ownerOf, type PostContent, type VerifiedMessage } from '@skerry/protocol';
-import { type Facts, forgotten, type Own, PROCESSED, pending, rejected, type Verdict } from '../accepted.ts';
+import { AMEND, LIMITS, ownerOf, type PostContent, type VerifiedMessage } from '@skerry/protocol';
+import {
+  type Accepted,
+  type Facts,
+  forgotten,
+  type Own,
+  PROCESSED,
+  pending,
+  rejected,
+  type Verdict,
+} from '../accepted.ts';
 import { whyNotPermitted } from '../pipeline/decide.ts';
 
 function decideAmend(facts: Facts, message: VerifiedMessage, owner: string, ref: string): Verdict {
@@ -25,4 +34,21 @@ export function amendOf(message: VerifiedMessage, content: PostContent): Own<nev
     needs: { messages: [original] },
     decide: (facts, dated) => decideAmend(facts, dated, owner, original),
   };
+}
+
+/** The post that an erased message amended, by what is left of it; undefined where it amended none. */
+export function amendedBy(
+  { type }: Pick<VerifiedMessage, 'type'>,
+  { contentType, subject }: Pick<Accepted, 'contentType' | 'subject'>,
+): string | undefined {
+  if (type !== 'POST' || contentType !== AMEND || subject === null) return undefined;
+  // A peer may say more than anybody can sign.
+  return subject.length <= LIMITS.refChars ? subject : undefined;
+}
+
+/** Whether an erased message went with the post that it amended, as it would with its text: no FORGET names it then. */
+export function wentWithPost(accepted: Accepted, facts: Facts): boolean {
+  const { message, owner } = accepted;
+  const ref = amendedBy(message, accepted);
+  return ref !== undefined && decideAmend(facts, message, owner, ref).status === 'forgotten';
 }

@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely';
 import { isFileKey } from '../../store/dependency-keys.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Accepted, Facts, Verdict } from '../accepted.ts';
+import { wentWithPost } from '../kinds/amend.ts';
 import { decideMessage, dependenciesOf } from './decide.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
@@ -80,12 +81,14 @@ function stepOf(accepted: Accepted, own: Verdict, before: Known | undefined) {
 }
 
 /**
- * Of a message whose text is erased, whether that is as it should be: a FORGET in force names it. Where none does, by what this node knows,
- * others may have the text.
+ * Of a message whose text is erased, whether that is as it should be: a FORGET in force names it, or the post that it amended is forgotten.
+ * Where neither is so, by what this node knows, others may have the text.
  */
-function erasureOf({ message, isSkeleton = false }: Accepted, facts: Facts): Decided['erased'] {
+function erasureOf(accepted: Accepted, facts: Facts): Decided['erased'] {
+  const { message, isSkeleton = false } = accepted;
   if (!isSkeleton) return null;
-  return facts.forgottenBy(message.itemHash).length > 0 ? 'forgotten' : 'wanted';
+  const isNamed = facts.forgottenBy(message.itemHash).length > 0;
+  return isNamed || wentWithPost(accepted, facts) ? 'forgotten' : 'wanted';
 }
 
 /** Decides the batch one message after another, each seeing what those before it changed. */
