@@ -70,10 +70,15 @@ export const SOAKS: Readonly<Record<string, Soak>> = {
     minutes: 1,
     load: async () => (await import('./plane.ts')).soakPlane,
   },
+  lying: {
+    shows: 'core nodes with a peer that lies end with what they have without it, from fresh seeds',
+    minutes: 1,
+    load: async () => (await import('./seeds/lying.ts')).soakLying,
+  },
   sim: {
     shows: 'core nodes with hostile clocks, networks and chains agree in the end, from fresh seeds',
     minutes: 1,
-    load: async () => (await import('./sim.ts')).soakSim,
+    load: async () => (await import('./seeds/sim.ts')).soakSim,
   },
   sockets: {
     shows: '10,000 WebSocket readers on one core node: no gap, nothing twice, bounded memory',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createTestDatabase, startTestServer } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { sha256Hex, sharedText } from '@skerry/protocol';
+import type { PeerLink } from '../../peers/sync/link.ts';
 import { linkTo } from '../../peers/sync/testing/setup.ts';
 import type { Schema } from '../../store/schema.ts';
 import { MIGRATIONS } from '../../testing/core.ts';
@@ -53,6 +54,8 @@ export interface WorldOptions {
   /** Clocks that are hours off and are set forward and back, and clients that date their messages as they like. */
   readonly isHostile: boolean;
   readonly populations: readonly Population[];
+  /** Peers of a node that are no nodes of the run: it asks them first. */
+  readonly peers?: (asker: number) => readonly PeerLink[];
 }
 
 interface Delivery {
@@ -79,12 +82,14 @@ export class World {
   readonly seed: number;
   readonly populations: readonly Population[];
   readonly isHostile: boolean;
+  readonly #peers: NonNullable<WorldOptions['peers']>;
 
-  constructor({ seed, isHostile, populations }: WorldOptions) {
+  constructor({ seed, isHostile, populations, peers = () => [] }: WorldOptions) {
     this.dice = new SeededDice(seed);
     this.seed = seed;
     this.populations = populations;
     this.isHostile = isHostile;
+    this.#peers = peers;
     this.clients = new Clients(this.dice, isHostile);
     this.chain = new VirtualChain(this.dice, () => this.nowMs);
   }
@@ -124,7 +129,8 @@ export class World {
       const clock = new SimClock(this.dice, this.nowMs, this.isHostile);
       const directory = await mkdtemp(join(tmpdir(), 'skerry-sim-'));
       stack.defer(() => rm(directory, { recursive: true, force: true }));
-      this.nodes.push(this.#createNode(at, count, { database, directory, clock, links }));
+      const own = { database, directory, clock, links: [...this.#peers(at), ...links] };
+      this.nodes.push(this.#createNode(at, count, own));
     }
     for (const node of this.nodes) await this.start(node);
     stack.defer(async () => {
@@ -303,6 +309,11 @@ export class World {
     this.trace.push(`islands ${this.#islands.join('')}`);
   }
 
+  /** Nobody is cut off from others any more. */
+  join(): void {
+    this.#islands = [];
+  }
+
   /** A node ends without a word; half of the time while it writes something, which is lost. */
   async crash(step: number): Promise<void> {
     const node = this.#pickUp();
@@ -338,7 +349,7 @@ export class World {
 
   async heal(): Promise<void> {
     this.weather = CALM;
-    this.#islands = [];
+    this.join();
     // Half of the time nobody sets the clocks right.
     if (this.dice.chance(0.5)) for (const { clock } of this.nodes) clock.setRight(this.nowMs);
     await this.wakeUp(Number.POSITIVE_INFINITY);
