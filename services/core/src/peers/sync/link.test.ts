@@ -98,6 +98,14 @@ describe('a peer over HTTP', () => {
       assert.ok(sent <= FRAMES_BODY_BYTES + SLACK_BYTES, `${sent} bytes`);
     });
 
+    test(`${name}: an answer that comes byte by byte is given up once the request has had its time`, async () => {
+      const trickle = (response: ServerResponse) => {
+        if (!response.destroyed) response.write('x', () => setImmediate(trickle, response));
+      };
+      await using slow = await serve(trickle, { timeoutMs: 200 });
+      await assert.rejects(ask(slow.link), { code: 'UPSTREAM_UNAVAILABLE' });
+    });
+
     test(`${name}: garbage is no answer; a connection that breaks is nobody's fault`, async () => {
       await using garbage = await serve((response) => response.end('<html>garbage</html>'));
       await assert.rejects(ask(garbage.link), { code: 'PEER_MISBEHAVED' });

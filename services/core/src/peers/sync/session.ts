@@ -13,6 +13,7 @@ import {
 import type { Accepted } from '../../intake/accepted.ts';
 import { addTallies, NO_TALLY, type PassedOn, type Tally } from '../../intake/passed-on.ts';
 import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
+import { FRAMES_BYTES } from './frames.ts';
 import type { PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
 import { OFFERED_KEYS_MAX } from './offers.ts';
@@ -26,6 +27,13 @@ const IDLE_ROUNDS_MAX = 64;
  * differs, and what is found last is asked about first: seven questions deep, for a set of 10^12 keys, they are 230,000.
  */
 const OPEN_RANGES_MAX = 2 ** 18;
+/**
+ * Answers of one session that bring less than half of what was asked for, although there was room for all. An honest peer fills a body; of
+ * what it listed only a few became others since. After so many the session ends: the next one asks for the rest, after those with others.
+ */
+const SHORT_ANSWERS_MAX = 16;
+/** An answer that is shorter had room: a peer fills FRAMES_BYTES, by a count that is half a kilobyte for each message too high. */
+const ROOMY_BYTES = FRAMES_BYTES / 2;
 /** Messages in one session that nobody signed: enough to know. */
 const FORGED_MAX = 20;
 /** Keys that one peer is not asked for again for a while, since what it sent of them was not kept. */
@@ -121,10 +129,25 @@ export async function fetchListed(
   return frames;
 }
 
+/** Counts the answers of one session that are short. @throws UPSTREAM_UNAVAILABLE for one too many */
+function countShort(): (asked: readonly ShortKey[], frames: readonly Buffer[]) => void {
+  let short = 0;
+  return (asked, frames) => {
+    if (frames.length * 2 >= asked.length) return;
+    const sizeBytes = frames.reduce((sum, { length }) => sum + length, 0);
+    if (sizeBytes >= ROOMY_BYTES || ++short <= SHORT_ANSWERS_MAX) return;
+    throw new AppError(
+      'UPSTREAM_UNAVAILABLE',
+      `the peer sent less than half of what it listed, ${short} times in one session`,
+    );
+  };
+}
+
 /** Fetches what a peer has, in requests of a limited size, and keeps it. */
 async function fetchLacking(
   link: PeerLink,
   lacking: readonly ShortKey[],
+  checkAnswer: ReturnType<typeof countShort>,
   options: SessionOptions,
 ): Promise<Tally> {
   const { set, source, declined, yieldsTo = () => false, missing, signal } = options;
@@ -153,6 +176,7 @@ async function fetchLacking(
     const isWhole = arrived >= asked.length;
     const rest = asked.filter((key) => !set.has(key));
     options.onBrought?.(asked.length - rest.length);
+    checkAnswer(asked, frames);
     if (isWhole || rest.length === asked.length) {
       for (const key of rest) declined.note(key);
       left = left.slice(asked.length);
@@ -189,6 +213,7 @@ export async function reconcile(link: PeerLink, options: SessionOptions): Promis
   const { set, signal, isLater, missing = [] } = options;
   let open: readonly Range[] = openQuestion(set.index);
   let result: SessionResult = NO_RESULT;
+  const checkAnswer = countShort();
   let idle = 0;
   while (open.length > 0 && result.rounds < ROUNDS_MAX && missing.length < MISSING_MAX) {
     const [question, rest] = cut(open);
@@ -198,7 +223,7 @@ export async function reconcile(link: PeerLink, options: SessionOptions): Promis
     const listed = OFFERED_KEYS_MAX - result.peerLacks.length;
     const { open: next, lacks, has, hasCount } = continueRanges(set.index, answer, listed);
     const due = lacks.filter(({ time }) => !isLater(time));
-    const tally = await fetchLacking(link, due, {
+    const tally = await fetchLacking(link, due, checkAnswer, {
       ...options,
       onProgress: (some) => options.onProgress?.(addTallies(result.tally, some)),
     });

@@ -112,6 +112,25 @@ describe('a peer that brings nothing of what it says to have', () => {
     return { core, time, during };
   }
 
+  test('holds no session where it sends one message for each request: the others are asked, and it again later', async () => {
+    await using stack = new AsyncDisposableStack();
+    const source = await createSource(stack, 120);
+    const link = linkTo('trickle', () => source);
+    let requests = 0;
+    const trickle: PeerLink = {
+      ...link,
+      fetchMessages: (keys, ended) => {
+        requests++;
+        return link.fetchMessages(keys.slice(0, 1), ended);
+      },
+    };
+    const { core } = await createNode(stack, [trickle, { ...link, name: 'honest' }]);
+    assert.equal(await round(core), false);
+    assert.ok(requests <= 17, `${requests} requests`);
+    assert.equal(core.rooms.sync.set.index.size, 120);
+    assert.ok(await round(core));
+  });
+
   test('is not waited for longer because it brings a trickle', async () => {
     await using stack = new AsyncDisposableStack();
     const { core, during } = await createSlow(stack, 10, 1_000);
@@ -158,7 +177,13 @@ describe('a peer that brings nothing of what it says to have', () => {
     await using stack = new AsyncDisposableStack();
     const messages = 40;
     const { core, time, during } = await createSlow(stack, messages, 90);
-    assert.ok(await round(core));
+    // Each session ends after a few such answers, and says that it lacks the rest.
+    const sizes: number[] = [];
+    while (!(await round(core))) {
+      assert.equal(seen(core), 'apart failing');
+      sizes.push(core.rooms.sync.set.index.size);
+    }
+    assert.deepEqual(sizes, [17, 34]);
     assert.deepEqual([...during], ['syncing syncing']);
     assert.equal(core.rooms.sync.set.index.size, messages);
     time.uptimeMs += 60 * MINUTE_MS;
