@@ -168,6 +168,7 @@ test('where instances/ is a link to another disk, that disk is what is looked at
 test('mounts of one disk are told apart from links: nothing can be moved from one to another', () =>
   onDiskOf(32, async (dataDir) => {
     for (const name of ['instances', 'released', 'backups', 'other']) await mkdir(join(dataDir, name));
+    assert.deepEqual(await findSplit(join(dataDir, 'not-there-yet')), []);
     assert.deepEqual(await findSplit(dataDir), []);
     await run('mount', ['--bind', join(dataDir, 'other'), join(dataDir, 'released')]);
     assert.deepEqual(await findSplit(dataDir), ['released']);

@@ -1,6 +1,6 @@
 import { link, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '@skerry/kit';
+import { isMissing, type Logger } from '@skerry/kit';
 import {
   type Capacity,
   type CapacitySettings,
@@ -61,7 +61,11 @@ const isOtherMount = (from: string, to: string): Promise<boolean> =>
 /** To which of these nothing can be moved from `instances/`: no instance can be released, reinstalled or backed up then. */
 export async function findSplit(dataDir: string): Promise<string[]> {
   const disk = await instancesDisk(dataDir);
-  const device = await deviceOf(disk);
+  const device = await deviceOf(disk).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+  });
+  // A node that never ran has no data directory yet.
+  if (device === undefined) return [];
   const found: string[] = [];
   for (const name of MOVED_TO) {
     const own = join(dataDir, name);
