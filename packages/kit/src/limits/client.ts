@@ -62,7 +62,9 @@ export function createExemption(
   more: readonly string[] = [],
 ): AddressSet {
   const isListed = createAddressSet([...exempt, ...more]);
-  return ownHosts === undefined ? isListed : (address) => isListed(address) || ownHosts.has(address);
+  return ownHosts === undefined
+    ? isListed
+    : (address) => isListed(address) || ownHosts.has(spellAddress(address));
 }
 
 /** What of a request says who asks. */

@@ -30,11 +30,10 @@ export class OwnHosts {
     void this.look();
   }
 
-  /** @param address as it came */
+  /** @param address in one spelling (spellAddress) */
   has(address: string): boolean {
     if (this.#now() - this.#lookedMs >= LOOK_MS) void this.look();
-    const spelled = spellAddress(address);
-    return [...this.#found.values()].some((addresses) => addresses.includes(spelled));
+    return [...this.#found.values()].some((addresses) => addresses.includes(address));
   }
 
   /** Resolves when all are looked up; whoever asks meanwhile waits for the same. */
