@@ -1,5 +1,4 @@
 import { AppError } from '@skerry/protocol';
-import ipaddr from 'ipaddr.js';
 import type { ComputeConfig } from '../config.ts';
 import type { NetworkNames } from './names.ts';
 
@@ -35,6 +34,7 @@ const SETS = {
   asking: dynamicSet('ifname', GUESTS_MAX, IDLE),
   looking: dynamicSet('ifname', GUESTS_MAX, IDLE),
   known: dynamicSet('ifname . ipv6_addr', KNOWN_MAX, KNOWN),
+  known4: dynamicSet('ifname . ipv4_addr', KNOWN_MAX, KNOWN),
 };
 const HOOKS = ['forward', 'input'];
 const CHAINS = ['from_guest', 'to_guest', 'to_neighbours'];
@@ -66,17 +66,13 @@ function shareRules(
  * counted, to this machine itself, too: each echo request may be another connection that the kernel tracks, of as many as it tracks for
  * all. Putting it up again keeps what is counted.
  *
- * @param prefix the node's /64: where it is on a link, others on that link have addresses in it
+ * Whom the kernel has to find for a packet is the next on its way: a router, or, on each network that this machine is itself on, its
+ * receiver.
  */
-export function sharesRuleset(
-  names: NetworkNames,
-  { prefix, ...share }: GuestShare & { readonly prefix: string },
-): string {
+export function sharesRuleset(names: NetworkNames, share: GuestShare): string {
   const { guestConnections, guestMbit } = share;
   if (![guestConnections, guestMbit].every((value) => Number.isSafeInteger(value) && value >= 0))
     throw new AppError('INVALID_PARAMETERS', "a guest's share must be a whole number");
-  if (!ipaddr.IPv6.isValidCIDR(prefix))
-    throw new AppError('INVALID_PARAMETERS', 'a firewall rule is malformed');
   const table = sharesTableOf(names);
   const taps = `"${names.tapPrefix}*"`;
   const sets = Object.entries(SETS).map(([name, body]) => `  set ${name} {\n    ${body}\n  }\n`);
@@ -93,12 +89,14 @@ ${shareRules(share, 'iifname', ['began', 'sent'])}  }
   chain to_guest {
 ${shareRules(share, 'oifname', ['taken', 'received'])}  }
   chain to_neighbours {
-    iifname . ip6 daddr @known return
+    iifname . rt ip6 nexthop @known return
+    iifname . rt ip nexthop @known4 return
     update @looking { iifname limit ${LOOKED_FOR} } drop
-    add @known { iifname . ip6 daddr }
+    add @known { iifname . rt ip6 nexthop }
+    add @known4 { iifname . rt ip nexthop }
   }
   chain forward {
-    iifname ${taps} oifname != ${taps} ip6 daddr ${prefix} jump to_neighbours
+    iifname ${taps} oifname != ${taps} jump to_neighbours
     iifname ${taps} jump from_guest
     oifname ${taps} jump to_guest
   }

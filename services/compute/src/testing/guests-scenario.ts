@@ -226,6 +226,12 @@ for n in range(${FLOOD}):
 s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
 for n in range(${FLOOD}):
   s.sendto(b'x', ('fd5c:e771:0:1:9::%x' % (n + 1), 9))`,
+  // Whatever network of this machine they are in.
+  uplink: `import socket
+six, four = [socket.socket(family, socket.SOCK_DGRAM) for family in (socket.AF_INET6, socket.AF_INET)]
+for n in range(${FLOOD}):
+  six.sendto(b'x', ('2001:db8:7:0:9::%x' % (n + 1), 9))
+  four.sendto(b'x', ('203.0.%d.%d' % (112 + n // 250, 2 + n % 250), 9))`,
 });
 
 const countNeighbours = async (family: '-4' | '-6', device: string) =>
@@ -235,6 +241,7 @@ async function checkNeighbours(one: Machine, { tap, ipv4 }: GuestLink): Promise<
   step('a guest has the kernel remember few neighbours: it knows 1,024, of this machine and all guests');
   // As where the /64 is on the link.
   await run('ip', ['-6', 'addr', 'add', 'fd5c:e771:0:1::1/64', 'dev', 'up0', 'nodad']);
+  await run('ip', ['addr', 'add', '203.0.112.1/22', 'dev', 'up0']);
   await new NodeNetwork({ ...options, lanOpen: true }).start(guests);
   for (const flood of Object.values(floods(ipv4.gateway))) await one.run('python3', '-c', flood);
   // Sent last: when they are answered, all before them was decided.
@@ -243,9 +250,11 @@ async function checkNeighbours(one: Machine, { tap, ipv4 }: GuestLink): Promise<
     countNeighbours('-6', tap),
     countNeighbours('-4', tap),
     countNeighbours('-6', 'up0'),
+    countNeighbours('-4', 'up0'),
   ]);
   for (const count of counts) assert.ok(count > 0 && count < REMEMBERED_MAX, `${counts}`);
   await run('ip', ['-6', 'addr', 'del', 'fd5c:e771:0:1::1/64', 'dev', 'up0']);
+  await run('ip', ['addr', 'del', '203.0.112.1/22', 'dev', 'up0']);
   await new NodeNetwork(options).start(guests);
 }
 
