@@ -135,8 +135,8 @@ const COMPUTE_CAPABILITIES = [
 const computeConfinement = (): Section => [
   ['NoNewPrivileges', 'yes'],
   ['CapabilityBoundingSet', COMPUTE_CAPABILITIES.join(' ')],
-  // Sandboxes of programs have groups of their own below the unit's.
-  ['Delegate', 'cpu memory pids'],
+  // Sandboxes of programs have groups of their own below the unit's. Guests have scopes.
+  ['Delegate', 'cpu io memory pids'],
   ...OOM,
   ['RestrictAddressFamilies', 'AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET'],
   ['RestrictRealtime', 'yes'],

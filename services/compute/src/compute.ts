@@ -38,6 +38,7 @@ import { loadIdentity } from './publish/identity.ts';
 import { addProofRoute } from './publish/proof.ts';
 import { Publisher } from './publish/publisher.ts';
 import { AcceleratorChoice } from './vm/accel.ts';
+import { openBounds } from './vm/guest-bounds.ts';
 
 /** How often it is looked whether something took away the address that proves the prefix, the firewall's rules, or answers to neighbours. */
 const NETWORK_EVERY_MS = 30_000;
@@ -150,6 +151,7 @@ async function createNode(config: ComputeConfig, log: Logger, signal: AbortSigna
     tell: (status) => publisher.tellStatus(status),
     deps: {
       ...{ dataDir, nameServers: config.nameServers, images, network, addresses, ipv4Pool, accelerator },
+      bounds: openBounds(config, nodeId, obstacle === null ? log : undefined),
       ...{ core, checkLag: createSeldomCheck(sync), fileLimitBytes, starts, log, signal, now },
     },
   });

@@ -79,6 +79,18 @@ export const computeConfig = defineConfig(
       250,
       'megabits per second that an instance can send, and receive; 0 for no limit',
     ),
+    guestDiskRateMib: settings.integer(
+      0,
+      1_000_000,
+      200,
+      'MiB per second that an instance can read and write, on all its disks together; 0 for no limit',
+    ),
+    guestDiskOperations: settings.integer(
+      0,
+      10_000_000,
+      4_000,
+      'reads and writes per second of an instance, on all its disks together; 0 for no limit',
+    ),
     announceIpv4: settings.optionalText(
       "this server's public IPv4 address; by default the one it sends from",
     ),

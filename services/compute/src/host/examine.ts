@@ -1,7 +1,7 @@
 import type { HttpServer, Logger } from '@skerry/kit';
+import { findTrees } from '../groups/trees.ts';
 import { networkNames } from '../network/names.ts';
 import { ProofAddress } from '../network/proof-address.ts';
-import { findTrees } from '../programs/sandbox/control-groups.ts';
 import { decideBySigns, readKvmSigns } from '../vm/accel.ts';
 import { listMissingSandboxPrograms, readHostFacts } from './preflight.ts';
 import { listObstacles, packagesFor } from './requirements.ts';

@@ -5,6 +5,7 @@ import type { ImageStore } from '../images/store.ts';
 import type { AddressBook } from '../network/address-book.ts';
 import type { NodeNetwork } from '../network/network.ts';
 import type { AcceleratorChoice } from '../vm/accel.ts';
+import type { GuestBounds } from '../vm/guest-bounds.ts';
 import type { Status } from './record/record.ts';
 
 /** What workers share. */
@@ -23,6 +24,7 @@ export interface InstanceDeps {
   /** The node's private IPv4 network. */
   readonly ipv4Pool: string;
   readonly accelerator: AcceleratorChoice;
+  readonly bounds: GuestBounds;
   readonly starts: FairSlots;
   readonly log: Logger;
   readonly signal: AbortSignal;

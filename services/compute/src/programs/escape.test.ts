@@ -7,8 +7,8 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findTrees } from '../groups/trees.ts';
 import { until } from '../testing/wait.ts';
-import { findTrees } from './sandbox/control-groups.ts';
 import { type Attack, machineAttacks, networkAttacks, RESOURCE_ATTACKS } from './testing/attacks.ts';
 import { TestPrograms } from './testing/setup.ts';
 

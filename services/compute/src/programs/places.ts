@@ -1,7 +1,7 @@
 import type { Logger } from '@skerry/kit';
 import type { AppError, RuntimeName } from '@skerry/protocol';
+import type { ControlGroups } from '../groups/control-groups.ts';
 import type { Held } from './fair-shares.ts';
-import type { ControlGroups } from './sandbox/control-groups.ts';
 import type { LogTail } from './sandbox/log-tail.ts';
 import type { RuntimeKit } from './sandbox/runtimes.ts';
 import type { Sandbox, SandboxCode } from './sandbox/sandbox.ts';

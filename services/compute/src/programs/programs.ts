@@ -5,14 +5,16 @@ import type { CoreClient } from '@skerry/client';
 import type { Logger } from '@skerry/kit';
 import { AppError, type ProgramRun, type RuntimeName } from '@skerry/protocol';
 import { unless } from '../files/unless.ts';
+import type { GroupUsage } from '../groups/control-group.ts';
+import { ControlGroups } from '../groups/control-groups.ts';
+import { clearLeftGroups, noteGroups } from '../groups/left-groups.ts';
+import { findTrees, groupNameOf } from '../groups/trees.ts';
 import { storableText } from '../publish/storable.ts';
 import { hashIn, keyOf, Library, type LoadedProgram } from './code/library.ts';
 import type { RuntimeTable } from './code/program.ts';
 import { ProgramLogs } from './logs.ts';
 import { attachEarly, type Order, type Start } from './places.ts';
 import { Pool } from './pool.ts';
-import { ControlGroups, findTrees, type GroupUsage } from './sandbox/control-groups.ts';
-import { clearLeftGroups, noteGroups } from './sandbox/left-groups.ts';
 import { type LogLine, LogTail } from './sandbox/log-tail.ts';
 import { findRuntimes } from './sandbox/runtimes.ts';
 import type { Sandbox, SandboxCall, SandboxResult } from './sandbox/sandbox.ts';
@@ -55,7 +57,6 @@ export interface ProgramAnswer {
   readonly runId: string;
 }
 
-const GROUP_NAME_DIGITS = 12;
 /** Users of sandboxes are numbers far above those of people and daemons, other ones for each node of a machine. */
 const UID_BASE = 0x60000000;
 const UID_DIGITS = 5;
@@ -117,7 +118,7 @@ export class Programs implements AsyncDisposable {
         'HOST_NOT_READY',
         'programs need the control groups memory, pids and cpu, which are not mounted',
       );
-    const groups = new ControlGroups(trees, `skerry-${options.nodeId.slice(0, GROUP_NAME_DIGITS)}`);
+    const groups = new ControlGroups(trees, groupNameOf(options.nodeId));
     const directory = join(options.dataDir, 'programs');
     mkdirSync(directory, { recursive: true });
     noteGroups(options.dataDir, groups.homes);

@@ -4,9 +4,10 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
+import { ControlGroups } from '../groups/control-groups.ts';
+import { findTrees } from '../groups/trees.ts';
 import { until } from '../testing/wait.ts';
 import { PROGRAM_LIMITS } from './limits.ts';
-import { ControlGroups, findTrees } from './sandbox/control-groups.ts';
 import { callOf, TestPrograms } from './testing/setup.ts';
 
 /** What is told of programs, and who gets, shares and leaves a sandbox, in real ones. */

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
+import { clearLeftGroups } from '../groups/left-groups.ts';
 import { run } from '../host/run.ts';
-import { clearLeftGroups } from '../programs/sandbox/left-groups.ts';
 import { Machine } from './namespaces.ts';
 import { endMachines } from './vm-world.ts';
 

@@ -4,7 +4,10 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { GuestUsageListView } from '@skerry/protocol/api/compute/usage';
+import { findTrees } from '../groups/trees.ts';
+import { readProcessUsage } from '../host/process-usage.ts';
 import { CONSOLE_FILE_BYTES_MAX } from '../instances/console/console-log.ts';
+import { guestLimits } from '../vm/guest-bounds.ts';
 import { askTiny, createTiny, storeTiny } from './tiny-guest.ts';
 import { isPhase, playInWorld, READY_MS, SOON_MS, step, type VmWorld } from './vm-world.ts';
 import { until } from './wait.ts';
@@ -12,6 +15,16 @@ import { until } from './wait.ts';
 /** Much more than a kernel takes, much less than a processor gives. */
 const ENTROPY_SECONDS = 4;
 const ENTROPY_BYTES_MAX = 10 * 4_096 * ENTROPY_SECONDS;
+
+/** What each guest may write in a second, in this scenario. */
+const DISK_RATE_MIB = 4;
+const CALM_WRITES_MIB = 24;
+/** Where the root file system of the tiny guest ends (tiny-guest.ts). */
+const FREE_FROM_MIB = 768;
+/** Where both want all that they can get, one gets what the other gets: what it had saved up, and tables of its disk, are no more than this. */
+const DISK_PARTS_MAX = 1.5;
+/** Both have one core. QEMU's own threads may have half of another (guest-bounds.ts). */
+const CPU_PARTS_MAX = 2;
 
 interface Guests {
   readonly hostile: { readonly id: string; readonly ipv6: string };
@@ -57,6 +70,65 @@ async function checkEntropy({ hostile: { ipv6 } }: Guests): Promise<void> {
   assert.ok(bytes > 0 && bytes < ENTROPY_BYTES_MAX, `${counted}`);
 }
 
+/** A field of /proc/PID/io (proc(5)): of all threads. */
+async function bytesWritten(pid: number): Promise<number> {
+  return Number(/^wchar: ([0-9]+)$/m.exec(await readFile(`/proc/${pid}/io`, 'utf8'))![1]);
+}
+
+/** What the hostile guest's QEMU gets of something for each part that the calm one's gets, while the calm one does its work. */
+async function partsOf(
+  world: VmWorld,
+  { hostile, calm }: Guests,
+  measure: (pid: number) => Promise<number>,
+  work: string,
+): Promise<number> {
+  const pids = [await world.qemuPid(hostile.id), await world.qemuPid(calm.id)];
+  const read = () => Promise.all(pids.map(measure));
+  const before = await read();
+  await askTiny(calm.ipv6, work);
+  const [more = 0, own = 1] = (await read()).map((value, index) => value - before[index]!);
+  return more / own;
+}
+
+async function checkShares(world: VmWorld, guests: Guests): Promise<void> {
+  step('its disk from all sides, and its processor: the calm one gets as much as it');
+  const { ipv6 } = guests.hostile;
+  const write = (at: number, mib: number) =>
+    `dd if=/dev/zero of=/dev/vda bs=1M seek=${FREE_FROM_MIB + at} count=${mib} conv=fsync 2>/dev/null`;
+  const endless = (work: string) =>
+    `(while :; do ${work}; done) < /dev/null > /dev/null 2>&1 & echo $! >> /tmp/busy`;
+  await askTiny(ipv6, [0, 32, 64, 96].map((at) => endless(write(at, 16))).join('\n'));
+  const disk = await partsOf(world, guests, bytesWritten, write(0, CALM_WRITES_MIB));
+  step(`it wrote ${disk.toFixed(2)} times as much`);
+  assert.ok(disk < DISK_PARTS_MAX, `${disk}`);
+
+  await askTiny(ipv6, Array.from({ length: 8 }, () => endless(':')).join('\n'));
+  const cpuSeconds = async (pid: number) => (await readProcessUsage(pid))!.cpuSeconds;
+  const count = 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done';
+  const processor = await partsOf(world, guests, cpuSeconds, count);
+  step(`its QEMU had ${processor.toFixed(2)} times as much of the processors`);
+  assert.ok(processor < CPU_PARTS_MAX, `${processor}`);
+  await askTiny(ipv6, 'kill $(cat /tmp/busy)');
+}
+
+/** Where the control groups of memory are, and what this process is in: as in the node, which is beside it. */
+async function checkGroup(world: VmWorld, { hostile }: Guests): Promise<void> {
+  step('its QEMU is in a control group of its own, whose memory is its own and what QEMU takes');
+  const pid = await world.qemuPid(hostile.id);
+  const groups = (await readFile(`/proc/${pid}/cgroup`, 'utf8')).split('\n');
+  const trees = findTrees()!;
+  const names = trees.version === 1 ? ['memory', 'cpu', 'pids'] : [''];
+  for (const name of names) {
+    const group = groups.find((line) => line.split(':')[1]?.split(',').includes(name));
+    assert.match(group ?? '', /-guests\/[0-9a-f]{32}$/);
+  }
+  const path = groups.find((line) => line.split(':')[1] === names[0])!.split(':')[2]!;
+  const [home, file] =
+    trees.version === 1 ? [trees.bases.memory, 'memory.limit_in_bytes'] : [trees.base, 'memory.max'];
+  const limit = Number(await readFile(join(home, ...path.split('/').slice(-2), file), 'utf8'));
+  assert.equal(limit, guestLimits({ cpu: 1, memoryMib: 128 }, 'tcg').memoryBytes);
+}
+
 async function checkMemory(world: VmWorld, guests: Guests): Promise<void> {
   step('its memory to the last page: its kernel ends what takes it, not the node');
   const { id, ipv6 } = guests.hostile;
@@ -68,6 +140,7 @@ async function checkMemory(world: VmWorld, guests: Guests): Promise<void> {
   assert.equal(await world.qemuPid(id), pid);
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const rssMib = Number(/^VmRSS:\s+([0-9]+) kB$/m.exec(status)![1]) / 1024;
+  step(`its QEMU has ${rssMib.toFixed(0)} MiB, of which 128 are its memory`);
   // Its memory, QEMU, and code that is kept translated (vm/command-line.ts).
   assert.ok(rssMib < 128 + 128 + 128, `${rssMib} MiB`);
 }
@@ -87,10 +160,12 @@ async function scenario(world: VmWorld): Promise<void> {
   await askTiny(hostile!.ipv6, 'mount -t tmpfs tmpfs /tmp');
   await checkEntropy(guests);
   await checkConsole(world, guests);
+  await checkGroup(world, guests);
+  await checkShares(world, guests);
   await checkMemory(world, guests);
   await until('the calm guest runs as before', SOON_MS, async () =>
     isPhase('running')(await core.get(calm!.id)),
   );
 }
 
-await playInWorld(scenario);
+await playInWorld(scenario, { settings: { SKERRY_COMPUTE_GUEST_DISK_RATE_MIB: String(DISK_RATE_MIB) } });

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { OwnerPass } from '@skerry/client';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { type InstanceView, sha256Hex } from '@skerry/protocol';
+import { clearLeftGroups } from '../groups/left-groups.ts';
 import { run } from '../host/run.ts';
 import type { ImageStore } from '../images/store.ts';
-import { clearLeftGroups } from '../programs/sandbox/left-groups.ts';
 import { openCache } from './play.ts';
 import { type AnnouncedNode, RealCore } from './real-core.ts';
 import { until } from './wait.ts';
@@ -236,10 +236,13 @@ export class VmWorld implements AsyncDisposable {
 }
 
 /** Runs a scenario in a world of its own, made from this process's first argument, and says by the exit code how it ended. */
-export async function playInWorld(scenario: (world: VmWorld) => Promise<void>): Promise<void> {
+export async function playInWorld(
+  scenario: (world: VmWorld) => Promise<void>,
+  options: WorldOptions = {},
+): Promise<void> {
   const [cacheDir = ''] = process.argv.slice(2);
   try {
-    await using world = await VmWorld.start(cacheDir);
+    await using world = await VmWorld.start(cacheDir, options);
     await scenario(world);
     step('done');
   } catch (error) {

@@ -1,6 +1,6 @@
 import { createMetrics, type Metrics, type Readings } from '@skerry/kit';
 import type { GuestUsageListView, GuestUsageView } from '@skerry/protocol/api/compute/usage';
-import type { GroupUsage } from '../programs/sandbox/control-groups.ts';
+import type { GroupUsage } from '../groups/control-group.ts';
 
 const PREFIX = 'skerry_compute_';
 /** Instances that have labels of their own: those that the node took first, so that nobody's go when others come. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { probeArguments, qemuArguments, sizeIn, uuidOf } from './command-line.ts';
+import { type DiskShare, NO_SHARE, probeArguments, qemuArguments, sizeIn, uuidOf } from './command-line.ts';
 import type { Machine } from './machine.ts';
 
 const machine: Machine = {
@@ -65,6 +65,19 @@ describe('qemuArguments', () => {
       'id=volume0,if=none,file=volume-0.raw,format=raw,readonly=on',
       'id=volume1,if=none,file=volume-1.raw,format=raw,discard=unmap',
     ]);
+  });
+
+  test('all disks of a guest have one share together, and no more than what is set limits it', () => {
+    const volumes = [{ file: 'volume-0.raw', isReadOnly: false, sizeMib: 1, mount: null }];
+    const drivesOf = (share: DiskShare) =>
+      valuesOf(qemuArguments({ ...machine, volumes }, 'tcg', confines, share), '-drive');
+    const shared = ',throttling.group=guest,throttling.bps-total=2097152,throttling.iops-total=100';
+    const drives = drivesOf({ guestDiskRateMib: 2, guestDiskOperations: 100 });
+    assert.equal(drives.length, 3);
+    for (const drive of drives) assert.ok(drive.endsWith(shared), drive);
+    for (const drive of drivesOf({ guestDiskRateMib: 2, guestDiskOperations: 0 }))
+      assert.ok(drive.endsWith(',throttling.group=guest,throttling.bps-total=2097152'), drive);
+    for (const drive of drivesOf(NO_SHARE)) assert.doesNotMatch(drive, /throttling/);
   });
 
   test("a comma in a file's name does not become an option", () => {

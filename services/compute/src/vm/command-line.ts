@@ -1,3 +1,4 @@
+import type { ComputeConfig } from '../config.ts';
 import { READY_PORT } from '../images/guest-files.ts';
 import { type Accelerator, MACHINE_FILES, type Machine, type Volume } from './machine.ts';
 
@@ -11,12 +12,21 @@ export const DISK_DEVICE = 'disk0';
  * Code that QEMU keeps translated: without a limit it grows by some 200 MiB for each guest. Where it is full, all is translated
  * anew: while Debian boots twice with this, and eight times with half of it.
  */
-const TRANSLATION_CACHE_MIB = 128;
+export const TRANSLATION_CACHE_MIB = 128;
 /** The console's last words are kept in QEMU's memory, where a guest cannot fill the host's disk with them. A power of two. */
 const CONSOLE_BYTES = 262_144;
 
 /** A guest's kernel needs some hundred bytes. Without a limit one that reads without end keeps QEMU's own thread busy, beside the cores that it has. */
 const ENTROPY_BYTES_PER_SECOND = 4_096;
+
+const MIB = 1024 ** 2;
+/** What all disks of a guest are counted in. */
+const THROTTLE_GROUP = 'guest';
+
+/** What a guest may have of the disk that all of them share. 0: as much as there is. */
+export type DiskShare = Pick<ComputeConfig, 'guestDiskRateMib' | 'guestDiskOperations'>;
+
+export const NO_SHARE: DiskShare = { guestDiskRateMib: 0, guestDiskOperations: 0 };
 
 /** `qemu-system-x86_64`'s own name in the process list. */
 function processNameOf(id: string): string {
@@ -36,8 +46,14 @@ const value = (text: string) => text.replaceAll(',', ',,');
  * Where the image is of the node's making, its kernel is given directly: no firmware screen, no boot loader. A guest that powers off leaves QEMU paused, so that a
  * compute node which was away still learns that it was the guest's own wish.
  */
-export function qemuArguments(machine: Machine, accelerator: Accelerator, confines: Confines): string[] {
+export function qemuArguments(
+  machine: Machine,
+  accelerator: Accelerator,
+  confines: Confines,
+  share: DiskShare = NO_SHARE,
+): string[] {
   const { id, machineId, cpu, memoryMib, boot, disk, seed, volumes, tap, mac } = machine;
+  const shared = throttleOptions(share);
   return [
     ['-name', `guest=${processNameOf(id)},process=${processNameOf(id)}`],
     ['-uuid', uuidOf(machineId)],
@@ -60,12 +76,12 @@ export function qemuArguments(machine: Machine, accelerator: Accelerator, confin
     ['-device', `virtserialport,chardev=${CHARDEV.ready},id=${CHARDEV.ready},name=${READY_PORT}`],
     ['-netdev', `tap,id=net0,ifname=${tap},script=no,downscript=no`],
     ['-device', `virtio-net-pci,netdev=net0,mac=${mac},romfile=`],
-    ['-drive', `id=${DISK_DEVICE},if=none,file=${value(disk)},format=qcow2,discard=unmap`],
+    ['-drive', `id=${DISK_DEVICE},if=none,file=${value(disk)},format=qcow2,discard=unmap${shared}`],
     // A kernel that is given has the first place itself.
     ['-device', `virtio-blk-pci,drive=${DISK_DEVICE}${boot === 'firmware' ? ',bootindex=0' : ''}`],
-    ['-drive', `id=seed0,if=none,file=${value(seed)},format=raw,readonly=on`],
+    ['-drive', `id=seed0,if=none,file=${value(seed)},format=raw,readonly=on${shared}`],
     ['-device', 'virtio-blk-pci,drive=seed0'],
-    ...volumes.flatMap(volumeArguments),
+    ...volumes.flatMap((volume, index) => volumeArguments(volume, index, shared)),
     ...confinedArguments(confines),
   ].flat();
 }
@@ -77,10 +93,22 @@ export function sizeIn(args: readonly string[]): Pick<Machine, 'cpu' | 'memoryMi
   return { cpu: numberIn('-smp', /^cpus=([0-9]+)$/), memoryMib: numberIn('-m', /^size=([0-9]+)M$/) };
 }
 
-const volumeArguments = ({ file, isReadOnly }: Volume, index: number): string[][] => [
+/**
+ * All disks of a guest have one share together: those of a group say the same (qemu-options, "throttling"; QEMU's docs/throttle.txt).
+ * What the node copies of a disk while the guest runs is not counted. Pure.
+ */
+function throttleOptions({ guestDiskRateMib, guestDiskOperations }: DiskShare): string {
+  const limits = [
+    guestDiskRateMib > 0 && `throttling.bps-total=${guestDiskRateMib * MIB}`,
+    guestDiskOperations > 0 && `throttling.iops-total=${guestDiskOperations}`,
+  ].filter((limit) => limit !== false);
+  return limits.length === 0 ? '' : `,${[`throttling.group=${THROTTLE_GROUP}`, ...limits].join(',')}`;
+}
+
+const volumeArguments = ({ file, isReadOnly }: Volume, index: number, shared: string): string[][] => [
   [
     '-drive',
-    `id=volume${index},if=none,file=${value(file)},format=raw,${isReadOnly ? 'readonly=on' : 'discard=unmap'}`,
+    `id=volume${index},if=none,file=${value(file)},format=raw,${isReadOnly ? 'readonly=on' : 'discard=unmap'}${shared}`,
   ],
   ['-device', `virtio-blk-pci,drive=volume${index}`],
 ];

@@ -7,7 +7,7 @@ import { AppError } from '@skerry/protocol';
 import { giveTo, machineUid, QEMU_LIMITS } from '../host/users.ts';
 import { CHARDEV, qemuArguments } from './command-line.ts';
 import { endLeftCopies } from './disk-jobs.ts';
-import { scopeCommand } from './guest-scope.ts';
+import { type GuestBounds, NO_BOUNDS } from './guest-bounds.ts';
 import { type Accelerator, MACHINE_FILES, type Machine } from './machine.ts';
 import { openMachineLog, readLastWords } from './machine-log.ts';
 import { findQemu, isQemuOf, searchQemu } from './process.ts';
@@ -69,16 +69,21 @@ export class Vm {
   }
 
   /** Starts QEMU, detached. Throws VM_START_FAILED with QEMU's own words. The tap must be there and free. */
-  static async start(directory: string, machine: Machine, accelerator: Accelerator): Promise<Vm> {
+  static async start(
+    directory: string,
+    machine: Machine,
+    accelerator: Accelerator,
+    bounds: GuestBounds = NO_BOUNDS,
+  ): Promise<Vm> {
     const running = await Vm.adopt(directory, machine.machineId);
     if (running) return running;
     for (const name of [MACHINE_FILES.qmp, MACHINE_FILES.pid])
       await rm(join(directory, name), { force: true });
     const uid = machineUid(machine.id);
     await giveTo(uid, directory, [machine.disk, machine.seed, ...machine.volumes.map(({ file }) => file)]);
-    const args = qemuArguments(machine, accelerator, { uid, root: directory });
-    const scope = scopeCommand(`Skerry machine ${machine.machineId}`);
-    const child = spawnLogged(directory, [...scope, 'prlimit', ...QEMU_LIMITS, '--', QEMU, ...args]);
+    const args = qemuArguments(machine, accelerator, { uid, root: directory }, bounds.share);
+    using keeper = bounds.keep(machine, accelerator);
+    const child = spawnLogged(directory, [...keeper.command, 'prlimit', ...QEMU_LIMITS, '--', QEMU, ...args]);
     child.unref();
     let ended: string | undefined;
     child.once('error', (error) => {

@@ -302,7 +302,7 @@ export class InstanceWorker {
     const { disk, seed } = MACHINE_FILES;
     const { cpu, memoryMib } = wanted;
     const machine = { id, machineId, cpu, memoryMib, boot, disk, seed, volumes, tap, mac };
-    const vm = await Vm.start(this.#directory, machine, how);
+    const vm = await Vm.start(this.#directory, machine, how, this.#deps.bounds);
     this.#machine.take(vm);
     this.#log.info({ pid: vm.pid, accelerator: how }, 'started the virtual machine');
     this.#turn.limit();

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { CoreClient } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
 import { AppError, type ProgramRun, programOf, type RuntimeName, sha256Hex } from '@skerry/protocol';
+import { ControlGroups } from '../../groups/control-groups.ts';
+import { findTrees, groupNameOf } from '../../groups/trees.ts';
 import { type ProgramAnswer, Programs, type ProgramsOptions } from '../programs.ts';
-import { ControlGroups, findTrees } from '../sandbox/control-groups.ts';
 import type { SandboxCall, SandboxCode } from '../sandbox/sandbox.ts';
 import type { AskedVolume } from '../volumes/asked.ts';
 
@@ -66,7 +67,7 @@ export class TestPrograms implements AsyncDisposable {
 
   /** What holds the control groups of its sandboxes, in each tree. */
   get groupHomes(): readonly string[] {
-    return new ControlGroups(findTrees()!, `skerry-${this.nodeId.slice(0, 12)}`).homes;
+    return new ControlGroups(findTrees()!, groupNameOf(this.nodeId)).homes;
   }
 
   /** The hash under which it can be called. */

@@ -6,6 +6,7 @@ import { AppError } from '@skerry/protocol';
 import type { CidSource } from '../../files/cid-file.ts';
 import { limited } from '../../files/limited.ts';
 import { openNetworkFile } from '../../files/network-file.ts';
+import { unescapePath } from '../../groups/trees.ts';
 import { STAT_BLOCK_BYTES } from '../../host/capacity.ts';
 import { isDiskFull } from '../../host/disk-full.ts';
 import { runImageTool } from '../../host/image-tool.ts';
@@ -13,7 +14,6 @@ import { checkReserve, type promiseRoom, withinRoom } from '../../host/room.ts';
 import { run } from '../../host/run.ts';
 import { TOOLS_UID } from '../../host/users.ts';
 import { PROGRAM_LIMITS } from '../limits.ts';
-import { unescapePath } from '../sandbox/control-groups.ts';
 
 /** File systems in files, made by this node: a stranger's own would be read by the kernel of the machine. */
 

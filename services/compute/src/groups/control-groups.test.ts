@@ -6,8 +6,9 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ControlGroups, findTrees, type GroupTrees } from './control-groups.ts';
+import { ControlGroups } from './control-groups.ts';
 import { clearLeftGroups, noteGroups } from './left-groups.ts';
+import { findTrees, type GroupTrees } from './trees.ts';
 
 const LIMITS = { memoryBytes: 64 * 1024 ** 2, tasks: 64, cpus: 2 };
 const CONTAINER = `skerry-container-${process.pid}`;

@@ -1,8 +1,18 @@
-import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fieldsOf } from '@skerry/protocol';
-import { ControlGroup } from './control-groups.ts';
+import { ControlGroup } from './control-group.ts';
+import { isOfGuests, removeEmpty } from './guest-groups.ts';
 
 /** Below the directory of programs: where this node's control groups are, for whoever comes after it in the same data folder. */
 const NOTE = 'control-groups.json';
@@ -22,6 +32,7 @@ function folderOf(dataDir: string): string {
 
 /** Notes where groups are, before the first is made. A process that is started elsewhere would not look there. */
 export function noteGroups(dataDir: string, homes: readonly string[]): void {
+  mkdirSync(join(dataDir, 'programs'), { recursive: true });
   // With those that could not be taken away yet.
   const all = [...new Set([...readNoted(dataDir), ...homes])];
   writeFileSync(noteOf(dataDir), `${JSON.stringify({ folder: folderOf(dataDir), homes: all })}\n`);
@@ -63,10 +74,13 @@ function tryClear(home: string): boolean {
  */
 export async function clearLeftGroups(dataDir: string): Promise<void> {
   if (process.geteuid?.() !== 0) return;
-  let left = readNoted(dataDir);
+  const noted = readNoted(dataDir);
+  // Guests outlive their node: what holds one stays.
+  const guests = noted.filter((home) => isOfGuests(home) && !removeEmpty(home));
+  let left = noted.filter((home) => !isOfGuests(home));
   for (let turn = 0; left.length > 0 && turn < TURNS_MAX; turn++) {
     if (turn > 0) await setTimeout(PAUSE_MS);
     left = left.filter((home) => !tryClear(home));
   }
-  if (left.length === 0) rmSync(noteOf(dataDir), { force: true });
+  if (left.length + guests.length === 0) rmSync(noteOf(dataDir), { force: true });
 }
