@@ -26,6 +26,14 @@ const DISK_PARTS_MAX = 1.5;
 /** Both have one core. QEMU's own threads may have half of another (guest-bounds.ts). */
 const CPU_PARTS_MAX = 2;
 
+/** In a row, each of which begins anew before it is up. */
+const REBOOTS = 3;
+const AGAIN = 'begun again';
+/** What a node tells of a guest that starts itself again, without end: see docs/security.md. */
+const STATUSES_MAX = 6;
+/** What the node's process has in use until it is collected; twenty boots leave less than one. */
+const NODE_GROWTH_MIB = 48;
+
 interface Guests {
   readonly hostile: { readonly id: string; readonly ipv6: string };
   readonly calm: { readonly id: string; readonly ipv6: string };
@@ -145,6 +153,31 @@ async function checkMemory(world: VmWorld, guests: Guests): Promise<void> {
   assert.ok(rssMib < 128 + 128 + 128, `${rssMib} MiB`);
 }
 
+async function checkReboots(world: VmWorld, guests: Guests): Promise<void> {
+  step(
+    'it starts itself again without end: others are served, and the network and the node have little of it',
+  );
+  const { id, ipv6 } = guests.hostile;
+  const { core } = world;
+  const told = (await core.listStatuses(id)).length;
+  const before = await world.nodeMemoryMib();
+  const again = `#!/bin/sh\\n/bin/busybox echo ${AGAIN} > /dev/console\\n/bin/busybox reboot -f\\n`;
+  const script = `printf '${again}' > /sbin/again; chmod +x /sbin/again; mv /sbin/again /sbin/init; sync; reboot -f`;
+  // It answers no more.
+  await askTiny(ipv6, script, 10_000).catch(() => {});
+  const boots = async () => {
+    const lines = await world.ask<{ MESSAGE: string }[]>('GET', `/control/machine/${id}/logs`);
+    return lines.filter(({ MESSAGE }) => MESSAGE.includes(AGAIN)).length;
+  };
+  await until('it began again and again', READY_MS, async () => (await boots()) >= REBOOTS);
+  await checkOthers(world, guests);
+  const more = (await core.listStatuses(id)).length - told;
+  assert.ok(more <= STATUSES_MAX, `${more} statuses of ${REBOOTS} boots`);
+  const growth = (await world.nodeMemoryMib()) - before;
+  step(`the node's process grew by ${growth.toFixed(1)} MiB`);
+  assert.ok(growth < NODE_GROWTH_MIB, `${growth}`);
+}
+
 async function scenario(world: VmWorld): Promise<void> {
   const { core } = world;
   await world.startNode();
@@ -163,6 +196,7 @@ async function scenario(world: VmWorld): Promise<void> {
   await checkGroup(world, guests);
   await checkShares(world, guests);
   await checkMemory(world, guests);
+  await checkReboots(world, guests);
   await until('the calm guest runs as before', SOON_MS, async () =>
     isPhase('running')(await core.get(calm!.id)),
   );
