@@ -266,7 +266,7 @@ describe('house rules', () => {
       'services/compute/src/instances/console/console-log.ts': 'a log',
       'packages/kit/src/native/compile.ts': 'compiled again where it does not run',
       'devnet/src/log-file.ts': 'a log',
-      'devnet/src/chain-state.ts': 'what is left of a state, put aside',
+      'devnet/src/chain/state.ts': 'what is left of a state, put aside',
     };
     const renames = /import \{[^}]*\brename(Sync)?\b[^}]*\} from 'node:fs(\/promises)?'/;
     const found = product.filter(({ path, text }) => !/^(tools|bench)\//.test(path) && renames.test(text));

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { createSigner } from '@skerry/client';
 import { type Lock, loadOrCreateKeyFile, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { type DevnetChain, startChain } from './chain.ts';
+import { type DevnetChain, startChain } from './chain/chain.ts';
 import { type Daemon, type DaemonEvent, type DaemonOptions, superviseDaemon } from './daemon.ts';
 import { type OwnRecord, recordOf, warningOf } from './event-record.ts';
 import { lockDataDir } from './locks.ts';

@@ -1,4 +1,4 @@
-export type { DevnetChain } from './chain.ts';
+export type { DevnetChain } from './chain/chain.ts';
 export type { Daemon, DaemonEvent } from './daemon.ts';
 export { type Devnet, type DevnetOptions, startDevnet } from './devnet.ts';
 export { recordOf } from './event-record.ts';

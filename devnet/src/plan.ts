@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { findFreePort, VERSION } from '@skerry/kit';
 import { ONE_V8_THREAD } from '@skerry/kit/threads';
-import type { DevnetChain } from './chain.ts';
+import type { DevnetChain } from './chain/chain.ts';
 import { type DevnetPorts, PORTS, type PortName } from './ports.ts';
 
 export type DaemonKind = 'core' | 'scheduler' | 'compute' | 'gateway' | 'monitor' | 'status' | 'credit';

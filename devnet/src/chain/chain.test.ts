@@ -3,8 +3,8 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
+import { createTestDir } from '../testing/network.ts';
 import { startChain } from './chain.ts';
-import { createTestDir } from './testing/network.ts';
 
 async function ask(url: string, method: string, ...params: unknown[]): Promise<string> {
   const response = await fetch(url, {

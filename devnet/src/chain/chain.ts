@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,7 +9,8 @@ import { createWallet } from '@skerry/client';
 import { messageArchive } from '@skerry/contracts';
 import { backoffMs, loadOrCreateKeyFile, makeDirectory, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import { mendState } from './chain-state.ts';
+import { keepDumping } from './dumps.ts';
+import { mendState } from './state.ts';
 
 /** A chain of one's own for confirmations: anvil, with blocks made whenever there is a transaction. */
 export interface DevnetChain extends AsyncDisposable {
@@ -24,8 +25,10 @@ const CHAIN_ID = 31337;
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 const START_MS = 15_000;
 const STOP_MS = 5_000;
-/** How often the state is written while it runs. */
-const DUMP_SECONDS = 5;
+/** By itself, anvil writes its state when it ends: what it writes meanwhile is all of it, however little is new. */
+const NO_DUMP_SECONDS = 1_000_000_000;
+/** States of accounts as of earlier blocks, which nobody asks for. Without a limit it keeps 500 in memory, and thousands as files. */
+const KEPT_STATES = 16;
 /** It is started again for ever, later each time; one that ran for long begins anew. */
 const RESTART_MS = { base: 200, max: 30_000 };
 const STEADY_MS = 30_000;
@@ -57,10 +60,19 @@ async function call<T>(url: string, method: string, ...params: unknown[]): Promi
   return result as T;
 }
 
+/** What anvil leaves there when it is killed is of no use to the next. */
+const cacheOf = (stateFile: string) => join(dirname(stateFile), 'cache');
+
 /** Resolves with its address when it listens. It goes when this process does, also by SIGKILL. */
 async function spawnChain(program: string, stateFile: string, port: number) {
-  const args = ['--port', String(port), '--state', stateFile, '--state-interval', String(DUMP_SECONDS)];
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...args, '--chain-id', String(CHAIN_ID)], {
+  const args = [
+    ...['--port', String(port), '--chain-id', String(CHAIN_ID), '--prune-history', String(KEPT_STATES)],
+    ...['--state', stateFile, '--state-interval', String(NO_DUMP_SECONDS)],
+    // In the home directory otherwise, where nobody looks for what a network left.
+    ...['--cache-path', cacheOf(stateFile)],
+  ];
+  await rm(cacheOf(stateFile), { recursive: true, force: true });
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
     detached: true,
   });
@@ -219,8 +231,11 @@ export async function startChain(
     }
   };
   const kept = keepRunning();
+  const dumped = keepDumping((method) => call(url, method), stateFile, stopping.signal);
   const stop = async () => {
     stopping.abort();
+    // Both write the state.
+    await dumped;
     await end(running.child);
     await kept;
     await end(running.child);
