@@ -159,7 +159,7 @@ test('repetitions are not told twice; warnings always are', () => {
 });
 
 test('what a network does again and again is shown only where all is asked for', () => {
-  for (const msg of ['created an archive', 'sent an archive to the chain', 'announced a credit state']) {
+  for (const msg of ['packed messages into archives', 'announced a credit state']) {
     const line = JSON.stringify({ level: 30, msg });
     assert.deepEqual(
       (['quiet', 'usual', 'verbose'] as const).map((detail) => isWorthShowing(line, detail)),

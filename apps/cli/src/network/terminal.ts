@@ -18,7 +18,7 @@ const REPEATED =
 
 /** What a network does again and again without anybody asking: it is in the log files. */
 const ROUTINE =
-  /^(?:(?:created|sent) an archive\b|an archive was |announced a credit state$|migrated the database$|starting an hour$|published the hour$)/;
+  /^(?:packed messages into archives$|announced a credit state$|migrated the database$|starting an hour$|published the hour$)/;
 
 /** How much is told: warnings only, what matters, or every line but repetitions. */
 export type Detail = 'quiet' | 'usual' | 'verbose';

@@ -19,6 +19,7 @@ import {
 import { decidePlace } from './place.ts';
 import type { PackingSettings } from './settings.ts';
 import { loadFollowed } from './store.ts';
+import { PackedTally } from './tally.ts';
 
 /** Events of the log in one look. */
 const LOOK_EVENTS = 500;
@@ -46,6 +47,7 @@ export interface PackerOptions {
  */
 export class Packer {
   readonly #options: PackerOptions;
+  readonly #tally = new PackedTally();
   #packedMs = 0;
 
   constructor(options: PackerOptions) {
@@ -82,7 +84,9 @@ export class Packer {
     const archive = { cid: id.text, messages: texts.length };
     // A process that was frozen may believe for a moment that it leads: what another one has packed is not packed twice.
     if (!(await notePacked(db, network, { after, seq }, archive, now()))) return false;
-    log.info({ network, cid: id.text, messages: texts.length, bytes: bytes.length }, 'created an archive');
+    log.debug({ network, cid: id.text, messages: texts.length, bytes: bytes.length }, 'created an archive');
+    const packed = this.#tally.add(texts.length, now());
+    if (packed) log.info({ network, ...packed, cid: id.text }, 'packed messages into archives');
     await this.#sendAll(await listOpen(db, network));
     return true;
   }
@@ -142,10 +146,10 @@ export class Packer {
     const made = await emitter.prepare(syncContentOf(cid), { minimumFee, nonce: place.nonce });
     if (!(await noteSent(db, archive, made, now()))) return undefined;
     await emitter.send(made.raw);
-    log.info(
-      { network, cid, transaction: made.hash, again: archive.sends > 0 },
-      'sent an archive to the chain',
-    );
+    const fields = { network, cid, transaction: made.hash };
+    if (archive.sends > 0)
+      log.info({ ...fields, sends: archive.sends + 1 }, 'sent an archive to the chain again');
+    else log.debug(fields, 'sent an archive to the chain');
     return made.nonce;
   }
 }
