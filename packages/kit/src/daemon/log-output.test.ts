@@ -179,3 +179,17 @@ test('an error among its own causes is logged, too', () => {
   log.error({ err: error }, 'failed');
   assert.equal((JSON.parse(lines[0]!) as { err: Error }).err.message, 'around: and again');
 });
+
+test('no field of a record stands for what the log itself says: whose it is, when and how important', () => {
+  const lines: string[] = [];
+  const log = createLogger('compute', 'info', { write: (line) => void lines.push(line) });
+  log.child({ instance: 'a' }).info({ name: 'debian:12', level: 'high', diskMib: 4 }, 'an image is ready');
+  log.info({ image: 'debian:12' }, 'another');
+  const [first = '', second = ''] = lines;
+  assert.equal(first.match(/"name":/g)?.length, 1);
+  const { time, ...record } = JSON.parse(first);
+  assert.equal(typeof time, 'number');
+  const own = { level: 30, name: 'compute', instance: 'a', msg: 'an image is ready' };
+  assert.deepEqual(record, { ...own, name_: 'debian:12', level_: 'high', diskMib: 4 });
+  assert.equal(JSON.parse(second).image, 'debian:12');
+});

@@ -47,6 +47,16 @@ export function chooseLogSink(
   return isForPeople ? createFormedOutput(form) : createLogOutput(STDOUT);
 }
 
+/** What the log itself says in each record. */
+const OWN = ['level', 'time', 'name'];
+
+/** A second field of the same name would stand for the log's own wherever a record is read: it is `name_` and so on. */
+function keepOwn(fields: Record<string, unknown>): Record<string, unknown> {
+  if (!OWN.some((own) => Object.hasOwn(fields, own))) return fields;
+  const entries = Object.entries(fields);
+  return Object.fromEntries(entries.map(([key, value]) => [OWN.includes(key) ? `${key}_` : key, value]));
+}
+
 /** An error may be among its own causes. */
 const CAUSES_MAX = 8;
 
@@ -87,6 +97,7 @@ export function createLogger(name: string, level = 'info', sink?: DestinationStr
             })
           : error,
     },
+    formatters: { log: keepOwn },
     level,
     base: { name },
     redact: { paths: HIDDEN.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '(hidden)' },

@@ -196,7 +196,8 @@ export class ImageStore {
       const manifest = { name: origin.name, buildId: randomBytes(8).toString('hex'), ...made };
       await finish(directory, manifest);
       await renameDurably(directory, target);
-      log.info({ ...manifest, buildMs: Date.now() - startedMs }, `image ${origin.name} is ready`);
+      const { name: image, ...facts } = manifest;
+      log.info({ image, ...facts, buildMs: Date.now() - startedMs }, `image ${image} is ready`);
       return { ...manifest, directory: target };
     } catch (error) {
       await rm(directory, { recursive: true, force: true });
