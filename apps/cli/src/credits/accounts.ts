@@ -23,7 +23,7 @@ import type { Context } from '../context.ts';
 import { readJson } from '../messages/content.ts';
 import { verdictFields } from '../messages/verdict.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
-import { parseTokens, renderCredits, renderHourly, renderNano, renderTokens } from './units.ts';
+import { parseTokens, renderCredits, renderHourly, renderNano, renderTokens, renderUsed } from './units.ts';
 
 export interface BalanceOptions {
   readonly at?: number;
@@ -129,7 +129,7 @@ export async function showCosts(
     String(row.compute_units),
     String(row.size_mib),
     renderHourly(row.cost_credit_nano),
-    renderCredits(row.consumed_credits),
+    renderUsed(row),
   ]);
   context.output.result(
     answer,

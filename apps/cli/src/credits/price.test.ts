@@ -26,7 +26,7 @@ test('what costs something is named so that it can be copied, and a page says th
   const cost = {
     ...{ item_hash: hash, owner, type: 'program', payment_type: 'credit', compute_units: 1, size_mib: 0 },
     ...{ cost_hold: '0', cost_stream: '0', cost_credit: '0', cost_credit_nano: '1' },
-    ...{ consumed_credits: 0, created: 0 },
+    ...{ consumed_credits: 0, consumed_credits_nano: '248000000', created: 0 },
   };
   const summary = {
     total_consumed_credits: 0,
@@ -41,7 +41,7 @@ test('what costs something is named so that it can be copied, and a page says th
   }));
   const { out, code, err } = await skerryHere({}, ['credit', 'costs', owner, '--core', node.url]);
   assert.equal(code, 0, err);
-  assert.match(out, new RegExp(`^${hash} +program`, 'm'));
+  assert.match(out, new RegExp(`^${hash} +program .* 0\\.248$`, 'm'));
   assert.match(err, /^page 1 of 3 \(41 /m);
 });
 

@@ -70,9 +70,17 @@ const cost = fields({
   size_mib: number,
   cost_credit_nano: digits,
   consumed_credits: number,
+  consumed_credits_nano: maybe(digits),
   created: number,
 });
 export type Cost = Read<typeof cost>;
+
+const NANO = 1_000_000_000n;
+
+/** What something has cost so far, in billionths of a credit; a node of an earlier release tells whole credits alone. */
+export const usedOf = ({ consumed_credits_nano: nano, consumed_credits: used }: Cost): bigint =>
+  nano ?? BigInt(Math.trunc(used)) * NANO;
+
 export const readCosts = fields({
   summary: fields({ resource_count: number }),
   resources: maybe(rows(cost)),

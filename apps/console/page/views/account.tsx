@@ -8,6 +8,7 @@ import {
   readCosts,
   readHistory,
   readPurchases,
+  usedOf,
 } from '../data/answers-of-services.ts';
 import { now } from '../data/clock.ts';
 import { machineLink, messageLink, useNetwork } from '../data/network.ts';
@@ -103,8 +104,8 @@ const COSTS: readonly Column<Cost>[] = [
     name: 'used',
     title: 'Used so far',
     isNumber: true,
-    sort: ({ consumed_credits: used }) => used,
-    cell: ({ consumed_credits: used }) => count(used),
+    sort: (cost) => Number(usedOf(cost)),
+    cell: (cost) => showCredits(usedOf(cost)),
   },
   {
     name: 'size',

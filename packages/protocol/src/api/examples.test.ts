@@ -215,14 +215,12 @@ describe('what is counted in examples', () => {
     const consumed = Number(creditsOf(used));
     const costs = told<{
       readonly summary: { readonly total_consumed_credits: number };
-      readonly resources: readonly [{ readonly consumed_credits: number }];
+      readonly resources: readonly [object];
     }>('listCosts');
     assert.equal(costs.summary.total_consumed_credits, consumed);
-    assert.equal(costs.resources[0].consumed_credits, consumed);
-    assert.equal(
-      told<{ readonly consumed_credits: number }>('getConsumedCredits').consumed_credits,
-      consumed,
-    );
+    const exact = { consumed_credits: consumed, consumed_credits_nano: String(used) };
+    for (const told_ of [costs.resources[0], told<object>('getConsumedCredits')])
+      assert.deepEqual(told_, { ...told_, ...exact });
     const summary = told<{ readonly total_amount: number; readonly total_outgoing: number }>(
       'getCreditSummary',
     );

@@ -7,6 +7,7 @@ import {
   readAccount,
   readCosts,
   readHistory,
+  usedOf,
 } from '../../data/answers-of-services.ts';
 import { now } from '../../data/clock.ts';
 import { useNetwork } from '../../data/network.ts';
@@ -23,9 +24,7 @@ const SELDOM_MS = 30_000;
 const SOON_MS = 7 * 86_400_000;
 /** Charges that the chart is drawn from. */
 const LINES_SHOWN = 200;
-const NANO = 1_000_000_000n;
 
-const usedOf = ({ consumed_credits: used }: Cost) => BigInt(Math.trunc(used)) * NANO;
 const withDollars = (nano: bigint) => `${showCredits(nano)} (${showDollars(nano)})`;
 
 /** Until when the owner's credit lasts, with all that they have: a row of facts, since what is over is not promised. */

@@ -18,6 +18,9 @@ const rates = {
   cost_credit: perSecond('what it costs'),
 };
 
+/** Nodes of earlier releases do not tell it. */
+const consumedNano = Type.Optional(digits('billionths of a credit so far'));
+
 /** The names of deployed nodes, of those that cost something here. */
 const CostPart = Type.Object(
   {
@@ -47,6 +50,7 @@ export const CostView = Type.Object(
     ...rates,
     cost_credit_nano: digits('billionths of a credit per second'),
     consumed_credits: Type.Integer({ description: 'whole credits so far' }),
+    consumed_credits_nano: consumedNano,
     created: Type.Integer({ description: 'Unix seconds' }),
     detail: Type.Optional(Type.Array(CostPart, { description: 'with `include_details=2`' })),
   },
@@ -231,7 +235,13 @@ export const COSTS_API = {
     summary: 'Get the credits that an instance, a program or a file has used so far',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: Type.Object({ hash: ItemHash }),
-    answers: { 200: Type.Object({ item_hash: Type.String(), consumed_credits: Type.Integer() }) },
+    answers: {
+      200: Type.Object({
+        item_hash: Type.String(),
+        consumed_credits: Type.Integer(),
+        consumed_credits_nano: consumedNano,
+      }),
+    },
     deployed: { differs: '404 where the message is unknown' },
   },
 } as const satisfies Api;

@@ -49,6 +49,12 @@ export interface CostDetail {
   readonly isSized: boolean;
 }
 
+/** What something has cost so far: a small file has cost less than a credit for weeks. @param used billionths of a credit */
+export const consumedView = (used: bigint) => ({
+  consumed_credits: Number(creditsOf(used)),
+  consumed_credits_nano: String(used),
+});
+
 export function costView(cost: Cost, { hasParts, isSized }: CostDetail): CostView {
   const { itemHash, owner, needs, price, used, created } = cost;
   const rate = rateOf(needs, price);
@@ -61,7 +67,7 @@ export function costView(cost: Cost, { hasParts, isSized }: CostDetail): CostVie
     size_mib: needs.mib,
     ...ratesOf(rate),
     cost_credit_nano: String(rate),
-    consumed_credits: Number(creditsOf(used)),
+    ...consumedView(used),
     created: Math.floor(created),
     ...(hasParts ? { detail: partsOf(needs, price, isSized) } : {}),
   };

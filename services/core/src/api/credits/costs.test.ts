@@ -200,8 +200,10 @@ describe('costs', () => {
       [resource.cost_credit, resource.consumed_credits, resource.detail[0].cost_credit],
       [one, 7, one],
     );
+    const exact = { consumed_credits: 7, consumed_credits_nano: '7999999000' };
+    assert.deepEqual(resource, { ...resource, ...exact });
     const { body: used } = await core.get(`/messages/${made.item_hash}/consumed_credits`);
-    assert.deepEqual(used, { item_hash: made.item_hash, consumed_credits: 7 });
+    assert.deepEqual(used, { item_hash: made.item_hash, ...exact });
     const { body: all } = await core.get('/costs');
     assert.ok(all.summary.resource_count >= 2);
   });

@@ -26,7 +26,7 @@ import { findSizeOfFile } from '../../store/files/references.ts';
 import { lockWrites } from '../../store/write-lock.ts';
 import { readAddress } from '../address.ts';
 import type { Rooms } from '../rooms.ts';
-import { costView, decimals, priceView, ZERO } from './cost-views.ts';
+import { consumedView, costView, decimals, priceView, ZERO } from './cost-views.ts';
 import { checkOperator } from './operator.ts';
 
 /** What everybody's things cost together is read at most so often. */
@@ -97,7 +97,7 @@ function lists({
       const { hash } = parseMessageHash(params.hash);
       if (!(await findMessage(db, hash)))
         throw new AppError('MESSAGE_NOT_FOUND', `there is no message ${hash} here`);
-      return { item_hash: hash, consumed_credits: Number(creditsOf(await readUsed(db, hash))) };
+      return { item_hash: hash, ...consumedView(await readUsed(db, hash)) };
     },
   };
 }

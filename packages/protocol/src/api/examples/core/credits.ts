@@ -14,6 +14,7 @@ import {
 const NANO_PER_SECOND = '3958333333';
 const PER_SECOND = '3.958333333000000000';
 const PER_HOUR = 14_250;
+const HOUR = { consumed_credits: PER_HOUR, consumed_credits_nano: '14249999998800' };
 /** An hour after the owner bought credits and began to use them. */
 const LATER = TIME + 3_600;
 const NONE = '0.000000000000000000';
@@ -146,7 +147,7 @@ export const CREDIT_EXAMPLES: Examples = {
           size_mib: 0,
           ...rates(PER_SECOND),
           cost_credit_nano: NANO_PER_SECOND,
-          consumed_credits: PER_HOUR,
+          ...HOUR,
           created: TIME,
         },
       ],
@@ -166,6 +167,6 @@ export const CREDIT_EXAMPLES: Examples = {
   recalculateCost: { params: item, answer: recalculated(1) },
   getConsumedCredits: {
     params: { hash: INSTANCE.itemHash },
-    answer: { ...item, consumed_credits: PER_HOUR },
+    answer: { ...item, ...HOUR },
   },
 };
