@@ -13,12 +13,14 @@ export interface ScannedObject {
 }
 
 const QUOTE = 0x22;
+const [COMMA, COLON, MINUS] = [0x2c, 0x3a, 0x2d];
 const BACKSLASH = 0x5c;
 const [OPEN_OBJECT, CLOSE_OBJECT] = [0x7b, 0x7d];
 const [OPEN_ARRAY, CLOSE_ARRAY] = [0x5b, 0x5d];
 const TOO_DEEP = `more than ${LIMITS.jsonDepth} levels`;
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
+const isOfNumber = (code: number) => isDigit(code) || '-+.eE'.includes(String.fromCharCode(code));
 
 const fail = (reason: string, position: number): never => {
   throw new AppError('INVALID_JSON', `not acceptable JSON: ${reason} at character ${position}`, {
@@ -29,13 +31,22 @@ const fail = (reason: string, position: number): never => {
 /** Is told of each number as it is written, once it is one that can be kept. */
 type OnNumber = (source: string) => void;
 
+/**
+ * Control characters, a backslash or half of a surrogate pair: what a string may not hold, or not as it is written. In a text that has none
+ * of them a string ends at the next quote, and there is nothing more to check.
+ */
+const UNPLAIN = /[^ -[\]-\ud7ff\ue000-\uffff]/;
+const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
+
 class Scanner {
   readonly text: string;
   at = 0;
+  readonly #isPlain: boolean;
   readonly #onNumber: OnNumber | undefined;
 
   constructor(text: string, onNumber?: OnNumber) {
     this.text = text;
+    this.#isPlain = !UNPLAIN.test(text);
     this.#onNumber = onNumber;
   }
 
@@ -43,15 +54,31 @@ class Scanner {
     while (isSpace(this.text.charCodeAt(this.at))) this.at++;
   }
 
-  expect(char: string): void {
-    if (this.text[this.at] !== char) fail(`expected ${JSON.stringify(char)}`, this.at);
+  /** The character that is next. */
+  get code(): number {
+    return this.text.charCodeAt(this.at);
+  }
+
+  expect(code: number): void {
+    if (this.code !== code) fail(`expected ${JSON.stringify(String.fromCharCode(code))}`, this.at);
     this.at++;
   }
 
   /** Reads a string and returns its value; the closed set of escapes is JSON.parse's. */
   readString(): string {
     const start = this.at;
-    this.expect('"');
+    this.expect(QUOTE);
+    return this.#isPlain ? this.readPlain(start) : this.readEscaped(start);
+  }
+
+  readPlain(start: number): string {
+    const end = this.text.indexOf('"', this.at);
+    if (end === -1) fail('a string without an end', start);
+    this.at = end + 1;
+    return this.text.slice(start + 1, end);
+  }
+
+  readEscaped(start: number): string {
     const { text } = this;
     let { at } = this;
     // Few steps, and nothing but numbers: each character of each message passes here.
@@ -79,9 +106,11 @@ class Scanner {
 
   skipNumber(): void {
     const start = this.at;
-    while (/[-+.eE0-9]/.test(this.text[this.at] ?? '')) this.at++;
+    NUMBER.lastIndex = start;
+    const isNumber = NUMBER.test(this.text);
+    if (isNumber) this.at = NUMBER.lastIndex;
+    if (!isNumber || isOfNumber(this.text.charCodeAt(this.at))) fail('a malformed number', start);
     const raw = this.text.slice(start, this.at);
-    if (!/^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$/.test(raw)) fail('a malformed number', start);
     if (!Number.isFinite(Number(raw))) fail('a number too large to keep', start);
     this.#onNumber?.(raw);
   }
@@ -89,11 +118,11 @@ class Scanner {
   skipValue(depth: number): void {
     if (depth > LIMITS.jsonDepth) fail(TOO_DEEP, this.at);
     this.skipSpace();
-    const char = this.text[this.at];
-    if (char === '{') this.scanObject(depth);
-    else if (char === '[') this.skipArray(depth);
-    else if (char === '"') this.readString();
-    else if (char === '-' || isDigit(this.text.charCodeAt(this.at))) this.skipNumber();
+    const { code } = this;
+    if (code === OPEN_OBJECT) this.scanObject(depth);
+    else if (code === OPEN_ARRAY) this.skipArray(depth);
+    else if (code === QUOTE) this.readString();
+    else if (code === MINUS || isDigit(code)) this.skipNumber();
     else this.skipWord();
   }
 
@@ -104,17 +133,17 @@ class Scanner {
   }
 
   skipArray(depth: number): void {
-    this.expect('[');
+    this.expect(OPEN_ARRAY);
     this.skipSpace();
-    if (this.text[this.at] === ']') {
+    if (this.code === CLOSE_ARRAY) {
       this.at++;
       return;
     }
     for (;;) {
       this.skipValue(depth + 1);
       this.skipSpace();
-      if (this.text[this.at] === ']') break;
-      this.expect(',');
+      if (this.code === CLOSE_ARRAY) break;
+      this.expect(COMMA);
     }
     this.at++;
   }
@@ -122,9 +151,9 @@ class Scanner {
   /** Walks an object; where asked, notes the exact text of each member's value. */
   scanObject(depth: number, rawMembers?: Map<string, string>): void {
     const keys = new Set<string>();
-    this.expect('{');
+    this.expect(OPEN_OBJECT);
     this.skipSpace();
-    if (this.text[this.at] === '}') {
+    if (this.code === CLOSE_OBJECT) {
       this.at++;
       return;
     }
@@ -136,14 +165,14 @@ class Scanner {
       if (key === '__proto__') fail('the key "__proto__"', keyAt);
       keys.add(key);
       this.skipSpace();
-      this.expect(':');
+      this.expect(COLON);
       this.skipSpace();
       const valueAt = this.at;
       this.skipValue(depth + 1);
       rawMembers?.set(key, this.text.slice(valueAt, this.at));
       this.skipSpace();
-      if (this.text[this.at] === '}') break;
-      this.expect(',');
+      if (this.code === CLOSE_OBJECT) break;
+      this.expect(COMMA);
     }
     this.at++;
   }
@@ -195,7 +224,7 @@ export function scanJsonObject(body: Uint8Array | string): ScannedObject {
   const text = typeof body === 'string' ? body : decodeUtf8(body);
   const scanner = new Scanner(text);
   scanner.skipSpace();
-  if (text[scanner.at] !== '{') fail('expected an object', scanner.at);
+  if (scanner.code !== OPEN_OBJECT) fail('expected an object', scanner.at);
   const rawMembers = new Map<string, string>();
   scanner.scanObject(1, rawMembers);
   scanner.skipSpace();

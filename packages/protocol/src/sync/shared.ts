@@ -122,7 +122,9 @@ export interface EnvelopeProof {
 export function findEnvelopeProof(text: string, message: VerifiedMessage): EnvelopeProof | undefined {
   const { form, itemHash, sender, signature, sourceText, notedMs } = message;
   if (form !== 'envelope' || sourceText === null) return undefined;
-  if (!text.startsWith(ENVELOPE_START) || !text.startsWith(sourceText, ENVELOPE_START.length))
+  const end = ENVELOPE_START.length + sourceText.length;
+  // A slice is compared at once, where `startsWith` goes character by character.
+  if (!text.startsWith(ENVELOPE_START) || text.slice(ENVELOPE_START.length, end) !== sourceText)
     return undefined;
   return { itemHash, sender, signature, signedChars: sourceText.length, notedMs };
 }
