@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
@@ -59,4 +60,40 @@ test('a batch that comes and a page that a peer asks for are looked up by their 
       select seq_tup_read as read from pg_stat_xact_user_tables where relname = 'messages'`.execute(trx);
     assert.deepEqual(rows, [{ read: 0 }]);
   });
+});
+
+/** A whole number below `max`, by a number: the same in each run. */
+const chance = (seed: number, max: number) => Number.parseInt(hashOfText(`${seed}`).slice(0, 8), 16) % max;
+const hashOfText = (text: string) => createHash('sha256').update(text).digest('hex');
+
+test('a page that is read by its span has what it has by names: whatever is in force or is not, of one second or many, up to any size', async () => {
+  const log = createLogger('core', 'fatal');
+  await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  const { kysely: db } = database;
+  const kept = Array.from({ length: 400 }, (_, n) => ({
+    time: Math.floor(n / 150),
+    hash: n % 40 === 0 ? `Qm${hashOfText(`${n}`).slice(0, 44)}` : hashOfText(`${n}`),
+    status: (['processed', 'processed', 'processed', 'pending', 'rejected'] as const)[chance(n, 5)]!,
+    text: 'x'.repeat(chance(n, 700)),
+  }));
+  await sql`
+    insert into messages (item_hash, chain, sender, type, "time", form, owner, tags, status, signature, source_text,
+      decide_by_ms, settled_at_ms)
+    select hash, 'ETH', 'sender', 'POST', "time", 'envelope', 'sender', '{}', status, 'signature', "text", 0, 0
+    from jsonb_to_recordset(${JSON.stringify(kept)}::jsonb) as t (hash text, "time" double precision, status text, "text" text)`.execute(
+    db,
+  );
+  // As a set has them: a CID by its own hash.
+  const placeOf = ({ hash }: { hash: string }) => (hash.startsWith('Qm') ? hashOfText(hash) : hash);
+  const order = kept.toSorted((a, b) => a.time - b.time || (placeOf(a) < placeOf(b) ? -1 : 1));
+  for (let seed = 0; seed < 60; seed++) {
+    const from = chance(seed, order.length);
+    const page = order.slice(from, from + 1 + chance(seed + 1_000, 200));
+    const names = [...page.map(({ hash }) => hash), hashOfText('not here')];
+    const limit = chance(seed, 3) === 0 ? Number.MAX_SAFE_INTEGER : chance(seed + 2_000, 60_000);
+    const named = await readSharedTexts(db, names, limit);
+    const within = await readSharedTexts(db, names, limit, { from: page[0]!, to: page.at(-1)! });
+    assert.deepEqual([...within.texts], [...named.texts]);
+    assert.equal(within.looked, named.looked);
+  }
 });

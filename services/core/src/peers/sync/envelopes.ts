@@ -40,7 +40,9 @@ export async function readPage(
   const following = to < index.size ? index.keyAt(to) : undefined;
   const end = following && formatBound({ time: following.time, prefix: following.id });
   const names = keys.map((key) => set.nameOf(key));
-  const { texts, looked } = await readSharedTexts(db, names, FRAMES_BYTES);
+  const placeAt = (at: number) => ({ time: keys[at]!.time, hash: names[at]! });
+  const span = keys.length === 0 ? undefined : { from: placeAt(0), to: placeAt(keys.length - 1) };
+  const { texts, looked } = await readSharedTexts(db, names, FRAMES_BYTES, span);
   const rest = keys[looked];
   const next = rest ? formatBound({ time: rest.time, prefix: rest.id }) : (end ?? null);
   return { texts: [...texts.values()], next };
