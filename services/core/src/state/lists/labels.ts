@@ -100,11 +100,15 @@ export const TAG_LABEL: LabelInSql = { letter: TAGS, label: inSql(TAGS, 'tag') }
 const SURROGATE = /[\ud800-\udfff]/;
 
 /** By code points, as the database compares (collation "C"), and not by halves of them. */
-const isBefore = (x: string, y: string) =>
-  SURROGATE.test(x) || SURROGATE.test(y) ? Buffer.compare(Buffer.from(x), Buffer.from(y)) < 0 : x < y;
+export function compareLabels(x: string, y: string): number {
+  if (SURROGATE.test(x) || SURROGATE.test(y)) return Buffer.compare(Buffer.from(x), Buffer.from(y));
+  if (x === y) return 0;
+  return x < y ? -1 : 1;
+}
 
 /** Two labels in one order. */
-export const pairOf = (x: string, y: string): readonly [string, string] => (isBefore(x, y) ? [x, y] : [y, x]);
+export const pairOf = (x: string, y: string): readonly [string, string] =>
+  compareLabels(x, y) < 0 ? [x, y] : [y, x];
 
 /** Two tags are no pair: a message of 64 tags has 2,016 of those. Of all else it has one value of each property. */
 export const mayPair = (x: string, y: string) => x[0] !== y[0];

@@ -2,7 +2,17 @@ import { prepared } from '@skerry/database';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { meansIndex } from './driver.ts';
-import { DAY, dayLabelOf, isDay, mayPair, pairOf, partsOf, SINGLE_LABELS, TAG_LABEL } from './labels.ts';
+import {
+  compareLabels,
+  DAY,
+  dayLabelOf,
+  isDay,
+  mayPair,
+  pairOf,
+  partsOf,
+  SINGLE_LABELS,
+  TAG_LABEL,
+} from './labels.ts';
 import { indexOf, LABELLED } from './properties.ts';
 
 /**
@@ -111,23 +121,43 @@ function groupByLabels(counted: readonly Counted[]): Group[] {
   return [...groups.values()];
 }
 
+/** What pairs of heavy labels count: by the number of the one that comes first, times how many there are, plus that of the other. */
+function addUpPairs(groups: readonly Group[], heavy: readonly string[]): Map<number, number> {
+  const numbers = new Map(heavy.map((label, number) => [label, number]));
+  const sums = new Map<number, number>();
+  for (const { labels, by } of groups) {
+    const own: number[] = [];
+    for (const label of labels) {
+      const number = numbers.get(label);
+      if (number !== undefined) own.push(number);
+    }
+    own.sort((x, y) => x - y);
+    for (let at = 0; at < own.length; at++) {
+      for (let other = at + 1; other < own.length; other++) {
+        const [x, y] = [own[at]!, own[other]!];
+        if (!mayPair(heavy[x]!, heavy[y]!)) continue;
+        const pair = x * heavy.length + y;
+        sums.set(pair, (sums.get(pair) ?? 0) + by);
+      }
+    }
+  }
+  return sums;
+}
+
 async function countPairs(
   trx: Transaction<Schema>,
   groups: readonly Group[],
   heavy: ReadonlySet<string>,
 ): Promise<void> {
-  const pairs = new Map<string, number>();
-  for (const { labels, by } of groups) {
-    const own = labels.filter((label) => heavy.has(label));
-    for (const [index, x] of own.entries()) {
-      for (const y of own.slice(index + 1)) if (mayPair(x, y)) add(pairs, pairOf(x, y).join(SEPARATOR), by);
-    }
-  }
-  if (pairs.size === 0) return;
-  const keys = [...pairs.keys()].map((key) => key.split(SEPARATOR) as [string, string]);
+  // Numbered in the order of the labels, which those of a pair have. A batch has many pairs again and again: a text of each would be made.
+  const labels = [...heavy].sort(compareLabels);
+  const pairs = [...addUpPairs(groups, labels)];
+  if (pairs.length === 0) return;
+  const firsts = pairs.map(([pair]) => labels[Math.floor(pair / labels.length)]!);
+  const seconds = pairs.map(([pair]) => labels[pair % labels.length]!);
   await sql`${prepared()}
     insert into totals (a, b, total)
-    select * from unnest(${keys.map(([a]) => a)}::text[], ${keys.map(([, b]) => b)}::text[], ${[...pairs.values()]}::bigint[])
+    select * from unnest(${firsts}::text[], ${seconds}::text[], ${pairs.map(([, total]) => total)}::bigint[])
     on conflict (a, b) do update set total = totals.total + excluded.total`.execute(trx);
 }
 
