@@ -6,7 +6,7 @@ import type { Logger } from '../daemon/log.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** When a request of this route is slow, in ms. `Infinity` where the client sets the pace. */
+    /** When a request of this route is slow, in ms. `Infinity` where the client, or a program of somebody's, sets the pace. */
     slowAfterMs?: number;
   }
 }

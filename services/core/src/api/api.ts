@@ -114,6 +114,8 @@ const OPTIONS = new Map<Operation, ServeOptions>([
   [CORE_API.getIpfsPath, READ_OPTIONS],
   [CORE_API.getGatewayFile, READ_OPTIONS],
   [CORE_API.getGatewayPath, READ_OPTIONS],
+  // Whoever published the program decides how long it takes.
+  [CORE_API.runProgram, { config: { slowAfterMs: Infinity } }],
 ]);
 
 /** The core node's HTTP door. */
