@@ -172,7 +172,9 @@ export const ERRORS = {
     meaning:
       'The client has reached its limit of files without a message; files with a signed STORE message are accepted',
   },
-  STORAGE_UNAVAILABLE: unavailable('The object store that holds the files is not responding'),
+  STORAGE_UNAVAILABLE: unavailable(
+    'The disk or the object store that holds the files fails, or does not answer',
+  ),
   RANGE_NOT_SATISFIABLE: {
     httpStatus: 416,
     kind: 'invalid',

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
+  type Database,
   migrate,
   OwnConnection,
   openDatabase,
@@ -31,6 +32,7 @@ import { buildBatchAddon } from './intake/verify/batch/build-addon.ts';
 import { verifyNear } from './intake/verify/near.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
 import { followTrust, Leading } from './leading.ts';
+import { WriteProbe } from './node/health/write-probe.ts';
 import { checkKeyFiles, noteKeyFiles } from './node/key-files.ts';
 import { watchProcesses } from './node/metrics/metrics.ts';
 import { lead } from './node/processes/lead.ts';
@@ -92,6 +94,18 @@ interface CoreGround extends Ground {
   readonly storeId: string;
 }
 
+/** Found out before anybody asks. */
+async function probeWrites(directories: readonly string[], { keep, signal, log }: Life): Promise<WriteProbe> {
+  const probe = new WriteProbe({ directories, log });
+  await probe.look();
+  keep(probe.run(signal));
+  return probe;
+}
+
+/** Where the embedded database grows. */
+const placesOf = ({ directory }: Pick<Database<Schema>, 'directory'>) =>
+  directory === undefined ? [] : [directory, join(directory, 'pg_wal')];
+
 /** Whatever grows has its disk watched: an operator may keep each of these on one of its own, by a link. */
 async function watchPlaces(reserve: Reserve, directories: readonly string[]): Promise<void> {
   for (const directory of directories) {
@@ -114,9 +128,10 @@ function openReserve(
 /** What the rooms stand on. The database heeds the host alone: it is closed after all that uses it. */
 async function openGround(
   config: CoreConfig,
-  { stack, keep, signal: stopping }: Life,
+  life: Life,
   { signal, log, longStep }: Host,
 ): Promise<CoreGround> {
+  const { stack, keep, signal: stopping } = life;
   const { dataDir, databaseUrl, port } = config;
   await makeDirectory(dataDir);
   const reserve = openReserve(config, stack, log);
@@ -133,10 +148,8 @@ async function openGround(
   await checkKeyFiles(database.kysely, dataDir, config.lostKeys);
   const filesDir = join(dataDir, 'files');
   const { id: storeId, ...store } = await openBlobStore(config, filesDir, reserve);
-  await watchPlaces(reserve, [
-    ...(database.directory === undefined ? [] : [database.directory, join(database.directory, 'pg_wal')]),
-    ...(store.pieces ? [filesDir] : [filesDir, partsDirectoryOf(dataDir)]),
-  ]);
+  const filePlaces = store.pieces ? [filesDir] : [filesDir, partsDirectoryOf(dataDir)];
+  await watchPlaces(reserve, [...placesOf(database), ...filePlaces]);
   const { cacheDir } = config;
   const prepareBatches = (aborted: AbortSignal) => buildBatchAddon(cacheDir, aborted);
   const verifier = stack.use(
@@ -158,6 +171,7 @@ async function openGround(
   );
   return {
     ...{ database, ...store, storeId, verifier, reserve, anchors, log },
+    writeProbe: await probeWrites(filePlaces, life),
     connectionRoom: await readConnectionRoom(pool),
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
     links: peerUrlsOf(config).map((url) => createHttpLink(url)),

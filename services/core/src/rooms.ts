@@ -37,6 +37,7 @@ import type { IntakeOptions } from './intake/sources.ts';
 import { createStartCheck } from './intake/start-check.ts';
 import type { Verifier } from './intake/verify/verifier.ts';
 import { createHealth } from './node/health/health.ts';
+import type { WriteProbe } from './node/health/write-probe.ts';
 import { WriteWatch } from './node/health/write-watch.ts';
 import { KEY_FILES } from './node/key-files.ts';
 import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
@@ -81,6 +82,8 @@ export interface Ground {
   readonly verifier: Verifier;
   readonly indexer: Indexer;
   readonly reserve: DiskReserve;
+  /** Whether files can be written; they can where left out. */
+  readonly writeProbe?: Pick<WriteProbe, 'failure'>;
   /** Core nodes to keep in step with. */
   readonly links: readonly PeerLink[];
   /** How often clients may ask; as the settings say where it is left out. */
@@ -352,7 +355,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     forwarding: openForwarding(config, signal),
     health: createHealth({
       ...{ db, writes, pipeline, sync: comparedBy(config, sync), trust, reserve, signal, log },
-      ...{ adviseOnProcesses, adviseOnChains, doubtClock },
+      ...{ adviseOnProcesses, adviseOnChains, doubtClock, files: ground.writeProbe },
       since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),

@@ -1,57 +1,19 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createSigner, request, signMessage } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
-import { type NodeProcess, startNode } from '../testing/node.ts';
+import { mountSmallDisks, NO_MOUNTS, type SmallDisks } from '../testing/small-disks.ts';
 
 const SIZE_MIB = 512;
 const MIB = 1024 ** 2;
 /** What each message has at least. */
 const TEXT_CHARS = 20_000;
 const alice = createSigner(`0x${'a1'.repeat(32)}`);
-
-function canMount(): boolean {
-  try {
-    execFileSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-interface SmallDisks extends AsyncDisposable {
-  /** Where others find what is on them, in their order. */
-  readonly inside: readonly string[];
-  /** How nsenter is told where they are. */
-  readonly namespace: string;
-  start(): Promise<NodeProcess>;
-}
-
-/** Small disks, in a namespace of their own: they outlive the nodes that run on them, and go with their holder. @param home of these nodes */
-async function mountSmallDisks(at: readonly string[], home: string): Promise<SmallDisks> {
-  const mounts = at.map((path) => `mount -t tmpfs -o size=${SIZE_MIB}m tmpfs '${path}'`);
-  const script = [...mounts, 'echo ready', 'exec sleep infinity'].join(' && ');
-  const holder = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(holder.stdout, 'data');
-  const namespace = `--mount=/proc/${holder.pid}/ns/mnt`;
-  return {
-    inside: at.map((path) => `/proc/${holder.pid}/root${path}`),
-    namespace,
-    start: () =>
-      startNode(home, undefined, {}, { execPath: 'nsenter', execArgv: [namespace, process.execPath] }),
-    async [Symbol.asyncDispose]() {
-      const ended = once(holder, 'exit');
-      holder.kill('SIGKILL');
-      await ended;
-    },
-  };
-}
 
 /** Takes what is free, but for so many bytes. Gives the file that has it. */
 async function fill(inside: string, leftBytes: number): Promise<string> {
@@ -102,14 +64,14 @@ async function announceTooMuch(url: string): Promise<void> {
   assert.equal((await post(url, 1)).status, 200);
 }
 
-const skip = canMount() ? false : 'needs the right to mount a tmpfs in a namespace of its own (root)';
+const skip = NO_MOUNTS;
 
 test('F6: on a disk that runs full the node refuses before its database fails, and goes on when there is room', {
   skip,
 }, async (t: TestContext) => {
   const home = await mkdtemp(join(tmpdir(), 'skerry-small-'));
   t.after(() => rm(home, { recursive: true, force: true }));
-  await using disk = await mountSmallDisks([home], home);
+  await using disk = await mountSmallDisks([home], home, SIZE_MIB);
   const [inside] = disk.inside as [string];
   let core = await disk.start();
   t.after(() => core.end('SIGKILL'));
@@ -178,6 +140,7 @@ test("F6: files, files in parts and the database's log on full disks of their ow
   await using disks = await mountSmallDisks(
     places.map(([, disk]) => disk),
     home,
+    SIZE_MIB,
   );
   await (await disks.start()).end('SIGTERM');
   moveByLinks(disks, places);

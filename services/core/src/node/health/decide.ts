@@ -16,6 +16,8 @@ export interface HealthFacts {
   readonly disk: DiskFacts | null;
   /** Whether something new is taken. */
   readonly hasRoom: boolean;
+  /** Why files cannot be written, in words, although there is room; undefined where they can. */
+  readonly filesFailure?: string | undefined;
   readonly queued: number;
   readonly queuedMax: number;
   /** How long the write that runs has taken until now; 0 where none runs. */
@@ -66,10 +68,15 @@ const WRITE_LONG_MS = 5_000;
 
 const WORST: readonly HealthStatus[] = ['unavailable', 'degraded', 'ok'];
 
-function decideDisk(disk: DiskFacts | null, hasRoom: boolean): Check {
+function decideDisk({ disk, hasRoom, filesFailure }: HealthFacts): Check {
   if (disk === null) return { status: 'degraded', reason: 'the free space of the disk could not be read' };
   // PostgreSQL may not be able to write its log: the node takes no part any more.
   if (isFull(disk)) return { status: 'unavailable', reason: 'the disk is full' };
+  if (filesFailure !== undefined)
+    return {
+      status: 'degraded',
+      reason: `files cannot be written (${filesFailure}): uploads are refused, reads and messages continue`,
+    };
   if (!hasRoom)
     return { status: 'degraded', reason: 'the disk is nearly full: writes are refused, reads continue' };
   if (isLow(disk)) return { status: 'degraded', reason: 'the disk is nearly full' };
@@ -107,14 +114,14 @@ const okUnless = (problem: string | undefined): Check =>
 
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, disk, hasRoom, queued, syncState, clock } = facts;
+  const { isStopping, disk, hasRoom, filesFailure, queued, syncState, clock } = facts;
   const checks = {
     database: decideDatabase(facts),
     disk: {
-      ...decideDisk(disk, hasRoom),
+      ...decideDisk(facts),
       free_bytes: disk?.freeBytes ?? null,
       reserve_bytes: disk?.reserveBytes ?? null,
-      takes_writes: hasRoom,
+      takes_writes: hasRoom && filesFailure === undefined,
     },
     pipeline: { ...decidePipeline(facts), queued },
     trust: okUnless(facts.trustProblem),

@@ -26,6 +26,8 @@ export interface HealthOptions {
   /** What is wrong with the chains that the node reads, in words. */
   readonly adviseOnChains?: (() => Promise<string | undefined>) | undefined;
   readonly reserve: DiskReserve;
+  /** Why files cannot be written, in words; undefined where they can. */
+  readonly files?: { readonly failure: string | undefined } | undefined;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -53,9 +55,9 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 
 /** Whether the node can do its work, and why not. Always answers, and soon. */
 export function createHealth(options: HealthOptions): Health {
-  const { db, writes, pipeline, sync, trust, doubtClock, adviseOnProcesses, reserve, signal, log, since } =
+  const { db, writes, pipeline, sync, trust, doubtClock, adviseOnProcesses, reserve, files, signal, log } =
     options;
-  const { timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
+  const { since, timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       const { rows } = await sql<{ is: boolean }>`
@@ -82,6 +84,7 @@ export function createHealth(options: HealthOptions): Health {
       writeRefusal: writes.refusal,
       disk: reserve.facts,
       hasRoom: reserve.hasRoom,
+      filesFailure: files?.failure,
       queued,
       queuedMax,
       writingMs,

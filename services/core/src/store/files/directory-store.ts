@@ -5,7 +5,8 @@ import { isMissing, syncDirectory } from '@skerry/kit';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import { readReusing } from './reusing-reader.ts';
-import { asStorageError, openSpool } from './spool.ts';
+import { openSpool } from './spool.ts';
+import { asStorageError } from './storage-error.ts';
 
 const READ_BYTES = 512 * 1024;
 const INCOMING = 'incoming';

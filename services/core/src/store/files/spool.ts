@@ -4,20 +4,13 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { BOUNDLESS, type DiskReserve } from '@skerry/database';
 import { AppError, type ItemHash } from '@skerry/protocol';
+import { asStorageError } from './storage-error.ts';
 import { createYoungCollector } from './young-memory.ts';
 
 /** Bytes gathered for one write: a system call of this size costs little beside the copy that it makes. */
 const WRITE_BYTES = 1024 * 1024;
 /** Limits of what is small whatever comes, such as a block of IPFS: its room is asked for as it is written. */
 const SMALL_BYTES = 4 * 1024 * 1024;
-const FULL = new Set(['ENOSPC', 'EDQUOT']);
-
-export function asStorageError(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  return code !== undefined && FULL.has(code)
-    ? new AppError('STORAGE_FULL', 'the node has no space for this file', { cause: error })
-    : error;
-}
 
 export interface SpooledFile {
   readonly path: string;

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { DiskReserve } from '@skerry/database';
-import { asStorageError } from '../spool.ts';
+import { asStorageError } from '../storage-error.ts';
 import type { Begun, PartHold, PartsPlace } from './place.ts';
 
 const { O_CREAT, O_WRONLY } = constants;

@@ -1,0 +1,49 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type NodeProcess, startNode } from './node.ts';
+
+function canMount(): boolean {
+  try {
+    execFileSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Why tests that mount are left out here; false where they are not. */
+export const NO_MOUNTS = canMount()
+  ? false
+  : 'needs the right to mount a tmpfs in a namespace of its own (root)';
+
+export interface SmallDisks extends AsyncDisposable {
+  /** Where others find what is on them, in their order. */
+  readonly inside: readonly string[];
+  /** How nsenter is told where they are. */
+  readonly namespace: string;
+  start(): Promise<NodeProcess>;
+}
+
+/** Small disks, in a namespace of their own: they outlive the nodes that run on them, and go with their holder. @param home of these nodes @param sizeMib of each */
+export async function mountSmallDisks(
+  at: readonly string[],
+  home: string,
+  sizeMib: number,
+): Promise<SmallDisks> {
+  const mounts = at.map((path) => `mount -t tmpfs -o size=${sizeMib}m tmpfs '${path}'`);
+  const script = [...mounts, 'echo ready', 'exec sleep infinity'].join(' && ');
+  const holder = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(holder.stdout, 'data');
+  const namespace = `--mount=/proc/${holder.pid}/ns/mnt`;
+  return {
+    inside: at.map((path) => `/proc/${holder.pid}/root${path}`),
+    namespace,
+    start: () =>
+      startNode(home, undefined, {}, { execPath: 'nsenter', execArgv: [namespace, process.execPath] }),
+    async [Symbol.asyncDispose]() {
+      const ended = once(holder, 'exit');
+      holder.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
