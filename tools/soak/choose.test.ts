@@ -75,8 +75,11 @@ test('options are numbers, and what is wrong with one is said', () => {
 test('a soak that was told to be shorter than the list says, or to do one part, is none that was seen whole', () => {
   const whole = { seconds: 60, seed: 1 };
   assert.deepEqual([isWhole(whole), isWhole({ ...whole, seconds: 600 })], [true, true]);
-  const shorter = [{ seconds: 2 }, { seeds: 1 }, { inputs: 1 }, { only: 'SIGSTOP of the primary' }];
-  assert.ok(shorter.every((told) => !isWhole({ ...whole, ...told })));
+  const less = [
+    ...[{ seconds: 2 }, { seeds: 1 }, { inputs: 1 }, { only: 'SIGSTOP of the primary' }],
+    { isAsynchronous: true },
+  ];
+  assert.ok(less.every((told) => !isWhole({ ...whole, ...told })));
 });
 
 test('without a name the command lists what there is, with what it shows, its time and its last pass, and runs nothing', () => {

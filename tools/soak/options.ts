@@ -46,9 +46,9 @@ export function readOptions(given: Given): SoakOptions | string {
   };
 }
 
-/** Whether it is as much as the list says that a soak is: what is shorter, or one part, shows less. */
-export const isWhole = ({ seconds, seeds, inputs, only }: SoakOptions): boolean =>
-  seconds >= WHOLE_SECONDS && [seeds, inputs, only].every((told) => told === undefined);
+/** Whether it is as much as the list says that a soak is: what is shorter, one part, or another scenario, shows less. */
+export const isWhole = ({ seconds, seeds, inputs, only, isAsynchronous = false }: SoakOptions): boolean =>
+  seconds >= WHOLE_SECONDS && !isAsynchronous && [seeds, inputs, only].every((told) => told === undefined);
 
 /** Where the soaks keep what they build. */
 export async function withDirectory(use: (directory: string) => Promise<void>): Promise<void> {

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
 import { randomFrom } from '../../../services/gateway/src/tls/testing/fuzz.ts';
+import { assertEach } from '../run/counts.ts';
 import type { Archive } from './backup.ts';
 import type { Cluster } from './cluster.ts';
 import type { Cores } from './cores.ts';
@@ -182,6 +183,14 @@ async function play(cluster: Cluster, stack: AsyncDisposableStack, archive: Arch
   const found = await compare({ cores, ledger, cursor }, { streams, webhook, files });
   reading.abort();
   await Promise.all(followed);
+  assertEach({
+    faults: gaps.length,
+    files: files.kept.length,
+    files_in_parts: files.parted,
+    messages_without_a_file: files.lacking.length,
+    events: found.cursors.length,
+    calls_of_the_webhook: webhook.attempts,
+  });
   assert.equal(found.lost.length, 0, 'messages that were acknowledged are lost');
   assert.deepEqual(found.noticed, [], 'the database has lost nothing that a process had followed');
   for (const stream of streams)

@@ -12,8 +12,11 @@ test('a build that is killed at any step leaves nothing behind that matters, and
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
   const cacheDir = await mkdtemp(join(tmpdir(), 'skerry-images-'));
   try {
-    for (const { message } of BOOTSTRAP_MARKS) await killBuild(cacheDir, message);
-    await openCache(cacheDir).ensure('debian:12', () => {});
+    for (const { message } of BOOTSTRAP_MARKS) {
+      await killBuild(cacheDir, message);
+      console.log(`killed while ${message}: nothing of it is left`);
+    }
+    await openCache(cacheDir).ensure('debian:12', ({ message }) => console.log(message));
     const names = await readdir(join(cacheDir, 'images'));
     assert.deepEqual(
       names.filter((name) => name.startsWith('.build')),

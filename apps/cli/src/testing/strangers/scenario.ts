@@ -47,6 +47,8 @@ const MACHINE_IMAGE = 'debian:12';
 const MACHINE_MS = 600_000;
 const AGREE_MS = 600_000;
 const SAMPLE_EVERY_MS = 15_000;
+/** In a shorter run some may still be waiting for their turn. */
+const JUDGED_MS = 60_000;
 /** The mean of the last third of the run's samples over that of the third before it. */
 const MEMORY_GROWTH_MAX = 1.35;
 /** Of logs, for each second, all daemons together. */
@@ -161,6 +163,17 @@ function enter(actor: Actor, tally: Tally, signal: AbortSignal, stack: Disposabl
 
 const after = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
+/** Everybody who was to come has come: strangers who tried nothing, or honest users who asked nothing, show nothing. */
+function expectEverybody(tally: Tally, honest: readonly Actor[], hostile: readonly Actor[]): void {
+  if (HOSTILE_MS < JUDGED_MS) return;
+  const rows = { honest: tally.honestRows('hostile'), hostile: tally.hostileRows() };
+  const came = new Set(
+    [...rows.honest, ...rows.hostile].filter(({ tried }) => tried > 0).map(({ who }) => who),
+  );
+  const missing = [...honest, ...hostile].map(({ who }) => who).filter((who) => !came.has(who));
+  assert.deepEqual(missing, [], 'these did nothing');
+}
+
 /** @returns what was measured, in words */
 function expectBounded(samples: readonly Sample[]): string {
   const third = Math.floor(samples.length / 3);
@@ -274,6 +287,7 @@ async function scenario(): Promise<void> {
     const { status } = await new CoreClient({ url: LOCAL_CORE }).getMessageStatus(hash);
     assert.equal(status, 'processed', `${hash} is still there`);
   }
+  expectEverybody(tally, honest, hostile);
   assert.equal(tally.wrongCount, 0, 'no honest request was refused or wrong');
   say(expectBounded(samples));
 }
