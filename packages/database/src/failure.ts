@@ -32,6 +32,13 @@ export function isPassingCode(code: string): boolean {
   );
 }
 
+/**
+ * Whether the server's file system is read-only, as after a fault of its disk. PostgreSQL says insufficient_privilege of that too, in the
+ * system's words, before it ends (errcode_for_file_access).
+ */
+const isDiskReadOnly = (code: unknown, message: string): boolean =>
+  code === '42501' && /read-only file system/i.test(message);
+
 /** SQLSTATE disk_full: of the server's disk, which this node does not see where the server is not its own. */
 const DISK_FULL = '53100';
 
@@ -46,6 +53,7 @@ export function asDatabaseError(error: unknown): AppError | undefined {
   const { code, routine } = error as { code?: unknown; routine?: unknown };
   const isAway =
     (typeof code === 'string' && isPassingCode(code)) ||
+    isDiskReadOnly(code, error.message) ||
     isOutdated({ code, routine }) ||
     CONNECTION_SENTENCES.test(error.message);
   if (!isAway) return undefined;

@@ -54,6 +54,12 @@ describe("the database's edge", () => {
       assert.equal(asDatabaseError(Object.assign(new Error('x'), { code }))?.code, 'DATABASE_UNAVAILABLE');
     const full = Object.assign(new Error('could not extend file'), { code: '53100' });
     assert.equal(asDatabaseError(full)?.code, 'STORAGE_FULL');
+    const readOnly = 'could not open file "base/16384/17108": Read-only file system';
+    for (const [message, is] of [
+      [readOnly, 'DATABASE_UNAVAILABLE'],
+      ['permission denied for table messages', undefined],
+    ] as const)
+      assert.equal(asDatabaseError(Object.assign(new Error(message), { code: '42501' }))?.code, is);
     for (const code of ['22P02', '23505', '42601', 'EACCES'])
       assert.equal(asDatabaseError(Object.assign(new Error('x'), { code })), undefined);
     const client = await database.pool.connect();
