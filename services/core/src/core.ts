@@ -187,8 +187,8 @@ async function openGround(
 
 /** Takes this process's place among those of the node; the last to be left. */
 async function joinOthers(
-  { roles, databaseUrl }: Pick<CoreConfig, 'roles' | 'databaseUrl'>,
-  rooms: Pick<CoreRooms, 'db' | 'identity' | 'metrics'>,
+  { roles, databaseUrl, lostKeys }: Pick<CoreConfig, 'roles' | 'databaseUrl' | 'lostKeys'>,
+  rooms: Pick<CoreRooms, 'db' | 'identity' | 'randomness' | 'metrics'>,
   { storeId, database, connectionRoom }: Pick<CoreGround, 'storeId' | 'database' | 'connectionRoom'>,
   { stack, keep, signal, log, failed: outgrown = () => {} }: Life,
 ): Promise<Member> {
@@ -198,10 +198,11 @@ async function joinOthers(
   // Whoever waits for a connection behind everybody else is soon taken for dead.
   const db = isAlone ? rooms.db : stack.use(new OwnConnection(database.pool)).createDatabase<Schema>();
   const member = await Member.join({ db, roles, identity, isAlone, log, signal, outgrown });
-  await noteKeyFiles(db, identity, log);
+  stack.defer(() => member.leave());
+  const more = rooms.randomness.keys.map((key) => key.public_key);
+  await noteKeyFiles(db, identity, { more, lost: lostKeys }, log);
   const advice = adviseOnConnections(member.count, connectionRoom);
   if (advice) log.warn(advice);
-  stack.defer(() => member.leave());
   keep(member.run(signal));
   watchProcesses(rooms.metrics, member);
   return member;

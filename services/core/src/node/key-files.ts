@@ -36,17 +36,31 @@ export async function checkKeyFiles(
   );
 }
 
-/** Notes by which keys the node works. `identity`: a fingerprint of each, by the names of KEY_FILES. */
+/**
+ * Notes by which keys the node works.
+ *
+ * @param identity a fingerprint of each, by the names of KEY_FILES
+ * @param more fingerprints of the keys that the node has beside them, such as those of random values that it gave before
+ * @param lost files that may be others than before
+ * @throws AppError INVALID_CONFIG where one is another than the node had: the data directory, or the database, is another node's
+ */
 export async function noteKeyFiles(
   db: Kysely<Schema>,
   identity: Readonly<Record<string, string>>,
+  { more, lost }: { readonly more: readonly string[]; readonly lost: readonly string[] },
   log: Logger,
 ): Promise<void> {
   const before = await db.selectFrom('key_files').selectAll().execute();
-  for (const [what, name] of Object.entries(KEY_FILES)) {
+  const changed = Object.entries(KEY_FILES).flatMap(([what, name]) => {
     const fingerprint = identity[what];
     const noted = before.find((one) => one.name === name)?.fingerprint;
-    if (fingerprint === undefined || fingerprint === noted) continue;
+    return fingerprint === undefined || fingerprint === noted ? [] : [{ name, fingerprint, noted }];
+  });
+  const foreign = changed
+    .filter(({ name, noted }) => noted !== undefined && !more.includes(noted) && !lost.includes(name))
+    .map(({ name }) => name);
+  if (foreign.length > 0) throw foreignKeys(foreign);
+  for (const { name, fingerprint, noted } of changed) {
     if (noted !== undefined)
       log.warn({ name, before: noted, now: fingerprint }, 'the node has another key than before');
     await db
@@ -56,3 +70,10 @@ export async function noteKeyFiles(
       .execute();
   }
 }
+
+const foreignKeys = (names: readonly string[]) =>
+  new AppError(
+    'INVALID_CONFIG',
+    `${names.join(', ')}: not of the node that has this database. Name that node's database or data directory, or restore its keys from a backup (skerry restore); if they were replaced on purpose, start once with SKERRY_CORE_LOST_KEYS=${names.join(',')} (docs/backup.md)`,
+    { details: { foreign: names } },
+  );

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -100,4 +100,24 @@ test('a core node whose keys are gone from its directory does not become another
   await writeFile(keyOf('node.key'), node, { mode: 0o600 });
   await (await start(home, { SKERRY_CORE_LOST_KEYS: 'vrf-keys.json' })).end('SIGTERM');
   await (await start(home)).end('SIGTERM');
+});
+
+test('two core nodes whose data directories were mixed up do not go on as each other, unless they are told that keys were replaced', async (t) => {
+  await using mine = await createTestDatabase({ log });
+  await using others = await createTestDatabase({ log });
+  const [home, otherHome] = [await createHome(t), await createHome(t)];
+  await (await startNode(home, mine.url)).end('SIGTERM');
+  await (await startNode(otherHome, others.url)).end('SIGTERM');
+  const expectRefusal = (at: string) =>
+    assert.rejects(
+      startNode(at, mine.url).then((node) => node.end('SIGKILL')),
+      /ended with 2 before/,
+    );
+  await expectRefusal(otherHome);
+  const keyOf = (of: string, name: string) => join(of, 'data', 'core', name);
+  await copyFile(keyOf(otherHome, 'sealing.key'), keyOf(home, 'sealing.key'));
+  await expectRefusal(home);
+  // A new key for random values is no other node's: those before it are kept.
+  const settings = { SKERRY_CORE_LOST_KEYS: 'sealing.key', SKERRY_CORE_VRF_KEY_EPOCH: '2' };
+  await (await startNode(home, mine.url, settings)).end('SIGTERM');
 });
