@@ -1,3 +1,4 @@
+import { endTestServer } from '@skerry/database/testing';
 import { createTestCore } from '../../services/core/src/testing/core.ts';
 import { compareOrders } from '../../services/core/src/testing/orders.ts';
 import type { SoakOptions } from './options.ts';
@@ -13,8 +14,10 @@ export async function soakOrders({ seconds, seed, seeds }: SoakOptions): Promise
   const count = seeds ?? Number.POSITIVE_INFINITY;
   const startMs = performance.now();
   const endMs = seeds === undefined ? startMs + seconds * 1000 : Number.POSITIVE_INFINITY;
-  await using free = await createTestCore();
-  await using charged = await createTestCore({ creditEnforcement: true });
+  await using stack = new AsyncDisposableStack();
+  stack.defer(endTestServer);
+  const free = stack.use(await createTestCore());
+  const charged = stack.use(await createTestCore({ creditEnforcement: true }));
   const bad: number[] = [];
   let worlds = 0;
   for (; worlds < count && performance.now() < endMs; worlds++) {

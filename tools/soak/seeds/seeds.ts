@@ -1,3 +1,4 @@
+import { endTestServer } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
 import { SimDatabases } from '../../../services/core/src/sim/testing/databases.ts';
 import type { SoakOptions } from '../options.ts';
@@ -48,7 +49,9 @@ export async function soakSeeds(seeded: Seeded, { seconds, seed, seeds }: SoakOp
   const count = seeds ?? Number.POSITIVE_INFINITY;
   const startMs = performance.now();
   const endMs = seeds === undefined ? startMs + seconds * 1000 : Number.POSITIVE_INFINITY;
-  await using databases = new SimDatabases(createLogger(seeded.name, 'silent'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(endTestServer);
+  const databases = stack.use(new SimDatabases(createLogger(seeded.name, 'silent')));
   const bad: number[] = [];
   let runs = 0;
   for (; runs < count && performance.now() < endMs; runs++) {

@@ -62,9 +62,16 @@ export async function findTestServer(log: Logger): Promise<string> {
   if (own === undefined) {
     own = startTestServer(log);
     // All work is done: nothing but this server is left to end.
-    process.once('beforeExit', () => void own?.then((server) => server[Symbol.asyncDispose]()));
+    process.once('beforeExit', () => void endTestServer());
   }
   return (await own).url;
+}
+
+/** Ends the server of this process that tests share, where it began one, for whoever has to be the last of its processes. */
+export async function endTestServer(): Promise<void> {
+  const server = own;
+  own = undefined;
+  await (await server)?.[Symbol.asyncDispose]();
 }
 
 /** A Unix socket's directory stands in the place of the host, percent-encoded. */
