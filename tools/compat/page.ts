@@ -73,6 +73,7 @@ It leaves out \`@aleph-sdk/superfluid\`, which talks to public chains and to no 
 
 - **Errors** are JSON, \`{error, status: "error", code}\` ([errors.md](errors.md)), and not text. Clients decide by the HTTP status, which is the same unless the table says otherwise.
 - **An unknown parameter** of a list or a message is refused with \`UNKNOWN_FIELD\`, 422 or 400. Deployed nodes ignore it and return everything, which a client mistakes for the filtered list.
+- **A date in milliseconds** is refused with \`INVALID_PARAMETERS\`, 422 or 400, which names the unit: dates in parameters are Unix seconds. Deployed nodes answer with an empty list.
 - **Requests are counted** per client, and a client that sends too many gets 429 with \`Retry-After\` ([operating.md](operating.md#limits)). The operator sets the rates.
 - **An address that no chain has** is refused with \`INVALID_ADDRESS\`, 422 or 400, where one address is asked for, unless something here names it. Deployed nodes answer as of an empty account.
 - **A cursor** is opaque in both networks, and valid only in the one that issued it.

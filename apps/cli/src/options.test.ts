@@ -77,3 +77,19 @@ test('durations, ports to listen on, counts, tags, addresses', () => {
   assert.equal(options.parseHttpUrl('http://localhost:1/'), 'http://localhost:1');
   refuses(options.parseHttpUrl, 'localhost:4024', 'ftp://x', '');
 });
+
+test('a time is how long ago, a date, or Unix seconds; milliseconds are named, and no day is made up', () => {
+  const near = (text: string, ms: number) => assert.ok(Math.abs(options.parseTime(text) - ms) < 60_000, text);
+  near('90', Date.now() - 90_000);
+  near('2h', Date.now() - 2 * 3_600_000);
+  near('3d', Date.now() - 3 * 86_400_000);
+  assert.equal(options.parseTime('1790000000'), 1_790_000_000_000);
+  assert.equal(options.parseTimeSeconds('1790000000'), 1_790_000_000);
+  assert.equal(options.parseTime('2026-11-30T08:00Z'), Date.UTC(2026, 10, 30, 8));
+  assert.equal(options.parseTime('2026-11-30T08:00:01.5+02:00'), Date.UTC(2026, 10, 30, 6, 0, 1, 500));
+  // As lists show it, in the zone of this computer.
+  assert.equal(options.parseTime('2026-11-30 08:00:01'), new Date(2026, 10, 30, 8, 0, 1).getTime());
+  assert.equal(options.parseTime('2026-11-30'), new Date(2026, 10, 30).getTime());
+  assert.throws(() => options.parseTime('1790000000000'), /milliseconds/);
+  refuses(options.parseTime, '', 'soon', '-5', '2026-02-30', '2026-11-30x', '2026-11-30T25:00', '5w', '0');
+});

@@ -1,5 +1,6 @@
 import { type Firewall, MIB_PER_GIB } from '@skerry/protocol/forms';
 import { InvalidArgumentError } from 'commander';
+import { isMilliseconds, readIsoDate } from './moments.ts';
 import { isServiceUrl } from './networks/service-url.ts';
 
 /** Options that every command takes. */
@@ -109,18 +110,25 @@ export function parseWaitMs(text: string): number {
 
 const DAY_MS = 24 * HOUR_MS;
 
-/** `15m`, `2h`, `3d` ago, or a time such as `2026-11-30T08:00`, of this computer's zone unless it says another -> Unix milliseconds */
-export function parseSince(text: string): number {
+/**
+ * `15m`, `2h`, `3d` ago, a day or a time such as `2026-11-30T08:00`, of this computer's zone unless it says another, or Unix seconds ->
+ * Unix milliseconds
+ */
+export function parseTime(text: string): number {
   const [, days] = /^([0-9]{1,5})d$/.exec(text) ?? [];
   if (days !== undefined) return Date.now() - Number(days) * DAY_MS;
-  if (/^[0-9]+[smh]?$/.test(text)) return Date.now() - parseDurationMs(text);
-  const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (/^[0-9]{1,7}[smh]?$/.test(text)) return Date.now() - parseDurationMs(text);
+  if (isMilliseconds(text)) throw new InvalidArgumentError('Expected Unix seconds, not milliseconds.');
+  const timeMs = /^[0-9]{8,11}$/.test(text) ? Number(text) * 1_000 : readIsoDate(text, 'T00:00');
   if (Number.isNaN(timeMs))
     throw new InvalidArgumentError(
-      'Expected how long ago, such as 15m, 2h or 3d, or a time such as 2026-11-30T08:00.',
+      'Expected how long ago, such as 15m, 2h or 3d, a date such as 2026-11-30 or 2026-11-30T08:00, or Unix seconds.',
     );
   return timeMs;
 }
+
+/** The same in Unix seconds, as the API has them. */
+export const parseTimeSeconds = (text: string): number => parseTime(text) / 1_000;
 
 /** One of some words, whatever they are of. */
 export const parseOneOf =

@@ -78,7 +78,10 @@ test('of a date that is wrong its unit is told: clocks of JavaScript count milli
         address: '0x',
       }),
     ).message;
-  assert.equal(sentence(1_800_000_000_000), 'body.message.timestamp must be <= 9223372036 (Unix seconds)');
+  assert.equal(
+    sentence(1_800_000_000_000),
+    'body.message.timestamp must be <= 9223372036 (Unix seconds, not milliseconds)',
+  );
   assert.equal(sentence(1_800_000_000.5), 'body.message.timestamp must be integer (Unix seconds)');
   assert.equal(sentence('now'), 'body.message.timestamp must be integer (Unix seconds)');
 

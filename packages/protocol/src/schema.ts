@@ -158,6 +158,7 @@ const fieldsAt = (schema: object, pointer: string) => Object.keys(placeAt(schema
 function unitOf(error: SchemaError, schema: object | undefined): string {
   const { description } = (error.parentSchema ?? placeAt(schema ?? {}, error.instancePath) ?? {}) as Place;
   const unit = description?.match(/Unix (?:milli)?seconds/)?.[0];
+  if (unit === 'Unix seconds' && error.keyword === 'maximum') return ` (${unit}, not milliseconds)`;
   return unit ? ` (${unit})` : '';
 }
 

@@ -8,7 +8,7 @@ import type {
   PriceOptions,
   PurchaseOptions,
 } from '../credits/accounts.ts';
-import { parseHttpUrl, parseOneOf, parsePositive, parseWhole } from '../options.ts';
+import { parseHttpUrl, parseOneOf, parsePositive, parseTimeSeconds } from '../options.ts';
 
 const CREDIT_URL = 'the credit service (default: where the network says)';
 const KEY_FILE =
@@ -35,8 +35,19 @@ function addAccountCommands(credit: Command, bind: Bind): void {
     .command('balance')
     .description('show the credit of an address and how long it lasts')
     .argument('[address]', 'the address (default: your own)')
-    .option('--at <time>', 'the balance at this time, in Unix seconds', parseWhole)
-    .addHelpText('after', examples('skerry credit balance', 'skerry credit balance 0x... --at 1790000000'))
+    .option(
+      '--at <time>',
+      'the balance at this time: 2026-11-30T08:00, 3d ago, or Unix seconds',
+      (text: string) => Math.floor(parseTimeSeconds(text)),
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'skerry credit balance',
+        'skerry credit balance 0x... --at 2026-11-30',
+        'skerry credit balance --at 3d',
+      ),
+    )
     .action(
       bind<BalanceOptions, [string | undefined]>(async (context, options, [address]) =>
         (await import('../credits/accounts.ts')).showBalance(context, address, options),

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
 import type { LogsOptions } from '../logs/show.ts';
-import { parsePositive, parseSince } from '../options.ts';
+import { parsePositive, parseTime } from '../options.ts';
 
 export function addLogsCommand(program: Command, bind: Bind): void {
   program
@@ -15,7 +15,7 @@ export function addLogsCommand(program: Command, bind: Bind): void {
     .option(
       '--since <time>',
       'only what came since: 15m, 2h or 3d ago, or a time such as 2026-11-30T08:00',
-      parseSince,
+      parseTime,
     )
     .option('-n, --lines <count>', 'only the last lines (default: 100; with --since, all)', parsePositive)
     .option('--data-dir <dir>', 'of the network of "skerry up" in this directory alone')

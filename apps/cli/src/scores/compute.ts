@@ -31,6 +31,7 @@ import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readContent } from '../messages/content.ts';
 import { noteVerdict, verdictFields } from '../messages/verdict.ts';
+import { isDay, isMilliseconds, readIsoDate } from '../moments.ts';
 import { parseList } from '../options.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
 import { describeOdd, newestFirst, readLast, scoresFor } from './last.ts';
@@ -58,17 +59,11 @@ const REFUSED_SHOWN = 10;
 /** Of the releases that are signed, the last. */
 const RELEASES_SHOWN = 10;
 
-/** Of a text such as 2026-02-28: the 30th of February would be the 2nd of March. */
-function isDay(text: string): boolean {
-  const time = Date.parse(`${text}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
-}
-
 /** Unix seconds, or a date that ISO 8601 knows. Whole seconds, so that the published text says exactly the same. */
 export function parseMoment(text: string): number {
-  const [day] = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?=T|$)/.exec(text) ?? [];
-  const isDate = day !== undefined && isDay(day);
-  const seconds = /^[0-9]{1,12}$/.test(text) ? Number(text) : isDate ? Date.parse(text) / 1000 : Number.NaN;
+  if (isMilliseconds(text))
+    throw new AppError('INVALID_PARAMETERS', `${text} is in milliseconds; Unix seconds are expected`);
+  const seconds = /^[0-9]{1,11}$/.test(text) ? Number(text) : readIsoDate(text, 'T00:00Z') / 1000;
   if (!Number.isFinite(seconds) || seconds < 0)
     throw new AppError(
       'INVALID_PARAMETERS',

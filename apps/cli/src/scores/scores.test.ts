@@ -12,6 +12,8 @@ test('moments: Unix seconds or ISO 8601', () => {
   assert.equal(parseMoment('2026-06-01T00:00:00.9Z'), 1_780_272_000);
   for (const bad of ['', 'soon', '-5', '1e3x', '2026-02-30', '2026-02-30T00:00:00Z'])
     assert.throws(() => parseMoment(bad), { code: 'INVALID_PARAMETERS' });
+  // A year of 55,000 would be a period without a measurement.
+  assert.throws(() => parseMoment('1780272000000'), { code: 'INVALID_PARAMETERS', message: /milliseconds/ });
 });
 
 test('a release has a day of the calendar', () => {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildNetworkMessage, signMessage } from '@skerry/client';
 import { ERRORS, isAuthorized, isErrorCode, parseAuthorizations } from '@skerry/protocol';
+import { CORE_API } from '@skerry/protocol/api/core/index';
+import type { Api } from '@skerry/protocol/api/operation';
 import fc from 'fast-check';
 import { MESSAGE_TYPES, PRIVATE_TYPES } from '../intake/kinds.ts';
 import { parseJsonPath } from '../state/lists/json-path.ts';
@@ -27,6 +29,13 @@ describe('bad input', () => {
     core = await createTestCore();
   });
   after(() => core[Symbol.asyncDispose]());
+
+  const assertInSeconds = async (path: string) => {
+    const answer = await core.get(path);
+    assertRefused(answer, path);
+    assert.equal(answer.body.code, 'INVALID_PARAMETERS', path);
+    assert.match(answer.body.error, /must be <= \d+ \(Unix seconds, not milliseconds\)$/, path);
+  };
 
   test('pages and sizes out of range, in every list', async () => {
     for (const list of LISTS) {
@@ -92,6 +101,35 @@ describe('bad input', () => {
       'channels=%',
     ])
       assert.equal((await core.get(`/messages?${query}`)).status, 200, query);
+  });
+
+  test('a date that can only be in milliseconds, in every list: it was an empty list, without a word', async () => {
+    const ms = 1_790_000_000_000;
+    const id = 'ab'.repeat(32);
+    for (const path of [
+      ...['/messages.json', '/messages/page/1.json', '/messages/hashes', '/posts.json', '/posts/page/1.json'],
+      `/addresses/${alice.address}/credit_history`,
+    ])
+      for (const name of ['startDate', 'endDate']) await assertInSeconds(`${path}?${name}=${ms}`);
+    for (const kind of ['core', 'compute'])
+      for (const name of ['start_date', 'end_date'])
+        await assertInSeconds(`/${kind}/${id}/metrics?${name}=${ms}`);
+    for (const path of [`/addresses/${alice.address}/balance`, '/credits/charges?kind=instance'])
+      await assertInSeconds(`${path}${path.includes('?') ? '&' : '?'}time=${ms}`);
+    assert.equal((await core.get('/messages.json?endDate=99999999999')).status, 200);
+  });
+
+  test('every date that anything of a node is asked for by has a last second', () => {
+    const dates = Object.entries(CORE_API as Api).flatMap(([id, { query }]) =>
+      Object.entries((query?.properties ?? {}) as Record<string, { description?: string; maximum?: number }>)
+        .filter(([, { description }]) => /Unix seconds/.test(description ?? ''))
+        .map(([name, { maximum }]) => ({ id, name, maximum })),
+    );
+    assert.ok(dates.length > 20, `${dates.length}`);
+    assert.deepEqual(
+      dates.filter(({ maximum }) => !(typeof maximum === 'number' && maximum < 100_000_000_000)),
+      [],
+    );
   });
 
   test('a request line or a head of any length ends in an answer', async () => {

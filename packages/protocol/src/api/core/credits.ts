@@ -210,7 +210,7 @@ export const CREDITS_API = {
         kind: Type.Enum([...RESOURCE_KINDS], {
           description: 'instances are charged by the hour, files by the day',
         }),
-        time: Type.Optional(time('of the period; now if left out')),
+        time: Type.Optional(time('Unix seconds, of the period; now if left out')),
         limit: defaulted(
           Type.Integer({ minimum: 1, maximum: CREDIT_LINES_MAX, description: 'how many lines' }),
           CREDIT_LINES_MAX,

@@ -1,6 +1,7 @@
 import { type Static, Type } from '../../type.ts';
 import { PaginationView } from '../../views.ts';
 import { type Api, NO_PARAMETERS, orNull } from '../operation.ts';
+import { wholeUnixSeconds } from './common/dates.ts';
 import { reads } from './common/declare.ts';
 import { pageQuery } from './common/pagination.ts';
 import { Address } from './credits.ts';
@@ -31,8 +32,8 @@ const rangeQuery = {
   ),
   from_block: whole('from this block on'),
   to_block: whole('up to this block, included'),
-  from_timestamp: whole('from this time on, Unix seconds'),
-  to_timestamp: whole('up to this time, included, Unix seconds'),
+  from_timestamp: wholeUnixSeconds('from this time on'),
+  to_timestamp: wholeUnixSeconds('up to this time, included'),
 };
 
 const EventsQuery = Type.Object(

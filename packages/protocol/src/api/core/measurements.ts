@@ -1,14 +1,13 @@
 import { type NodeKind, RECORD_NUMBERS } from '../../measurement/report.ts';
 import { type Static, type TSchema, Type } from '../../type.ts';
 import { type Api, defaulted, orNull } from '../operation.ts';
+import { unixSeconds } from './common/dates.ts';
 import { reads } from './common/declare.ts';
-
-const date = (description: string) => Type.Optional(Type.Number({ minimum: 0, description }));
 
 const MetricsQuery = Type.Object(
   {
-    start_date: date('Unix seconds, inclusive; two weeks before the end where it is left out'),
-    end_date: date('Unix seconds, inclusive'),
+    start_date: unixSeconds('inclusive; two weeks before the end where it is left out'),
+    end_date: unixSeconds('inclusive'),
     sort: defaulted(
       Type.String({
         pattern: '^(?:[aA][sS][cC]|[dD][eE][sS][cC])(?:[eE][nN][dD][iI][nN][gG])?$|^-?1$',

@@ -29,6 +29,7 @@ const listCasesOf = (path: string): Case[] => [
   refuses('INVALID_PARAMETERS', `${path}?sortOrder=0`),
   refuses('INVALID_PARAMETERS', `${path}?startDate=-1`),
   refuses('INVALID_PARAMETERS', `${path}?startDate=5&endDate=4`),
+  refuses('INVALID_PARAMETERS', `${path}?startDate=1790000000000`),
   refuses('INVALID_PARAMETERS', `${path}?channels=a%00b`),
   refuses('INVALID_HASH', `${path}?hashes=abc`),
   refuses('INVALID_CURSOR', `${path}?cursor=x`),

@@ -26,7 +26,7 @@ const casesOf = (kind: 'core' | 'compute'): Case[] => [
   answers(200, async (core) => ({ path: `${await given(core, kind)}?sort=-1&start_date=1.5` })),
   refuses('NODE_NOT_FOUND', `/api/v0/${kind}/${NO_HASH}/metrics`),
   refuses('INVALID_HASH', `/api/v0/${kind}/abc/metrics`),
-  ...['start_date=x', 'sort=up', 'format=csv', 'end_date=-1'].map((query) =>
+  ...['start_date=x', 'sort=up', 'format=csv', 'end_date=-1', 'end_date=1790000000000'].map((query) =>
     refuses('INVALID_PARAMETERS', `/api/v0/${kind}/${NO_HASH}/metrics?${query}`),
   ),
 ];

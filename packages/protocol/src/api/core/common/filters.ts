@@ -1,4 +1,5 @@
 import { type TProperties, type TSchema, Type } from '../../../type.ts';
+import { fromTime, toTime } from './dates.ts';
 
 /**
  * What lists are filtered by, as it is asked for: one entry for each filter, with its names in each list. How it is matched
@@ -16,9 +17,6 @@ interface Filter {
 
 const commaList = (description: string) =>
   Type.Optional(Type.String({ description: `${description}, comma-separated` }));
-const unixSeconds = (description: string) =>
-  Type.Optional(Type.Number({ minimum: 0, description: `Unix seconds, ${description}` }));
-
 const blockHeight = (description: string) =>
   Type.Optional(
     Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: `height ${description}` }),
@@ -79,8 +77,8 @@ export const MESSAGE_FILTERS = {
     schema: blockHeight('of that block, exclusive; 0 for no end'),
     names: { '/messages.json': ['endBlock'] },
   },
-  from: { schema: unixSeconds('inclusive'), names: { '/messages.json': ['startDate'] } },
-  to: { schema: unixSeconds('exclusive; 0 for no end'), names: { '/messages.json': ['endDate'] } },
+  from: { schema: fromTime, names: { '/messages.json': ['startDate'] } },
+  to: { schema: toTime, names: { '/messages.json': ['endDate'] } },
 } as const satisfies Readonly<Record<string, Filter>>;
 
 export const POST_FILTERS = {
@@ -93,8 +91,8 @@ export const POST_FILTERS = {
   types: { schema: commaList('types of POST contents'), names: { '/posts.json': ['types'] } },
   channels: { schema: commaList('channels'), names: { '/posts.json': ['channels'] } },
   tags: { schema: commaList('tags'), names: { '/posts.json': ['tags'] } },
-  from: { schema: unixSeconds('inclusive'), names: { '/posts.json': ['startDate'] } },
-  to: { schema: unixSeconds('exclusive; 0 for no end'), names: { '/posts.json': ['endDate'] } },
+  from: { schema: fromTime, names: { '/posts.json': ['startDate'] } },
+  to: { schema: toTime, names: { '/posts.json': ['endDate'] } },
 } as const satisfies Readonly<Record<string, Filter>>;
 
 export type Filters = Readonly<Record<string, Filter>>;

@@ -1,6 +1,7 @@
 import { LIMITS } from '../../../limits.ts';
 import { type Static, Type } from '../../../type.ts';
 import { type Api, defaulted, NO_PARAMETERS } from '../../operation.ts';
+import { fromTime, toTime } from '../common/dates.ts';
 import { asDeployed, reads } from '../common/declare.ts';
 import { flag } from '../common/flag.ts';
 import { deployedPageQuery, deployedPaginationView, NextCursor, pageQuery } from '../common/pagination.ts';
@@ -115,8 +116,8 @@ export const creditFilters = {
   payment_method: text('how it was paid'),
   exclude_payment_method: text('how it was not paid'),
   has_expiration: Type.Optional(flag('those that expire; none does')),
-  startDate: Type.Optional(Type.Number({ minimum: 0, description: 'Unix seconds, inclusive' })),
-  endDate: Type.Optional(Type.Number({ minimum: 0, description: 'Unix seconds, exclusive; 0 for no end' })),
+  startDate: fromTime,
+  endDate: toTime,
   direction: Type.Optional(Type.Enum(['incoming', 'outgoing'], { description: 'what was bought, or used' })),
   resourceTypes: list('types of the messages that cost it'),
   resource: text('item hash of the message that cost it'),

@@ -2,6 +2,7 @@ import { LIMITS } from '../../../limits.ts';
 import { type Static, Type } from '../../../type.ts';
 import { type Api, defaulted } from '../../operation.ts';
 import { bodiesQuery } from '../common/bodies.ts';
+import { fromTime, toTime } from '../common/dates.ts';
 import { asDeployed, reads } from '../common/declare.ts';
 import { MESSAGE_FILTERS, POST_FILTERS, queryOf } from '../common/filters.ts';
 import { flag } from '../common/flag.ts';
@@ -94,10 +95,8 @@ export const NETWORK_LISTS_API = {
             description: 'only resources with this status',
           }),
         ),
-        startDate: Type.Optional(Type.Number({ minimum: 0, description: 'Unix seconds, inclusive' })),
-        endDate: Type.Optional(
-          Type.Number({ minimum: 0, description: 'Unix seconds, exclusive; 0 for no end' }),
-        ),
+        startDate: fromTime,
+        endDate: toTime,
         sortOrder: networkPageQuery.sortOrder,
         hash_only: flag('no: each with its status and when it was received', true),
         ...deployedPageQuery(LIMITS.pageSizeDefault),
