@@ -6,6 +6,7 @@ import { AppError } from '@skerry/protocol/forms';
 import { createLogger } from '../daemon/log.ts';
 import { listen } from './listen.ts';
 import { createHttpServer } from './server.ts';
+import { endsWithAnswer } from './unwanted.ts';
 
 const MIB = 1024 * 1024;
 /** What the kernel keeps of a connection on this machine, both ends, and what comes between two looks. */
@@ -16,6 +17,7 @@ async function open(t: { after(end: () => unknown): void }) {
   const app = await createHttpServer({ log: createLogger('test', 'fatal') });
   t.after(() => app.close());
   app.get('/', async () => ({ is: 'here' }));
+  app.get('/large', async () => 'x'.repeat(2 * BESIDE_BYTES));
   let posted = 0;
   app.post('/', async () => ({ is: 'taken', nth: ++posted }));
   await app.register(async (scope) => {
@@ -28,6 +30,13 @@ async function open(t: { after(end: () => unknown): void }) {
       // As one that waits for a place: what it sends meanwhile stays in the kernel.
       while (socket.bytesRead < 64 * 1024) await new Promise(setImmediate);
       throw new AppError('STORAGE_FULL', 'there is no room');
+    });
+    // As one that gives its place away: what reads its body hears of it with the end of the connection.
+    scope.post('/given-up', { config }, async ({ raw }, reply) => {
+      raw.resume();
+      await once(raw, 'data');
+      endsWithAnswer(reply);
+      throw new AppError('OVERLOADED', 'others wait');
     });
     scope.post('/read', { config }, async ({ raw }) => {
       let bytes = 0;
@@ -140,4 +149,20 @@ test('what comes behind a refused body is not done where the connection was said
   another.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
   assert.match(String((await once(another, 'data'))[0]), /"nth":1/);
   another.destroy();
+});
+
+test('a file that gives its place away behind an answer that its sender leaves unread ends soon: it was read on without an end', async (t) => {
+  const socket = await open(t);
+  socket.pause();
+  const head = 'POST /given-up HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n';
+  socket.write(`GET /large HTTP/1.1\r\nHost: x\r\n\r\n${head}Content-Length: ${1024 * MIB}\r\n\r\n`);
+  const piece = Buffer.alloc(MIB);
+  let sent = 0;
+  const closed = once(socket, 'close').then(() => 'closed');
+  while (!socket.destroyed && sent < 2 * MOST_BYTES) {
+    sent += piece.length;
+    const hasGone = new Promise((resolve) => socket.write(piece, resolve));
+    await Promise.race([hasGone, closed]);
+  }
+  assert.ok(socket.destroyed, `${sent / MIB} MiB were taken`);
 });

@@ -117,10 +117,14 @@ export const leaveUnwanted: onSendHookHandler = (request, reply, _payload, done)
   const isRead = ending.has(reply.raw);
   if (isSending(request) && isFile) {
     if (!isRead) stopReading(raw, reply.raw, readWithout);
+    const bound = () => boundRest(raw, () => raw.socket.destroy());
+    // Behind an answer that nobody reads this one never leaves: what comes of the body meanwhile counts, too.
+    const isBehind = isRead && reply.raw.socket === null;
+    if (isBehind) bound();
     reply.raw.once('finish', () => {
       if (!isSending(request)) return;
-      if (isRead) boundRest(raw, () => raw.socket.destroy());
-      else readOn(raw);
+      if (!isRead) readOn(raw);
+      else if (!isBehind) bound();
     });
   }
   done();
