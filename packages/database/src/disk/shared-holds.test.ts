@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
-import { openSharedHolds } from './shared-holds.ts';
+import { Reserve } from './reserve.ts';
+import { openSharedHolds, type SharedHolds } from './shared-holds.ts';
 
 const MIB = 1024 ** 2;
 const DISK = 7;
@@ -62,4 +63,36 @@ test('a directory that takes nothing is logged now and then, not at each look', 
     one.othersOn(DISK);
   }
   assert.ok(lines.length > 0 && lines.length <= 6, `${lines.length} lines`);
+});
+
+test('a file that comes in pieces looks at what others keep as it begins, and ten times a second: it read a directory for each piece', async (t) => {
+  const { directory, lines, one, other, keep } = await openTwo(t);
+  const log = createLogger('core', 'info', { write: (line: string) => lines.push(line) });
+  one.tell(keep(16));
+  const ages: (number | undefined)[] = [];
+  const counted: SharedHolds = {
+    tell: (kept) => other.tell(kept),
+    othersOn: (device, ageMaxMs) => {
+      ages.push(ageMaxMs);
+      return other.othersOn(device, ageMaxMs);
+    },
+    renew: () => other.renew(),
+    [Symbol.dispose]: () => other[Symbol.dispose](),
+  };
+  const measure = async () => ({ freeBytes: 4_096 * MIB, sizeBytes: 8_192 * MIB, device: DISK });
+  const reserve = new Reserve({ setMib: 0, log, measure, shared: counted });
+  await reserve.watch(directory);
+  for (const bytes of [undefined, 512 * MIB]) {
+    ages.length = 0;
+    using hold = reserve.hold(bytes, directory);
+    for (let pieces = 0; pieces < 4_096; pieces++) hold.use(MIB / 16);
+    assert.ok(ages.length > 1);
+    assert.deepEqual([...new Set(ages.slice(1))], [100], `${bytes}`);
+    assert.equal(ages[0] ?? 0, 0);
+  }
+
+  assert.equal(other.othersOn(DISK), 16 * MIB);
+  one.tell(keep(64));
+  assert.equal(other.othersOn(DISK, 3_600_000), 16 * MIB, 'nothing was read');
+  assert.equal(other.othersOn(DISK), 64 * MIB);
 });

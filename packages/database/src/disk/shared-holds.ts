@@ -31,8 +31,11 @@ type Device = number | undefined;
 export interface SharedHolds extends Disposable {
   /** Tells the others what this process keeps, in bytes by device. It stays told while it is renewed. */
   tell(kept: ReadonlyMap<Device, number>): void;
-  /** What the others keep on a device, in bytes. */
-  othersOn(device: Device): number;
+  /**
+   * What the others keep on a device, in bytes.
+   * @param ageMaxMs how long ago that may have been read; now where left out, as whoever begins something has to
+   */
+  othersOn(device: Device, ageMaxMs?: number): number;
   renew(): void;
 }
 
@@ -61,6 +64,8 @@ class HoldFiles implements SharedHolds {
   readonly #telling: Failures;
   readonly #hearing: Failures;
   #kept = NOTHING;
+  /** What was read of the others last, by device. */
+  readonly #heard = new Map<Device, { readonly bytes: number; readonly atMs: number }>();
   /** What the file says; undefined where that is not known. */
   #told: string | undefined = NOTHING;
 
@@ -82,7 +87,16 @@ class HoldFiles implements SharedHolds {
     if (this.#kept !== this.#told) this.#write();
   }
 
-  othersOn(device: Device): number {
+  othersOn(device: Device, ageMaxMs = 0): number {
+    const nowMs = performance.now();
+    const heard = this.#heard.get(device);
+    if (heard && nowMs - heard.atMs < ageMaxMs) return heard.bytes;
+    const bytes = this.#readOthers(device);
+    this.#heard.set(device, { bytes, atMs: nowMs });
+    return bytes;
+  }
+
+  #readOthers(device: Device): number {
     let sum = 0;
     this.#try(this.#hearing, () => {
       for (const [name, ageMs] of this.#listOthers())
