@@ -216,7 +216,10 @@ test('a wrong argument is told by its name', async () => {
 
 test('every command has help with an example', async () => {
   await using home = await createTestDir();
-  const groups = { key: 5, message: 4, file: 3, instance: 16, domain: 6, program: 6, vrf: 2, credit: 9 };
+  const groups = {
+    ...{ key: 5, message: 4, post: 2, aggregate: 2, file: 4, instance: 16, domain: 6, program: 6 },
+    ...{ vrf: 2, credit: 9 },
+  };
   const commands = ['up', 'status', 'core', 'scheduler', 'compute', 'gateway'].map((name) => [name]);
   for (const [group, count] of Object.entries(groups)) {
     const { out } = await run(home.path, group, '--help');

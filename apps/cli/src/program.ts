@@ -1,5 +1,6 @@
 import { Command, type CommanderError } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
+import { addAggregateCommands } from './aggregates/commands.ts';
 import type { Bind } from './bind.ts';
 import { addBackupCommands } from './commands/backup.ts';
 import { addDaemonCommands } from './commands/daemons.ts';
@@ -24,6 +25,7 @@ import { DEFAULT_CORE_URL, DEFAULT_KEY_NAME } from './config.ts';
 import type { CommandHost } from './host.ts';
 import { addNetworksCommands } from './networks/commands.ts';
 import { type GlobalOptions, parseHttpUrl } from './options.ts';
+import { addPostCommands } from './posts/commands.ts';
 
 /** The tree of commands. Nothing that is slow to load is loaded before the command that needs it runs. */
 export function createProgram(host: CommandHost, setExitCode: (exitCode: number) => void): Command {
@@ -61,7 +63,13 @@ Exit codes: 0 ok, 1 failed, 2 wrong use or input, 3 not found, 4 refused, 5 unav
 
 Files: data, cache and keys are in your XDG directories, or all below SKERRY_HOME if it is set.`,
     );
-  const bind = createBind(host, setExitCode);
+  addCommands(program, createBind(host, setExitCode));
+  throwInsteadOfExit(program);
+  return program;
+}
+
+/** In the order of the help. */
+function addCommands(program: Command, bind: Bind): void {
   addNetworkCommands(program, bind);
   addLogsCommand(program, bind);
   addNetworksCommands(program, bind);
@@ -70,6 +78,8 @@ Files: data, cache and keys are in your XDG directories, or all below SKERRY_HOM
   addImageCommands(program, bind);
   addProgramCommands(program, bind);
   addMessageCommands(program, bind);
+  addPostCommands(program, bind);
+  addAggregateCommands(program, bind);
   addFileCommands(program, bind);
   addWebhookCommands(program, bind);
   addDomainCommands(program, bind);
@@ -82,8 +92,6 @@ Files: data, cache and keys are in your XDG directories, or all below SKERRY_HOM
   addSchedulerCommands(program, bind);
   addBackupCommands(program, bind);
   addCompletionCommands(program, bind);
-  throwInsteadOfExit(program);
-  return program;
 }
 
 function createBind(host: CommandHost, setExitCode: (exitCode: number) => void): Bind {

@@ -1,22 +1,7 @@
-import type {
-  InstanceView,
-  MessageStatusView,
-  NetworkEvent,
-  VrfAnswerView,
-  VrfClaimBody,
-  VrfVerdictView,
-} from '@skerry/protocol';
-import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import {
-  INDEXER_API,
-  type IndexRequestView,
-  type NetworkStatusView,
-  type NetworkView,
-} from '@skerry/protocol/api/core/indexer';
+import type { InstanceView, VrfAnswerView, VrfClaimBody, VrfVerdictView } from '@skerry/protocol';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
-import { type JudgedMessageView, MESSAGES_API } from '@skerry/protocol/api/core/messages';
-import { type InfoView, NODE_API } from '@skerry/protocol/api/core/node';
+import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { PROGRAMS_API, type ProgramRunner } from '@skerry/protocol/api/core/programs';
 import {
   STORAGE_API,
@@ -26,10 +11,9 @@ import {
 } from '@skerry/protocol/api/core/storage';
 import { VRF_API } from '@skerry/protocol/api/core/vrf';
 import { WEBHOOKS_API, type WebhookAnswers } from '@skerry/protocol/api/core/webhooks';
-import type { AnswerOf, Operation, SentBody, SentQuery } from '@skerry/protocol/api/operation';
+import type { AnswerOf, SentBody, SentQuery } from '@skerry/protocol/api/operation';
 import { AppError, fieldsOf, LIMITS } from '@skerry/protocol/forms';
-import { type CallInput, type CallOptions, call, callRaw, callRows, urlOfCall } from './call.ts';
-import { type WatchOptions, watchEvents } from './events.ts';
+import { type CallInput, call, callRaw, callRows, urlOfCall } from './call.ts';
 import { askForFile } from './files/raw-file.ts';
 import { hashOfFile, type OpenFile } from './files/stored-file.ts';
 import { checkStored } from './files/upload-hash.ts';
@@ -37,19 +21,15 @@ import { withSent } from './lost.ts';
 import { checkKept, type MessageDraft, requestChange, requestMessage, type SignedBody } from './message.ts';
 import { checkPages } from './pages.ts';
 import { checkAsked } from './reads/asked.ts';
+import { CoreReader, type CoreReaderOptions } from './reads/core-reader.ts';
 import type { InstanceList, UnreadableInstance } from './reads/instance-list.ts';
 import { readLastChange } from './reads/last-change.ts';
-import { ReadPlace } from './reads/read-place.ts';
 import { requestText, type TextAnswer } from './request.ts';
 import type { AskedSigner, Signer } from './signer.ts';
 
-export interface CoreClientOptions<S extends AskedSigner = Signer> {
-  /** Where the core node is, without `/api/v0`. */
-  readonly url: string;
+export interface CoreClientOptions<S extends AskedSigner = Signer> extends CoreReaderOptions {
   /** Needed for everything that changes something. */
   readonly signer?: S | undefined;
-  /** Ends every request of this client. */
-  readonly signal?: AbortSignal | undefined;
   /** Told of each signed message that the node keeps: it is in force, or pending until something comes that it needs. */
   readonly onKept?: ((answer: SubmittedMessage) => void) | undefined;
 }
@@ -80,17 +60,13 @@ type OwnWebhookAction = keyof typeof WEBHOOK_ACTIONS;
  * A core node's public API (docs/openapi.json). Every failure is an AppError with the node's code. What one client has written, its
  * later reads know of, also where a node reads from standbys of its database.
  */
-export class CoreClient<S extends AskedSigner = Signer> {
-  readonly url: string;
-  readonly #place = new ReadPlace();
+export class CoreClient<S extends AskedSigner = Signer> extends CoreReader {
   readonly #signer: S | undefined;
-  readonly #signal: AbortSignal | undefined;
   readonly #onKept: CoreClientOptions['onKept'];
 
   constructor(options: CoreClientOptions<S>) {
-    this.url = options.url.replace(/\/+$/, '');
+    super(options);
     this.#signer = options.signer;
-    this.#signal = options.signal;
     this.#onKept = options.onKept;
   }
 
@@ -99,18 +75,9 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return this.#signer;
   }
 
-  /** What every request of this client is made with. */
-  get options(): Pick<CallOptions, 'signal' | 'place'> {
-    return { signal: this.#signal, place: this.#place };
-  }
-
   /** A file may take long. */
   get #fileOptions() {
     return { ...this.options, timeoutMs: FILE_TIMEOUT_MS };
-  }
-
-  #call<O extends Operation>(operation: O, input: CallInput<O>): Promise<AnswerOf<O>> {
-    return call(this.url, operation, input, this.options);
   }
 
   /** For each call that sends a message. Throws HASH_MISMATCH; an error that leaves open whether it arrived has its `item_hash`. */
@@ -129,11 +96,6 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return requestChange(draft, this.signer, { url: this.url, time: after });
   }
 
-  /** Whether the node answers, and what it says of itself. */
-  getInfo(): Promise<InfoView> {
-    return this.#call(NODE_API.getInfo, {});
-  }
-
   /**
    * What changes an aggregate or a post is dated after the last change of it that the node knows of, where it has no time of its own.
    * Throws HASH_MISMATCH, as does whatever sends a message, where the node names another message than the one that was signed. Where the
@@ -148,7 +110,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
             await readLastChange(this.url, draft, this.signer.address, this.options),
           )
         : await this.#sign(draft);
-    return this.#take(itemHash, this.#call(MESSAGES_API.submitMessage, { body }));
+    return this.#take(itemHash, this.ask(MESSAGES_API.submitMessage, { body }));
   }
 
   /** Takes messages of the signer back: instances end, programs run no more, files are not kept for it. */
@@ -159,69 +121,32 @@ export class CoreClient<S extends AskedSigner = Signer> {
     });
   }
 
-  async getMessage(hash: string): Promise<JudgedMessageView> {
-    return checkAsked(hash, 'item_hash', await this.#call(MESSAGES_API.getMessage, { params: { hash } }));
-  }
-
-  /** What became of a message, and why. */
-  getMessageStatus(hash: string): Promise<MessageStatusView> {
-    return this.#call(MESSAGES_API.getMessageStatus, { params: { hash } });
-  }
-
-  listMessages(
-    query: SentQuery<typeof MESSAGES_API.listMessages> = {},
-  ): Promise<AnswerOf<typeof MESSAGES_API.listMessages>> {
-    return this.#call(MESSAGES_API.listMessages, { query });
-  }
-
-  /** The newest STORE message of an owner that is a later version of a file, by its first one; undefined where none is. */
-  async findNewestVersion(ref: string, owner: string): Promise<string | undefined> {
-    const query = { msgType: 'STORE', refs: ref, owners: owner, sortOrder: -1, pagination: 1 } as const;
-    const { messages } = await this.#call(NETWORK_LISTS_API.listNetworkMessages, { query });
-    return messages[0]?.item_hash;
-  }
-
   /** Random values by the node's key. Check them with verifyVrfToken: that needs no node. */
   generateRandom(body: SentBody<typeof VRF_API.generateRandom>): Promise<VrfAnswerView> {
-    return this.#call(VRF_API.generateRandom, { body });
+    return this.ask(VRF_API.generateRandom, { body });
   }
 
   /** Also says whether a known core node has published the key. */
   verifyRandom(body: VrfClaimBody): Promise<VrfVerdictView> {
-    return this.#call(VRF_API.verifyRandom, { body });
-  }
-
-  /** How far chains are indexed. */
-  async listNetworks(): Promise<NetworkView[]> {
-    return (await this.#call(INDEXER_API.listNetworks, {})).networks;
-  }
-
-  /** How far one chain is indexed, with its contracts and endpoints. */
-  getNetwork(network: string): Promise<NetworkStatusView> {
-    return this.#call(INDEXER_API.getNetwork, { params: { network } });
-  }
-
-  /** What became of an address's requests to index contracts, newest first. */
-  async listIndexRequests(address: string): Promise<IndexRequestView[]> {
-    return (await this.#call(INDEXER_API.listIndexRequests, { params: { address } })).requests;
+    return this.ask(VRF_API.verifyRandom, { body });
   }
 
   async createProgram(
     content: Record<string, unknown>,
   ): Promise<AnswerOf<typeof PROGRAMS_API.createProgram>> {
     const { body, itemHash } = await this.#sign({ type: 'PROGRAM', content });
-    return this.#take(itemHash, this.#call(PROGRAMS_API.createProgram, { body }));
+    return this.#take(itemHash, this.ask(PROGRAMS_API.createProgram, { body }));
   }
 
   /** The programs that a compute node runs by itself. */
   listAssignedPrograms(nodeId: string): Promise<AnswerOf<typeof PROGRAMS_API.listAssignedPrograms>> {
-    return this.#call(PROGRAMS_API.listAssignedPrograms, { params: { node_id: nodeId } });
+    return this.ask(PROGRAMS_API.listAssignedPrograms, { params: { node_id: nodeId } });
   }
 
   /** The compute nodes that a program is sent to, in the order in which they are asked. Throws PROGRAM_NOT_FOUND. */
   async listProgramRunners(hash: string): Promise<ProgramRunner[]> {
     const input = { params: { program_hash: hash } };
-    return (await this.#call(PROGRAMS_API.listProgramRunners, input)).runners;
+    return (await this.ask(PROGRAMS_API.listProgramRunners, input)).runners;
   }
 
   /** What the program answers, whatever status it gives it. Throws where it did not answer: PROGRAM_FAILED, PROGRAM_TIMED_OUT, ... */
@@ -229,7 +154,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
     return requestText(urlOfCall(this.url, PROGRAMS_API.runProgram, { params: { program_hash: hash } }), {
       method: PROGRAMS_API.runProgram.method,
       body: JSON.stringify({ variables }),
-      signal: this.#signal,
+      signal: this.options.signal,
       timeoutMs: RUN_TIMEOUT_MS,
       isAnswer: ({ headers }) => headers.get('net-program-outcome') === 'answered',
     });
@@ -241,7 +166,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
   ): Promise<AnswerOf<typeof INSTANCES_API.createInstance>> {
     const draft = { type: 'INSTANCE', content, ...(channel ? { channel } : {}) };
     const { body, itemHash } = await this.#sign(draft);
-    const creating = this.#call(INSTANCES_API.createInstance, { body }).then((created) => {
+    const creating = this.ask(INSTANCES_API.createInstance, { body }).then((created) => {
       checkKept(itemHash, created.instance_id);
       return created;
     });
@@ -250,7 +175,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
 
   async getInstance(instanceId: string): Promise<InstanceView> {
     const input = { params: { instance_id: instanceId } };
-    return checkAsked(instanceId, 'instance_id', await this.#call(INSTANCES_API.getInstance, input));
+    return checkAsked(instanceId, 'instance_id', await this.ask(INSTANCES_API.getInstance, input));
   }
 
   /** One page. */
@@ -289,7 +214,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
     const content = { instance_id: instanceId, ...changes };
     const { body, itemHash } = await this.#signChange({ type: 'INSTANCE_UPDATE', content }, after);
     const input = { params: { instance_id: instanceId }, body };
-    return this.#take(itemHash, this.#call(INSTANCES_API.updateInstance, input));
+    return this.#take(itemHash, this.ask(INSTANCES_API.updateInstance, input));
   }
 
   /** @param after the `updated_at` of the instance as the caller saw it */
@@ -301,7 +226,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
     const content = { instance_id: instanceId, action };
     const { body, itemHash } = await this.#signChange({ type: 'INSTANCE_CONTROL', content }, after);
     const input = { params: { instance_id: instanceId }, body };
-    return this.#take(itemHash, this.#call(INSTANCES_API.controlInstance, input));
+    return this.#take(itemHash, this.ask(INSTANCES_API.controlInstance, input));
   }
 
   /**
@@ -328,7 +253,7 @@ export class CoreClient<S extends AskedSigner = Signer> {
   /** How much of a file of this signer's the node has that is sent in parts. Throws ROUTE_NOT_FOUND where it takes none. */
   getUpload(hash: string, size: number): Promise<UploadView> {
     const query = { address: this.signer.address, size };
-    return this.#call(UPLOADS_API.getUpload, { params: { hash }, query });
+    return this.ask(UPLOADS_API.getUpload, { params: { hash }, query });
   }
 
   /**
@@ -353,13 +278,13 @@ export class CoreClient<S extends AskedSigner = Signer> {
 
   /** What the node says of a file without its bytes. Throws FILE_NOT_FOUND. */
   getFileMetadata(hash: string): Promise<AnswerOf<typeof STORAGE_API.getFileMetadata>> {
-    return this.#call(STORAGE_API.getFileMetadata, { params: { hash } });
+    return this.ask(STORAGE_API.getFileMetadata, { params: { hash } });
   }
 
   /** One block of IPFS as the node keeps it. The caller checks its hash. */
   getIpfsBlock(cid: string): Promise<Response> {
     const input = { params: { hash: cid }, query: { format: 'raw' } } as const;
-    return callRaw(this.url, IPFS_API.getIpfsFile, input, { signal: this.#signal });
+    return callRaw(this.url, IPFS_API.getIpfsFile, input, { signal: this.options.signal });
   }
 
   /** The message is private: the node neither keeps nor lists it. */
@@ -367,14 +292,14 @@ export class CoreClient<S extends AskedSigner = Signer> {
     content: Record<string, unknown>,
   ): Promise<AnswerOf<typeof WEBHOOKS_API.registerWebhook>> {
     const { body, itemHash } = await this.#sign({ type: 'WEBHOOK', content });
-    const registered = await this.#call(WEBHOOKS_API.registerWebhook, { body });
+    const registered = await this.ask(WEBHOOKS_API.registerWebhook, { body });
     checkKept(itemHash, registered.webhook_id);
     return registered;
   }
 
   async listWebhooks(more: Record<string, unknown> = {}): Promise<WebhookAnswers['list']> {
     const { body } = await this.#sign({ type: 'WEBHOOK', content: { action: 'list', ...more } });
-    return this.#call(WEBHOOKS_API.listWebhooks, { body });
+    return this.ask(WEBHOOKS_API.listWebhooks, { body });
   }
 
   /** What an owner may ask of a webhook (docs/webhooks.md). */
@@ -386,14 +311,6 @@ export class CoreClient<S extends AskedSigner = Signer> {
     const content = { action, webhook_id: webhookId, ...more };
     const { body } = await this.#sign({ type: 'WEBHOOK', content });
     const input = { params: { webhook_id: webhookId }, body };
-    return this.#call(WEBHOOK_ACTIONS[action], input as CallInput<(typeof WEBHOOK_ACTIONS)[A]>);
-  }
-
-  /** Changes from a cursor on, then live (see watchEvents). */
-  async *events(options: WatchOptions): AsyncGenerator<NetworkEvent> {
-    for await (const event of watchEvents(this.url, options)) {
-      this.#place.noteEvent(event.cursor);
-      yield event;
-    }
+    return this.ask(WEBHOOK_ACTIONS[action], input as CallInput<(typeof WEBHOOK_ACTIONS)[A]>);
   }
 }

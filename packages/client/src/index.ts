@@ -63,6 +63,7 @@ export {
   UNPROVEN,
 } from './proofs/told-instance.ts';
 export { readAggregate } from './reads/aggregate.ts';
+export { CoreReader, type CoreReaderOptions } from './reads/core-reader.ts';
 export type { InstanceList } from './reads/instance-list.ts';
 export { createPatience, type Patiently } from './reads/patience.ts';
 export { saysNothing } from './reads/says-nothing.ts';

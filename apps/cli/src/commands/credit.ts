@@ -26,6 +26,7 @@ export function parseCredits(text: string): number {
 /** Beside running the service, `skerry credit` asks what is owned and owed. @param credit the command of the daemon */
 export function addCreditCommands(credit: Command, bind: Bind): void {
   addAccountCommands(credit, bind);
+  addSpendingCommands(credit, bind);
   addPublisherCommands(credit, bind);
   addSaleCommands(credit, bind);
 }
@@ -53,15 +54,31 @@ function addAccountCommands(credit: Command, bind: Bind): void {
         (await import('../credits/accounts.ts')).showBalance(context, address, options),
       ),
     );
+}
 
+function addSpendingCommands(credit: Command, bind: Bind): void {
   credit
     .command('history')
     .description('list what an address bought and used, newest first')
     .argument('[address]', 'the address (default: your own)')
     .option('--kind <kind>', 'purchase or expense', parseOneOf(['purchase', 'expense']))
+    .option('--ref <text>', 'only what one transaction brought, or one instance, program or file cost')
+    .option(
+      '--since <time>',
+      'only from this time on: 2026-11-30, 2h or 3d ago, or Unix seconds',
+      parseTimeSeconds,
+    )
+    .option('--until <time>', 'only before this time', parseTimeSeconds)
     .option('--page <n>', 'page number, from 1', parsePositive, 1)
     .option('--limit <n>', 'entries per page', parsePositive, 20)
-    .addHelpText('after', examples('skerry credit history', 'skerry credit history --kind purchase --json'))
+    .addHelpText(
+      'after',
+      examples(
+        'skerry credit history',
+        'skerry credit history --kind purchase --json',
+        'skerry credit history --ref HASH --since 2026-11-01',
+      ),
+    )
     .action(
       bind<HistoryOptions, [string | undefined]>(async (context, options, [address]) =>
         (await import('../credits/accounts.ts')).showHistory(context, address, options),

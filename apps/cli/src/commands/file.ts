@@ -43,6 +43,20 @@ another channel, one more message keeps it, at the price of another file.`,
       ),
     );
 
+  addTelling(file, bind);
+}
+
+/** What is told of files without their bytes. */
+function addTelling(file: Command, bind: Bind): void {
+  file
+    .command('info')
+    .description('show what a core node has of a file: its size, and the messages that keep it')
+    .argument('<hash>', 'the SHA-256 or CID of the file, or the hash of the message that keeps it')
+    .addHelpText('after', examples('skerry file info HASH', 'skerry file info HASH --json'))
+    .action(
+      bind(async (context, _options, [hash]) => (await import('../files/info.ts')).showFile(context, hash!)),
+    );
+
   file
     .command('list')
     .description('list the files that you keep, newest first: size, credits per month, hash')

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { type Bind, examples } from '../bind.ts';
-import type { MessageForgetOptions, MessageListOptions, MessagePostOptions } from '../messages/messages.ts';
-import { parsePositive, YES_OPTION } from '../options.ts';
+import { addListOptions } from '../messages/filters.ts';
+import type { MessageListOptions } from '../messages/list.ts';
+import type { MessageForgetOptions, MessagePostOptions } from '../messages/messages.ts';
+import { parseWhole, YES_OPTION } from '../options.ts';
 
 export function addMessageCommands(program: Command, bind: Bind): void {
   const message = program
@@ -10,6 +12,7 @@ export function addMessageCommands(program: Command, bind: Bind): void {
 
   addPost(message, bind);
   addReading(message, bind);
+  addList(message, bind);
   addForget(message, bind);
 }
 
@@ -45,19 +48,37 @@ function addReading(message: Command, bind: Bind): void {
         (await import('../messages/messages.ts')).getMessage(context, hash!),
       ),
     );
+}
 
-  message
+function addList(message: Command, bind: Bind): void {
+  const list = message
     .command('list')
     .description('list messages, newest first')
-    .option('--address <list>', 'only these senders, comma-separated')
-    .option('--type <list>', 'only these types')
+    .option('--address <list>', 'only these senders, comma-separated, as in every list')
+    .option('--owner <list>', 'only on behalf of these addresses')
+    .option('--type <list>', 'only these types, such as POST,STORE')
     .option('--channel <list>', 'only these channels')
-    .option('--page <n>', 'page number, from 1 (default: 1)', parsePositive)
-    .option('--limit <n>', 'messages per page, up to 100 (default: 20)', parsePositive)
-    .addHelpText('after', examples('skerry message list --type INSTANCE --limit 5'))
+    .option('--status <list>', 'pending, rejected, forgotten, ... (default: processed)')
+    .option('--content-type <list>', 'only posts whose content says these types')
+    .option('--ref <list>', 'only posts and files whose content has one of these as "ref"')
+    .option('--tag <list>', 'only those with one of these tags')
+    .option('--hash <list>', 'only these, by their item hashes')
+    .option('--content-hash <list>', 'only messages that keep these files')
+    .option('--content-key <list>', 'only messages of aggregates with these keys')
+    .option('--chain <list>', 'only senders of these chains, such as ETH,SOL')
+    .option('--payment <list>', 'only what is paid so: hold, superfluid, credit')
+    .option('--start-block <height>', 'only those that this block or a later one confirmed first', parseWhole)
+    .option('--end-block <height>', 'only those that an earlier block than this confirmed first', parseWhole);
+  addListOptions(list, 'messages')
+    .addHelpText(
+      'after',
+      `${examples('skerry message list --type INSTANCE --limit 5', 'skerry message list --address 0x... --since 2026-11-01 --until 2026-12-01 --json', 'skerry message list --status rejected --since 1d')}
+
+"skerry message get HASH" says why one was rejected, and proves who signed it. Of forgotten messages, --since and --until are dates of the end.`,
+    )
     .action(
       bind<MessageListOptions>(async (context, options) =>
-        (await import('../messages/messages.ts')).listMessages(context, options),
+        (await import('../messages/list.ts')).listMessages(context, options),
       ),
     );
 }

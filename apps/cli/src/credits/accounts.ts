@@ -32,6 +32,10 @@ export interface HistoryOptions {
   readonly page: number;
   readonly limit: number;
   readonly kind?: 'purchase' | 'expense';
+  readonly ref?: string;
+  /** Unix seconds. */
+  readonly since?: number;
+  readonly until?: number;
 }
 export interface PriceOptions {
   readonly set?: string;
@@ -93,12 +97,10 @@ export async function showHistory(
   given: string | undefined,
   options: HistoryOptions,
 ): Promise<void> {
-  const { page, limit, kind } = options;
+  const { page, limit, kind, ref, since, until } = options;
   const address = await ownerOf(context, given);
-  const answer = await call(context.coreUrl, CREDITS_API.listCreditHistory, {
-    params: { address },
-    query: { page, limit, kind },
-  });
+  const query = { page, limit, kind, ref, startDate: since, endDate: until };
+  const answer = await context.reader.listCreditHistory(address, query);
   const rows = answer.credit_history.map((row) => [
     renderTime(row.message_timestamp),
     row.kind,

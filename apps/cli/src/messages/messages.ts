@@ -5,7 +5,6 @@ import {
   parseMessageHash,
   parsePostContent,
 } from '@skerry/protocol/forms';
-import { readAddresses } from '../address.ts';
 import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { plainText, renderFields, renderTime } from '../output/text.ts';
@@ -21,14 +20,6 @@ export interface MessagePostOptions {
 
 export interface MessageForgetOptions extends LossOptions {
   readonly reason?: string;
-}
-
-export interface MessageListOptions {
-  readonly address?: string;
-  readonly type?: string;
-  readonly channel?: string;
-  readonly page?: number;
-  readonly limit?: number;
 }
 
 export async function postMessage(context: Context, options: MessagePostOptions): Promise<void> {
@@ -75,23 +66,4 @@ export async function forgetMessages(
   await confirmLoss(context, options, `Forget ${what}, which no node keeps then?`);
   const answer = await core.forget(hashes, reason);
   context.output.result({ ...answer, ...verdictFields(answer) }, answer.item_hash);
-}
-
-export async function listMessages({ reader, output }: Context, options: MessageListOptions): Promise<void> {
-  const answer = await reader.listMessages({
-    addresses: options.address === undefined ? undefined : (await readAddresses(options.address)).join(','),
-    types: options.type,
-    channels: options.channel,
-    page: options.page,
-    limit: options.limit,
-  });
-  const rows = answer.messages.map((message) => [
-    renderTime(message.timestamp),
-    plainText(message.type),
-    plainText(message.channel ?? ''),
-    plainText(message.sender),
-    message.item_hash,
-  ]);
-  output.result(answer, output.table(['TIME', 'TYPE', 'CHANNEL', 'SENDER', 'HASH'], rows, 'no messages'));
-  output.page(answer.pagination, 'messages');
 }

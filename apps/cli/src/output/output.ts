@@ -89,7 +89,9 @@ export function createOutput(
       return renderTable(head, rows, width);
     },
     page({ page, total_pages: pages, total }, what) {
-      if (pages > 1) note(`page ${page} of ${pages} (${total} ${what})`);
+      if (pages <= 1) return;
+      const next = page < pages ? `; more with --page ${page + 1}` : '';
+      note(`page ${page} of ${pages} (${total} ${what})${next}`);
     },
     progress: (quietMs) => startProgress(options.json && stderr.isTTY !== true ? SILENT : stderr, quietMs),
     paint: (style, text) => (options.colours ? styleText(style, text, { validateStream: false }) : text),

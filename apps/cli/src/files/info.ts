@@ -1,0 +1,26 @@
+import { parseItemHash } from '@skerry/protocol/forms';
+import type { Context } from '../context.ts';
+import { plainText, renderBytes, renderFields, renderTime } from '../output/text.ts';
+
+/** Messages that keep a file that are told, the newest. */
+const KEEPERS_SHOWN = 100;
+
+/** What a core node says of a file, and of the messages that keep it. @throws AppError INVALID_HASH, FILE_NOT_FOUND */
+export async function showFile({ reader, output }: Context, text: string): Promise<void> {
+  const metadata = await reader.getFileMetadata(parseItemHash(text));
+  const found = await reader.findMessages({ contentHashes: metadata.file_hash, limit: KEEPERS_SHOWN });
+  const kept_by = found.messages.map(({ item_hash, sender, time }) => ({ item_hash, sender, time }));
+  output.result(
+    { ...metadata, kept_by, kept_by_total: found.pagination_total ?? kept_by.length },
+    renderFields([
+      ['file', plainText(metadata.file_hash)],
+      ['size', renderBytes(metadata.size)],
+      ['download', plainText(metadata.download_url)],
+      ...kept_by.map(({ item_hash, sender, time }): [string, string] => [
+        'kept_by',
+        `${plainText(item_hash)} of ${plainText(sender)}, ${renderTime(time)}`,
+      ]),
+    ]),
+  );
+  if (kept_by.length === 0) output.note('no message keeps it: it goes a day after it came');
+}
