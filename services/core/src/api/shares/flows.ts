@@ -70,13 +70,15 @@ function slowestOfMost<T extends Flow>(
  * Which loses its place to a client that comes: of the slow flows whose clients have enough (leastOf) one of the client that has most,
  * and of these the slowest. One that is all that its client has is slow below `keptBy`, others below FAIR_BYTES. Where none is slow, a
  * client that has none takes a place of one that has several; where there is no such client either, one of the network that has most, if
- * its own network has no more than that afterwards. Of equals it is the first that is listed. Our own keep theirs, and however many they
- * have, they come as if they had none. Pure.
+ * its own network has no more than that afterwards. Where there is none either, and more than `sparedMax` are below FAIR_BYTES, a client of
+ * whose network none has a place takes the slowest of these: as many networks as there are places kept all others out with little. Of
+ * equals it is the first that is listed. Our own keep theirs, and however many they have, they come as if they had none. Pure.
  */
 export function slowestOf<T extends Flow>(
   flows: Iterable<T>,
   coming: Asking,
   { heldBy, heldNear }: Holdings,
+  sparedMax = Number.POSITIVE_INFINITY,
 ): T | undefined {
   const counted = coming.isExempt ? 0 : heldBy(coming.key);
   const near = coming.isExempt ? 0 : heldNear(coming.key);
@@ -87,7 +89,10 @@ export function slowestOf<T extends Flow>(
   );
   const slowest = slowestOfMost(slow, heldBy, leastOf(counted));
   if (slowest || counted > 0) return slowest;
-  return slowestOfMost(strangers, heldBy, 2) ?? slowestOfMost(strangers, heldNear, near + 2);
+  const ofMost = slowestOfMost(strangers, heldBy, 2) ?? slowestOfMost(strangers, heldNear, near + 2);
+  if (ofMost || near > 0) return ofMost;
+  const spared = strangers.filter(({ passed }) => passed !== undefined && passed < FAIR_BYTES);
+  return spared.length > sparedMax ? slowestOfMost(spared, () => 1, 1) : undefined;
 }
 
 /** The connection of a flow: what passes, and which side waits for the other. */
@@ -186,6 +191,8 @@ export interface FlowsOptions {
   readonly onLook?: () => void;
   /** Called for each that is ended. */
   readonly onLetGo?: () => void;
+  /** How many below FAIR_BYTES keep the only place of their clients at most, where a client comes that has none. */
+  readonly sparedMax?: number | undefined;
   readonly random?: () => number;
 }
 
@@ -195,11 +202,13 @@ export class Flows {
   readonly #all = new Set<Watched>();
   readonly #onLook: () => void;
   readonly #onLetGo: () => void;
+  readonly #sparedMax: number | undefined;
   readonly #random: () => number;
 
-  constructor({ onLook = () => {}, onLetGo = () => {}, random = Math.random }: FlowsOptions = {}) {
+  constructor({ onLook = () => {}, onLetGo = () => {}, sparedMax, random = Math.random }: FlowsOptions = {}) {
     this.#onLook = onLook;
     this.#onLetGo = onLetGo;
+    this.#sparedMax = sparedMax;
     this.#random = random;
   }
 
@@ -249,7 +258,7 @@ export class Flows {
   /** Ends the slowest for a client that comes (slowestOf). @returns whether there was one */
   endSlowest(coming: Asking, holdings: Holdings): boolean {
     const under = [...this.#all].filter((flow) => !flow.isOver());
-    const slowest = slowestOf(under, coming, holdings);
+    const slowest = slowestOf(under, coming, holdings, this.#sparedMax);
     slowest?.end('others wait for its place');
     return slowest !== undefined;
   }

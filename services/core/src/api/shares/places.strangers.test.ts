@@ -92,3 +92,19 @@ test('the 180 addresses of a /24, each with one fast upload, leave a place to wh
   leaving.abort();
   await near;
 });
+
+test('180 networks that send slowly keep half of the places: all were theirs for ten minutes, for 10 kB/s each', async (t) => {
+  const { places, send, pass, ended } = sendersOf(t);
+  for (let number = 0; number < 180; number++) await send(`198.${number}.100.1`, 10_000);
+  const coming = Array.from({ length: 90 }, (_, number) => send(`203.${number}.113.1`, 1_000_000));
+  await pass(60);
+  await Promise.all(coming);
+  assert.deepEqual([ended.length, places.taken], [90, 180]);
+  const leaving = new AbortController();
+  const late = assert.rejects(places.take({ key: '192.0.2.1', isExempt: false }, leaving.signal));
+  await pass(10);
+  assert.equal(ended.length, 90, 'those that are left are spared');
+  assert.ok(ended.every((key) => key.startsWith('198.')));
+  leaving.abort();
+  await late;
+});

@@ -1,6 +1,9 @@
 import { type Client, FairSlots, type FairSlotsOptions, type HttpObserver, rangeKeyOf } from '@skerry/kit';
 import { Flows, type Holdings, type Line } from './flows.ts';
 
+/** Of the places of strangers, one in so many can be kept by slow ones, each of which has no other. */
+const SPARED_PART = 2;
+
 /** Given back when it is disposed of. */
 export interface Place extends Disposable {
   /** Watches over what passes, until the place is given back: where nothing does, or too little while others wait, it is lost. */
@@ -22,7 +25,9 @@ export class Places {
   /** @param onLetGo called for each that is ended */
   constructor(options: FairSlotsOptions, onLetGo: () => void) {
     this.#slots = new FairSlots({ ...options, networkOf: rangeKeyOf });
-    this.#flows = new Flows({ onLook: () => this.#makeRoom(), onLetGo });
+    const { total, reserve } = options.running;
+    const sparedMax = Math.ceil((total - reserve) / SPARED_PART);
+    this.#flows = new Flows({ onLook: () => this.#makeRoom(), onLetGo, sparedMax });
   }
 
   /** How many are taken. */
