@@ -41,8 +41,8 @@ const isDiskFull = (error: unknown): error is AppError =>
 
 /**
  * Failures in a row of work that is tried again for ever: each rests longer than the one before, and a failure is
- * logged when it is a new one and at every doubling of its number, not each time. Its end is logged where it lasted. That a disk is full
- * is logged once, and its end always.
+ * logged when it is a new one and, from the fourth on, at every doubling of its number: where a database is away, all work of a node
+ * fails at once, and again within a second. Its end is logged where it lasted. That a disk is full is logged once, and its end always.
  */
 export class Failures {
   readonly #options: FailuresOptions;
@@ -71,7 +71,7 @@ export class Failures {
       log.warn({ ...why, ...fields, failures: this.#count }, what);
       this.#wasDiskFull ||= isFull;
       this.#kind = kind;
-      this.#sayAt = this.#count * 2;
+      this.#sayAt = Math.max(this.#count * 2, LASTING + 1);
     }
     return backoffMs(this.#count, baseMs, Math.max(baseMs, maxMs), random?.());
   }

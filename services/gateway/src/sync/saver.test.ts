@@ -33,7 +33,6 @@ test('what a full disk did not take is written once there is room, though nothin
     lines.map(({ msg, failures }) => [msg, failures]),
     [
       [what, 1],
-      [what, 2],
       [what, 4],
       [`recovered: ${what}`, 4],
     ],
