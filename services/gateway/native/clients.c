@@ -7,7 +7,7 @@
 
 #include "memory.h"
 
-enum { BUCKETS = 1 << 14, FEWEST_OF_MANY = 2 };
+enum { BUCKETS = 1 << 14, FEWEST_OF_MANY = 2, IPV4_NETWORK_BYTES = 15, IPV6_NETWORK_BYTES = 6 };
 
 /* A client in one group, or a network: any number of clients of that group, in a group of networks of its own. */
 struct client {
@@ -51,6 +51,18 @@ struct in6_addr client_of_place(const struct place *place) {
   const struct client *client = place->client;
   memcpy(address.s6_addr + (client->is_ipv4 ? 8 : 0), &client->prefix, sizeof client->prefix);
   return address;
+}
+
+struct in6_addr client_network(const struct in6_addr *address) {
+  size_t bytes = IN6_IS_ADDR_V4MAPPED(address) ? IPV4_NETWORK_BYTES : IPV6_NETWORK_BYTES;
+  struct in6_addr network = {0};
+  memcpy(&network, address, bytes);
+  return network;
+}
+
+struct in6_addr client_network_of_place(const struct place *place) {
+  const struct in6_addr client = client_of_place(place);
+  return client_network(&client);
 }
 
 uint32_t client_hash(const struct in6_addr *address) { return hash_of(prefix_of(address)); }

@@ -47,5 +47,8 @@ bool client_has_share(const struct sockaddr_in6 *address, unsigned group);
 struct place *client_oldest(const struct sockaddr_in6 *address, unsigned group);
 /* An address of the client that has a place: the first of its own. */
 struct in6_addr client_of_place(const struct place *place);
+/* What people know a client's network by: an IPv4 /24, in the form of IPv6, or an IPv6 /48. */
+struct in6_addr client_network(const struct in6_addr *address);
+struct in6_addr client_network_of_place(const struct place *place);
 /* Of the client at an address, for who counts something else of it. */
 uint32_t client_hash(const struct in6_addr *address);

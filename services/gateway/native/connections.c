@@ -17,6 +17,7 @@
 #include "outcomes.h"
 #include "relay.h"
 #include "scarcity.h"
+#include "stall.h"
 #include "stats.h"
 
 enum {
@@ -317,7 +318,14 @@ void conns_turn_ended(void) {
   ended = kept;
 }
 
+/* It counts as relayed already. */
+static void end_stalled(struct conn *conn) {
+  count(conn, STALLED);
+  cut(conn);
+}
+
 void conns_expire(void) {
+  stall_tick(relay_view, end_stalled);
   for (enum state state = UNDECIDED; state < CLOSED; state++) {
     struct conn *conn;
     while ((conn = lists[state].first) && now_ms - conn->touched_ms >= timeout_of(state)) {
@@ -330,7 +338,7 @@ void conns_expire(void) {
 }
 
 uint32_t conns_next_due_ms(void) {
-  uint32_t due = UINT32_MAX;
+  uint32_t due = stall_next_due_ms();
   for (enum state state = UNDECIDED; state < CLOSED; state++) {
     const struct conn *conn = lists[state].first;
     if (!conn) continue;

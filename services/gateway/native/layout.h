@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Of all that follows. */
-#define LAYOUT_NUMBER 4284195325u
+#define LAYOUT_NUMBER 3404230122u
 
 /* What became of a connection. */
 enum outcome {
@@ -20,6 +20,7 @@ enum outcome {
   TOO_MANY,
   CLIENT_LIMIT,
   INSTANCE_LIMIT,
+  STALLED,
   OUTCOMES,
 };
 
@@ -44,7 +45,7 @@ enum quic_outcome {
 };
 
 /* A bit for each outcome by which a client is refused. */
-#define TLS_REFUSALS 3710u
+#define TLS_REFUSALS 7806u
 #define QUIC_REFUSALS 57150u
 
 enum refused_protocol {
@@ -77,7 +78,8 @@ struct shared_stats {
   uint64_t bytes_to_instances;
   uint64_t bytes_to_clients;
   uint64_t yielded;
-  uint64_t outcomes[12];
+  uint64_t stalled_bytes;
+  uint64_t outcomes[13];
   uint64_t quic_open;
   uint64_t quic_bytes_to_instances;
   uint64_t quic_bytes_to_clients;
@@ -89,22 +91,23 @@ struct shared_stats {
   uint64_t connection_bytes;
   uint64_t announced_bytes;
 };
-_Static_assert(sizeof(struct shared_stats) == 328, "");
+_Static_assert(sizeof(struct shared_stats) == 344, "");
 _Static_assert(offsetof(struct shared_stats, open) == 0, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_instances) == 8, "");
 _Static_assert(offsetof(struct shared_stats, bytes_to_clients) == 16, "");
 _Static_assert(offsetof(struct shared_stats, yielded) == 24, "");
-_Static_assert(offsetof(struct shared_stats, outcomes) == 32, "");
-_Static_assert(offsetof(struct shared_stats, quic_open) == 128, "");
-_Static_assert(offsetof(struct shared_stats, quic_bytes_to_instances) == 136, "");
-_Static_assert(offsetof(struct shared_stats, quic_bytes_to_clients) == 144, "");
-_Static_assert(offsetof(struct shared_stats, quic_held_back) == 152, "");
-_Static_assert(offsetof(struct shared_stats, quic_dropped_to_instances) == 160, "");
-_Static_assert(offsetof(struct shared_stats, quic_dropped_to_clients) == 168, "");
-_Static_assert(offsetof(struct shared_stats, quic_yielded) == 176, "");
-_Static_assert(offsetof(struct shared_stats, quic_outcomes) == 184, "");
-_Static_assert(offsetof(struct shared_stats, connection_bytes) == 312, "");
-_Static_assert(offsetof(struct shared_stats, announced_bytes) == 320, "");
+_Static_assert(offsetof(struct shared_stats, stalled_bytes) == 32, "");
+_Static_assert(offsetof(struct shared_stats, outcomes) == 40, "");
+_Static_assert(offsetof(struct shared_stats, quic_open) == 144, "");
+_Static_assert(offsetof(struct shared_stats, quic_bytes_to_instances) == 152, "");
+_Static_assert(offsetof(struct shared_stats, quic_bytes_to_clients) == 160, "");
+_Static_assert(offsetof(struct shared_stats, quic_held_back) == 168, "");
+_Static_assert(offsetof(struct shared_stats, quic_dropped_to_instances) == 176, "");
+_Static_assert(offsetof(struct shared_stats, quic_dropped_to_clients) == 184, "");
+_Static_assert(offsetof(struct shared_stats, quic_yielded) == 192, "");
+_Static_assert(offsetof(struct shared_stats, quic_outcomes) == 200, "");
+_Static_assert(offsetof(struct shared_stats, connection_bytes) == 328, "");
+_Static_assert(offsetof(struct shared_stats, announced_bytes) == 336, "");
 
 struct access_record {
   uint64_t started_unix_ms;

@@ -21,6 +21,7 @@ static bool read_option(const char *key, const char *value) {
   unsigned long number = strtoul(value, NULL, 10);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (strcmp(key, numbers[i].key) == 0) return *numbers[i].to = (uint32_t)number, true;
+  if (strcmp(key, "max_stalled_bytes") == 0) return options.max_stalled_bytes = number, true;
   if (strcmp(key, "port") == 0) return options.port = (uint16_t)number, true;
   if (strcmp(key, "instance_port") == 0) return options.instance_port = (uint16_t)number, true;
   if (strcmp(key, "layout") == 0) return options.is_foreign = number != LAYOUT_NUMBER, true;

@@ -23,6 +23,7 @@ struct options {
   uint32_t hello_timeout_ms, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms;
   struct rate refusals; /* of QUIC, to everybody */
   struct rate unanswered; /* QUIC flows to an instance that answers none */
+  uint64_t max_stalled_bytes; /* 0 for a part of what TCP may have here */
   uint32_t orphan_ms, upgrade_drain_ms;
   uint32_t access_every; /* one of so many connections has its line in the access log; 0 for none */
 };

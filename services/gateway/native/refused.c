@@ -13,8 +13,6 @@ enum {
   WAYS = 4, /* a set holds so many; of more, whoever has fewest is told of together with the others like it */
   PLACES = SETS * WAYS,
   MOST_OUTCOMES = 32,
-  IPV4_NETWORK_BYTES = 15, /* a /24, in the form of IPv6 */
-  IPV6_NETWORK_BYTES = 6,  /* a /48 */
 };
 _Static_assert(TLS_REFUSALS >> OUTCOMES == 0, "");
 /* Those of QUIC have the last of theirs. */
@@ -25,13 +23,6 @@ static struct refused_record places[PLACES];
 static uint32_t others[REFUSED_PROTOCOLS][MOST_OUTCOMES];
 static bool has_any;
 static uint32_t first_ms;
-
-static struct in6_addr network_of(const struct in6_addr *client) {
-  size_t bytes = IN6_IS_ADDR_V4MAPPED(client) ? IPV4_NETWORK_BYTES : IPV6_NETWORK_BYTES;
-  struct in6_addr network = {0};
-  memcpy(&network, client, bytes);
-  return network;
-}
 
 /* The place of a network and an outcome: its own, or a free one, or that of whoever has fewest in the set. */
 static struct refused_record *place_of(const struct in6_addr *network, uint8_t protocol, uint8_t outcome) {
@@ -51,7 +42,7 @@ static struct refused_record *place_of(const struct in6_addr *network, uint8_t p
 void refused_note(const struct in6_addr *client, enum refused_protocol protocol, uint8_t outcome) {
   uint32_t refusals = protocol == REFUSED_PROTOCOL_TLS ? TLS_REFUSALS : QUIC_REFUSALS;
   if (!(refusals >> outcome & 1)) return;
-  const struct in6_addr network = network_of(client);
+  const struct in6_addr network = client_network(client);
   place_of(&network, (uint8_t)protocol, outcome)->count++;
   if (!has_any) first_ms = now_ms;
   has_any = true;

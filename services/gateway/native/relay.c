@@ -9,6 +9,7 @@
 
 #include "loop.h"
 #include "memory.h"
+#include "stall.h"
 
 enum {
   PIPE_BYTES = 1024 * 1024,
@@ -31,6 +32,7 @@ struct chunk {
 
 /* What a direction needs only while much is moving. */
 struct flow {
+  struct stall stall;
   struct conn *conn;
   struct flow *next, **previous; /* among those whose reads wait for a larger amount */
   int pipe[2];
@@ -103,6 +105,7 @@ static void release_flow(struct conn *conn, int from) {
   struct flow *flow = conn->flow[from];
   if (!flow) return;
   stop_coalescing(flow);
+  stall_forget(&flow->stall);
   give_pipe(flow);
   memory_give(flow);
   conn->flow[from] = NULL;
@@ -171,6 +174,23 @@ static bool is_blocked(const struct conn *conn, int from) {
   return has_rest && !(conn->flags[1 - from] & WRITABLE);
 }
 
+static uint32_t waiting_of(const struct conn *conn, int from) {
+  const struct chunk *chunk = conn->waiting[from];
+  const struct flow *flow = conn->flow[from];
+  return (chunk ? chunk->length - chunk->start : 0) + (flow ? flow->in_pipe : 0);
+}
+
+struct stall_view relay_view(const struct conn *conn, int from) {
+  uint32_t waiting = waiting_of(conn, from);
+  return (struct stall_view){conn->bytes[from] - waiting, waiting, is_blocked(conn, from)};
+}
+
+/* Where there is no memory for it, nobody looks. */
+static void watch(struct conn *conn, int from) {
+  struct flow *flow = flow_of(conn, from);
+  if (flow) stall_watch(&flow->stall, conn, from, conn->bytes[from] - waiting_of(conn, from));
+}
+
 static enum relayed send_waiting(struct conn *conn, int from) {
   struct chunk *chunk = conn->waiting[from];
   int to = 1 - from;
@@ -204,12 +224,16 @@ static enum relayed splice_out(struct conn *conn, struct flow *flow) {
 
 /* Our sending to a side ends where the other's has; with both ended all is done, and closing says so to both. */
 static enum relayed pass_end(struct conn *conn, int from) {
+  struct flow *flow = conn->flow[from];
   int to = 1 - from;
   if (conn->flags[to] & SHUT) return RELAY_WAITS;
   if (conn->flags[from] & SHUT) return RELAY_OVER;
   if (shutdown(conn->fd[to], SHUT_WR) < 0 && errno != ENOTCONN) return RELAY_BROKEN;
   conn->flags[to] |= SHUT;
-  release_flow(conn, from);
+  if (flow) { /* what was sent may still be on its way */
+    stop_coalescing(flow);
+    give_pipe(flow);
+  }
   return RELAY_WAITS;
 }
 
@@ -286,6 +310,8 @@ enum relayed relay_from(struct conn *conn, int from) {
   enum relayed step;
   do step = step_from(conn, from);
   while (step == RELAY_GOES_ON && conn->bytes[from] < limit);
+  /* Who has no flow has moved little, and that at once. */
+  if (step == RELAY_WAITS && (conn->flow[from] || is_blocked(conn, from))) watch(conn, from);
   return step;
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "conn.h"
+#include "stall.h"
 
 /* Of one direction: it has more to do than a turn allows; it waits for the loop; both directions are over; it is broken. */
 enum relayed { RELAY_GOES_ON, RELAY_WAITS, RELAY_OVER, RELAY_BROKEN };
@@ -19,5 +20,7 @@ void relay_release(struct conn *conn);
 
 /* Whether a read of some connection waits until more is there. Then the tick is due each millisecond. */
 bool relay_is_coalescing(void);
+/* How a direction stands with its receiver. */
+struct stall_view relay_view(const struct conn *conn, int from);
 /* Hands on the connections whose reads are due. */
 void relay_tick(void (*due)(struct conn *conn));

@@ -1,4 +1,4 @@
-/** What became of connections on the TLS listener, since the start. */
+/** What became of connections on the TLS listener, since the start. `stalled` were relayed, too, and then cut: they held too much that one side did not take. */
 export const TLS_OUTCOMES = [
   'relayed',
   'unknown_name',
@@ -12,6 +12,7 @@ export const TLS_OUTCOMES = [
   'too_many',
   'client_limit',
   'instance_limit',
+  'stalled',
 ] as const;
 export type TlsOutcome = (typeof TLS_OUTCOMES)[number];
 
@@ -46,6 +47,11 @@ export const TLS_FIGURES = {
     metric: 'tls_yielded_connections_total',
     type: 'counter',
     help: 'TLS connections that were cut where all places were taken, for a client that had none; those without an instance are crowded_out too.',
+  },
+  stalledBytes: {
+    metric: 'tls_stalled_bytes',
+    type: 'gauge',
+    help: 'Memory of the kernel that holds what slow receivers of TLS connections have not taken.',
   },
 } as const satisfies Record<string, Figure>;
 export type TlsFigure = keyof typeof TLS_FIGURES;

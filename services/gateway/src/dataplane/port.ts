@@ -217,6 +217,11 @@ export interface DataPlaneLimits {
   /** QUIC connections that may begin to an instance before it says something, and then a second, until it does: more are refused. */
   readonly maxUnanswered: number;
   readonly unansweredPerSecond: number;
+  /**
+   * Memory of the kernel for what slow receivers of TLS have not taken; beyond it, connections of the network (/24, /48) that holds most are cut,
+   * who was stalled for longest first. 0 for half of what TCP may have here before the kernel saves (the first number of tcp_mem).
+   */
+  readonly maxStalledBytes: number;
   /** Without a byte in either direction. */
   readonly idleTimeoutMs: number;
   /** Between two requests of one HTTP connection. */
@@ -235,6 +240,7 @@ export const DEFAULT_LIMITS: DataPlaneLimits = {
   refusalsPerSecond: 2_000,
   maxUnanswered: 256,
   unansweredPerSecond: 32,
+  maxStalledBytes: 0,
   idleTimeoutMs: 300_000,
   keepAliveTimeoutMs: 60_000,
 };

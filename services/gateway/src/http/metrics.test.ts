@@ -28,6 +28,7 @@ const METRICS = {
   skerry_gateway_tls_bytes_total: 'counter',
   skerry_gateway_tls_connections_total: 'counter',
   skerry_gateway_tls_yielded_connections_total: 'counter',
+  skerry_gateway_tls_stalled_bytes: 'gauge',
   skerry_gateway_quic_open_flows: 'gauge',
   skerry_gateway_quic_bytes_total: 'counter',
   skerry_gateway_quic_dropped_datagrams_total: 'counter',
@@ -45,6 +46,7 @@ test('every figure of the gateway is told under its name, with labels of closed 
   tls.figures.bytesToInstances = 1_000;
   tls.figures.bytesToClients = 2_000;
   tls.figures.yielded = 11;
+  tls.figures.stalledBytes = 9;
   for (const [index, outcome] of TLS_OUTCOMES.entries()) tls.outcomes[outcome] = 10 + index;
   const quic = {
     figures: {
@@ -101,6 +103,7 @@ test('every figure of the gateway is told under its name, with labels of closed 
       (outcome) => `quic_connections_total{outcome="${outcome}"} ${quic.outcomes[outcome]}`,
     ),
     'tls_yielded_connections_total 11',
+    'tls_stalled_bytes 9',
     'quic_yielded_flows_total 12',
     'http_yielded_total 13',
     'http_open_connections 4',

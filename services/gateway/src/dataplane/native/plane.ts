@@ -149,6 +149,7 @@ export class NativeDataPlane implements DataPlane {
       ['refusals_per_s', limits.refusalsPerSecond],
       ['max_unanswered', limits.maxUnanswered],
       ['unanswered_per_s', limits.unansweredPerSecond],
+      ['max_stalled_bytes', limits.maxStalledBytes],
       ['idle_timeout_ms', limits.idleTimeoutMs],
       ['orphan_ms', ORPHAN_MS],
       ['upgrade_drain_ms', handover?.drainMs ?? 0],
