@@ -6,8 +6,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findFreePort } from '@skerry/kit';
 import type { Page } from 'playwright-core';
-import { endOf, freePort, openSite, type Say, startBrowser, startCaddy, startPlane } from './http3.ts';
+import { endOf, openSite, type Say, startBrowser, startCaddy, startPlane } from './http3.ts';
 import { RoughPath } from './rough-path.ts';
 
 interface HashingServer extends AsyncDisposable {
@@ -64,7 +65,7 @@ export async function checkHttp3Bulk(bytes: number, say: Say, roughness?: number
   const directory = await mkdtemp(join(tmpdir(), 'skerry-http3-'));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const hashing = stack.use(await startHashing());
-  const upstream = await freePort();
+  const upstream = await findFreePort();
   const servers = await startCaddy(directory, upstream, bytes, hashing.port);
   stack.defer(() => endOf(servers.process));
   const { plane, port } = await startPlane({

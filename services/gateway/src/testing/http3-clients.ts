@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findFreePort } from '@skerry/kit';
 import { NAME_UNKNOWN } from '../dataplane/testing/suite/world.ts';
-import { endOf, freePort, type Say, startCaddy } from './http3.ts';
+import { endOf, type Say, startCaddy } from './http3.ts';
 import { download, MOVING, request, startNgtcp2, startPlace, UNRECOGNIZED_NAME, type Way } from './ngtcp2.ts';
 
 /** ngtcp2's example programs, which Debian's ngtcp2-client and ngtcp2-server bring. */
@@ -30,7 +31,7 @@ export async function checkNgtcp2(bytes: number, say: Say): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'skerry-http3-'));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const [caddyPort, ownPort] = [await freePort(), await freePort()];
+  const [caddyPort, ownPort] = [await findFreePort(), await findFreePort()];
   const caddy = await startCaddy(directory, caddyPort, bytes);
   stack.defer(() => endOf(caddy.process));
   const toCaddy = await startPlace(INSTALLED, directory, caddyPort);

@@ -4,17 +4,9 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { findFreePort } from '@skerry/kit';
 import { NAME_UNKNOWN } from '../dataplane/testing/suite/world.ts';
-import {
-  checkFile,
-  checkRefusal,
-  endOf,
-  freePort,
-  openSite,
-  type Say,
-  startBrowser,
-  startCaddy,
-} from './http3.ts';
+import { checkFile, checkRefusal, endOf, openSite, type Say, startBrowser, startCaddy } from './http3.ts';
 import {
   download,
   MOVING,
@@ -83,7 +75,7 @@ interface Scene {
 /** Between a client and a server that both know version 2. */
 async function checkNgtcp2({ programs, directory, say }: Scene): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const port = await freePort();
+  const port = await findFreePort();
   const args = ['--preferred-versions=v2,v1'];
   const servers = await startNgtcp2({ programs, directory, port, bytes: LOGGED_BYTES, args });
   const [site, wary] = stack.use(servers).sites;
@@ -99,7 +91,7 @@ async function checkNgtcp2({ programs, directory, say }: Scene): Promise<void> {
 /** Caddy 2.6 knows version 1 only, and says so. */
 async function checkNegotiation({ programs, directory, say }: Scene): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const port = await freePort();
+  const port = await findFreePort();
   const caddy = await startCaddy(directory, port, LOGGED_BYTES);
   stack.defer(() => endOf(caddy.process));
   const { plane, place } = await startPlace(programs, directory, port);
@@ -110,7 +102,7 @@ async function checkNegotiation({ programs, directory, say }: Scene): Promise<vo
 /** Chromium is made to begin with version 2, and a client of ngtcp2 moves. */
 async function checkLarge({ programs, directory, say }: Scene, bytes: number): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const port = await freePort();
+  const port = await findFreePort();
   const servers = stack.use(await startNgtcp2({ programs, directory, port, bytes }));
   const { plane, place } = await startPlace(programs, directory, port);
   stack.use(plane);

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findFreePort } from '@skerry/kit';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { NativeDataPlane } from '../dataplane/native/plane.ts';
 import { builtForTests } from '../dataplane/native/testing/built.ts';
@@ -34,15 +34,6 @@ const pinOf = ({ cert }: Certificate) =>
   createHash('sha256')
     .update(new X509Certificate(cert).publicKey.export({ type: 'spki', format: 'der' }))
     .digest('base64');
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '::');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /**
  * Caddy in the place of two instances, each with a certificate of its own and a file.
@@ -190,7 +181,7 @@ export async function checkHttp3(bytes: number, say: Say): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'skerry-http3-'));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const upstream = await freePort();
+  const upstream = await findFreePort();
   const servers = await startCaddy(directory, upstream, bytes);
   stack.defer(() => endOf(servers.process));
   const options = { upstreamHttpsPort: upstream, handoverPath: join(directory, 'listeners.sock') };
