@@ -82,6 +82,19 @@ describe('a crowd of first packets', () => {
     assert.equal((await other.take(1)).length, 1, 'another client has its own share');
   });
 
+  test('a thousand clients of one address, as behind a NAT, are told at once', async () => {
+    await using world = await openQuicWorld();
+    const { https } = world.ports;
+    await using client = await Datagrams.open('127.0.0.1');
+    // No more at once than may wait of one client.
+    for (let number = 0; number < 1_000; number += 50) {
+      const hellos = Array.from({ length: 50 }, (_, more) => hello(NAME_UNKNOWN, idOf(number + more)));
+      await client.sendAll(hellos, https, '127.0.0.1');
+      await client.take(hellos.length);
+    }
+    assert.equal(world.count('unknown_name'), 1_000);
+  });
+
   test('refusals come back with time', async () => {
     await using world = await openQuicWorld({ maxRefusals: 1, refusalsPerSecond: 16_000 });
     await using client = await Datagrams.open('127.0.0.1');
