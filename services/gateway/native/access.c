@@ -10,41 +10,45 @@
 #include "memory.h"
 #include "options.h"
 
-struct trace {
-  uint64_t started_unix_ms;
-  struct sockaddr_in6 client;
-};
-
-void access_begin(struct conn *conn, const struct sockaddr_in6 *client) {
+struct trace *access_trace(const struct sockaddr_in6 *client, uint8_t none) {
   static uint32_t since_told;
-  if (options.access_every == 0 || ++since_told < options.access_every) return;
-  if (!(conn->trace = memory_take(sizeof *conn->trace))) return;
+  if (options.access_every == 0 || ++since_told < options.access_every) return NULL;
+  struct trace *trace = memory_take(sizeof *trace);
+  if (!trace) return NULL;
   since_told = 0;
   struct timespec time;
   clock_gettime(CLOCK_REALTIME, &time);
-  *conn->trace = (struct trace){(uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000, *client};
+  *trace = (struct trace){.started_unix_ms = (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000,
+                          .client = *client, .started_ms = now_ms, .outcome = none};
+  return trace;
 }
 
-static void tell(const struct conn *conn) {
+void access_tell(struct trace *trace, enum refused_protocol protocol, const struct route *route) {
   uint8_t line[sizeof(struct access_record) + MAX_NAME_BYTES];
   struct access_record record = {
-      .started_unix_ms = conn->trace->started_unix_ms,
-      .bytes_to_instance = conn->bytes[CLIENT],
-      .bytes_to_client = conn->bytes[INSTANCE],
-      .duration_ms = now_ms - conn->started_ms,
-      .client_port = ntohs(conn->trace->client.sin6_port),
-      .outcome = conn->outcome,
-      .name_length = conn->route ? conn->route->length : 0,
+      .started_unix_ms = trace->started_unix_ms,
+      .bytes_to_instance = trace->bytes[CLIENT],
+      .bytes_to_client = trace->bytes[INSTANCE],
+      .duration_ms = now_ms - trace->started_ms,
+      .client_port = ntohs(trace->client.sin6_port),
+      .protocol = (uint8_t)protocol,
+      .outcome = trace->outcome,
+      .name_length = route ? route->length : 0,
   };
-  memcpy(record.client_address, &conn->trace->client.sin6_addr, 16);
+  memcpy(record.client_address, &trace->client.sin6_addr, 16);
   memcpy(line, &record, sizeof record);
-  if (conn->route) memcpy(line + sizeof record, conn->route->name, conn->route->length);
+  if (route) memcpy(line + sizeof record, route->name, route->length);
   control_tell(REPORT_ACCESS, line, (uint32_t)sizeof record + record.name_length);
+  memory_give(trace);
 }
 
+void access_begin(struct conn *conn, const struct sockaddr_in6 *client) { conn->trace = access_trace(client, OUTCOMES); }
+
 void access_end(struct conn *conn) {
-  if (!conn->trace) return;
-  tell(conn);
-  memory_give(conn->trace);
+  struct trace *trace = conn->trace;
+  if (!trace) return;
   conn->trace = NULL;
+  trace->outcome = conn->outcome;
+  memcpy(trace->bytes, conn->bytes, sizeof trace->bytes);
+  access_tell(trace, REFUSED_PROTOCOL_TLS, conn->route);
 }

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Of all that follows. */
-#define LAYOUT_NUMBER 3404230122u
+#define LAYOUT_NUMBER 2830910128u
 
 /* What became of a connection. */
 enum outcome {
@@ -116,18 +116,20 @@ struct access_record {
   uint32_t duration_ms;
   uint16_t client_port;
   uint8_t client_address[16];
+  uint8_t protocol;
   uint8_t outcome;
   uint8_t name_length;
-};
-_Static_assert(sizeof(struct access_record) == 48, "");
+} __attribute__((packed));
+_Static_assert(sizeof(struct access_record) == 49, "");
 _Static_assert(offsetof(struct access_record, started_unix_ms) == 0, "");
 _Static_assert(offsetof(struct access_record, bytes_to_instance) == 8, "");
 _Static_assert(offsetof(struct access_record, bytes_to_client) == 16, "");
 _Static_assert(offsetof(struct access_record, duration_ms) == 24, "");
 _Static_assert(offsetof(struct access_record, client_port) == 28, "");
 _Static_assert(offsetof(struct access_record, client_address) == 30, "");
-_Static_assert(offsetof(struct access_record, outcome) == 46, "");
-_Static_assert(offsetof(struct access_record, name_length) == 47, "");
+_Static_assert(offsetof(struct access_record, protocol) == 46, "");
+_Static_assert(offsetof(struct access_record, outcome) == 47, "");
+_Static_assert(offsetof(struct access_record, name_length) == 48, "");
 
 struct refused_record {
   uint8_t network[16];

@@ -61,6 +61,7 @@ struct quic_flow {
   uint8_t state, learnt_count;
   uint16_t shown; /* bytes that the client has sent since it was answered first, as far as they count */
   struct quic_id first, source; /* of the client's first packet */
+  uint16_t trace; /* where the access log tells of it, else 0 */
   struct quic_known learnt[MAX_LEARNT_IDS];
 };
 /* With what the allocator adds, an idle flow takes less than 400 bytes. */

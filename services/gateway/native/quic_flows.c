@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "options.h"
 #include "outcomes.h"
+#include "quic_access.h"
 #include "quic_allowance.h"
 #include "quic_backlog.h"
 #include "quic_early.h"
@@ -52,8 +53,13 @@ static uint32_t timeout_of(enum quic_state state) {
 
 static void count(const struct quic_peer *peer, enum quic_outcome outcome) { outcome_count_quic(&peer->address, outcome); }
 
-static void give_up(struct quic_flow *flow, enum quic_outcome outcome) {
+static void count_flow(struct quic_flow *flow, enum quic_outcome outcome) {
+  quic_access_outcome(flow, outcome);
   count(&flow->peer, outcome);
+}
+
+static void give_up(struct quic_flow *flow, enum quic_outcome outcome) {
+  count_flow(flow, outcome);
   quic_lists_end(flow);
 }
 
@@ -68,7 +74,7 @@ static void refuse(struct quic_flow *flow, enum quic_outcome outcome, enum quic_
   uint8_t answer[MAX_REFUSAL_BYTES];
   const struct first_packet first = {flow->version, id_of(&flow->first), id_of(&flow->source)};
   /* Who has heard of it finds it counted. */
-  count(&flow->peer, outcome);
+  count_flow(flow, outcome);
   if (refusal_may_go(&flow->peer)) answer_with(&flow->peer, answer, refusal_close(&first, error, answer));
   quic_lists_end(flow);
 }
@@ -195,7 +201,7 @@ static void move(const struct heard *heard, const struct quic_flow *old) {
   flow->source = old->source;
   flow->delivered = old->delivered;
   quic_index_share(flow, old);
-  count(heard->peer, QUIC_MOVED);
+  count_flow(flow, QUIC_MOVED);
   open_flow(flow, old->route, heard->bytes, heard->length);
   if (flow->state == FLOW_UNANSWERED) quic_lists_enter(flow, FLOW_MOVED);
   make_room();
@@ -307,7 +313,7 @@ static void learn_from(struct quic_flow *flow, struct quic_batch batch) {
   flow->route->answered_at = unix_seconds();
   flow->route->unanswered = (struct tokens){0};
   if (flow->state == FLOW_UNANSWERED) {
-    count(&flow->peer, QUIC_FORWARDED);
+    count_flow(flow, QUIC_FORWARDED);
     quic_lists_enter(flow, FLOW_UNPROVEN);
   }
   if (flow->state != FLOW_UNPROVEN) return;
@@ -322,6 +328,7 @@ static void answer(struct quic_flow *flow, struct quic_batch batch) {
   if (batch.length == 0) return;
   quic_allowance_take(flow, batch.length);
   stats->quic_bytes_to_clients += batch.length;
+  quic_access_passed(flow, INSTANCE, batch.length);
   quic_turn_passed(batch);
   quic_answer(&flow->peer, batch);
 }

@@ -8,6 +8,7 @@
 #include "control.h"
 #include "loop.h"
 #include "options.h"
+#include "quic_access.h"
 #include "quic_index.h"
 #include "quic_lists.h"
 
@@ -143,6 +144,7 @@ static void take_record(const struct record *record, int socket) {
   route->refs++;
   if (quic_lists_connect(flow, socket, route)) {
     quic_lists_enter(flow, (enum quic_state)record->state);
+    if (flow->state >= FLOW_UNPROVEN) quic_access_outcome(flow, QUIC_FORWARDED);
     flow->touched_ms = now_ms - record->silent_ms;
     quic_socket_tell_drops(socket, true);
     flow->drops = quic_socket_drops(socket);

@@ -6,6 +6,7 @@
 #include "loop.h"
 #include "memory.h"
 #include "options.h"
+#include "quic_access.h"
 #include "quic_index.h"
 #include "stats.h"
 
@@ -55,6 +56,7 @@ struct quic_flow *quic_lists_add(const struct quic_peer *peer, uint32_t version,
     return memory_give(flow), NULL;
   }
   client_enter(&flow->unproven, &address, GROUP_QUIC_UNPROVEN);
+  quic_access_begin(flow);
   append_flow(flow, FLOW_UNDECIDED);
   stats->quic_open++;
   return flow;
@@ -95,6 +97,7 @@ void quic_lists_forget_undecided(struct quic_flow *flow) {
 }
 
 void quic_lists_end(struct quic_flow *flow) {
+  quic_access_end(flow);
   quic_lists_forget_undecided(flow);
   quic_index_remove(flow);
   unlink_flow(flow);

@@ -1,5 +1,6 @@
 #include "quic_upload.h"
 
+#include "quic_access.h"
 #include "quic_allowance.h"
 #include "quic_turn.h"
 #include "stats.h"
@@ -22,6 +23,7 @@ void quic_upload_send(struct quic_flow *flow, struct quic_batch batch) {
   quic_turn_passed(batch);
   quic_allowance_owe(flow, sent);
   stats->quic_bytes_to_instances += sent;
+  quic_access_passed(flow, CLIENT, sent);
 }
 
 /* All but the last are of one size. */

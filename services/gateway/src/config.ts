@@ -81,7 +81,7 @@ export const gatewayConfig = defineConfig(
     accessLog: settings.choice(
       ['off', 'sampled', 'full'],
       'off',
-      'log no, one in 100 or all TLS connections and HTTP requests',
+      'log no, one in 100 or all connections of TLS and QUIC, and HTTP requests',
     ),
     maxConnectionsPerClient: settings.integer(
       1,

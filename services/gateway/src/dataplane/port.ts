@@ -55,18 +55,24 @@ export interface Traffic {
 }
 
 /** What the access log tells of one connection, when it has ended. */
-export interface AccessRecord {
+export type AccessRecord = {
   readonly startedUnixMs: number;
   readonly durationMs: number;
   readonly clientAddress: string;
   readonly clientPort: number;
   /** Null where no route was found. */
   readonly hostname: string | null;
-  /** Null where the gateway ended it before there was one. */
-  readonly outcome: TlsOutcome | null;
   readonly bytesToInstance: number;
   readonly bytesToClient: number;
-}
+} & (
+  | {
+      readonly protocol: 'tls';
+      /** Null where the gateway ended it before there was one. */
+      readonly outcome: TlsOutcome | null;
+    }
+  /** A client that moves has a record for each place; bytes are those of datagrams. */
+  | { readonly protocol: 'quic'; readonly outcome: QuicOutcome | null }
+);
 
 /** What the access log tells of one HTTP request. Neither path nor query: they can hold what is nobody else's business. */
 export interface HttpAccessRecord {
@@ -184,7 +190,7 @@ export interface DataPlaneOptions {
   readonly quic?: QuicWish;
   /** Told of clients that were refused: each, or many of a second at once. */
   readonly onRefused?: (refusal: Refusal) => void;
-  /** Told of one in `every` TLS connections, and of one in `every` HTTP requests, at the end of each. */
+  /** Told of one in `every` connections of TLS and QUIC, and of one in `every` HTTP requests, at the end of each. */
   readonly access?: {
     readonly every: number;
     readonly tell: (record: AccessRecord) => void;

@@ -8,6 +8,7 @@ test('a line of HAProxy tells what became of a connection', () => {
   const ended = line('2001:db8::7 47910 a.example - 152 3000 --');
   assert.deepEqual(ended, {
     record: {
+      protocol: 'tls',
       startedUnixMs: 1_795_479_870_132,
       durationMs: 5001,
       clientAddress: '2001:db8::7',

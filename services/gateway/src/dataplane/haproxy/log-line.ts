@@ -6,7 +6,7 @@ export const LOG_FORMAT = 'skerry %Ts %ms %Tt %ci %cp %[var(txn.name)] %[var(txn
 const LINE = /^skerry (\d+) (\d+) (\d+) ([0-9a-fA-F.:]+) (\d+) (\S+) (\S+) (\d+) (\d+) (\S)(\S)$/;
 
 export interface LogLine {
-  readonly record: AccessRecord;
+  readonly record: AccessRecord & { readonly protocol: 'tls' };
   /** Where the instance did not take the connection. */
   readonly failure: RouteFailure | undefined;
 }
@@ -30,6 +30,7 @@ export function readLogLine(line: string): LogLine | undefined {
   const outcome = isOutcome(said!) ? said : (ending?.outcome ?? (name === '-' ? null : 'relayed'));
   return {
     record: {
+      protocol: 'tls',
       startedUnixMs: Number(seconds) * 1000 + Number(ms),
       durationMs: Number(durationMs),
       clientAddress: address!.replace(/^::ffff:(?=[0-9.]+$)/, ''),

@@ -18,12 +18,14 @@ function writeAddress(bytes: readonly number[]): string {
 
 /** A line of the access log as the native plane tells it. */
 export function readAccess(payload: Buffer): AccessRecord {
-  const { clientAddress, outcome, nameLength, ...rest } = ACCESS_RECORD.read(payload);
+  const { clientAddress, protocol, outcome, nameLength, ...rest } = ACCESS_RECORD.read(payload);
   const nameAt = ACCESS_RECORD.sizeBytes;
   return {
     ...rest,
     clientAddress: writeAddress(clientAddress),
-    outcome: TLS_OUTCOMES[outcome] ?? null,
+    ...(protocol === REFUSED_PROTOCOLS.quic
+      ? { protocol: 'quic', outcome: QUIC_OUTCOMES[outcome] ?? null }
+      : { protocol: 'tls', outcome: TLS_OUTCOMES[outcome] ?? null }),
     hostname: nameLength === 0 ? null : payload.toString('latin1', nameAt, nameAt + nameLength),
   };
 }

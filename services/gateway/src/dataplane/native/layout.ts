@@ -76,7 +76,7 @@ export const SHARED_STATS = new Layout({
   announcedBytes: 'u64',
 });
 
-/** A line of the access log; the name follows. `outcome` is a place in TLS_OUTCOMES, or none where it is beyond them. */
+/** A line of the access log; the name follows. `outcome` is a place in the outcomes of the protocol, or none where it is beyond them. */
 export const ACCESS_RECORD = new Layout({
   startedUnixMs: 'u64',
   bytesToInstance: 'u64',
@@ -84,6 +84,7 @@ export const ACCESS_RECORD = new Layout({
   durationMs: 'u32',
   clientPort: 'u16',
   clientAddress: ['u8', 16],
+  protocol: 'u8',
   outcome: 'u8',
   nameLength: 'u8',
 });
@@ -99,7 +100,7 @@ export const REFUSED_RECORD = new Layout({
   outcome: 'u8',
 });
 
-/** Of a refused record. */
+/** Of a refused record, and of a line of the access log. */
 export const REFUSED_PROTOCOLS = { tls: 0, quic: 1 } as const;
 
 /**

@@ -28,6 +28,7 @@ export function tlsJournalSuite({ create }: Subject): void {
     assert.deepEqual(
       { ...one, startedUnixMs: 0, durationMs: 0 },
       {
+        protocol: 'tls',
         startedUnixMs: 0,
         durationMs: 0,
         clientAddress: '127.0.0.1',

@@ -50,6 +50,7 @@ export class TlsSide {
       outcome: null,
       tell: (bytesToInstance, bytesToClient) =>
         tell({
+          protocol: 'tls',
           startedUnixMs,
           durationMs: Math.round(performance.now() - started),
           clientAddress,
