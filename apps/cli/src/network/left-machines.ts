@@ -29,5 +29,7 @@ export async function endMachines({ output, environment }: Context, dataDir: str
   const ended = await powerOffMachines(dataDir, ({ instance_id: id }) => output.note(`${id} is off`));
   const config = readConfig(computeConfig, withoutCommandVariables(environment));
   await clearLeftNetwork({ ...config, dataDir });
+  // Theirs, too, which outlived the node.
+  await clearLeftGroups(dataDir);
   return ended;
 }

@@ -36,8 +36,12 @@ export async function endMachines(dataDir: string): Promise<void> {
   ]);
   for (const name of names.trim().split('\n')) {
     const pid = Number(await readFile(name, 'utf8').catch(() => ''));
-    const line = pid > 1 ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
-    if (line.includes('qemu-system') && line.includes(dataDir)) process.kill(pid, 'SIGKILL');
+    const readLine = () => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    const line = pid > 1 ? await readLine() : '';
+    if (!line.includes('qemu-system') || !line.includes(dataDir)) continue;
+    process.kill(pid, 'SIGKILL');
+    // Its control group is its own until it is gone.
+    await until('QEMU is gone', SOON_MS, async () => (await readLine()) === '');
   }
 }
 
