@@ -103,6 +103,8 @@ export {
   compareBytes,
   compareKeys,
   END,
+  type ForgottenFields,
+  forgottenKeyOf,
   type ShortKey,
   START,
   SYNC_ID_BYTES,

@@ -73,6 +73,28 @@ export function syncKeyOf(fields: SyncFields, isWanted = false): SyncKey {
   return { time: fields.time, id };
 }
 
+/** What of a forgotten message is told without its text, and what judges its FORGET. */
+export interface ForgottenFields extends Pick<SyncFields, 'itemHash' | 'sender' | 'channel' | 'time'> {
+  readonly owner: string;
+  readonly type: string;
+  readonly contentType: string | null;
+  readonly subject: string | null;
+}
+
+/**
+ * A message's key among those that are forgotten, which nodes compare beside all that they have: by `syncKeyOf` one that is forgotten and
+ * one that is in force are the same. Nodes that were told otherwise whose it was differ, too.
+ */
+export function forgottenKeyOf(fields: ForgottenFields): SyncKey {
+  const { sender, owner, type, channel, contentType, subject } = fields;
+  const hash = syncHashOf(fields.itemHash);
+  const id = new Uint8Array(SYNC_ID_BYTES);
+  writeHex(id, 0, hash);
+  const told = JSON.stringify([sender, owner, type, channel, contentType, subject]);
+  writeHex(id, HASH_BYTES, variantOf(hash, told));
+  return { time: fields.time, id };
+}
+
 /** What stands for a key between nodes: enough of the hash that nobody finds two messages with the same. */
 export const SHORT_ID_BYTES = 20;
 const SHORT_HASH_BYTES = SHORT_ID_BYTES - VARIANT_BYTES;

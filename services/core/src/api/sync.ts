@@ -7,10 +7,11 @@ import {
   decodeQuestion,
   encodeHeldFiles,
   encodeRanges,
+  type OrderedKeys,
   type Range,
 } from '@skerry/protocol';
 import { NEXT_PLACE_HEADER, type SYNC_API } from '@skerry/protocol/api/core/sync';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Budget, RANGES_BUDGET } from '../peers/sync/budget.ts';
 import { readPage, readWanted } from '../peers/sync/envelopes.ts';
 import { encodeInTurns } from '../peers/sync/frames.ts';
@@ -62,6 +63,17 @@ export function syncHandlers(
   const { db, sync, settings, clientOf, nodeAddress } = used;
   const budget = new Budget(RANGES_BUDGET, settings.limits.now);
   const bounded = createReads(used);
+  const compare =
+    (find: () => OrderedKeys) =>
+    ({ body, request }: { readonly body: Uint8Array; readonly request: FastifyRequest }) => {
+      if (!sync.set.isReady) throw new AppError('OVERLOADED', 'the node is still counting its messages');
+      const client = clientOf(request);
+      budget.check(client);
+      const question = decodeQuestion(body);
+      const ranges = answerRanges(find(), question);
+      budget.charge(client, costOf(question) + costOf(ranges));
+      return binary(encodeRanges(ranges));
+    };
   return {
     getSyncStatus: () => ({ ...sync.syncer.view(), address: nodeAddress }),
     async readMessages({ query, reply }) {
@@ -71,15 +83,8 @@ export function syncHandlers(
       });
       return binary(frames, next === null ? {} : { [NEXT_PLACE_HEADER]: next });
     },
-    compareRanges({ body, request }) {
-      if (!sync.set.isReady) throw new AppError('OVERLOADED', 'the node is still counting its messages');
-      const client = clientOf(request);
-      budget.check(client);
-      const question = decodeQuestion(body);
-      const ranges = answerRanges(sync.set.index, question);
-      budget.charge(client, costOf(question) + costOf(ranges));
-      return binary(encodeRanges(ranges));
-    },
+    compareRanges: compare(() => sync.set.index),
+    compareForgotten: compare(() => sync.set.forgotten),
     async fetchMessages({ body, reply }) {
       const wanted = decodeKeys(body);
       return binary(await bounded(reply, async () => encodeInTurns(await readWanted(db, sync.set, wanted))));

@@ -228,6 +228,7 @@ export interface Schema {
     mark: string;
     after: string | null;
     moves: Buffer;
+    forgotten: Buffer | null;
     last_event: number;
     written_at: Generated<Date>;
   };

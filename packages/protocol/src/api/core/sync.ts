@@ -65,6 +65,9 @@ export const SyncStatusView = Type.Object(
         'syncing: answers may be incomplete; synced: up to date; apart: no peer answers, or all that do are stalled; alone: no peers',
     }),
     messages: Type.Integer({ description: 'kept here, whatever their status' }),
+    forgotten: Type.Optional(
+      Type.Integer({ description: 'how many of them are forgotten; nodes of an earlier release do not say' }),
+    ),
     behind: Type.Integer({ description: 'how many more the best peer has; stalled ones do not count' }),
     later: Type.Integer({
       description:
@@ -121,6 +124,15 @@ export const SYNC_API = {
     method: 'POST',
     path: '/api/v0/sync/ranges',
     summary: 'Compare ranges of the set of messages (range-based set reconciliation)',
+    ...reads('INVALID_PARAMETERS'),
+    body: bytes('ranges with fingerprints', RANGES_BODY_BYTES),
+    answers: { 200: content('parts or keys of the ranges that differ', BINARY) },
+  },
+  compareForgotten: {
+    method: 'POST',
+    path: '/api/v0/sync/forgotten',
+    summary:
+      'Compare ranges of the set of forgotten messages, and of what is told of them without their texts',
     ...reads('INVALID_PARAMETERS'),
     body: bytes('ranges with fingerprints', RANGES_BODY_BYTES),
     answers: { 200: content('parts or keys of the ranges that differ', BINARY) },

@@ -12,10 +12,10 @@ import type { Writing } from '../effect.ts';
 import { type BatchEnd, closeBatch, sumUp } from './close-batch.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { Candidate, Decided } from './decided.ts';
-import { loadKept } from './load-known.ts';
+import { type Kept, loadKept } from './load-known.ts';
 import { putInLine, takeFromLine } from './reconsider-queue.ts';
 import { restate } from './restate.ts';
-import { keyOfAccepted, type Move } from './statement.ts';
+import { forgottenKeyOfAccepted, isAmongForgotten, keyOfAccepted, type Move } from './statement.ts';
 import { rewriteEffects, writeEffects } from './write-effects.ts';
 import { forgetRewritten, writeDependencies, writeMessages } from './write-messages.ts';
 
@@ -31,11 +31,19 @@ export interface Applied extends BatchEnd {
 
 const isSameKey = (a: SyncKey, b: SyncKey) => compareKeys(a, b) === 0;
 
-function movesOf(changed: readonly Decided[]): Move[] {
+/** @param known what was kept before the batch, also of what gives way in it */
+function movesOf(changed: readonly Decided[], known: Kept['known']): Move[] {
   const moves: Move[] = [];
-  for (const { accepted, erased, keyBefore: from } of changed) {
+  for (const { accepted, verdict, erased, keyBefore: from } of changed) {
+    const { itemHash } = accepted.message;
     const to = keyOfAccepted(accepted, erased);
-    if (!from || !isSameKey(from, to)) moves.push({ itemHash: accepted.message.itemHash, from, to });
+    if (!from || !isSameKey(from, to)) moves.push({ itemHash, from, to });
+    const gone = known.get(itemHash)?.forgottenKey ?? null;
+    const come = isAmongForgotten({ status: verdict.status, erased })
+      ? forgottenKeyOfAccepted(accepted)
+      : null;
+    if (gone !== come && !(gone && come && isSameKey(gone, come)))
+      moves.push({ itemHash, from: gone, to: come, isOfForgotten: true });
   }
   return moves;
 }
@@ -127,7 +135,7 @@ async function applyBatch(
   // Added up while the database writes the rows.
   const [now, { moves, ...sums }] = await Promise.all([
     write(changed),
-    nextTurn().then(() => sumUp(standing.digest, [...steps, ...changed], movesOf(changed))),
+    nextTurn().then(() => sumUp(standing.digest, [...steps, ...changed], movesOf(changed, kept.known))),
   ]);
   await dropWants(
     trx,

@@ -8,7 +8,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { Standing } from '../../store/write-lock.ts';
 import type { Decided } from './decided.ts';
 import { lineUp } from './reconsider-queue.ts';
-import { addChange, encodeMoves } from './set-changes.ts';
+import { addChange, type PackedMoves, packMoves } from './set-changes.ts';
 import type { SetChange } from './set-place.ts';
 import type { Move } from './statement.ts';
 
@@ -24,8 +24,8 @@ interface Done extends Sums {
 interface Sums {
   /** Of all messages. */
   readonly digest: SetDigest;
-  /** As bytes (`encodeMoves`); undefined: none. */
-  readonly packedMoves: Buffer | undefined;
+  /** Undefined: none. */
+  readonly packedMoves: PackedMoves | undefined;
 }
 
 export interface BatchEnd {
@@ -48,7 +48,7 @@ export const sumUp = (
   moves: readonly Move[],
 ): Sums & { readonly moves: readonly Move[] } => ({
   moves,
-  packedMoves: moves.length > 0 ? encodeMoves(moves) : undefined,
+  packedMoves: packMoves(moves),
   digest: addSteps(before, steps.map(stepOf)),
 });
 

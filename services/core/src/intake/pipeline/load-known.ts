@@ -3,9 +3,16 @@ import type { MessageStatus, SyncFields, SyncKey } from '@skerry/protocol';
 import { sql, type Transaction } from 'kysely';
 import { MESSAGE_OF_KEY } from '../../store/messages-by-key.ts';
 import type { Schema } from '../../store/schema.ts';
-import type { Accepted } from '../accepted.ts';
+import { type Accepted, isRead } from '../accepted.ts';
 import type { Candidate } from './decided.ts';
-import { fieldsOfRow, type KeyColumns, keyOfRow } from './statement.ts';
+import {
+  fieldsOfRow,
+  forgottenKeyOfRow,
+  type HeadColumns,
+  isAmongForgotten,
+  type KeyColumns,
+  keyOfRow,
+} from './statement.ts';
 
 /** A message as it is kept, as far as whoever brings it again is concerned. */
 export interface Known {
@@ -20,6 +27,9 @@ export interface Known {
   readonly erased: KeyColumns['erased'];
   readonly fields: SyncFields;
   readonly key: SyncKey;
+  /** What judges a FORGET of it, and among the forgotten its key; null where it is none of them. */
+  readonly head: HeadColumns;
+  readonly forgottenKey: SyncKey | null;
 }
 
 /** What is there of the batch's messages already, by item hash. */
@@ -39,8 +49,7 @@ const FORGETTING_TOLD = 4;
 export const IS_READ = sql<boolean>`(m.content is not null or m.source_text is not null
   or coalesce(m.erased is null and m.form = 'network' and m.status = 'rejected' and m.reason ->> 'code' <> 'CONTENT_NOT_FOUND', false))`;
 
-type Row = Omit<KeyColumns, 'item_hash'> & {
-  owner: string;
+type Row = Omit<KeyColumns & HeadColumns, 'item_hash'> & {
   status: MessageStatus;
   shape: number | null;
   decide_by_ms: number;
@@ -53,7 +62,11 @@ function knownOf({ item_hash, ...row }: Found & Row): Known {
   const columns = { item_hash, ...row };
   const { sender, owner, status, shape, decide_by_ms: decideByMs, is_read: isRead, erased } = row;
   const [fields, key] = [fieldsOfRow(columns), keyOfRow(columns)];
-  return { sender, owner, status, shape, decideByMs, isRead, erased, fields, key };
+  const forgottenKey = isAmongForgotten(row) ? forgottenKeyOfRow(columns) : null;
+  return {
+    ...{ sender, owner, status, shape, decideByMs, isRead, erased, fields, key },
+    ...{ head: columns, forgottenKey },
+  };
 }
 
 /** Whether it is forgotten, or what it said is erased. If it comes back it may lack a file that went meanwhile, and has its whole time anew. */
@@ -88,12 +101,35 @@ export const isOutsaying = (
   erased !== null &&
   !isProven(fields);
 
+/** Of the two forms that tell it beside what was signed, a channel is the word of whoever passes it on, and of an upload also its time. */
+const COVERED = {
+  envelope: ['owner', 'type', 'content_type', 'subject', 'channel', 'time'],
+  network: ['owner', 'type', 'content_type', 'subject', 'time'],
+  upload: ['owner', 'type', 'content_type', 'subject'],
+} as const satisfies Record<string, readonly (keyof HeadColumns)[]>;
+
+/**
+ * Whether a message that was signed and read tells otherwise of itself than what is left of it here, which came as the word of a peer, or
+ * was refused by that word: the text is the proof, whatever FORGETs the word had for itself.
+ */
+export function isDisproving(
+  accepted: Accepted,
+  { isRead: wasRead, erased, status, sender, head }: Known,
+): boolean {
+  const { message, owner, contentType, subject } = accepted;
+  if (accepted.isSkeleton || !isRead(message) || wasRead || erased === null) return false;
+  if (status === 'rejected' || sender !== message.sender) return true;
+  const { form, type, channel, time } = message;
+  const said = { owner, type, content_type: contentType, subject, channel, time };
+  return COVERED[form].some((name) => said[name] !== head[name]);
+}
+
 const isKnown = (row: Found): row is Found & Row => row.status !== null;
 
 export async function loadKept(trx: Transaction<Schema>, batch: readonly Candidate[]): Promise<Kept> {
   const hashes = batch.map(({ accepted }) => accepted.message.itemHash);
   const { rows } = await sql<Found>`${prepared(hashes)}
-    select k.item_hash, form, sender, owner, channel, "time", sent_time, tags, noted_ms, erased, status, shape, decide_by_ms,
+    select k.item_hash, form, sender, owner, type, content_type, subject, channel, "time", sent_time, tags, noted_ms, erased, status, shape, decide_by_ms,
       ${IS_READ} as is_read,
       array(select forget_hash from forgets where target = k.item_hash order by forget_hash limit ${sql.lit(FORGETTING_TOLD)}) as forgotten_by
     from unnest(${textsOf(hashes)}) as k (item_hash)

@@ -33,6 +33,7 @@ const bytesOf = ({ accepted: { message, contentBytes = LIMITS.contentFileBytes }
 /** Whether what is decided of the first copy is all that there is to decide; of two dates the earlier one is taken (restate.ts). */
 function saysNoMore({ accepted, weight }: Waiting, first: Waiting): boolean {
   if (accepted.message.sender !== first.accepted.message.sender) return false;
+  if (first.accepted.isSkeleton && !accepted.isSkeleton) return false;
   if (weight === 'yields') return true;
   const isSaidAnew = weight === 'overrules' && first.weight !== weight;
   return !isSaidAnew && isSameButDate(fieldsOfAccepted(accepted), fieldsOfAccepted(first.accepted));

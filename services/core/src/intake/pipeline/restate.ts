@@ -7,7 +7,7 @@ import { acceptStored, type StoredMessage, verifiedOf } from '../stored.ts';
 import { decideMessage } from './decide.ts';
 import type { Candidate, Decided, Weight } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
-import { isGone, isOutsaid, isOutsaying, type Kept, type Known } from './load-known.ts';
+import { isDisproving, isGone, isOutsaid, isOutsaying, type Kept, type Known } from './load-known.ts';
 import { fieldsOfAccepted, isSameButDate, keyOfRow } from './statement.ts';
 
 /** For a moment within the transaction: nobody sees it. */
@@ -68,7 +68,7 @@ function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known, isForg
 }
 
 /**
- * Of copies of one message in a batch the first one is decided; since when it is there, the earliest of them says, with the weight that
+ * Of copies of one message in a batch the first one is decided, but what was signed before a peer's word of it; since when it is there, the earliest of them says, with the weight that
  * this one has.
  */
 function datedByAll(batch: readonly Candidate[]): Candidate[] {
@@ -78,6 +78,10 @@ function datedByAll(batch: readonly Candidate[]): Candidate[] {
     const { itemHash } = accepted.message;
     const before = first.get(itemHash);
     if (!before) {
+      first.set(itemHash, candidate);
+      continue;
+    }
+    if (before.accepted.isSkeleton && !accepted.isSkeleton) {
       first.set(itemHash, candidate);
       continue;
     }
@@ -161,6 +165,18 @@ async function isEarlierCopy(
   return status === 'processed' || (accepted.isSkeleton === true && status === 'forgotten');
 }
 
+/**
+ * Whether what was signed takes the place of a word that it disproves. The hash of an envelope covers who signed it; of the other forms
+ * anybody can sign a copy, so another sender's counts only where it is not refused.
+ */
+async function disproves({ trx }: Writer<Schema>, { accepted }: Candidate, kept: Known): Promise<boolean> {
+  if (!isDisproving(accepted, kept)) return false;
+  const { form, sender } = accepted.message;
+  if (form === 'envelope' || sender === kept.sender) return true;
+  if (accepted.owner === kept.owner) return false;
+  return decideMessage(accepted, await loadFacts(trx, [accepted], UNFORGOTTEN)).status !== 'rejected';
+}
+
 export interface Restated {
   /** What is to be decided: of messages that are kept, with the statement that holds. */
   readonly candidates: readonly Candidate[];
@@ -188,7 +204,8 @@ export async function restate(
     const kept = known.get(itemHash);
     if (!kept) continue;
     if (isOutsaid(candidate.accepted, kept)) steps.set(itemHash, 'nothing');
-    else if (isOutsaying(candidate.accepted, kept)) steps.set(itemHash, 'restate');
+    else if (isOutsaying(candidate.accepted, kept) || (await disproves(writer, candidate, kept)))
+      steps.set(itemHash, 'restate');
     else if (kept.sender === sender) {
       const isForgotten = (forgottenBy.get(itemHash) ?? []).length > 0;
       steps.set(itemHash, stepOf(candidate, kept, isForgotten));
@@ -202,6 +219,9 @@ export async function restate(
     const { itemHash, notedMs = null } = accepted.message;
     const step = steps.get(itemHash);
     if (step === 'nothing') return { ...candidate, accepted: asKept(accepted, known.get(itemHash)!) };
+    // By its own clock the node learned of it no later than of what is left of it.
+    if (step === 'restate' && candidate.weight === 'yields')
+      return { ...candidate, accepted: asKept(accepted, known.get(itemHash)!) };
     if (step === undefined || step === 'restate') return candidate;
     const row = rowOf.get(itemHash)!;
     if (step === 'keep') return { ...candidate, accepted: await acceptStored(row, noFile) };

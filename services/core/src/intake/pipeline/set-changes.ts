@@ -8,6 +8,7 @@ const KEY_BYTES = 8 + SYNC_ID_BYTES;
 const HASH_BYTES = 32;
 const HAS_FROM = 1;
 const HAS_NAME = 2;
+const HAS_NO_TO = 4;
 
 function writeKey(bytes: Buffer, at: number, { time, id }: SyncKey): number {
   bytes.writeDoubleBE(time, at);
@@ -21,22 +22,23 @@ const readKey = (bytes: Buffer, at: number): SyncKey => ({
 });
 
 /**
- * Moves as bytes, one after another: flags (1), the new key (44), the old key where there is one (44), and of a message that is
+ * Moves as bytes, one after another: flags (1), the new key and the old one where there are such (44 each), and of a message that is
  * named by a CID the length of the name (2) and the name.
  */
 export function encodeMoves(moves: readonly Move[]): Buffer {
   const names = moves.map(({ itemHash }) => (isItemHash64(itemHash) ? undefined : Buffer.from(itemHash)));
   const size = moves.reduce(
-    (sum, { from }, index) =>
-      sum + 1 + KEY_BYTES + (from ? KEY_BYTES : 0) + (names[index] ? 2 + names[index].length : 0),
+    (sum, { from, to }, index) =>
+      sum + 1 + (to ? KEY_BYTES : 0) + (from ? KEY_BYTES : 0) + (names[index] ? 2 + names[index].length : 0),
     0,
   );
   const bytes = Buffer.alloc(size);
   let at = 0;
   for (const [index, { from, to }] of moves.entries()) {
     const name = names[index];
-    at = bytes.writeUInt8((from ? HAS_FROM : 0) | (name ? HAS_NAME : 0), at);
-    at = writeKey(bytes, at, to);
+    const flags = (from ? HAS_FROM : 0) | (name ? HAS_NAME : 0) | (to ? 0 : HAS_NO_TO);
+    at = bytes.writeUInt8(flags, at);
+    if (to) at = writeKey(bytes, at, to);
     if (from) at = writeKey(bytes, at, from);
     if (name) {
       at = bytes.writeUInt16BE(name.length, at);
@@ -51,11 +53,11 @@ export function decodeMoves(bytes: Buffer): Move[] {
   const moves: Move[] = [];
   for (let at = 0; at < bytes.length; ) {
     const flags = bytes.readUInt8(at++);
-    const to = readKey(bytes, at);
-    at += KEY_BYTES;
+    const to = flags & HAS_NO_TO ? null : readKey(bytes, at);
+    if (to) at += KEY_BYTES;
     const from = flags & HAS_FROM ? readKey(bytes, at) : null;
     if (from) at += KEY_BYTES;
-    let itemHash = bytesToHex(to.id.subarray(0, HASH_BYTES));
+    let itemHash = bytesToHex((to ?? from)?.id.subarray(0, HASH_BYTES) ?? new Uint8Array());
     if (flags & HAS_NAME) {
       const length = bytes.readUInt16BE(at);
       itemHash = bytes.toString('utf8', at + 2, at + 2 + length);
@@ -66,17 +68,35 @@ export function decodeMoves(bytes: Buffer): Move[] {
   return moves;
 }
 
+/** What a batch moved, as bytes: of all messages, and of those that are forgotten, where one of them moved. */
+export interface PackedMoves {
+  readonly all: Buffer;
+  readonly forgotten: Buffer | null;
+}
+
+/** Undefined: there is none. */
+export function packMoves(moves: readonly Move[]): PackedMoves | undefined {
+  if (moves.length === 0) return undefined;
+  const forgotten = moves.filter((move) => move.isOfForgotten);
+  if (forgotten.length === 0) return { all: encodeMoves(moves), forgotten: null };
+  return { all: encodeMoves(moves.filter((move) => !move.isOfForgotten)), forgotten: encodeMoves(forgotten) };
+}
+
+const unpackMoves = ({ all, forgotten }: PackedMoves): Move[] => [
+  ...decodeMoves(all),
+  ...(forgotten ? decodeMoves(forgotten).map((move) => ({ ...move, isOfForgotten: true as const })) : []),
+];
+
 /**
  * Writes the row of a batch. The caller holds the lock of all who write (`lockWrites`), so numbers have no gaps.
- * @param moves as bytes (`encodeMoves`)
  * @param mark at random
  */
 export const addChange = (
-  moves: Buffer,
+  { all, forgotten }: PackedMoves,
   { mark, lastEvent }: { readonly mark: string; readonly lastEvent: number },
 ): RawBuilder<Pick<SetChange, 'seq' | 'after'>> => sql`
-  insert into set_changes (seq, mark, after, moves, last_event)
-  select coalesce(last.seq, 0) + 1, ${mark}::uuid, last.mark, ${moves}::bytea, ${lastEvent}::bigint
+  insert into set_changes (seq, mark, after, moves, forgotten, last_event)
+  select coalesce(last.seq, 0) + 1, ${mark}::uuid, last.mark, ${all}::bytea, ${forgotten}::bytea, ${lastEvent}::bigint
   from (select) once left join (select seq, mark from set_changes order by seq desc limit 1) last on true
   returning seq, after`;
 
@@ -107,6 +127,7 @@ export async function readChanges(db: Kysely<Schema>, { seq, mark }: SetPlace): 
       ...(['seq', 'mark', 'after', 'last_event as lastEvent'] as const),
       // Of the reader's own place only the mark is asked.
       eb.case().when('seq', '>', seq).then(ref('moves')).end().as('moves'),
+      eb.case().when('seq', '>', seq).then(ref('forgotten')).end().as('forgotten'),
     ])
     .where('seq', '>=', seq)
     .orderBy('seq')
@@ -118,7 +139,9 @@ export async function readChanges(db: Kysely<Schema>, { seq, mark }: SetPlace): 
   if (first && first.seq > Math.max(seq, 1)) return { state: 'deleted' };
   return {
     state: 'here',
-    rows: rows.flatMap(({ moves, ...row }) => (moves ? [{ ...row, moves: decodeMoves(moves) }] : [])),
+    rows: rows.flatMap(({ moves: all, forgotten, ...row }) =>
+      all ? [{ ...row, moves: unpackMoves({ all, forgotten }) }] : [],
+    ),
   };
 }
 

@@ -1,4 +1,5 @@
 import {
+  forgottenKeyOf,
   type ShortKey,
   type SyncFields,
   type SyncKey,
@@ -10,11 +11,13 @@ import type { Accepted } from '../accepted.ts';
 import type { StoredMessage } from '../stored.ts';
 import type { SetChange } from './set-place.ts';
 
-/** A message's key changed, or it is new (`from` is null): what the index of messages follows. */
+/** A message's key changed, or it is new (`from` is null), or gone (`to` is null): what the indexes of messages follow. */
 export interface Move {
   readonly itemHash: string;
   readonly from: SyncKey | null;
-  readonly to: SyncKey;
+  readonly to: SyncKey | null;
+  /** Among the messages that are forgotten. Of all that are kept none goes. */
+  readonly isOfForgotten?: true;
 }
 
 /** What is told once a batch is durable. */
@@ -57,6 +60,24 @@ export const fieldsOfRow = (row: KeyColumns): SyncFields => ({
   tags: row.tags,
   notedMs: row.noted_ms,
 });
+
+/** The columns that tell what judges the FORGET of a message. */
+export type HeadColumns = Pick<
+  StoredMessage,
+  'item_hash' | 'sender' | 'owner' | 'type' | 'channel' | 'time' | 'content_type' | 'subject'
+>;
+
+/** Whether it is among those that are forgotten, as nodes compare them. By a wanted text two nodes differ anyway. */
+export const isAmongForgotten = ({ status, erased }: Pick<StoredMessage, 'status' | 'erased'>): boolean =>
+  erased === null ? status === 'forgotten' : !isWanted(erased);
+
+export const forgottenKeyOfRow = (row: HeadColumns): SyncKey =>
+  forgottenKeyOf({ ...row, itemHash: row.item_hash, contentType: row.content_type });
+
+export const forgottenKeyOfAccepted = ({ message, owner, contentType, subject }: Accepted): SyncKey => {
+  const { itemHash, sender, type, channel, time } = message;
+  return forgottenKeyOf({ itemHash, sender, owner, type, channel, time, contentType, subject });
+};
 
 export const isWanted = (erased: StoredMessage['erased']): boolean => erased === 'wanted';
 

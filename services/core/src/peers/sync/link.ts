@@ -23,6 +23,8 @@ export interface PeerGreeting {
   /** Of its key, by its own word; undefined where it says none. */
   readonly address?: string | undefined;
   readonly messages: number;
+  /** How many of them are forgotten; undefined where it does not compare these. */
+  readonly forgotten?: number | undefined;
   /** What it says of the time, milliseconds; undefined where it does not. */
   readonly clock: PeerClock | undefined;
 }
@@ -46,7 +48,12 @@ export interface OfferTally {
 export interface PeerLink {
   readonly name: string;
   greet(signal: AbortSignal): Promise<PeerGreeting>;
-  askRanges(question: readonly Range[], signal: AbortSignal): Promise<{ answer: Range[]; sizeBytes: number }>;
+  /** @param of which of its messages; all where it is left out */
+  askRanges(
+    question: readonly Range[],
+    signal: AbortSignal,
+    of?: 'forgotten',
+  ): Promise<{ answer: Range[]; sizeBytes: number }>;
   /** @param keys at most WANTED_KEYS_MAX */
   fetchMessages(keys: readonly ShortKey[], signal: AbortSignal): Promise<Buffer[]>;
   /** @param place '' for the start */
@@ -129,7 +136,7 @@ function readTally(bytes: Buffer, offered: number, url: string): OfferTally {
 }
 
 function readGreeting(bytes: Buffer, url: string): PeerGreeting {
-  const { node_id: nodeId, address, messages, clock } = parseObject(bytes, url);
+  const { node_id: nodeId, address, messages, forgotten, clock } = parseObject(bytes, url);
   if (typeof nodeId !== 'string' || !Number.isSafeInteger(messages))
     throw new AppError('PEER_MISBEHAVED', `the peer ${url} is not a core node that exchanges messages`);
   const isAddress = typeof address === 'string' && address.length <= ADDRESS_CHARS;
@@ -137,6 +144,7 @@ function readGreeting(bytes: Buffer, url: string): PeerGreeting {
     nodeId,
     address: isAddress ? address : undefined,
     messages: messages as number,
+    forgotten: Number.isSafeInteger(forgotten) ? (forgotten as number) : undefined,
     clock: readClock(clock),
   };
 }
@@ -202,9 +210,9 @@ export function createHttpLink(url: string, { timeoutMs = REQUEST_TIMEOUT_MS } =
       });
       return readGreeting(bytes, url);
     },
-    async askRanges(question, signal) {
+    async askRanges(question, signal, of) {
       const body = encodeRanges(question);
-      const { bytes } = await ask('/ranges', body, RANGES_BODY_BYTES, signal);
+      const { bytes } = await ask(of ? `/${of}` : '/ranges', body, RANGES_BODY_BYTES, signal);
       return { answer: readAnswer(bytes), sizeBytes: body.length + bytes.length };
     },
     async fetchMessages(keys, signal) {

@@ -1,6 +1,21 @@
-import { AppError, bytesToHex, isItemHash64, type ShortKey, type SyncKey, syncKeyOf } from '@skerry/protocol';
+import {
+  AppError,
+  bytesToHex,
+  isItemHash64,
+  type MessageStatus,
+  type ShortKey,
+  type SyncKey,
+  syncKeyOf,
+} from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { type KeyColumns, keyOfRow, type Move } from '../../intake/pipeline/statement.ts';
+import {
+  forgottenKeyOfRow,
+  type HeadColumns,
+  isAmongForgotten,
+  type KeyColumns,
+  keyOfRow,
+  type Move,
+} from '../../intake/pipeline/statement.ts';
 import { MESSAGES } from '../../store/message-set.ts';
 import type { Schema } from '../../store/schema.ts';
 import { SetIndex } from './set-index.ts';
@@ -20,11 +35,22 @@ async function countMessages(db: Kysely<Schema>): Promise<number> {
   return row.count;
 }
 
-async function* readKeys(db: Kysely<Schema>): AsyncGenerator<KeyColumns[]> {
+/** Of those that are not forgotten nothing is made of these, and their texts would take longer to read than all else. */
+const HEAD = sql.join(
+  ['owner', 'type', 'content_type', 'subject'].map(
+    (name) =>
+      sql`case when status = 'forgotten' or erased is not null then ${sql.ref(name)} end as ${sql.ref(name)}`,
+  ),
+);
+
+type Row = KeyColumns & HeadColumns & { readonly status: MessageStatus };
+
+async function* readKeys(db: Kysely<Schema>): AsyncGenerator<Row[]> {
   let after = '';
   for (;;) {
-    const { rows } = await sql<KeyColumns>`
-      select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased from messages
+    const { rows } = await sql<Row>`
+      select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased, status, ${HEAD}
+      from messages
       where item_hash > ${after} order by item_hash limit ${LOAD_ROWS}`.execute(db);
     if (rows.length > 0) yield rows;
     if (rows.length < LOAD_ROWS) return;
@@ -35,6 +61,7 @@ async function* readKeys(db: Kysely<Schema>): AsyncGenerator<KeyColumns[]> {
 /** Every message that the node keeps, whatever its status, as a set that others can compare theirs with. */
 export class NodeSet {
   #index = new SetIndex();
+  #forgotten = new SetIndex();
   /** Names of messages that are named by CID, by their hash in the index. */
   readonly #cids = new Map<string, string>();
   /** What becomes durable while the keys are being read; undefined while they are not. */
@@ -68,6 +95,11 @@ export class NodeSet {
     return this.#index;
   }
 
+  /** Of these the messages that are forgotten, with what is told of each without its text (`forgottenKeyOf`). */
+  get forgotten(): SetIndex {
+    return this.#forgotten;
+  }
+
   /**
    * Reads every key once. `follow` must be connected before. One that failed may be called again: what became durable before
    * is read then. Throws OVERLOADED where too much changes meanwhile.
@@ -79,10 +111,12 @@ export class NodeSet {
     try {
       this.#counted = await countMessages(db);
       const keys: SyncKey[] = [];
+      const forgotten: SyncKey[] = [];
       for await (const rows of readKeys(db)) {
         for (const row of rows) {
           this.#note(row.item_hash);
           keys.push(keyOfRow(row));
+          if (isAmongForgotten(row)) forgotten.push(forgottenKeyOfRow(row));
         }
         if (early.length > this.#earlyMax)
           throw new AppError(
@@ -91,6 +125,7 @@ export class NodeSet {
           );
       }
       this.#index = SetIndex.of(keys);
+      this.#forgotten = SetIndex.of(forgotten);
       this.#isReady = true;
     } finally {
       this.#early = undefined;
@@ -119,10 +154,11 @@ export class NodeSet {
       if (this.#early && this.#early.length <= this.#earlyMax) this.#early.push(...moves);
       return;
     }
-    for (const { itemHash, from, to } of moves) {
-      if (from) this.#index.remove(from);
+    for (const { itemHash, from, to, isOfForgotten } of moves) {
+      const index = isOfForgotten ? this.#forgotten : this.#index;
+      if (from) index.remove(from);
       this.#note(itemHash);
-      this.#index.add(to);
+      if (to) index.add(to);
     }
   }
 

@@ -6,6 +6,7 @@ import type { Intake } from '../../intake/intake.ts';
 import { NO_TALLY, type PassedOn, type Tally } from '../../intake/passed-on.ts';
 import type { Schema } from '../../store/schema.ts';
 import { Awaited, findVain } from './awaited.ts';
+import { ByName } from './by-name/by-name.ts';
 import { type NetworkClock, offsetOf } from './clock.ts';
 import type { PeerGreeting, PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
@@ -22,7 +23,6 @@ import {
   type SessionResult,
 } from './session.ts';
 import { transfer } from './transfer.ts';
-import { Unread } from './unread.ts';
 import { describeSync, type PeerState, type SyncView } from './view.ts';
 
 /** A peer that has so many more messages is copied from page by page; ranges would list them all. */
@@ -62,7 +62,7 @@ export class Syncer {
   readonly #declined = new Map<PeerState, Declined>();
   /** Of the peers that this process only compares with. */
   readonly #awaited = new Map<PeerState, Awaited>();
-  readonly #unread: Unread;
+  readonly #byName: ByName;
   /** Of the peers whose next session is waited for. */
   readonly #wakes = new Map<PeerState, () => void>();
   /** One transfer at a time: a second peer would send the same. */
@@ -70,8 +70,8 @@ export class Syncer {
 
   constructor(options: SyncerOptions) {
     this.#options = options;
-    const { clock, db } = options;
-    this.#unread = new Unread(db);
+    const { clock, db, set, log } = options;
+    this.#byName = new ByName(db, set, clock.now, log);
     this.reputation = new Reputation(() => clock.uptime());
     clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
     this.#peers = options.links.map((link) => ({
@@ -241,7 +241,7 @@ export class Syncer {
         onProgress: this.#progressOf(peer),
       });
     }
-    await this.#unread.ask(peer.link, { ...common, onProgress: this.#progressOf(peer) });
+    await this.#byName.ask(peer.link, greeting, { ...common, progress: () => this.#progressOf(peer) });
     if (result.tally.taken > 0)
       log.info({ peer: peer.link.name, ...result.tally }, 'received missing messages');
     peer.later = countLater(result, greeting, set);

@@ -38,6 +38,7 @@ export interface SyncView {
   readonly node_id: string;
   readonly state: SyncState;
   readonly messages: number;
+  readonly forgotten: number;
   /** How many messages the best peer that is waited for has more; 0 where none has. */
   readonly behind: number;
   /** Messages of a peer that are ahead of this node's clock: they are taken when their time comes. */
@@ -122,6 +123,7 @@ export function describeSync(facts: SyncFacts): SyncView {
     node_id: nodeId,
     state: decideState(facts),
     messages,
+    forgotten: set.forgotten.size,
     behind: Math.max(0, most - messages),
     later: Math.max(0, ...peers.map((peer) => peer.later)),
     clock: {

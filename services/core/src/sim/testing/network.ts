@@ -64,8 +64,8 @@ export function throughWeather(
       const lieMs = Math.floor((dice.next() - 0.5) * CLOCK_LIE_MS);
       return { ...greeting, clock: { ...greeting.clock, timeMs: greeting.clock.timeMs + lieMs } };
     },
-    askRanges: async (question, signal) => {
-      const answered = await cross(() => link.askRanges(question, signal));
+    askRanges: async (question, signal, of) => {
+      const answered = await cross(() => link.askRanges(question, signal, of));
       traffic.rangeBytes += answered.sizeBytes;
       return answered;
     },

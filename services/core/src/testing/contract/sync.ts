@@ -18,6 +18,7 @@ const bytesCall = (path: string, body: Uint8Array): Call => ({
 
 const RANGES = '/api/v0/sync/ranges';
 const MESSAGES = '/api/v0/sync/messages';
+const FORGOTTEN = '/api/v0/sync/forgotten';
 const FILES = '/api/v0/sync/files';
 const OFFERS = '/api/v0/sync/offers';
 const frameOf = (text: string) => encodeFrames([text]);
@@ -55,6 +56,11 @@ export const syncCases: Cases = {
       headers: { 'content-type': 'text/html' },
       body: 'x',
     })),
+  ],
+  'POST /api/v0/sync/forgotten': [
+    succeeds(() => bytesCall(FORGOTTEN, everything)),
+    refuses('INVALID_PARAMETERS', () => bytesCall(FORGOTTEN, Buffer.from('garbage'))),
+    refuses('BODY_TOO_LARGE', () => bytesCall(FORGOTTEN, Buffer.alloc(3 * 1024 * 1024, 1))),
   ],
   'POST /api/v0/sync/messages': [
     succeeds(() => bytesCall(MESSAGES, someKeys)),

@@ -9,16 +9,18 @@ export function linkTo(name: string, find: () => TestCore): PeerLink {
   return {
     name,
     greet: async () => {
-      const { node_id: nodeId, messages, clock } = find().rooms.sync.syncer.view();
+      const { node_id: nodeId, messages, forgotten, clock } = find().rooms.sync.syncer.view();
       return {
         nodeId,
         messages,
+        forgotten,
         clock: { timeMs: clock.time_ms, correctionMs: clock.correction_ms },
       };
     },
-    askRanges: async (question) => {
+    askRanges: async (question, _signal, of) => {
       const asked = encodeRanges(question);
-      const answer = encodeRanges(answerRanges(find().rooms.sync.set.index, decodeQuestion(asked)));
+      const { index, forgotten } = find().rooms.sync.set;
+      const answer = encodeRanges(answerRanges(of ? forgotten : index, decodeQuestion(asked)));
       return { answer: decodeAnswer(answer), sizeBytes: asked.length + answer.length };
     },
     fetchMessages: async (keys) => {

@@ -1,7 +1,8 @@
-import { createSigner, type Signer, signMessage } from '@skerry/client';
+import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import {
   AppError,
   answerRanges,
+  bytesToHex,
   formatBound,
   type Range,
   type ShortKey,
@@ -19,6 +20,7 @@ import { SetIndex } from '../../../peers/sync/set-index.ts';
 import { linkTo } from '../../../peers/sync/testing/setup.ts';
 import type { TestCore } from '../../../testing/core.ts';
 import { SeededDice } from '../dice.ts';
+import { OWNERS } from './plan.ts';
 
 /** What a peer may do in one session that no honest node does. */
 const LIES = [
@@ -73,6 +75,7 @@ function keyOfFrame(frame: Buffer): SyncKey {
   return keyOfAccepted(acceptMessage(verifyShared(frame, ENDLESS)));
 }
 
+const keyHashOf = (frame: Buffer) => bytesToHex(keyOfFrame(frame).id.subarray(0, 32));
 const shortOf = (frame: Buffer) => shortHashOf(shortKeyOf(keyOfFrame(frame)).id);
 
 function copyOf(core: TestCore): SyncKey[] {
@@ -91,6 +94,8 @@ export class Liar {
   /** Everything it was ever told, by the hash part of the key. */
   readonly #heard = new Map<string, Buffer>();
   readonly #flood: Buffer[] = [];
+  /** What it signed to bear out its lies, by what that is about. */
+  readonly #bearing = new Map<string, Buffer>();
   readonly #sessions = new Map<number, Session>();
   /** How often it was asked anything. */
   calls = 0;
@@ -168,7 +173,10 @@ export class Liar {
     for (const frame of frames) if (!isErasedFrame(frame)) this.#heard.set(shortOf(frame), frame);
   }
 
-  /** What it says is left of messages whose texts others have. Of erased ones nobody can prove it wrong (docs/security.md). */
+  /**
+   * What it says is left of messages whose texts others have, and what it signed to bear that out. Of erased ones nobody can prove it
+   * wrong (docs/security.md).
+   */
   async #forgeSkeletons(core: TestCore): Promise<Buffer[]> {
     const rows = await core.rooms.db
       .selectFrom('messages')
@@ -176,7 +184,7 @@ export class Liar {
       .where('erased', 'is', null)
       .orderBy('item_hash')
       .execute();
-    return rows.flatMap((row) => {
+    const forged = rows.flatMap((row) => {
       const frame = Buffer.from(erasedText(this.#forge(row)));
       try {
         keyOfFrame(frame);
@@ -185,20 +193,57 @@ export class Liar {
         return [];
       }
     });
+    return [...forged, ...this.#bearing.values()];
   }
 
-  /**
-   * Not whose it is: with a key of its own anybody can sign any hash, and by a FORGET of that key a new node would believe it, until some
-   * peer sends the text (docs/security.md).
-   */
   #forge(row: StoredMessage): StoredMessage {
-    const changes: Partial<StoredMessage>[] = [
-      { subject: 'lied', content_type: 'lied' },
+    const { address } = this.#key;
+    const changes: (() => Partial<StoredMessage>)[] = [
+      () => ({ subject: 'lied', content_type: 'lied' }),
+      () => ({ type: 'POST', content_type: 'amend', subject: this.#forgottenPost() }),
+      // Of whom it permits, and whose message it forgets.
+      () => ({ ...this.#forgottenByOwn(row), owner: address }),
       ...(row.form === 'envelope'
-        ? [{ type: 'AGGREGATE' }, { time: row.time - 5 }, { channel: 'lied' }]
+        ? [
+            () => ({ ...this.#forgottenByOwn(row), sender: address, owner: address }),
+            () => ({ type: 'AGGREGATE' }),
+            () => ({ time: row.time - 5 }),
+            () => ({ channel: 'lied' }),
+          ]
         : []),
     ];
-    return { ...row, ...changes[this.#dice.below(changes.length)]! };
+    return { ...row, ...changes[this.#dice.below(changes.length)]!() };
+  }
+
+  /** Signs what bears out its lies, once each. @returns its hash */
+  #bear(name: string, draft: Pick<MessageDraft, 'type' | 'content'>): string {
+    const timestamp = Math.floor(this.#world.nowMs / 1000);
+    const known = this.#bearing.get(name);
+    if (known) return keyHashOf(known);
+    const { body, itemHash } = signMessage(
+      { ...draft, timestamp, nonce: `bears ${name}` } as MessageDraft,
+      this.#key,
+    );
+    this.#world.signed.add(itemHash);
+    this.#bearing.set(name, Buffer.from(body));
+    return itemHash;
+  }
+
+  /** A post of its own that it forgot: what amended it is forgotten, too. */
+  #forgottenPost(): string {
+    const post = this.#bear('post', { type: 'POST', content: { type: 'note', content: 'bait' } });
+    this.#bear('forgotten post', { type: 'FORGET', content: { hashes: [post] } });
+    return post;
+  }
+
+  #forgottenByOwn({ item_hash: hash }: StoredMessage): Record<string, never> {
+    const authorizations = OWNERS.map(({ address }) => ({ address }));
+    this.#bear('permission', {
+      type: 'AGGREGATE',
+      content: { key: 'security', content: { authorizations } },
+    });
+    this.#bear(hash, { type: 'FORGET', content: { hashes: [hash] } });
+    return {};
   }
 
   /** Valid messages: notes, FORGETs of what honest keys signed, and messages whose file nobody has. */

@@ -2,7 +2,8 @@ import { buildNetworkMessage, buildStoredMessage, type MessageDraft, signMessage
 import { signers } from '../../../testing/core.ts';
 import type { SeededDice } from '../dice.ts';
 
-const OWNERS = [signers.alice, signers.bob] as const;
+/** Who signs what is planned. */
+export const OWNERS = [signers.alice, signers.bob] as const;
 
 export type PlannedKind = 'envelope' | 'network' | 'stored' | 'aggregate' | 'amend' | 'forget';
 

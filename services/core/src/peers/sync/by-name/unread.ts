@@ -1,11 +1,11 @@
 import { type ShortKey, shortHashOf, shortKeyOf, WANTED_KEYS_MAX } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { type KeyColumns, keyOfRow, shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
-import { messageKeyOf } from '../../store/dependency-keys.ts';
-import { IS_REJECTED } from '../../store/files/missed.ts';
-import type { Schema } from '../../store/schema.ts';
-import type { PeerLink } from './link.ts';
-import { checkTally, type SessionOptions } from './session.ts';
+import { type KeyColumns, keyOfRow, shortKeyOfAccepted } from '../../../intake/pipeline/statement.ts';
+import { messageKeyOf } from '../../../store/dependency-keys.ts';
+import { IS_REJECTED } from '../../../store/files/missed.ts';
+import type { Schema } from '../../../store/schema.ts';
+import type { PeerLink } from '../link.ts';
+import { checkTally, type SessionOptions } from '../session.ts';
 
 /** With so many to ask for, a session reads no further page. */
 const ENOUGH = 100;
