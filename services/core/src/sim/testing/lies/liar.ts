@@ -197,22 +197,29 @@ export class Liar {
   }
 
   #forge(row: StoredMessage): StoredMessage {
-    const { address } = this.#key;
-    const changes: (() => Partial<StoredMessage>)[] = [
+    // Of a content that is a file no session brings the proof (docs/security.md).
+    const borneOut = row.source_text !== null && this.#dice.chance(0.7) ? this.#borneOut(row) : [];
+    const others: (() => Partial<StoredMessage>)[] = [
       () => ({ subject: 'lied', content_type: 'lied' }),
+      ...(row.form === 'envelope'
+        ? [() => ({ type: 'AGGREGATE' }), () => ({ time: row.time - 5 }), () => ({ channel: 'lied' })]
+        : []),
+    ];
+    const changes = borneOut.length > 0 ? borneOut : others;
+    return { ...row, ...changes[this.#dice.below(changes.length)]!() };
+  }
+
+  /** Whose it is and what it amended, with what the liar signs for that. */
+  #borneOut(row: StoredMessage): (() => Partial<StoredMessage>)[] {
+    const { address } = this.#key;
+    return [
       () => ({ type: 'POST', content_type: 'amend', subject: this.#forgottenPost() }),
       // Of whom it permits, and whose message it forgets.
       () => ({ ...this.#forgottenByOwn(row), owner: address }),
       ...(row.form === 'envelope'
-        ? [
-            () => ({ ...this.#forgottenByOwn(row), sender: address, owner: address }),
-            () => ({ type: 'AGGREGATE' }),
-            () => ({ time: row.time - 5 }),
-            () => ({ channel: 'lied' }),
-          ]
+        ? [() => ({ ...this.#forgottenByOwn(row), sender: address, owner: address })]
         : []),
     ];
-    return { ...row, ...changes[this.#dice.below(changes.length)]!() };
   }
 
   /** Signs what bears out its lies, once each. @returns its hash */

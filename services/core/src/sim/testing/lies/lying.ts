@@ -189,8 +189,10 @@ class Lying {
           const row = rowOf.get(itemHash);
           if (!row) return `${at} ${this.#plan[at]!.kind} is missing`;
           const { status, sender, owner, erased, type } = row;
+          // A text that came to prove whose a forgotten message is goes a day later.
           const text = row.content === null && row.source_text === null ? 'no text' : 'text';
-          return [at, this.#plan[at]!.kind, status, type, sender, owner, erased, text].join(' ');
+          const left = status === 'forgotten' ? (erased ?? 'forgotten') : `${erased} ${text}`;
+          return [at, this.#plan[at]!.kind, status, type, sender, owner, left].join(' ');
         });
       }),
     );
