@@ -56,6 +56,7 @@ export {
   proveConfirmation,
 } from './proofs/confirmation.ts';
 export { type Delegation, proveDelegation } from './proofs/delegation.ts';
+export { isLaterSaid, readSaidAllocation, type SaidAllocation } from './proofs/said-placement.ts';
 export {
   type AloneBudget,
   proveToldInstance,

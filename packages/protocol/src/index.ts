@@ -39,6 +39,7 @@ export {
 } from './evm/personal-sign.ts';
 export * from './forms.ts';
 export {
+  AWAITING_NODE,
   foldAllocation,
   foldControl,
   foldInstance,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CoreClient, call, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
-import { type InstanceView, NETWORK_CHANNEL, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
+import { fieldsOf, type InstanceView, NETWORK_CHANNEL, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { startCore } from '../testing/core.ts';
 import { skerryHere } from '../testing/here.ts';
@@ -34,6 +34,8 @@ function steal(
     content: { type: NETWORK_POST.allocation, content },
   });
 }
+
+const instanceOf = (content: unknown) => String(fieldsOf(fieldsOf(content).content).instance_id);
 
 const placeOf = ({ node_id, node_address, ipv6, placed }: InstanceView) => ({
   node_id,
@@ -96,11 +98,20 @@ test('the key of a scheduler leaks: another one adopts its placements, the lists
     await steal(core.url, old, placed[1]!, { timestamp: seconds - 3_600, decidedAtMs });
     const reader = new CoreClient({ url: core.url });
     const nodeOf = async ({ instance_id: id }: InstanceView) => (await reader.getInstance(id)).node_id;
+    // And takes back what was said of a third and of one that was moved, before anybody adopts.
+    const takeBack = async (of: (instanceId: string) => boolean) => {
+      const query = { addresses: old.address, contentTypes: NETWORK_POST.allocation, pagination: 100 };
+      const { messages } = await call(core.url, NETWORK_LISTS_API.listNetworkMessages, { query });
+      const aimed = messages.filter((one) => of(instanceOf(one.content)));
+      await new CoreClient({ url: core.url, signer: old }).forget(aimed.map((one) => one.item_hash));
+    };
+    await takeBack((id) => id === placed[2]!.instance_id || id === placed[1]!.instance_id);
     const stolen = await Promise.all(placed.map(nodeOf));
     assert.deepEqual(
       stolen.map((nodeId, index) => nodeId === placed[index]!.node_id),
-      [false, false, true, true],
+      [false, false, false, true],
     );
+    assert.deepEqual([stolen[1], stolen[2]], [null, null]);
 
     const adopt = async (...more: string[]) => {
       const given = ['--until', String(seconds), '--key-file', join(dir, 'new', 'key'), '--json', ...more];
@@ -110,7 +121,7 @@ test('the key of a scheduler leaks: another one adopts its placements, the lists
       const { signed, signed_before: before, differences, schedulers } = JSON.parse(out);
       assert.deepEqual(
         [new Set(differences.map((one: { instance_id: string }) => one.instance_id)), schedulers],
-        [new Set(placed.slice(0, 2).map((one) => one.instance_id)), [next.address]],
+        [new Set(placed.slice(0, 3).map((one) => one.instance_id)), [next.address]],
       );
       return [signed.length, before];
     };
@@ -120,9 +131,7 @@ test('the key of a scheduler leaks: another one adopts its placements, the lists
     // As long as core nodes trust the old key, nothing has changed.
     assert.deepEqual(await Promise.all(placed.map(nodeOf)), stolen);
     // Whoever has it can take all of its placements back: those that were adopted before are not its own.
-    const query = { addresses: old.address, contentTypes: NETWORK_POST.allocation, pagination: 100 };
-    const { messages } = await call(core.url, NETWORK_LISTS_API.listNetworkMessages, { query });
-    await new CoreClient({ url: core.url, signer: old }).forget(messages.map((one) => one.item_hash));
+    await takeBack(() => true);
     assert.deepEqual(await Promise.all(placed.map(nodeOf)), [null, null, null, null]);
   }
 

@@ -5,7 +5,8 @@ import {
   createSigner,
   type Patiently,
   readPages,
-  verifyListed,
+  readSaidAllocation,
+  type SaidAllocation,
 } from '@skerry/client';
 import { loadKeyFile } from '@skerry/kit/files';
 import {
@@ -15,16 +16,14 @@ import {
   type InstanceView,
   NETWORK_CHANNEL,
   NETWORK_POST,
-  parseAllocationContent,
   parseEvmAddress,
-  parsePostContent,
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { readAddress } from '../address.ts';
 import type { Context } from '../context.ts';
 import { renderFields, renderTable } from '../output/text.ts';
 import { parseMoment } from '../scores/compute.ts';
-import { type Adoption, countsBy, decideAdoption, type SaidAllocation } from './adoption.ts';
+import { type Adoption, countsBy, decideAdoption } from './adoption.ts';
 
 export interface AdoptOptions {
   /** Unix seconds, or a date. */
@@ -40,26 +39,7 @@ const ID_CHARS_SHOWN = 12;
 /** Of what differs, for people; `--json` has all. */
 const SHOWN_MAX = 50;
 
-/** What a core node gives that its sender did not sign so, or that cannot be read, counts for nothing. */
-const NOT_SIGNED: ReadonlySet<string> = new Set(['invalid', 'unauthorized', 'missing']);
-
 type Terms = { readonly from: string; readonly by: string; readonly until: number };
-
-/** A listed message as its sender signed it; undefined where it places nothing. */
-async function readSaid(
-  core: CoreClient,
-  row: Parameters<typeof verifyListed>[1],
-): Promise<SaidAllocation | undefined> {
-  try {
-    const { itemHash, sender, time, notedMs, content } = await verifyListed({ coreUrl: core.url }, row);
-    const post = parsePostContent(content);
-    if (post.type !== NETWORK_POST.allocation) return undefined;
-    return { itemHash, sender, time, notedMs, content: parseAllocationContent(post.content) };
-  } catch (error) {
-    if (error instanceof AppError && NOT_SIGNED.has(error.kind)) return undefined;
-    throw error;
-  }
-}
 
 /** All instances, of however many pages a core node gives a client only so many in a minute. */
 async function readInstances(core: CoreClient, patiently: Patiently) {
@@ -76,32 +56,57 @@ async function readInstances(core: CoreClient, patiently: Patiently) {
   return { instances: [...instances.values()], unreadable };
 }
 
-/** The placements that count, by instance: of those that are there, since what is said of others is nobody's business any more. */
+/** The placements that count, by instance, and how many of them no text is left of. */
+interface Placements {
+  readonly said: ReadonlyMap<string, readonly SaidAllocation[]>;
+  readonly erased: number;
+}
+
+/** How placements are listed, a page at a time. @param more in the query */
+function readListed(core: CoreClient, patiently: Patiently, more: object) {
+  const filter = {
+    ...{ msgTypes: 'POST', contentTypes: NETWORK_POST.allocation, ...more },
+    ...{ pagination: MESSAGES_PER_PAGE, bodies: 'shared' as const },
+  };
+  const list = NETWORK_LISTS_API.listNetworkMessages;
+  return readPages((place: object) =>
+    patiently(() => callRows(core.url, list, 'messages', { query: { ...filter, ...place } }, core.options)),
+  );
+}
+
+/**
+ * The placements that count of the instances that are there: what is said of others is nobody's business any more. What the old key took back
+ * counts as if it had not: a scheduler never does, and a thief would leave nothing to adopt.
+ */
 async function readPlacements(
   core: CoreClient,
   instances: readonly InstanceView[],
   senders: readonly string[],
   { from, until }: Terms,
   patiently: Patiently,
-): Promise<Map<string, SaidAllocation[]>> {
+): Promise<Placements> {
   const said = new Map<string, SaidAllocation[]>(instances.map(({ instance_id: id }) => [id, []]));
-  const filter = {
-    ...{ msgTypes: 'POST', contentTypes: NETWORK_POST.allocation, addresses: senders.join(',') },
-    ...{ pagination: MESSAGES_PER_PAGE, bodies: 'shared' as const },
+  let erased = 0;
+  // However many whoever has the key signs afterwards: none of them is verified.
+  const isLate = (row: { readonly sender: string; readonly time: number }) =>
+    row.sender === from && row.time > until;
+  const take = (one: SaidAllocation | undefined) => {
+    if (one && senders.includes(one.sender) && countsBy(one, from, until))
+      said.get(one.content.instance_id)?.push(one);
   };
-  const list = NETWORK_LISTS_API.listNetworkMessages;
-  const read = (place: object) =>
-    patiently(() => callRows(core.url, list, 'messages', { query: { ...filter, ...place } }, core.options));
-  for await (const { messages } of readPages(read))
+  for await (const { messages } of readListed(core, patiently, { addresses: senders.join(',') }))
     for (const row of messages) {
-      // However many whoever has the key signs afterwards: none of them is verified.
-      if (row.sender === from && row.time > until) continue;
-      const known = said.get(String(fieldsOf(fieldsOf(row.content).content).instance_id));
-      const one = known && (await readSaid(core, row));
-      if (one && senders.includes(one.sender) && countsBy(one, from, until))
-        said.get(one.content.instance_id)?.push(one);
+      const isKnown = said.has(String(fieldsOf(fieldsOf(row.content).content).instance_id));
+      if (isKnown && !isLate(row)) take(await readSaidAllocation(core.url, row));
     }
-  return said;
+  for await (const { messages } of readListed(core, patiently, { addresses: from, msgStatuses: 'forgotten' }))
+    for (const row of messages) {
+      if (isLate(row)) continue;
+      const one = row.shared ? await readSaidAllocation(core.url, row) : undefined;
+      if (one) take(one);
+      else erased++;
+    }
+  return { said, erased };
 }
 
 /** One after another: what breaks off has sent the first of them. @param onSent told how many are */
@@ -121,7 +126,13 @@ async function send(
 
 const shortOf = (id: string | null) => id?.slice(0, ID_CHARS_SHOWN) ?? 'none';
 
-function textOf(isDry: boolean, adoption: Adoption, trusted: readonly string[]): string {
+interface Outcome {
+  readonly dry_run: boolean;
+  readonly erased: number;
+  readonly schedulers: readonly string[];
+}
+
+function textOf({ dry_run: isDry, erased, schedulers }: Outcome, adoption: Adoption): string {
   const { toSign, adoptedBefore, ofOthers, unplaced, differences } = adoption;
   const counts = renderFields([
     [isDry ? 'to sign' : 'signed', String(toSign.length)],
@@ -129,6 +140,7 @@ function textOf(isDry: boolean, adoption: Adoption, trusted: readonly string[]):
     ["others' word", String(ofOthers)],
     ['not placed by then', String(unplaced.length)],
     ['elsewhere now', String(differences.length)],
+    ...(erased > 0 ? [['taken back, text erased', String(erased)] as const] : []),
   ]);
   const table = renderTable(
     ['INSTANCE', 'ADOPTED ON', 'NOW ON'],
@@ -138,7 +150,7 @@ function textOf(isDry: boolean, adoption: Adoption, trusted: readonly string[]):
   );
   const next = isDry
     ? 'Nothing was signed (--dry-run).'
-    : `On every core node, set SKERRY_CORE_SCHEDULERS=${trusted.join(',')} and restart it.`;
+    : `On every core node, set SKERRY_CORE_SCHEDULERS=${schedulers.join(',')} and restart it.`;
   return [counts, table, next].filter((part) => part !== '').join('\n\n');
 }
 
@@ -175,7 +187,7 @@ export async function adoptPlacements(context: Context, old: string, options: Ad
   using progress = context.output.progress();
   progress.show('reading the instances and their placements');
   const { instances, unreadable } = await readInstances(core, patiently);
-  const said = await readPlacements(core, instances, [from, by, ...others], terms, patiently);
+  const { said, erased } = await readPlacements(core, instances, [from, by, ...others], terms, patiently);
   const adoption = decideAdoption(instances, said, terms);
   const { toSign } = adoption;
   const onSent = (count: number) => progress.show(`signed ${count} of ${toSign.length} placements`);
@@ -188,8 +200,8 @@ export async function adoptPlacements(context: Context, old: string, options: Ad
     of_others: adoption.ofOthers,
     unplaced: adoption.unplaced,
     differences: adoption.differences,
-    unreadable,
+    ...{ erased, unreadable },
     schedulers: trusted,
   };
-  context.output.result(facts, textOf(facts.dry_run, adoption, trusted));
+  context.output.result(facts, textOf(facts, adoption));
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countsBy, decideAdoption, type SaidAllocation } from './adoption.ts';
+import type { SaidAllocation } from '@skerry/client';
+import { countsBy, decideAdoption } from './adoption.ts';
 
 const TERMS = { from: 'old', by: 'new' };
 const idOf = (digit: string) => digit.repeat(64);

@@ -1,15 +1,5 @@
+import { isLaterSaid, type SaidAllocation } from '@skerry/client';
 import { type AllocationContent, canonicalJson, effectiveTime, type InstanceView } from '@skerry/protocol';
-
-/** A signed placement, as its message has it. */
-export interface SaidAllocation {
-  readonly itemHash: string;
-  readonly sender: string;
-  /** Its sender's word, Unix seconds. */
-  readonly time: number;
-  /** When a core node first had it, Unix milliseconds, where that was late. */
-  readonly notedMs?: number | null | undefined;
-  readonly content: AllocationContent;
-}
 
 /** An instance that is somewhere else now than by the placement that counts. */
 export interface Difference {
@@ -40,11 +30,6 @@ export interface Adoption {
  */
 export const countsBy = (said: SaidAllocation, from: string, until: number): boolean =>
   said.sender !== from || effectiveTime(said) <= until;
-
-const isLaterSaid = (a: SaidAllocation, b: SaidAllocation): boolean =>
-  a.content.decided_at_ms !== b.content.decided_at_ms
-    ? a.content.decided_at_ms > b.content.decided_at_ms
-    : a.itemHash > b.itemHash;
 
 const latestOf = (said: readonly SaidAllocation[]): SaidAllocation | undefined =>
   said.reduce<SaidAllocation | undefined>(

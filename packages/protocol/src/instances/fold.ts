@@ -28,7 +28,8 @@ export interface InstanceFold {
   apply(state: InstanceState | undefined, schedulers: ReadonlySet<string>): InstanceState | undefined;
 }
 
-const AWAITING_NODE: Reason = {
+/** Of an instance that no placement in force speaks of: nobody has placed it yet, or what placed it was taken back. */
+export const AWAITING_NODE: Reason = {
   code: 'AWAITING_NODE',
   message: 'waiting for the scheduler to choose a compute node',
 };

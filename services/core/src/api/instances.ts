@@ -1,6 +1,7 @@
 import type { Client, Handlers } from '@skerry/kit';
 import {
   AppError,
+  AWAITING_NODE,
   type InstanceState,
   type NetworkEvent,
   parseItemHash,
@@ -51,7 +52,7 @@ const createInstance =
     const isDecided = (event: NetworkEvent) =>
       event.kind === 'instance' &&
       event.data.instance_id === instanceId &&
-      (event.data.node_id !== null || event.data.reason?.code !== 'AWAITING_NODE');
+      (event.data.node_id !== null || event.data.reason?.code !== AWAITING_NODE.code);
     if (submitted.verdict.status === 'processed')
       await waitForEvent(events, reads, cursor, isDecided, settings.allocationWaitMs, signal);
     const instance = await findInstance(db, instanceId);
