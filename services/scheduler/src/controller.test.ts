@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AWAITING_NODE } from '@skerry/protocol';
 import { instanceAt, nodeAt, size } from './planning/testing/setup.ts';
 import { createTrial, GRACE_MS, placedOn, small } from './testing/trial.ts';
 import { NODES_MAX, type Node } from './view.ts';
@@ -48,6 +49,30 @@ test('a clock that is set makes no outage longer or shorter than it was', async 
   trial.setClock(-2 * 3_600_000);
   await trial.pass(10_000, first);
   assert.notEqual(trial.nodeOf(instance.instanceId), first.nodeId);
+});
+
+test('what placed an instance is taken back: it is placed where it was, by whoever speaks, until a scheduler says otherwise', async () => {
+  const [, second] = nodes as [Node, Node];
+  const instance = placedOn(second, 0);
+  const { instanceId } = instance;
+  const unsaid = { ...instance, nodeId: null, nodeAddress: null, ipv6: '', reason: AWAITING_NODE };
+  using trial = await createTrial(nodes, [instance]);
+  // One that only looks on knows it as well, once it speaks.
+  trial.setLeads(false);
+  trial.said.length = 0;
+  trial.controller.onInstance(unsaid);
+  trial.controller.onInstance(unsaid);
+  await trial.settle();
+  assert.deepEqual([trial.said.length, trial.nodeOf(instanceId)], [0, second.nodeId]);
+  assert.equal(trial.controller.snapshot().view.holders.get(second.nodeId), 1);
+  trial.setLeads(true);
+  await trial.settle();
+  const said = () => trial.said.map(({ placement }) => [placement.nodeId, placement.reason]);
+  assert.deepEqual(said(), [[second.nodeId, null]]);
+  // A scheduler's word is a decision.
+  trial.controller.onInstance({ ...unsaid, reason: { code: 'NO_CAPACITY', message: 'full' } });
+  await trial.settle();
+  assert.equal(trial.controller.snapshot().view.instances.get(instanceId)?.kept, undefined);
 });
 
 test('while most nodes are out of reach none counts as dead: the scheduler may be cut off', async () => {

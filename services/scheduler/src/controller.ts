@@ -188,8 +188,10 @@ export class Controller implements Watcher {
     for (const node of view.nodes.values()) this.#assess(node, true);
     for (const instanceId of [...this.#planner.instanceIds])
       if (!view.instances.has(instanceId)) this.#planner.removeInstance(instanceId);
-    for (const instance of view.instances.values())
-      this.#take(instance, before?.instances.get(instance.instanceId));
+    for (const told of view.instances.values()) {
+      const known = before?.instances.get(told.instanceId);
+      this.#take(applyInstance(view, told, known), known);
+    }
     if (this.#isProbed) this.planSoon();
     else void this.#probeFirst(view);
   }
@@ -221,12 +223,11 @@ export class Controller implements Watcher {
     this.#planner.removeNode(nodeId);
   }
 
-  onInstance(instance: Instance): void {
+  onInstance(told: Instance): void {
     this.#coreFailure = null;
     if (!this.#view) return;
-    const before = this.#view.instances.get(instance.instanceId);
-    applyInstance(this.#view, instance);
-    this.#take(instance, before);
+    const before = this.#view.instances.get(told.instanceId);
+    this.#take(applyInstance(this.#view, told, before), before);
     this.planSoon();
   }
 
@@ -324,7 +325,7 @@ export class Controller implements Watcher {
     if (left !== null && left !== instance.nodeId && instance.reason?.code === NODE_DEAD)
       this.#departures.fellSilent(left, this.#uptime());
     const placement = outbox.get(instance.instanceId);
-    this.#planner.setInstance(placement ? { ...instance, ...placement } : instance);
+    this.#planner.setInstance(placement ? { ...instance, ...placement, kept: undefined } : instance);
   }
 
   /** Many at once when a scheduler starts. */

@@ -1,4 +1,11 @@
-import { AppError, checkImage, type InstanceView, isBeyondStart, type Reason } from '@skerry/protocol';
+import {
+  AppError,
+  AWAITING_NODE,
+  checkImage,
+  type InstanceView,
+  isBeyondStart,
+  type Reason,
+} from '@skerry/protocol';
 
 /** What an instance needs or a node has. */
 export interface Resources {
@@ -43,6 +50,8 @@ export interface Instance extends Placement {
   readonly createdAt: number;
   /** Why no node could start it; it keeps the place that it has, and gets none. */
   readonly barred?: Reason;
+  /** Where it was, and stays: what placed it was taken back, and nobody has said anything else. */
+  readonly kept?: Placement | undefined;
   /** The node that says it can never start. Whether that frees its room hangs on how far the node is believed. */
   readonly failedOn?: string;
 }
@@ -136,17 +145,42 @@ export function applyNode(
 }
 
 function countHolder({ holders }: View, instance: Instance | undefined, step: 1 | -1): void {
-  if (!instance || instance.nodeId === null) return;
-  const count = (holders.get(instance.nodeId) ?? 0) + step;
-  if (count > 0) holders.set(instance.nodeId, count);
-  else holders.delete(instance.nodeId);
+  const nodeId = instance?.nodeId ?? instance?.kept?.nodeId;
+  if (!nodeId) return;
+  const count = (holders.get(nodeId) ?? 0) + step;
+  if (count > 0) holders.set(nodeId, count);
+  else holders.delete(nodeId);
 }
 
-/** Takes in an instance as the core node tells it: each telling is whole, the last one counts. */
-export function applyInstance(view: View, instance: Instance): void {
-  countHolder(view, view.instances.get(instance.instanceId), -1);
+/** Whether no placement of it is in force: it is new, or what placed it was taken back. */
+export const isUnsaid = ({ nodeId, reason }: Placement): boolean =>
+  nodeId === null && reason?.code === AWAITING_NODE.code;
+
+/** An instance as it is told, which keeps the place that it had while no placement of it is in force: its disk is there. */
+function keepPlace(told: Instance, before: Instance | undefined): Instance {
+  if (!before || !isUnsaid(told)) return told;
+  const { nodeId, nodeAddress, ipv6 } = before;
+  const kept = nodeId === null ? before.kept : { nodeId, nodeAddress, ipv6, reason: null };
+  return kept ? { ...told, kept } : told;
+}
+
+/**
+ * Takes in an instance as the core node tells it: each telling is whole, the last one counts. A FORGET of what placed it is no decision of
+ * a scheduler's.
+ *
+ * @param before as it was known before
+ * @returns what is known of it now
+ */
+export function applyInstance(
+  view: View,
+  told: Instance,
+  before: Instance | undefined = view.instances.get(told.instanceId),
+): Instance {
+  const instance = keepPlace(told, before);
+  countHolder(view, view.instances.get(told.instanceId), -1);
   countHolder(view, instance, 1);
-  view.instances.set(instance.instanceId, instance);
+  view.instances.set(told.instanceId, instance);
+  return instance;
 }
 
 /** @returns whether there was such an instance */

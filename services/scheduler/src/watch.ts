@@ -4,6 +4,7 @@ import { AppError, LIMITS, NETWORK_CHANNEL, NETWORK_POST, type NetworkEvent } fr
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { parseAnnouncement, type Said, saidOfRow } from './announcement.ts';
 import type { CoreStep } from './core-step.ts';
+import { keepTakenBack } from './past/taken-back.ts';
 import {
   applyInstance,
   applyNode,
@@ -137,8 +138,10 @@ async function readAnnouncementsOf(
 /** Nodes that hold instances and were not read: the limits of a full read must not make them look gone. */
 function listMissingNodes(view: View): string[] {
   const missing = new Set<string>();
-  for (const { nodeId, nodeAddress } of view.instances.values())
+  for (const instance of view.instances.values()) {
+    const { nodeId, nodeAddress } = instance.kept ?? instance;
     if (nodeId !== null && nodeAddress !== null && !view.nodes.has(nodeId)) missing.add(nodeAddress);
+  }
   return [...missing];
 }
 
@@ -153,6 +156,7 @@ async function readView(options: WatchOptions): Promise<{ view: View; cursor: st
   const { instances, unreadable, cursor } = await core.readAllInstances();
   for (const { error } of unreadable) tellUnreadable(options, error);
   for (const instance of instances) applyInstance(view, parseInstance(instance));
+  await keepTakenBack(core, view, options.log);
   const take = (node: Node) => {
     if (!allowed || allowed.has(node.address)) applyNode(view, node, isKept);
   };

@@ -3,19 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { CoreClient, call, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
+import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
-import { fieldsOf, type InstanceView, NETWORK_CHANNEL, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
-import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
+import { type InstanceView, NETWORK_CHANNEL, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
 import { startCore } from '../testing/core.ts';
 import { skerryHere } from '../testing/here.ts';
-import { startDaemon } from '../testing/parts.ts';
 import { until } from '../testing/shell.ts';
 import { canHoldAddresses, FakeNode } from './testing/nodes.ts';
-
-/** Only what hangs takes as long. */
-const TIMEOUT_MS = 600_000;
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
+import { createPlaced, schedule, TIMEOUT_MS, takeBack } from './testing/scene.ts';
 
 /** Places an instance on a node of the thief's, dated as the thief likes. */
 function steal(
@@ -35,8 +30,6 @@ function steal(
   });
 }
 
-const instanceOf = (content: unknown) => String(fieldsOf(fieldsOf(content).content).instance_id);
-
 const placeOf = ({ node_id, node_address, ipv6, placed }: InstanceView) => ({
   node_id,
   node_address,
@@ -55,36 +48,14 @@ test('the key of a scheduler leaks: another one adopts its placements, the lists
   const [old, next] = [await keyOf('old'), await keyOf('new')];
   const open = async (scheduler: string) => startCore(dir, { SKERRY_CORE_SCHEDULERS: scheduler });
   const nodes = [new FakeNode(), new FakeNode()].map((node) => stack.use(node));
-  const schedule = (name: string, coreUrl: string) =>
-    startDaemon('scheduler', {
-      SKERRY_SCHEDULER_DATA_DIR: join(dir, name),
-      ...{
-        SKERRY_SCHEDULER_HOST: '127.0.0.1',
-        SKERRY_SCHEDULER_PORT: '0',
-        SKERRY_SCHEDULER_CORE_URL: coreUrl,
-      },
-      SKERRY_SCHEDULER_NODES: nodes.map(({ address }) => address).join(','),
-      SKERRY_SCHEDULER_PROBE_INTERVAL_SECONDS: '1',
-    });
-  const owner = createSigner(generatePrivateKey());
-  const create = async (coreUrl: string, name: string) => {
-    const client = new CoreClient({ url: coreUrl, signer: owner });
-    const { instance_id: id } = await client.createInstance({
-      ...{ name, description: '', cpu: 1, memory: 512, disk: 4, image: 'debian:12' },
-      ...{ ssh_key: SSH_KEY, firewall: { allowedPorts: [22] } },
-    });
-    await until(`${name} is placed`, TIMEOUT_MS, async () => (await client.getInstance(id)).node_id !== null);
-    return client.getInstance(id);
-  };
-
   const placed: InstanceView[] = [];
   let seconds = 0;
   {
     await using core = await open(old.address);
     for (const node of nodes) await (await (await node.listen()).hold()).announce(core.url);
     {
-      await using _scheduler = await schedule('old', core.url);
-      for (const name of ['a', 'b', 'c', 'd']) placed.push(await create(core.url, name));
+      await using _scheduler = await schedule(dir, 'old', core.url, nodes);
+      for (const name of ['a', 'b', 'c', 'd']) placed.push(await createPlaced(core.url, name));
     }
     assert.equal(
       new Set(placed.map(({ node_id }) => node_id)).size,
@@ -99,13 +70,7 @@ test('the key of a scheduler leaks: another one adopts its placements, the lists
     const reader = new CoreClient({ url: core.url });
     const nodeOf = async ({ instance_id: id }: InstanceView) => (await reader.getInstance(id)).node_id;
     // And takes back what was said of a third and of one that was moved, before anybody adopts.
-    const takeBack = async (of: (instanceId: string) => boolean) => {
-      const query = { addresses: old.address, contentTypes: NETWORK_POST.allocation, pagination: 100 };
-      const { messages } = await call(core.url, NETWORK_LISTS_API.listNetworkMessages, { query });
-      const aimed = messages.filter((one) => of(instanceOf(one.content)));
-      await new CoreClient({ url: core.url, signer: old }).forget(aimed.map((one) => one.item_hash));
-    };
-    await takeBack((id) => id === placed[2]!.instance_id || id === placed[1]!.instance_id);
+    await takeBack(core.url, old, (id) => id === placed[2]!.instance_id || id === placed[1]!.instance_id);
     const stolen = await Promise.all(placed.map(nodeOf));
     assert.deepEqual(
       stolen.map((nodeId, index) => nodeId === placed[index]!.node_id),
@@ -131,7 +96,7 @@ test('the key of a scheduler leaks: another one adopts its placements, the lists
     // As long as core nodes trust the old key, nothing has changed.
     assert.deepEqual(await Promise.all(placed.map(nodeOf)), stolen);
     // Whoever has it can take all of its placements back: those that were adopted before are not its own.
-    await takeBack(() => true);
+    await takeBack(core.url, old, () => true);
     assert.deepEqual(await Promise.all(placed.map(nodeOf)), [null, null, null, null]);
   }
 
@@ -142,7 +107,7 @@ test('the key of a scheduler leaks: another one adopts its placements, the lists
   await until('all are where they were', TIMEOUT_MS, async () =>
     (await Promise.all(placed.map(isBack))).every(Boolean),
   );
-  await using _scheduler = await schedule('new', core.url);
-  await create(core.url, 'e');
+  await using _scheduler = await schedule(dir, 'new', core.url, nodes);
+  await createPlaced(core.url, 'e');
   for (const one of placed) assert.ok(await isBack(one), `${one.name} stays`);
 });

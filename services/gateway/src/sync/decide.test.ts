@@ -46,6 +46,21 @@ test('a mass loss of addresses is a loss as well; what is new is taken all the s
   assert.deepEqual([held.put, held.heldBack, held.added], [[fresh], 40, 1]);
 });
 
+test('an instance stays where it is while what placed it is taken back, until somebody says where it is', () => {
+  const ours = instance({ refusedIpv6: null });
+  const unsaid = { ipv6: null, placed: false, phase: 'scheduled' as const, reasonCode: 'AWAITING_NODE' };
+  const [kept] = decide([ours, ...many(3)], [instance(unsaid), ...many(3)]).put;
+  assert.deepEqual([kept!.ipv6, kept!.placed, kept!.phase], [ours.ipv6, true, 'scheduled']);
+  const [gone] = decide(
+    [ours, ...many(3)],
+    [instance({ ...unsaid, reasonCode: 'NO_CAPACITY' }), ...many(3)],
+  ).put;
+  assert.equal(gone!.ipv6, null);
+  assert.deepEqual(decide([], [instance(unsaid)]).put, [instance(unsaid)]);
+  const moved = instance({ ipv6: '2001:db8::2' });
+  assert.deepEqual(decide([kept!], [moved]).put, [moved]);
+});
+
 test('stopped by their owners is no loss', () => {
   const known = many(40);
   assert.equal(decide(known, many(40, { desired: 'stopped' })).changed, 40);

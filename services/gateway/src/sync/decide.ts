@@ -1,4 +1,4 @@
-import { type Instance, isRoutable, isSameInstance } from '../table/instance.ts';
+import { type Instance, isRoutable, isSameInstance, keepPlace } from '../table/instance.ts';
 
 /** What a full sync does to the table. */
 export interface SyncDecision {
@@ -34,8 +34,9 @@ export function decideSync({ known, source, untouchable, acceptLoss }: SyncInput
   const put: Instance[] = [];
   const losing: Instance[] = [];
   let added = 0;
-  for (const [hash, theirs] of source) {
+  for (const [hash, told] of source) {
     const ours = known.get(hash);
+    const theirs = keepPlace(told, ours);
     if (untouchable.has(hash) || (ours && isSameInstance(ours, theirs))) continue;
     if (!ours) added++;
     if (ours && isRoutable(ours) && theirs.ipv6 === null) losing.push(theirs);

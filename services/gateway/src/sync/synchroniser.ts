@@ -1,7 +1,7 @@
 import type { InstanceList } from '@skerry/client';
 import { Failures, type Logger, pause, type Remark, Remarks } from '@skerry/kit';
 import { AppError, type InstanceView, type NetworkEvent, parseItemHash } from '@skerry/protocol';
-import { type AddressPolicy, type Instance, parseInstance } from '../table/instance.ts';
+import { type AddressPolicy, type Instance, keepPlace, parseInstance } from '../table/instance.ts';
 import { decideSync } from './decide.ts';
 import type { Routing } from './routing.ts';
 
@@ -226,7 +226,8 @@ export class Synchroniser implements AsyncDisposable {
       return;
     }
     const instance = this.#parse(event.data, this.#warn);
-    if (instance) this.#options.routing.put(instance);
+    const { routing } = this.#options;
+    if (instance) routing.put(keepPlace(instance, routing.table.find(instance.hash)));
   }
 
   /** Its owner took the instance back: the name is free, and another with the same words may have it. */

@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { isPrivateIpv6, isPublicAddress } from '@skerry/kit';
 import {
+  AWAITING_NODE,
   createParser,
   HASH64_PATTERN,
   InstanceStatus,
@@ -103,6 +104,17 @@ export const explainNoAddress = ({ refusedIpv6 }: Instance) =>
   refusedIpv6 === null
     ? 'it has no address yet'
     : `its address ${refusedIpv6} is not the one its hash gives in a routable network, so nothing is sent there`;
+
+/**
+ * An instance as it is told, which stays where it was while no placement of it is in force: what placed it was taken back, its machine
+ * runs on, and the scheduler says again where it is (docs/scheduling.md).
+ */
+export function keepPlace(told: Instance, known: Instance | undefined): Instance {
+  const isUnsaid = told.ipv6 === null && told.refusedIpv6 === null && told.reasonCode === AWAITING_NODE.code;
+  if (!isUnsaid || !known) return told;
+  const { placed, ipv6, refusedIpv6 } = known;
+  return { ...told, placed: placed || told.placed, ipv6, refusedIpv6 };
+}
 
 /** Routed, if the name is its own: the address is known, the owner wants it to run, and it can. */
 export function isRoutable(instance: Instance): boolean {

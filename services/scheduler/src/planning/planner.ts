@@ -187,7 +187,7 @@ export class Planner {
     const entry: Entry = {
       instanceId,
       instance,
-      placement: instance,
+      placement: instance.kept ?? instance,
       said: instance,
       load: null,
       held: NOTHING,
