@@ -20,7 +20,7 @@ export interface SignedReport {
 
 const FILE = /^([0-9]{1,16})\.(jsonl|signed|done)$/;
 /** Hours that are remembered as done, and hours that may wait to be sent. */
-const DONE_MAX = 48;
+export const DONE_MAX = 48;
 export const WAITING_MAX = 1_000;
 
 type State = 'measuring' | 'signed' | 'done';
@@ -138,6 +138,11 @@ export class HourStore {
   async sign(startMs: number, reports: readonly SignedReport[]): Promise<void> {
     await writeFileAtomically(this.#path(startMs, 'signed'), JSON.stringify(reports), 0o600);
     await this.#removeJournal(startMs);
+  }
+
+  /** As if nothing had been measured in that hour. */
+  drop(startMs: number): Promise<void> {
+    return this.#removeJournal(startMs);
   }
 
   /** None where they cannot be read: what was measured is lost, and the hours behind it are not. */

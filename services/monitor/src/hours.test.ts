@@ -1,80 +1,11 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { createSigner, generatePrivateKey } from '@skerry/client';
 import { createLogger } from '@skerry/kit';
-import { AppError, parseMetricsReport } from '@skerry/protocol';
-import { HourStore, type SignedReport } from './hour-store.ts';
-import { Hours, type HoursOptions } from './hours.ts';
+import { AppError } from '@skerry/protocol';
 import { signReports } from './report.ts';
-import { nodeAt, VirtualClock } from './testing/scene.ts';
-
-const HOUR_MS = 3_600_000;
-const START = 494_520 * HOUR_MS;
-const signer = createSigner(generatePrivateKey());
-const log = createLogger('monitor', 'silent');
-const nodes = ['a', 'b', 'c', 'd', 'e'].map((digit) => nodeAt('compute', 'http://node.test/', digit));
-
-interface Sent {
-  readonly itemHash: string;
-  readonly time: number;
-  readonly nodeIds: string[];
-}
-
-function readSent(report: SignedReport): Sent {
-  const { message } = JSON.parse(report.body);
-  const content = JSON.parse(message.item_content ?? report.content);
-  const { compute } = parseMetricsReport(content.content);
-  return {
-    itemHash: report.itemHash,
-    time: message.time,
-    nodeIds: compute.map((record) => record.nodeId).sort(),
-  };
-}
-
-async function createRig() {
-  const dir = await mkdtemp(join(tmpdir(), 'skerry-monitor-'));
-  const clock = new VirtualClock(START + 1_000);
-  const openStore = async () => clock.stopDuring(await HourStore.create(join(dir, 'hours'), log));
-  const store = await openStore();
-  const sent: Sent[] = [];
-  const measured: string[] = [];
-  /** A monitor on the same directory: another life of the same one. */
-  const create = (stop: AbortController, own: Partial<HoursOptions> = {}) =>
-    new Hours({
-      clock,
-      hourMs: HOUR_MS,
-      concurrency: 1,
-      seed: 'seed',
-      store,
-      signal: stop.signal,
-      log,
-      listNodes: async () => nodes,
-      measure: async (node) => {
-        measured.push(node.nodeId);
-        return { node_id: node.nodeId, measured_at: clock.now() / 1000 };
-      },
-      sign: (entries, time) =>
-        signReports(entries, { signer, serverAddress: '', system: undefined, tags: [] }, time),
-      send: async (report) => void sent.push(readSent(report)),
-      ...own,
-    });
-  const dispose = () => rm(dir, { recursive: true });
-  return {
-    dir: join(dir, 'hours'),
-    store,
-    openStore,
-    clock,
-    sent,
-    measured,
-    create,
-    [Symbol.asyncDispose]: dispose,
-  };
-}
-
-const all = nodes.map((node) => node.nodeId);
+import { all, createRig, HOUR_MS, nodes, readSent, START, signer } from './testing/rig.ts';
 
 describe('hours', () => {
   test('each hour is measured once and published once, dated within it', async () => {
@@ -276,29 +207,6 @@ describe('hours', () => {
     assert.ok(refused > 0 && refused < many.length / 2, `${refused} of ${many.length} were refused`);
     assert.ok(past.every(({ time }) => time === (START - 1) / 1000));
     assert.equal((await rig.store.listHours()).get(START - HOUR_MS), 'done');
-  });
-
-  test('a clock that was ahead and is set right meanwhile costs an hour at most', async () => {
-    await using rig = await createRig();
-    let nowMs = START + 240 * HOUR_MS;
-    const waits: number[] = [];
-    const hours = rig.create(new AbortController(), {
-      clock: {
-        now: () => nowMs,
-        // The first is the alarm of the hour's end, which the visits are done before.
-        waitUntil: (timeMs, signal) =>
-          waits.push(timeMs - nowMs) === 1
-            ? new Promise((resolve) => signal.addEventListener('abort', () => resolve(false)))
-            : Promise.resolve(true),
-      },
-      listNodes: async () => nodes.slice(0, 1),
-      measure: async ({ nodeId }) => {
-        nowMs = START;
-        return { node_id: nodeId, measured_at: nowMs / 1000 };
-      },
-    });
-    await hours.runHour();
-    assert.deepEqual([rig.sent.length, waits.at(-1)], [1, HOUR_MS]);
   });
 
   test('the last list of nodes counts while none can be read; without any the hour does not begin', async () => {

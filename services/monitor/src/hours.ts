@@ -1,7 +1,9 @@
 import { Failures, type Logger, Slots } from '@skerry/kit';
+import { LIMITS } from '@skerry/protocol';
+
 import { chooseNodes, keyOf, noteAnswers, ownerOf } from './choice.ts';
 import { type Clock, followPlan } from './follow-plan.ts';
-import { type HourStore, type SignedReport, WAITING_MAX } from './hour-store.ts';
+import { DONE_MAX, type HourStore, type SignedReport, WAITING_MAX } from './hour-store.ts';
 import { distinctNodes, type MeasuredNode } from './node-list.ts';
 import { type HourWindow, planHour, type Visit, windowAt } from './plan.ts';
 import type { PublishedRecord } from './probe/measure.ts';
@@ -31,6 +33,21 @@ const STRANGERS_PART = 0.75;
 const OWNER_PART = 0.25;
 const isStranger = ({ node }: Visit) => node.address !== undefined && !node.isListed;
 
+type Known = Awaited<ReturnType<HourStore['listHours']>>;
+
+/**
+ * How far an hour is. One that comes again, as the clock was set back, and was not measured while scores of it may be published, or of
+ * which nothing is remembered any more, counts as done: what would be dated in it now, nobody who computed them has heard of.
+ */
+function stateOf(hours: Known, { startMs, endMs }: HourWindow) {
+  const state = hours.get(startMs);
+  if (state !== undefined) return state;
+  const done = [...hours].flatMap(([hour, one]) => (one === 'done' ? [hour] : []));
+  const isForgotten = done.length >= DONE_MAX && startMs < done[0]!;
+  const next = hours.get(endMs);
+  return isForgotten || (next !== undefined && next !== 'measuring') ? 'done' : undefined;
+}
+
 /** The monitor's work, hour after hour. Nothing that it needs is in memory alone. */
 export class Hours {
   readonly #options: HoursOptions;
@@ -51,14 +68,17 @@ export class Hours {
     const window = windowAt(clock.now(), hourMs);
     await this.#signPast(window.startMs);
     await this.deliver();
+    await this.#dropAhead();
     const hours = await store.listHours();
-    const state = hours.get(window.startMs);
+    const state = stateOf(hours, window);
     // Scores are of all that was measured before: with an hour that is still on its way nobody could compute the same again.
     const isComplete = ![...hours].some(([startMs, one]) => startMs < window.startMs && one === 'signed');
     if (state === undefined && isComplete) await this.#publishScores(window.startMs);
     if (state === undefined || state === 'measuring') {
       await this.#measureHour(window);
       if (signal.aborted) return;
+      // Set back by more than a core node takes: the next turn drops this hour, and begins with the present one.
+      if (window.startMs - clock.now() > LIMITS.futureSeconds * 1000) return;
       await this.#sign(window.startMs);
       await this.deliver();
     }
@@ -199,7 +219,23 @@ export class Hours {
     if (entries.length === 0) return;
     // Not before the hour is over: until then its plan follows from what was known when it began.
     await store.keepAnswered(noteAnswers(await store.readAnswered(), entries, startMs, hourMs));
-    await store.sign(startMs, sign(entries, Math.min(clock.now(), startMs + hourMs - 1) / 1000));
+    // A clock that was set back over the hour's beginning dates nothing into the hour before.
+    const dateMs = Math.max(startMs, Math.min(clock.now(), startMs + hourMs - 1));
+    await store.sign(startMs, sign(entries, dateMs / 1000));
+  }
+
+  /** What was measured by a clock that was far ahead is of no hour: by the time that it names, nodes are measured then. */
+  async #dropAhead(): Promise<void> {
+    const { clock, store, log } = this.#options;
+    const latestMs = clock.now() + LIMITS.futureSeconds * 1000;
+    for (const [startMs, state] of await store.listHours())
+      if (state === 'measuring' && startMs > latestMs) {
+        await store.drop(startMs);
+        log.warn(
+          { hour: new Date(startMs).toISOString() },
+          'the clock was set back: an hour ahead is dropped',
+        );
+      }
   }
 
   /** Hours that an earlier process measured and did not publish. */

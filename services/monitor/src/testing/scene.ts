@@ -86,7 +86,7 @@ const QUIET_TURNS = 5;
 export class VirtualClock implements Clock {
   #nowMs: number;
   #working = 0;
-  readonly #waiting: { timeMs: number; wake: (isTime: boolean) => void }[] = [];
+  readonly #waiting: { timeMs: number; readonly wake: (isTime: boolean) => void }[] = [];
 
   constructor(nowMs: number) {
     this.#nowMs = nowMs;
@@ -107,6 +107,12 @@ export class VirtualClock implements Clock {
         resolve(false);
       });
     });
+  }
+
+  /** Somebody sets the clock. What is waited for comes as soon as it would have: timers know nothing of it. */
+  set(byMs: number): void {
+    this.#nowMs += byMs;
+    for (const entry of this.#waiting) entry.timeMs += byMs;
   }
 
   /** The same object, with the clock standing still while one of its methods runs. */
