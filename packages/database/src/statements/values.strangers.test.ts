@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { anyCharacter } from '@skerry/protocol/testing/characters';
 import fc from 'fast-check';
 import { asDatabaseError } from '../failure.ts';
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts';
@@ -36,7 +37,7 @@ describe("the database's edge", () => {
 
   test('F2: a text of any stranger can be stored as a reason', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'binary' }), async (any) => {
+      fc.asyncProperty(fc.string({ unit: anyCharacter }), async (any) => {
         const hostile = `${any}\0\uD800${any}\uDC00`;
         const { rows } = await database.pool.query('select $1::jsonb as data, $2::text as text', [
           storableJson({ message: hostile }),

@@ -3,6 +3,7 @@ import { appendFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { anyCharacter } from '@skerry/protocol/testing/characters';
 import fc from 'fast-check';
 import { createLogger } from '../daemon/log.ts';
 import { JsonLines, type JsonLinesOptions } from './json-lines.ts';
@@ -35,7 +36,7 @@ const lines = (from: number, to: number, text = 'x'): Line[] =>
 
 /** Any text, line ends and halves of characters included. */
 const anyLines = fc
-  .array(fc.string({ unit: 'binary' }), { minLength: 1, maxLength: 6 })
+  .array(fc.string({ unit: anyCharacter }), { minLength: 1, maxLength: 6 })
   .map((texts) => texts.map((text, n) => ({ n, text: text.toWellFormed() })));
 
 describe('a journal', () => {

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { AppError } from '../errors.ts';
 import { bytesToHex, hexToBytes } from '../hex.ts';
 import { LIMITS } from '../limits.ts';
+import { anyCharacter } from '../testing/characters.ts';
 import { loadNativeVrfEngine } from './native.ts';
 import { encodeVrfInput, parseVrfRequest, seedBytesOf } from './request.ts';
 import { pureVrfEngine, VRF_SUITES } from './suites.ts';
@@ -141,7 +142,7 @@ describe('tampering is caught', () => {
     const headed = fc.uint8Array({ minLength: 130, maxLength: 130 }).map((b) => `0x0103${bytesToHex(b)}`);
     fc.assert(
       fc.property(
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: anyCharacter }),
         fc.oneof(fc.string(), hex, headed),
         fc.oneof(fc.double(), fc.integer()),
         fc.option(fc.array(fc.double()), { nil: undefined }),

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { parseAccountAddress } from '../../chains.ts';
 import { AppError } from '../../errors.ts';
 import { LIMITS } from '../../limits.ts';
+import { anyCharacter } from '../../testing/characters.ts';
 import type { SignatureFamily, SigningContext } from '../family.ts';
 
 /** A key of a family, as tests hold it. */
@@ -28,7 +29,7 @@ export interface FamilySubject {
   readonly normalise?: (signature: string) => string;
 }
 
-const anyText = fc.string({ unit: 'binary', maxLength: 400 });
+const anyText = fc.string({ unit: anyCharacter, maxLength: 400 });
 /** Around every border of a length prefix, in bytes. */
 const LENGTHS = [0, 1, 127, 128, 252, 253, 255, 256, 65535, 65536];
 const RUNS = 25;
@@ -99,7 +100,7 @@ export function describeFamily(subject: FamilySubject): void {
         fc.property(
           anyText,
           fc.nat(),
-          fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+          fc.string({ unit: anyCharacter, minLength: 1, maxLength: 1 }),
           (text, at, char) => {
             const chars = [...text];
             const index = at % (chars.length + 1);
