@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import type { Database } from '@skerry/database';
 import { type DiskReserve, Reserve, type Standby } from '@skerry/database';
 import { createTestDatabase } from '@skerry/database/testing';
@@ -24,16 +24,17 @@ import type { Pieces } from '../store/files/parts/shared-place.ts';
 import { IpfsFetcher } from '../store/ipfs/fetcher.ts';
 import type { BlockSource } from '../store/ipfs/gateways.ts';
 import type { Schema } from '../store/schema.ts';
+import { createQuickSigner } from './quick-signer.ts';
 
 /** Keys of the tests: anybody may know them. */
 export const signers = {
-  alice: createSigner(`0x${'a1'.repeat(32)}`),
-  bob: createSigner(`0x${'b0'.repeat(32)}`),
-  scheduler: createSigner(`0x${'5c'.repeat(32)}`),
-  monitor: createSigner(`0x${'30'.repeat(32)}`),
-  credit: createSigner(`0x${'c4'.repeat(32)}`),
-  node: createSigner(`0x${'0d'.repeat(32)}`),
-  otherNode: createSigner(`0x${'0e'.repeat(32)}`),
+  alice: createQuickSigner(`0x${'a1'.repeat(32)}`),
+  bob: createQuickSigner(`0x${'b0'.repeat(32)}`),
+  scheduler: createQuickSigner(`0x${'5c'.repeat(32)}`),
+  monitor: createQuickSigner(`0x${'30'.repeat(32)}`),
+  credit: createQuickSigner(`0x${'c4'.repeat(32)}`),
+  node: createQuickSigner(`0x${'0d'.repeat(32)}`),
+  otherNode: createQuickSigner(`0x${'0e'.repeat(32)}`),
 } as const;
 
 /** Anybody may know it, too. */

@@ -1,7 +1,8 @@
-import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import { CREDIT_CHANNEL, CREDIT_POST, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
 import type { Sent } from './arrivals.ts';
 import { instanceContent, signers } from './core.ts';
+import { createQuickSigner } from './quick-signer.ts';
 
 /** Draws numbers. */
 interface Dice {
@@ -22,7 +23,7 @@ const TX = `0x${'12'.repeat(32)}`;
 const NOWHERE = 'ab'.repeat(32);
 
 const { alice, bob, scheduler, node, otherNode, credit, monitor } = signers;
-const carol = createSigner(`0x${'ca'.repeat(32)}`);
+const carol = createQuickSigner(`0x${'ca'.repeat(32)}`);
 
 /** What messages speak of each other by. */
 type Sort =

@@ -1,13 +1,14 @@
-import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import { instanceContent } from '../../testing/core.ts';
+import { createQuickSigner } from '../../testing/quick-signer.ts';
 import { SeededDice } from './dice.ts';
 import type { SimNode } from './node.ts';
 import { act, findFaults, type SimOptions, STEP_MS, settle, settleChain } from './simulate.ts';
 import { World } from './world.ts';
 
 /** An owner who grants and revokes, and a delegate who dates what it signs as it likes. */
-const OWNER = createSigner(`0x${'ca'.repeat(32)}`);
-const DELEGATE = createSigner(`0x${'ba'.repeat(32)}`);
+const OWNER = createQuickSigner(`0x${'ca'.repeat(32)}`);
+const DELEGATE = createQuickSigner(`0x${'ba'.repeat(32)}`);
 const HOSTILE_STEPS = 0.4;
 /** How long the last grant holds: longer than a revocation reaches back. */
 const GRANTED_MS = 1_200_000;

@@ -1,4 +1,4 @@
-import { createSigner, type MessageDraft, type Signer, signMessage } from '@skerry/client';
+import { type MessageDraft, type Signer, signMessage } from '@skerry/client';
 import {
   AppError,
   answerRanges,
@@ -19,6 +19,7 @@ import type { PeerClock, PeerLink } from '../../../peers/sync/link.ts';
 import { SetIndex } from '../../../peers/sync/set-index.ts';
 import { linkTo } from '../../../peers/sync/testing/setup.ts';
 import type { TestCore } from '../../../testing/core.ts';
+import { createQuickSigner } from '../../../testing/quick-signer.ts';
 import { SeededDice } from '../dice.ts';
 import { OWNERS } from './plan.ts';
 
@@ -90,7 +91,7 @@ function copyOf(core: TestCore): SyncKey[] {
 export class Liar {
   readonly #dice: SeededDice;
   readonly #world: LiarWorld;
-  readonly #key: Signer = createSigner(`0x${'ef'.repeat(32)}`);
+  readonly #key: Signer = createQuickSigner(`0x${'ef'.repeat(32)}`);
   /** Everything it was ever told, by the hash part of the key. */
   readonly #heard = new Map<string, Buffer>();
   readonly #flood: Buffer[] = [];
