@@ -78,15 +78,19 @@ const headerMac = (fileKey: Uint8Array, header: string) =>
     .update(header)
     .digest();
 
-/** Seals a stream. */
+/**
+ * Seals a stream.
+ * @param workFactor its power of two is what a guess costs; the header says it
+ */
 export async function* sealWith(
   passphrase: string,
   source: AsyncIterable<Uint8Array>,
+  workFactor: number = WORK_FACTOR,
 ): AsyncGenerator<Buffer> {
   const fileKey = randomBytes(FILE_KEY_BYTES);
   const salt = randomBytes(SALT_BYTES);
-  const wrapped = sealPiece(await wrapKeyOf(passphrase, salt, WORK_FACTOR), Buffer.alloc(12), fileKey);
-  const header = `${VERSION_LINE}\n-> scrypt ${base64(salt)} ${WORK_FACTOR}\n${base64(wrapped)}\n---`;
+  const wrapped = sealPiece(await wrapKeyOf(passphrase, salt, workFactor), Buffer.alloc(12), fileKey);
+  const header = `${VERSION_LINE}\n-> scrypt ${base64(salt)} ${workFactor}\n${base64(wrapped)}\n---`;
   yield Buffer.from(`${header} ${base64(headerMac(fileKey, header))}\n`);
   const nonce = randomBytes(NONCE_BYTES);
   yield nonce;

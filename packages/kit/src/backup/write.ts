@@ -16,6 +16,8 @@ export interface BackupPlan {
   /** Asked when all members are written. */
   readonly database: () => BackupEnd['database'];
   readonly passphrase?: string | undefined;
+  /** What guessing the passphrase costs (age.ts), for tests that seal again and again; whoever keeps a backup leaves it out. */
+  readonly workFactor?: number;
   readonly onMember?: ((member: TarEntry) => void) | undefined;
 }
 
@@ -98,9 +100,13 @@ async function* writeTar({ head, members, database, onMember }: BackupPlan): Asy
 }
 
 /** Seals what is compressed; who takes no more of it lets go of all that it is made of. */
-async function* sealed(passphrase: string, compressed: Readable): AsyncGenerator<Buffer> {
+async function* sealed(
+  passphrase: string,
+  compressed: Readable,
+  workFactor: number | undefined,
+): AsyncGenerator<Buffer> {
   try {
-    yield* sealWith(passphrase, compressed);
+    yield* sealWith(passphrase, compressed, workFactor);
   } finally {
     compressed.destroy();
   }
@@ -112,5 +118,5 @@ export function writeBackup(plan: BackupPlan): AsyncIterable<Uint8Array> {
   const compress = createZstdCompress({ params });
   // Whoever reads the end of the line hears of a failure.
   pipeline(Readable.from(writeTar(plan), { objectMode: false }), compress, () => {});
-  return plan.passphrase === undefined ? compress : sealed(plan.passphrase, compress);
+  return plan.passphrase === undefined ? compress : sealed(plan.passphrase, compress, plan.workFactor);
 }
