@@ -4,6 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { watchEvents } from './events.ts';
+import { CoreReader } from './reads/core-reader.ts';
 
 const DATA = { instance_id: 'a'.repeat(64) };
 const eventOf = (cursor: string) =>
@@ -80,4 +81,28 @@ test('a stream that breaks off is lost, and whose it was is told', async () => {
   const { code, message, url } = await lossOf((server) => server.closeAllConnections());
   assert.equal(code, 'UPSTREAM_UNAVAILABLE');
   assert.ok(message.startsWith(`${url} broke its answer off (`), message);
+});
+
+test('a client is asked for events with nothing more: whoever breaks off leaves no stream, and one ends with the client', async () => {
+  const closed: Promise<unknown>[] = [];
+  const server = createServer((_request, response) => {
+    closed.push(once(response, 'close'));
+    response.setHeader('content-type', 'text/event-stream');
+    response.write(eventOf('1'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = new AbortController();
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for await (const { cursor } of new CoreReader({ url }).events()) {
+      assert.equal(cursor, '1');
+      break;
+    }
+    for await (const _ of new CoreReader({ url, signal: stop.signal }).events()) stop.abort();
+    assert.equal(closed.length, 2);
+    await Promise.all(closed);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
 });

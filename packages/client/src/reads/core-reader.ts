@@ -128,9 +128,10 @@ export class CoreReader {
     return (await this.ask(INDEXER_API.listIndexRequests, { params: { address } })).requests;
   }
 
-  /** Changes from a cursor on, then live (see watchEvents). */
-  async *events(options: WatchOptions): AsyncGenerator<NetworkEvent> {
-    for await (const event of watchEvents(this.url, options)) {
+  /** Changes from a cursor on, then live (see watchEvents), until the reader breaks off, `signal` says so, or the client's own does. */
+  async *events({ signal, ...options }: Partial<WatchOptions> = {}): AsyncGenerator<NetworkEvent> {
+    const ends = [signal, this.#signal].filter((one) => one !== undefined);
+    for await (const event of watchEvents(this.url, { ...options, signal: AbortSignal.any(ends) })) {
       this.#place.noteEvent(event.cursor);
       yield event;
     }
