@@ -1,5 +1,4 @@
 import {
-  ANY_TIME,
   AppError,
   DERIVED_KINDS,
   type DerivedDigests,
@@ -8,8 +7,6 @@ import {
   derivedDigestsOf,
   derivedFactsOf,
   ownerOf,
-  type VerifiedMessage,
-  verifyShared,
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { STATE_API } from '@skerry/protocol/api/core/state';
@@ -67,15 +64,9 @@ class Reading {
     this.#options = options;
   }
 
-  /** The text that nodes pass on proves itself, unless the content is a file. */
-  async #verify(row: ListedMessage): Promise<VerifiedMessage> {
-    const told = typeof row.shared === 'string' ? verifyShared(row.shared, ANY_TIME) : undefined;
-    return told?.content ? told : this.#source.patiently(() => verifyListed(this.#source, row));
-  }
-
   async #take(row: ListedMessage): Promise<void> {
     try {
-      const message = await this.#verify(row);
+      const message = await this.#source.patiently(() => verifyListed(this.#source, row));
       if (message.itemHash !== row.item_hash)
         throw new AppError('HASH_MISMATCH', `the core node returned another message for ${row.item_hash}`);
       this.facts.set(message.itemHash, derivedFactsOf(message, this.#trust));

@@ -112,3 +112,20 @@ test('a content on IPFS is proven where its CID is the one that files have by de
     code: 'CONTENT_NOT_FOUND',
   });
 });
+
+test('since when a message is there is told by what nodes pass on: also in the network form, inline or as a file', async () => {
+  const noted_ms = (draft.time + 3_600) * 1_000;
+  for (const { body, itemHash, ...more } of [
+    buildNetworkMessage(draft, owner),
+    buildStoredMessage(draft, owner),
+  ]) {
+    const { message } = JSON.parse(body);
+    const text = message.item_content ?? ('content' in more ? more.content : '');
+    const row = listedOf(waiting(body, itemHash, JSON.parse(String(text))));
+    const shared = JSON.stringify({ message, noted_ms });
+    const told = await verifyListed(nowhere, { ...row, shared });
+    assert.deepEqual(told, { ...(await verifyListed(nowhere, row)), notedMs: noted_ms });
+    const other = verifyListed(nowhere, { ...row, item_hash: 'a'.repeat(64), shared });
+    await assert.rejects(other, { code: 'HASH_MISMATCH' });
+  }
+});

@@ -126,17 +126,21 @@ async function readSignedText(source: SignedMessageSource, hash: string): Promis
   throw new AppError('INVALID_SIGNATURE', `the core node has no text that matches the signature of ${hash}`);
 }
 
-/**
- * Signed as an envelope, or as the hash of a file: lists carry the text where they were asked with `bodies=shared`, else the message
- * itself does.
- */
-async function verifyTextRow(
-  source: SignedMessageSource,
-  { item_hash: hash, shared }: ListedMessage,
-): Promise<VerifiedMessage> {
-  const message = verifyShared(shared ?? (await readSignedText(source, hash)), ANY_TIME);
-  if (message.form !== 'network' && message.itemHash === hash) return message;
+function verifyPassedOn(text: string, hash: string): VerifiedMessage {
+  const message = verifyShared(text, ANY_TIME);
+  if (message.itemHash === hash) return message;
   throw new AppError('HASH_MISMATCH', `the core node gave another message with ${hash}`);
+}
+
+/** Signed as an envelope, or as the hash of a file: the message itself has the text. */
+const verifyTextRow = async (source: SignedMessageSource, { item_hash: hash }: ListedMessage) =>
+  verifyPassedOn(await readSignedText(source, hash), hash);
+
+/** With what nodes pass on, which says since when a message is there as well. Of one whose content is a file it names the file alone. */
+async function verifySharedRow(source: SignedMessageSource, row: ListedMessage, shared: string) {
+  const { notedMs, ...message } = verifyPassedOn(shared, row.item_hash);
+  const whole = message.content === null ? await verifyNetworkRow(source, row) : message;
+  return notedMs === undefined ? whole : { ...whole, notedMs };
 }
 
 /** Whether the row has what its hash covers: only the network form's hash is that of the content. */
@@ -148,6 +152,7 @@ const isNetworkRow = ({ item_type, item_content, item_hash }: ListedMessage) =>
 /**
  * The message that its sender signed, whatever the core node says of it: hash, sender, time and content are those that
  * the signature covers. In the network form the channel is covered by nothing; of an upload nothing is but the file's hash.
+ * Since when it is there (`notedMs`), which decides whether it is late, is only told of rows that were asked for with `bodies=shared`.
  *
  * @throws AppError INVALID_SIGNATURE, HASH_MISMATCH, and others for what cannot be a message; CONTENT_NOT_FOUND where the content
  *   cannot be read here
@@ -156,5 +161,6 @@ export async function verifyListed(
   source: SignedMessageSource,
   row: ListedMessage,
 ): Promise<VerifiedMessage> {
+  if (typeof row.shared === 'string') return verifySharedRow(source, row, row.shared);
   return isNetworkRow(row) ? verifyNetworkRow(source, row) : verifyTextRow(source, row);
 }

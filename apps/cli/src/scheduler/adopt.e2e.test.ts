@@ -3,31 +3,47 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@skerry/client';
+import {
+  buildNetworkMessage,
+  CoreClient,
+  createSigner,
+  generatePrivateKey,
+  publishMessage,
+  type Signer,
+} from '@skerry/client';
 import { loadOrCreateKeyFile } from '@skerry/kit';
-import { type InstanceView, NETWORK_CHANNEL, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
+import { type InstanceView, LIMITS, NETWORK_CHANNEL, NETWORK_POST, nodeIdOf } from '@skerry/protocol';
 import { startCore } from '../testing/core.ts';
 import { skerryHere } from '../testing/here.ts';
 import { until } from '../testing/shell.ts';
 import { canHoldAddresses, FakeNode } from './testing/nodes.ts';
 import { createPlaced, schedule, TIMEOUT_MS, takeBack } from './testing/scene.ts';
 
-/** Places an instance on a node of the thief's, dated as the thief likes. */
+/** Of three bytes a character: a message that has them is longer than LIMITS.listedBodyBytes. */
+const LONG_TAGS = Array.from({ length: LIMITS.tags }, (_, index) =>
+  String(index).padEnd(LIMITS.tagChars, '好'),
+);
+
+/** Places an instance on a node of the thief's, dated as the thief likes, and signed in either form, or with a text that is too long for lists. */
 function steal(
   coreUrl: string,
   signer: Signer,
   { instance_id }: InstanceView,
   dated: { timestamp: number; decidedAtMs: number },
+  form: 'envelope' | 'network' | 'long' = 'envelope',
 ) {
   const node_address = createSigner(generatePrivateKey()).address;
   const content = {
     ...{ instance_id, node_id: nodeIdOf(node_address), node_address, ipv6: 'fd00::bad' },
     ...{ reason: null, decided_at_ms: dated.decidedAtMs },
   };
-  return new CoreClient({ url: coreUrl, signer }).postMessage({
-    ...{ type: 'POST', channel: NETWORK_CHANNEL.scheduling, timestamp: dated.timestamp },
-    content: { type: NETWORK_POST.allocation, content },
-  });
+  const post = { type: NETWORK_POST.allocation, content };
+  const more = form === 'long' ? { tags: LONG_TAGS } : {};
+  const draft = { type: 'POST', channel: NETWORK_CHANNEL.scheduling, content: { ...post, ...more } };
+  if (form !== 'network')
+    return new CoreClient({ url: coreUrl, signer }).postMessage({ ...draft, timestamp: dated.timestamp });
+  const { body } = buildNetworkMessage({ ...draft, time: dated.timestamp, sync: true }, signer);
+  return publishMessage(coreUrl, body);
 }
 
 const placeOf = ({ node_id, node_address, ipv6, placed }: InstanceView) => ({
@@ -63,9 +79,11 @@ test('the key of a scheduler leaks: another one adopts its placements, the lists
       'the instances are spread over both nodes',
     );
     seconds = Math.floor(Date.now() / 1000);
-    // Whoever has the key moves one, and another with a date of before the leak.
+    // Whoever has the key moves one, and with a date of before the leak the same and another.
     const decidedAtMs = Date.now() + 1_000;
     await steal(core.url, old, placed[0]!, { timestamp: seconds + 1, decidedAtMs });
+    await steal(core.url, old, placed[0]!, { timestamp: seconds - 3_600, decidedAtMs }, 'network');
+    await steal(core.url, old, placed[0]!, { timestamp: seconds - 3_600, decidedAtMs }, 'long');
     await steal(core.url, old, placed[1]!, { timestamp: seconds - 3_600, decidedAtMs });
     const reader = new CoreClient({ url: core.url });
     const nodeOf = async ({ instance_id: id }: InstanceView) => (await reader.getInstance(id)).node_id;

@@ -102,7 +102,7 @@ async function readPlacements(
   for await (const { messages } of readListed(core, patiently, { addresses: from, msgStatuses: 'forgotten' }))
     for (const row of messages) {
       if (isLate(row)) continue;
-      const one = row.shared ? await readSaidAllocation(core.url, row) : undefined;
+      const one = await readSaidAllocation(core.url, row);
       if (one) take(one);
       else erased++;
     }

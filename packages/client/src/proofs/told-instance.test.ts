@@ -1,9 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sharedText } from '@skerry/protocol';
+import { instanceViewOf, readInstanceMessage, sharedText } from '@skerry/protocol';
+import { PLANNED_INSTANCE } from '@skerry/protocol/api/examples/values';
+import { buildStoredMessage } from '../network-message.ts';
 import { wordsOnUnproven } from '../recomputed-verdict.ts';
+import { verifyListed } from '../signed-message.ts';
 import { answering } from '../testing/answering.ts';
-import { ALONE, id, MESSAGE, made, message, missing, NOBODY, T0, view } from '../testing/made-instance.ts';
+import {
+  ALONE,
+  id,
+  MESSAGE,
+  made,
+  message,
+  missing,
+  NOBODY,
+  owner,
+  T0,
+  view,
+} from '../testing/made-instance.ts';
 import { proveToldInstance, READ_ALONE_MAX } from './told-instance.ts';
 
 const inList = { ...view, shared: [null] };
@@ -23,6 +37,27 @@ test('an instance whose message a list lacks is proven by the message itself, or
   await using liar = await answering({ [ALONE]: [{ ...alone, cpu: 7 }], [MESSAGE]: [message] });
   const lie = await proveToldInstance({ coreUrl: liar.url }, saying({ cpu: 7 }), NOBODY, budget());
   assert.deepEqual(lie, { kind: 'wrong', verified: 1, why: 'cpu is 7, signed was 1' });
+});
+
+test('an instance whose message is a file and came late has the date that nodes pass on', async () => {
+  const { address: _, time: __, ...planned } = PLANNED_INSTANCE;
+  const draft = { type: 'INSTANCE', content: planned, channel: made.channel!, time: T0 };
+  const stored = buildStoredMessage(draft, owner);
+  const listed = { ...JSON.parse(stored.body).message, content: JSON.parse(stored.content) };
+  const shared = JSON.stringify({ message: JSON.parse(stored.body).message, noted_ms: (T0 + 3_600) * 1_000 });
+  const noted = { ...(await verifyListed({ coreUrl: '' }, { ...listed, shared })), content: listed.content };
+  const late = instanceViewOf(readInstanceMessage(noted)!.fold.apply(undefined, NOBODY)!);
+  assert.equal(late.effective_at, T0 + 3_600);
+  const waits = {
+    ...listed,
+    time: new Date(T0 * 1_000).toISOString(),
+    reception_time: message.reception_time,
+  };
+  const answer = { ...message, item_hash: stored.itemHash, signature: listed.signature, messages: [waits] };
+  await using node = await answering({ [`/api/v0/messages/${stored.itemHash}`]: [answer] });
+  const told = { ...late, shared: [shared], sources: [stored.itemHash] };
+  const proof = await proveToldInstance({ coreUrl: node.url }, told, NOBODY, budget());
+  assert.deepEqual(proof, { kind: 'proven', verified: 1 });
 });
 
 test('an instance that changed meanwhile, and one whose message its node has not, are neither', async () => {

@@ -54,11 +54,18 @@ export type InstanceProof = {
   | { readonly kind: 'unproven'; readonly reason: Unproven; readonly by: readonly string[] }
 );
 
-/** Reads a message by its hash, and checks that somebody signed it. Throws what `call` and `verifyListed` throw. */
-export async function readByHash(source: SignedMessageSource, hash: string): Promise<VerifiedMessage> {
+/**
+ * Reads a message by its hash, and checks that somebody signed it. Throws what `call` and `verifyListed` throw.
+ * @param shared what nodes pass on of it, where that is told: it alone says since when the message is there
+ */
+export async function readByHash(
+  source: SignedMessageSource,
+  hash: string,
+  shared: string | null = null,
+): Promise<VerifiedMessage> {
   const { coreUrl, signal } = source;
   const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } }, { signal });
-  return verifyListed(source, listedOf(view));
+  return verifyListed(source, { ...listedOf(view), shared });
 }
 
 /** Whether the message says what it says: of one whose content is a file, nodes pass on the name of the file alone. */
@@ -109,9 +116,12 @@ async function proveByHash(
   const alone = told.sources === undefined ? await readAlone(source, told.instance_id) : told;
   const given = verifyAll(alone.shared ?? []);
   const { sources = [] } = alone;
-  const lacking = sources.filter((_hash, at) => !isWhole(given[at] ?? null)).slice(0, SOURCES_MAX);
+  const lacking = sources
+    .map((hash, at) => ({ hash, at }))
+    .filter(({ at }) => !isWhole(given[at] ?? null))
+    .slice(0, SOURCES_MAX);
   if (lacking.length === 0) return unproven('missing', given.length);
-  const read = await Promise.all(lacking.map((hash) => readByHash(source, hash)));
+  const read = await Promise.all(lacking.map(({ hash, at }) => readByHash(source, hash, alone.shared?.[at])));
   const messages = [...given.filter(isWhole), ...read];
   if (!read.every(isWhole)) return unproven('missing', messages.length);
   const proof = judge(proveInstance({ view, shared: messages }, schedulers));

@@ -7,7 +7,7 @@ export const T0 = 1_700_000_000;
 /** Nobody's word counts but that of the owner. */
 export const NOBODY: ReadonlySet<string> = new Set();
 
-const owner = createSigner(`0x${'1'.repeat(64)}`);
+export const owner = createSigner(`0x${'1'.repeat(64)}`);
 const ssh_key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz';
 const content = { name: 'web', cpu: 1, memory: 512, disk: 4, image: 'debian:12', ssh_key };
 export const made = verifySubmission(

@@ -32,7 +32,7 @@ async function readTakenBack(core: CoreClient, into: Latest, isWanted: (id: stri
   let pages = 0;
   for await (const { messages } of readPages(read)) {
     for (const row of messages) {
-      const one = row.shared ? await readSaidAllocation(core.url, row) : undefined;
+      const one = await readSaidAllocation(core.url, row);
       if (!one || !isWanted(one.content.instance_id)) continue;
       const known = into.get(one.content.instance_id);
       if (!known || isLaterSaid(one, known)) into.set(one.content.instance_id, one);
