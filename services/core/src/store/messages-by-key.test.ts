@@ -97,3 +97,28 @@ test('a page that is read by its span has what it has by names: whatever is in f
     assert.equal(within.looked, named.looked);
   }
 });
+
+test('a page at the edge of a second that has half of all messages is read from the index, also where a CID is its edge: the table was read, up to its end', async () => {
+  const log = createLogger('core', 'fatal');
+  await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  await sql`alter table messages set (autovacuum_enabled = false)`.execute(database.kysely);
+  await sql`
+    insert into messages (item_hash, chain, sender, type, "time", form, owner, tags, status, signature, source_text,
+      decide_by_ms, settled_at_ms)
+    select case when n % 50 = 0 then 'Qm' || lpad(n::text, 44, '0') else lpad(to_hex(n), 64, '0') end, 'ETH', 'sender', 'POST',
+      least(n, ${KEPT}::integer), 'envelope', 'sender', '{}', 'processed', 'signature', '{}', 0, 0
+    from generate_series(1, ${2 * KEPT}::integer) n`.execute(database.kysely);
+  await sql`analyze messages`.execute(database.kysely);
+  const names = [
+    ...Array.from({ length: 49 }, (_, at) => hashOf(KEPT - 49 + at)),
+    `Qm${`${KEPT + 50}`.padStart(44, '0')}`,
+  ];
+  const span = { from: { time: KEPT - 49, hash: names[0]! }, to: { time: KEPT, hash: names.at(-1)! } };
+  await database.kysely.transaction().execute(async (trx) => {
+    const { texts } = await readSharedTexts(trx, names, 1_000_000, span);
+    assert.deepEqual([...texts.keys()], names);
+    const { rows } = await sql<{ read: number }>`
+      select seq_tup_read as read from pg_stat_xact_user_tables where relname = 'messages'`.execute(trx);
+    assert.deepEqual(rows, [{ read: 0 }]);
+  });
+});

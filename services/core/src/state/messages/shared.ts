@@ -58,7 +58,10 @@ export interface Span {
   readonly to: { readonly time: number; readonly hash: string };
 }
 
-/** Messages in force within a span, `max` in each part at most: a second may have any number of them. */
+/**
+ * Messages in force within a span, `max` in each part at most: a second may have any number of them, and with a CID as its end a part
+ * has most of these. In the order of the index: where a part is large, the table would be read until it comes, be it at its end.
+ */
 function messagesWithin({ from, to }: Span, max: number): RawBuilder<unknown> {
   const parts =
     from.time === to.time
@@ -70,7 +73,8 @@ function messagesWithin({ from, to }: Span, max: number): RawBuilder<unknown> {
         ];
   const selects = parts.map(
     (part) => sql`(select item_hash, "time", form, status, content, source_text, signature, sender, noted_ms
-      from messages x where status = 'processed' and ${meansIndex('x', 'messages_by_time')} and ${part} limit ${max}::int)`,
+      from messages x where status = 'processed' and ${meansIndex('x', 'messages_by_time')} and ${part}
+      order by "time" desc, item_hash limit ${max}::int)`,
   );
   return sql`(${sql.join(selects, sql` union all `)}) m`;
 }
