@@ -85,6 +85,7 @@ test('a time is how long ago, a date, or Unix seconds; milliseconds are named, a
   near('3d', Date.now() - 3 * 86_400_000);
   assert.equal(options.parseTime('1790000000'), 1_790_000_000_000);
   assert.equal(options.parseTimeSeconds('1790000000'), 1_790_000_000);
+  assert.equal(options.parseTimeSeconds('1790000000.123457'), 1_790_000_000.123457);
   assert.equal(options.parseTime('2026-11-30T08:00Z'), Date.UTC(2026, 10, 30, 8));
   assert.equal(options.parseTime('2026-11-30T08:00:01.5+02:00'), Date.UTC(2026, 10, 30, 6, 0, 1, 500));
   // As lists show it, in the zone of this computer.
@@ -92,4 +93,8 @@ test('a time is how long ago, a date, or Unix seconds; milliseconds are named, a
   assert.equal(options.parseTime('2026-11-30'), new Date(2026, 10, 30).getTime());
   assert.throws(() => options.parseTime('1790000000000'), /milliseconds/);
   refuses(options.parseTime, '', 'soon', '-5', '2026-02-30', '2026-11-30x', '2026-11-30T25:00', '5w', '0');
+  // A year was so many seconds ago, and a day without hyphens was one of 1970.
+  refuses(options.parseTime, '2026', '202611', '20261130', '1790000000.', '1790000000.1234567890', '1e9');
+  for (const text of ['1969-12-30', '99999d', '9999999h', '9999-12-31'])
+    assert.throws(() => options.parseTime(text), /a time from 1970 to 5138/, text);
 });

@@ -1,3 +1,4 @@
+import { ASKED_SECONDS_MAX } from '@skerry/protocol/api/core/common/dates';
 import { type Firewall, MIB_PER_GIB } from '@skerry/protocol/forms';
 import { InvalidArgumentError } from 'commander';
 import { isMilliseconds, readIsoDate } from './moments.ts';
@@ -110,25 +111,34 @@ export function parseWaitMs(text: string): number {
 
 const DAY_MS = 24 * HOUR_MS;
 
+/** Of how long ago; NaN where the text does not say it. Without a unit, four digits are a year to who writes them, and eight are a day. */
+function readAgoMs(text: string): number {
+  const [, days] = /^([0-9]{1,5})d$/.exec(text) ?? [];
+  if (days !== undefined) return Number(days) * DAY_MS;
+  return /^(?:[0-9]{1,3}|[0-9]{1,7}[smh])$/.test(text) ? parseDurationMs(text) : Number.NaN;
+}
+
 /**
  * `15m`, `2h`, `3d` ago, a day or a time such as `2026-11-30T08:00`, of this computer's zone unless it says another, or Unix seconds ->
- * Unix milliseconds
+ * Unix seconds, as the API has them
  */
-export function parseTime(text: string): number {
-  const [, days] = /^([0-9]{1,5})d$/.exec(text) ?? [];
-  if (days !== undefined) return Date.now() - Number(days) * DAY_MS;
-  if (/^[0-9]{1,7}[smh]?$/.test(text)) return Date.now() - parseDurationMs(text);
+export function parseTimeSeconds(text: string): number {
   if (isMilliseconds(text)) throw new InvalidArgumentError('Expected Unix seconds, not milliseconds.');
-  const timeMs = /^[0-9]{8,11}$/.test(text) ? Number(text) * 1_000 : readIsoDate(text, 'T00:00');
-  if (Number.isNaN(timeMs))
+  // As the time of a message is written, to the last digit: what begins there has the message.
+  if (/^[0-9]{9,11}(?:\.[0-9]{1,9})?$/.test(text)) return Number(text);
+  const agoMs = readAgoMs(text);
+  const seconds = (Number.isNaN(agoMs) ? readIsoDate(text, 'T00:00') : Date.now() - agoMs) / 1_000;
+  if (Number.isNaN(seconds))
     throw new InvalidArgumentError(
       'Expected how long ago, such as 15m, 2h or 3d, a date such as 2026-11-30 or 2026-11-30T08:00, or Unix seconds.',
     );
-  return timeMs;
+  if (seconds < 0 || seconds > ASKED_SECONDS_MAX)
+    throw new InvalidArgumentError('Expected a time from 1970 to 5138.');
+  return seconds;
 }
 
-/** The same in Unix seconds, as the API has them. */
-export const parseTimeSeconds = (text: string): number => parseTime(text) / 1_000;
+/** The same in Unix milliseconds. */
+export const parseTime = (text: string): number => Math.round(parseTimeSeconds(text) * 1_000);
 
 /** One of some words, whatever they are of. */
 export const parseOneOf =

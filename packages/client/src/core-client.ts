@@ -2,6 +2,7 @@ import type { InstanceView, VrfAnswerView, VrfClaimBody, VrfVerdictView } from '
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
 import { IPFS_API } from '@skerry/protocol/api/core/ipfs';
 import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
+import { NETWORK_STORAGE_API } from '@skerry/protocol/api/core/network-storage';
 import { PROGRAMS_API, type ProgramRunner } from '@skerry/protocol/api/core/programs';
 import {
   STORAGE_API,
@@ -279,6 +280,11 @@ export class CoreClient<S extends AskedSigner = Signer> extends CoreReader {
   /** What the node says of a file without its bytes. Throws FILE_NOT_FOUND. */
   getFileMetadata(hash: string): Promise<AnswerOf<typeof STORAGE_API.getFileMetadata>> {
     return this.ask(STORAGE_API.getFileMetadata, { params: { hash } });
+  }
+
+  /** How many messages in force keep a file: STORE messages, and whichever has it as its content or its code. */
+  countFileMessages(hash: string): Promise<AnswerOf<typeof NETWORK_STORAGE_API.countFileMessages>> {
+    return this.ask(NETWORK_STORAGE_API.countFileMessages, { params: { hash } });
   }
 
   /** One block of IPFS as the node keeps it. The caller checks its hash. */

@@ -1,8 +1,9 @@
 import type { AggregateView } from '@skerry/protocol/api/core/aggregates';
+import { AppError } from '@skerry/protocol/forms';
 import { ownerOf, readAddress } from '../address.ts';
 import type { Context } from '../context.ts';
 import type { PageOptions } from '../messages/filters.ts';
-import { plainText, renderTime } from '../output/text.ts';
+import { jsonText, plainText, renderTime } from '../output/text.ts';
 
 export interface AggregateListOptions extends PageOptions {
   readonly all?: boolean;
@@ -15,7 +16,7 @@ const PAGE_SIZE = 100;
 /** What people read: the content alone where there is one. */
 function render(aggregates: readonly AggregateView[], isOne: boolean): string {
   const contents = Object.fromEntries(aggregates.map(({ key, content }) => [key, content]));
-  return JSON.stringify(isOne ? aggregates[0]!.content : contents, null, 2);
+  return jsonText(isOne ? aggregates[0]!.content : contents, 2);
 }
 
 /**
@@ -43,14 +44,16 @@ export async function getAggregates(
     );
 }
 
-/** Lists keys of aggregates: of one owner, or of everybody. */
+/** Lists keys of aggregates: of one owner, or of everybody. @throws AppError INVALID_PARAMETERS where both are asked for */
 export async function listAggregates(
   context: Context,
   owner: string | undefined,
   { all, key, page, limit }: AggregateListOptions,
 ): Promise<void> {
   const { reader, output } = context;
-  const addresses = all === true && owner === undefined ? undefined : await ownerOf(context, owner);
+  if (all === true && owner !== undefined)
+    throw new AppError('INVALID_PARAMETERS', 'an address and --all do not go together');
+  const addresses = all === true ? undefined : await ownerOf(context, owner);
   const answer = await reader.listAggregates({ addresses, keys: key, page, limit });
   const rows = answer.aggregates.map((one) => [
     renderTime(one.time),

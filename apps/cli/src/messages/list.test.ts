@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CoreClient, createSigner, generatePrivateKey } from '@skerry/client';
+import {
+  buildStoredMessage,
+  CoreClient,
+  createSigner,
+  generatePrivateKey,
+  publishMessage,
+} from '@skerry/client';
 import { startCore } from '../testing/core.ts';
 import { skerryHere } from '../testing/here.ts';
 import { createTestDir } from '../testing/run.ts';
@@ -101,6 +107,7 @@ test('what the API filters by, the commands do: messages, posts and aggregates o
     const got = await json('post', 'get', first);
     assert.deepEqual([got.content, got.item_hash, got.original_item_hash], [{ text: 'uno' }, amend, first]);
     assert.deepEqual(got.amends, [{ item_hash: amend, sender: address, time: noonOf(4) }]);
+    assert.equal(got.amends_total, 1);
     const { out } = await skerryHere(environment, ['post', 'get', first]);
     assert.match(out, new RegExp(`^item_hash: ${first}\nlatest: ${amend}\ntype: note\n`));
     const none = await skerryHere(environment, ['post', 'get', 'a'.repeat(64)]);
@@ -135,8 +142,19 @@ test('what the API filters by, the commands do: messages, posts and aggregates o
     const none = await skerryHere(environment, ['aggregate', 'get', address, 'profile', 'nothing']);
     assert.deepEqual([none.code, none.out], [3, '']);
     assert.match(none.err, /\(AGGREGATE_NOT_FOUND\)/);
+    const both = await skerryHere(environment, ['aggregate', 'list', address, '--all']);
+    assert.deepEqual([both.code, both.out], [2, '']);
+    // What would move a cursor is an escape of the same value: a pipe gets what was written.
+    const content = { key: 'odd', content: { said: 'a\u009b31m\u202eb' } };
+    await client.postMessage({ type: 'AGGREGATE', content });
+    const odd = await skerryHere(environment, ['aggregate', 'get', address, 'odd']);
+    assert.deepEqual(JSON.parse(odd.out), content.content);
     const { aggregates } = await json('aggregate', 'list', address);
-    assert.deepEqual(aggregates.map(({ key }: { key: string }) => key).sort(), ['profile', 'settings']);
+    assert.deepEqual(aggregates.map(({ key }: { key: string }) => key).sort(), [
+      'odd',
+      'profile',
+      'settings',
+    ]);
   });
 
   await t.test('a file without its bytes', async () => {
@@ -147,5 +165,16 @@ test('what the API filters by, the commands do: messages, posts and aggregates o
     const info = await json('file', 'info', item_hash);
     assert.deepEqual([info.file_hash, info.size, info.kept_by_total], [file_hash, 6, 1]);
     assert.equal(info.kept_by[0].item_hash, item_hash);
+    // A message keeps its content, too, if that is a file.
+    const filed = buildStoredMessage({ type: 'POST', content: { type: 'note', content: {} } }, signer);
+    const added = await fetch(`${core.url}/api/v0/storage/add_file`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: filed.content },
+    });
+    assert.ok(added.ok, await added.text());
+    await publishMessage(core.url, filed.body);
+    const content = await json('file', 'info', filed.itemHash);
+    assert.deepEqual([content.kept_by, content.kept_by_total], [[], 1]);
+    const { err } = await skerryHere(environment, ['file', 'info', filed.itemHash]);
+    assert.equal(err, 'messages that keep it, also as their content or code: 1\n');
   });
 });

@@ -7,7 +7,7 @@ import {
 } from '@skerry/protocol/forms';
 import { confirmLoss, type LossOptions } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { plainText, renderFields, renderTime } from '../output/text.ts';
+import { jsonText, plainText, renderFields, renderTime } from '../output/text.ts';
 import { readContent } from './content.ts';
 import { proveShown } from './proof.ts';
 import { verdictFields, whyOf } from './verdict.ts';
@@ -42,7 +42,7 @@ function renderMessage(message: JudgedMessageView, signature: string): string {
     ['channel', plainText(message.channel ?? '')],
     ['sender', plainText(message.sender)],
     ['time', renderTime(message.timestamp)],
-    ['content', JSON.stringify(message.content, null, 2)],
+    ['content', jsonText(message.content, 2)],
   ]);
 }
 

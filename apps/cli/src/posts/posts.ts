@@ -9,7 +9,7 @@ import {
   type PageOptions,
   pageOf,
 } from '../messages/filters.ts';
-import { plainText, renderFields, renderTime } from '../output/text.ts';
+import { jsonText, plainText, renderFields, renderTime } from '../output/text.ts';
 
 export interface PostListOptions extends DateOptions, OrderOptions, PageOptions {
   readonly address?: string;
@@ -26,7 +26,7 @@ const AMENDS_SHOWN = 100;
 /** The post's own hash, and that of the amend that it has its content from. */
 const originalOf = (post: NetworkPostView) => post.original_item_hash ?? post.hash ?? post.item_hash;
 
-const contentOf = (post: NetworkPostView) => JSON.stringify(post.content, null, 2);
+const contentOf = (post: NetworkPostView) => jsonText(post.content, 2);
 
 export async function listPosts({ reader, output }: Context, options: PostListOptions): Promise<void> {
   const { type: types, ref: refs, channel: channels, tag: tags, hash: hashes } = options;
@@ -66,8 +66,9 @@ export async function getPost({ reader, output }: Context, text: string): Promis
     contentFormat: 'none',
   });
   const amends = found.messages.map(({ item_hash, sender, time }) => ({ item_hash, sender, time }));
+  const { total } = pageOf(found);
   output.result(
-    { ...post, amends },
+    { ...post, amends, amends_total: total },
     renderFields([
       ['item_hash', original],
       ['latest', post.item_hash === original ? undefined : post.item_hash],
@@ -82,4 +83,5 @@ export async function getPost({ reader, output }: Context, text: string): Promis
       ['content', contentOf(post)],
     ]),
   );
+  if (total > amends.length) output.note(`the ${amends.length} newest amends, of ${total}`);
 }
