@@ -108,21 +108,27 @@ const COVERED = {
   upload: ['owner', 'type', 'content_type', 'subject'],
 } as const satisfies Record<string, readonly (keyof HeadColumns)[]>;
 
-/**
- * Whether a message that was signed and read tells otherwise of itself than what is left of it here, which came as the word of a peer, or
- * was refused by that word: the text is the proof, whatever FORGETs the word had for itself.
- */
-export function isDisproving(
-  accepted: Accepted,
-  { isRead: wasRead, erased, status, sender, head }: Known,
+/** Whether what a message says of itself, as its sender signed it, is otherwise told of it here. */
+export function tellsOtherwise(
+  { message, owner, contentType, subject }: Accepted,
+  { sender, head }: Known,
 ): boolean {
-  const { message, owner, contentType, subject } = accepted;
-  if (accepted.isSkeleton || !isRead(message) || wasRead || erased === null) return false;
-  if (status === 'rejected' || sender !== message.sender) return true;
+  if (sender !== message.sender) return true;
   const { form, type, channel, time } = message;
   const said = { owner, type, content_type: contentType, subject, channel, time };
   return COVERED[form].some((name) => said[name] !== head[name]);
 }
+
+/**
+ * Whether a message that was signed and read tells otherwise of itself than what is left of it here, which came as the word of a peer, or
+ * was refused, maybe by that word: the text is the proof, whatever FORGETs the word had for itself.
+ */
+export const isDisproving = (accepted: Accepted, known: Known): boolean =>
+  !accepted.isSkeleton &&
+  isRead(accepted.message) &&
+  !known.isRead &&
+  known.erased !== null &&
+  (known.status === 'rejected' || tellsOtherwise(accepted, known));
 
 const isKnown = (row: Found): row is Found & Row => row.status !== null;
 

@@ -7,7 +7,15 @@ import { acceptStored, type StoredMessage, verifiedOf } from '../stored.ts';
 import { decideMessage } from './decide.ts';
 import type { Candidate, Decided, Weight } from './decided.ts';
 import { loadFacts } from './load-facts.ts';
-import { isDisproving, isGone, isOutsaid, isOutsaying, type Kept, type Known } from './load-known.ts';
+import {
+  isDisproving,
+  isGone,
+  isOutsaid,
+  isOutsaying,
+  type Kept,
+  type Known,
+  tellsOtherwise,
+} from './load-known.ts';
 import { fieldsOfAccepted, isSameButDate, keyOfRow } from './statement.ts';
 
 /** For a moment within the transaction: nobody sees it. */
@@ -68,8 +76,8 @@ function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known, isForg
 }
 
 /**
- * Of copies of one message in a batch the first one is decided, but what was signed before a peer's word of it; since when it is there, the earliest of them says, with the weight that
- * this one has.
+ * Of copies of one message in a batch the first one is decided, but what was signed before a peer's word of it; since when it is there, the
+ * earliest of them says, with the weight that this one has.
  */
 function datedByAll(batch: readonly Candidate[]): Candidate[] {
   const first = new Map<string, Candidate>();
@@ -167,13 +175,15 @@ async function isEarlierCopy(
 
 /**
  * Whether what was signed takes the place of a word that it disproves. The hash of an envelope covers who signed it; of the other forms
- * anybody can sign a copy, so another sender's counts only where it is not refused.
+ * anybody can sign a copy, so another sender's counts only where it is not refused. Nor is a text kept anew that is refused and tells the
+ * same: it was erased.
  */
 async function disproves({ trx }: Writer<Schema>, { accepted }: Candidate, kept: Known): Promise<boolean> {
   if (!isDisproving(accepted, kept)) return false;
   const { form, sender } = accepted.message;
-  if (form === 'envelope' || sender === kept.sender) return true;
-  if (accepted.owner === kept.owner) return false;
+  const isOfSigner = form === 'envelope' || sender === kept.sender;
+  if (isOfSigner && tellsOtherwise(accepted, kept)) return true;
+  if (!isOfSigner && accepted.owner === kept.owner) return false;
   return decideMessage(accepted, await loadFacts(trx, [accepted], UNFORGOTTEN)).status !== 'rejected';
 }
 
