@@ -98,8 +98,8 @@ export function answerRanges(set: OrderedKeys, question: readonly Range[]): Rang
   return answer;
 }
 
-/** How the asker begins. */
-export const openQuestion = (set: OrderedKeys): Range[] => split(set, { lower: START, upper: END });
+/** How the asker begins. @param lower what is before it is not asked about */
+export const openQuestion = (set: OrderedKeys, lower = START): Range[] => split(set, { lower, upper: END });
 
 export interface Continued {
   /** What to ask next. Empty: everything is known. */

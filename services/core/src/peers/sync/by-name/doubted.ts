@@ -1,11 +1,15 @@
 import {
   AppError,
   answersQuestion,
+  type Bound,
+  compareBounds,
   continueRanges,
+  hexToBytes,
   openQuestion,
   QUESTION_RANGES_MAX,
   type Range,
   type ShortKey,
+  START,
   shortHashOf,
   shortKeyOf,
   WANTED_KEYS_MAX,
@@ -26,45 +30,84 @@ import { checkTally, Declined, type SessionOptions } from '../session.ts';
 /** Questions in one session: two or three narrow down a million, where a few differ. */
 const ROUNDS_MAX = 16;
 /** What one session lists of what is forgotten here and not there: a peer that lacks a FORGET in every range has as many. */
-const LISTED_MAX = 10_000;
+export const LISTED_MAX = 10_000;
 
-/** The messages that are forgotten here and not at a peer, the first of them. Throws PEER_MISBEHAVED, and what the link throws. */
+const compareShort = (a: ShortKey, b: ShortKey) =>
+  a.time === b.time ? Number(a.id > b.id) - Number(a.id < b.id) : a.time - b.time;
+
+/** The place just before a key. */
+const boundOf = ({ time, id }: ShortKey): Bound => ({ time, prefix: hexToBytes(shortHashOf(id))! });
+
+interface Listed {
+  /** In their order. */
+  readonly doubted: readonly ShortKey[];
+  /** All are listed that are before it; undefined: all that there are. */
+  readonly until: Bound | undefined;
+}
+
+/**
+ * The messages that are forgotten here and not at a peer, the first of them from a place on. Throws PEER_MISBEHAVED, and what the link
+ * throws.
+ */
 async function listDoubted(
   link: PeerLink,
   { forgotten }: Pick<NodeSet, 'forgotten'>,
+  from: Bound,
   signal: AbortSignal,
-): Promise<ShortKey[]> {
-  const doubted: ShortKey[] = [];
-  let open: readonly Range[] = openQuestion(forgotten);
-  for (let round = 0; round < ROUNDS_MAX && open.length > 0 && doubted.length < LISTED_MAX; round++) {
+): Promise<Listed> {
+  let doubted: ShortKey[] = [];
+  let until: Bound | undefined;
+  let open: readonly Range[] = openQuestion(forgotten, from);
+  for (let round = 0; round < ROUNDS_MAX && open.length > 0; round++) {
     const question = open.slice(0, QUESTION_RANGES_MAX);
     const { answer } = await link.askRanges(question, signal, 'forgotten');
     if (!answersQuestion(question, answer))
       throw new AppError('PEER_MISBEHAVED', 'the peer returned ranges that were not requested');
-    const { open: next, has } = continueRanges(forgotten, answer, LISTED_MAX - doubted.length);
-    doubted.push(...has);
+    const { open: next, has } = continueRanges(forgotten, answer, LISTED_MAX);
+    doubted = [...doubted, ...has].toSorted(compareShort).slice(0, LISTED_MAX);
     open = [...next, ...open.slice(QUESTION_RANGES_MAX)];
+    if (doubted.length < LISTED_MAX) continue;
+    // Nothing behind the last of so many: the next session goes on there.
+    const end = boundOf(doubted.at(-1)!);
+    until = end;
+    open = open.filter(({ lower }) => compareBounds(lower, end) < 0);
   }
-  return doubted;
+  return { doubted, until: open[0]?.lower ?? until };
 }
 
-/** Of these the ones whose texts are not here, by the key that they have among all messages. */
-async function findErased(db: Kysely<Schema>, names: readonly string[]): Promise<ShortKey[]> {
-  if (names.length === 0) return [];
-  const { rows } = await sql<KeyColumns>`
-    select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased from messages
-    where item_hash = any(${names}::text[]) and erased = 'forgotten' and content is null and source_text is null
-    order by item_hash limit ${WANTED_KEYS_MAX}`.execute(db);
-  return rows.map((row) => shortKeyOf(keyOfRow(row)));
+interface Asked {
+  /** What is asked for, by the key that it has among all messages. */
+  readonly key: ShortKey;
+  readonly doubt: ShortKey;
+}
+
+/** Of these, in their order, the first ones whose texts are not here. */
+async function findErased(
+  db: Kysely<Schema>,
+  doubts: readonly { readonly name: string; readonly doubt: ShortKey }[],
+): Promise<Asked[]> {
+  if (doubts.length === 0) return [];
+  const { rows } = await sql<KeyColumns & { place: number }>`
+    select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased, place::int
+    from unnest(${doubts.map(({ name }) => name)}::text[]) with ordinality as k (item_hash, place) join messages using (item_hash)
+    where erased = 'forgotten' and content is null and source_text is null
+    order by place limit ${WANTED_KEYS_MAX}`.execute(db);
+  return rows.map((row) => ({ key: shortKeyOf(keyOfRow(row)), doubt: doubts[row.place - 1]!.doubt }));
 }
 
 /** Of what was asked for what is not to be asked for again at once. What did not fit is behind what came. */
-function answeredOf(asked: readonly ShortKey[], read: readonly ReadFrame[]): readonly ShortKey[] {
+function answeredOf(asked: readonly Asked[], read: readonly ReadFrame[]): readonly Asked[] {
   const came = new Set(
     read.flatMap((one) => ('accepted' in one ? [shortHashOf(shortKeyOfAccepted(one.accepted).id)] : [])),
   );
-  const last = asked.findLastIndex(({ id }) => came.has(shortHashOf(id)));
+  const last = asked.findLastIndex(({ key }) => came.has(shortHashOf(key.id)));
   return last === -1 ? asked : asked.slice(0, last + 1);
+}
+
+/** Where the next session goes on; undefined: at the start. */
+function placeAfter(asked: readonly Asked[], answered: number, { until }: Listed): Bound | undefined {
+  const next = asked[answered] ?? (asked.length === WANTED_KEYS_MAX ? asked.at(-1) : undefined);
+  return next ? boundOf(next.doubt) : until;
 }
 
 /** How many a peer tells of otherwise than this node. */
@@ -82,12 +125,12 @@ function countDisputed(doubted: readonly ShortKey[], read: readonly ReadFrame[])
  */
 export class Doubted {
   readonly #db: Kysely<Schema>;
-  readonly #set: Pick<NodeSet, 'forgotten' | 'index' | 'nameOf'>;
+  readonly #set: Pick<NodeSet, 'forgotten' | 'nameOf'>;
   readonly #now: () => number;
-  /** What each peer was asked for lately. */
-  readonly #asked = new WeakMap<PeerLink, Declined>();
+  /** What each peer was asked for lately, and where the last session with it left off. */
+  readonly #peers = new WeakMap<PeerLink, { readonly lately: Declined; from: Bound }>();
 
-  constructor(db: Kysely<Schema>, set: Pick<NodeSet, 'forgotten' | 'index' | 'nameOf'>, now: () => number) {
+  constructor(db: Kysely<Schema>, set: Pick<NodeSet, 'forgotten' | 'nameOf'>, now: () => number) {
     this.#db = db;
     this.#set = set;
     this.#now = now;
@@ -100,19 +143,22 @@ export class Doubted {
   ): Promise<number> {
     const { forgotten } = this.#set;
     if (forgotten.size === 0) return 0;
-    const lately = this.#asked.get(link) ?? new Declined(this.#now);
-    this.#asked.set(link, lately);
-    const doubted = await listDoubted(link, this.#set, signal);
-    const names = doubted.flatMap((short) => {
-      const key = lately.has(short) ? undefined : forgotten.find(short);
-      return key ? [this.#set.nameOf(key)] : [];
+    const peer = this.#peers.get(link) ?? { lately: new Declined(this.#now), from: START };
+    this.#peers.set(link, peer);
+    const listed = await listDoubted(link, this.#set, peer.from, signal);
+    const doubts = listed.doubted.flatMap((doubt) => {
+      const key = peer.lately.has(doubt) ? undefined : forgotten.find(doubt);
+      return key ? [{ name: this.#set.nameOf(key), doubt }] : [];
     });
-    const asked = await findErased(this.#db, names);
+    const asked = await findErased(this.#db, doubts);
+    peer.from = placeAfter(asked, asked.length, listed) ?? START;
     if (asked.length === 0) return 0;
-    const read = await source.read(await link.fetchMessages(asked, signal));
-    const answered = new Set(answeredOf(asked, read).map(({ id }) => shortHashOf(id)));
-    for (const key of doubted) if (answered.has(shortHashOf(key.id))) lately.note(key);
-    const wanted = new Set(asked.map(({ id }) => shortHashOf(id)));
+    const keys = asked.map(({ key }) => key);
+    const read = await source.read(await link.fetchMessages(keys, signal));
+    const answered = answeredOf(asked, read);
+    for (const { doubt } of answered) peer.lately.note(doubt);
+    peer.from = placeAfter(asked, answered.length, listed) ?? START;
+    const wanted = new Set(keys.map(({ id }) => shortHashOf(id)));
     const signed = read.filter(
       (one) =>
         'fault' in one ||
@@ -121,6 +167,6 @@ export class Doubted {
     const tally = await source.keep(signed);
     onProgress?.(tally);
     checkTally(tally);
-    return countDisputed(doubted, read);
+    return countDisputed(listed.doubted, read);
   }
 }
