@@ -111,12 +111,13 @@ export class NodeSet {
     try {
       this.#counted = await countMessages(db);
       const keys: SyncKey[] = [];
-      const forgotten: SyncKey[] = [];
+      // One after another: as a list beside the other one, a million took 300 MB for the moment.
+      const forgotten = new SetIndex();
       for await (const rows of readKeys(db)) {
         for (const row of rows) {
           this.#note(row.item_hash);
           keys.push(keyOfRow(row));
-          if (isAmongForgotten(row)) forgotten.push(forgottenKeyOfRow(row));
+          if (isAmongForgotten(row)) forgotten.add(forgottenKeyOfRow(row));
         }
         if (early.length > this.#earlyMax)
           throw new AppError(
@@ -125,7 +126,7 @@ export class NodeSet {
           );
       }
       this.#index = SetIndex.of(keys);
-      this.#forgotten = SetIndex.of(forgotten);
+      this.#forgotten = forgotten;
       this.#isReady = true;
     } finally {
       this.#early = undefined;
