@@ -19,9 +19,14 @@ const IDLE = '1h';
  */
 const ASKING = 'rate over 1/second burst 32 packets';
 const LOOKED_FOR = 'rate over 5/second burst 32 packets';
-/** Those whom a guest reached a while ago count no more. */
-const KNOWN_MAX = 65_536;
-const KNOWN = '10m';
+/**
+ * Those whom a guest reached a while ago count no more. Where a set is full, whoever is not in it counts with each packet, a router that
+ * others need too: a guest adds no more than 332 in a minute, so that several hundred that do nothing else do not fill it.
+ */
+const FOUND_MAX = 262_144;
+const FOUND = '1m';
+/** What has neighbours to be found. A tunnel has none, and often no router: each host of the Internet would count as one. */
+const WITH_NEIGHBOURS = 'oiftype { ether, 32 }';
 
 const dynamicSet = (type: string, size: number, timeout?: string) =>
   `type ${type}\n    size ${size}\n    flags dynamic${timeout ? `,timeout\n    timeout ${timeout}` : ''}`;
@@ -33,8 +38,9 @@ const SETS = {
   received: dynamicSet('ifname', GUESTS_MAX, IDLE),
   asking: dynamicSet('ifname', GUESTS_MAX, IDLE),
   looking: dynamicSet('ifname', GUESTS_MAX, IDLE),
-  known: dynamicSet('ifname . ipv6_addr', KNOWN_MAX, KNOWN),
-  known4: dynamicSet('ifname . ipv4_addr', KNOWN_MAX, KNOWN),
+  // A set that is there stays as it is: one of another size, or for another time, needs another name.
+  found6: dynamicSet('ifname . ipv6_addr', FOUND_MAX, FOUND),
+  found4: dynamicSet('ifname . ipv4_addr', FOUND_MAX, FOUND),
 };
 const HOOKS = ['forward', 'input'];
 const CHAINS = ['from_guest', 'to_guest', 'to_neighbours'];
@@ -89,14 +95,14 @@ ${shareRules(share, 'iifname', ['began', 'sent'])}  }
   chain to_guest {
 ${shareRules(share, 'oifname', ['taken', 'received'])}  }
   chain to_neighbours {
-    iifname . rt ip6 nexthop @known return
-    iifname . rt ip nexthop @known4 return
+    iifname . rt ip6 nexthop @found6 return
+    iifname . rt ip nexthop @found4 return
     update @looking { iifname limit ${LOOKED_FOR} } drop
-    add @known { iifname . rt ip6 nexthop }
-    add @known4 { iifname . rt ip nexthop }
+    add @found6 { iifname . rt ip6 nexthop }
+    add @found4 { iifname . rt ip nexthop }
   }
   chain forward {
-    iifname ${taps} oifname != ${taps} jump to_neighbours
+    iifname ${taps} oifname != ${taps} ${WITH_NEIGHBOURS} jump to_neighbours
     iifname ${taps} jump from_guest
     oifname ${taps} jump to_guest
   }

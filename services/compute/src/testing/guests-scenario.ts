@@ -8,6 +8,7 @@ import { networkNames, tapName } from '../network/names.ts';
 import { NodeNetwork, type NodeNetworkOptions } from '../network/network.ts';
 import { type GuestLink, TAP_GROUP } from '../network/ruleset.ts';
 import { Machine } from './namespaces.ts';
+import { Tunnel } from './tunnel.ts';
 import { until } from './wait.ts';
 
 /** As a development network has it: private. */
@@ -258,6 +259,18 @@ async function checkNeighbours(one: Machine, { tap, ipv4 }: GuestLink): Promise<
   await new NodeNetwork(options).start(guests);
 }
 
+async function checkTunnel(one: Machine, { ipv4 }: GuestLink): Promise<void> {
+  step('a guest may send to any number of hosts through a tunnel');
+  await using tunnel = await Tunnel.open('tunnel0');
+  await run('ip', ['addr', 'add', '203.0.111.1/32', 'dev', tunnel.name]);
+  await run('ip', ['route', 'add', '203.0.112.0/22', 'dev', tunnel.name]);
+  await run('ip', ['-6', 'route', 'add', '2001:db8:7:0:9::/80', 'dev', tunnel.name]);
+  await new NodeNetwork({ ...options, lanOpen: true }).start(guests);
+  await one.run('python3', '-c', floods(ipv4.gateway).uplink);
+  await until('all is sent', READY_MS, async () => (await tunnel.countSent()) >= 2 * FLOOD);
+  await new NodeNetwork(options).start(guests);
+}
+
 /** An address of the node itself, and how many connections the kernel tracks in this namespace. */
 const NODE6 = '2001:db8:7::1';
 const readTracked = async () => Number(await readFile('/proc/sys/net/netfilter/nf_conntrack_count', 'utf8'));
@@ -362,6 +375,7 @@ async function scenario(): Promise<void> {
   await checkRogue(one, far);
   await checkSourceRoutes(one, far, a);
   await checkNeighbours(one, a);
+  await checkTunnel(one, a);
   await checkConnections(one, other, far);
   await checkBandwidth(one);
   await checkTracked(one, far);
