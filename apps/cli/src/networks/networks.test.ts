@@ -82,6 +82,8 @@ test('a variable that beats the current network is said', () => {
 
 test('a variable that beats the local network is said where it matters, and not with every command', async () => {
   await using home = await createTestDir();
+  // Nobody listens there; somebody may do at the usual port.
+  await using _local = await noteLocal(join(home.path, 'data'), 'http://127.0.0.1:11');
   const core = 'http://127.0.0.1:9';
   const environment = { SKERRY_HOME: home.path, HOME: home.path, SKERRY_CORE_URL: core };
   const skerry = (...args: string[]) => skerryHere(environment, args);
