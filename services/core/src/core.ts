@@ -95,8 +95,12 @@ interface CoreGround extends Ground {
 }
 
 /** Found out before anybody asks. */
-async function probeWrites(directories: readonly string[], { keep, signal, log }: Life): Promise<WriteProbe> {
-  const probe = new WriteProbe({ directories, log });
+async function probeWrites(
+  directories: readonly string[],
+  reserve: Reserve,
+  { keep, signal, log }: Life,
+): Promise<WriteProbe> {
+  const probe = new WriteProbe({ directories, reserve, log });
   await probe.look();
   keep(probe.run(signal));
   return probe;
@@ -171,7 +175,7 @@ async function openGround(
   );
   return {
     ...{ database, ...store, storeId, verifier, reserve, anchors, log },
-    writeProbe: await probeWrites(filePlaces, life),
+    writeProbe: await probeWrites(filePlaces, reserve, life),
     connectionRoom: await readConnectionRoom(pool),
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
     links: peerUrlsOf(config).map((url) => createHttpLink(url)),

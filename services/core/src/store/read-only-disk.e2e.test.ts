@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -87,4 +87,43 @@ test('a disk of files that is read-only is said so to clients and in health, als
     [],
     'what tries whether it can be written leaves nothing',
   );
+});
+
+test('a disk of files that has space and no inode is said so in health, until it has one', {
+  skip: NO_MOUNTS,
+}, async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-no-inodes-'));
+  t.after(() => rm(home, { recursive: true, force: true }));
+  const files = join(home, 'data', 'core', 'files');
+  await mkdir(files, { recursive: true });
+  await using disks = await mountSmallDisks([files], home, SIZE_MIB, ['nr_inodes=2000']);
+  const core = await disks.start();
+  t.after(() => core.end('SIGKILL'));
+  assert.equal((await health(core)).takes_writes, true);
+  const taken = join(disks.inside[0]!, 'incoming', 'taken');
+  await mkdir(taken);
+  for (let n = 0, hasMore = true; hasMore; n++)
+    hasMore = await writeFile(join(taken, String(n)), '').then(
+      () => true,
+      () => false,
+    );
+  const { status, code } = await store(core, 'where no inode is left');
+  assert.deepEqual([status, code], [507, 'STORAGE_FULL']);
+  const { status: whole, reason } = await until(
+    'health says it',
+    () => health(core),
+    (one) => !one.takes_writes,
+  );
+  assert.equal(whole, 'degraded');
+  assert.match(
+    reason!,
+    /^files cannot be written \(ENOSPC in .*\/files, whose disk has space: inodes or a quota /,
+  );
+  await rm(taken, { recursive: true });
+  await until(
+    'it is well',
+    () => health(core),
+    (one) => one.status === 'ok' && one.takes_writes,
+  );
+  assert.equal((await store(core, 'after')).status, 200);
 });

@@ -24,13 +24,15 @@ export interface SmallDisks extends AsyncDisposable {
   start(): Promise<NodeProcess>;
 }
 
-/** Small disks, in a namespace of their own: they outlive the nodes that run on them, and go with their holder. @param home of these nodes @param sizeMib of each */
+/** Small disks, in a namespace of their own: they outlive the nodes that run on them, and go with their holder. @param home of these nodes @param sizeMib of each @param more options of the mount */
 export async function mountSmallDisks(
   at: readonly string[],
   home: string,
   sizeMib: number,
+  more: readonly string[] = [],
 ): Promise<SmallDisks> {
-  const mounts = at.map((path) => `mount -t tmpfs -o size=${sizeMib}m tmpfs '${path}'`);
+  const options = [`size=${sizeMib}m`, ...more].join(',');
+  const mounts = at.map((path) => `mount -t tmpfs -o ${options} tmpfs '${path}'`);
   const script = [...mounts, 'echo ready', 'exec sleep infinity'].join(' && ');
   const holder = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(holder.stdout, 'data');

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { DiskReserve } from '@skerry/database';
 import { type Logger, runLoop } from '@skerry/kit';
 import { isFull } from '../../store/files/storage-error.ts';
 
@@ -12,6 +13,8 @@ const LACKS: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);
 export interface WriteProbeOptions {
   /** Where files come. Each has to be there. */
   readonly directories: readonly string[];
+  /** That a disk is full is the reserve's to tell, where it sees it. */
+  readonly reserve: Pick<DiskReserve, 'hasRoom'>;
   readonly log: Logger;
 }
 
@@ -31,9 +34,13 @@ async function tryToWrite(directory: string): Promise<void> {
   }
 }
 
+/** The system's code and where. A disk whose free space is enough can be full all the same. Pure. */
+const reasonOf = (code: string, isFull: boolean, directory: string) =>
+  `${code} in ${directory}${isFull ? ', whose disk has space: inodes or a quota are used up' : ''}`;
+
 /**
- * Whether files can be written, found out by writing one: of a disk that failed and was made read-only for that, neither the free space
- * nor the mount nor access(2) says so. A full disk is the reserve's to tell.
+ * Whether files can be written, found out by writing one: of a disk that failed and was made read-only for that, or has no inode left,
+ * neither the free space nor the mount nor access(2) says so.
  */
 export class WriteProbe {
   readonly #options: WriteProbeOptions;
@@ -49,7 +56,7 @@ export class WriteProbe {
   }
 
   async look(): Promise<void> {
-    const { directories, log } = this.#options;
+    const { directories, reserve, log } = this.#options;
     const had = this.#failure;
     let found: { readonly reason: string; readonly err: unknown } | undefined;
     for (const directory of directories) {
@@ -57,7 +64,8 @@ export class WriteProbe {
         await tryToWrite(directory);
       } catch (err) {
         const { code = 'unknown error' } = err as NodeJS.ErrnoException;
-        if (!LACKS.has(code) && !isFull(err)) found ??= { reason: `${code} in ${directory}`, err };
+        if (LACKS.has(code) || (isFull(err) && !reserve.hasRoom)) continue;
+        found ??= { reason: reasonOf(code, isFull(err), directory), err };
       }
     }
     this.#failure = found?.reason;
