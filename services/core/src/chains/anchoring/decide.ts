@@ -12,6 +12,15 @@ export interface KeptEvent {
 const keyOf = ({ blockNumber, logIndex, transactionHash }: Omit<KeptEvent, 'blockTime'>) =>
   `${blockNumber} ${logIndex} ${transactionHash}`;
 
+export interface Changes<Kept> {
+  readonly gone: readonly Kept[];
+  readonly fresh: readonly ContractEvent[];
+  readonly retimed: readonly (Kept & { readonly blockTime: number })[];
+}
+
+export const isNothing = ({ gone, fresh, retimed }: Changes<unknown>): boolean =>
+  gone.length + fresh.length + retimed.length === 0;
+
 /**
  * What a look at the chain changes: events that it does not have any more, events that are new, and those that stand at their place in
  * a block of another time. Pure.
@@ -25,11 +34,7 @@ export function decideChanges<Kept extends KeptEvent>(
   seen: readonly ContractEvent[],
   upTo: number,
   isCut: boolean,
-): {
-  readonly gone: readonly Kept[];
-  readonly fresh: readonly ContractEvent[];
-  readonly retimed: readonly (Kept & { readonly blockTime: number })[];
-} {
+): Changes<Kept> {
   const standing = new Map(seen.map((one) => [keyOf(one), one.timestamp]));
   const known = new Set(kept.map(keyOf));
   return {

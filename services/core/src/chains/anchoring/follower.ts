@@ -3,12 +3,12 @@ import type { Write } from '@skerry/database';
 import type { ContractEvent, ContractEvents, IndexedChain } from '@skerry/indexer';
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import { unconfirmMessages } from '../../state/messages/confirmations.ts';
 import type { Schema, VerdictReason } from '../../store/schema.ts';
 import { parseSyncContent } from './archive.ts';
 import type { Look } from './catch-up.ts';
-import { decideChanges } from './decide.ts';
+import { decideChanges, isNothing } from './decide.ts';
 import { ARCHIVE_LIMITS } from './limits.ts';
 import { reopenPacked, unsettlePacked } from './packed.ts';
 import type { ChainReader } from './reader.ts';
@@ -151,13 +151,24 @@ export async function followOnce({
     return { ...nothing, look: { isAnew, isCut: true, readTo: -1, head, requests } };
   if (seen.readTo === null) return nothing;
   const { readTo } = seen;
+  const settledBlock = Math.min(seen.settledTo, readTo);
+  // What is kept above is compared by later looks, before which the index may be read anew once more.
+  const readBlock = isCut && !start.isOther ? Math.max(readTo, before.readBlock ?? readTo) : readTo;
+  const after = { settledBlock, readBlock, genesisHash, reading, contract, startBlock };
+  const isFurther = !isSame(after, before) || readBlock !== before.readBlock;
+  const look = { isAnew, isCut, readTo, head, requests };
+  // Where a look is full of what can still change, the next one begins where it did: it waits until some of that is settled.
+  const isMore = isCut && settledBlock >= start.from;
+  const changesIn = async (at: Kysely<Schema> | Transaction<Schema>) =>
+    decideChanges(await listKept(at, network, start.keptFrom), seen.events, readTo, isCut);
+  // So is nearly every look: none of these locks or writes anything.
+  if (!isFurther && isNothing(await changesIn(db))) return { ...nothing, isCut: isMore, look };
   return write(async (writer) => {
     const { trx } = writer;
     const locked = await lockFollowed(trx, network);
     // Another process was faster.
     if (!isSame(locked, before)) return nothing;
-    const kept = await listKept(trx, network, start.keptFrom);
-    const { gone, fresh, retimed } = decideChanges(kept, seen.events, readTo, isCut);
+    const { gone, fresh, retimed } = await changesIn(trx);
     for (const event of gone) {
       const { blockNumber: height, transactionHash: hash } = event;
       await unconfirmMessages(writer, event, { chain, height, hash }, now());
@@ -167,18 +178,12 @@ export async function followOnce({
     for (const event of fresh) await insertEvent(trx, readSyncEvent(network, event, emitters), now());
     if (start.isOther) await reopenPacked(trx, network);
     else await unsettlePacked(trx, network, gone);
-    const settledBlock = Math.min(seen.settledTo, readTo);
-    // What is kept above is compared by later looks, before which the index may be read anew once more.
-    const readBlock = isCut && !start.isOther ? Math.max(readTo, before.readBlock ?? readTo) : readTo;
-    const after = { settledBlock, readBlock, genesisHash, reading, contract, startBlock };
-    if (!isSame(after, before) || readBlock !== before.readBlock) await noteFollowed(trx, network, after);
+    if (isFurther) await noteFollowed(trx, network, after);
     if (gone.length > 0)
       log.info(
         { network, gone: gone.length },
         start.isOther ? 'another chain or contract is followed' : 'a reorg removed archives from the chain',
       );
-    const look = { isAnew, isCut, readTo, head, requests };
-    // Where a look is full of what can still change, the next one begins where it did: it waits until some of that is settled.
-    return { gone: gone.length, fresh: fresh.length, isCut: isCut && settledBlock >= start.from, look };
+    return { gone: gone.length, fresh: fresh.length, isCut: isMore, look };
   });
 }

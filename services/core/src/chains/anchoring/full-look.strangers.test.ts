@@ -39,13 +39,16 @@ const readerOf = (floor: number): ChainReader => ({
   },
 });
 
+function settingsOf() {
+  const network = { name: 'full', chain_id: 1, endpoints: ['http://127.0.0.1:1'] };
+  const anchor = { contract: CONTRACT, start_block: START, emitters: [CONTRACT], chain: 'ETH', network };
+  return parseAnchorSettings({ anchors: [anchor] }, NO_NETWORKS).anchors[0]!;
+}
+
 test('a stranger who fills a whole look with events has the contract followed no faster than it is polled', async () => {
   await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
   const { kysely: db, pool } = database;
-  const network = { name: 'full', chain_id: 1, endpoints: ['http://127.0.0.1:1'] };
-  const anchor = { contract: CONTRACT, start_block: START, emitters: [CONTRACT], chain: 'ETH', network };
-  const [settings] = parseAnchorSettings({ anchors: [anchor] }, NO_NETWORKS).anchors;
-  const common = { db, write: createWrite<Schema>(pool), settings: settings!, now: Date.now, log };
+  const common = { db, write: createWrite<Schema>(pool), settings: settingsOf(), now: Date.now, log };
   const look = async (floor: number) => {
     const { fresh, isCut } = await followOnce({ ...common, chain: readerOf(floor) });
     return [fresh, isCut];
@@ -59,4 +62,47 @@ test('a stranger who fills a whole look with events has the contract followed no
   assert.deepEqual(await look(HEAD), [0, true]);
   assert.deepEqual(await look(HEAD), [full, true]);
   assert.deepEqual(await look(HEAD), [EVENTS - 2 * full - 1, false]);
+});
+
+test('a look that finds nothing new writes and locks nothing', async () => {
+  await using database = await createTestDatabase<Schema>({ migrations: MIGRATIONS, log });
+  const { kysely: db, pool } = database;
+  const settings = settingsOf();
+  const write = createWrite<Schema>(pool);
+  let writes = 0;
+  const counted: typeof write = (...args) => {
+    writes++;
+    return write(...args);
+  };
+  const common = { db, write: counted, settings, now: Date.now, log };
+  const reader = readerOf(HEAD);
+  // The last events alone, of which another one takes a place after a reorganisation.
+  const last = (change: object = {}): ChainReader => ({
+    ...reader,
+    readEvents: async (_, limit) => {
+      const { events, ...read } = (await reader.readEvents(HEAD - 1, limit))!;
+      return { ...read, settledTo: HEAD - 2, events: events.map((one) => ({ ...one, ...change })) };
+    },
+  });
+  const look = async (chain: ChainReader) => {
+    const before = writes;
+    const { gone, fresh, look: seen } = await followOnce({ ...common, chain });
+    return [gone, fresh, writes - before, seen?.readTo];
+  };
+  assert.deepEqual(await look(last()), [0, 2, 1, HEAD]);
+  assert.deepEqual(await look(last()), [0, 0, 0, HEAD]);
+  assert.deepEqual(await look(last({ transactionHash: '0xother' })), [2, 2, 1, HEAD]);
+  assert.deepEqual(await look(last({ transactionHash: '0xother' })), [0, 0, 0, HEAD]);
+  // Of a block that has another time, and with it all that was dated by it.
+  const later = last({ transactionHash: '0xother', timestamp: 1_700_000_012 });
+  assert.deepEqual(await look(later), [0, 0, 1, HEAD]);
+  assert.deepEqual(await look(later), [0, 0, 0, HEAD]);
+  // The index was read anew.
+  const anew = { ...INDEXED, reading: randomUUID() };
+  const again: ChainReader = {
+    findChain: async () => anew,
+    readEvents: async (...args) => ({ ...(await later.readEvents(...args))!, ...anew }),
+  };
+  assert.deepEqual(await look(again), [0, 0, 1, HEAD]);
+  assert.deepEqual(await look(again), [0, 0, 0, HEAD]);
 });

@@ -59,8 +59,10 @@ export class Packer {
     const { db, network, settings, isCaughtUp, now } = this.#options;
     if (!isCaughtUp()) return;
     const { settledBlock } = await loadFollowed(db, network);
-    await settlePacked(db, network, settledBlock);
-    const open = await listOpen(db, network);
+    const listed = await listOpen(db, network);
+    const maySettle = listed.some(({ block }) => block !== null && block <= settledBlock);
+    if (maySettle) await settlePacked(db, network, settledBlock);
+    const open = maySettle ? await listOpen(db, network) : listed;
     await this.#sendAll(open);
     // Until the last one is read, what it confirms would be packed again.
     if (open.some(({ isRead }) => !isRead) || Math.abs(now() - this.#packedMs) < settings.intervalMs) return;
