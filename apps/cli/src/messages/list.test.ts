@@ -110,6 +110,9 @@ test('what the API filters by, the commands do: messages, posts and aggregates o
     assert.equal(got.amends_total, 1);
     const { out } = await skerryHere(environment, ['post', 'get', first]);
     assert.match(out, new RegExp(`^item_hash: ${first}\nlatest: ${amend}\ntype: note\n`));
+    const amending = await skerryHere(environment, ['post', 'get', amend]);
+    assert.deepEqual([amending.code, amending.out], [3, '']);
+    assert.match(amending.err, new RegExp(`\nhint: skerry post get ${first}\n`));
     const none = await skerryHere(environment, ['post', 'get', 'a'.repeat(64)]);
     assert.equal(none.code, 3);
     assert.match(none.err, /\(MESSAGE_NOT_FOUND\)/);

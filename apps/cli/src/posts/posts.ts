@@ -51,15 +51,27 @@ export async function listPosts({ reader, output }: Context, options: PostListOp
   output.page(pagination, 'posts');
 }
 
+/** A node that lies writes no more than a hash into a command that is pasted. */
+const isHashLike = (ref: unknown): ref is string =>
+  typeof ref === 'string' && /^[0-9A-Za-z]{46,100}$/.test(ref);
+
+/** Why there is no such post. Who posted an amend has its hash at hand, and not that of the post. */
+async function nameMissing(reader: Context['reader'], hash: string): Promise<AppError> {
+  const { messages } = await reader.findMessages({ hashes: hash, msgTypes: 'POST', limit: 1 });
+  const content = messages[0]?.content as { readonly type?: unknown; readonly ref?: unknown } | undefined;
+  const target = content?.type === 'amend' && isHashLike(content.ref) ? content.ref : undefined;
+  const message =
+    target === undefined ? `there is no post ${hash} in force` : `${hash} is no post, it amends ${target}`;
+  const hint = target === undefined ? `skerry message get ${hash}` : `skerry post get ${target}`;
+  return new AppError('MESSAGE_NOT_FOUND', message, { details: { hint } });
+}
+
 /** A post as it is now, with the messages that amended it. @throws AppError MESSAGE_NOT_FOUND */
 export async function getPost({ reader, output }: Context, text: string): Promise<void> {
   const hash = parseItemHash(text);
   const { posts } = await reader.listPosts({ hashes: hash, limit: 1 });
   const [post] = posts;
-  if (!post)
-    throw new AppError('MESSAGE_NOT_FOUND', `there is no post ${hash} in force`, {
-      details: { hint: `skerry message get ${hash}` },
-    });
+  if (!post) throw await nameMissing(reader, hash);
   const original = originalOf(post);
   const found = await reader.findMessages({
     ...{ refs: original, contentTypes: 'amend', msgTypes: 'POST', limit: AMENDS_SHOWN },
