@@ -32,12 +32,15 @@ export function isPassingCode(code: string): boolean {
   );
 }
 
+/** Where PostgreSQL reads and writes tables, their states, and its log: no statement names such a file. */
+const STORAGE_SOURCES: readonly unknown[] = ['md.c', 'fd.c', 'slru.c', 'xlog.c', 'copydir.c'];
+
 /**
- * Whether the server's file system is read-only, as after a fault of its disk. PostgreSQL says insufficient_privilege of that too, in the
- * system's words, before it ends (errcode_for_file_access).
+ * Whether the server may not open or write its own files, as after a fault of its disk, whose file system is read-only then. PostgreSQL says
+ * insufficient_privilege of that too, in the system's words and its language, before it ends (errcode_for_file_access).
  */
-const isDiskReadOnly = (code: unknown, message: string): boolean =>
-  code === '42501' && /read-only file system/i.test(message);
+const isBarredFromFiles = (code: unknown, file: unknown): boolean =>
+  code === '42501' && STORAGE_SOURCES.includes(file);
 
 /** SQLSTATE disk_full: of the server's disk, which this node does not see where the server is not its own. */
 const DISK_FULL = '53100';
@@ -50,10 +53,10 @@ export function asDatabaseError(error: unknown): AppError | undefined {
   if (!(error instanceof Error)) return undefined;
   if (error instanceof AggregateError)
     return error.errors.map(asDatabaseError).find((one) => one !== undefined);
-  const { code, routine } = error as { code?: unknown; routine?: unknown };
+  const { code, file, routine } = error as { code?: unknown; file?: unknown; routine?: unknown };
   const isAway =
     (typeof code === 'string' && isPassingCode(code)) ||
-    isDiskReadOnly(code, error.message) ||
+    isBarredFromFiles(code, file) ||
     isOutdated({ code, routine }) ||
     CONNECTION_SENTENCES.test(error.message);
   if (!isAway) return undefined;

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { chmod } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { anyCharacter } from '@skerry/protocol/testing/characters';
 import fc from 'fast-check';
+import pg from 'pg';
 import { asDatabaseError } from '../failure.ts';
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts';
 import { createWrite } from '../write.ts';
@@ -55,12 +57,13 @@ describe("the database's edge", () => {
       assert.equal(asDatabaseError(Object.assign(new Error('x'), { code }))?.code, 'DATABASE_UNAVAILABLE');
     const full = Object.assign(new Error('could not extend file'), { code: '53100' });
     assert.equal(asDatabaseError(full)?.code, 'STORAGE_FULL');
-    const readOnly = 'could not open file "base/16384/17108": Read-only file system';
-    for (const [message, is] of [
-      [readOnly, 'DATABASE_UNAVAILABLE'],
-      ['permission denied for table messages', undefined],
+    // In whatever language the server tells it.
+    const readOnly = 'konnte Datei »base/16384/17108« nicht öffnen: Das Dateisystem ist nur lesbar';
+    for (const [message, file, is] of [
+      [readOnly, 'md.c', 'DATABASE_UNAVAILABLE'],
+      ['permission denied for table messages', 'aclchk.c', undefined],
     ] as const)
-      assert.equal(asDatabaseError(Object.assign(new Error(message), { code: '42501' }))?.code, is);
+      assert.equal(asDatabaseError(Object.assign(new Error(message), { code: '42501', file }))?.code, is);
     for (const code of ['22P02', '23505', '42601', 'EACCES'])
       assert.equal(asDatabaseError(Object.assign(new Error('x'), { code })), undefined);
     const client = await database.pool.connect();
@@ -72,6 +75,28 @@ describe("the database's edge", () => {
       await assert.rejects(client.query('select'), /not queryable/);
     } finally {
       client.release();
+    }
+  });
+
+  test('F2: a file of its own that the server may not open is a fault of the server', async () => {
+    const { pool } = database;
+    // No checkpoint writes to it.
+    await pool.query('create unlogged table barred (id int)');
+    await pool.query('insert into barred values (1)');
+    const { rows } = await pool.query(
+      `select current_setting('data_directory') || '/' || pg_relation_filepath('barred') as path`,
+    );
+    await chmod(rows[0].path, 0);
+    // Whoever has it open may read it.
+    const fresh = new pg.Client({ connectionString: database.url });
+    await fresh.connect();
+    try {
+      const error = await fresh.query('insert into barred values (2)').catch((failure) => failure);
+      assert.equal(error.code, '42501');
+      assert.equal(asDatabaseError(error)?.code, 'DATABASE_UNAVAILABLE');
+    } finally {
+      await fresh.end();
+      await chmod(rows[0].path, 0o600);
     }
   });
 });
