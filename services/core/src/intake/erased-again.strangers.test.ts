@@ -51,8 +51,11 @@ describe('a text that was erased', () => {
   };
   const rowOf = (hash: string) =>
     core.rooms.db.selectFrom('messages').selectAll().where('item_hash', '=', hash).executeTakeFirstOrThrow();
-  const frameOf = (form: (typeof FORMS)[number], body: string) =>
-    form === 'envelope' ? body : JSON.stringify({ message: JSON.parse(body).message, noted_ms: T0 * 1000 });
+  /** As one node passes it on to another. */
+  function frameOf(body: string, notedMs: number): string {
+    const { message, signature, address } = JSON.parse(body);
+    return JSON.stringify({ message, signature, address, noted_ms: notedMs });
+  }
 
   for (const form of FORMS)
     test(`stays so where its sender turned out not to have been permitted to say it, whoever sends it again (${form})`, async () => {
@@ -68,9 +71,26 @@ describe('a text that was erased', () => {
       await permit();
       const before = await rowOf(said.itemHash);
       assert.deepEqual([before.status, before.erased, before.source_text], ['rejected', 'forgotten', null]);
-      await keep(frameOf(form, said.body));
+      await keep(frameOf(said.body, nowMs));
       await core.post('/messages', said.body);
       await core.rooms.pipeline.idle();
       assert.deepEqual(await rowOf(said.itemHash), before);
+    });
+
+  for (const form of FORMS)
+    test(`stays so where it amended a post that was forgotten, whatever earlier date a peer sends it with (${form})`, async () => {
+      const post = sign('envelope', { type: 'POST', content: { type: 'note', content: 'a' } }, owner!);
+      const content = { type: 'amend', ref: post.itemHash, content: 'of somebody' };
+      const amend = sign(form, { type: 'POST', content }, owner!);
+      // It came an hour late.
+      nowMs += 3_600_000;
+      for (const { body } of [post, amend]) await put(body);
+      await put(sign('envelope', { type: 'FORGET', content: { hashes: [post.itemHash] } }, owner!).body);
+      await eraseForgotten(core.rooms.db, nowMs + ERASE_AFTER_MS);
+      const before = await rowOf(amend.itemHash);
+      assert.deepEqual([before.status, before.erased, before.source_text], ['forgotten', 'forgotten', null]);
+      await keep(frameOf(amend.body, nowMs - 60_000));
+      const { source_text: text, content: kept, erased } = await rowOf(amend.itemHash);
+      assert.deepEqual([text, kept, erased], [null, null, 'forgotten']);
     });
 });

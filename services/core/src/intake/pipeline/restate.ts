@@ -55,7 +55,7 @@ function isTaken(theirs: SyncFields, weight: Weight, { fields }: Known): boolean
  * What brings a content that is a file without that file, as anybody can, tells less than what was read or forgotten. What
  * is said otherwise by whoever passes it on, such as its channel, by which a permission may be judged, is not believed either
  * where the node has its own word, but where that word is refused.
- * @param isForgotten whether a FORGET in force names it
+ * @param isForgotten whether a FORGET in force names it, or it went with the post that it amended
  */
 function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known, isForgotten: boolean): Step {
   const theirs = fieldsOfAccepted(accepted);
@@ -217,7 +217,7 @@ export async function restate(
     else if (isOutsaying(candidate.accepted, kept) || (await disproves(writer, candidate, kept)))
       steps.set(itemHash, 'restate');
     else if (kept.sender === sender) {
-      const isForgotten = (forgottenBy.get(itemHash) ?? []).length > 0;
+      const isForgotten = kept.erased === 'forgotten' || (forgottenBy.get(itemHash) ?? []).length > 0;
       steps.set(itemHash, stepOf(candidate, kept, isForgotten));
     } else if (await isEarlierCopy(writer, candidate, kept)) steps.set(itemHash, 'restate');
   }
