@@ -1,13 +1,12 @@
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, stat } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { pause } from '@skerry/kit';
-import { isMissing } from '@skerry/kit/files';
+import { linesBefore, openIfAny } from '@skerry/kit/files';
 import { type LogLine, timeOf, type Wanted } from './line.ts';
 
 /** The logs that a devnet keeps (devnet/src/log-file.ts): `core.log`, and `core.log.1`, `core.log.2` before it. */
 
 const BLOCK_BYTES = 256 * 1024;
-const NEWLINE = 0x0a;
 /** How soon a new line shows. */
 const LOOK_EVERY_MS = 200;
 /** Older files of a log. */
@@ -18,34 +17,6 @@ export interface Tail {
   /** The oldest first. */
   readonly lines: readonly LogLine[];
   readonly endByte: number;
-}
-
-/** The lines of a file before a byte, the last first. */
-async function* linesBefore(file: FileHandle, endByte: number): AsyncGenerator<string> {
-  let rest: Buffer = Buffer.alloc(0);
-  for (let at = endByte; at > 0; ) {
-    const size = Math.min(BLOCK_BYTES, at);
-    at -= size;
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, at);
-    const text = Buffer.concat([buffer.subarray(0, bytesRead), rest]);
-    let end = text.length;
-    for (let newline = text.lastIndexOf(NEWLINE); newline !== -1; ) {
-      yield text.toString('utf8', newline + 1, end);
-      end = newline;
-      newline = newline === 0 ? -1 : text.lastIndexOf(NEWLINE, newline - 1);
-    }
-    rest = text.subarray(0, end);
-  }
-  yield rest.toString('utf8');
-}
-
-async function openIfAny(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
 }
 
 /** The files of a log, the newest first: each once, though they may move meanwhile. */

@@ -11,3 +11,4 @@ export {
 } from './atomic-file.ts';
 export { acquireLock, type Lock, type LockOptions } from './file-lock.ts';
 export { createKeyFile, loadKeyFile, loadOrCreateKeyFile } from './key-file.ts';
+export { linesBefore, openIfAny } from './lines-before.ts';

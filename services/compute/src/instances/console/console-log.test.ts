@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { inDirectory } from '../../testing/directory.ts';
 import { CONSOLE_FILE_BYTES_MAX, ConsoleLog, LINES_KEPT_MAX, LINES_TOLD_MAX } from './console-log.ts';
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+/** Of all threads of this process (proc(5)). */
+const bytesRead = async () => Number(/^rchar: ([0-9]+)$/m.exec(await readFile('/proc/self/io', 'utf8'))![1]);
 
 describe('console', () => {
   test('lines are kept whole however their bytes are cut, and told to listeners', () =>
@@ -55,5 +60,27 @@ describe('console', () => {
       assert.deepEqual(files.sort(), ['console.1.log', 'console.log']);
       for (const name of files)
         assert.ok((await stat(join(directory, name))).size < 2 * CONSOLE_FILE_BYTES_MAX);
+    }));
+
+  test('who reads the last lines again and again has no more of the files read than these, whatever the guest printed in them', () =>
+    inDirectory(async (directory) => {
+      const console = new ConsoleLog(directory, () => 1);
+      for (let at = 0; at < 1_000; at++) await console.append(bytesOf(`${at} ${'x'.repeat(1_000)}\n`));
+      await console.append(bytesOf(`0%\r50%\r100%\nline\u2028separator\n`));
+      const whole = await console.read(10_000);
+      assert.deepEqual(
+        whole.map(({ text }) => Number.parseInt(text, 10)).slice(0, -2),
+        Array.from({ length: whole.length - 2 }, (_, index) => 1_000 - whole.length + 2 + index),
+      );
+      const before = await bytesRead();
+      for (let count = 0; count < 100; count++)
+        assert.deepEqual(
+          (await console.read(2)).map(({ text }) => text),
+          ['0%\r50%\r100%', 'line\u2028separator'],
+        );
+      const read = (await bytesRead()) - before;
+      assert.ok(read < 20 * 1024 ** 2, `${read} bytes`);
+      const all = await Promise.all(Array.from({ length: 4 }, () => console.read(10_000)));
+      for (const one of all) assert.deepEqual(one, whole);
     }));
 });

@@ -1,6 +1,6 @@
 import { appendFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readTextIfAny } from '@skerry/kit';
+import { linesBefore, openIfAny } from '@skerry/kit';
 import { LineCutter } from '../../host/line-cutter.ts';
 
 /** One line of a guest's serial console, and when it was read, milliseconds since 1970. */
@@ -16,8 +16,8 @@ interface Listener {
   end(): void;
 }
 
-const CONSOLE_FILES = ['console.1.log', 'console.log'] as const;
-const [OLDER, NEWER] = CONSOLE_FILES;
+const OLDER = 'console.1.log';
+const NEWER = 'console.log';
 /** Two files of this size: a guest that prints without end cannot fill the host's disk. */
 export const CONSOLE_FILE_BYTES_MAX = 512 * 1024;
 const LINE_CHARS_MAX = 4_096;
@@ -54,11 +54,31 @@ export class ConsoleLog {
     return lines.length === 0 ? this.#turn : this.#keep(lines);
   }
 
-  /** The last lines, oldest first. */
-  async read(limit: number): Promise<ConsoleLine[]> {
-    await this.#turn;
-    const texts = await Promise.all(CONSOLE_FILES.map((name) => readTextIfAny(join(this.#directory, name))));
-    return texts.join('').split('\n').flatMap(parseLine).slice(-limit);
+  /**
+   * The last lines, oldest first. No more is read than has them: who asks again and again would have a megabyte read each time. One reading
+   * is at a time, between what is written.
+   */
+  read(limit: number): Promise<ConsoleLine[]> {
+    const reading = this.#turn.then(() => this.#readLast(limit));
+    this.#turn = reading.then(
+      () => {},
+      () => {},
+    );
+    return reading;
+  }
+
+  async #readLast(limit: number): Promise<ConsoleLine[]> {
+    const lines: ConsoleLine[] = [];
+    for (const name of [NEWER, OLDER]) {
+      await using file = await openIfAny(join(this.#directory, name));
+      if (file === undefined) continue;
+      const { size } = await file.stat();
+      for await (const text of linesBefore(file, size)) {
+        const line = parseLine(text);
+        if (line && lines.push(line) === limit) return lines.reverse();
+      }
+    }
+    return lines.reverse();
   }
 
   /**
@@ -121,7 +141,8 @@ export class ConsoleLog {
 const lastOf = (texts: readonly string[], max: number): readonly string[] =>
   texts.length > max ? [`[${texts.length - max} lines are left out here]`, ...texts.slice(-max)] : texts;
 
-function parseLine(line: string): ConsoleLine[] {
-  const found = /^([0-9]{1,16}) (.*)$/.exec(line);
-  return found ? [{ atMs: Number(found[1]), text: found[2]! }] : [];
+/** What is no line was cut while it was written. A guest may print returns, and other ends of lines, within one. */
+function parseLine(line: string): ConsoleLine | undefined {
+  const found = /^([0-9]{1,16}) (.*)$/s.exec(line);
+  return found ? { atMs: Number(found[1]), text: found[2]! } : undefined;
 }
