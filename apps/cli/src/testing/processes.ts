@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { clearLeftGroups } from '@skerry/compute';
+import { until } from '@skerry/kit/testing/until';
 
 /** Processes as /proc shows them (proc(5)). */
 
@@ -52,9 +53,14 @@ export function killAll(processes: readonly Pick<Process, 'pid'>[]): void {
 }
 
 /** Ends the machines of a network that keeps its data below `home`, which outlive their node, and everything that this process started. */
-function endAllOf(home: string): void {
-  killAll(findProcesses(new RegExp(`^qemu-system.*${home}`)));
+async function endAllOf(home: string): Promise<void> {
+  const machines = findProcesses(new RegExp(`^qemu-system.*${home}`));
+  killAll(machines);
   killAll(listDescendants(process.pid).filter(({ pid }) => pid !== process.pid));
+  // A machine's control group is its own until it has ended.
+  await until('the machines are gone', () =>
+    machines.every(({ pid, commandLine }) => readProcess(pid)?.commandLine !== commandLine),
+  );
 }
 
 /** Takes away the control groups of compute nodes that were killed below `home`. */
@@ -81,7 +87,7 @@ export async function playAt(
     if (more !== '') console.error(more);
     process.exitCode = 1;
   } finally {
-    endAllOf(home);
+    await endAllOf(home);
     await clearGroupsOf(home);
     await rm(home, { recursive: true, force: true });
   }

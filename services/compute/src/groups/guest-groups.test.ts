@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { GuestGroups } from './guest-groups.ts';
 import { clearLeftGroups, noteGroups } from './left-groups.ts';
 import { findTrees } from './trees.ts';
@@ -60,6 +61,34 @@ test('the group of a guest outlives the node, has its limits, and is taken away 
 
     guest.kill('SIGKILL');
     await once(guest, 'exit');
+    await clearLeftGroups(dataDir);
+    assert.ok(groups.homes.every((home) => !existsSync(home)));
+    assert.ok(!existsSync(join(dataDir, 'programs', 'control-groups.json')));
+  } finally {
+    guest.kill('SIGKILL');
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+/** What holds much memory, which the kernel takes back for some time after it is killed. */
+const LARGE_MIB = 512;
+const LARGE = `
+const held = Buffer.alloc(${LARGE_MIB} * ${MIB}, 1);
+process.stdout.write('held');
+setInterval(() => held, 1e9);`;
+
+test('the group of a guest that was just ended is taken away once its memory is given back', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'skerry-guest-groups-'));
+  const guest = spawn(process.execPath, ['-e', LARGE], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const groups = new GuestGroups(findTrees()!, `skerry-test-${process.pid}-ended`);
+  try {
+    await once(guest.stdout, 'data');
+    noteGroups(dataDir, groups.homes);
+    using group = groups.create('large', { ...LIMITS, memoryBytes: 2 * LARGE_MIB * MIB });
+    for (const one of group.directories) writeFileSync(join(one, 'cgroup.procs'), String(guest.pid));
+    guest.kill('SIGKILL');
+    // As a node finds that a machine is gone (vm/process.ts).
+    while (existsSync(`/proc/${guest.pid}/exe`)) await setImmediate();
     await clearLeftGroups(dataDir);
     assert.ok(groups.homes.every((home) => !existsSync(home)));
     assert.ok(!existsSync(join(dataDir, 'programs', 'control-groups.json')));

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -13,6 +14,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fieldsOf } from '@skerry/protocol';
 import { ControlGroup } from './control-group.ts';
 import { isOfGuests, removeEmpty } from './guest-groups.ts';
+import { readText } from './trees.ts';
 
 /** Below the directory of programs: where this node's control groups are, for whoever comes after it in the same data folder. */
 const NOTE = 'control-groups.json';
@@ -68,19 +70,43 @@ function tryClear(home: string): boolean {
   }
 }
 
+/** A process whose memory the kernel is taking back has no program any more: of a large guest that takes seconds, and its group is held as long. */
+function isRunning(pid: string): boolean {
+  try {
+    // A process of another process namespace is told as 0.
+    return pid === '0' || readlinkSync(`/proc/${pid}/exe`) !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a guest runs in one of the groups that are here: nothing but its own end takes its group away. */
+function isInhabited(home: string): boolean {
+  const groups = readdirSync(home, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return groups.some(({ name }) =>
+    readText(join(home, name, 'cgroup.procs'))
+      .split('\n')
+      .filter(Boolean)
+      .some(isRunning),
+  );
+}
+
+/** Whether there is nothing to wait for: all of it is gone, or a guest, which outlives its node, keeps it. */
+function isSettled(home: string): boolean {
+  return isOfGuests(home) ? removeEmpty(home) || isInhabited(home) : tryClear(home);
+}
+
 /**
- * Ends what a node of this data folder left in its control groups when it was killed, and takes them away, wherever it was started.
- * To be called where no node works in the folder.
+ * Ends what a node of this data folder left in its control groups when it was killed, and takes them away, wherever it was started; groups
+ * whose guest runs stay. To be called where no node works in the folder.
  */
 export async function clearLeftGroups(dataDir: string): Promise<void> {
   if (process.geteuid?.() !== 0) return;
   const noted = readNoted(dataDir);
-  // Guests outlive their node: what holds one stays.
-  const guests = noted.filter((home) => isOfGuests(home) && !removeEmpty(home));
-  let left = noted.filter((home) => !isOfGuests(home));
+  let left = noted;
   for (let turn = 0; left.length > 0 && turn < TURNS_MAX; turn++) {
     if (turn > 0) await setTimeout(PAUSE_MS);
-    left = left.filter((home) => !tryClear(home));
+    left = left.filter((home) => !isSettled(home));
   }
-  if (left.length + guests.length === 0) rmSync(noteOf(dataDir), { force: true });
+  if (!noted.some((home) => existsSync(home))) rmSync(noteOf(dataDir), { force: true });
 }
