@@ -20,6 +20,15 @@ const IDLE = '1h';
 const ASKING = 'rate over 1/second burst 32 packets';
 const LOOKED_FOR = 'rate over 5/second burst 32 packets';
 /**
+ * A guest has sixteen addresses, one of which it is given (instanceAddress in @skerry/protocol): whoever sends to the others has the kernel
+ * look for each, for three seconds. An address that a guest has sent from is in use: it answers who
+ * looks for it, so that being found once is enough.
+ */
+const UNUSED = 'rate over 20/minute burst 1 packets';
+const GIVEN = 'ip6 daddr & ::f == ::1';
+const SPOKEN_MAX = 65_536;
+const SPOKEN = '1d';
+/**
  * Those whom a guest reached a while ago count no more. Where a set is full, whoever is not in it counts with each packet, a router that
  * others need too: a guest adds no more than 332 in a minute, so that several hundred that do nothing else do not fill it.
  */
@@ -38,12 +47,14 @@ const SETS = {
   received: dynamicSet('ifname', GUESTS_MAX, IDLE),
   asking: dynamicSet('ifname', GUESTS_MAX, IDLE),
   looking: dynamicSet('ifname', GUESTS_MAX, IDLE),
+  unused: dynamicSet('ifname', GUESTS_MAX, IDLE),
+  spoken: dynamicSet('ifname . ipv6_addr', SPOKEN_MAX, SPOKEN),
   // A set that is there stays as it is: one of another size, or for another time, needs another name.
   found6: dynamicSet('ifname . ipv6_addr', FOUND_MAX, FOUND),
   found4: dynamicSet('ifname . ipv4_addr', FOUND_MAX, FOUND),
 };
-const HOOKS = ['forward', 'input'];
-const CHAINS = ['from_guest', 'to_guest', 'to_neighbours'];
+const HOOKS = ['forward', 'input', 'output'];
+const CHAINS = ['from_guest', 'to_guest', 'to_neighbours', 'to_unused'];
 
 /** The name of the table that holds guests to their shares. */
 export const sharesTableOf = ({ table }: NetworkNames): string => `${table}_shares`;
@@ -91,6 +102,7 @@ export function sharesRuleset(names: NetworkNames, share: GuestShare): string {
 ${[...sets, ...hooks, ...chains].join('')}}
 ${flushes.join('')}table inet ${table} {
   chain from_guest {
+    ip6 saddr != fe80::/10 ip6 saddr & ::f != ::1 update @spoken { iifname . ip6 saddr }
 ${shareRules(share, 'iifname', ['began', 'sent'])}  }
   chain to_guest {
 ${shareRules(share, 'oifname', ['taken', 'received'])}  }
@@ -101,7 +113,14 @@ ${shareRules(share, 'oifname', ['taken', 'received'])}  }
     add @found6 { iifname . rt ip6 nexthop }
     add @found4 { iifname . rt ip nexthop }
   }
+  chain to_unused {
+    ${GIVEN} return
+    ip6 daddr { fe80::/10, ff00::/8 } return
+    oifname . ip6 daddr @spoken return
+    update @unused { oifname limit ${UNUSED} } drop
+  }
   chain forward {
+    oifname ${taps} meta nfproto ipv6 jump to_unused
     iifname ${taps} oifname != ${taps} ${WITH_NEIGHBOURS} jump to_neighbours
     iifname ${taps} jump from_guest
     oifname ${taps} jump to_guest
@@ -109,6 +128,9 @@ ${shareRules(share, 'oifname', ['taken', 'received'])}  }
   chain input {
     iifname ${taps} ip6 saddr fe80::/10 icmpv6 type nd-neighbor-solicit update @asking { iifname limit ${ASKING} } drop
     iifname ${taps} jump from_guest
+  }
+  chain output {
+    oifname ${taps} meta nfproto ipv6 jump to_unused
   }
 }
 `;

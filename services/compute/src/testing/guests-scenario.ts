@@ -7,8 +7,8 @@ import { guestLinkOf, placeOf } from '../instances/place.ts';
 import { networkNames, tapName } from '../network/names.ts';
 import { NodeNetwork, type NodeNetworkOptions } from '../network/network.ts';
 import { type GuestLink, TAP_GROUP } from '../network/ruleset.ts';
+import { checkNeighbours, checkTunnel, checkUnused, FLOOD } from './guests-neighbours.ts';
 import { Machine } from './namespaces.ts';
-import { Tunnel } from './tunnel.ts';
 import { until } from './wait.ts';
 
 /** As a development network has it: private. */
@@ -38,6 +38,10 @@ const options: NodeNetworkOptions = {
 function step(text: string): void {
   console.log(`[${process.uptime().toFixed(1)} s] ${text}`);
 }
+
+/** As another process of the node does, which has other settings. */
+const restartWith = (changed: Partial<NodeNetworkOptions>) =>
+  new NodeNetwork({ ...options, ...changed }).start(guests);
 
 async function startGuest(link: GuestLink): Promise<Machine> {
   const guest = await Machine.start();
@@ -200,77 +204,6 @@ async function checkSourceRoutes(one: Machine, far: Machine, { tap, ipv4 }: Gues
   await writeFile('/proc/sys/net/ipv4/conf/all/accept_source_route', '0');
 }
 
-const FLOOD = 300;
-/** What passes at once, and some more while it is sent; a seldom one of the scenario's own is among them. */
-const REMEMBERED_MAX = 100;
-
-/** Asks for the node under ever new addresses of the link, by IPv6, then by IPv4; or sends to ever new addresses. */
-const floods = (gateway4: string) => ({
-  solicits: `import socket, struct
-s = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
-s.setsockopt(socket.IPPROTO_IPV6, 78, 1)
-s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 255)
-link = socket.if_nametoindex('eth0')
-asked = bytes([135, 0, 0, 0]) + bytes(4) + socket.inet_pton(socket.AF_INET6, 'fe80::1') + bytes([1, 1, 2, 0, 0, 0, 0, 1])
-for n in range(${FLOOD}):
-  source = bytes([0xfe, 0x80]) + bytes(12) + struct.pack('>H', 0x4000 + n) + struct.pack('@I', link)
-  s.sendmsg([asked], [(socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, source)], 0, ('fe80::1', 0, 0, link))`,
-  arp: `import socket, struct
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-s.bind(('eth0', 0))
-mac = bytes([2, 0, 0, 0, 0, 1])
-for n in range(${FLOOD}):
-  source = socket.inet_aton('10.9.0.0')[:2] + struct.pack('>H', 1 + n)
-  asked = struct.pack('>HHBBH', 1, 0x0800, 6, 4, 1) + mac + source + bytes(6) + socket.inet_aton('${gateway4}')
-  s.send(b'\\xff' * 6 + mac + struct.pack('>H', 0x0806) + asked)`,
-  datagrams: `import socket
-s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-for n in range(${FLOOD}):
-  s.sendto(b'x', ('fd5c:e771:0:1:9::%x' % (n + 1), 9))`,
-  // Whatever network of this machine they are in.
-  uplink: `import socket
-six, four = [socket.socket(family, socket.SOCK_DGRAM) for family in (socket.AF_INET6, socket.AF_INET)]
-for n in range(${FLOOD}):
-  six.sendto(b'x', ('2001:db8:7:0:9::%x' % (n + 1), 9))
-  four.sendto(b'x', ('203.0.%d.%d' % (112 + n // 250, 2 + n % 250), 9))`,
-});
-
-const countNeighbours = async (family: '-4' | '-6', device: string) =>
-  (JSON.parse((await run('ip', ['-j', family, 'neigh', 'show', 'dev', device])) || '[]') as unknown[]).length;
-
-async function checkNeighbours(one: Machine, { tap, ipv4 }: GuestLink): Promise<void> {
-  step('a guest has the kernel remember few neighbours: it knows 1,024, of this machine and all guests');
-  // As where the /64 is on the link.
-  await run('ip', ['-6', 'addr', 'add', 'fd5c:e771:0:1::1/64', 'dev', 'up0', 'nodad']);
-  await run('ip', ['addr', 'add', '203.0.112.1/22', 'dev', 'up0']);
-  await new NodeNetwork({ ...options, lanOpen: true }).start(guests);
-  for (const flood of Object.values(floods(ipv4.gateway))) await one.run('python3', '-c', flood);
-  // Sent last: when they are answered, all before them was decided.
-  assert.ok((await one.pings(FAR6)) && (await one.pings(ipv4.gateway)));
-  const counts = await Promise.all([
-    countNeighbours('-6', tap),
-    countNeighbours('-4', tap),
-    countNeighbours('-6', 'up0'),
-    countNeighbours('-4', 'up0'),
-  ]);
-  for (const count of counts) assert.ok(count > 0 && count < REMEMBERED_MAX, `${counts}`);
-  await run('ip', ['-6', 'addr', 'del', 'fd5c:e771:0:1::1/64', 'dev', 'up0']);
-  await run('ip', ['addr', 'del', '203.0.112.1/22', 'dev', 'up0']);
-  await new NodeNetwork(options).start(guests);
-}
-
-async function checkTunnel(one: Machine, { ipv4 }: GuestLink): Promise<void> {
-  step('a guest may send to any number of hosts through a tunnel');
-  await using tunnel = await Tunnel.open('tunnel0');
-  await run('ip', ['addr', 'add', '203.0.111.1/32', 'dev', tunnel.name]);
-  await run('ip', ['route', 'add', '203.0.112.0/22', 'dev', tunnel.name]);
-  await run('ip', ['-6', 'route', 'add', '2001:db8:7:0:9::/80', 'dev', tunnel.name]);
-  await new NodeNetwork({ ...options, lanOpen: true }).start(guests);
-  await one.run('python3', '-c', floods(ipv4.gateway).uplink);
-  await until('all is sent', READY_MS, async () => (await tunnel.countSent()) >= 2 * FLOOD);
-  await new NodeNetwork(options).start(guests);
-}
-
 /** An address of the node itself, and how many connections the kernel tracks in this namespace. */
 const NODE6 = '2001:db8:7::1';
 const readTracked = async () => Number(await readFile('/proc/sys/net/netfilter/nf_conntrack_count', 'utf8'));
@@ -374,8 +307,9 @@ async function scenario(): Promise<void> {
   await checkHeld(one);
   await checkRogue(one, far);
   await checkSourceRoutes(one, far, a);
-  await checkNeighbours(one, a);
-  await checkTunnel(one, a);
+  await checkUnused(one, far, a);
+  await checkNeighbours(one, a, FAR6, restartWith);
+  await checkTunnel(one, a, restartWith);
   await checkConnections(one, other, far);
   await checkBandwidth(one);
   await checkTracked(one, far);
