@@ -324,8 +324,13 @@ static void end_stalled(struct conn *conn) {
   cut(conn);
 }
 
+/* Where both sides have ended, that was all. */
+static void end_drained(struct conn *conn) {
+  if (conn->flags[CLIENT] & conn->flags[INSTANCE] & SHUT) act(conn, relay_from(conn, CLIENT));
+}
+
 void conns_expire(void) {
-  stall_tick(relay_view, end_stalled);
+  stall_tick(relay_view, end_drained, end_stalled);
   for (enum state state = UNDECIDED; state < CLOSED; state++) {
     struct conn *conn;
     while ((conn = lists[state].first) && now_ms - conn->touched_ms >= timeout_of(state)) {

@@ -222,12 +222,20 @@ static enum relayed splice_out(struct conn *conn, struct flow *flow) {
   return RELAY_GOES_ON;
 }
 
-/* Our sending to a side ends where the other's has; with both ended all is done, and closing says so to both. */
+/* Who has no flow is owed little. */
+static bool is_on_its_way(const struct conn *conn) {
+  return (conn->flow[CLIENT] && stall_is_on_its_way(conn, CLIENT)) || (conn->flow[INSTANCE] && stall_is_on_its_way(conn, INSTANCE));
+}
+
+/*
+ * Our sending to a side ends where the other's has; with both ended all is done, and closing says so to both. But what a receiver has yet to
+ * take would be the kernel's memory for minutes, without counting as anybody's: until then, it stays.
+ */
 static enum relayed pass_end(struct conn *conn, int from) {
   struct flow *flow = conn->flow[from];
   int to = 1 - from;
+  if ((conn->flags[from] & SHUT) && !is_on_its_way(conn)) return RELAY_OVER;
   if (conn->flags[to] & SHUT) return RELAY_WAITS;
-  if (conn->flags[from] & SHUT) return RELAY_OVER;
   if (shutdown(conn->fd[to], SHUT_WR) < 0 && errno != ENOTCONN) return RELAY_BROKEN;
   conn->flags[to] |= SHUT;
   if (flow) { /* what was sent may still be on its way */

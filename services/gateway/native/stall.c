@@ -133,24 +133,34 @@ static void note_moved(struct stall *stall, uint64_t taken) {
   append(stall);
 }
 
-static void look(struct stall *stall, const struct stall_view *view) {
+bool stall_is_on_its_way(const struct conn *conn, int from) { return unsent_of(conn, from) > FEW_BYTES; }
+
+/* The end of stream is a byte that is not taken, too: what is taken never becomes less. */
+static uint64_t taken_of(const struct stall *stall, uint64_t written, uint32_t unsent) {
+  uint64_t taken = written - unsent;
+  return (int64_t)(taken - stall->taken) > 0 ? taken : stall->taken;
+}
+
+/* False where next to nothing is on its way any more. */
+static bool look(struct stall *stall, const struct stall_view *view) {
   const int *fd = stall->conn->fd;
   uint32_t unsent = unsent_of(stall->conn, stall->from);
   uint32_t received = memory_of(fd[stall->from], MEMORY_RECEIVED);
   uint32_t bytes = view->waiting + received + memory_of(fd[1 - stall->from], MEMORY_QUEUED);
-  uint64_t taken = view->written - unsent;
+  uint64_t taken = taken_of(stall, view->written, unsent);
   note_moved(stall, taken);
   /* Who was slow has drained, and takes what comes. */
   if (!view->is_blocked && bytes <= FEW_BYTES && (!stall->is_bound || unsent <= SLOW_UNSENT_BYTES / 2)) {
     bound(stall, false);
     stall_forget(stall);
-    return;
+    return false;
   }
   enum pace pace = pace_of(stall, taken - stall->taken, bytes);
   set_pace(stall, pace, pace == PACE_FAST ? 0 : bytes);
   if (pace != PACE_FAST) bound(stall, true);
   stall->taken = taken;
   stall->looked_ms = now_ms;
+  return true;
 }
 
 /* What a network holds. */
@@ -195,7 +205,8 @@ static bool is_too_much(enum pace pace, uint64_t held_by_network) {
 }
 
 /* Of a network, who was stalled for longest first, until another one holds more. */
-static void end_some(enum pace pace, struct share *most, uint64_t other, void (*crowding)(struct conn *conn)) {
+static uint32_t end_some(enum pace pace, struct share *most, uint64_t other, void (*crowding)(struct conn *conn)) {
+  uint32_t ended = 0;
   for (struct stall *stall = first; stall && is_too_much(pace, most->held) && most->held >= other; stall = end_next) {
     end_next = stall->next;
     if (stall->pace != pace) continue;
@@ -203,30 +214,35 @@ static void end_some(enum pace pace, struct share *most, uint64_t other, void (*
     if (memcmp(&network, &most->network, sizeof network) != 0) continue;
     most->held -= stall->held;
     crowding(stall->conn);
+    ended++;
   }
   end_next = NULL;
+  return ended;
 }
 
-static void look_at_some(struct stall_view (*view)(const struct conn *conn, int from)) {
+static void look_at_some(struct stall_view (*view)(const struct conn *conn, int from), void (*drained)(struct conn *conn)) {
   uint32_t looks = watched / LOOK_PARTS + 1;
   for (looks = looks < MOST_LOOKS ? looks : MOST_LOOKS; looks > 0 && first; looks--) {
     struct stall *stall = look_next ? look_next : first;
     look_next = stall->next;
     const struct stall_view seen = view(stall->conn, stall->from);
-    if (now_ms - stall->looked_ms >= TICK_MS) look(stall, &seen);
+    struct conn *conn = stall->conn;
+    if (now_ms - stall->looked_ms >= TICK_MS && !look(stall, &seen)) drained(conn);
   }
 }
 
-void stall_tick(struct stall_view (*view)(const struct conn *conn, int from), void (*crowding)(struct conn *conn)) {
+void stall_tick(struct stall_view (*view)(const struct conn *conn, int from), void (*drained)(struct conn *conn),
+                void (*crowding)(struct conn *conn)) {
   if (!first || now_ms - ticked_ms < TICK_MS) return;
   ticked_ms = now_ms;
-  look_at_some(view);
+  look_at_some(view, drained);
   for (int networks = 0; networks < MOST_NETWORKS_A_TICK && stats->stalled_bytes > most_held(); networks++) {
     struct share most;
     uint64_t other;
     if (!heaviest(&most, &other)) return;
-    end_some(PACE_STALLED, &most, other, crowding);
-    end_some(PACE_SLOW, &most, other, crowding);
+    uint32_t ended = end_some(PACE_STALLED, &most, other, crowding);
+    ended += end_some(PACE_SLOW, &most, other, crowding);
+    if (ended == 0) return; /* each network holds little, and reads */
   }
 }
 

@@ -29,6 +29,12 @@ struct stall_view {
 /* Looks at a direction from now on, until next to nothing is on its way. Where that happens already, nothing changes. */
 void stall_watch(struct stall *stall, struct conn *conn, int from, uint64_t written);
 void stall_forget(struct stall *stall);
-/* Looks at some of them, if it is time; `crowding` ends the connections that hold too much. */
-void stall_tick(struct stall_view (*view)(const struct conn *conn, int from), void (*crowding)(struct conn *conn));
+/* Whether a receiver has yet to take so much that its connection cannot be left to the kernel, where nobody counts it. */
+bool stall_is_on_its_way(const struct conn *conn, int from);
+/*
+ * Looks at some of them, if it is time; `drained` learns of a connection with next to nothing on its way in a direction, and `crowding` ends
+ * those that hold too much.
+ */
+void stall_tick(struct stall_view (*view)(const struct conn *conn, int from), void (*drained)(struct conn *conn),
+                void (*crowding)(struct conn *conn));
 uint32_t stall_next_due_ms(void);

@@ -100,4 +100,19 @@ describe('clients that take nothing of what comes for them', () => {
     });
     for (const client of clients) client.destroy();
   });
+
+  test('a download whose client has ended its sending, too, counts until it is taken', async () => {
+    const told = { refusals: [] as Refusal[], records: [] as AccessRecord[] };
+    await using world = await openSmall(told, 16 * MIB);
+    const answer = Buffer.alloc(MIB);
+    world.tlsA.handle = (socket) => void socket.resume().end(answer);
+    const clients = await Promise.all(Array.from({ length: CROWD }, () => begin(world, '127.0.1.1')));
+    for (const client of clients) client.end();
+    await until(async () => {
+      const { outcomes, figures } = await countsOf(world);
+      return outcomes.stalled > 0 && figures.stalledBytes <= 16 * MIB;
+    });
+    for (const client of clients) client.destroy();
+    await until(async () => (await countsOf(world)).figures.open === 0);
+  });
 });
