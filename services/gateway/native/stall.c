@@ -24,8 +24,8 @@ enum {
   SLOW_WINDOW_BYTES = 64 * 1024, /* what the sender to a slow receiver may have on its way to us, */
   SLOW_UNSENT_BYTES = 64 * 1024, /* and what is kept to be sent on */
   ANY_BYTES = 1 << 30,
-  TCP_PARTS = 2,                 /* of what all of TCP may have before the kernel saves, slow ones have one of so many */
-  LITTLE_PARTS = 16,             /* of that; whose network holds no more is not ended while it reads and there is room for twice as much */
+  TCP_PARTS = 2,                 /* of what all of TCP may have before the kernel saves, slow ones have one of so many; */
+  READING_TIMES = 2,             /* so many times that with those who read: they drain, and many may be behind one address */
   BYTES_OTHERWISE = 256 * 1024 * 1024,
   MOST_NETWORKS_A_TICK = 16,     /* that connections end of */
 };
@@ -37,6 +37,7 @@ static struct stall *first, *last;
 static struct stall *look_next, *end_next;
 static uint32_t watched, ticked_ms;
 static uint32_t paced[PACE_STALLED + 1];
+static uint64_t held_by_stalled;
 
 static uint64_t tcp_share(void) {
   unsigned long pages = 0;
@@ -78,6 +79,8 @@ static void bound(struct stall *stall, bool is_bound) {
 
 static void set_pace(struct stall *stall, enum pace pace, uint32_t held) {
   stats->stalled_bytes += (uint64_t)held - stall->held;
+  if (stall->pace == PACE_STALLED) held_by_stalled -= stall->held;
+  if (pace == PACE_STALLED) held_by_stalled += held;
   stall->held = held;
   paced[stall->pace]--;
   paced[pace]++;
@@ -176,15 +179,15 @@ static struct share *share_in(struct share *shares, uint32_t count, const struct
   return &shares[at];
 }
 
-/* The network that holds most; `other` is what the next one holds. False where there is no memory to find out. */
-static bool heaviest(struct share *most, uint64_t *other) {
+/* The network whose directions of a pace hold most; `other` is what the next one's hold. False where there is no memory to find out. */
+static bool heaviest(enum pace pace, struct share *most, uint64_t *other) {
   uint32_t count = 2;
-  while (count <= 2 * (paced[PACE_SLOW] + paced[PACE_STALLED])) count *= 2;
+  while (count <= 2 * paced[pace]) count *= 2;
   struct share *shares = memory_take(count * sizeof *shares);
   if (!shares) return false;
   memset(shares, 0, count * sizeof *shares);
   for (const struct stall *stall = first; stall; stall = stall->next) {
-    if (stall->held == 0) continue;
+    if (stall->pace != pace || stall->held == 0) continue;
     const struct in6_addr network = client_network_of_place(&stall->conn->place);
     share_in(shares, count, &network)->held += stall->held;
   }
@@ -198,16 +201,14 @@ static bool heaviest(struct share *most, uint64_t *other) {
   return true;
 }
 
-/* Those that read slowly, of a network with little, have twice the room: they drain. */
-static bool is_too_much(enum pace pace, uint64_t held_by_network) {
-  bool is_little = pace == PACE_SLOW && held_by_network <= most_held() / LITTLE_PARTS;
-  return stats->stalled_bytes > most_held() * (is_little ? 2 : 1);
+static bool is_too_much(enum pace pace) {
+  return pace == PACE_STALLED ? held_by_stalled > most_held() : stats->stalled_bytes > most_held() * READING_TIMES;
 }
 
 /* Of a network, who was stalled for longest first, until another one holds more. */
 static uint32_t end_some(enum pace pace, struct share *most, uint64_t other, void (*crowding)(struct conn *conn)) {
   uint32_t ended = 0;
-  for (struct stall *stall = first; stall && is_too_much(pace, most->held) && most->held >= other; stall = end_next) {
+  for (struct stall *stall = first; stall && is_too_much(pace) && most->held >= other; stall = end_next) {
     end_next = stall->next;
     if (stall->pace != pace) continue;
     const struct in6_addr network = client_network_of_place(&stall->conn->place);
@@ -218,6 +219,14 @@ static uint32_t end_some(enum pace pace, struct share *most, uint64_t other, voi
   }
   end_next = NULL;
   return ended;
+}
+
+static void end_crowding(enum pace pace, void (*crowding)(struct conn *conn)) {
+  for (int networks = 0; networks < MOST_NETWORKS_A_TICK && is_too_much(pace); networks++) {
+    struct share most;
+    uint64_t other;
+    if (!heaviest(pace, &most, &other) || end_some(pace, &most, other, crowding) == 0) return;
+  }
 }
 
 static void look_at_some(struct stall_view (*view)(const struct conn *conn, int from), void (*drained)(struct conn *conn)) {
@@ -236,14 +245,8 @@ void stall_tick(struct stall_view (*view)(const struct conn *conn, int from), vo
   if (!first || now_ms - ticked_ms < TICK_MS) return;
   ticked_ms = now_ms;
   look_at_some(view, drained);
-  for (int networks = 0; networks < MOST_NETWORKS_A_TICK && stats->stalled_bytes > most_held(); networks++) {
-    struct share most;
-    uint64_t other;
-    if (!heaviest(&most, &other)) return;
-    uint32_t ended = end_some(PACE_STALLED, &most, other, crowding);
-    ended += end_some(PACE_SLOW, &most, other, crowding);
-    if (ended == 0) return; /* each network holds little, and reads */
-  }
+  end_crowding(PACE_STALLED, crowding);
+  end_crowding(PACE_SLOW, crowding);
 }
 
 uint32_t stall_next_due_ms(void) {

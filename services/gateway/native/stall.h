@@ -1,7 +1,7 @@
 /*
  * Directions of connections with much on its way. What a receiver does not take is the kernel's memory, up to tens of MB in two sockets; once
  * all of TCP has more than the kernel likes (tcp_mem in tcp(7)), every connection of the machine gets next to nothing. So a slow direction is
- * given little from then on, and what all slow ones hold together has a limit: beyond it, connections of the network that holds most end.
+ * given little from then on, and what all slow ones hold together has a limit: beyond it, connections of the network whose stalled ones hold most end.
  */
 #pragma once
 #include "conn.h"

@@ -224,8 +224,8 @@ export interface DataPlaneLimits {
   readonly maxUnanswered: number;
   readonly unansweredPerSecond: number;
   /**
-   * Memory of the kernel for what slow receivers of TLS have not taken; beyond it, connections of the network (/24, /48) that holds most are cut,
-   * who was stalled for longest first. 0 for half of what TCP may have here before the kernel saves (the first number of tcp_mem).
+   * Memory of the kernel for what slow receivers of TLS have not taken; beyond it, connections of the network (/24, /48) whose stalled ones hold
+   * most are cut, who was stalled for longest first; beyond twice as much, of those who read, too. 0 for half of what TCP may have here before the kernel saves (the first number of tcp_mem).
    */
   readonly maxStalledBytes: number;
   /** Without a byte in either direction. */
