@@ -128,10 +128,10 @@ export class CoreReader {
     return (await this.ask(INDEXER_API.listIndexRequests, { params: { address } })).requests;
   }
 
-  /** Changes from a cursor on, then live (see watchEvents), until the reader breaks off, `signal` says so, or the client's own does. */
-  async *events({ signal, ...options }: Partial<WatchOptions> = {}): AsyncGenerator<NetworkEvent> {
-    const ends = [signal, this.#signal].filter((one) => one !== undefined);
-    for await (const event of watchEvents(this.url, { ...options, signal: AbortSignal.any(ends) })) {
+  /** Changes from a cursor on, then live (see watchEvents), until the reader breaks off or `signal` says so; the client's own does not. */
+  async *events(options: Partial<WatchOptions> = {}): AsyncGenerator<NetworkEvent> {
+    const { signal = new AbortController().signal } = options;
+    for await (const event of watchEvents(this.url, { ...options, signal })) {
       this.#place.noteEvent(event.cursor);
       yield event;
     }

@@ -22,7 +22,7 @@ const KILLS = 4;
 const START_WITHIN_MS = 120_000;
 /** The keys of all messages are read by this, after the node has begun to serve. */
 const READS_KEYS =
-  'select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased from messages';
+  'select item_hash, form, sender, channel, "time", sent_time, tags, noted_ms, erased, status';
 
 /**
  * Stands before the database and is told what the node says to it, statement by statement. Where it should be killed, what was
