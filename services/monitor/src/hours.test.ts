@@ -68,7 +68,7 @@ describe('hours', () => {
     isAway = false;
     await hours.deliver();
     const about = told.filter((one) => one.includes('did not accept the hour'));
-    assert.deepEqual([about.length, about.at(-1)!.startsWith('recovered')], [8, true]);
+    assert.deepEqual([about.length, about.at(-1)!.startsWith('recovered')], [7, true]);
   });
 
   test('killed in the middle of an hour, it goes on: only the node in hand is asked again', async () => {
