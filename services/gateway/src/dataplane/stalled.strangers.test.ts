@@ -90,6 +90,23 @@ describe('clients that take nothing of what comes for them', () => {
     for (const client of clients) client.destroy();
   });
 
+  test('many who have just begun to read slowly, behind one address, lose nothing while all of TCP has room for them', async () => {
+    const told = { refusals: [] as Refusal[], records: [] as AccessRecord[] };
+    const limit = 16 * MIB;
+    await using world = await openSmall(told, limit);
+    const answer = Buffer.alloc(MIB);
+    world.tlsA.handle = (socket) => void socket.write(answer);
+    // Together more than stalled ones may hold, and less than twice as much.
+    const clients = await Promise.all(Array.from({ length: 24 }, () => begin(world, '127.0.1.1')));
+    await until(async () => {
+      const { outcomes, figures } = await countsOf(world);
+      return outcomes.stalled > 0 || figures.stalledBytes > limit;
+    });
+    for (const client of clients) await readBytes(client, answer.length);
+    assert.equal((await countsOf(world)).outcomes.stalled, 0);
+    for (const client of clients) client.destroy();
+  });
+
   test('a download that its instance ended counts until it is taken', async () => {
     const told = { refusals: [] as Refusal[], records: [] as AccessRecord[] };
     await using world = await openSmall(told, 16 * MIB);

@@ -80,7 +80,7 @@ function messagesWithin({ from, to }: Span, max: number): RawBuilder<unknown> {
 }
 
 /**
- * By their span, in which they lie together: a third of what it takes by name. What is not in force, and what the order of texts has
+ * By their span, in which they lie together: two thirds of what it takes by name. What is not in force, and what the order of texts has
  * elsewhere (CIDs), is looked up by name.
  */
 async function findWithin(
