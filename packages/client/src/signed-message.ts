@@ -44,6 +44,24 @@ export interface SignedMessageSource {
   readonly signal?: AbortSignal | undefined;
 }
 
+/**
+ * A message by its hash, with what nodes pass on of it (`shared`), however long that is. A node of an older release refuses to be asked for
+ * it, and answers without. Throws what `call` throws.
+ */
+export async function readWithShared(
+  { coreUrl, signal }: SignedMessageSource,
+  hash: string,
+): Promise<JudgedMessageView> {
+  const ask = (query: { bodies?: 'shared' }) =>
+    call(coreUrl, MESSAGES_API.getMessage, { params: { hash }, query }, { signal });
+  try {
+    return await ask({ bodies: 'shared' });
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'INVALID_PARAMETERS') return ask({});
+    throw error;
+  }
+}
+
 /** Whether these are the bytes that a SHA-256 names, or a CID under which a file is added to IPFS by default. */
 const isNamed = (bytes: Uint8Array, hash: string) =>
   isCid(hash) ? cidOfFile(bytes) === hash : sha256Hex(bytes) === hash;

@@ -19,7 +19,7 @@ export type MessageStatus = Static<typeof MessageStatus>;
 /** What `bodies=shared` adds to a message. */
 const SharedBody = Type.Optional(
   Type.Union([Type.String(), Type.Null()], {
-    description: `the signed message as nodes pass it on; null where its text is gone, or has more than ${LIMITS.listedBodyBytes} bytes`,
+    description: `the signed message as nodes pass it on; null where its text is gone, or, in lists and events, has more than ${LIMITS.listedBodyBytes} bytes`,
   }),
 );
 

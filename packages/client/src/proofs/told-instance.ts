@@ -9,10 +9,9 @@ import {
   verifyShared,
 } from '@skerry/protocol';
 import { INSTANCES_API } from '@skerry/protocol/api/core/instances';
-import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { call } from '../call.ts';
 import { checkAsked } from '../reads/asked.ts';
-import { listedOf, type SignedMessageSource, verifyListed } from '../signed-message.ts';
+import { listedOf, readWithShared, type SignedMessageSource, verifyListed } from '../signed-message.ts';
 
 /** Messages that are read by themselves; an instance follows from nine at most, however many it had. */
 export const SOURCES_MAX = 16;
@@ -56,16 +55,15 @@ export type InstanceProof = {
 
 /**
  * Reads a message by its hash, and checks that somebody signed it. Throws what `call` and `verifyListed` throw.
- * @param shared what nodes pass on of it, where that is told: it alone says since when the message is there
+ * @param shared what nodes pass on of it, where a list told that: it alone says since when the message is there
  */
 export async function readByHash(
   source: SignedMessageSource,
   hash: string,
   shared: string | null = null,
 ): Promise<VerifiedMessage> {
-  const { coreUrl, signal } = source;
-  const view = await call(coreUrl, MESSAGES_API.getMessage, { params: { hash } }, { signal });
-  return verifyListed(source, { ...listedOf(view), shared });
+  const view = await readWithShared(source, hash);
+  return verifyListed(source, { ...listedOf(view), shared: view.shared ?? shared });
 }
 
 /** Whether the message says what it says: of one whose content is a file, nodes pass on the name of the file alone. */

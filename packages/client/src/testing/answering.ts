@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fieldsOf } from '@skerry/protocol';
 
 /**
- * A node that answers what a test says, by path. What a path answers in turn is a list; the last of it goes on.
+ * A node that answers what a test says, by path. What a path answers in turn is a list; the last of it goes on. An error has status 404.
  * @param refusal what other paths answer, with status 404
  * @param told headers of each answer
  */
@@ -22,7 +23,7 @@ export async function answering(
     const turn = turns.get(pathname) ?? 0;
     turns.set(pathname, turn + 1);
     const known = answers[pathname]?.[Math.min(turn, answers[pathname].length - 1)];
-    if (known === undefined) response.statusCode = 404;
+    if (known === undefined || fieldsOf(known).status === 'error') response.statusCode = 404;
     const answer = known ?? refusal;
     for (const [name, value] of Object.entries(told)) response.setHeader(name, value);
     response.setHeader('content-type', 'application/json');

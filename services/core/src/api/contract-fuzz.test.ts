@@ -121,6 +121,7 @@ const REQUESTS = {
   estimateInstanceCost: [{ body: networkInstance }],
   listCharges: [{ query: { kind: 'instance', limit: 2 } }],
   listAccounts: [{ query: { after: '', limit: 2 } }],
+  getMessage: [{ params: { hash: instance.itemHash }, query: { bodies: 'shared' } }],
   getInstance: [{ params: { instance_id: instance.itemHash }, query: { bodies: 'shared' } }],
   listEvents: [{ query: { cursor: '0', limit: 2 } }],
   readMessages: [{ query: { place: '' } }],

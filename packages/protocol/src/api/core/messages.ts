@@ -169,7 +169,7 @@ export const MESSAGES_API = {
   getMessage: {
     method: 'GET',
     path: '/api/v0/messages/:hash',
-    query: NO_PARAMETERS,
+    query: Type.Object({ bodies: bodiesQuery }, strict),
     summary: 'Get a message with its status and the reason for it',
     ...reads('INVALID_HASH', 'MESSAGE_NOT_FOUND'),
     params: HashParams,

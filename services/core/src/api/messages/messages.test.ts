@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { signMessage, verifyListed } from '@skerry/client';
-import { LIMITS } from '@skerry/protocol';
+import { ANY_TIME, LIMITS, verifyShared } from '@skerry/protocol';
 import { createTestCore, instanceContent, signers, type TestCore } from '../../testing/core.ts';
 
 const post = (text: string) => ({ type: 'POST', content: { type: 'note', content: { text } } });
@@ -26,6 +26,21 @@ describe('messages', () => {
     await assert.rejects(verifyListed(nowhere, { ...listed, item_hash: other }), { code: 'HASH_MISMATCH' });
     const { shared: _, ...bare } = listed;
     await assert.rejects(verifyListed(nowhere, bare), { code: 'UPSTREAM_UNAVAILABLE' });
+  });
+
+  test('a message that is too long for lists is told by itself, with since when it is there, also for as long as it is only taken back', async () => {
+    const date = nowSeconds() - 3_600;
+    const long = { ...post('x'.repeat(LIMITS.listedBodyBytes)), timestamp: date };
+    const { item_hash: hash } = (await core.send(signers.alice, long)).body;
+    const tell = async () => (await core.get(`/messages/${hash}?bodies=shared`)).body.shared;
+    const listed = (await core.get(`/messages.json?hashes=${hash}&bodies=shared`)).body.messages[0];
+    assert.equal(listed.shared, null);
+    const { itemHash, time, notedMs } = verifyShared(await tell(), ANY_TIME);
+    assert.deepEqual([itemHash, time], [hash, date]);
+    assert.ok(notedMs! > (date + LIMITS.lateSeconds) * 1000);
+    assert.equal((await core.get(`/messages/${hash}`)).body.shared, undefined);
+    await core.send(signers.alice, { type: 'FORGET', content: { hashes: [hash] } });
+    assert.equal(verifyShared(await tell(), ANY_TIME).notedMs, notedMs);
   });
 
   test('a signed message is kept, can be read by its hash and re-verified, and is applied once', async () => {

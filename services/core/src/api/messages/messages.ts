@@ -1,5 +1,5 @@
 import { answer, type Handlers } from '@skerry/kit';
-import { AppError, parseMessageHash } from '@skerry/protocol';
+import { AppError, LIMITS, parseMessageHash } from '@skerry/protocol';
 import { MESSAGE_FILTERS } from '@skerry/protocol/api/core/common/filters';
 import type { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import type { Kysely } from 'kysely';
@@ -64,13 +64,19 @@ function oneMessage({
         return answer(422, refusal);
       }
     },
-    async getMessage({ params, reply }) {
+    async getMessage({ params, query, reply }) {
       const { row, confirmations } = await getMessage(read, db, params.hash, answers.of(reply));
       const [shown = row] = await hideForgotten(db, [row]);
       const isForgotten = shown.status === 'forgotten';
       const forgottenBy = isForgotten ? await listForgetting(db, row.item_hash) : [];
+      const [view] = await addProvable(
+        db,
+        [viewOf(shown, confirmations)],
+        query.bodies === 'shared',
+        LIMITS.jsonBodyBytes,
+      );
       return {
-        ...viewOf(shown, confirmations),
+        ...view!,
         ...verdictOf(row),
         ...submittedViewOf(row, confirmations, shown),
         ...(isForgotten ? { forgotten_by: forgottenBy } : {}),

@@ -169,32 +169,35 @@ export async function readSharedTexts(
   return { texts: new Map(texts), looked };
 }
 
-/** Rows with what proves them. @param isWanted whether that was asked for */
+/** Rows with what proves them. @param isWanted whether that was asked for @param textBytesMax as of `readProvable` */
 export async function addProvable<Row extends { readonly item_hash: string }>(
   db: Kysely<Schema>,
   rows: readonly Row[],
   isWanted: boolean,
+  textBytesMax?: number,
 ): Promise<(Row & { shared?: string | null })[]> {
   if (!isWanted) return [...rows];
   const texts = await readProvable(
     db,
     rows.map((row) => row.item_hash),
+    textBytesMax,
   );
   return rows.map((row) => ({ ...row, shared: texts.get(row.item_hash) ?? null }));
 }
 
 /**
  * The same for readers who check what they are told. What was erased has nothing to check, what was rejected and is named by a FORGET is
- * not shown, and a long text is told by the message itself: none of them is among them.
+ * not shown, and a text that is too long for lists is told by the message itself: none of them is among them.
  */
 export async function readProvable(
   db: Kysely<Schema>,
   names: readonly string[],
+  textBytesMax: number = LIMITS.listedBodyBytes,
 ): Promise<ReadonlyMap<string, string>> {
   if (names.length === 0) return new Map();
   const { rows } = await sql<{ item_hash: string }>`
     select item_hash from messages where item_hash = any(${names}::text[])
-      and coalesce(octet_length(source_text), 0) <= ${LIMITS.listedBodyBytes}
+      and coalesce(octet_length(source_text), 0) <= ${textBytesMax}
       and erased is null and (status <> 'forgotten' or content is not null)
       and (status <> 'rejected' or not exists (select from forgets where target = item_hash))`.execute(db);
   const here = rows.map((row) => row.item_hash);

@@ -142,6 +142,7 @@ export const messageCases: Cases = {
   ],
   'GET /api/v0/messages/{hash}': [
     succeeds(async (core) => ({ path: `/api/v0/messages/${await given.message(core)}` })),
+    succeeds(async (core) => ({ path: `/api/v0/messages/${await given.message(core)}?bodies=shared` })),
     refuses('MESSAGE_NOT_FOUND', `/api/v0/messages/${NO_HASH}`),
     refuses('INVALID_HASH', '/api/v0/messages/abc'),
     succeeds(async (core) => ({ path: `/api/v0/messages/${await given.pending(core)}` })),
