@@ -33,6 +33,17 @@ const PeerView = Type.Object(
     given: Type.Integer({ description: 'messages it accepted of those it was offered' }),
     synced_ms: orNull(Type.Integer(), { description: 'when this node last had everything of it' }),
     failure: orNull(Type.String(), { description: 'code of the last failure' }),
+    forgotten_ms: Type.Optional(
+      orNull(Type.Integer(), {
+        description: 'when all forgotten messages were last compared with it; earlier releases do not say',
+      }),
+    ),
+    forgotten_failure: Type.Optional(
+      orNull(Type.String(), {
+        description:
+          'code of the last failure to compare forgotten messages alone; everything else was compared',
+      }),
+    ),
     points: Type.Integer({ description: 'penalty points; from 50 on, the peer is ignored' }),
   },
   { title: 'Peer' },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildNetworkMessage, type MessageDraft, signMessage } from '@skerry/client';
+import { AppError } from '@skerry/protocol';
 import { erasedText } from '../../intake/erased.ts';
 import type { StoredMessage } from '../../intake/stored.ts';
 import { digestState } from '../../state/digest.ts';
@@ -189,4 +190,33 @@ test('a peer of an earlier release is not asked what is forgotten, and a text th
   const { body } = await reader.get(`/messages/${post.itemHash}`);
   assert.deepEqual([body.status, body.content ?? null], ['forgotten', null]);
   await haveSameSets([reader, honest]);
+});
+
+test('a peer that cannot compare what is forgotten is in step all the same, and the status says what failed', async () => {
+  await using stack = new AsyncDisposableStack();
+  let fails: string | undefined = 'UPSTREAM_UNAVAILABLE';
+  const { honest, joining, live } = await createLiedTo(stack, (link) => ({
+    ...link,
+    askRanges: async (question, given, of) => {
+      if (of && fails) throw new AppError(fails as 'PEER_MISBEHAVED', 'no comparison');
+      return await link.askRanges(question, given, of);
+    },
+  }));
+  const told = async () => {
+    const { state, peers } = joining.rooms.sync.syncer.view();
+    const { failure, forgotten_failure, forgotten_ms, points } = peers[0]!;
+    return [state, peers[0]!.state, failure, forgotten_failure, forgotten_ms !== null, points];
+  };
+  await honest.send(alice, { type: 'POST', content: { type: 'note', content: 'another one' } });
+  await meet(joining);
+  assert.deepEqual(await told(), ['synced', 'synced', null, 'UPSTREAM_UNAVAILABLE', false, 0]);
+  assert.equal(joining.rooms.sync.set.size, honest.rooms.sync.set.size);
+  // What is no answer is held against it as ever.
+  fails = 'PEER_MISBEHAVED';
+  await meet(joining);
+  assert.deepEqual(await told(), ['synced', 'synced', null, 'PEER_MISBEHAVED', false, 20]);
+  fails = undefined;
+  await meet(joining);
+  assert.equal(await statusOf(joining, live), 'processed');
+  assert.deepEqual((await told()).slice(0, 5), ['synced', 'synced', null, null, true]);
 });

@@ -23,7 +23,7 @@ import {
   type SessionResult,
 } from './session.ts';
 import { transfer } from './transfer.ts';
-import { describeSync, type PeerState, type SyncView } from './view.ts';
+import { describeSync, newPeer, type PeerState, type SyncView } from './view.ts';
 
 /** A peer that has so many more messages is copied from page by page; ranges would list them all. */
 const TRANSFER_MESSAGES = 5_000;
@@ -71,22 +71,10 @@ export class Syncer {
   constructor(options: SyncerOptions) {
     this.#options = options;
     const { clock, db, set, log } = options;
-    this.#byName = new ByName(db, set, clock.now, log);
+    this.#byName = new ByName(db, set, clock, log);
     this.reputation = new Reputation(() => clock.uptime());
     clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
-    this.#peers = options.links.map((link) => ({
-      link,
-      state: 'new',
-      address: null,
-      messages: null,
-      later: 0,
-      taken: 0,
-      given: 0,
-      syncedMs: null,
-      patience: new Patience(() => clock.uptime()),
-      failures: 0,
-      failure: null,
-    }));
+    this.#peers = options.links.map((link) => newPeer(link, new Patience(() => clock.uptime())));
   }
 
   view(): SyncView {
@@ -185,9 +173,7 @@ export class Syncer {
       return true;
     } catch (error) {
       if (signal.aborted) return false;
-      // What it forged was counted as it came.
-      const isMisbehaved = error instanceof AppError && error.code === 'PEER_MISBEHAVED';
-      if (isMisbehaved && !(error instanceof ForgedError)) this.reputation.noteMisbehaved(name);
+      this.#blame(peer, error);
       const failure = error instanceof AppError ? error.code : 'INTERNAL';
       if (failure === 'INTERNAL') log.error({ err: error, peer: name }, 'a session with a peer failed');
       else if (peer.failure !== failure)
@@ -241,12 +227,22 @@ export class Syncer {
         onProgress: this.#progressOf(peer),
       });
     }
-    await this.#byName.ask(peer.link, greeting, { ...common, progress: () => this.#progressOf(peer) });
+    const failed = await this.#byName.ask(peer, greeting, {
+      ...common,
+      progress: () => this.#progressOf(peer),
+    });
+    this.#blame(peer, failed);
     if (result.tally.taken > 0)
       log.info({ peer: peer.link.name, ...result.tally }, 'received missing messages');
     peer.later = countLater(result, greeting, set);
     await this.#excuse(peer, () => this.#offer(peer, lacks, result, greeting, signal));
     return result;
+  }
+
+  /** What it forged was counted as it came. */
+  #blame({ link }: PeerState, failure: unknown): void {
+    const isMisbehaved = failure instanceof AppError && failure.code === 'PEER_MISBEHAVED';
+    if (isMisbehaved && !(failure instanceof ForgedError)) this.reputation.noteMisbehaved(link.name);
   }
 
   /** Told again and again of all that came: a peer that ends a session, by whatever failure, is held to account for it. */

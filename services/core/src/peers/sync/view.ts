@@ -20,12 +20,22 @@ export interface PeerState {
   given: number;
   /** When a session with it last came to its end, milliseconds since 1970. */
   syncedMs: number | null;
+  /** When the forgotten messages were last compared with it to their end, milliseconds since 1970, and the code of the last failure of that. */
+  forgottenMs: number | null;
+  forgottenFailure: string | null;
   /** How long it is still waited for. */
   readonly patience: Patience;
   /** Sessions in a row that failed, and the code of the last failure. */
   failures: number;
   failure: string | null;
 }
+
+/** One that no session was with. */
+export const newPeer = (link: PeerLink, patience: Patience): PeerState => ({
+  ...{ link, patience, state: 'new', address: null, messages: null },
+  ...{ later: 0, taken: 0, given: 0, syncedMs: null },
+  ...{ forgottenMs: null, forgottenFailure: null, failures: 0, failure: null },
+});
 
 /**
  * `alone`: there is no peer to be in step with. `syncing`: this node does not have yet what the others have: what it
@@ -71,6 +81,9 @@ interface PeerView {
   readonly given: number;
   readonly synced_ms: number | null;
   readonly failure: string | null;
+  readonly forgotten_ms: number | null;
+  /** Of the comparison of what is forgotten alone: messages were compared. */
+  readonly forgotten_failure: string | null;
   /** What is held against it; from 50 on it is not listened to. */
   readonly points: number;
 }
@@ -144,6 +157,8 @@ export function describeSync(facts: SyncFacts): SyncView {
       given: peer.given,
       synced_ms: peer.syncedMs,
       failure: peer.failure,
+      forgotten_ms: peer.forgottenMs,
+      forgotten_failure: peer.forgottenFailure,
       points: Math.round(points),
     })),
   };

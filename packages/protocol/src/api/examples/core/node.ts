@@ -73,6 +73,8 @@ const SYNC = {
       given: 1,
       synced_ms: TIME_MS - 4_000,
       failure: null,
+      forgotten_ms: TIME_MS - 4_000,
+      forgotten_failure: null,
       points: 0,
     },
   ],

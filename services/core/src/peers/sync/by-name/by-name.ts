@@ -1,9 +1,12 @@
 import type { Logger } from '@skerry/kit';
+import { AppError } from '@skerry/protocol';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../../../store/schema.ts';
-import type { PeerGreeting, PeerLink } from '../link.ts';
+import type { NetworkClock } from '../clock.ts';
+import type { PeerGreeting } from '../link.ts';
 import type { NodeSet } from '../node-set.ts';
 import type { SessionOptions } from '../session.ts';
+import type { PeerState } from '../view.ts';
 import { Doubted } from './doubted.ts';
 import { Unread } from './unread.ts';
 
@@ -16,24 +19,45 @@ type AskOptions = Pick<SessionOptions, 'source' | 'declined' | 'signal'> & {
 export class ByName {
   readonly #unread: Unread;
   readonly #doubted: Doubted;
+  readonly #clock: Pick<NetworkClock, 'now'>;
   readonly #log: Logger;
 
-  constructor(db: Kysely<Schema>, set: NodeSet, now: () => number, log: Logger) {
+  constructor(db: Kysely<Schema>, set: NodeSet, clock: Pick<NetworkClock, 'now' | 'uptime'>, log: Logger) {
+    this.#clock = clock;
     this.#log = log;
     this.#unread = new Unread(db);
-    this.#doubted = new Doubted(db, set, now);
+    this.#doubted = new Doubted(db, set, clock);
   }
 
-  /** Throws what the link, `read` and `keep` throw, PEER_MISBEHAVED and ForgedError. */
-  async ask(
-    link: PeerLink,
+  /**
+   * Messages are compared by then: that this fails, or takes long, fails no session. It is told of the peer (PeerState).
+   * @returns how it failed. Throws what is no AppError, and anything once the signal ends
+   */
+  async ask(peer: PeerState, greeting: PeerGreeting, options: AskOptions): Promise<AppError | undefined> {
+    try {
+      await this.#askAll(peer, greeting, options);
+      peer.forgottenFailure = null;
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof AppError) || options.signal.aborted) throw error;
+      if (peer.forgottenFailure !== error.code)
+        this.#log.warn({ err: error, peer: peer.link.name }, 'cannot compare what is forgotten with a peer');
+      peer.forgottenFailure = error.code;
+      return error;
+    }
+  }
+
+  async #askAll(
+    peer: PeerState,
     { forgotten }: PeerGreeting,
     { progress, ...options }: AskOptions,
   ): Promise<void> {
+    const { link } = peer;
     await this.#unread.ask(link, { ...options, onProgress: progress() });
     // A peer of an earlier release compares no more than all that it has.
     if (forgotten === undefined) return;
-    const disputed = await this.#doubted.ask(link, { ...options, onProgress: progress() });
+    const { disputed, isWhole } = await this.#doubted.ask(link, { ...options, onProgress: progress() });
+    if (isWhole) peer.forgottenMs = this.#clock.now();
     if (disputed > 0)
       this.#log.warn({ peer: link.name, disputed }, 'a peer tells otherwise whose erased messages are');
   }

@@ -65,8 +65,46 @@ for (const [name, isThere] of [
     const asked: number[] = [];
     const link = peerWith(core, SetIndex.of(others.filter((_, at) => isThere(at))), asked);
     const nameOf = core.rooms.sync.set.nameOf.bind(core.rooms.sync.set);
-    const doubted = new Doubted(core.rooms.db, { ...set, forgotten: own, nameOf } as never, Date.now);
+    const doubted = new Doubted(core.rooms.db, { ...set, forgotten: own, nameOf } as never, {
+      now: Date.now,
+      uptime: () => performance.now(),
+    });
     const source = core.rooms.intake.peer;
     for (let session = 0; session < 4; session++) await doubted.ask(link, { source, signal });
     assert.deepEqual(asked, [3]);
   });
+
+test('a peer that takes most of a minute for each answer is asked in a few sessions, each of which ends soon', async () => {
+  await using core = await createTestCore();
+  await eraseSome(core, 3);
+  const { forgotten, ...set } = core.rooms.sync.set;
+  const others = Array.from({ length: 30_000 }, (_, at) => keyOf(at >> 3, `${at}`));
+  const ours = Array.from({ length: forgotten.size }, (_, at) => forgotten.keyAt(at));
+  const asked: number[] = [];
+  let uptimeMs = 0;
+  let questions = 0;
+  const peer = peerWith(core, SetIndex.of(others.filter((_, at) => at % 4_000 > 0)), asked);
+  const link: PeerLink = {
+    ...peer,
+    askRanges: (...given) => {
+      uptimeMs += 55_000;
+      questions++;
+      return peer.askRanges(...given);
+    },
+  };
+  const nameOf = core.rooms.sync.set.nameOf.bind(core.rooms.sync.set);
+  const doubted = new Doubted(
+    core.rooms.db,
+    { ...set, forgotten: SetIndex.of([...others, ...ours]), nameOf } as never,
+    { now: Date.now, uptime: () => uptimeMs },
+  );
+  const source = core.rooms.intake.peer;
+  let isWhole = false;
+  for (let session = 0; session < 32 && !isWhole; session++) {
+    questions = 0;
+    ({ isWhole } = await doubted.ask(link, { source, signal }));
+    assert.ok(questions <= 3, `${questions} questions in one session`);
+  }
+  assert.ok(isWhole);
+  assert.deepEqual(asked, [3]);
+});

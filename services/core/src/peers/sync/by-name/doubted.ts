@@ -23,12 +23,15 @@ import {
   shortKeyOfAccepted,
 } from '../../../intake/pipeline/statement.ts';
 import type { Schema } from '../../../store/schema.ts';
+import type { NetworkClock } from '../clock.ts';
 import type { PeerLink } from '../link.ts';
 import type { NodeSet } from '../node-set.ts';
 import { checkTally, Declined, type SessionOptions } from '../session.ts';
 
 /** Questions in one session: two or three narrow down a million, where a few differ. */
 const ROUNDS_MAX = 16;
+/** Time in one session after which no further question is asked: a slow peer is asked for the rest in the next one. */
+const LISTING_MS = 120_000;
 /** What one session lists of what is forgotten here and not there: a peer that lacks a FORGET in every range has as many. */
 export const LISTED_MAX = 10_000;
 
@@ -53,12 +56,13 @@ async function listDoubted(
   link: PeerLink,
   { forgotten }: Pick<NodeSet, 'forgotten'>,
   from: Bound,
+  isOver: () => boolean,
   signal: AbortSignal,
 ): Promise<Listed> {
   let doubted: ShortKey[] = [];
   let until: Bound | undefined;
   let open: readonly Range[] = openQuestion(forgotten, from);
-  for (let round = 0; round < ROUNDS_MAX && open.length > 0; round++) {
+  for (let round = 0; round < ROUNDS_MAX && open.length > 0 && !isOver(); round++) {
     const question = open.slice(0, QUESTION_RANGES_MAX);
     const { answer } = await link.askRanges(question, signal, 'forgotten');
     if (!answersQuestion(question, answer))
@@ -110,6 +114,13 @@ function placeAfter(asked: readonly Asked[], answered: number, { until }: Listed
   return next ? boundOf(next.doubt) : until;
 }
 
+export interface Compared {
+  /** Of how many the peer has no text either, and tells otherwise. */
+  readonly disputed: number;
+  /** Whether all that is forgotten here is compared. Where not, the next session goes on. */
+  readonly isWhole: boolean;
+}
+
 /** How many a peer tells of otherwise than this node. */
 function countDisputed(doubted: readonly ShortKey[], read: readonly ReadFrame[]): number {
   const told = new Set(doubted.map(({ id }) => id));
@@ -126,38 +137,49 @@ function countDisputed(doubted: readonly ShortKey[], read: readonly ReadFrame[])
 export class Doubted {
   readonly #db: Kysely<Schema>;
   readonly #set: Pick<NodeSet, 'forgotten' | 'nameOf'>;
-  readonly #now: () => number;
+  readonly #clock: Pick<NetworkClock, 'now' | 'uptime'>;
   /** What each peer was asked for lately, and where the last session with it left off. */
   readonly #peers = new WeakMap<PeerLink, { readonly lately: Declined; from: Bound }>();
 
-  constructor(db: Kysely<Schema>, set: Pick<NodeSet, 'forgotten' | 'nameOf'>, now: () => number) {
+  constructor(
+    db: Kysely<Schema>,
+    set: Pick<NodeSet, 'forgotten' | 'nameOf'>,
+    clock: Pick<NetworkClock, 'now' | 'uptime'>,
+  ) {
     this.#db = db;
     this.#set = set;
-    this.#now = now;
+    this.#clock = clock;
   }
 
-  /** Asks a peer for the texts. @returns of how many it has none either, and tells otherwise. Throws what the link, `read` and `keep` throw, PEER_MISBEHAVED and ForgedError. */
+  /** Asks a peer for the texts. Throws what the link, `read` and `keep` throw, PEER_MISBEHAVED and ForgedError. */
   async ask(
     link: PeerLink,
     { source, signal, onProgress }: Pick<SessionOptions, 'source' | 'signal' | 'onProgress'>,
-  ): Promise<number> {
+  ): Promise<Compared> {
     const { forgotten } = this.#set;
-    if (forgotten.size === 0) return 0;
-    const peer = this.#peers.get(link) ?? { lately: new Declined(this.#now), from: START };
+    if (forgotten.size === 0) return { disputed: 0, isWhole: true };
+    const peer = this.#peers.get(link) ?? { lately: new Declined(this.#clock.now), from: START };
     this.#peers.set(link, peer);
-    const listed = await listDoubted(link, this.#set, peer.from, signal);
+    const endMs = this.#clock.uptime() + LISTING_MS;
+    const isOver = () => this.#clock.uptime() >= endMs;
+    const listed = await listDoubted(link, this.#set, peer.from, isOver, signal);
     const doubts = listed.doubted.flatMap((doubt) => {
       const key = peer.lately.has(doubt) ? undefined : forgotten.find(doubt);
       return key ? [{ name: this.#set.nameOf(key), doubt }] : [];
     });
     const asked = await findErased(this.#db, doubts);
-    peer.from = placeAfter(asked, asked.length, listed) ?? START;
-    if (asked.length === 0) return 0;
+    const follow = (answered: number): boolean => {
+      const next = placeAfter(asked, answered, listed);
+      peer.from = next ?? START;
+      return next === undefined;
+    };
+    const isListed = follow(asked.length);
+    if (asked.length === 0) return { disputed: 0, isWhole: isListed };
     const keys = asked.map(({ key }) => key);
     const read = await source.read(await link.fetchMessages(keys, signal));
     const answered = answeredOf(asked, read);
     for (const { doubt } of answered) peer.lately.note(doubt);
-    peer.from = placeAfter(asked, answered.length, listed) ?? START;
+    const isWhole = follow(answered.length);
     const wanted = new Set(keys.map(({ id }) => shortHashOf(id)));
     const signed = read.filter(
       (one) =>
@@ -167,6 +189,6 @@ export class Doubted {
     const tally = await source.keep(signed);
     onProgress?.(tally);
     checkTally(tally);
-    return countDisputed(listed.doubted, read);
+    return { disputed: countDisputed(listed.doubted, read), isWhole };
   }
 }
