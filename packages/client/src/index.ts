@@ -46,7 +46,12 @@ export {
   publishMessage,
   type StoredNetworkBody,
 } from './network-message.ts';
-export { type DifferingMessage, diffNodes, type NodeDifference } from './node-diff.ts';
+export {
+  type DifferingMessage,
+  diffNodes,
+  type ForgottenDifference,
+  type NodeDifference,
+} from './node-diff.ts';
 export { type NodeNames, type OperationToSign, OwnerPass } from './owner-pass.ts';
 export { readPages } from './pages.ts';
 export { type ChosenField, readChosenInstance } from './proofs/chosen-instance.ts';

@@ -3,7 +3,11 @@ import { test } from 'node:test';
 import { compareUntilSame, countNewer, toLookAt } from './core-node.ts';
 
 type Compared = Awaited<ReturnType<typeof compareUntilSame>>;
-const SAME: Compared = { onlyFirst: [], onlySecond: [], parts: [], trust: [], newer: 0, isSame: true };
+const FORGOTTEN = { onlyFirst: [], onlySecond: [], otherwise: [] };
+const SAME: Compared = {
+  ...{ onlyFirst: [], onlySecond: [], forgotten: FORGOTTEN },
+  ...{ parts: [], trust: [], newer: 0, isSame: true },
+};
 const JUST_SENT: Compared = { ...SAME, parts: ['messages'], isSame: false };
 const nobody = { value: [], source: 'unset' };
 const OTHER_TRUST: Compared = {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { call, type DifferingMessage, diffNodes } from '@skerry/client';
+import { call, type DifferingMessage, diffNodes, type NodeDifference } from '@skerry/client';
 import { type HealthView, NODE_API } from '@skerry/protocol/api/core/node';
 import { STATE_API, type StateDigestView } from '@skerry/protocol/api/core/state';
 import { SYNC_API, type SyncStatusView } from '@skerry/protocol/api/core/sync';
@@ -23,6 +23,11 @@ function renderOffset(milliseconds: number | null): string {
   const seconds = Math.round(milliseconds / 1000);
   if (seconds === 0) return 'the same';
   return `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
+}
+
+/** Of a session, or of the comparison of what is forgotten alone. */
+function failureOf({ failure, forgotten_failure: forgotten }: SyncStatusView['peers'][number]): string {
+  return failure ?? (forgotten ? `forgotten: ${forgotten}` : '');
 }
 
 function renderClock({ state, offset_ms: offsetMs, clocks }: SyncStatusView['clock']): string {
@@ -74,7 +79,7 @@ export async function showNodeStatus({ coreUrl, output }: Context): Promise<void
     String(peer.given),
     ageOf(peer.synced_ms),
     renderOffset(peer.offset_ms),
-    peer.failure ?? '',
+    failureOf(peer),
   ]);
   const peers =
     rows.length === 0
@@ -104,6 +109,7 @@ function differingParts(first: StateDigestView, second: StateDigestView): string
 interface Compared {
   readonly onlyFirst: readonly DifferingMessage[];
   readonly onlySecond: readonly DifferingMessage[];
+  readonly forgotten: NodeDifference['forgotten'];
   readonly parts: readonly string[];
   readonly trust: readonly TrustDifference[];
   /** How many of these messages are newer than the last session of the node that lacks them. */
@@ -119,7 +125,7 @@ export function countNewer(lacks: readonly DifferingMessage[], peers: SyncStatus
 
 async function compareNodes(first: string, second: string): Promise<Compared> {
   const both = <T>(ask: (url: string) => Promise<T>) => Promise.all([ask(first), ask(second)]);
-  const [{ onlyFirst, onlySecond }, trusts, digests, [one, other]] = await Promise.all([
+  const [{ onlyFirst, onlySecond, forgotten }, trusts, digests, [one, other]] = await Promise.all([
     diffNodes(first, second),
     both(readTrust),
     both((url) => call(url, STATE_API.getStateDigest, {})),
@@ -128,8 +134,9 @@ async function compareNodes(first: string, second: string): Promise<Compared> {
   const trust = differingTrust(...trusts);
   const parts = differingParts(...digests);
   const newer = countNewer(onlyFirst, other.peers) + countNewer(onlySecond, one.peers);
-  const isSame = onlyFirst.length + onlySecond.length + parts.length + trust.length === 0;
-  return { onlyFirst, onlySecond, parts, trust, newer, isSame };
+  const all = [onlyFirst, onlySecond, parts, trust, ...Object.values(forgotten ?? {})];
+  const isSame = all.every((some) => some.length === 0);
+  return { onlyFirst, onlySecond, forgotten, parts, trust, newer, isSame };
 }
 
 const LOOKS_MAX = 4;
@@ -151,18 +158,39 @@ export async function compareUntilSame(
   return compared;
 }
 
+/** A line for each message that differs, and in what. */
+function rowsOf(first: string, second: string, { onlyFirst, onlySecond, forgotten }: Compared): string[][] {
+  const rows = (some: readonly DifferingMessage[], how: string) =>
+    some.map(({ hash, time }) => [hash, renderTime(time), how]);
+  return [
+    ...rows(onlyFirst, `only at ${first}`),
+    ...rows(onlySecond, `only at ${second}`),
+    ...rows(forgotten?.onlyFirst ?? [], `forgotten only at ${first}`),
+    ...rows(forgotten?.onlySecond ?? [], `forgotten only at ${second}`),
+    ...rows(forgotten?.otherwise ?? [], 'forgotten at both, told otherwise'),
+  ];
+}
+
+function forgottenFields(forgotten: Compared['forgotten']): [string, string | number | undefined][] {
+  if (forgotten === null)
+    return [['forgotten messages', 'not compared: one of the nodes is of an earlier release']];
+  const { onlyFirst, onlySecond, otherwise } = forgotten;
+  return [
+    ['forgotten only on the first', onlyFirst.length],
+    ['forgotten only on the second', onlySecond.length],
+    ['forgotten, told otherwise', otherwise.length > 0 ? otherwise.length : undefined],
+  ];
+}
+
 export async function showNodeDiff({ output }: Context, first: string, second: string): Promise<number> {
-  const { onlyFirst, onlySecond, parts, trust, newer, isSame } = await compareUntilSame(() =>
-    compareNodes(first, second),
-  );
-  const rowsOf = (url: string, some: readonly DifferingMessage[]) =>
-    some.map(({ hash, time }) => [hash, renderTime(time), url]);
-  const rows = [...rowsOf(first, onlyFirst), ...rowsOf(second, onlySecond)];
+  const compared = await compareUntilSame(() => compareNodes(first, second));
+  const { onlyFirst, onlySecond, forgotten, parts, trust, newer, isSame } = compared;
+  const rows = rowsOf(first, second, compared);
   const more = rows.length > SHOWN_MAX ? `\n${rows.length - SHOWN_MAX} more (use --json to show all)` : '';
   const table =
     rows.length === 0
       ? ''
-      : `${renderTable(['MESSAGE', 'TIME', 'ONLY AT'], rows.slice(0, SHOWN_MAX), output.width)}${more}\n\n`;
+      : `${renderTable(['MESSAGE', 'TIME', 'DIFFERENCE'], rows.slice(0, SHOWN_MAX), output.width)}${more}\n\n`;
   const facts = renderFields([
     ['verdict', isSame ? 'the same' : 'they differ'],
     // First, since it explains the rest.
@@ -173,6 +201,7 @@ export async function showNodeDiff({ output }: Context, first: string, second: s
       'of these on their way',
       newer > 0 ? `${newer}, newer than the last session of the node that lacks them` : undefined,
     ],
+    ...forgottenFields(forgotten),
     ['parts of the state that differ', parts.length > 0 ? parts.join(', ') : undefined],
   ]);
   output.result(
@@ -182,6 +211,11 @@ export async function showNodeDiff({ output }: Context, first: string, second: s
       only_first: onlyFirst,
       only_second: onlySecond,
       newer_than_last_session: newer,
+      forgotten: forgotten && {
+        only_first: forgotten.onlyFirst,
+        only_second: forgotten.onlySecond,
+        told_otherwise: forgotten.otherwise,
+      },
       differing_parts: parts,
     },
     `${table}${facts}`,

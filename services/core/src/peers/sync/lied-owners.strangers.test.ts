@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { buildNetworkMessage, type MessageDraft, signMessage } from '@skerry/client';
+import { buildNetworkMessage, diffNodes, type MessageDraft, signMessage } from '@skerry/client';
 import { AppError } from '@skerry/protocol';
 import { erasedText } from '../../intake/erased.ts';
 import type { StoredMessage } from '../../intake/stored.ts';
@@ -219,4 +219,32 @@ test('a peer that cannot compare what is forgotten is in step all the same, and 
   await meet(joining);
   assert.equal(await statusOf(joining, live), 'processed');
   assert.deepEqual((await told()).slice(0, 5), ['synced', 'synced', null, null, true]);
+});
+
+test('two nodes name what only one of them has forgotten, and of what they tell otherwise whose it was', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { honest, joining, live } = await createLiedTo(stack, (link) => link);
+  const other = sign({ type: 'POST', content: { type: 'note', content: 'forgotten' } });
+  const skeletons: string[] = [];
+  assert.equal((await honest.post('/messages', other.body)).status, 200);
+  for (const said of [{}, { sender: bob.address, owner: bob.address }])
+    skeletons.push(await lieAbout(honest, other, said));
+  const forgetting = [forgets(other), sign({ type: 'FORGET', content: { hashes: [other.itemHash] } })];
+  await keep(joining, [skeletons[1]!, ...forgetting.map(({ body }) => body)]);
+  await keep(
+    honest,
+    forgetting.map(({ body }) => body),
+  );
+  const urls = [await honest.listen(), await joining.listen()] as const;
+  const { onlyFirst, onlySecond, forgotten } = await diffNodes(...urls);
+  assert.deepEqual([onlyFirst, onlySecond], [[], []]);
+  const hashes = (some: readonly { readonly hash: string }[]) => some.map(({ hash }) => hash);
+  assert.deepEqual(
+    Object.entries(forgotten!).map(([name, some]) => [name, hashes(some)]),
+    [
+      ['onlyFirst', []],
+      ['onlySecond', [live.itemHash]],
+      ['otherwise', [other.itemHash]],
+    ],
+  );
 });
