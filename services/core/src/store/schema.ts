@@ -221,7 +221,7 @@ export interface Schema {
     id: Generated<boolean>;
     last_seq: number;
     schema_version: Generated<number>;
-    timeline: Generated<string>;
+    timeline: string;
   };
   set_changes: {
     seq: number;

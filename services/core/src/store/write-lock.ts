@@ -12,13 +12,19 @@ const HOLD = sql`set_config('idle_in_transaction_session_timeout', ${sql.lit(Str
 const limit = (statementMs: number | undefined) => sql`set_config('statement_timeout',
   coalesce(${statementMs === undefined ? null : String(statementMs)}::text, current_setting('statement_timeout')), true)`;
 
+/**
+ * On which history of the database a statement runs, as SQL: the timeline of the server, its cluster, and this table in it. A promotion and a
+ * recovery from an archive begin another timeline, a dump that is restored has another cluster or another table. A standby refuses it.
+ */
+export const LINEAGE = `concat_ws('-', ${TIMELINE}, (pg_control_system()).system_identifier, 'event_counter'::regclass::oid)`;
+
 /** Where all that is written stands, as of whoever holds the lock. */
 export interface Standing {
   /** The number of the last event; 0 before the first. */
   readonly lastSeq: number;
   /** Of all messages. */
   readonly digest: SetDigest;
-  /** Of the database. What was read on another one may be lost, or stand for something else. */
+  /** Of the database (LINEAGE). What was read on another one may be lost, or stand for something else. */
   readonly timeline: string;
 }
 
@@ -26,7 +32,7 @@ export interface Standing {
 const LOST_MAX = 1_000_000;
 
 /**
- * The database runs on another timeline than when the last number was given: what was promoted, or restored, may lack events whose
+ * The database runs on another history than when the last number was given: what was promoted, or restored, may lack events whose
  * numbers readers remember, and who has read so far would miss those that got the same ones. So the next ones are above all that were
  * given: milliseconds since 1970 are more than any log that began before has.
  * @returns the number after which the next event comes
@@ -55,7 +61,7 @@ export async function lockWrites(trx: Transaction<Schema>, statementMs?: number)
     count: number;
     sum: string;
   }>`${prepared()}
-    select last_seq, schema_version, timeline as known, ${sql.raw(TIMELINE)} as timeline, d.count, d.sum, ${HOLD}, ${limit(statementMs)}
+    select last_seq, schema_version, timeline as known, ${sql.raw(LINEAGE)} as timeline, d.count, d.sum, ${HOLD}, ${limit(statementMs)}
     from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
     for update`.execute(trx);
   const { last_seq, schema_version: version, known, timeline, count, sum } = rows[0]!;

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { prepared, TIMELINE } from '@skerry/database';
+import { prepared } from '@skerry/database';
 import { Failures, type Logger, pause } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import { outgrownBy } from '../../store/schema-version.ts';
+import { LINEAGE } from '../../store/write-lock.ts';
 import { KEY_FILES } from '../key-files.ts';
 import { type Later, Lease, takeLeases } from './lease.ts';
 import { adviseOnRoles, type Filled, LED_ROLES, type LedRole, type Role } from './roles.ts';
@@ -142,7 +143,7 @@ export class Member {
         values (${this.id}, ${hostname()}, ${process.pid}, ${[...roles]}, ${JSON.stringify(identity)})
         on conflict (id) do update set seen_at = clock_timestamp()),
       taken as (${takeLeases(names, this.id)})
-      select (select max(version) from schema_migrations) as version, ${sql.raw(TIMELINE)} as timeline, (select array_agg(name) from taken) as taken,
+      select (select max(version) from schema_migrations) as version, ${sql.raw(LINEAGE)} as timeline, (select array_agg(name) from taken) as taken,
         (select array_agg(name) from leases where until > clock_timestamp()) as led,
         (select jsonb_agg(jsonb_build_object('roles', roles)) from processes where id <> ${this.id} and ${living}) as others`.execute(
       db,

@@ -33,7 +33,7 @@ test('whoever waited for the lock has the number and the digest that the one bef
   const second = await db.transaction().execute(async (trx) => {
     const empty = await lockWrites(trx);
     const { timeline } = empty;
-    assert.match(timeline, /^[0-9A-F]{8}$/);
+    assert.match(timeline, /^[0-9A-F]{8}-[0-9]+-[0-9]+$/);
     assert.deepEqual(empty, { lastSeq: 0, digest: { count: 0, digest: '0'.repeat(64) }, timeline });
     const waiting = db.transaction().execute(lockWrites);
     await until('the second one waits', () => isAnyWaiting(db));

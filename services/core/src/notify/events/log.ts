@@ -1,8 +1,8 @@
-import { TIMELINE } from '@skerry/database';
 import { AppError, type NetworkEvent } from '@skerry/protocol';
 import type { EventKind } from '@skerry/protocol/api/core/events';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
+import { LINEAGE } from '../../store/write-lock.ts';
 
 /** While anybody waits, the database is asked this often whether something came, for all of them at once. */
 const POLL_MS = 1_000;
@@ -180,7 +180,7 @@ function readsOf(db: Kysely<Schema>, seen: Seen): EventReads {
       if (seq <= seen.seq || seq <= (await readLast(db, seen))) return;
       // Numbers that another server gave are passed over with the first event of this one.
       const { rows } = await sql<{ is_same: boolean }>`
-        select timeline = ${sql.raw(TIMELINE)} as is_same from event_counter`.execute(db);
+        select timeline = ${sql.raw(LINEAGE)} as is_same from event_counter`.execute(db);
       if (!rows[0]!.is_same) return;
       throw new AppError(
         'INVALID_CURSOR',

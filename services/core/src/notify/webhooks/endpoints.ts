@@ -1,7 +1,7 @@
-import { TIMELINE } from '@skerry/database';
 import type { WebhookFilters } from '@skerry/protocol';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema, WebhookStatus } from '../../store/schema.ts';
+import { LINEAGE } from '../../store/write-lock.ts';
 import { openOften, type SealedBox } from './sealed-box.ts';
 import { type FindSubscribers, indexSubscribers } from './subscriptions.ts';
 
@@ -145,7 +145,7 @@ export interface PlannerRow {
 export async function lockPlanner(trx: Transaction<Schema>): Promise<PlannerRow> {
   return trx
     .selectFrom('webhook_planner')
-    .select(['last_seq', 'version', sql<string>`${sql.raw(TIMELINE)}`.as('timeline')])
+    .select(['last_seq', 'version', sql<string>`${sql.raw(LINEAGE)}`.as('timeline')])
     .forUpdate()
     .executeTakeFirstOrThrow();
 }

@@ -1,6 +1,7 @@
-import { prepared, TIMELINE } from '@skerry/database';
+import { prepared } from '@skerry/database';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Schema } from '../../../store/schema.ts';
+import { LINEAGE } from '../../../store/write-lock.ts';
 import {
   type Endpoint,
   type EndpointBook,
@@ -194,7 +195,7 @@ export class DeliveryPlanner {
     const { db, book } = this.#options;
     if (book.hasBehind) return true;
     const { rows } = await sql<Look>`${prepared()}
-      select p.version, ${sql.raw(TIMELINE)} as timeline, p.last_seq <> c.last_seq as is_news,
+      select p.version, ${sql.raw(LINEAGE)} as timeline, p.last_seq <> c.last_seq as is_news,
         exists (select from webhook_replays) as is_replayed
       from webhook_planner p, event_counter c`.execute(db);
     const { is_news: isNews, is_replayed: isReplayed, ...planner } = rows[0]!;
