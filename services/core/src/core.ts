@@ -41,6 +41,7 @@ import { type LedRole, ROLES, type Role, takesMessages } from './node/processes/
 import { LOOK_MS } from './notify/events/log.ts';
 import { createDispatchObserver, startDeliverer } from './notify/webhooks/delivery/deliverer.ts';
 import { type GossipDoor, NO_GOSSIP, startGossip } from './peers/p2p/start.ts';
+import { createPeerFileSource } from './peers/sync/file-source.ts';
 import { createHttpLink } from './peers/sync/link.ts';
 import { LOOK_MS as SET_LOOK_MS } from './peers/sync/set-follower.ts';
 import type { Sync } from './peers/sync/sync.ts';
@@ -178,7 +179,10 @@ async function openGround(
     writeProbe: await probeWrites(filePlaces, reserve, life),
     connectionRoom: await readConnectionRoom(pool),
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
-    links: peerUrlsOf(config).map((url) => createHttpLink(url)),
+    links: peerUrlsOf(config).map((url) => ({
+      ...createHttpLink(url),
+      openFile: createPeerFileSource(url).open,
+    })),
     now: Date.now,
     notWellSince,
     signal: stopping,

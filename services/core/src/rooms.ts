@@ -336,7 +336,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const own = await openIdentity(config, { db, trust, intake, now });
   const { nodeAddress, randomness } = own;
   const intervalMs = config.syncIntervalSeconds * 1000;
-  const sync = createSync({ db, follower, intake, links, intervalMs, clock, isLeading, log });
+  const sync = createSync({ db, files, follower, intake, links, intervalMs, clock, isLeading, log });
   watchRooms(metrics, { database, answering, pipeline, indexer, sync, now });
   const { adviseOnProcesses, adviseOnChains, healthTimeoutMs: timeoutMs } = ground;
   return {

@@ -39,7 +39,9 @@ async function createPair(stack: AsyncDisposableStack) {
   const clock = { nowMs: Date.now() };
   const cores: TestCore[] = [];
   for (const peer of [1, 0]) {
-    const peers = [linkTo(`node-${peer}`, () => cores[peer]!)];
+    // Files come by what each test fetches.
+    const { openFile: _, ...link } = linkTo(`node-${peer}`, () => cores[peer]!);
+    const peers = [link];
     cores.push(stack.use(await createTestCore({ peers, now: () => clock.nowMs })));
   }
   type Said = Readonly<Record<string, unknown>>;

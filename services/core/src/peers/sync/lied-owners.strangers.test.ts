@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { buildNetworkMessage, diffNodes, type MessageDraft, signMessage } from '@skerry/client';
+import {
+  buildNetworkMessage,
+  buildStoredMessage,
+  diffNodes,
+  type MessageDraft,
+  signMessage,
+} from '@skerry/client';
 import { AppError } from '@skerry/protocol';
 import { erasedText } from '../../intake/erased.ts';
 import type { StoredMessage } from '../../intake/stored.ts';
@@ -12,11 +19,13 @@ import { linkTo } from './testing/setup.ts';
 /** Bob has a core node among the peers of whoever joins, and lies. */
 const { alice, bob } = signers;
 const signal = new AbortController().signal;
-const FORMS = ['envelope', 'network'] as const;
+const FORMS = ['envelope', 'network', 'file'] as const;
 
 interface Signed {
   readonly body: string;
   readonly itemHash: string;
+  /** Where it is a file. */
+  readonly content?: string;
 }
 
 const sign = (draft: object, signer = alice): Signed =>
@@ -25,9 +34,17 @@ const sign = (draft: object, signer = alice): Signed =>
 /** What is signed of a message that is in force, and what of it was never said. */
 function signLive(form: (typeof FORMS)[number]): Signed {
   const draft = { type: 'POST', content: { type: 'note', content: 'in force' } };
-  return form === 'envelope'
-    ? sign(draft)
-    : buildNetworkMessage({ ...draft, time: Math.floor(Date.now() / 1000) }, alice);
+  if (form === 'envelope') return sign(draft);
+  const build = form === 'file' ? buildStoredMessage : buildNetworkMessage;
+  return build({ ...draft, time: Math.floor(Date.now() / 1000) }, alice);
+}
+
+/** Its content first, where that is a file. */
+async function post(core: TestCore, { body, content }: Signed): Promise<void> {
+  const headers = { 'content-type': 'application/octet-stream' };
+  if (content !== undefined)
+    assert.equal((await core.post('/storage/add_file', Buffer.from(content), headers)).status, 200);
+  assert.equal((await core.post('/messages', body)).status, 200);
 }
 
 interface Lie {
@@ -40,21 +57,24 @@ interface Lie {
 
 const forgets = ({ itemHash }: Signed) => sign({ type: 'FORGET', content: { hashes: [itemHash] } }, bob);
 
+/** The liar permits alice, who signed it, and forgets what would be his. */
+const signsForLiar = (live: Signed): Signed[] => [
+  sign(
+    {
+      type: 'AGGREGATE',
+      timestamp: Math.floor(Date.now() / 1000) - 60,
+      content: { key: 'security', content: { authorizations: [{ address: alice.address }] } },
+    },
+    bob,
+  ),
+  forgets(live),
+];
+
 const LIES: Readonly<Record<string, Lie>> = {
   'was signed on behalf of the liar, who permitted it and forgot it': {
     of: FORMS,
     said: () => ({ owner: bob.address }),
-    signed: (live) => [
-      sign(
-        {
-          type: 'AGGREGATE',
-          timestamp: Math.floor(Date.now() / 1000) - 60,
-          content: { key: 'security', content: { authorizations: [{ address: alice.address }] } },
-        },
-        bob,
-      ),
-      forgets(live),
-    ],
+    signed: signsForLiar,
   },
   'was signed by the liar, who forgot it': {
     of: ['envelope'],
@@ -109,10 +129,10 @@ for (const [name, { of, said, signed }] of Object.entries(LIES))
       const honest = stack.use(await createTestCore());
       const joining = stack.use(await createTestCore({ peers: [linkTo('honest', () => honest)] }));
       const live = signLive(form);
-      const post = sign({ type: 'POST', content: { type: 'note', content: 'bait' } }, bob);
-      assert.equal((await honest.post('/messages', live.body)).status, 200);
-      const lies = [post, ...signed(live, post)];
-      await keep(joining, [await lieAbout(honest, live, said(post)), ...lies.map(({ body }) => body)]);
+      const own = sign({ type: 'POST', content: { type: 'note', content: 'bait' } }, bob);
+      await post(honest, live);
+      const lies = [own, ...signed(live, own)];
+      await keep(joining, [await lieAbout(honest, live, said(own)), ...lies.map(({ body }) => body)]);
       assert.equal(await statusOf(joining, live), 'forgotten');
       await keep(
         honest,
@@ -246,5 +266,42 @@ test('two nodes name what only one of them has forgotten, and of what they tell 
       ['onlySecond', [live.itemHash]],
       ['otherwise', [other.itemHash]],
     ],
+  );
+});
+
+test('of a content that is a file no other bytes count, and the next peer that has it is asked', async () => {
+  await using stack = new AsyncDisposableStack();
+  const honest = stack.use(await createTestCore());
+  const opened: string[] = [];
+  const linkFrom = (name: string, bytes?: string): PeerLink => {
+    const link = linkTo(name, () => honest);
+    return {
+      ...link,
+      openFile: async (hash, given) => {
+        opened.push(name);
+        if (bytes === undefined) return link.openFile!(hash, given);
+        return bytes === '' ? undefined : { stream: Readable.from([Buffer.from(bytes)]), contentType: 'a/b' };
+      },
+    };
+  };
+  const peers = [linkFrom('none', ''), linkFrom('other', '{"of":"nobody"}'), linkFrom('good')];
+  const joining = stack.use(await createTestCore({ peers }));
+  const live = signLive('file');
+  await post(honest, live);
+  const lies = signsForLiar(live).map(({ body }) => body);
+  await keep(joining, [await lieAbout(honest, live, { owner: bob.address }), ...lies]);
+  await keep(honest, lies);
+  assert.equal(await statusOf(joining, live), 'forgotten');
+  await meet(joining);
+  assert.deepEqual(opened, ['none', 'other', 'good']);
+  assert.equal(await statusOf(joining, live), 'processed');
+  assert.deepEqual(await digestOf(joining), await digestOf(honest));
+  const files = await joining.rooms.db.selectFrom('files').select('hash').execute();
+  assert.deepEqual(files, [{ hash: live.itemHash }]);
+  assert.deepEqual(
+    joining.rooms.sync.syncer
+      .view()
+      .peers.map(({ failure, forgotten_failure }) => failure ?? forgotten_failure),
+    [null, null, null],
   );
 });

@@ -13,6 +13,7 @@ import {
   WANTED_KEYS_MAX,
 } from '@skerry/protocol';
 import { NEXT_PLACE_HEADER } from '@skerry/protocol/api/core/sync';
+import type { FileSource } from '../../store/files/fetching/source.ts';
 import { PAGE_MESSAGES } from './envelopes.ts';
 import { decodeFrames, encodeFrames, FRAMES_BODY_BYTES } from './frames.ts';
 
@@ -60,6 +61,8 @@ export interface PeerLink {
   fetchPage(place: string, signal: AbortSignal): Promise<{ frames: Buffer[]; next: string | null }>;
   /** Messages that the peer lacks and does not ask for. @param texts as nodes pass them on; an offer's limits hold */
   offer(texts: readonly string[], signal: AbortSignal): Promise<OfferTally>;
+  /** A file of the peer; undefined: it has none to give. */
+  readonly openFile?: FileSource['open'];
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;

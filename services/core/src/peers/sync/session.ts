@@ -11,7 +11,7 @@ import {
   WANTED_KEYS_MAX,
 } from '@skerry/protocol';
 import type { Accepted } from '../../intake/accepted.ts';
-import { addTallies, NO_TALLY, type PassedOn, type Tally } from '../../intake/passed-on.ts';
+import { addTallies, NO_TALLY, type PassedOn, type ReadFrame, type Tally } from '../../intake/passed-on.ts';
 import { shortKeyOfAccepted } from '../../intake/pipeline/statement.ts';
 import { FRAMES_BYTES } from './frames.ts';
 import type { PeerLink } from './link.ts';
@@ -129,6 +129,18 @@ export async function fetchListed(
   return frames;
 }
 
+/**
+ * Throws PEER_MISBEHAVED where a peer sends what it was not asked for. By hash alone: what no hash covers may be another by now, and is
+ * settled where the message is kept.
+ */
+export function checkAsked(asked: readonly ShortKey[], read: readonly ReadFrame[]): void {
+  const hashes = new Set(asked.map(({ id }) => shortHashOf(id)));
+  const isUnasked = (one: ReadFrame) =>
+    'accepted' in one && !hashes.has(shortHashOf(shortKeyOfAccepted(one.accepted).id));
+  if (read.length > asked.length || read.some(isUnasked))
+    throw new AppError('PEER_MISBEHAVED', 'the peer sent messages that were not requested');
+}
+
 /** Counts the answers of one session that are short. @throws UPSTREAM_UNAVAILABLE for one too many */
 function countShort(): (asked: readonly ShortKey[], frames: readonly Buffer[]) => void {
   let short = 0;
@@ -161,12 +173,7 @@ async function fetchLacking(
     const asked = left.slice(0, WANTED_KEYS_MAX);
     const frames = await fetchListed(link, asked, signal);
     const read = await source.read(frames);
-    // By hash alone: what no hash covers may be another by now, and is settled where the message is kept.
-    const wanted = new Set(asked.map(({ id }) => shortHashOf(id)));
-    const unasked = read.some(
-      (one) => 'accepted' in one && !wanted.has(shortHashOf(shortKeyOfAccepted(one.accepted).id)),
-    );
-    if (unasked) throw new AppError('PEER_MISBEHAVED', 'the peer sent messages that were not requested');
+    checkAsked(asked, read);
     const isOverruled = (accepted: Accepted) => yieldsTo(shortKeyOfAccepted(accepted));
     total = addTallies(total, await source.keep(read, isOverruled));
     options.onProgress?.(total);

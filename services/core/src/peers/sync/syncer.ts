@@ -7,6 +7,7 @@ import { NO_TALLY, type PassedOn, type Tally } from '../../intake/passed-on.ts';
 import type { Schema } from '../../store/schema.ts';
 import { Awaited, findVain } from './awaited.ts';
 import { ByName } from './by-name/by-name.ts';
+import type { ContentFiles } from './by-name/contents.ts';
 import { type NetworkClock, offsetOf } from './clock.ts';
 import type { PeerGreeting, PeerLink } from './link.ts';
 import type { NodeSet } from './node-set.ts';
@@ -38,6 +39,8 @@ const REST_MS = 5_000;
 export interface SyncerOptions {
   readonly db: Kysely<Schema>;
   readonly set: NodeSet;
+  /** Where contents are kept that a peer is asked for; none is where left out. */
+  readonly files?: ContentFiles;
   readonly intake: Pick<Intake, 'peer' | 'offer'>;
   readonly links: readonly PeerLink[];
   /** Between two sessions with one peer. */
@@ -70,8 +73,8 @@ export class Syncer {
 
   constructor(options: SyncerOptions) {
     this.#options = options;
-    const { clock, db, set, log } = options;
-    this.#byName = new ByName(db, set, clock, log);
+    const { clock } = options;
+    this.#byName = new ByName(options);
     this.reputation = new Reputation(() => clock.uptime());
     clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
     this.#peers = options.links.map((link) => newPeer(link, new Patience(() => clock.uptime())));

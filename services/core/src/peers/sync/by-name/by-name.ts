@@ -1,13 +1,10 @@
 import type { Logger } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
-import type { Kysely } from 'kysely';
-import type { Schema } from '../../../store/schema.ts';
 import type { NetworkClock } from '../clock.ts';
 import type { PeerGreeting } from '../link.ts';
-import type { NodeSet } from '../node-set.ts';
 import type { SessionOptions } from '../session.ts';
 import type { PeerState } from '../view.ts';
-import { Doubted } from './doubted.ts';
+import { Doubted, type DoubtedOptions } from './doubted.ts';
 import { Unread } from './unread.ts';
 
 type AskOptions = Pick<SessionOptions, 'source' | 'declined' | 'signal'> & {
@@ -22,11 +19,11 @@ export class ByName {
   readonly #clock: Pick<NetworkClock, 'now'>;
   readonly #log: Logger;
 
-  constructor(db: Kysely<Schema>, set: NodeSet, clock: Pick<NetworkClock, 'now' | 'uptime'>, log: Logger) {
-    this.#clock = clock;
+  constructor({ log, ...options }: DoubtedOptions & { readonly log: Logger }) {
+    this.#clock = options.clock;
     this.#log = log;
-    this.#unread = new Unread(db);
-    this.#doubted = new Doubted(db, set, clock);
+    this.#unread = new Unread(options.db);
+    this.#doubted = new Doubted(options);
   }
 
   /**

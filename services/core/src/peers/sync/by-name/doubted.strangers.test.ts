@@ -65,9 +65,10 @@ for (const [name, isThere] of [
     const asked: number[] = [];
     const link = peerWith(core, SetIndex.of(others.filter((_, at) => isThere(at))), asked);
     const nameOf = core.rooms.sync.set.nameOf.bind(core.rooms.sync.set);
-    const doubted = new Doubted(core.rooms.db, { ...set, forgotten: own, nameOf } as never, {
-      now: Date.now,
-      uptime: () => performance.now(),
+    const doubted = new Doubted({
+      db: core.rooms.db,
+      set: { ...set, forgotten: own, nameOf } as never,
+      clock: { now: Date.now, uptime: () => performance.now() },
     });
     const source = core.rooms.intake.peer;
     for (let session = 0; session < 4; session++) await doubted.ask(link, { source, signal });
@@ -93,11 +94,11 @@ test('a peer that takes most of a minute for each answer is asked in a few sessi
     },
   };
   const nameOf = core.rooms.sync.set.nameOf.bind(core.rooms.sync.set);
-  const doubted = new Doubted(
-    core.rooms.db,
-    { ...set, forgotten: SetIndex.of([...others, ...ours]), nameOf } as never,
-    { now: Date.now, uptime: () => uptimeMs },
-  );
+  const doubted = new Doubted({
+    db: core.rooms.db,
+    set: { ...set, forgotten: SetIndex.of([...others, ...ours]), nameOf } as never,
+    clock: { now: Date.now, uptime: () => uptimeMs },
+  });
   const source = core.rooms.intake.peer;
   let isWhole = false;
   for (let session = 0; session < 32 && !isWhole; session++) {

@@ -26,7 +26,8 @@ import type { Schema } from '../../../store/schema.ts';
 import type { NetworkClock } from '../clock.ts';
 import type { PeerLink } from '../link.ts';
 import type { NodeSet } from '../node-set.ts';
-import { checkTally, Declined, type SessionOptions } from '../session.ts';
+import { checkAsked, checkTally, Declined, type SessionOptions } from '../session.ts';
+import { CONTENTS_MAX, type ContentFiles, contentOf, fetchContents } from './contents.ts';
 
 /** Questions in one session: two or three narrow down a million, where a few differ. */
 const ROUNDS_MAX = 16;
@@ -99,8 +100,18 @@ async function findErased(
   return rows.map((row) => ({ key: shortKeyOf(keyOfRow(row)), doubt: doubts[row.place - 1]!.doubt }));
 }
 
-/** Of what was asked for what is not to be asked for again at once. What did not fit is behind what came. */
-function answeredOf(asked: readonly Asked[], read: readonly ReadFrame[]): readonly Asked[] {
+/**
+ * Of what was asked for what is not to be asked for again at once. What did not fit is behind what came.
+ * @param contents files that were asked for; of more than one session fetches the rest is for the next one
+ */
+function answeredOf(
+  asked: readonly Asked[],
+  read: readonly ReadFrame[],
+  contents: readonly string[],
+): readonly Asked[] {
+  const left = new Set(contents.slice(CONTENTS_MAX).map(shortHashOf));
+  const end = asked.findIndex(({ key }) => left.has(shortHashOf(key.id)));
+  if (end !== -1) return asked.slice(0, end);
   const came = new Set(
     read.flatMap((one) => ('accepted' in one ? [shortHashOf(shortKeyOfAccepted(one.accepted).id)] : [])),
   );
@@ -121,6 +132,14 @@ export interface Compared {
   readonly isWhole: boolean;
 }
 
+export interface DoubtedOptions {
+  readonly db: Kysely<Schema>;
+  readonly set: Pick<NodeSet, 'forgotten' | 'nameOf'>;
+  /** Where contents are kept that a peer is asked for; none is where left out. */
+  readonly files?: ContentFiles;
+  readonly clock: Pick<NetworkClock, 'now' | 'uptime'>;
+}
+
 /** How many a peer tells of otherwise than this node. */
 function countDisputed(doubted: readonly ShortKey[], read: readonly ReadFrame[]): number {
   const told = new Set(doubted.map(({ id }) => id));
@@ -135,20 +154,12 @@ function countDisputed(doubted: readonly ShortKey[], read: readonly ReadFrame[])
  * the message is and what it amended. By the key that both have of it no comparison of all messages finds it.
  */
 export class Doubted {
-  readonly #db: Kysely<Schema>;
-  readonly #set: Pick<NodeSet, 'forgotten' | 'nameOf'>;
-  readonly #clock: Pick<NetworkClock, 'now' | 'uptime'>;
+  readonly #options: DoubtedOptions;
   /** What each peer was asked for lately, and where the last session with it left off. */
   readonly #peers = new WeakMap<PeerLink, { readonly lately: Declined; from: Bound }>();
 
-  constructor(
-    db: Kysely<Schema>,
-    set: Pick<NodeSet, 'forgotten' | 'nameOf'>,
-    clock: Pick<NetworkClock, 'now' | 'uptime'>,
-  ) {
-    this.#db = db;
-    this.#set = set;
-    this.#clock = clock;
+  constructor(options: DoubtedOptions) {
+    this.#options = options;
   }
 
   /** Asks a peer for the texts. Throws what the link, `read` and `keep` throw, PEER_MISBEHAVED and ForgedError. */
@@ -156,18 +167,19 @@ export class Doubted {
     link: PeerLink,
     { source, signal, onProgress }: Pick<SessionOptions, 'source' | 'signal' | 'onProgress'>,
   ): Promise<Compared> {
-    const { forgotten } = this.#set;
+    const { db, set, clock } = this.#options;
+    const { forgotten } = set;
     if (forgotten.size === 0) return { disputed: 0, isWhole: true };
-    const peer = this.#peers.get(link) ?? { lately: new Declined(this.#clock.now), from: START };
+    const peer = this.#peers.get(link) ?? { lately: new Declined(clock.now), from: START };
     this.#peers.set(link, peer);
-    const endMs = this.#clock.uptime() + LISTING_MS;
-    const isOver = () => this.#clock.uptime() >= endMs;
-    const listed = await listDoubted(link, this.#set, peer.from, isOver, signal);
+    const endMs = clock.uptime() + LISTING_MS;
+    const isOver = () => clock.uptime() >= endMs;
+    const listed = await listDoubted(link, set, peer.from, isOver, signal);
     const doubts = listed.doubted.flatMap((doubt) => {
       const key = peer.lately.has(doubt) ? undefined : forgotten.find(doubt);
-      return key ? [{ name: this.#set.nameOf(key), doubt }] : [];
+      return key ? [{ name: set.nameOf(key), doubt }] : [];
     });
-    const asked = await findErased(this.#db, doubts);
+    const asked = await findErased(db, doubts);
     const follow = (answered: number): boolean => {
       const next = placeAfter(asked, answered, listed);
       peer.from = next ?? START;
@@ -176,19 +188,34 @@ export class Doubted {
     const isListed = follow(asked.length);
     if (asked.length === 0) return { disputed: 0, isWhole: isListed };
     const keys = asked.map(({ key }) => key);
-    const read = await source.read(await link.fetchMessages(keys, signal));
-    const answered = answeredOf(asked, read);
+    const frames = await link.fetchMessages(keys, signal);
+    const first = await source.read(frames);
+    checkAsked(keys, first);
+    const { read, contents } = await this.#readContents(link, source, { frames, read: first }, signal);
+    const answered = answeredOf(asked, read, contents);
     for (const { doubt } of answered) peer.lately.note(doubt);
     const isWhole = follow(answered.length);
-    const wanted = new Set(keys.map(({ id }) => shortHashOf(id)));
-    const signed = read.filter(
-      (one) =>
-        'fault' in one ||
-        (!one.accepted.isSkeleton && wanted.has(shortHashOf(shortKeyOfAccepted(one.accepted).id))),
-    );
+    const signed = read.filter((one) => 'fault' in one || !one.accepted.isSkeleton);
     const tally = await source.keep(signed);
     onProgress?.(tally);
     checkTally(tally);
     return { disputed: countDisputed(listed.doubted, read), isWhole };
+  }
+
+  /** Of what came the contents that are files: who has the message in force has read them. @returns contents: all that there are */
+  async #readContents(
+    link: PeerLink,
+    source: SessionOptions['source'],
+    { frames, read }: { readonly frames: readonly Buffer[]; readonly read: readonly ReadFrame[] },
+    signal: AbortSignal,
+  ): Promise<{ readonly read: readonly ReadFrame[]; readonly contents: readonly string[] }> {
+    const { files } = this.#options;
+    const contents = read.flatMap((one) => contentOf(one) ?? []);
+    if (!files || contents.length === 0) return { read, contents: [] };
+    const here = await fetchContents(link, files, contents, signal);
+    const places = read.flatMap((one, at) => (here.has(contentOf(one) ?? '') ? [at] : []));
+    const again = await source.read(places.map((at) => frames[at]!));
+    const readAgain = new Map(places.map((at, index) => [at, again[index]!]));
+    return { read: read.map((one, at) => readAgain.get(at) ?? one), contents };
   }
 }

@@ -1,11 +1,11 @@
-import { type ShortKey, shortHashOf, shortKeyOf, WANTED_KEYS_MAX } from '@skerry/protocol';
+import { type ShortKey, shortKeyOf, WANTED_KEYS_MAX } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import { type KeyColumns, keyOfRow, shortKeyOfAccepted } from '../../../intake/pipeline/statement.ts';
+import { type KeyColumns, keyOfRow } from '../../../intake/pipeline/statement.ts';
 import { messageKeyOf } from '../../../store/dependency-keys.ts';
 import { IS_REJECTED } from '../../../store/files/missed.ts';
 import type { Schema } from '../../../store/schema.ts';
 import type { PeerLink } from '../link.ts';
-import { checkTally, type SessionOptions } from '../session.ts';
+import { checkAsked, checkTally, type SessionOptions } from '../session.ts';
 
 /** With so many to ask for, a session reads no further page. */
 const ENOUGH = 100;
@@ -83,12 +83,8 @@ export class Unread {
     // Not again for a while, whatever the peer has of them.
     for (const key of asked) declined.note(key);
     const read = await source.read(await link.fetchMessages(asked, signal));
-    const wanted = new Set(asked.map(({ id }) => shortHashOf(id)));
-    const left = read.filter(
-      (one) =>
-        'fault' in one ||
-        (one.accepted.isSkeleton && wanted.has(shortHashOf(shortKeyOfAccepted(one.accepted).id))),
-    );
+    checkAsked(asked, read);
+    const left = read.filter((one) => 'fault' in one || one.accepted.isSkeleton);
     const tally = await source.keep(left);
     onProgress?.(tally);
     checkTally(tally);

@@ -1,4 +1,4 @@
-import { answerRanges, decodeAnswer, decodeQuestion, encodeRanges } from '@skerry/protocol';
+import { answerRanges, decodeAnswer, decodeQuestion, encodeRanges, parseItemHash } from '@skerry/protocol';
 import type { TestCore } from '../../../testing/core.ts';
 import { PAGE_MESSAGES, readPage, readWanted } from '../envelopes.ts';
 import { decodeFrames, encodeFrames } from '../frames.ts';
@@ -31,6 +31,12 @@ export function linkTo(name: string, find: () => TestCore): PeerLink {
       const { db, sync } = find().rooms;
       const { texts, next } = await readPage(db, sync.set, place);
       return { frames: decodeFrames(encodeFrames(texts), PAGE_MESSAGES), next };
+    },
+    openFile: async (name) => {
+      const { blobs } = find();
+      const blob = await blobs.find(parseItemHash(name));
+      const contentType = 'application/octet-stream';
+      return blob && { stream: await blobs.read(parseItemHash(name)), contentType };
     },
     offer: (texts) => find().rooms.sync.offers.take(encodeFrames(texts), 'somebody'),
   };
