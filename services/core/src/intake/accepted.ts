@@ -47,7 +47,7 @@ export interface Facts {
   readonly isCreditEnforced: boolean;
   /** Why the owner has not the credit for what the message makes; undefined where there is enough. */
   shortageOf(itemHash: string): string | undefined;
-  /** Whether a credit publisher may stop instances of an owner whose credit is used up. */
+  /** Whether a credit publisher may stop instances of an owner whose credit is used up. @param time of the stop, by its own date */
   mayStop(sender: string, owner: string, time: number): boolean;
 }
 

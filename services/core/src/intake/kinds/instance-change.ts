@@ -1,9 +1,4 @@
-import {
-  effectiveTime,
-  type InstanceControlContent,
-  type InstanceFold,
-  type VerifiedMessage,
-} from '@skerry/protocol';
+import type { InstanceControlContent, InstanceFold, VerifiedMessage } from '@skerry/protocol';
 import { type Facts, forgotten, type Own, PROCESSED, pending, rejected, type Verdict } from '../accepted.ts';
 import { instanceEffect } from '../effects/instances.ts';
 import { whyNotPermitted } from '../pipeline/decide.ts';
@@ -17,7 +12,7 @@ function decideChange(facts: Facts, message: VerifiedMessage, instanceId: string
     return pending('INSTANCE_NOT_FOUND', `there is no instance ${instanceId} here yet`);
   const { type, channel } = message;
   const act = { type, channel, owner: instance.owner, subject: null, contentType: null };
-  const isOutOfCredit = isStop && facts.mayStop(message.sender, instance.owner, effectiveTime(message));
+  const isOutOfCredit = isStop && facts.mayStop(message.sender, instance.owner, message.time);
   const refusal = isOutOfCredit ? undefined : whyNotPermitted(facts, act, message);
   if (refusal === undefined) return PROCESSED;
   return rejected('NOT_PERMITTED', `instance ${instanceId} belongs to ${instance.owner}: ${refusal}`);

@@ -116,8 +116,8 @@ export function wishesOf(batch: readonly Accepted[]) {
 const stopsOf = (batch: readonly Accepted[], heads: ReadonlyMap<string, MessageHead>) =>
   batch.flatMap(({ message, needs: { stops } }) => {
     const owner = stops === undefined ? undefined : heads.get(stops)?.owner;
-    const { sender } = message;
-    return owner === undefined || owner === sender ? [] : [{ sender, owner, time: effectiveTime(message) }];
+    const { sender, time } = message;
+    return owner === undefined || owner === sender ? [] : [{ sender, owner, time }];
   });
 
 /** What the owners ever permitted for whom the batch's messages may want to do something. Most speak for their own senders. */

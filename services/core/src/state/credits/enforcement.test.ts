@@ -333,6 +333,26 @@ describe('a low balance is announced before anything stops', () => {
     assert.deepEqual([await statusOf(start), await statusOf(late)], ['rejected', 'rejected']);
   });
 
+  test('a stop that another publisher signs again later, with its date, is a stop as of that date', async () => {
+    await clearMessages(core);
+    await put([grant(1, 10 * DAY)]);
+    const machine = instance(2, 1);
+    await put([machine, notice(15, 'low'), notice(20, 'exhausted')]);
+    // The owner has bought credit since, and not started the machine: nobody may stop it now.
+    await put([notice(40, 'ok')]);
+    const again = signed(credit, 'INSTANCE_CONTROL', { instance_id: machine.itemHash, action: 'stop' }, 25);
+    nowMs = (T0 + 5_000) * 1000;
+    const late = { ...verifySubmission(again.body, T0 + 5_000), notedMs: nowMs };
+    await core.rooms.intake.peer.keep([{ accepted: acceptMessage(late) }]);
+    await core.rooms.pipeline.idle();
+    assert.equal(await statusOf(again), 'processed');
+    assert.equal((await core.get(`/instances/${machine.itemHash}`)).body.desired, 'stopped');
+    // What its owner said after that date stays.
+    const start = signed(alice, 'INSTANCE_CONTROL', { instance_id: machine.itemHash, action: 'start' }, 45);
+    await put([start]);
+    assert.equal((await core.get(`/instances/${machine.itemHash}`)).body.desired, 'running');
+  });
+
   test('without credit nobody has a node start an instance; what other nodes took is in force', async () => {
     await clearMessages(core);
     await put([grant(1, 10 * DAY)]);
