@@ -18,6 +18,7 @@ import {
   type Shape,
   TLS_REFUSALS,
 } from '../services/gateway/src/dataplane/native/layout.ts';
+import { STALL_RULE } from '../services/gateway/src/dataplane/stall-rule.ts';
 
 const C_TYPES = { u8: 'uint8_t', u16: 'uint16_t', u32: 'uint32_t', i32: 'int32_t', u64: 'uint64_t' } as const;
 
@@ -86,6 +87,9 @@ ${QUIC_OUTCOMES.map((outcome) => `  QUIC_${constant(outcome)},\n`).join('')}};
 /* A bit for each outcome by which a client is refused. */
 #define TLS_REFUSALS ${TLS_REFUSALS}u
 #define QUIC_REFUSALS ${QUIC_REFUSALS}u
+
+/* Which receivers are slow, and how much they may hold: src/dataplane/stall-rule.ts says more. */
+${enumOf('stall_rule', STALL_RULE)}
 
 ${enumOf('refused_protocol', REFUSED_PROTOCOLS)}
 enum { REFUSED_PROTOCOLS = ${Object.keys(REFUSED_PROTOCOLS).length} };

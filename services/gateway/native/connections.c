@@ -329,7 +329,13 @@ static void end_drained(struct conn *conn) {
   if (conn->flags[CLIENT] & conn->flags[INSTANCE] & SHUT) act(conn, relay_from(conn, CLIENT));
 }
 
+/* Little of each of many is much, too. */
+static void watch_all(void) {
+  for (struct conn *conn = lists[OPEN].first; conn; conn = conn->next) relay_watch(conn);
+}
+
 void conns_expire(void) {
+  if (lists[OPEN].count > 0 && stall_measure()) watch_all();
   stall_tick(relay_view, end_drained, end_stalled);
   for (enum state state = UNDECIDED; state < CLOSED; state++) {
     struct conn *conn;
@@ -344,6 +350,8 @@ void conns_expire(void) {
 
 uint32_t conns_next_due_ms(void) {
   uint32_t due = stall_next_due_ms();
+  uint32_t measure = stall_measure_due_ms();
+  if (lists[OPEN].count > 0 && measure < due) due = measure;
   for (enum state state = UNDECIDED; state < CLOSED; state++) {
     const struct conn *conn = lists[state].first;
     if (!conn) continue;

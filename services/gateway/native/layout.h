@@ -48,6 +48,19 @@ enum quic_outcome {
 #define TLS_REFUSALS 7806u
 #define QUIC_REFUSALS 57150u
 
+/* Which receivers are slow, and how much they may hold: src/dataplane/stall-rule.ts says more. */
+enum stall_rule {
+  STALL_RULE_FEW_BYTES = 262144,
+  STALL_RULE_FEW_SCARCE_BYTES = 16384,
+  STALL_RULE_SLOW_MS = 8000,
+  STALL_RULE_MOVING_BYTES = 32768,
+  STALL_RULE_STALLED_MS = 4000,
+  STALL_RULE_TCP_PARTS = 2,
+  STALL_RULE_READING_TIMES = 2,
+  STALL_RULE_BYTES_OTHERWISE = 268435456,
+  STALL_RULE_MOST_NETWORKS = 16,
+};
+
 enum refused_protocol {
   REFUSED_PROTOCOL_TLS = 0,
   REFUSED_PROTOCOL_QUIC = 1,

@@ -323,6 +323,11 @@ enum relayed relay_from(struct conn *conn, int from) {
   return step;
 }
 
+void relay_watch(struct conn *conn) {
+  for (int from = 0; from < 2; from++)
+    if (stall_is_on_its_way(conn, from)) watch(conn, from);
+}
+
 enum relayed relay_sent(struct conn *conn, int from) {
   if (!is_blocked(conn, from)) return relay_from(conn, from);
   /* A fast sender would wake us up for each segment until its window is full. */

@@ -22,5 +22,7 @@ void relay_release(struct conn *conn);
 bool relay_is_coalescing(void);
 /* How a direction stands with its receiver. */
 struct stall_view relay_view(const struct conn *conn, int from);
+/* Has both directions looked at where their receivers have yet to take more than any may. */
+void relay_watch(struct conn *conn);
 /* Hands on the connections whose reads are due. */
 void relay_tick(void (*due)(struct conn *conn));

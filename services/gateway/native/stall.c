@@ -3,39 +3,36 @@
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "layout.h"
 #include "loop.h"
 #include "memory.h"
 #include "options.h"
 #include "stats.h"
 
+/* What is slow, what is stalled and how much such may hold is in layout.h. */
 enum {
   TICK_MS = 100,
+  MEASURE_MS = 1000,
   LOOK_PARTS = 2,                /* of those that are watched, a tick looks at one of so many, */
   MOST_LOOKS = 1024,             /* and at no more: each is three system calls */
-  FEW_BYTES = 256 * 1024,        /* any connection may have on its way */
-  SLOW_MS = 8 * 1000,            /* who would need as long for what waits is slow */
-  MOVING_BYTES = 32 * 1024,      /* who does not take as much */
-  STALLED_MS = 4 * 1000,         /* in this time is stalled: a phone on a bad way takes six times that */
   SLOW_WINDOW_BYTES = 64 * 1024, /* what the sender to a slow receiver may have on its way to us, */
   SLOW_UNSENT_BYTES = 64 * 1024, /* and what is kept to be sent on */
   ANY_BYTES = 1 << 30,
-  TCP_PARTS = 2,                 /* of what all of TCP may have before the kernel saves, slow ones have one of so many; */
-  READING_TIMES = 2,             /* so many times that with those who read: they drain, and many may be behind one address */
-  BYTES_OTHERWISE = 256 * 1024 * 1024,
-  MOST_NETWORKS_A_TICK = 16,     /* that connections end of */
 };
 /* Of SO_MEMINFO, as in quic_socket.c: what was received, and what is to be sent. */
 enum { MEMORY_RECEIVED = 0, MEMORY_QUEUED = 5, MEMORY_NUMBERS = 9 };
 
 static struct stall *first, *last;
-/* Where looking, and ending, goes on, whatever is forgotten meanwhile. */
-static struct stall *look_next, *end_next;
-static uint32_t watched, ticked_ms;
+/* Where looking goes on, whatever is forgotten meanwhile. */
+static struct stall *look_next;
+static uint32_t watched, ticked_ms, measured_ms;
+static bool is_scarce;
 static uint32_t paced[PACE_STALLED + 1];
 static uint64_t held_by_stalled;
 
@@ -44,13 +41,39 @@ static uint64_t tcp_share(void) {
   FILE *file = fopen("/proc/sys/net/ipv4/tcp_mem", "re");
   int found = file ? fscanf(file, "%lu", &pages) : 0;
   if (file) fclose(file);
-  return found == 1 && pages > 0 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) / TCP_PARTS : BYTES_OTHERWISE;
+  return found == 1 && pages > 0 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) / STALL_RULE_TCP_PARTS : STALL_RULE_BYTES_OTHERWISE;
 }
 
 static uint64_t most_held(void) {
   static uint64_t most;
   if (most == 0) most = options.max_stalled_bytes > 0 ? options.max_stalled_bytes : tcp_share();
   return most;
+}
+
+/* Of all of TCP on this machine; 0 where the system does not tell. */
+static uint64_t tcp_bytes(void) {
+  char line[256];
+  unsigned long pages = 0;
+  FILE *file = fopen("/proc/self/net/sockstat", "re");
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "TCP: inuse %*u orphan %*u tw %*u alloc %*u mem %lu", &pages) == 1) break;
+  if (file) fclose(file);
+  return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What any direction may have on its way. */
+static uint32_t few_bytes(void) { return is_scarce ? STALL_RULE_FEW_SCARCE_BYTES : STALL_RULE_FEW_BYTES; }
+
+bool stall_measure(void) {
+  if (now_ms - measured_ms < MEASURE_MS) return false;
+  measured_ms = now_ms;
+  is_scarce = tcp_bytes() + stats->connection_bytes > most_held();
+  return is_scarce;
+}
+
+uint32_t stall_measure_due_ms(void) {
+  uint32_t passed = now_ms - measured_ms;
+  return passed >= MEASURE_MS ? 0 : MEASURE_MS - passed;
 }
 
 static uint32_t memory_of(int fd, unsigned what) {
@@ -97,7 +120,6 @@ static void append(struct stall *stall) {
 
 static void unlink_stall(struct stall *stall) {
   if (look_next == stall) look_next = stall->next;
-  if (end_next == stall) end_next = stall->next;
   if (stall->previous) stall->previous->next = stall->next;
   else first = stall->next;
   if (stall->next) stall->next->previous = stall->previous;
@@ -124,19 +146,19 @@ void stall_forget(struct stall *stall) {
 }
 
 static enum pace pace_of(const struct stall *stall, uint64_t took, uint32_t bytes) {
-  if (bytes <= FEW_BYTES || took * SLOW_MS >= (uint64_t)bytes * (now_ms - stall->looked_ms)) return PACE_FAST;
-  return now_ms - stall->moved_ms >= STALLED_MS ? PACE_STALLED : PACE_SLOW;
+  if (bytes <= few_bytes() || took * STALL_RULE_SLOW_MS >= (uint64_t)bytes * (now_ms - stall->looked_ms)) return PACE_FAST;
+  return now_ms - stall->moved_ms >= STALL_RULE_STALLED_MS ? PACE_STALLED : PACE_SLOW;
 }
 
 static void note_moved(struct stall *stall, uint64_t taken) {
-  if (taken - stall->moved_taken < MOVING_BYTES) return;
+  if (taken - stall->moved_taken < STALL_RULE_MOVING_BYTES) return;
   stall->moved_taken = taken;
   stall->moved_ms = now_ms;
   unlink_stall(stall);
   append(stall);
 }
 
-bool stall_is_on_its_way(const struct conn *conn, int from) { return unsent_of(conn, from) > FEW_BYTES; }
+bool stall_is_on_its_way(const struct conn *conn, int from) { return unsent_of(conn, from) > few_bytes(); }
 
 /* The end of stream is a byte that is not taken, too: what is taken never becomes less. */
 static uint64_t taken_of(const struct stall *stall, uint64_t written, uint32_t unsent) {
@@ -153,7 +175,7 @@ static bool look(struct stall *stall, const struct stall_view *view) {
   uint64_t taken = taken_of(stall, view->written, unsent);
   note_moved(stall, taken);
   /* Who was slow has drained, and takes what comes. */
-  if (!view->is_blocked && bytes <= FEW_BYTES && (!stall->is_bound || unsent <= SLOW_UNSENT_BYTES / 2)) {
+  if (!view->is_blocked && bytes <= few_bytes() && (!stall->is_bound || unsent <= SLOW_UNSENT_BYTES / 2)) {
     bound(stall, false);
     stall_forget(stall);
     return false;
@@ -179,15 +201,20 @@ static struct share *share_in(struct share *shares, uint32_t count, const struct
   return &shares[at];
 }
 
-/* The network whose directions of a pace hold most; `other` is what the next one's hold. False where there is no memory to find out. */
+/* What has its share of a limit: stalled ones, or slow ones with them. */
+static bool is_counted(const struct stall *stall, enum pace pace) { return stall->pace >= pace && stall->held > 0; }
+
+static uint32_t most_counted(enum pace pace) { return paced[PACE_STALLED] + (pace == PACE_SLOW ? paced[PACE_SLOW] : 0); }
+
+/* The network whose directions hold most, from a pace on; `other` is what the next one's hold. False where there is no memory to find out. */
 static bool heaviest(enum pace pace, struct share *most, uint64_t *other) {
   uint32_t count = 2;
-  while (count <= 2 * paced[pace]) count *= 2;
+  while (count <= 2 * most_counted(pace)) count *= 2;
   struct share *shares = memory_take(count * sizeof *shares);
   if (!shares) return false;
   memset(shares, 0, count * sizeof *shares);
   for (const struct stall *stall = first; stall; stall = stall->next) {
-    if (stall->pace != pace || stall->held == 0) continue;
+    if (!is_counted(stall, pace)) continue;
     const struct in6_addr network = client_network_of_place(&stall->conn->place);
     share_in(shares, count, &network)->held += stall->held;
   }
@@ -202,27 +229,57 @@ static bool heaviest(enum pace pace, struct share *most, uint64_t *other) {
 }
 
 static bool is_too_much(enum pace pace) {
-  return pace == PACE_STALLED ? held_by_stalled > most_held() : stats->stalled_bytes > most_held() * READING_TIMES;
+  return pace == PACE_STALLED ? held_by_stalled > most_held() : stats->stalled_bytes > most_held() * STALL_RULE_READING_TIMES;
 }
 
-/* Of a network, who was stalled for longest first, until another one holds more. */
-static uint32_t end_some(enum pace pace, struct share *most, uint64_t other, void (*crowding)(struct conn *conn)) {
-  uint32_t ended = 0;
-  for (struct stall *stall = first; stall && is_too_much(pace) && most->held >= other; stall = end_next) {
-    end_next = stall->next;
-    if (stall->pace != pace) continue;
+/* Who may have to go. Both directions of a connection end with it: nothing of them is looked at from then on. */
+struct candidate {
+  struct conn *conn;
+  uint64_t taken;
+  uint32_t moved_ms, held;
+  bool is_stalled;
+};
+
+/*
+ * Who was stalled for longest goes first; then who has taken least since its connection began: of those who read, the ones that have done so
+ * for longest stay, and a crowd of newcomers, of whom nobody can say yet whether they will read, ends its own.
+ */
+static int compare(const void *one, const void *another) {
+  const struct candidate *a = one, *b = another;
+  if (a->is_stalled != b->is_stalled) return a->is_stalled ? -1 : 1;
+  if (a->is_stalled) return (int32_t)(a->moved_ms - b->moved_ms);
+  return (a->taken > b->taken) - (a->taken < b->taken);
+}
+
+static uint32_t candidates_of(struct candidate *found, enum pace pace, const struct in6_addr *wanted) {
+  uint32_t count = 0;
+  for (const struct stall *stall = first; stall; stall = stall->next) {
+    if (!is_counted(stall, pace)) continue;
     const struct in6_addr network = client_network_of_place(&stall->conn->place);
-    if (memcmp(&network, &most->network, sizeof network) != 0) continue;
-    most->held -= stall->held;
-    crowding(stall->conn);
+    if (memcmp(&network, wanted, sizeof network) != 0) continue;
+    found[count++] = (struct candidate){stall->conn, stall->taken, stall->moved_ms, stall->held, stall->pace == PACE_STALLED};
+  }
+  return count;
+}
+
+/* Of a network, until another one holds more. */
+static uint32_t end_some(enum pace pace, struct share *most, uint64_t other, void (*crowding)(struct conn *conn)) {
+  struct candidate *candidates = memory_take((most_counted(pace) + 1) * sizeof *candidates);
+  if (!candidates) return 0;
+  uint32_t count = candidates_of(candidates, pace, &most->network), ended = 0;
+  qsort(candidates, count, sizeof *candidates, compare);
+  for (uint32_t i = 0; i < count && is_too_much(pace) && most->held >= other; i++) {
+    most->held -= candidates[i].held;
+    if (candidates[i].conn->state == CLOSED) continue;
+    crowding(candidates[i].conn);
     ended++;
   }
-  end_next = NULL;
+  memory_give(candidates);
   return ended;
 }
 
 static void end_crowding(enum pace pace, void (*crowding)(struct conn *conn)) {
-  for (int networks = 0; networks < MOST_NETWORKS_A_TICK && is_too_much(pace); networks++) {
+  for (int networks = 0; networks < STALL_RULE_MOST_NETWORKS && is_too_much(pace); networks++) {
     struct share most;
     uint64_t other;
     if (!heaviest(pace, &most, &other) || end_some(pace, &most, other, crowding) == 0) return;

@@ -32,6 +32,12 @@ void stall_forget(struct stall *stall);
 /* Whether a receiver has yet to take so much that its connection cannot be left to the kernel, where nobody counts it. */
 bool stall_is_on_its_way(const struct conn *conn, int from);
 /*
+ * Once a second: whether TCP and this process have more than stalled receivers may have. From then on any connection may have little on its
+ * way, and whoever calls has every direction watched of which stall_is_on_its_way is true.
+ */
+bool stall_measure(void);
+uint32_t stall_measure_due_ms(void);
+/*
  * Looks at some of them, if it is time; `drained` learns of a connection with next to nothing on its way in a direction, and `crowding` ends
  * those that hold too much.
  */

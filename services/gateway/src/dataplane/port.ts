@@ -109,7 +109,8 @@ export type HttpOutcome = (typeof HTTP_OUTCOMES)[number];
 
 /**
  * Why plain HTTP was refused: the code of the page that said so, or, of connections that were ended without a word, `too_many` (no place
- * left), `client_limit` (the client has its share) and `crowded_out` (it had many, and its place went to another client), and `http2_error` of those that broke the rules of HTTP/2.
+ * left), `client_limit` (the client has its share) and `crowded_out` (it had many, and its place went to another client), `http2_error` of those that broke the rules of HTTP/2, and `stalled` of
+ * those that were cut, since they held too much that one side did not take.
  */
 export const HTTP_REFUSALS = [
   'hostname_not_found',
@@ -124,6 +125,7 @@ export const HTTP_REFUSALS = [
   'client_limit',
   'crowded_out',
   'http2_error',
+  'stalled',
 ] as const;
 export type HttpRefusal = (typeof HTTP_REFUSALS)[number];
 
@@ -224,8 +226,8 @@ export interface DataPlaneLimits {
   readonly maxUnanswered: number;
   readonly unansweredPerSecond: number;
   /**
-   * Memory of the kernel for what slow receivers of TLS have not taken; beyond it, connections of the network (/24, /48) whose stalled ones hold
-   * most are cut, who was stalled for longest first; beyond twice as much, of those who read, too. 0 for half of what TCP may have here before the kernel saves (the first number of tcp_mem).
+   * Memory of the kernel for what slow receivers of TLS have not taken, and half as much for plain HTTP; beyond it, connections of the network
+   * (/24, /48) whose stalled ones hold most are cut, who was stalled for longest first; beyond twice as much, of those who read, too. 0 for half of what TCP may have here before the kernel saves (the first number of tcp_mem).
    */
   readonly maxStalledBytes: number;
   /** Without a byte in either direction. */
@@ -262,4 +264,6 @@ export interface DataPlaneStats {
   readonly httpCounts: HttpCounts;
   /** Requests and connections of plain HTTP that were refused, since the start. */
   readonly httpRefusals: Readonly<Record<HttpRefusal, number>>;
+  /** Memory of the kernel that holds what slow receivers of plain HTTP have not taken. */
+  readonly httpStalledBytes: number;
 }

@@ -4,8 +4,9 @@ import { describe, test } from 'node:test';
 import { helloWire } from '../tls/testing/hello.ts';
 import { NativeDataPlane } from './native/plane.ts';
 import { builtForTests } from './native/testing/built.ts';
-import type { AccessRecord, Refusal } from './port.ts';
+import type { AccessRecord, DataPlane, DataPlaneOptions, Refusal } from './port.ts';
 import { NAME_A, openClient, openWorld, readBytes, until, type World } from './testing/suite/world.ts';
+import { TsDataPlane } from './ts/plane.ts';
 
 const path = await builtForTests();
 const HELLO = helloWire({ serverName: NAME_A });
@@ -15,6 +16,7 @@ const ZEROS = Buffer.alloc(65_536);
 /** With those who read. */
 const MAX_SLOW_BYTES = 2 * MAX_STALLED_BYTES;
 const CROWD = 60;
+const SLOW_READ_MS = 300;
 
 /** Sends as much as the other side takes. */
 function pour(socket: Socket): void {
@@ -25,18 +27,28 @@ function pour(socket: Socket): void {
   more();
 }
 
+interface Told {
+  readonly refusals: Refusal[];
+  readonly records: AccessRecord[];
+}
+const newTold = (): Told => ({ refusals: [], records: [] });
+
+type Create = (options: DataPlaneOptions) => DataPlane;
+const createNative: Create = (options) =>
+  new NativeDataPlane({ ...options, path, onTrouble: (_, said) => assert.fail(said) });
+const createTs: Create = (options) => new TsDataPlane(options);
+
 async function openSmall(
-  told: { refusals: Refusal[]; records: AccessRecord[] },
+  told: Told,
   maxStalledBytes = MAX_STALLED_BYTES,
+  create = createNative,
 ): Promise<World> {
   return await openWorld(
     (options) =>
-      new NativeDataPlane({
+      create({
         ...options,
-        path,
         onRefused: (refusal) => told.refusals.push(refusal),
         access: { every: 1, tell: (record) => told.records.push(record) },
-        onTrouble: (_, said) => assert.fail(said),
       }),
     { maxStalledBytes },
   );
@@ -49,36 +61,104 @@ async function begin({ ports }: World, from: string): Promise<Socket> {
   return client;
 }
 
+/** The same of plain HTTP. */
+async function ask({ ports }: World, from: string): Promise<Socket> {
+  const client = await openClient(ports.http, '127.0.0.1', from);
+  client.write(`GET / HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\n`);
+  return client;
+}
+
 const countsOf = async ({ plane }: World) => (await plane.stats()).tls;
 
+interface Held {
+  readonly open: number;
+  readonly stalled: number;
+  readonly stalledBytes: number;
+}
+
+async function heldInTls(world: World): Promise<Held> {
+  const { outcomes, figures } = await countsOf(world);
+  return { open: figures.open, stalled: outcomes.stalled, stalledBytes: figures.stalledBytes };
+}
+
+async function heldInHttp({ plane }: World): Promise<Held> {
+  const { httpOpen, httpRefusals, httpStalledBytes } = await plane.stats();
+  return { open: httpOpen, stalled: httpRefusals.stalled, stalledBytes: httpStalledBytes };
+}
+
+/** Answers with a head, and then with whatever `send` sends. */
+const afterHead = (length: number, send: (socket: Socket) => void) => (socket: Socket) => {
+  socket.resume().write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`);
+  send(socket);
+};
+
+const serveTls = (world: World, send: (socket: Socket) => void) => {
+  world.tlsA.handle = send;
+};
+const serveHttp =
+  (length: number) =>
+  (world: World, send: (socket: Socket) => void): void => {
+    world.httpA.handle = afterHead(length, send);
+  };
+
+const SUBJECTS = [
+  { name: 'the native plane', create: createNative, client: begin, held: heldInTls, serve: serveTls },
+  { name: 'the TypeScript plane', create: createTs, client: begin, held: heldInTls, serve: serveTls },
+  { name: 'plain HTTP', create: createTs, client: ask, held: heldInHttp, serve: serveHttp(2 ** 40) },
+] as const;
+
 describe('clients that take nothing of what comes for them', () => {
-  test('the network that holds most loses its connections; who reads goes on, and so does another that holds little', async () => {
-    const told = { refusals: [] as Refusal[], records: [] as AccessRecord[] };
-    await using world = await openSmall(told);
-    world.tlsA.handle = pour;
-    const alone = await begin(world, '127.0.2.1');
-    const reader = await begin(world, '127.0.3.1');
-    const crowd = await Promise.all(Array.from({ length: CROWD }, () => begin(world, '127.0.1.1')));
-    await until(async () => {
-      await readBytes(reader, ZEROS.length);
-      const { outcomes, figures } = await countsOf(world);
-      return outcomes.stalled > 0 && figures.stalledBytes <= MAX_SLOW_BYTES;
+  for (const { name, create, client: open, held, serve } of SUBJECTS)
+    test(`${name}: the network that holds most loses its connections; who reads goes on, and so does another that holds little`, async () => {
+      const told = newTold();
+      await using world = await openSmall(told, MAX_STALLED_BYTES, create);
+      serve(world, pour);
+      const alone = await open(world, '127.0.2.1');
+      const reader = await open(world, '127.0.3.1');
+      const crowd = await Promise.all(Array.from({ length: CROWD }, () => open(world, '127.0.1.1')));
+      await until(async () => {
+        await readBytes(reader, ZEROS.length);
+        const { stalled, stalledBytes } = await held(world);
+        return stalled > 0 && stalledBytes <= MAX_SLOW_BYTES;
+      });
+      // No more: who reads much is offered much, and would hold more than the crowd.
+      for (const client of [reader, alone]) await readBytes(client, MIB);
+      await until(async () => {
+        const { open: left, stalled } = await held(world);
+        return left + stalled === CROWD + 2;
+      });
+      await until(() => told.refusals.some(({ reason }) => reason === 'stalled'));
+      assert.deepEqual([...new Set(told.refusals.map(({ network }) => network))], ['127.0.1.0/24']);
+      const ended = told.records.filter(({ outcome }) => outcome === 'stalled');
+      assert.ok(held === heldInHttp || ended.length > 0);
+      assert.ok(ended.every(({ clientAddress }) => clientAddress === '127.0.1.1'));
+      for (const client of [reader, alone, ...crowd]) client.destroy();
+      await until(async () => (await held(world)).open === 0);
+      assert.equal((await held(world)).stalledBytes, 0, 'what is given back is not counted');
     });
-    // No more: who reads much is offered much, and would hold more than the crowd.
-    for (const client of [reader, alone]) await readBytes(client, MIB);
-    const { outcomes, figures } = await countsOf(world);
-    assert.equal(figures.open + outcomes.stalled, CROWD + 2);
-    await until(() => told.refusals.some(({ reason }) => reason === 'stalled'));
-    assert.deepEqual([...new Set(told.refusals.map(({ network }) => network))], ['127.0.1.0/24']);
-    const ended = told.records.filter(({ outcome }) => outcome === 'stalled');
-    assert.ok(ended.length > 0 && ended.every(({ clientAddress }) => clientAddress === '127.0.1.1'));
-    for (const client of [reader, alone, ...crowd]) client.destroy();
-    await until(async () => (await countsOf(world)).figures.open === 0);
-    assert.equal((await countsOf(world)).figures.stalledBytes, 0, 'what is given back is not counted');
+
+  test('those who have read for a while keep their connections where a crowd of newcomers behind their address takes nothing', async () => {
+    const told = newTold();
+    await using world = await openSmall(told, 32 * MIB);
+    world.tlsA.handle = pour;
+    const readers = await Promise.all(Array.from({ length: 4 }, () => begin(world, '127.0.1.1')));
+    for (const reader of readers) await readBytes(reader, 4 * MIB);
+    const crowd = await Promise.all(Array.from({ length: CROWD }, () => begin(world, '127.0.1.1')));
+    let readAt = 0;
+    await until(async () => {
+      // Slowly: less in eight seconds than waits for each, and much more than a stalled one takes.
+      if (performance.now() - readAt > SLOW_READ_MS) {
+        readAt = performance.now();
+        for (const reader of readers) await readBytes(reader, ZEROS.length);
+      }
+      return (await countsOf(world)).outcomes.stalled > 0;
+    });
+    for (const reader of readers) await readBytes(reader, MIB);
+    for (const client of [...readers, ...crowd]) client.destroy();
   });
 
   test('what clients send to an instance that reads nothing counts as theirs, too', async () => {
-    const told = { refusals: [] as Refusal[], records: [] as AccessRecord[] };
+    const told = newTold();
     await using world = await openSmall(told);
     world.tlsA.handle = (socket) => void socket.pause();
     const clients = await Promise.all(Array.from({ length: CROWD }, () => begin(world, '127.0.1.1')));
@@ -91,7 +171,7 @@ describe('clients that take nothing of what comes for them', () => {
   });
 
   test('many who have just begun to read slowly, behind one address, lose nothing while all of TCP has room for them', async () => {
-    const told = { refusals: [] as Refusal[], records: [] as AccessRecord[] };
+    const told = newTold();
     const limit = 16 * MIB;
     await using world = await openSmall(told, limit);
     const answer = Buffer.alloc(MIB);
@@ -107,21 +187,38 @@ describe('clients that take nothing of what comes for them', () => {
     for (const client of clients) client.destroy();
   });
 
-  test('a download that its instance ended counts until it is taken', async () => {
-    const told = { refusals: [] as Refusal[], records: [] as AccessRecord[] };
-    await using world = await openSmall(told, 16 * MIB);
-    const answer = Buffer.alloc(MIB);
-    world.tlsA.handle = (socket) => void socket.end(answer);
-    const clients = await Promise.all(Array.from({ length: CROWD }, () => begin(world, '127.0.1.1')));
-    await until(async () => {
-      const { outcomes, figures } = await countsOf(world);
-      return outcomes.stalled > 0 && figures.stalledBytes <= 16 * MIB;
+  for (const { name, create, client: open, held, serve } of SUBJECTS)
+    test(`${name}: little of each counts where many have it`, async () => {
+      await using world = await openSmall(newTold(), 16 * MIB, create);
+      // Client and kernel there take some 200 KiB of it.
+      const little = Buffer.alloc(320 * 1024);
+      serve(world, (socket) => void socket.write(little));
+      const clients = await Promise.all(Array.from({ length: 3 * CROWD }, () => open(world, '127.0.1.1')));
+      await until(async () => {
+        const { stalled, stalledBytes } = await held(world);
+        return stalled > 0 && stalledBytes <= 16 * MIB;
+      });
+      for (const client of clients) client.destroy();
     });
-    for (const client of clients) client.destroy();
-  });
+
+  for (const { name, create, client: open, held } of SUBJECTS)
+    test(`${name}: a download that its instance ended counts until it is taken`, async () => {
+      const told = newTold();
+      await using world = await openSmall(told, 16 * MIB, create);
+      const answer = Buffer.alloc(MIB);
+      const head = `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n`;
+      world.tlsA.handle = (socket) => void socket.end(answer);
+      world.httpA.handle = (socket) => void socket.resume().end(Buffer.concat([Buffer.from(head), answer]));
+      const clients = await Promise.all(Array.from({ length: CROWD }, () => open(world, '127.0.1.1')));
+      await until(async () => {
+        const { stalled, stalledBytes } = await held(world);
+        return stalled > 0 && stalledBytes <= 16 * MIB;
+      });
+      for (const client of clients) client.destroy();
+    });
 
   test('a download whose client has ended its sending, too, counts until it is taken', async () => {
-    const told = { refusals: [] as Refusal[], records: [] as AccessRecord[] };
+    const told = newTold();
     await using world = await openSmall(told, 16 * MIB);
     const answer = Buffer.alloc(MIB);
     world.tlsA.handle = (socket) => void socket.resume().end(answer);

@@ -73,6 +73,7 @@ test('every figure of the gateway is told under its name, with labels of closed 
     plane: {
       stats: () => ({
         ...{ routes: 9, tls, quic, httpOpen: 4, httpYielded: 13, httpRequests: 5, httpCounts, httpRefusals },
+        httpStalledBytes: 14,
       }),
     },
     planeName: 'native',
@@ -107,6 +108,7 @@ test('every figure of the gateway is told under its name, with labels of closed 
     'quic_yielded_flows_total 12',
     'http_yielded_total 13',
     'http_open_connections 4',
+    'http_stalled_bytes 14',
     ...HTTP_REFUSALS.map((reason, index) => `http_refused_total{reason="${reason}"} ${20 + index}`),
     ...HTTP_CLASSES.flatMap((kind, row) =>
       HTTP_OUTCOMES.map(

@@ -97,6 +97,11 @@ function watchHttpRefusals(metrics: Metrics, plane: MetricsSources['plane']): vo
 
 function watchHttp(metrics: Metrics, plane: MetricsSources['plane']): void {
   metrics.watch(
+    `${PREFIX}http_stalled_bytes`,
+    'Memory of the kernel that holds what slow receivers of plain HTTP have not taken; 0 while TCP has little.',
+    async () => (await plane.stats()).httpStalledBytes,
+  );
+  metrics.watch(
     `${PREFIX}http_open_connections`,
     'HTTP connections that are open.',
     async () => (await plane.stats()).httpOpen,

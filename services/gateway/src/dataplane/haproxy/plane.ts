@@ -219,6 +219,7 @@ export class HaproxyDataPlane implements DataPlane {
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
       httpRefusals: this.#http.refusals,
+      httpStalledBytes: this.#http.stalledBytes,
     };
   }
 

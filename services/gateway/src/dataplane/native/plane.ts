@@ -270,6 +270,7 @@ export class NativeDataPlane implements DataPlane {
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
       httpRefusals: this.#http.refusals,
+      httpStalledBytes: this.#http.stalledBytes,
     };
   }
 

@@ -12,6 +12,7 @@ import {
 import { HttpSide } from './http/side.ts';
 import { drainListeners, openTogether, shut } from './listening.ts';
 import { RouteTable } from './routes.ts';
+import { Stalls } from './stalls/stalls.ts';
 import { createTlsListener, type TlsListener } from './tls/listener.ts';
 import { TlsSide } from './tls/side.ts';
 
@@ -24,17 +25,20 @@ export class TsDataPlane implements DataPlane {
   readonly #tls: readonly TlsListener[];
   readonly #side: TlsSide;
   readonly #http: HttpSide;
+  readonly #stalls: Stalls;
 
   constructor(options: DataPlaneOptions) {
     this.#options = options;
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#side = new TlsSide(limits, options);
+    this.#stalls = new Stalls({ limitBytes: limits.maxStalledBytes, parts: 1 });
     const tls = {
       routes: this.#routes,
       limits,
       upstreamPort: options.upstreamHttpsPort,
       counters: this.#counters,
       side: this.#side,
+      stalls: this.#stalls,
     };
     this.#tls = options.hosts.map(() => createTlsListener(tls));
     this.#http = new HttpSide(options, this.#routes);
@@ -65,13 +69,17 @@ export class TsDataPlane implements DataPlane {
   stats(): DataPlaneStats {
     return {
       routes: this.#routes.size,
-      tls: { figures: { ...this.#counters.figures }, outcomes: { ...this.#counters.outcomes } },
+      tls: {
+        figures: { ...this.#counters.figures, stalledBytes: this.#stalls.heldBytes },
+        outcomes: { ...this.#counters.outcomes },
+      },
       quic: noQuicCounts(),
       httpOpen: this.#http.open,
       httpYielded: this.#http.yielded,
       httpRequests: this.#http.requests,
       httpCounts: this.#http.counts,
       httpRefusals: this.#http.refusals,
+      httpStalledBytes: this.#http.stalledBytes,
     };
   }
 

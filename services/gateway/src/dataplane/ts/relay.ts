@@ -1,8 +1,11 @@
 import type { Socket } from 'node:net';
 import { cutOff } from './cut-off.ts';
 
+/** Calls back when little enough is on its way to either side that the kernel may have it; see Stalls. */
+type WhenTaken = (then: () => void) => void;
+
 /** One direction: back-pressure holds the source, the end of the source ends the target's side only (half-close). */
-function pump(source: Socket, target: Socket): void {
+function pump(source: Socket, target: Socket, whenTaken: WhenTaken): void {
   // A side can end while the other is still being connected: Node tells of it even when the socket is paused.
   if (source.readableEnded) {
     target.end();
@@ -13,7 +16,7 @@ function pump(source: Socket, target: Socket): void {
     if (!target.write(chunk)) source.pause();
   });
   target.on('drain', () => source.resume());
-  source.once('end', () => target.end());
+  source.once('end', () => whenTaken(() => target.end()));
   source.resume();
 }
 
@@ -32,9 +35,13 @@ function endWith(one: Socket, other: Socket): void {
  * Passes bytes both ways between two open connections until both directions have ended, one of them breaks, or nothing
  * moves for `idleTimeoutMs`. Both sockets must allow half-open connections.
  */
-export function relay(client: Socket, instance: Socket, idleTimeoutMs: number): void {
-  pump(client, instance);
-  pump(instance, client);
+export function relay(
+  client: Socket,
+  instance: Socket,
+  { idleTimeoutMs, whenTaken }: { idleTimeoutMs: number; whenTaken: WhenTaken },
+): void {
+  pump(client, instance, whenTaken);
+  pump(instance, client, whenTaken);
   endWith(client, instance);
   endWith(instance, client);
   // Every byte of either direction touches the client's socket, so one timer is enough.

@@ -14,6 +14,7 @@ import { cutOff } from '../cut-off.ts';
 import { linger } from '../linger.ts';
 import { relay } from '../relay.ts';
 import type { Routed, RouteTable } from '../routes.ts';
+import type { Stalls } from '../stalls/stalls.ts';
 import { endToEndHeaders, hasBody, requestHeaders } from './headers.ts';
 import { headerValues, type RequestTarget } from './host.ts';
 import { sendPage } from './page.ts';
@@ -33,6 +34,7 @@ export interface Forwarding {
   readonly explain: (hostname: string, failure: RouteFailure) => Explanation;
   readonly routes: RouteTable;
   readonly perInstance: Counts<Routed>;
+  readonly stalls: Stalls;
 }
 
 /** One request of a client, its response, and the instance that it goes to. */
@@ -169,17 +171,22 @@ export function forwardUpgrade(exchange: Exchange, forwarding: Forwarding, head:
   const upgrade = headerValues(request.rawHeaders, 'upgrade').join(', ');
   const upstream = openRequest(exchange, forwarding, false, upgrade);
   bind(upstream, exchange, forwarding);
-  upstream.once('upgrade', (answer, instance, instanceHead) => {
+  upstream.once('upgrade', (answer, instance: Socket, instanceHead) => {
     if (client.destroyed) {
       instance.destroy();
       return;
     }
     instance.on('error', () => {});
     exchange.response.detachSocket(client);
+    // Until the client's end: what is left there is the client's as well.
+    forwarding.stalls.join(client, instance);
     client.write(switchingHead(answer), 'latin1');
     if (instanceHead.length > 0) client.write(instanceHead);
     if (head.length > 0) instance.write(head);
-    relay(client, instance, forwarding.limits.idleTimeoutMs);
+    relay(client, instance, {
+      idleTimeoutMs: forwarding.limits.idleTimeoutMs,
+      whenTaken: (then) => forwarding.stalls.whenTaken(client, then),
+    });
   });
   upstream.end();
 }
@@ -207,6 +214,10 @@ function bind(
     if (exchange.expectsContinue && !continued) response.shouldKeepAlive = false;
   };
   response.once('close', () => upstream.destroy());
+  upstream.once('socket', (socket: Socket) => {
+    forwarding.stalls.join(request.socket, socket);
+    upstream.once('close', () => forwarding.stalls.part(request.socket, socket));
+  });
   upstream.once('timeout', () => {
     timedOut = true;
     upstream.destroy();

@@ -4,8 +4,10 @@ import { type NoShare, YieldingShares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { DataPlaneLimits, Explanation, HttpClass, HttpRefusal, RouteFailure } from '../../port.ts';
 import { type Counts, clientKey } from '../counts.ts';
+import { cutOff } from '../cut-off.ts';
 import { linger } from '../linger.ts';
 import type { Routed, RouteTable } from '../routes.ts';
+import type { Stalls } from '../stalls/stalls.ts';
 import { RequestTurns } from '../turns.ts';
 import {
   CLIENT_IDLE_FACTOR,
@@ -28,6 +30,7 @@ export interface HttpListenerOptions {
   readonly explain: (hostname: string, failure: RouteFailure) => Explanation;
   readonly counters: { requests: number; yielded: number };
   readonly journal: HttpJournal;
+  readonly stalls: Stalls;
   /** Requests under way, of all listeners. */
   readonly perInstance: Counts<Routed>;
 }
@@ -58,9 +61,9 @@ interface Shared extends HttpListenerOptions {
 
 /** A server that routes every request, also on a kept connection, by its own Host header. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
-  const { limits, upstreamPort, explain, routes, counters, journal, perInstance } = options;
+  const { limits, upstreamPort, explain, routes, counters, journal, perInstance, stalls } = options;
   const agents = createInstanceAgents(limits.connectTimeoutMs);
-  const forwarding = { limits, upstreamPort, agents, explain, routes, perInstance };
+  const forwarding = { limits, upstreamPort, agents, explain, routes, perInstance, stalls };
   const { maxConnections: total, maxPerClient: perClient } = limits;
   const places = new YieldingShares({ total, reserve: 0, perClient });
   const http2 = createHttp2Listener({ forwarding, counters, journal, places });
@@ -79,6 +82,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     refuseOn(socket, turns.current(request.socket), NO_TUNNELS);
   });
   server.on('clientError', (error: ClientError, socket: Socket) => answerClientError(shared, error, socket));
+  server.on('timeout', (socket: Socket) => {
+    if (stalls.mayHold(socket)) cutOff(socket);
+    else socket.destroy();
+  });
   const release = () => {
     server.closeIdleConnections();
     http2.drain();
@@ -110,7 +117,7 @@ function createNodeServer(limits: DataPlaneLimits, turns: RequestTurns): Server 
 function followConnections(
   server: Server,
   places: YieldingShares,
-  { counters, journal }: Pick<HttpListenerOptions, 'counters' | 'journal'>,
+  { counters, journal, stalls }: Pick<HttpListenerOptions, 'counters' | 'journal' | 'stalls'>,
 ): ReadonlySet<Socket> {
   const connections = new Set<Socket>();
   server.prependListener('connection', (socket) => {
@@ -126,12 +133,28 @@ function followConnections(
       return;
     }
     connections.add(socket);
+    followStalled(socket, { journal, stalls });
     socket.once('close', () => {
       connections.delete(socket);
+      stalls.forget(socket);
       place.release();
     });
   });
   return connections;
+}
+
+/** Once all of TCP has much, a connection is not left to the kernel before its client has taken what it was sent. */
+function followStalled(
+  socket: Socket,
+  { journal, stalls }: Pick<HttpListenerOptions, 'journal' | 'stalls'>,
+): void {
+  stalls.follow(socket, () => {
+    journal.refused(socket.remoteAddress ?? '', 'stalled');
+    cutOff(socket);
+  });
+  const close = socket.destroySoon.bind(socket);
+  // Node's way to end a connection behind its last answer.
+  socket.destroySoon = () => stalls.whenTaken(socket, close);
 }
 
 function serve(shared: Shared, arrived: Arrived): void {

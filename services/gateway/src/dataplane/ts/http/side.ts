@@ -2,8 +2,12 @@ import { type DataPlaneOptions, DEFAULT_LIMITS, type HttpCounts, type HttpRefusa
 import { Counts } from '../counts.ts';
 import { countConnections, drainListeners, openTogether, type PortUse, shut } from '../listening.ts';
 import type { Routed, RouteTable } from '../routes.ts';
+import { Stalls } from '../stalls/stalls.ts';
 import { HttpJournal } from './journal.ts';
 import { createHttpListener, type HttpListener } from './listener.ts';
+
+/** Of what stalled receivers of TLS may hold, those of plain HTTP may one of so many parts. */
+const STALLED_PARTS = 2;
 
 /** Plain HTTP on every address: the same for every data plane. */
 export class HttpSide {
@@ -11,11 +15,13 @@ export class HttpSide {
   readonly #listeners: readonly HttpListener[];
   readonly #journal: HttpJournal;
   readonly #counters = { requests: 0, yielded: 0 };
+  readonly #stalls: Stalls;
 
   constructor(options: DataPlaneOptions, routes: RouteTable) {
     this.#options = options;
     this.#journal = new HttpJournal(options);
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.#stalls = new Stalls({ limitBytes: limits.maxStalledBytes, parts: STALLED_PARTS });
     const one = {
       routes,
       limits,
@@ -23,6 +29,7 @@ export class HttpSide {
       upstreamPort: options.upstreamHttpPort,
       counters: this.#counters,
       journal: this.#journal,
+      stalls: this.#stalls,
       perInstance: new Counts<Routed>(limits.maxPerInstance),
     };
     this.#listeners = options.hosts.map(() => createHttpListener(one));
@@ -38,6 +45,10 @@ export class HttpSide {
 
   get yielded(): number {
     return this.#counters.yielded;
+  }
+
+  get stalledBytes(): number {
+    return this.#stalls.heldBytes;
   }
 
   /** Of requests that are over. */

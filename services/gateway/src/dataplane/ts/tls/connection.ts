@@ -8,6 +8,7 @@ import { ConnectTimeoutError, failureOf } from '../connect.ts';
 import { clientKey } from '../counts.ts';
 import { LINGER_BYTES } from '../linger.ts';
 import type { Routed, RouteTable } from '../routes.ts';
+import type { Stalls } from '../stalls/stalls.ts';
 import { crowdingOf } from './crowd.ts';
 import { proxyHeader } from './proxy-header.ts';
 import type { TlsSide, Trace } from './side.ts';
@@ -20,6 +21,7 @@ export interface TlsOptions {
   readonly limits: DataPlaneLimits;
   readonly counters: TlsCounters;
   readonly side: TlsSide;
+  readonly stalls: Stalls;
 }
 
 /** What the connections of one listener share. */
@@ -133,8 +135,9 @@ export class TlsConnection implements WireOwner, Staged {
 
   #leave(): void {
     if (this.stage === undefined) return;
-    const { stages, side, counters, routes } = this.#context;
+    const { stages, side, stalls, counters, routes } = this.#context;
     stages.leave(this);
+    stalls.forget(this.#client);
     this.#forgetHello();
     side.perClient.leave(this.clientKey);
     this.#place?.release();
@@ -234,12 +237,17 @@ export class TlsConnection implements WireOwner, Staged {
   }
 
   onOpen(instance: Wire): void {
-    const { routes, stages } = this.#context;
+    const { routes, stages, stalls } = this.#context;
     const route = this.#route!;
     this.#count('relayed');
     routes.noteAttempt(route);
     routes.countConnection(route);
     stages.enter(this, 'open');
+    stalls.follow(this.#client, () => {
+      this.#count('stalled');
+      this.cut();
+    });
+    stalls.join(this.#client, instance);
     let isTaken = true;
     if (route.proxyHeader) isTaken = instance.write(proxyHeader(this.#client));
     isTaken = instance.write(this.#reader.bytes) && isTaken;
@@ -278,8 +286,8 @@ export class TlsConnection implements WireOwner, Staged {
         break;
       case 'open':
         // To close both tells the other side as well, at half the price.
-        if (++this.#ends === 2 && !wire.hasUnwritten && !this.#other(wire).hasUnwritten) this.destroy();
-        else this.#other(wire).end();
+        if (++this.#ends === 2 && !wire.writableLength && !this.#other(wire).writableLength) this.#finish();
+        else this.#context.stalls.whenTaken(this.#client, () => this.#other(wire).end());
         break;
       case 'lingering':
         this.destroy();
@@ -289,7 +297,12 @@ export class TlsConnection implements WireOwner, Staged {
 
   onEnded(_wire: Wire): void {
     // Each side is ended behind the other's end, so both directions are over.
-    if (this.stage === 'open' && ++this.#endsSent === 2) this.destroy();
+    if (this.stage === 'open' && ++this.#endsSent === 2) this.#finish();
+  }
+
+  /** All is said; but what a receiver has yet to take would be the kernel's memory for minutes, without counting as anybody's. */
+  #finish(): void {
+    this.#context.stalls.whenTaken(this.#client, () => this.destroy());
   }
 
   onBroken(wire: Wire, error: Error): void {

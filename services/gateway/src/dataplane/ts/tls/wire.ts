@@ -73,9 +73,13 @@ export class Wire implements Endpoints {
     return this.#socket.localPort;
   }
 
-  /** Whether the kernel has not taken yet all that was written. */
-  get hasUnwritten(): boolean {
-    return this.#socket.writableLength > 0;
+  get bytesWritten(): number {
+    return this.#socket.bytesWritten;
+  }
+
+  /** What the kernel has not taken yet of that. */
+  get writableLength(): number {
+    return this.#socket.writableLength;
   }
 
   /** Begins to read, or goes on. */
