@@ -60,6 +60,7 @@ export {
   type Confirmation,
   proveConfirmation,
 } from './proofs/confirmation.ts';
+export { verifyDated } from './proofs/dated-message.ts';
 export { type Delegation, proveDelegation } from './proofs/delegation.ts';
 export { isLaterSaid, readSaidAllocation, type SaidAllocation } from './proofs/said-placement.ts';
 export {

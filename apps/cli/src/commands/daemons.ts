@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { addAdoptCommand } from '../adopting/commands.ts';
 import { type Bind, examples } from '../bind.ts';
 import type { DaemonOptions } from '../network/daemon.ts';
 import type { DaemonName } from '../network/daemon-names.ts';
@@ -51,6 +52,7 @@ export function addDaemonCommands(program: Command, bind: Bind): void {
         ),
       );
     if (name === 'credit') addCreditCommands(daemon, bind);
+    if (name === 'credit' || name === 'monitor') addAdoptCommand(daemon, name, bind);
     if (name === 'compute') {
       addPowerOffCommand(daemon, bind);
       addUsageCommand(daemon, bind);

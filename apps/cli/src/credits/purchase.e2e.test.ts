@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -13,60 +13,12 @@ import { MESSAGES_API } from '@skerry/protocol/api/core/messages';
 import { STATE_API } from '@skerry/protocol/api/core/state';
 import { CREDIT_API } from '@skerry/protocol/api/credit';
 import { say, until } from '../testing/shell.ts';
-import { DECIMALS, TokenChain } from './testing/chain.ts';
-import { TestDaemon } from './testing/daemon.ts';
+import { TokenChain } from './testing/chain.ts';
+import { FINALITY, openNetwork, PRICE } from './testing/network.ts';
 
-const FINALITY = 4;
 /** Only what hangs takes as long. */
 const TIMEOUT_MS = 600_000;
-const PRICE = { symbol: 'STT', decimals: DECIMALS, creditsPerToken: 1_000_000n, bonusBasisPoints: 2_000 };
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8Fh0uVwOqkFZkP3kCq5p8v0wYVqX5b0pD8kT3C1xYz t';
-
-async function openNetwork(dir: string, chain: TokenChain, receiver: string, publisher: string) {
-  const indexer = {
-    networks: [
-      {
-        name: 'anvil',
-        chain_id: 31337,
-        endpoints: [chain.url],
-        poll_ms: 50,
-        finality: 'depth',
-        finality_depth: FINALITY,
-        verification: 'every',
-      },
-    ],
-  };
-  const token = {
-    symbol: PRICE.symbol,
-    contract: chain.token,
-    decimals: DECIMALS,
-    credits_per_token: Number(PRICE.creditsPerToken),
-    bonus_basis_points: PRICE.bonusBasisPoints,
-  };
-  const sales = { networks: [{ name: 'anvil', chain: 'ETH', chain_id: 31337, receiver, tokens: [token] }] };
-  await writeFile(join(dir, 'indexer.json'), JSON.stringify(indexer));
-  await writeFile(join(dir, 'sales.json'), JSON.stringify(sales));
-  const core = (name: string, more: Record<string, string> = {}) =>
-    new TestDaemon('core', {
-      SKERRY_CORE_DATA_DIR: join(dir, name),
-      SKERRY_CORE_HOST: '127.0.0.1',
-      SKERRY_CORE_CREDIT_PUBLISHERS: publisher,
-      ...more,
-    });
-  const first = core('first', { SKERRY_CORE_INDEXER_FILE: join(dir, 'indexer.json') });
-  const second = core('second');
-  await Promise.all([first.start(), second.start()]);
-  const credit = new TestDaemon('credit', {
-    SKERRY_CREDIT_DATA_DIR: join(dir, 'credit'),
-    SKERRY_CREDIT_HOST: '127.0.0.1',
-    SKERRY_CREDIT_CORE_URL: first.url,
-    SKERRY_CREDIT_SALES_FILE: join(dir, 'sales.json'),
-    SKERRY_CREDIT_POLL_INTERVAL_MS: '50',
-    SKERRY_CREDIT_CHARGE_INTERVAL_SECONDS: '1',
-    SKERRY_CREDIT_WATCH_INTERVAL_SECONDS: '1',
-  });
-  return { first, second, credit };
-}
 
 test('A purchase on the chain becomes credits exactly once across a reorg and a kill -9', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'skerry-credit-'));
@@ -79,6 +31,7 @@ test('A purchase on the chain becomes credits exactly once across a reorg and a 
   const publisher = createSigner(await loadOrCreateKeyFile(join(dir, 'credit', 'key'))).address;
   const { first, second, credit } = await openNetwork(dir, chain, receiver, publisher);
   for (const daemon of [first, second, credit]) stack.use(daemon);
+  await second.start();
   await credit.start();
   say('two core nodes and a credit service run');
 

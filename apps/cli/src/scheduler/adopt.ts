@@ -20,9 +20,9 @@ import {
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
 import { readAddress } from '../address.ts';
+import { parseUntil, untilFields, wordsOnBreak } from '../adopting/until.ts';
 import type { Context } from '../context.ts';
 import { renderFields, renderTable } from '../output/text.ts';
-import { parseMoment } from '../scores/compute.ts';
 import { type Adoption, countsBy, decideAdoption } from './adoption.ts';
 
 export interface AdoptOptions {
@@ -128,13 +128,15 @@ const shortOf = (id: string | null) => id?.slice(0, ID_CHARS_SHOWN) ?? 'none';
 
 interface Outcome {
   readonly dry_run: boolean;
+  readonly until: number;
   readonly erased: number;
   readonly schedulers: readonly string[];
 }
 
-function textOf({ dry_run: isDry, erased, schedulers }: Outcome, adoption: Adoption): string {
+function textOf({ dry_run: isDry, until, erased, schedulers }: Outcome, adoption: Adoption): string {
   const { toSign, adoptedBefore, ofOthers, unplaced, differences } = adoption;
   const counts = renderFields([
+    ...untilFields(until),
     [isDry ? 'to sign' : 'signed', String(toSign.length)],
     ['signed before', String(adoptedBefore)],
     ["others' word", String(ofOthers)],
@@ -148,17 +150,14 @@ function textOf({ dry_run: isDry, erased, schedulers }: Outcome, adoption: Adopt
       .slice(0, SHOWN_MAX)
       .map((one) => [shortOf(one.instance_id), shortOf(one.node_id), shortOf(one.node_id_now)]),
   );
-  const next = isDry
-    ? 'Nothing was signed (--dry-run).'
-    : `On every core node, set SKERRY_CORE_SCHEDULERS=${schedulers.join(',')} and restart it.`;
+  // Without the old key's placements a list without the old key would move every instance.
+  const isFound = toSign.length + adoptedBefore > 0;
+  const next = !isFound
+    ? 'Nothing that the old key had placed by then is there: check the address, the core node and --until.'
+    : isDry
+      ? 'Nothing was signed (--dry-run).'
+      : `On every core node, set SKERRY_CORE_SCHEDULERS=${schedulers.join(',')} and restart it.`;
   return [counts, table, next].filter((part) => part !== '').join('\n\n');
-}
-
-/** Unix seconds. Of a moment that is still to come everything would count, also what a thief has signed. */
-function parseUntil(text: string): number {
-  const until = parseMoment(text);
-  if (until * 1_000 <= Date.now()) return until;
-  throw new AppError('INVALID_PARAMETERS', `--until ${text} is still to come; name a moment before the leak`);
 }
 
 /**
@@ -190,8 +189,17 @@ export async function adoptPlacements(context: Context, old: string, options: Ad
   const { said, erased } = await readPlacements(core, instances, [from, by, ...others], terms, patiently);
   const adoption = decideAdoption(instances, said, terms);
   const { toSign } = adoption;
-  const onSent = (count: number) => progress.show(`signed ${count} of ${toSign.length} placements`);
-  if (!options.dryRun) await send(core, toSign, patiently, onSent);
+  let sent = 0;
+  const onSent = (count: number) => {
+    sent = count;
+    progress.show(`signed ${count} of ${toSign.length} placements`);
+  };
+  try {
+    if (!options.dryRun) await send(core, toSign, patiently, onSent);
+  } catch (error) {
+    context.output.note(wordsOnBreak(sent, toSign.length));
+    throw error;
+  }
   const trusted = [...others, by].toSorted();
   const facts = {
     ...{ dry_run: options.dryRun === true, from, by, until, instances: instances.length },

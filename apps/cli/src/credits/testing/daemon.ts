@@ -10,7 +10,7 @@ export class TestDaemon implements AsyncDisposable {
   #child: ChildProcess | undefined;
   #url = '';
 
-  constructor(name: 'core' | 'credit', settings: Readonly<Record<string, string>>) {
+  constructor(name: 'core' | 'credit' | 'monitor', settings: Readonly<Record<string, string>>) {
     this.#name = name;
     this.#settings = { ...settings };
   }
@@ -19,15 +19,22 @@ export class TestDaemon implements AsyncDisposable {
     return this.#url;
   }
 
+  /** Has it started with other settings the next time. */
+  set(settings: Readonly<Record<string, string>>): void {
+    Object.assign(this.#settings, settings);
+  }
+
   async start(): Promise<void> {
-    this.#settings[`SKERRY_${this.#name.toUpperCase()}_PORT`] ??= String(await findFreePort());
+    // A monitor serves nothing.
+    if (this.#name !== 'monitor')
+      this.#settings[`SKERRY_${this.#name.toUpperCase()}_PORT`] ??= String(await findFreePort());
     const child = spawn(process.execPath, [SKERRY, this.#name], {
       env: { ...process.env, SKERRY_LOG_LEVEL: 'error', ...this.#settings },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#child = child;
     const { urls } = await awaitReady<{ urls: string[] }>(child, `skerry ${this.#name}`);
-    this.#url = urls[0]!;
+    this.#url = urls[0] ?? '';
   }
 
   /** kill -9 */
