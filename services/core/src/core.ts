@@ -130,6 +130,9 @@ function openReserve(
   return new Reserve({ setMib, log, shared });
 }
 
+/** A peer, with its files. */
+const linkTo = (url: string) => ({ ...createHttpLink(url), openFile: createPeerFileSource(url).open });
+
 /** What the rooms stand on. The database heeds the host alone: it is closed after all that uses it. */
 async function openGround(
   config: CoreConfig,
@@ -179,10 +182,7 @@ async function openGround(
     writeProbe: await probeWrites(filePlaces, reserve, life),
     connectionRoom: await readConnectionRoom(pool),
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
-    links: peerUrlsOf(config).map((url) => ({
-      ...createHttpLink(url),
-      openFile: createPeerFileSource(url).open,
-    })),
+    links: peerUrlsOf(config).map(linkTo),
     now: Date.now,
     notWellSince,
     signal: stopping,
