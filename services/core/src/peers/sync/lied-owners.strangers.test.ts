@@ -305,3 +305,18 @@ test('of a content that is a file no other bytes count, and the next peer that h
     [null, null, null],
   );
 });
+
+test('a peer that answers a question by name with what nobody asked for has misbehaved, and nothing of it is kept', async () => {
+  await using stack = new AsyncDisposableStack();
+  const unasked = sign({ type: 'POST', content: { type: 'note', content: 'unasked' } });
+  const { joining, live } = await createLiedTo(stack, (link) => ({
+    ...link,
+    fetchMessages: async () => [Buffer.from(unasked.body)],
+  }));
+  const { size } = joining.rooms.sync.set;
+  await meet(joining);
+  const { forgotten_failure, points } = joining.rooms.sync.syncer.view().peers[0]!;
+  assert.deepEqual([forgotten_failure, points], ['PEER_MISBEHAVED', 20]);
+  assert.equal(joining.rooms.sync.set.size, size);
+  assert.equal(await statusOf(joining, live), 'forgotten');
+});

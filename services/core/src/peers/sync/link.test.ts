@@ -100,7 +100,8 @@ describe('a peer over HTTP', () => {
 
     test(`${name}: an answer that comes byte by byte is given up once the request has had its time`, async () => {
       const trickle = (response: ServerResponse) => {
-        if (!response.destroyed) response.write('x', () => setImmediate(trickle, response));
+        // Fewer parts than are too many.
+        if (!response.destroyed) response.write('x', () => setTimeout(trickle, 1, response));
       };
       await using slow = await serve(trickle, { timeoutMs: 200 });
       await assert.rejects(ask(slow.link), { code: 'UPSTREAM_UNAVAILABLE' });

@@ -26,7 +26,7 @@ const IDLE_ROUNDS_MAX = 64;
  * Ranges that differ and are not yet compared further. An answer to a whole question leaves 32,768 at most where everything
  * differs, and what is found last is asked about first: seven questions deep, for a set of 10^12 keys, they are 230,000.
  */
-const OPEN_RANGES_MAX = 2 ** 18;
+export const OPEN_RANGES_MAX = 2 ** 18;
 /**
  * Answers of one session that bring less than half of what was asked for, although there was room for all. An honest peer fills a body; of
  * what it listed only a few became others since. After so many the session ends: the next one asks for the rest, after those with others.

@@ -26,7 +26,7 @@ import type { Schema } from '../../../store/schema.ts';
 import type { NetworkClock } from '../clock.ts';
 import type { PeerLink } from '../link.ts';
 import type { NodeSet } from '../node-set.ts';
-import { checkAsked, checkTally, Declined, type SessionOptions } from '../session.ts';
+import { checkAsked, checkTally, Declined, OPEN_RANGES_MAX, type SessionOptions } from '../session.ts';
 import { CONTENTS_MAX, type ContentFiles, contentOf, fetchContents } from './contents.ts';
 
 /** Questions in one session: two or three narrow down a million, where a few differ. */
@@ -71,6 +71,7 @@ async function listDoubted(
     const { open: next, has } = continueRanges(forgotten, answer, LISTED_MAX);
     doubted = [...doubted, ...has].toSorted(compareShort).slice(0, LISTED_MAX);
     open = [...next, ...open.slice(QUESTION_RANGES_MAX)];
+    if (open.length > OPEN_RANGES_MAX) throw new AppError('PEER_MISBEHAVED', "the peer's answers do not end");
     if (doubted.length < LISTED_MAX) continue;
     // Nothing behind the last of so many: the next session goes on there.
     const end = boundOf(doubted.at(-1)!);
