@@ -8,6 +8,8 @@ import {
   encodeRanges,
   fieldsOf,
   hexToBytes,
+  isCid,
+  isItemHash64,
   QUESTION_RANGES_MAX,
   RANGES_BODY_BYTES,
   type Range,
@@ -26,6 +28,8 @@ import { readBytes } from './reads/read-body.ts';
 
 /** Questions to both nodes together. */
 const ROUNDS_MAX = 8_000;
+/** Keys of one node where the two differ: one that lies has any number. */
+const KEYS_MAX = 2_000_000;
 /** Messages whose names are asked for: further ones are told by the beginning of their hash. */
 const NAMED_MAX = 200;
 const LENGTH_BYTES = 4;
@@ -84,10 +88,13 @@ async function listKeys(
       .map(({ lower, upper }) => ({ kind: 'list' as const, lower, upper }));
     const answer = await ask(url, asked, question);
     for (const range of answer) if (range.kind === 'keys') keys.push(...range.keys);
+    if (keys.length > KEYS_MAX) throw tooMany();
     open = [...answer.filter(({ kind }) => kind === 'fingerprint'), ...open.slice(QUESTION_RANGES_MAX)];
   }
   return keys;
 }
+
+const tooMany = () => new AppError('UPSTREAM_UNAVAILABLE', 'the nodes differ in too many messages to list');
 
 type Pair<T> = readonly [T, T];
 
@@ -117,7 +124,8 @@ function hashOfFrame(frame: Uint8Array): string | undefined {
   }
   try {
     const { item_hash: hash } = fieldsOf(fieldsOf(JSON.parse(new TextDecoder().decode(frame))).forgotten);
-    return typeof hash === 'string' ? hash : undefined;
+    // What is neither would be written to a terminal as a stranger wishes.
+    return typeof hash === 'string' && (isItemHash64(hash) || isCid(hash)) ? hash : undefined;
   } catch {
     return undefined;
   }
@@ -202,8 +210,7 @@ async function diffForgotten(urls: Pair<string>, spend: () => void): Promise<For
 export async function diffNodes(first: string, second: string): Promise<NodeDifference> {
   let rounds = 0;
   const spend = () => {
-    if (++rounds > ROUNDS_MAX)
-      throw new AppError('UPSTREAM_UNAVAILABLE', 'the nodes differ in too many messages to list');
+    if (++rounds > ROUNDS_MAX) throw tooMany();
   };
   const urls = [first, second] as const;
   const keys = await diffSets(urls, ALL, spend);
