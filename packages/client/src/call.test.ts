@@ -85,7 +85,7 @@ test('fields that a newer service answers are let through, anywhere', async () =
 test('another form than the contract has is an error that names the field', async () => {
   await assert.rejects(find(200, { size: { bytes: 'many' } }), {
     code: 'UNEXPECTED_ANSWER',
-    message: /things\/a%2Fb%20c\?mark=%26: the answer.size.bytes must be integer/,
+    message: /things\/a%2Fb%20c\?mark=%26: the answer.size.bytes must be an integer/,
   });
   for (const body of ['<html>', 'null', '[]', '{}', '{"size":null}'])
     await assert.rejects(find(200, body), { code: 'UNEXPECTED_ANSWER' });

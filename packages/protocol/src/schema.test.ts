@@ -80,10 +80,16 @@ test('of a date that is wrong its unit is told: clocks of JavaScript count milli
     ).message;
   assert.equal(
     sentence(1_800_000_000_000),
-    'body.message.timestamp must be <= 9223372036 (Unix seconds, not milliseconds)',
+    'body.message.timestamp must be an integer from 0 to 9223372036 (Unix seconds, not milliseconds)',
   );
-  assert.equal(sentence(1_800_000_000.5), 'body.message.timestamp must be integer (Unix seconds)');
-  assert.equal(sentence('now'), 'body.message.timestamp must be integer (Unix seconds)');
+  assert.equal(
+    sentence(1_800_000_000.5),
+    'body.message.timestamp must be an integer from 0 to 9223372036 (Unix seconds)',
+  );
+  assert.equal(
+    sentence('now'),
+    'body.message.timestamp must be an integer from 0 to 9223372036 (Unix seconds)',
+  );
 
   // As Ajv says it of a query: with the schema of the place.
   const parentSchema = Type.Number({ description: 'Unix milliseconds, inclusive' });
@@ -95,5 +101,41 @@ test('of a date that is wrong its unit is told: clocks of JavaScript count milli
     parentSchema,
   };
   const { message } = describeMismatch('query', 'INVALID_PARAMETERS', [error]);
-  assert.equal(message, 'query.from must be number (Unix milliseconds)');
+  assert.equal(message, 'query.from must be a number (Unix milliseconds)');
+});
+
+test('of a number that is wrong all that it may be is told, whichever of its bounds it broke', () => {
+  const parse = createParser(
+    Type.Object({
+      page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      least: Type.Optional(Type.Number({ minimum: 0.5 })),
+      most: Type.Optional(Type.Integer({ maximum: 9 })),
+      any: Type.Optional(Type.Number()),
+      is: Type.Optional(Type.Boolean()),
+    }),
+    'a book',
+  );
+  const sentence = (book: object) => refusalOf(() => parse(book)).message;
+  for (const page of [0, 101, 1.5, 'x', null])
+    assert.equal(sentence({ page }), 'a book.page must be an integer from 1 to 100');
+  for (const least of [0, '1'])
+    assert.equal(sentence({ least }), 'a book.least must be a number, at least 0.5');
+  for (const most of [10, true])
+    assert.equal(sentence({ most }), 'a book.most must be an integer, at most 9');
+  assert.equal(sentence({ any: '' }), 'a book.any must be a number');
+  assert.equal(sentence({ is: 1 }), 'a book.is must be true or false');
+
+  // An order of a query, as Ajv has it: a type with its values.
+  const parentSchema = { type: 'integer', enum: [-1, 1] };
+  const error = {
+    keyword: 'type',
+    instancePath: '/sortOrder',
+    message: 'must be integer',
+    params: {},
+    parentSchema,
+  };
+  assert.equal(
+    describeMismatch('query', 'INVALID_PARAMETERS', [error]).message,
+    'query.sortOrder must be one of -1, 1',
+  );
 });

@@ -142,6 +142,10 @@ interface Place {
   readonly properties?: Readonly<Record<string, Place>>;
   readonly items?: Place;
   readonly description?: string;
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
 }
 
 /** What a schema says of a place of a value. */
@@ -154,9 +158,30 @@ function placeAt(schema: object, pointer: string): Place | undefined {
 /** The fields of the object at a place of a schema, where that place is one. */
 const fieldsAt = (schema: object, pointer: string) => Object.keys(placeAt(schema, pointer)?.properties ?? {});
 
+const placeOf = (error: SchemaError, schema: object | undefined): Place =>
+  error.parentSchema ?? placeAt(schema ?? {}, error.instancePath) ?? {};
+
+const NUMBERS: Readonly<Record<string, string>> = { integer: 'an integer', number: 'a number' };
+
+/** Of a type or a bound, in the validators' words; others have more to say. */
+const SAID_BY_VALIDATOR = /^must be (?:integer|number|boolean|[<>]=)/;
+
+/** What a number or a boolean may be, all of it: a client that is told one bound at a time asks twice. */
+function boundsOf(error: SchemaError, schema: object | undefined): string | undefined {
+  if (!SAID_BY_VALIDATOR.test(error.message)) return undefined;
+  const { type = '', enum: values, minimum, maximum } = placeOf(error, schema);
+  if (type === 'boolean') return 'must be true or false';
+  const kind = NUMBERS[type];
+  if (!kind) return undefined;
+  if (values) return `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
+  if (minimum !== undefined && maximum !== undefined) return `must be ${kind} from ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `must be ${kind}, at least ${minimum}`;
+  return maximum === undefined ? `must be ${kind}` : `must be ${kind}, at most ${maximum}`;
+}
+
 /** Who sends milliseconds, a fraction or a calendar date has to be told in what a date is counted: a bound alone tells nothing. */
 function unitOf(error: SchemaError, schema: object | undefined): string {
-  const { description } = (error.parentSchema ?? placeAt(schema ?? {}, error.instancePath) ?? {}) as Place;
+  const { description } = placeOf(error, schema);
   const unit = description?.match(/Unix (?:milli)?seconds/)?.[0];
   if (unit === 'Unix seconds' && error.keyword === 'maximum') return ` (${unit}, not milliseconds)`;
   return unit ? ` (${unit})` : '';
@@ -196,7 +221,7 @@ function sentenceOf(
     const names = namesOf(error.params, 'requiredProperties', 'missingProperty');
     return `${field ? `${what}.${field}` : what} lacks ${names.map((name) => JSON.stringify(name)).join(', ')}`;
   }
-  return `${field ? `${what}.${field}` : what} ${error.message}${unitOf(error, schema)}`;
+  return `${field ? `${what}.${field}` : what} ${boundsOf(error, schema) ?? error.message}${unitOf(error, schema)}`;
 }
 
 /** What is wrong comes before what is too much: a value that lacks a field is not one with unknown fields. */

@@ -95,8 +95,8 @@ test('one that would wait for room is told so, and one that finds it is told not
 test('what an instance may not have is said of the option that asked for it', async () => {
   await using network = await startNetwork();
   const refusals: [string, string, RegExp][] = [
-    ['--cpu', '1000', /^error: --cpu must be <= [0-9]+ \(INVALID_CONTENT\)/],
-    ['--memory', '9999999G', /^error: --memory \(MiB\) must be <= [0-9]+ /],
+    ['--cpu', '1000', /^error: --cpu must be an integer from 1 to [0-9]+ \(INVALID_CONTENT\)/],
+    ['--memory', '9999999G', /^error: --memory \(MiB\) must be an integer from [0-9]+ to [0-9]+ /],
     ['--image', 'a b', /^error: --image must match pattern /],
   ];
   for (const [option, value, expected] of refusals) {

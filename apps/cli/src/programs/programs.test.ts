@@ -91,7 +91,9 @@ test('what a program may not have is said of the option that asked for it', asyn
     assert.equal(code, 2, err);
     assert.match(
       err,
-      new RegExp(`^error: ${option} \\((MiB|seconds)\\) must be <= [0-9]+ \\(INVALID_CONTENT\\)`),
+      new RegExp(
+        `^error: ${option} \\((MiB|seconds)\\) must be an integer from [0-9]+ to [0-9]+ \\(INVALID_CONTENT\\)`,
+      ),
     );
   }
   assert.deepEqual(core.asked, []);

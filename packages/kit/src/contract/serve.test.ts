@@ -236,7 +236,7 @@ describe('operations are served as their contract says', async () => {
       assert.equal(code, 'INVALID_PARAMETERS');
       assert.match(error!, /^query\.n(ame)? is given 2 times; give it once, and separate values by commas/);
     }
-    assert.match((await get('/some?n=x')).error!, /^query\.n must be integer$/);
+    assert.match((await get('/some?n=x')).error!, /^query\.n must be an integer/);
     assert.deepEqual(await get('/none'), {});
     assert.equal((await get('/none?page=2')).code, 'UNKNOWN_FIELD');
   });

@@ -53,7 +53,10 @@ export interface EventLog extends EventReads {
 export function parseCursor(cursor: string): number {
   const seq = Number(cursor);
   if (!/^[0-9]{1,15}$/.test(cursor) || !Number.isSafeInteger(seq)) {
-    throw new AppError('INVALID_CURSOR', 'the cursor does not come from an event or a list');
+    throw new AppError(
+      'INVALID_CURSOR',
+      'a cursor of events is the number of an event, as an event or a list has it; 0 is the beginning, and latest the newest event',
+    );
   }
   return seq;
 }
