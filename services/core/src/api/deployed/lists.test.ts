@@ -218,6 +218,15 @@ describe('lists of deployed nodes', () => {
   test('what ended is listed by itself, without its content, by the time of its end', async () => {
     const { messages } = await list('msgStatuses=forgotten,removed&pagination=0');
     assert.deepEqual([messages.length, messages[0].content, messages[0].item_content], [3, null, null]);
+    for (const { item_hash, size } of messages) {
+      const { source_text: signed } = await core.rooms.db
+        .selectFrom('messages')
+        .select('source_text')
+        .where('item_hash', '=', item_hash)
+        .executeTakeFirstOrThrow();
+      assert.equal(size, signed === null ? null : Buffer.byteLength(signed), 'of what was signed');
+      assert.equal((await core.get(`/messages/${item_hash}`)).body.message.size, size);
+    }
     const now = Date.now() / 1000;
     assert.equal((await list(`msgStatuses=forgotten&startDate=${now - 3600}`)).messages.length, 3);
     assert.equal((await list(`msgStatuses=forgotten&endDate=${now - 3600}`)).messages.length, 0);

@@ -18,18 +18,18 @@ const NETWORK_CODES: Partial<Record<ErrorCode, number>> = {
 };
 const INVALID_FORMAT = 0;
 
-/** Bytes of what a forgotten message said, and how it was paid; null once that is erased. */
-const erasable = (row: StoredMessage) => ({
-  payment_type: (contentOf(row) as { payment?: { type?: unknown } } | null)?.payment?.type ?? null,
-  size: row.source_text === null ? null : Buffer.byteLength(row.source_text),
-});
+/** How what a message said is paid; null where it says nothing of that, or is erased. */
+function paymentOf(row: StoredMessage): string | null {
+  const type = (contentOf(row) as { payment?: { type?: unknown } } | null)?.payment?.type;
+  return typeof type === 'string' ? type : null;
+}
 
 /**
  * The message as deployed nodes show it: one that waits as it came, of a forgotten one what is left.
  * @param shown as what it is shown (hideForgotten)
  */
 export function submittedViewOf(row: StoredMessage, confirmations: Confirmations, shown = row) {
-  const { size: _, ...message } = networkViewOf(shown, confirmations);
+  const { size, ...message } = networkViewOf(shown, confirmations);
   const { confirmations: _of, confirmed: _is, ...submitted } = message;
   const received = row.received_at.toISOString();
   if (row.status === 'pending')
@@ -37,7 +37,7 @@ export function submittedViewOf(row: StoredMessage, confirmations: Confirmations
   if (row.status !== 'forgotten') return { message };
   const { content: _content, item_content: _text, ...skeleton } = submitted;
   const forgotten_at = new Date(row.settled_at_ms).toISOString();
-  return { message: { ...skeleton, owner: row.owner, ...erasable(row), forgotten_at } };
+  return { message: { ...skeleton, owner: row.owner, payment_type: paymentOf(row), size, forgotten_at } };
 }
 
 /** What deployed nodes say of a message beside the specification's fields. */

@@ -58,7 +58,10 @@ export function networkViewOf(
 ): Required<Omit<NetworkMessageView, 'shared'>> {
   const content = networkContentOf(row);
   const itemType = itemTypeOf(row);
-  const text = row.form === 'network' ? row.source_text : JSON.stringify(content);
+  // What is not shown is as large as what was signed, until that is erased.
+  const isAsSigned = row.form === 'network' || content === null;
+  const text = isAsSigned ? row.source_text : JSON.stringify(content);
+  const said = text ?? (content === null ? null : JSON.stringify(content));
   const confirmed = listOf(row, confirmations);
   return {
     item_hash: row.item_hash,
@@ -71,7 +74,7 @@ export function networkViewOf(
     content,
     time: row.sent_time ?? row.time,
     channel: row.channel,
-    size: Buffer.byteLength(text ?? JSON.stringify(content)),
+    size: said === null ? null : Buffer.byteLength(said),
     confirmations: confirmed,
     confirmed: confirmed.length > 0,
   };
