@@ -48,7 +48,11 @@ export const MessageView = Type.Object(
       description: 'the exact text that the signature covers; null once the message is forgotten',
     }),
     confirmations: Type.Array(
-      Type.Object({ chain: Type.String(), height: Type.Integer(), hash: Type.String() }),
+      Type.Object({
+        chain: Type.String(),
+        height: Type.Integer({ description: 'of the block' }),
+        hash: Type.String({ description: 'of the transaction' }),
+      }),
     ),
     shared: SharedBody,
   },
@@ -98,10 +102,12 @@ export const InstanceView = Type.Object(
     firewall: Firewall,
     desired: InstanceStatus,
     restart_id: Type.Union([Hash, Type.Null()], { description: 'the message that last asked for a restart' }),
-    node_id: Type.Union([Hash, Type.Null()]),
-    node_address: Type.Union([Type.String(), Type.Null()]),
+    node_id: Type.Union([Hash, Type.Null()], { description: 'the compute node that was chosen' }),
+    node_address: Type.Union([Type.String(), Type.Null()], { description: 'whose key speaks for that node' }),
     phase: Phase,
-    reason: Type.Union([Reason, Type.Null()]),
+    reason: Type.Union([Reason, Type.Null()], {
+      description: 'why; codes are in docs/api.md, "Phases", and docs/errors.md',
+    }),
   },
   { title: 'Instance' },
 );

@@ -26,6 +26,8 @@ export type PerMinute = Partial<Readonly<Record<RateClass, number>>>;
 export interface Document {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  /** None: the signature of a message is the only credential, and no header. */
+  readonly security: readonly [];
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
 }
@@ -174,8 +176,7 @@ export function writeDocument(api: Api, info: ApiInfo, perMinute: PerMinute = {}
   return {
     openapi: '3.1.0',
     info: { title, version: VERSION, description },
-    // The signature of a message is the only credential, and no header.
-    ...{ security: [] },
+    security: [],
     paths,
     components: components.all(),
   };

@@ -30,7 +30,8 @@ export function referenceHandlers(
   return {
     async getDocument() {
       return (await document()) as unknown as Record<'openapi', string> &
-        Record<'info' | 'paths', Record<string, unknown>>;
+        Record<'security', readonly unknown[]> &
+        Record<'info' | 'paths' | 'components', Record<string, unknown>>;
     },
     async getReference() {
       return answer(200, await page(), {

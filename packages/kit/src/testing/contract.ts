@@ -60,11 +60,28 @@ const ask = (send: Send, operation: Operation, asked: ContractRequest): Promise<
     ...(asked.body === undefined ? {} : { payload: JSON.stringify(asked.body) }),
   });
 
+/**
+ * A schema whose objects have no fields but those that it names, where it names some and does not say what others are. A contract says
+ * what answers have, and not what they may not have, since newer nodes add fields: but all that ours answer with is to be in it.
+ */
+export function closeSchema<T>(schema: T): T {
+  if (Array.isArray(schema)) return schema.map(closeSchema) as T;
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const parts = Object.entries(schema).map(([name, part]) => [
+    name,
+    name === 'allOf' ? part : closeSchema(part),
+  ]);
+  const isOpen =
+    'properties' in schema &&
+    !['additionalProperties', 'patternProperties', 'allOf'].some((name) => name in schema);
+  return { ...Object.fromEntries(parts), ...(isOpen ? { additionalProperties: false } : {}) } as T;
+}
+
 const parsers = new WeakMap<TSchema, ReturnType<typeof createParser>>();
 
 /** Made once: an operation answers hundreds of times in a test. */
 function parserOf(schema: TSchema, statusCode: number): ReturnType<typeof createParser> {
-  const parse = parsers.get(schema) ?? createParser(schema, `the answer ${statusCode}`);
+  const parse = parsers.get(schema) ?? createParser(closeSchema(schema), `the answer ${statusCode}`);
   parsers.set(schema, parse);
   return parse;
 }

@@ -13,7 +13,11 @@ export const REFERENCE_API = {
       200: Type.Object({
         openapi: Type.String(),
         info: Type.Record(Type.String(), Type.Unknown()),
+        security: Type.Array(Type.Unknown(), {
+          description: 'empty: no operation takes a credential that OpenAPI knows',
+        }),
         paths: Type.Record(Type.String(), Type.Unknown()),
+        components: Type.Record(Type.String(), Type.Unknown()),
       }),
     },
     errors: [],

@@ -51,7 +51,9 @@ export const ALLOCATIONS_API = {
     summary: "Reread one of this node's instances from the core node now, with its ports and domains",
     tag: 'allocations',
     rateClass: 'general',
-    params: Type.Object({ ref: Hash }),
+    params: Type.Object({
+      ref: Type.String({ pattern: HASH64_PATTERN, description: 'item hash of the INSTANCE' }),
+    }),
     answers: { 200: Type.Object({ status: Type.Literal('updated'), vm_hash: Hash }) },
     errors: ['INSTANCE_NOT_FOUND', 'INSTANCE_NOT_READY', 'UPSTREAM_UNAVAILABLE'],
   },

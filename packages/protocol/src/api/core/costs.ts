@@ -89,7 +89,7 @@ export const PriceView = Type.Object(
     payment_type: Type.Literal('credit'),
     cost: perSecond('all parts'),
     detail: Type.Array(CostPart),
-    charged_address: Type.String(),
+    charged_address: Type.String({ description: 'whose credit pays for it' }),
   },
   { title: 'Price' },
 );

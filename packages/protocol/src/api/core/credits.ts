@@ -51,8 +51,8 @@ const BalanceView = Type.Object(
   {
     ...AccountView.properties,
     balance: Type.Number({ description: 'token balance; always 0, since everything is paid with credits' }),
-    details: Type.Object({}),
-    locked_amount: Type.Number(),
+    details: Type.Object({}, { description: 'empty: token balances by chain, on deployed nodes' }),
+    locked_amount: Type.Number({ description: '0: tokens that are held, on deployed nodes' }),
     credit_balance_details: orNull(
       Type.Array(Type.Object({ expiration_date: Type.Null(), amount: Type.Integer() })),
       { description: 'null where they are not asked for; no credit expires' },
@@ -83,8 +83,8 @@ export const HistoryView = Type.Object(
     origin_ref: Type.String({ description: 'the transaction, the note, or the resource' }),
     credit_ref: Type.String({ description: 'the message' }),
     credit_index: Type.Integer({ description: 'the place in it' }),
-    start_date: orNull(Type.Integer()),
-    end_date: orNull(Type.Integer()),
+    start_date: orNull(Type.Integer(), { description: 'of what was used, Unix seconds, inclusive' }),
+    end_date: orNull(Type.Integer(), { description: 'Unix seconds, exclusive' }),
     message_timestamp: Type.Integer({ description: 'Unix seconds' }),
   },
   { title: 'CreditHistory' },
@@ -109,7 +109,7 @@ const PricesView = Type.Object(
 const ChargesView = Type.Object(
   {
     start_date: Type.Integer({ description: 'Unix seconds' }),
-    end_date: Type.Integer(),
+    end_date: Type.Integer({ description: 'Unix seconds, exclusive' }),
     credits: Type.Array(
       Type.Object({
         address: Type.String(),

@@ -34,7 +34,10 @@ export const RefusalView = Type.Object(
   {
     error: Type.String(),
     status: Type.Literal('error'),
-    code: Type.String(),
+    code: Type.String({
+      description:
+        'what the same message would be refused with as an envelope, where each code has its own status (docs/errors.md)',
+    }),
     publication_status: Type.Object({ status: Type.String(), failed: Type.Array(Type.String()) }),
     message_status: Type.Literal('rejected'),
     details: Type.Optional(Type.Unknown()),
@@ -81,6 +84,22 @@ const PendingMessageView = Type.Object(
   { title: 'PendingMessage' },
 );
 
+/** One message, with what deployed nodes say of a forgotten one beside its fields. */
+const ShownMessageView = Type.Object(
+  {
+    ...NetworkMessageView.properties,
+    owner: Type.Optional(Type.String({ description: 'forgotten only: on whose behalf it was' })),
+    payment_type: Type.Optional(
+      orNull(Type.String(), {
+        description:
+          'forgotten only: its `content.payment.type`; null where it has none, and once it is erased',
+      }),
+    ),
+    forgotten_at: Type.Optional(Type.String({ format: 'date-time' })),
+  },
+  { title: 'ShownMessage' },
+);
+
 /** A post in the form of deployed nodes: the content of its latest amend, the rest of the original. */
 export const NetworkPostView = Type.Object(
   {
@@ -117,7 +136,7 @@ const verdict = {
     Type.Integer({ description: 'the reason as deployed nodes number it; rejected only' }),
   ),
   details: Type.Optional(orNull(Type.Object({ errors: Type.Array(Type.Unknown()) }))),
-  message: Type.Optional(NetworkMessageView),
+  message: Type.Optional(ShownMessageView),
   messages: Type.Optional(Type.Array(PendingMessageView, { description: 'the same while pending' })),
   forgotten_by: Type.Optional(Type.Array(Type.String())),
 };

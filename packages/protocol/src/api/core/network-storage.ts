@@ -87,7 +87,11 @@ export const NETWORK_STORAGE_API = {
     path: '/api/v0/storage/by-ref/:ref',
     summary: 'Find the newest version of a file by its first STORE message',
     ...reads('INVALID_HASH', 'FILE_NOT_FOUND', 'LIST_TOO_COSTLY'),
-    params: Type.Object({ ref: Type.String({ description: 'item hash of the first STORE message' }) }),
+    params: Type.Object({
+      ref: Type.String({
+        description: 'item hash of the first STORE message; a name is asked for with its owner',
+      }),
+    }),
     query: NO_PARAMETERS,
     answers: { 200: FileReferenceView },
     deployed: {},

@@ -141,7 +141,7 @@ export const STORAGE_API = {
     also: ['HEAD'],
     path: '/api/v0/storage/:hash',
     summary:
-      'A file, with its content type; as JSON with base64 where Accept asks for application/json first',
+      'A file, with its content type; as JSON {status, hash, engine, content}, its bytes in base64, where Accept asks for application/json first',
     ...readsBytes(),
     params: HashParams,
     answers: bytesAnswers,

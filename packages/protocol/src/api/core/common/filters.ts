@@ -54,7 +54,9 @@ export const MESSAGE_FILTERS = {
     names: { '/messages.json': ['contentKeys'] },
   },
   paymentTypes: {
-    schema: commaList('how what the messages make is paid: hold, superfluid, credit'),
+    schema: commaList(
+      'what the messages say in `content.payment.type`: hold, superfluid, credit. Those that say nothing are paid by credit, too, and fit none',
+    ),
     names: { '/messages.json': ['paymentTypes'] },
   },
   tags: { schema: commaList('tags'), names: inBoth('tags') },
