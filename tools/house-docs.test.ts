@@ -7,6 +7,9 @@ import { listSources, ROOT } from './source.ts';
 
 /** Links between pages, and from comments to headings, lead somewhere. */
 
+/** Of the operating system, not ours. */
+const OF_SYSTEM: ReadonlySet<string> = new Set(['ECONNRESET', 'ENOTDIR', 'ENOTFOUND', 'ETIMEDOUT']);
+
 const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT }).sort()];
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
@@ -72,6 +75,20 @@ describe('documentation', () => {
           .filter((name) => !isThere(name))
           .map((name) => `${page}: ${name}`),
       ),
+      [],
+    );
+  });
+
+  test('a code that sources give as a reason is an error, or stands in the pages', () => {
+    const pages = PAGES.map(read).join('\n');
+    const given = listSources()
+      .filter(({ path }) => /^(services|packages)\//.test(path) && !/test|example/.test(path))
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(/\bcode: '([A-Z_]+)'/g)].map(([, code]) => ({ path, code: code! })),
+      );
+    assert.ok(given.length > 20, `${given.length} codes`);
+    assert.deepEqual(
+      given.filter(({ code }) => !OF_SYSTEM.has(code) && !new RegExp(`\\b${code}\\b`).test(pages)),
       [],
     );
   });
