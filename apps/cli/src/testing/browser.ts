@@ -20,6 +20,8 @@ interface Look {
   readonly theme: 'light' | 'dark';
   /** Whether a certificate may be anybody's; not by default. */
   readonly takesAnyCertificate?: boolean;
+  /** By default. */
+  readonly runsScripts?: boolean;
   /** Errors that the browser's console may have; none by default. */
   readonly expects?: RegExp;
 }
@@ -88,7 +90,7 @@ async function tellOf(page: Page, errors: readonly string[], error: unknown): Pr
 export async function startBrowser(...more: readonly string[]): Promise<Browsing> {
   const browser = await chromium.launch({ executablePath: EXECUTABLE, args: [...ARGUMENTS, ...more] });
   return {
-    async look(url, { width, theme, takesAnyCertificate = false, expects }, act) {
+    async look(url, { width, theme, takesAnyCertificate = false, runsScripts = true, expects }, act) {
       const context: BrowserContext = await browser.newContext({
         viewport: { width, height: HEIGHT },
         colorScheme: theme,
@@ -96,6 +98,7 @@ export async function startBrowser(...more: readonly string[]): Promise<Browsing
         locale: 'en-GB',
         timezoneId: 'UTC',
         ignoreHTTPSErrors: takesAnyCertificate,
+        javaScriptEnabled: runsScripts,
       });
       context.setDefaultTimeout(HANG_MS);
       try {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startBrowser } from '../browser.ts';
 import { assertReachable } from './access.ts';
+import { serveConsole } from './served.ts';
 
 const pageOf = (body: string) =>
   `data:text/html,${encodeURIComponent(`<!doctype html><title>A page</title>${body}`)}`;
@@ -25,4 +26,14 @@ test('one control that the keyboard misses is told, on a page with many; what co
   // Rows that come with each key.
   const more = `<script>addEventListener('keydown', () => document.body.insertAdjacentHTML('afterbegin', '${DEAD}'))</script>`;
   await reach(BUTTONS + more);
+});
+
+test('a reader whose browser runs no scripts is told where the facts are, and not that the console is on its way', async () => {
+  await using served = await serveConsole();
+  await using browser = await startBrowser();
+  await browser.look(served.told.url, { ...LOOK, runsScripts: false }, async (page) => {
+    // Playwright finds no text in noscript.
+    assert.ok(await page.locator('noscript a[href="api/v0/docs"]').isVisible());
+    assert.equal(await page.locator('#app').isVisible(), false);
+  });
 });
