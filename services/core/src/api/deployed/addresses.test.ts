@@ -294,4 +294,16 @@ describe('addresses, as deployed nodes answer of them', () => {
       ...{ owner: signers.alice.address, payment_type: 'hold' },
     });
   });
+
+  test('of a forgotten envelope the size of what was signed is told, in lists as alone', async () => {
+    const content = { type: 'note', content: { text: 'for a while' } };
+    const { body } = await core.send(signers.alice, { type: 'POST', content });
+    const post = body.item_hash;
+    const { signed_text } = await get(`/messages/${post}`);
+    await core.send(signers.alice, { type: 'FORGET', content: { hashes: [post] } });
+    await core.rooms.pipeline.idle();
+    const { messages } = await get(`/messages.json?msgStatuses=forgotten&hashes=${post}`);
+    const size = Buffer.byteLength(signed_text);
+    assert.deepEqual([messages[0].size, (await get(`/messages/${post}`)).message.size], [size, size]);
+  });
 });
