@@ -33,8 +33,8 @@ import { verifyNear } from './intake/verify/near.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
 import { followTrust, Leading } from './leading.ts';
 import { WriteProbe } from './node/health/write-probe.ts';
-import { checkKeyFiles, noteKeyFiles } from './node/key-files.ts';
 import { watchProcesses } from './node/metrics/metrics.ts';
+import { checkKeyFiles, noteKeyFiles } from './node/own-keys.ts';
 import { lead } from './node/processes/lead.ts';
 import { Member } from './node/processes/member.ts';
 import { type LedRole, ROLES, type Role, takesMessages } from './node/processes/roles.ts';
@@ -152,8 +152,8 @@ async function openGround(
     }),
   );
   const { pool } = database;
+  await checkKeyFiles(database.kysely, config);
   await migrate({ pool, directory: MIGRATIONS, log });
-  await checkKeyFiles(database.kysely, dataDir, config.lostKeys);
   const filesDir = join(dataDir, 'files');
   const { id: storeId, ...store } = await openBlobStore(config, filesDir, reserve);
   const filePlaces = store.pieces ? [filesDir] : [filesDir, partsDirectoryOf(dataDir)];

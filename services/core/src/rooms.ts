@@ -1,4 +1,3 @@
-import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { createSigner, type Signer } from '@skerry/client';
 import {
@@ -20,7 +19,7 @@ import {
   rateLimitsOf,
   Since,
 } from '@skerry/kit';
-import { bytesToHex, createNodeProof, type NodeProofClaim, nodeIdOf } from '@skerry/protocol';
+import { createNodeProof, type NodeProofClaim, nodeIdOf } from '@skerry/protocol';
 import { Kysely, PostgresDialect } from 'kysely';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import { Answers } from './api/shares/answers.ts';
@@ -39,16 +38,17 @@ import type { Verifier } from './intake/verify/verifier.ts';
 import { createHealth } from './node/health/health.ts';
 import type { WriteProbe } from './node/health/write-probe.ts';
 import { WriteWatch } from './node/health/write-watch.ts';
-import { KEY_FILES } from './node/key-files.ts';
+import { isNeededBy, KEY_FILES } from './node/key-files.ts';
 import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
 import type { Identity } from './node/processes/member.ts';
 import { type Role, takesMessages } from './node/processes/roles.ts';
+import { fingerprintOf, openSealedBox } from './node/sealing-key.ts';
 import { knownFromRegistry, publishVrfKeys } from './node/vrf/published-keys.ts';
 import { openRandomness } from './node/vrf/randomness.ts';
 import { createEventLog, type EventLog } from './notify/events/log.ts';
 import { createSender, type Sender } from './notify/webhooks/delivery/send.ts';
 import { registerWebhook } from './notify/webhooks/register.ts';
-import { createSealedBox, KEY_BYTES, type SealedBox } from './notify/webhooks/sealed-box.ts';
+import type { SealedBox } from './notify/webhooks/sealed-box.ts';
 import { createLearning, openTrust, type TrustConfig } from './open-trust.ts';
 import { adviseOnNewest, NetworkClock } from './peers/sync/clock.ts';
 import type { PeerLink } from './peers/sync/link.ts';
@@ -114,9 +114,6 @@ export interface Ground {
   readonly adviseOnChains?: () => Promise<string | undefined>;
 }
 
-const SEALING_PURPOSE = 'skerry webhook secrets';
-const FINGERPRINT_BYTES = 16;
-
 /** How long files that nothing keeps stay. */
 export const graceMsOf = ({ fileGraceMinutes }: Pick<CoreConfig, 'fileGraceMinutes'>) =>
   fileGraceMinutes * 60_000;
@@ -148,10 +145,7 @@ function openPipeline(
 /** Keeps the secrets of webhooks; with what tells one key from another. */
 async function openSecrets({ dataDir }: Pick<CoreConfig, 'dataDir'>): Promise<[SealedBox, string]> {
   const key = await loadOrCreateKeyFile(join(dataDir, KEY_FILES.sealing));
-  const derive = (purpose: string, bytes: number) =>
-    new Uint8Array(hkdfSync('sha256', key, '', purpose, bytes));
-  const fingerprint = bytesToHex(derive(`${SEALING_PURPOSE}: fingerprint`, FINGERPRINT_BYTES));
-  return [createSealedBox(derive(SEALING_PURPOSE, KEY_BYTES)), fingerprint];
+  return [openSealedBox(key), fingerprintOf(key)];
 }
 
 const openSender = (
@@ -368,8 +362,8 @@ export const identityOf = (
   { node, sealing, vrf }: CoreRooms['identity'],
   storeId: string,
 ): Identity => ({
-  ...(roles.some((role) => role === 'answer' || role === 'write') && { node, vrf, files: storeId }),
-  ...(roles.some((role) => role === 'answer' || role === 'deliver') && { sealing }),
+  ...(isNeededBy(roles, 'node') && { node, vrf, files: storeId }),
+  ...(isNeededBy(roles, 'sealing') && { sealing }),
 });
 
 /** What the routes may use. */

@@ -9,10 +9,12 @@ import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger, readConfig } from '@skerry/kit';
 import { coreConfig } from '../config.ts';
 import { startCore } from '../core.ts';
-import { signers } from '../testing/core.ts';
+import { MIGRATIONS, signers } from '../testing/core.ts';
 import { startNode } from '../testing/node.ts';
 
 const log = createLogger('test', 'silent');
+/** The migration that brought the table of keys. */
+const KEYS_NOTED = 33;
 const ROUNDS = 6;
 const TOGETHER = 3;
 
@@ -120,4 +122,23 @@ test('two core nodes whose data directories were mixed up do not go on as each o
   // A new key for random values is no other node's: those before it are kept.
   const settings = { SKERRY_CORE_LOST_KEYS: 'sealing.key', SKERRY_CORE_VRF_KEY_EPOCH: '2' };
   await (await startNode(home, mine.url, settings)).end('SIGTERM');
+});
+
+test("nothing is changed in another node's database, not even brought up to date", async (t) => {
+  const home = await createHome(t);
+  await using mine = await createTestDatabase({ log });
+  await (await startNode(home, mine.url)).end('SIGTERM');
+  // Of the release that began to note keys.
+  const migrations = await createHome(t);
+  for (const name of (await readdir(MIGRATIONS)).filter((one) => Number(one.slice(0, 3)) <= KEYS_NOTED))
+    await copyFile(join(MIGRATIONS, name), join(migrations, name));
+  await using others = await createTestDatabase({ migrations, log });
+  const [name, fingerprint] = ['node.key', signers.otherNode.address];
+  await others.pool.query('insert into key_files (name, fingerprint) values ($1, $2)', [name, fingerprint]);
+  await assert.rejects(
+    startNode(home, others.url).then((node) => node.end('SIGKILL')),
+    /ended with 2 before/,
+  );
+  const { rows } = await others.pool.query('select max(version)::int as version from schema_migrations');
+  assert.equal(rows[0].version, KEYS_NOTED);
 });

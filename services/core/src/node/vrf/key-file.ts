@@ -88,6 +88,12 @@ async function readKeyFile(path: string): Promise<VrfKeyFile | undefined> {
   }
 }
 
+/** The keys in use and before, in hexadecimal; none where there is no file. Throws INVALID_CONFIG. */
+export async function readVrfPublicKeys(path: string): Promise<readonly string[]> {
+  const file = await readKeyFile(path);
+  return file ? [file.current, ...file.retired].map((key) => key.public_key) : [];
+}
+
 /** Complete or not at all, and on disk before the key is used: an answer by a key that is lost could not be given again. */
 async function writeKeyFile(path: string, content: VrfKeyFile, isFirst: boolean): Promise<void> {
   await makeDirectory(dirname(path));
