@@ -1,7 +1,7 @@
 import { type ConfigOf, defineConfig, rateSettings, type Setting, settings } from '@skerry/kit';
 import { DEPLOYED_IMAGES, parseEvmAddress, parseNodeUrl } from '@skerry/protocol';
 import { NETWORK_SERVICES, type NetworkService } from '@skerry/protocol/api/core/node';
-import { KEY_FILES } from './node/key-files.ts';
+import { FILES_ID, KEY_FILES } from './node/key-files.ts';
 import { ROLES, type Role } from './node/processes/roles.ts';
 import { isNodeMultiaddr, parsePlace } from './peers/p2p/multiaddr.ts';
 import { parseEndpoint } from './store/files/s3/endpoint.ts';
@@ -74,7 +74,7 @@ const roles: Setting<readonly Role[]> = {
   secret: false,
 };
 
-const keyFiles: readonly string[] = Object.values(KEY_FILES);
+const keyFiles: readonly string[] = [...Object.values(KEY_FILES), FILES_ID];
 
 const lostKeys = settings.listOf(
   (name) => {
@@ -83,7 +83,7 @@ const lostKeys = settings.listOf(
     return name;
   },
   [],
-  `key files that are lost for good, and are made anew although the database is of a node that had them: ${keyFiles.join(', ')}, comma-separated (docs/backup.md)`,
+  `key files that are lost for good, and are made anew although the database is of a node that had them, and ${FILES_ID} for its files: ${keyFiles.join(', ')}, comma-separated (docs/backup.md)`,
 );
 
 /** Settings of the core node. */
@@ -186,6 +186,13 @@ export const coreConfig = defineConfig('SKERRY_CORE', {
     DAY_MINUTES,
     'how long to keep a file that no message keeps, in minutes',
   ),
+  scrubDays: settings.integer(
+    0,
+    3_650,
+    30,
+    'days in which the node reads each file in its directory again and compares it with its hash; 0 to never do so',
+  ),
+  scrubMibPerSecond: settings.integer(1, 10_000, 8, 'how much it reads for that at most, in MiB a second'),
   diskReserveMib: settings.integer(
     0,
     1_048_576,

@@ -32,6 +32,7 @@ import { buildBatchAddon } from './intake/verify/batch/build-addon.ts';
 import { verifyNear } from './intake/verify/near.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
 import { followTrust, Leading } from './leading.ts';
+import { noteFilesId, readFilesId } from './node/files-id.ts';
 import { WriteProbe } from './node/health/write-probe.ts';
 import { watchProcesses } from './node/metrics/metrics.ts';
 import { checkKeyFiles, noteKeyFiles } from './node/own-keys.ts';
@@ -47,7 +48,8 @@ import { LOOK_MS as SET_LOOK_MS } from './peers/sync/set-follower.ts';
 import type { Sync } from './peers/sync/sync.ts';
 import { type CoreRooms, type Ground, identityOf, openRooms, routeRoomsOf } from './rooms.ts';
 import { adviseOnConnections, CONNECTIONS } from './store/connections.ts';
-import { openBlobStore } from './store/files/choose-store.ts';
+import { type OpenStore, openBlobStore } from './store/files/choose-store.ts';
+import type { FilesDisk } from './store/files/disk/files-disk.ts';
 import { partsDirectoryOf } from './store/files/parts/choose-place.ts';
 import type { Schema } from './store/schema.ts';
 
@@ -98,10 +100,10 @@ interface CoreGround extends Ground {
 /** Found out before anybody asks. */
 async function probeWrites(
   directories: readonly string[],
-  reserve: Reserve,
+  { reserve, disk }: { readonly reserve: Reserve; readonly disk: FilesDisk | undefined },
   { keep, signal, log }: Life,
 ): Promise<WriteProbe> {
-  const probe = new WriteProbe({ directories, reserve, log });
+  const probe = new WriteProbe({ directories, reserve, disk, log });
   await probe.look();
   keep(probe.run(signal));
   return probe;
@@ -133,6 +135,18 @@ function openReserve(
 /** A peer, with its files. */
 const linkTo = (url: string) => ({ ...createHttpLink(url), openFile: createPeerFileSource(url).open });
 
+/** The directory of files has to be the one that the database goes with. */
+async function openFiles(
+  config: CoreConfig,
+  directory: string,
+  { reserve, db, log }: { reserve: Reserve; db: Database<Schema>['kysely']; log: Logger },
+): Promise<OpenStore> {
+  const knownId = await readFilesId(db, config);
+  const store = await openBlobStore(config, { directory, reserve, knownId, log });
+  if (store.disk) await noteFilesId(db, config, store.id);
+  return store;
+}
+
 /** What the rooms stand on. The database heeds the host alone: it is closed after all that uses it. */
 async function openGround(
   config: CoreConfig,
@@ -155,7 +169,7 @@ async function openGround(
   await checkKeyFiles(database.kysely, config);
   await migrate({ pool, directory: MIGRATIONS, log });
   const filesDir = join(dataDir, 'files');
-  const { id: storeId, ...store } = await openBlobStore(config, filesDir, reserve);
+  const { id: storeId, ...store } = await openFiles(config, filesDir, { reserve, db: database.kysely, log });
   const filePlaces = store.pieces ? [filesDir] : [filesDir, partsDirectoryOf(dataDir)];
   await watchPlaces(reserve, [...placesOf(database), ...filePlaces]);
   const { cacheDir } = config;
@@ -179,7 +193,7 @@ async function openGround(
   );
   return {
     ...{ database, ...store, storeId, verifier, reserve, anchors, log },
-    writeProbe: await probeWrites(filePlaces, reserve, life),
+    writeProbe: await probeWrites(filePlaces, { reserve, disk: store.disk }, life),
     connectionRoom: await readConnectionRoom(pool),
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),
     links: peerUrlsOf(config).map(linkTo),
@@ -296,14 +310,19 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   await checkPort(config.host, config.port);
   const ground = await openGround(config, life, host);
   const { database, blobs, anchors } = ground;
-  const known: { member?: Member } = {};
+  const known: { member?: Member; leading?: Leading } = {};
   // Who has the embedded database leads in the end.
   const leads = () => known.member?.leads('write') ?? config.databaseUrl === undefined;
   const countOf = (role: Role) => known.member?.countOf(role) ?? 1;
   const adviseOnProcesses = () => known.member && adviseOn(known.member, ground);
   let isServing = false;
   const advice = { adviseOnProcesses, adviseOnChains: createChainAdvice(ground) };
-  const rooms = await openRooms(config, { ...ground, ...advice, isLeading: leads, countOf });
+  const damage = {
+    get missing() {
+      return known.leading?.missing ?? 0;
+    },
+  };
+  const rooms = await openRooms(config, { ...ground, ...advice, damage, isLeading: leads, countOf });
   const member = await joinOthers(config, rooms, ground, life);
   known.member = member;
   stack.defer(() => rooms.pipeline.close());
@@ -312,12 +331,14 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
     config,
     rooms,
     blobs,
+    disk: ground.disk,
     pool: database.pool,
     anchors,
     isServing: () => isServing,
     log,
     ...(longStep && { longStep }),
   });
+  known.leading = leading;
   await standFor('write', member, life, (led) => leading.begin(led));
   keep(followTrust(rooms, leads, life));
   keep(followOthers(rooms, member, life));

@@ -27,6 +27,9 @@ export const coreKeeping: Keeping<CoreConfig> = {
     { path: 'files/incoming/', kind: 'passing', what: 'uploads that are not complete' },
     { path: 'parts/', kind: 'passing', what: 'files that come in parts and are not complete' },
     { path: 'holds/', kind: 'passing', what: 'room on the disk that processes keep for files that come' },
+    { path: 'files/store-id', kind: 'state', what: 'which directory of files the database goes with' },
+    { path: 'files/scrub.json', kind: 'passing', what: 'how far files were read again' },
+    { path: 'files/damaged/', kind: 'passing', what: 'damaged files that nobody gave again' },
     { path: 'files/', kind: 'files', what: 'files and blocks of IPFS, by SHA-256' },
   ],
   elsewhere: async (config) =>

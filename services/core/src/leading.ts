@@ -1,4 +1,4 @@
-import { createWrite } from '@skerry/database';
+import { createWrite, type DiskReserve } from '@skerry/database';
 import { type Host, type Logger, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Pool } from 'pg';
@@ -7,17 +7,22 @@ import { watchAnchoring } from './chains/anchoring/metrics.ts';
 import type { AnchorSettings } from './chains/anchoring/settings.ts';
 import { type CoreConfig, peerUrlsOf } from './config.ts';
 import { eraseForgotten } from './intake/erase.ts';
-import { watchFetcher, watchFileFetcher } from './node/metrics/metrics.ts';
+import { watchFetcher, watchFileFetcher, watchScrub } from './node/metrics/metrics.ts';
 import { createPeerFileSource } from './peers/sync/file-source.ts';
 import { type CoreRooms, graceMsOf } from './rooms.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
+import type { FilesDisk } from './store/files/disk/files-disk.ts';
+import { Scrub } from './store/files/disk/scrub.ts';
 import { FileFetcher } from './store/files/fetcher.ts';
 import { createOwnFiles } from './store/files/fetching/own-files.ts';
 import { LostFiles } from './store/files/lost.ts';
 import { MissedFiles } from './store/files/missed.ts';
 import { Sweep, startSweeping } from './store/files/sweep.ts';
 import { SweepMark } from './store/files/sweep-mark.ts';
+import { Blocks } from './store/ipfs/blocks.ts';
+import { rawIdOf } from './store/ipfs/cid.ts';
 import { IpfsFetcher } from './store/ipfs/fetcher.ts';
+import { createGatewaySource } from './store/ipfs/gateways.ts';
 import { startIpfsUpkeep } from './store/ipfs/ipfs-files.ts';
 import type { Schema } from './store/schema.ts';
 
@@ -29,6 +34,8 @@ const TRUST_INTERVAL_MS = 10_000;
 const FETCH_INTERVAL_MS = 1_000;
 /** How often some of the files that messages keep are looked at. */
 const LOST_INTERVAL_MS = 60_000;
+/** How often it is looked whether some of the files are to be read again. */
+const SCRUB_INTERVAL_MS = 10_000;
 /** How often it is looked whether files for which messages were rejected are to be asked for. */
 const MISSED_INTERVAL_MS = 10_000;
 
@@ -36,6 +43,8 @@ export interface LeadingOptions {
   readonly config: CoreConfig;
   readonly rooms: CoreRooms;
   readonly blobs: BlobStore;
+  /** Of the directory that they are in, where they are in one. */
+  readonly disk?: FilesDisk | undefined;
   readonly pool: Pool;
   readonly anchors: readonly AnchorSettings[];
   /** Whether this process answers anybody yet. */
@@ -49,6 +58,7 @@ interface Counting {
   anchoring?: Pick<Anchoring, 'invalid' | 'restarts'>;
   files?: Pick<FileFetcher, 'counts'>;
   ipfs?: Pick<IpfsFetcher, 'counts'>;
+  scrub?: Pick<Scrub, 'counts' | 'share' | 'missing'>;
 }
 
 /** What the node publishes is told at the start; a disk without room for it is no reason not to start. */
@@ -91,11 +101,17 @@ export class Leading {
     const counting = this.#counting;
     watchFetcher(metrics, () => counting.ipfs?.counts);
     watchFileFetcher(metrics, () => counting.files?.counts);
+    watchScrub(metrics, () => counting.scrub);
     watchAnchoring(metrics, {
       ...{ db, pool, anchors },
       invalid: () => counting.anchoring?.invalid ?? 0,
       restarts: () => counting.anchoring?.restarts,
     });
+  }
+
+  /** Files that were found damaged here, and have not come again. */
+  get missing(): number {
+    return this.#counting.scrub?.missing ?? 0;
   }
 
   /** Resolves when what has to be so before anybody asks is so. */
@@ -118,7 +134,12 @@ export class Leading {
     this.#keepFiles(stack, missed.cid, signal);
     await this.#followChains(stack);
     const lost = new LostFiles({ db, blobs, log });
-    keep(runLoop({ name: 'lost files', intervalMs: LOST_INTERVAL_MS, signal, log }, () => lost.round()));
+    keep(
+      runLoop({ name: 'lost files', intervalMs: LOST_INTERVAL_MS, signal, log }, async () =>
+        this.#isDiskWell() ? await lost.round() : false,
+      ),
+    );
+    keep(this.#scrubFiles(lost, signal));
     for (const one of Object.values(missed))
       keep(runLoop({ name: 'missed files', intervalMs: MISSED_INTERVAL_MS, signal, log }, () => one.round()));
     keep(this.#fetchFiles(lost, missed, signal));
@@ -160,16 +181,55 @@ export class Leading {
     );
   }
 
+  /** Where the files are not at hand, nothing is known of what is lost, and nothing can be fetched. */
+  #isDiskWell(): boolean {
+    const { disk } = this.#options;
+    return !disk || (disk.absence === undefined && disk.hang === undefined);
+  }
+
+  /** Room for what is fetched, on a disk that is there. */
+  #room(): Pick<DiskReserve, 'hasRoom'> {
+    const { reserve } = this.#options.rooms;
+    const isDiskWell = () => this.#isDiskWell();
+    return {
+      get hasRoom() {
+        return reserve.hasRoom && isDiskWell();
+      },
+    };
+  }
+
+  /** Reads the files of a directory again, to find what is damaged. Whoever keeps an object store sees to that itself. */
+  async #scrubFiles(lost: LostFiles, signal: AbortSignal): Promise<void> {
+    const { config, rooms, blobs, disk, log } = this.#options;
+    if (!disk) return;
+    const { db, files, now } = rooms;
+    const urls = [...config.ipfsGateways, ...peerUrlsOf(config).map((url) => `${url}/api/v0`)];
+    const source = createGatewaySource({ urls: () => urls, timeoutMs: config.ipfsTimeoutMs });
+    const { claims } = files;
+    const blocks = new Blocks({ blobs, claims, source });
+    const scrub = new Scrub({
+      ...{ db, blobs, claims, lost, now, log },
+      restoreBlock: (hash, ended) => blocks.obtain(rawIdOf(hash), ended),
+      directory: disk.directory,
+      days: config.scrubDays,
+      mibPerSecond: config.scrubMibPerSecond,
+    });
+    this.#counting.scrub = scrub;
+    await runLoop({ name: 'reading files again', intervalMs: SCRUB_INTERVAL_MS, signal, log }, async () => {
+      if (this.#isDiskWell()) await scrub.round(signal);
+    });
+  }
+
   /** Lets go of files that nothing keeps, and brings those of IPFS that messages name. */
   #keepFiles(stack: AsyncDisposableStack, missed: MissedFiles, signal: AbortSignal): void {
     const { config, rooms, blobs, log } = this.#options;
-    const { db, files, parts, ipfs, reserve, now } = rooms;
+    const { db, files, parts, ipfs, now } = rooms;
     const mark = blobs.mark && new SweepMark({ db, mark: blobs.mark, log });
     const sweep = new Sweep({ db, blobs, claims: files.claims, mark, graceMs: graceMsOf(config), now, log });
-    stack.use(startSweeping({ sweep, parts }, { signal, log }));
+    stack.use(startSweeping({ sweep, parts, isWell: () => this.#isDiskWell() }, { signal, log }));
     const limits = { limitBytes: config.ipfsPinBytes, tryMs: config.ipfsPinSeconds * 1000 };
     this.#counting.ipfs = stack.use(
-      new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve, missed, log }),
+      new IpfsFetcher({ db, files: ipfs, ...limits, now, reserve: this.#room(), missed, log }),
     );
     stack.use(startIpfsUpkeep(ipfs, { signal, log }));
   }
@@ -198,7 +258,7 @@ export class Leading {
     const swept = () => new MissedFiles({ db, namedBy: 'hash', reserve, now });
     const wanted = { lost, missed: missed.hash, swept };
     const own = createOwnFiles(blobs);
-    const fetcher = new FileFetcher({ db, files, sources, own, now, reserve, ...wanted, log });
+    const fetcher = new FileFetcher({ db, files, sources, own, now, reserve: this.#room(), ...wanted, log });
     this.#counting.files = fetcher;
     const heard = new Set<string>();
     await runLoop({ name: 'files of peers', intervalMs: FETCH_INTERVAL_MS, signal, log }, async () => {

@@ -62,6 +62,7 @@ import { answersOf } from './store/connections.ts';
 import { createContentReader } from './store/content-reader.ts';
 import type { BlobStore } from './store/files/blob-store.ts';
 import type { Claims } from './store/files/claims.ts';
+import type { FilesDisk } from './store/files/disk/files-disk.ts';
 import { Files } from './store/files/files.ts';
 import { choosePlace } from './store/files/parts/choose-place.ts';
 import { Parts } from './store/files/parts/parts.ts';
@@ -82,8 +83,12 @@ export interface Ground {
   readonly verifier: Verifier;
   readonly indexer: Indexer;
   readonly reserve: DiskReserve;
+  /** Of the directory that the blobs are in, where they are in one that may go. */
+  readonly disk?: FilesDisk;
   /** Whether files can be written; they can where left out. */
-  readonly writeProbe?: Pick<WriteProbe, 'failure'>;
+  readonly writeProbe?: Pick<WriteProbe, 'failure' | 'absence'>;
+  /** What reading files again came to; nothing where left out. */
+  readonly damage?: { readonly missing: number };
   /** Core nodes to keep in step with. */
   readonly links: readonly PeerLink[];
   /** How often clients may ask; as the settings say where it is left out. */
@@ -322,7 +327,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     ...{ db, verifier, pipeline, readContentFile, reserve, secrets, sender, events, now, doubtClock },
   });
   const { uploadLimitBytes, dataDir } = config;
-  const place = choosePlace({ db, pieces, dataDir, reserve, now });
+  const place = choosePlace({ db, pieces, dataDir, reserve, disk: ground.disk, now });
   const files = new Files({ db, blobs, intake, pipeline, uploadLimitBytes, now });
   const { claims } = files;
   const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
@@ -349,7 +354,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     forwarding: openForwarding(config, signal),
     health: createHealth({
       ...{ db, writes, pipeline, sync: comparedBy(config, sync), trust, reserve, signal, log },
-      ...{ adviseOnProcesses, adviseOnChains, doubtClock, files: ground.writeProbe },
+      ...{ adviseOnProcesses, adviseOnChains, doubtClock, files: ground.writeProbe, damage: ground.damage },
       since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),

@@ -1,6 +1,6 @@
 import { stat, statfs } from 'node:fs/promises';
 import { sep } from 'node:path';
-import { type Logger, runLoop } from '@skerry/kit';
+import { isMissing, type Logger, runLoop } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type DiskFacts, decideReserveBytes, holdFloorBytes, mayWrite, mibOf } from './disk-sizes.ts';
 import type { SharedHolds } from './shared-holds.ts';
@@ -243,12 +243,19 @@ export class Reserve implements DiskReserve {
   async look(): Promise<void> {
     const { setMib, measure = measureDisk } = this.#options;
     const seenBytes = this.#takenBytes;
-    this.#disks = await Promise.all(
+    const found = await Promise.all(
       this.#directories.map(async (directory) => {
-        const { freeBytes, sizeBytes, device } = await measure(directory);
+        const size = await measure(directory).catch((error: unknown) => {
+          // Its disk is not mounted: whoever works in it finds that out.
+          if (isMissing(error)) return undefined;
+          throw error;
+        });
+        if (!size) return undefined;
+        const { freeBytes, sizeBytes, device } = size;
         return { directory, device, freeBytes, reserveBytes: decideReserveBytes(sizeBytes, setMib) };
       }),
     );
+    this.#disks = found.filter((disk) => disk !== undefined);
     // What was taken meanwhile may not be in what was measured.
     this.#takenBytes = Math.max(0, this.#takenBytes - seenBytes);
     this.#takenBefore = seenBytes;

@@ -7,6 +7,17 @@ export const KEY_FILES = {
   vrf: 'vrf-keys.json',
 } as const;
 
+/** Not a key, but noted beside them: which directory of files the database goes with, by what is in this file of it. */
+export const FILES_ID = 'files/store-id';
+
+/** What the checks of keys and files go by. */
+export interface KeySettings {
+  readonly dataDir: string;
+  readonly roles: readonly Role[];
+  /** Names of KEY_FILES, or FILES_ID: made anew. */
+  readonly lostKeys: readonly string[];
+}
+
 export type KeyName = keyof typeof KEY_FILES;
 
 /** Whether a process with these roles works with a key: it has to be the same in all that do. */

@@ -4,9 +4,8 @@ import { createSigner } from '@skerry/client';
 import { type Logger, loadKeyFile } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
-import type { CoreConfig } from '../config.ts';
 import type { Schema } from '../store/schema.ts';
-import { isNeededBy, KEY_FILES, type KeyName } from './key-files.ts';
+import { isNeededBy, KEY_FILES, type KeyName, type KeySettings } from './key-files.ts';
 import { fingerprintOf } from './sealing-key.ts';
 import { readVrfPublicKeys } from './vrf/key-file.ts';
 
@@ -27,7 +26,7 @@ const readFingerprints: Record<KeyName, (path: string) => Promise<readonly strin
  */
 export async function checkKeyFiles(
   db: Kysely<Schema>,
-  { dataDir, roles, lostKeys: lost }: Pick<CoreConfig, 'dataDir' | 'roles' | 'lostKeys'>,
+  { dataDir, roles, lostKeys: lost }: KeySettings,
 ): Promise<void> {
   const { rows } = await sql<{ is: boolean }>`select to_regclass('key_files') is not null as is`.execute(db);
   // Empty, or of a release that noted no keys.

@@ -108,7 +108,7 @@ test('what nobody announces ends where large files do, and refuses nothing else:
   const home = await mkdtemp(join(tmpdir(), 'skerry-unknown-'));
   t.after(() => rm(home, { recursive: true }));
   const reserve = await openReserve(100 * MIB);
-  const blobs = await createDirectoryBlobStore(home, reserve);
+  const blobs = await createDirectoryBlobStore(home, { reserve });
   let taken = 0;
   const endless = function* () {
     for (; taken < 600; taken++) yield Buffer.alloc(MIB);

@@ -17,7 +17,7 @@ import { inlineVerifier, type Verifier } from '../intake/verify/verifier.ts';
 import type { SenderSettings } from '../notify/webhooks/delivery/send.ts';
 import type { TrustConfig } from '../open-trust.ts';
 import type { PeerLink } from '../peers/sync/link.ts';
-import { type CoreRooms, openRooms, routeRoomsOf } from '../rooms.ts';
+import { type CoreRooms, type Ground, openRooms, routeRoomsOf } from '../rooms.ts';
 import type { BlobStore } from '../store/files/blob-store.ts';
 import { createDirectoryBlobStore } from '../store/files/directory-store.ts';
 import type { Pieces } from '../store/files/parts/shared-place.ts';
@@ -92,6 +92,7 @@ export interface TestCoreOptions {
   readonly blobs?: BlobStore;
   readonly pieces?: Pieces;
   readonly reserve?: DiskReserve;
+  readonly writeProbe?: Ground['writeProbe'];
   readonly webhooks?: Pick<SenderSettings, 'allowHttp' | 'allowedAddresses' | 'timeoutMs'>;
   /** Whether programs are sent to nodes at private addresses; so unless said otherwise, since all of a test is on loopback. */
   readonly allowPrivate?: boolean;
@@ -194,7 +195,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   stack.defer(() => rm(filesDir, { recursive: true, force: true }));
   const stop = new AbortController();
   const reserve = options.reserve ?? (await watchDisk(filesDir, log));
-  const blobs = options.blobs ?? (await createDirectoryBlobStore(filesDir, reserve));
+  const blobs = options.blobs ?? (await createDirectoryBlobStore(filesDir, { reserve }));
   const config = configOf(options, filesDir);
   const indexer = stack.use(
     await startIndexer({ pool: database.pool, settings: options.indexer ?? NO_NETWORKS, log }),
@@ -204,6 +205,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     verifier: options.verifier ?? inlineVerifier,
     links: options.peers ?? [],
     ...(options.pieces && { pieces: options.pieces }),
+    ...(options.writeProbe && { writeProbe: options.writeProbe }),
     ...(options.standby && { standby: options.standby }),
     ...(options.isLeading && { isLeading: options.isLeading }),
     // No time passes for the rate limits: however slow the machine, a rate is used up by its requests.

@@ -18,6 +18,10 @@ export interface HealthFacts {
   readonly hasRoom: boolean;
   /** Why files cannot be written, in words, although there is room; undefined where they can. */
   readonly filesFailure?: string | undefined;
+  /** Why files can be neither read nor written, in words; undefined where their disk is there. */
+  readonly filesAbsence?: string | undefined;
+  /** Files that were found damaged, and have not come again. */
+  readonly filesDamaged?: number | undefined;
   readonly queued: number;
   readonly queuedMax: number;
   /** How long the write that runs has taken until now; 0 where none runs. */
@@ -68,10 +72,15 @@ const WRITE_LONG_MS = 5_000;
 
 const WORST: readonly HealthStatus[] = ['unavailable', 'degraded', 'ok'];
 
-function decideDisk({ disk, hasRoom, filesFailure }: HealthFacts): Check {
+function decideDisk({ disk, hasRoom, filesFailure, filesAbsence, filesDamaged = 0 }: HealthFacts): Check {
   if (disk === null) return { status: 'degraded', reason: 'the free space of the disk could not be read' };
   // PostgreSQL may not be able to write its log: the node takes no part any more.
   if (isFull(disk)) return { status: 'unavailable', reason: 'the disk is full' };
+  if (filesAbsence !== undefined)
+    return {
+      status: 'degraded',
+      reason: `the files are not here (${filesAbsence}): none is served or taken, messages continue`,
+    };
   if (filesFailure !== undefined)
     return {
       status: 'degraded',
@@ -80,6 +89,11 @@ function decideDisk({ disk, hasRoom, filesFailure }: HealthFacts): Check {
   if (!hasRoom)
     return { status: 'degraded', reason: 'the disk is nearly full: writes are refused, reads continue' };
   if (isLow(disk)) return { status: 'degraded', reason: 'the disk is nearly full' };
+  if (filesDamaged > 0)
+    return {
+      status: 'degraded',
+      reason: `${filesDamaged} ${filesDamaged === 1 ? 'file was' : 'files were'} damaged on the disk and did not come from others yet`,
+    };
   return { status: 'ok' };
 }
 
@@ -114,14 +128,14 @@ const okUnless = (problem: string | undefined): Check =>
 
 /** The node is as well as its worst part; a node that stops is not to be asked any more. */
 export function decideHealth(facts: HealthFacts): HealthVerdict {
-  const { isStopping, disk, hasRoom, filesFailure, queued, syncState, clock } = facts;
+  const { isStopping, disk, hasRoom, filesFailure, filesAbsence, queued, syncState, clock } = facts;
   const checks = {
     database: decideDatabase(facts),
     disk: {
       ...decideDisk(facts),
       free_bytes: disk?.freeBytes ?? null,
       reserve_bytes: disk?.reserveBytes ?? null,
-      takes_writes: hasRoom && filesFailure === undefined,
+      takes_writes: hasRoom && filesFailure === undefined && filesAbsence === undefined,
     },
     pipeline: { ...decidePipeline(facts), queued },
     trust: okUnless(facts.trustProblem),

@@ -26,8 +26,10 @@ export interface HealthOptions {
   /** What is wrong with the chains that the node reads, in words. */
   readonly adviseOnChains?: (() => Promise<string | undefined>) | undefined;
   readonly reserve: DiskReserve;
-  /** Why files cannot be written, in words; undefined where they can. */
-  readonly files?: { readonly failure: string | undefined } | undefined;
+  /** Why files cannot be written, or are not there, in words; undefined where they can and are. */
+  readonly files?: { readonly failure: string | undefined; readonly absence: string | undefined } | undefined;
+  /** Files that were found damaged, and have not come again. */
+  readonly damage?: { readonly missing: number } | undefined;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -57,7 +59,7 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 export function createHealth(options: HealthOptions): Health {
   const { db, writes, pipeline, sync, trust, doubtClock, adviseOnProcesses, reserve, files, signal, log } =
     options;
-  const { since, timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
+  const { since, damage, timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       const { rows } = await sql<{ is: boolean }>`
@@ -85,6 +87,8 @@ export function createHealth(options: HealthOptions): Health {
       disk: reserve.facts,
       hasRoom: reserve.hasRoom,
       filesFailure: files?.failure,
+      filesAbsence: files?.absence,
+      filesDamaged: damage?.missing,
       queued,
       queuedMax,
       writingMs,

@@ -2,20 +2,27 @@ import { randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DiskReserve } from '@skerry/database';
-import { type Logger, runLoop } from '@skerry/kit';
+import { type Logger, runLoop, within } from '@skerry/kit';
+import { type FilesDisk, LACKS } from '../../store/files/disk/files-disk.ts';
 import { isFull } from '../../store/files/storage-error.ts';
 
 /** Each look costs the disk a sync. */
 const PROBE_MS = 5_000;
-/** What the process lacks, not the disk. */
-const LACKS: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);
+/** A write of one byte that takes so long has met a disk that hangs, however busy it is otherwise. */
+const HANG_MS = 20_000;
+
+const LATE = Symbol('late');
 
 export interface WriteProbeOptions {
   /** Where files come. Each has to be there. */
   readonly directories: readonly string[];
   /** That a disk is full is the reserve's to tell, where it sees it. */
   readonly reserve: Pick<DiskReserve, 'hasRoom'>;
+  /** That of the files, where they are in one of the directories: told whether it hangs, and looked at whether it is there. */
+  readonly disk?: FilesDisk | undefined;
   readonly log: Logger;
+  /** HANG_MS by default. */
+  readonly hangMs?: number;
 }
 
 /** Writes a file there, has it on the disk, and removes it. */
@@ -38,43 +45,82 @@ async function tryToWrite(directory: string): Promise<void> {
 const reasonOf = (code: string, isFull: boolean, directory: string) =>
   `${code} in ${directory}${isFull ? ', whose disk has space: inodes or a quota are used up' : ''}`;
 
+interface Found {
+  readonly reason: string;
+  readonly err?: unknown;
+}
+
 /**
- * Whether files can be written, found out by writing one: of a disk that failed and was made read-only for that, or has no inode left,
- * neither the free space nor the mount nor access(2) says so.
+ * Whether files can be written, found out by writing one: of a disk that failed and was made read-only for that, has no inode left, or
+ * never answers, neither the free space nor the mount nor access(2) says so.
  */
 export class WriteProbe {
   readonly #options: WriteProbeOptions;
   #failure: string | undefined;
+  /** A write that has not returned. Nothing else is tried until it does: each has a thread of the process. */
+  #hanging: Found | undefined;
 
   constructor(options: WriteProbeOptions) {
     this.#options = options;
   }
 
-  /** Why files cannot be written, in words: the system's code and where; undefined where they can. */
+  /** Why files cannot be written, in words: the system's code and where, or that writes do not return; undefined where they can. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
+  /** Why files can be neither read nor written, in words: their disk is not there. */
+  get absence(): string | undefined {
+    return this.#options.disk?.absence;
+  }
+
+  /** Resolves in time, whatever the disk does. */
   async look(): Promise<void> {
-    const { directories, reserve, log } = this.#options;
+    const { directories, disk, log } = this.#options;
     const had = this.#failure;
-    let found: { readonly reason: string; readonly err: unknown } | undefined;
+    let found = this.#hanging;
     for (const directory of directories) {
-      try {
-        await tryToWrite(directory);
-      } catch (err) {
-        const { code = 'unknown error' } = err as NodeJS.ErrnoException;
-        if (LACKS.has(code) || (isFull(err) && !reserve.hasRoom)) continue;
-        found ??= { reason: reasonOf(code, isFull(err), directory), err };
-      }
+      if (this.#hanging) break;
+      found = (await this.#try(directory)) ?? found;
     }
     this.#failure = found?.reason;
+    if (disk) disk.hang = this.#hanging?.reason;
     if (found && found.reason !== had)
       log.error(
-        { err: found.err },
+        { err: found.err, reason: found.reason },
         'files cannot be written: uploads are refused; reads and messages continue',
       );
     if (had !== undefined && !found) log.info('files can be written again');
+  }
+
+  async #try(directory: string): Promise<Found | undefined> {
+    const { hangMs = HANG_MS } = this.#options;
+    const trying = this.#findFailure(directory);
+    const found = await within(hangMs, trying, LATE);
+    if (found !== LATE) return found;
+    this.#hanging = {
+      reason: `a write in ${directory} has not returned for ${Math.round(hangMs / 1_000)} s`,
+    };
+    void trying.then(() => {
+      this.#hanging = undefined;
+    });
+    return this.#hanging;
+  }
+
+  async #findFailure(directory: string): Promise<Found | undefined> {
+    const { reserve, disk } = this.#options;
+    try {
+      const isOfFiles = directory === disk?.directory;
+      if (isOfFiles) await disk.look();
+      // In a directory that is not the node's nothing is written.
+      if (isOfFiles && disk.absence !== undefined) return undefined;
+      await tryToWrite(directory);
+      return undefined;
+    } catch (err) {
+      const { code = 'unknown error' } = err as NodeJS.ErrnoException;
+      if (LACKS.has(code) || (isFull(err) && !reserve.hasRoom)) return undefined;
+      return { reason: reasonOf(code, isFull(err), directory), err };
+    }
   }
 
   /** Looks again and again until the signal ends. */

@@ -126,6 +126,34 @@ export function watchFileFetcher(
   });
 }
 
+/** What reading files again came to; undefined where this process has read none. */
+export function watchScrub(
+  { own }: CoreMetrics,
+  read: () =>
+    | {
+        readonly counts: { readonly files: number; readonly bytes: number; readonly damaged: number };
+        readonly share: number;
+        readonly missing: number;
+      }
+    | undefined,
+): void {
+  const counted = (name: string, help: string, what: 'files' | 'bytes' | 'damaged') =>
+    own.watchCounter(name, help, () => read()?.counts[what] ?? 0);
+  counted('skerry_scrub_files_total', 'files that were read again and compared with their hash', 'files');
+  counted('skerry_scrub_bytes_total', 'bytes of them', 'bytes');
+  counted('skerry_scrub_damaged_total', 'of them, those that were damaged', 'damaged');
+  own.watch(
+    'skerry_scrub_pass_ratio',
+    'how much of a pass through all files is done, from 0 to 1',
+    () => read()?.share ?? 0,
+  );
+  own.watch(
+    'skerry_damaged_files',
+    'files that were damaged, are needed, and are not here again',
+    () => read()?.missing ?? 0,
+  );
+}
+
 /** Which processes of the node live, and what this one leads. */
 export function watchProcesses(
   { own }: CoreMetrics,

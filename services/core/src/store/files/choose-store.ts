@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { DiskReserve } from '@skerry/database';
-import { loadOrCreateText, makeDirectory } from '@skerry/kit';
+import { type Logger, loadOrCreateText, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { BlobStore } from './blob-store.ts';
 import { createDirectoryBlobStore } from './directory-store.ts';
+import { FilesDisk, ID_FILE } from './disk/files-disk.ts';
+import { guardStore } from './disk/guarded-store.ts';
 import type { Pieces } from './parts/shared-place.ts';
 import { readStoreId } from './s3/marks.ts';
 import { createS3Pieces } from './s3/pieces.ts';
@@ -61,32 +63,42 @@ export function parseS3Settings(settings: StoreSettings): S3Settings | undefined
   };
 }
 
-const ID_FILE = 'store-id';
-
 /** The node's blobs, and a name by which two processes know that they have the same ones. */
 export interface OpenStore {
   readonly blobs: BlobStore;
   readonly id: string;
   /** For what has come of files, where all processes of the node reach it. */
   readonly pieces?: Pieces;
+  /** Of the directory, where they are in one. */
+  readonly disk?: FilesDisk;
+}
+
+export interface OpenStoreOptions {
+  /** For the blobs, or for what is received on its way to the object store. */
+  readonly directory: string;
+  readonly reserve: DiskReserve;
+  /** What the database knows the directory by; undefined where it may be any, and is given a name if it has none. */
+  readonly knownId?: string | undefined;
+  readonly log: Logger;
 }
 
 /**
- * The node's blobs: in `directory`, or in the object store that the settings name (then `directory` only receives). Several
- * processes on one machine may use one directory.
+ * The node's blobs: in a directory, or in the object store that the settings name. Several processes on one machine may use one directory. Where
+ * it is not the one that is known, as while its disk is not mounted, nothing is done in it until it is.
  */
-export async function openBlobStore(
-  settings: StoreSettings,
-  directory: string,
-  reserve: DiskReserve,
-): Promise<OpenStore> {
+export async function openBlobStore(settings: StoreSettings, options: OpenStoreOptions): Promise<OpenStore> {
+  const { directory, reserve, knownId, log } = options;
   const s3 = parseS3Settings(settings);
   await makeDirectory(directory);
-  const blobs = await enterDirectory(`${directory}.lock`, (isAlone) =>
-    s3
-      ? createS3BlobStore(s3, directory, reserve, isAlone)
-      : createDirectoryBlobStore(directory, reserve, isAlone),
-  );
-  if (s3) return { blobs, id: await readStoreId(s3), pieces: createS3Pieces(s3) };
-  return { blobs, id: await loadOrCreateText(join(directory, ID_FILE), randomUUID, 0o600) };
+  const enter = (open: (isAlone: boolean) => Promise<BlobStore>) => enterDirectory(`${directory}.lock`, open);
+  if (s3) {
+    const blobs = await enter((isAlone) => createS3BlobStore(s3, directory, reserve, isAlone));
+    return { blobs, id: await readStoreId(s3), pieces: createS3Pieces(s3) };
+  }
+  const id = knownId ?? (await loadOrCreateText(join(directory, ID_FILE), randomUUID, 0o600));
+  const disk = new FilesDisk({ directory, id, log });
+  await disk.look();
+  const isHere = disk.absence === undefined;
+  const blobs = await enter((isAlone) => createDirectoryBlobStore(directory, { reserve, isAlone, isHere }));
+  return { blobs: guardStore(blobs, disk), id, disk };
 }

@@ -5,7 +5,7 @@ import { isMissing, syncDirectory } from '@skerry/kit';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import { readReusing } from './reusing-reader.ts';
-import { openSpool } from './spool.ts';
+import { openSpool, type SpoolOptions } from './spool.ts';
 import { asStorageError } from './storage-error.ts';
 
 const READ_BYTES = 512 * 1024;
@@ -71,13 +71,16 @@ async function* walk(root: string, after: string): AsyncGenerator<string> {
   }
 }
 
+export interface DirectoryStoreOptions extends SpoolOptions {
+  readonly reserve?: DiskReserve;
+}
+
 /** Blobs in a directory: `ab/cd/abcd...`, written beside as `incoming/...` and renamed when complete. */
 export async function createDirectoryBlobStore(
   directory: string,
-  reserve?: DiskReserve,
-  isAlone?: boolean,
+  { reserve, isAlone, isHere }: DirectoryStoreOptions = {},
 ): Promise<BlobStore> {
-  const spool = await openSpool(join(directory, INCOMING), reserve, isAlone);
+  const spool = await openSpool(join(directory, INCOMING), reserve, { isAlone, isHere });
   const makeDurable = createDurableDirectories(directory);
   const pathOf = (hash: string) => join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
   const openBlob = (hash: string) => openAt(pathOf(hash), hash);

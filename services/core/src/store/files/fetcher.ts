@@ -47,7 +47,7 @@ export interface FetcherOptions {
   readonly own?: Pick<FileSource, 'open'>;
   readonly now: () => number;
   readonly random?: () => number;
-  readonly reserve?: DiskReserve;
+  readonly reserve?: Pick<DiskReserve, 'hasRoom'>;
   /** What is to be fetched again, after what messages wait for. */
   readonly lost?: Pick<LostFiles, 'names' | 'note' | 'sizeOf'>;
   /** What messages were rejected for, after that. */

@@ -68,6 +68,11 @@ export class LostFiles {
     return [...this.#tries.keys()];
   }
 
+  /** One that somebody else found to be lost. */
+  add(name: string, sizeBytes: number): void {
+    if (this.#tries.size < LOST_MAX && !this.#tries.has(name)) this.#tries.set(name, { tries: 0, sizeBytes });
+  }
+
   /** Bytes of a lost file; undefined of any other. */
   sizeOf(name: string): number | undefined {
     return this.#tries.get(name)?.sizeBytes;

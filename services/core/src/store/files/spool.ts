@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { BOUNDLESS, type DiskReserve } from '@skerry/database';
+import { isMissing } from '@skerry/kit';
 import { AppError, type ItemHash } from '@skerry/protocol';
 import { asStorageError } from './storage-error.ts';
 import { createYoungCollector } from './young-memory.ts';
@@ -16,6 +17,13 @@ export interface SpooledFile {
   readonly path: string;
   readonly hash: ItemHash;
   readonly sizeBytes: number;
+}
+
+export interface SpoolOptions {
+  /** Whether no other process receives there; so where left out. */
+  readonly isAlone?: boolean | undefined;
+  /** Whether that around it is there; so where left out. If it is not, nothing is done in it before something is received. */
+  readonly isHere?: boolean | undefined;
 }
 
 /** A directory for what is being received. */
@@ -79,17 +87,26 @@ async function copy(
 const atMost = (limitBytes: number, sizeBytes: number | undefined) =>
   sizeBytes === undefined && limitBytes > SMALL_BYTES ? undefined : Math.min(sizeBytes ?? 0, limitBytes);
 
-/**
- * Makes the directory, and empties it of what an earlier process was still receiving when it ended.
- * @param isAlone whether no other process receives there
- */
+/** A new file. That around the directory is there. */
+async function createIn(directory: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o644);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    await mkdir(directory);
+    return await open(path, 'wx', 0o644);
+  }
+}
+
+/** Makes the directory, and empties it of what an earlier process was still receiving when it ended. */
 export async function openSpool(
   directory: string,
   reserve: DiskReserve = BOUNDLESS,
-  isAlone = true,
+  { isAlone = true, isHere = true }: SpoolOptions = {},
 ): Promise<Spool> {
-  await mkdir(directory, { recursive: true });
-  if (isAlone) for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
+  if (isHere) await mkdir(directory, { recursive: true });
+  if (isHere && isAlone)
+    for (const name of await readdir(directory)) await rm(join(directory, name), { force: true });
   const letGo = createYoungCollector();
   return {
     async receive(source, limitBytes, sizeBytes) {
@@ -106,7 +123,7 @@ export async function openSpool(
             hold.use(bytes);
           },
         };
-        handle = await open(path, 'wx', 0o644);
+        handle = await createIn(directory, path);
         const copied = await copy(source, handle, limitBytes, counted, letGo);
         await handle.sync();
         await handle.close();

@@ -149,15 +149,23 @@ export class Sweep {
   }
 }
 
+export interface SweepingOptions {
+  readonly sweep: Pick<Sweep, 'round'>;
+  readonly parts: Pick<Parts, 'tidy'>;
+  /** Whether the disk is there; while it is not, nothing is done. */
+  readonly isWell: () => boolean;
+}
+
 /** Runs rounds, and removes what has come of files that nobody sends on, until the signal ends or it is disposed of; then waits for the round that is under way. */
 export function startSweeping(
-  { sweep, parts }: { sweep: Pick<Sweep, 'round'>; parts: Pick<Parts, 'tidy'> },
+  { sweep, parts, isWell }: SweepingOptions,
   { signal, log }: { signal: AbortSignal; log: Logger },
 ): AsyncDisposable {
   const stop = new AbortController();
   const ended = runLoop(
     { name: 'file sweep', intervalMs: INTERVAL_MS, signal: AbortSignal.any([signal, stop.signal]), log },
     async () => {
+      if (!isWell()) return;
       await sweep.round();
       await parts.tidy();
     },

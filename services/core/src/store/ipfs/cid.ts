@@ -6,6 +6,9 @@ import { create as createDigest } from 'multiformats/hashes/digest';
 /** Version 0 in base58, or version 1 in base32: one spelling each. */
 const FORM = /^(Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[ky][a-z2-7]{55})$/;
 
+/** Codec of bytes that link to nothing (multicodec `raw`). */
+const RAW = 0x55;
+
 const VERSION_BITS = 7;
 const CODEC_MASK = (1 << VERSION_BITS) - 1;
 
@@ -32,6 +35,10 @@ export function unpackId(packed: string): BlockId {
   const digest = createDigest(SHA2_256, digestOf(packed));
   return findBlockId(CID.create((kind >> VERSION_BITS) as 0 | 1, kind & CODEC_MASK, digest))!;
 }
+
+/** A block by its digest alone, whatever it is: of whom it is asked for, it is the same bytes. @param digest SHA-256 in hexadecimal */
+export const rawIdOf = (digest: string): BlockId =>
+  findBlockId(CID.createV1(RAW, createDigest(SHA2_256, Buffer.from(digest, 'hex'))))!;
 
 export const isCidText = (text: string): boolean => FORM.test(text);
 

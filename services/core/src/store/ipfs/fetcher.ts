@@ -30,7 +30,7 @@ export interface FetcherOptions {
   readonly tryMs: number;
   readonly now: () => number;
   readonly random?: () => number;
-  readonly reserve?: DiskReserve;
+  readonly reserve?: Pick<DiskReserve, 'hasRoom'>;
   /** What messages were rejected for: fetched where a place is left. */
   readonly missed?: Pick<MissedFiles, 'names' | 'note' | 'skip'>;
   readonly log: Logger;

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { BOUNDLESS } from '@skerry/database';
+import { createLogger } from '@skerry/kit';
 import fc from 'fast-check';
 import { openBlobStore, parseS3Settings } from '../choose-store.ts';
 import { describeBlobStore, hashOf, keepBlob } from '../testing/blob-suite.ts';
@@ -72,8 +73,7 @@ test('two stores with buckets of one name are told apart, and one is the same fo
         ...{ s3Endpoint: endpoint, s3Bucket: bucket, s3Region: region, s3PublicEndpoint: undefined },
         ...{ s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey, uploadLimitBytes: 1_000 },
       },
-      directory,
-      BOUNDLESS,
+      { directory, reserve: BOUNDLESS, log: createLogger('test', 'silent') },
     );
   };
   const first = await open(one);

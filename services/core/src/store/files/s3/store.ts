@@ -148,7 +148,7 @@ export async function createS3BlobStore(
   reserve?: DiskReserve,
   isAlone?: boolean,
 ): Promise<BlobStore> {
-  const spool = await openSpool(spoolDirectory, reserve, isAlone);
+  const spool = await openSpool(spoolDirectory, reserve, { isAlone });
   const client = new S3Client(settings);
   const answer = await client.call({ method: 'HEAD', key: '' });
   await finish(answer);

@@ -1,0 +1,252 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import type { ItemHash } from '@skerry/protocol';
+import { type Kysely, sql } from 'kysely';
+import type { Schema } from '../../schema.ts';
+import type { BlobStore, KeptBlob } from '../blob-store.ts';
+import type { Claims } from '../claims.ts';
+import type { LostFiles } from '../lost.ts';
+import { DamagedBlobs } from './damaged.ts';
+import { doneShare, formatPass, heedClock, isDue, nextPass, type Pass, parsePass } from './scrub-pass.ts';
+
+/** Kept in the directory of the files: the process that goes on with it may be another one. */
+const PASS_FILE = 'scrub.json';
+const DAY_MS = 86_400_000;
+const MIB = 1024 ** 2;
+/** Blobs whose names are held at once. */
+const LISTED = 100;
+/** What was read since is read again after a kill. */
+const NOTE_MS = 30_000;
+/** Damaged ones in a row: it is the disk that fails, or the memory, and no longer single files. */
+const IN_ROW_MAX = 8;
+/** Then nothing is read for so long. */
+const REST_MS = 3_600_000;
+/** Between two times that what is damaged is asked for. */
+const ASK_MS = 600_000;
+/** Damaged ones that are looked after in one round. */
+const LOOKED_AFTER = 1_000;
+
+export interface ScrubCounts {
+  readonly files: number;
+  readonly bytes: number;
+  readonly damaged: number;
+}
+
+export interface ScrubOptions {
+  readonly db: Kysely<Schema>;
+  readonly blobs: Pick<BlobStore, 'list' | 'find' | 'read'>;
+  readonly claims: Claims;
+  readonly lost: Pick<LostFiles, 'add'>;
+  /** Gets a block of IPFS again from elsewhere, if somebody has it. */
+  readonly restoreBlock: (hash: ItemHash, signal: AbortSignal) => Promise<unknown>;
+  /** Of the blobs. */
+  readonly directory: string;
+  readonly days: number;
+  readonly mibPerSecond: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly log: Logger;
+  /** Waits in the place of a timer; false where the signal ended. */
+  readonly rest?: typeof pause;
+}
+
+/** A message keeps the file, something of IPFS is made of the block, or nobody needs it. */
+type Need = { readonly kind: 'file'; readonly sizeBytes: number } | { readonly kind: 'block' } | undefined;
+
+/**
+ * Reads all blobs of a directory again, slowly, and compares each with its hash: a disk may change what it holds and say nothing. One that
+ * is damaged is put aside, and is then a lost one.
+ */
+export class Scrub {
+  readonly #options: ScrubOptions;
+  readonly #damagedBlobs: DamagedBlobs;
+  #pass: Pass | undefined;
+  #listed: KeptBlob[] = [];
+  /** As it was written last. */
+  #noted = '';
+  #notedMs = 0;
+  #askedMs = Number.NEGATIVE_INFINITY;
+  #inRow = 0;
+  #restUntilMs = 0;
+  #missing = 0;
+  #counts: ScrubCounts = { files: 0, bytes: 0, damaged: 0 };
+
+  constructor(options: ScrubOptions) {
+    this.#options = options;
+    this.#damagedBlobs = new DamagedBlobs(options.directory);
+  }
+
+  get counts(): ScrubCounts {
+    return this.#counts;
+  }
+
+  /** Of the pass, from 0 to 1. */
+  get share(): number {
+    return this.#pass ? doneShare(this.#pass) : 0;
+  }
+
+  /** Files and blocks that were damaged, are needed, and are not here again. */
+  get missing(): number {
+    return this.#missing;
+  }
+
+  /** Reads what is due. Ends with the signal. */
+  async round(signal: AbortSignal): Promise<void> {
+    await this.#lookAfterDamaged(signal);
+    const { now, days } = this.#options;
+    const periodMs = days * DAY_MS;
+    const restMs = this.#restUntilMs - now();
+    if (days === 0 || (restMs > 0 && restMs <= REST_MS)) return;
+    this.#pass = heedClock(this.#pass ?? (await this.#readPass()), now(), periodMs);
+    while (!signal.aborted) {
+      const blob = await this.#next();
+      if (!blob) {
+        const next = nextPass(this.#pass, now(), periodMs);
+        if (next) await this.#note(next);
+        break;
+      }
+      if (!isDue(blob.hash, this.#pass, now(), periodMs)) break;
+      if (!(await this.#check(blob, signal))) break;
+      this.#listed.shift();
+      this.#pass = { ...this.#pass, after: blob.hash };
+      if (Math.abs(now() - this.#notedMs) >= NOTE_MS) await this.#note(this.#pass);
+    }
+    await this.#note(this.#pass);
+  }
+
+  /** The one whose turn is next; undefined at the end. */
+  async #next(): Promise<KeptBlob | undefined> {
+    const { blobs } = this.#options;
+    const after = this.#pass!.after;
+    if (this.#listed.length === 0)
+      this.#listed = [...(await blobs.list(after === '' ? undefined : (after as ItemHash), LISTED))];
+    return this.#listed[0];
+  }
+
+  async #readPass(): Promise<Pass> {
+    const { directory, now } = this.#options;
+    const text = await readTextIfAny(join(directory, PASS_FILE));
+    const pass = text === undefined ? undefined : parsePass(text);
+    this.#noted = pass ? formatPass(pass) : '';
+    return pass ?? { after: '', sinceMs: now() };
+  }
+
+  async #note(pass: Pass): Promise<void> {
+    const { directory, now } = this.#options;
+    if (pass.after === '' && this.#pass?.after !== '') this.#listed = [];
+    this.#pass = pass;
+    this.#notedMs = now();
+    const text = formatPass(pass);
+    if (text === this.#noted) return;
+    await writeFileAtomically(join(directory, PASS_FILE), text, 0o600);
+    this.#noted = text;
+  }
+
+  /** @returns false where the signal ended, or the scrub rests */
+  async #check({ hash }: KeptBlob, signal: AbortSignal): Promise<boolean> {
+    const { log, now } = this.#options;
+    const first = await this.#isDamaged(hash, signal);
+    if (signal.aborted) return false;
+    const { files, bytes, damaged } = this.#counts;
+    if (first !== true) {
+      this.#inRow = 0;
+      this.#counts = { files: files + 1, bytes, damaged };
+      return true;
+    }
+    if (this.#inRow >= IN_ROW_MAX) {
+      this.#inRow = 0;
+      this.#restUntilMs = now() + REST_MS;
+      log.error(
+        { file: hash },
+        `${IN_ROW_MAX + 1} files in a row are damaged: the disk or the memory of this server fails; no more is put aside for an hour`,
+      );
+      return false;
+    }
+    if (await this.#putAside(hash, signal)) {
+      this.#inRow++;
+      this.#counts = { files: files + 1, bytes: this.#counts.bytes, damaged: damaged + 1 };
+      await this.#lookAfterDamaged(signal);
+    }
+    return !signal.aborted;
+  }
+
+  /** Reads it whole, no faster than may be. Undefined where it went meanwhile. Throws what says nothing of the file. */
+  async #isDamaged(hash: ItemHash, signal: AbortSignal): Promise<boolean | undefined> {
+    const { blobs, mibPerSecond, rest = pause } = this.#options;
+    const digest = createHash('sha256');
+    try {
+      const stream = await blobs.read(hash);
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        digest.update(chunk);
+        const { bytes } = this.#counts;
+        this.#counts = { ...this.#counts, bytes: bytes + chunk.length };
+        if (!(await rest((chunk.length / (mibPerSecond * MIB)) * 1_000, signal))) return undefined;
+      }
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'FILE_NOT_FOUND') return undefined;
+      // What the disk cannot read any more.
+      if (code === 'EIO' || code === 'EBADMSG' || code === 'EUCLEAN') return true;
+      throw error;
+    }
+    return digest.digest('hex') !== hash;
+  }
+
+  /** Once more, while nobody stores it: it may have been replaced, or come wrong from the memory alone. */
+  async #putAside(hash: ItemHash, signal: AbortSignal): Promise<boolean> {
+    const { claims, log } = this.#options;
+    using claim = claims.tryTake(hash);
+    if (!claim || (await this.#isDamaged(hash, signal)) !== true) return false;
+    await this.#damagedBlobs.put(hash);
+    this.#askedMs = Number.NEGATIVE_INFINITY;
+    log.error({ file: hash }, 'a file on the disk is damaged: it is put aside, and asked for elsewhere');
+    return true;
+  }
+
+  /** Asks for what was put aside, and removes it once it is here again, or nobody needs it. */
+  async #lookAfterDamaged(signal: AbortSignal): Promise<void> {
+    const { blobs, log, now } = this.#options;
+    const aside = await this.#damagedBlobs.list();
+    const isTime = Math.abs(now() - this.#askedMs) >= ASK_MS;
+    if (isTime) this.#askedMs = now();
+    let missing = Math.max(0, aside.length - LOOKED_AFTER);
+    for (const hash of aside.slice(0, LOOKED_AFTER)) {
+      const isNeeded = !isTime || (await this.#askFor(hash, signal));
+      if (isNeeded && !(await blobs.find(hash))) {
+        missing++;
+        continue;
+      }
+      await this.#damagedBlobs.remove(hash);
+      log.info(
+        { file: hash },
+        isNeeded ? 'a damaged file is here again' : 'nobody needs a damaged file: removed',
+      );
+    }
+    this.#missing = missing;
+  }
+
+  /** @returns whether it is needed */
+  async #askFor(hash: ItemHash, signal: AbortSignal): Promise<boolean> {
+    const { blobs, lost, restoreBlock, log } = this.#options;
+    const need = await this.#findNeed(hash);
+    if (need?.kind === 'file') lost.add(hash, need.sizeBytes);
+    if (need?.kind === 'block' && !(await blobs.find(hash)))
+      await restoreBlock(hash, signal).catch((err) =>
+        log.debug({ err, file: hash }, 'a damaged block of IPFS did not come from elsewhere'),
+      );
+    return need !== undefined;
+  }
+
+  async #findNeed(hash: ItemHash): Promise<Need> {
+    const { rows } = await sql<{ bytes: number | null; block: boolean }>`
+      select (select size_bytes from files where hash = ${hash}
+          and exists (select from file_pins where file_hash = ${hash})) as bytes,
+        exists (select from ipfs_blocks where block = decode(${hash}, 'hex')) as block`.execute(
+      this.#options.db,
+    );
+    const { bytes = null, block = false } = rows[0] ?? {};
+    if (bytes !== null) return { kind: 'file', sizeBytes: Number(bytes) };
+    return block ? { kind: 'block' } : undefined;
+  }
+}
