@@ -65,6 +65,34 @@ test('a core node says which of many files it has', async () => {
   assert.deepEqual(await source.findHeld!(names, signal), { held: held.map((n) => names[n]) });
 });
 
+test('a file that comes byte by byte is left early, and held against the peer; one that stands still ends once nobody wants it', async () => {
+  await using core = await createTestCore();
+  const SIZE_BYTES = 256 * 1024;
+  const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+  // A server of HTTP would join what it writes at once.
+  await using trickling = await serve(
+    ({ socket }) => void socket!.write(`${head}${'1\r\nx\r\n'.repeat(SIZE_BYTES)}0\r\n\r\n`),
+  );
+  const open = async ({ source }: typeof trickling) => {
+    const opened = await source.open(names[0]!, signal);
+    assert.ok(opened && 'stream' in opened);
+    return opened.stream;
+  };
+  await assert.rejects(core.rooms.files.receive(await open(trickling), SIZE_BYTES), {
+    code: 'PEER_MISBEHAVED',
+  });
+  assert.equal(trickling.misbehaved(), 1);
+
+  const ended = Promise.withResolvers<void>();
+  await using still = await serve((response) => {
+    response.on('close', ended.resolve);
+    response.write('x');
+  });
+  (await open(still)).destroy();
+  await ended.promise;
+  assert.equal(still.misbehaved(), 0);
+});
+
 test('what is no answer about many files is held against the peer; that it does not know the question, or is busy, is not', async () => {
   const long = Buffer.alloc(HELD_FILES_BODY_BYTES + 1, 1);
   for (const bytes of [Buffer.alloc(0), Buffer.of(1, 0), Buffer.of(2, 0, 0), Buffer.of(1, 0, 1), long]) {

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { ReadableStream } from 'node:stream/web';
+import { type ReadableStream, TransformStream } from 'node:stream/web';
 import {
   AppError,
   decodeHeldFiles,
@@ -9,7 +9,7 @@ import {
 } from '@skerry/protocol';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import type { FileSource } from '../../store/files/fetching/source.ts';
-import { readLimited } from './link.ts';
+import { partsMaxOf, readLimited } from './link.ts';
 
 const ANSWER_TIMEOUT_MS = 15_000;
 /** Of who does not say how long it wants to be left alone. */
@@ -39,6 +39,21 @@ function sizeOf({ headers }: Response): number | undefined {
 function isOther({ headers }: Response, name: string): boolean {
   const tagged = HASH_IN_TAG.exec(headers.get('etag') ?? '')?.[0];
   return tagged !== undefined && tagged !== name;
+}
+
+/** A body that ends with PEER_MISBEHAVED once it came in more parts than its bytes may (link.ts): how many bytes it has nobody knows before. */
+function limitParts(body: ReadableStream<Uint8Array>, onMisbehaved: () => void): ReadableStream<Uint8Array> {
+  let parts = 0;
+  let sizeBytes = 0;
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      sizeBytes += chunk.length;
+      if (++parts <= partsMaxOf(sizeBytes)) return controller.enqueue(chunk);
+      onMisbehaved();
+      throw new AppError('PEER_MISBEHAVED', "the peer's file comes in parts of a few bytes");
+    },
+  });
+  return body.pipeThrough(limit);
 }
 
 function readHeld(body: Uint8Array, names: readonly string[]): string[] {
@@ -74,7 +89,7 @@ function createFindHeld(url: string, onMisbehaved: () => void): NonNullable<File
   };
 }
 
-/** Files of another core node, over its public routes. @param onMisbehaved told of wrong bytes, and of what is no answer */
+/** Files of another core node, over its public routes. @param onMisbehaved told of wrong bytes, of bytes in parts that are too small, and of what is no answer */
 export function createPeerFileSource(url: string, onMisbehaved: () => void = () => {}): FileSource {
   const root = url.replace(/\/+$/, '');
   return {
@@ -97,7 +112,7 @@ export function createPeerFileSource(url: string, onMisbehaved: () => void = () 
         }
         const type = response.headers.get('content-type') ?? '';
         return {
-          stream: Readable.fromWeb(response.body as ReadableStream),
+          stream: Readable.fromWeb(limitParts(response.body as ReadableStream<Uint8Array>, onMisbehaved)),
           contentType: CONTENT_TYPE.test(type) ? type.toLowerCase() : 'application/octet-stream',
           sizeBytes: sizeOf(response),
         };

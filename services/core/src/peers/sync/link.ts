@@ -82,10 +82,13 @@ const RETRIES_MAX = 3;
 const PARTS_MAX = 1_024;
 const PART_BYTES = 256;
 
+/** How many parts so many bytes may come in. */
+export const partsMaxOf = (sizeBytes: number): number => PARTS_MAX + sizeBytes / PART_BYTES;
+
 /** The body. Throws PEER_MISBEHAVED where it is larger, or comes in parts that are too small. */
 export async function readLimited(response: Response, limitBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  const partsMax = PARTS_MAX + limitBytes / PART_BYTES;
+  const partsMax = partsMaxOf(limitBytes);
   let sizeBytes = 0;
   for await (const chunk of response.body ?? []) {
     sizeBytes += chunk.length;
