@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type ConnectionProvider,
   type Dialect,
@@ -86,6 +87,9 @@ function* chunksOf(rows: Rows): Generator<string> {
   }
   if (chunk !== '') yield chunk;
 }
+
+/** What the server says of all that follows a failure in its transaction (SQLSTATE in_failed_sql_transaction). */
+const isAborted = (error: unknown) => error instanceof Error && 'code' in error && error.code === '25P02';
 
 /** Whether the server only refused a statement, and goes on. */
 const isRefusal = (error: object) => 'severity' in error && error.severity === 'ERROR';
@@ -178,6 +182,8 @@ class Statements {
     try {
       return await send();
     } catch (error) {
+      // The failure itself came before it, and may be on its way through more hands.
+      if (isAborted(error) && !this.#failure) await nextTurn();
       this.#failure ??= { error };
       throw this.#failure.error;
     }

@@ -45,14 +45,41 @@ async function enterTimeline(trx: Transaction<Schema>, timeline: string): Promis
   return rows[0]!.last_seq;
 }
 
+/** What PostgreSQL says of a text that is no number (22P02, invalid_text_representation). */
+const NO_NUMBER = '22P02';
+const OUT_OF_TURN = 'out of turn: somebody else wrote in between';
+
+/**
+ * Fails where not all stands so, and with it what was sent behind the lock: the server passes over it, as over all that follows an error in
+ * a transaction. Asked of what is locked: in the statement that waits for the lock it would be asked before.
+ */
+const requireStanding = (expected: Standing | undefined) =>
+  expected
+    ? sql`, (case when (last_seq, known, timeline) = (${expected.lastSeq}::bigint, ${expected.timeline}, ${expected.timeline})
+        and (count, sum) = (${expected.digest.count}::bigint, ${expected.digest.digest})
+        then '1' else ${sql.lit(OUT_OF_TURN)} end)::int`
+    : sql``;
+
+/** Whether all stood otherwise than the lock was to find it. */
+export const isOutOfTurn = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  error.code === NO_NUMBER &&
+  error.message.includes(OUT_OF_TURN);
+
 /**
  * Takes the one row that numbers events, until the transaction ends. A plain sequence would let a reader see number 8 while
  * the transaction of number 7 is still open, and miss 7 for ever. Rows that are locked are read as the one before left
  * them; another table in the same statement would be read as of before the wait.
  * Throws DATABASE_INCOMPATIBLE where a newer release has migrated the database.
  * @param statementMs what each later statement of the transaction may take, where it is not what the session says
+ * @param expected how all must stand (isOutOfTurn)
  */
-export async function lockWrites(trx: Transaction<Schema>, statementMs?: number): Promise<Standing> {
+export async function lockWrites(
+  trx: Transaction<Schema>,
+  statementMs?: number,
+  expected?: Standing,
+): Promise<Standing> {
   const { rows } = await sql<{
     last_seq: number;
     schema_version: number;
@@ -61,9 +88,11 @@ export async function lockWrites(trx: Transaction<Schema>, statementMs?: number)
     count: number;
     sum: string;
   }>`${prepared()}
-    select last_seq, schema_version, timeline as known, ${sql.raw(LINEAGE)} as timeline, d.count, d.sum, ${HOLD}, ${limit(statementMs)}
-    from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
-    for update`.execute(trx);
+    with locked as materialized (
+      select last_seq, schema_version, timeline as known, ${sql.raw(LINEAGE)} as timeline, d.count, d.sum, ${HOLD}, ${limit(statementMs)}
+      from event_counter join digests d on d.name = ${sql.lit(MESSAGES)}
+      for update)
+    select *${requireStanding(expected)} from locked`.execute(trx);
   const { last_seq, schema_version: version, known, timeline, count, sum } = rows[0]!;
   const outgrown = outgrownBy(version);
   if (outgrown) throw outgrown;

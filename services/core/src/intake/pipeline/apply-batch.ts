@@ -13,6 +13,7 @@ import { type BatchEnd, closeBatch, sumUp } from './close-batch.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { Candidate, Decided } from './decided.ts';
 import { type Kept, loadKept } from './load-known.ts';
+import { type Begun, beginBatch, isNew, type Left } from './look-ahead.ts';
 import { putInLine, takeFromLine } from './reconsider-queue.ts';
 import { restate } from './restate.ts';
 import { forgottenKeyOfAccepted, isAmongForgotten, keyOfAccepted, type Move } from './statement.ts';
@@ -66,10 +67,12 @@ const SHARED_STATEMENT_MS = 10_000;
 
 const NO_END: BatchEnd = { moreInLine: false, row: undefined };
 const UNCHANGED = { closing: Promise.resolve(NO_END), moves: [], fresh: new Set<string>() } as const;
+const NOTHING: ReadonlySet<string> = new Set();
 
 /** What a transaction did, all but its last statement, which nobody waits for before the commit. */
 interface Applying extends Omit<Applied, keyof BatchEnd> {
   readonly closing: Promise<BatchEnd>;
+  readonly left: Left;
 }
 
 interface WriteOptions {
@@ -78,8 +81,10 @@ interface WriteOptions {
    * their rows.
    */
   readonly fromLine?: readonly string[];
+  /** What the batch before leaves, which is still being written. */
+  readonly behind?: Left | undefined;
   /** Called when all but the commit is done. */
-  readonly onCommitting?: (() => void) | undefined;
+  readonly onCommitting?: ((left: Left) => void) | undefined;
 }
 
 /**
@@ -91,14 +96,19 @@ export async function writeBatch(
   batch: readonly Candidate[],
   schedulers: ReadonlySet<string>,
   nowMs: number,
-  { fromLine = [], onCommitting }: WriteOptions = {},
+  { onCommitting, ...options }: WriteOptions = {},
 ): Promise<Applied> {
-  const { closing, ...applied } = await write(async (writer) => {
-    const applying = await applyBatch(writer, batch, schedulers, nowMs, fromLine);
-    onCommitting?.();
+  const { closing, left, ...applied } = await write(async (writer) => {
+    const applying = await applyBatch(writer, batch, schedulers, nowMs, options);
+    onCommitting?.(applying.left);
     return applying;
   });
   return { ...applied, ...(await closing) };
+}
+
+interface ApplyOptions extends Required<Pick<WriteOptions, 'fromLine'>> {
+  readonly schedulers: ReadonlySet<string>;
+  readonly nowMs: number;
 }
 
 async function applyBatch(
@@ -106,14 +116,24 @@ async function applyBatch(
   batch: readonly Candidate[],
   schedulers: ReadonlySet<string>,
   nowMs: number,
-  fromLine: readonly string[],
+  { fromLine = [], behind }: WriteOptions,
+): Promise<Applying> {
+  const statementMs = batch.length > 1 ? SHARED_STATEMENT_MS : undefined;
+  const begun = await beginBatch(writer.trx, batch, nowMs, { behind, statementMs });
+  const applying = applyBegun(writer, batch, begun, { schedulers, nowMs, fromLine });
+  // What the lock says comes before what the rows behind it say.
+  await Promise.all([begun.locking, applying]);
+  return applying;
+}
+
+async function applyBegun(
+  writer: Writer<Schema>,
+  batch: readonly Candidate[],
+  begun: Begun,
+  { schedulers, nowMs, fromLine }: ApplyOptions,
 ): Promise<Applying> {
   const { trx } = writer;
-  // Read once the lock is there, without another way to the server and back.
-  const [standing, kept] = await Promise.all([
-    lockWrites(trx, batch.length > 1 ? SHARED_STATEMENT_MS : undefined),
-    loadKept(trx, batch),
-  ]);
+  const { standing, kept } = begun;
   if (fromLine.length > 0) await takeFromLine(trx, fromLine);
   const { candidates, restated, steps } = await restate(writer, batch, kept);
   const events = new EventWriter(writer, standing.lastSeq, nowMs);
@@ -121,17 +141,17 @@ async function applyBatch(
     writeSteps(writer, some, { schedulers, standing, events, nowMs });
   const earlier = await write(steps);
   if (steps.length > 0) await forgetRewritten(writer);
-  const decided = await decideBatch(
-    trx,
-    candidates,
-    steps.length > 0 ? await loadKept(trx, candidates) : kept,
-    nowMs,
-  );
+  const decided =
+    begun.decided ??
+    (await decideBatch(trx, candidates, steps.length > 0 ? await loadKept(trx, candidates) : kept, nowMs));
   const verdicts = new Map(decided.map(({ accepted, verdict }) => [accepted.message.itemHash, verdict]));
   await noteLacking(trx, decided, nowMs);
   const changed = decided.filter((one) => isChanged(one) || restated.has(one.accepted.message.itemHash));
-  if (changed.length === 0 && steps.length === 0)
-    return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq };
+  const wasNew = isNew(kept);
+  if (changed.length === 0 && steps.length === 0) {
+    const left = { ...standing, touched: NOTHING, wasNew };
+    return { ...UNCHANGED, verdicts, lastEvent: standing.lastSeq, left };
+  }
   // Added up while the database writes the rows.
   const [now, { moves, ...sums }] = await Promise.all([
     write(changed),
@@ -148,9 +168,10 @@ async function applyBatch(
     ),
   );
   const lastEvent = events.lastSeq;
+  const reconsider = [...earlier.reconsider, ...now.reconsider];
   const closing = closeBatch(trx, standing, {
     changedKeys: [...earlier.changedKeys, ...now.changedKeys],
-    reconsider: [...earlier.reconsider, ...now.reconsider],
+    reconsider,
     ...{ ...sums, lastEvent },
   });
   // What fails is told by the commit.
@@ -158,7 +179,9 @@ async function applyBatch(
   const fresh = new Set(
     changed.flatMap(({ accepted, keyBefore }) => (keyBefore ? [] : [accepted.message.itemHash])),
   );
-  return { verdicts, closing, moves, lastEvent, fresh };
+  const touched = new Set([...verdicts.keys(), ...reconsider]);
+  const left = { ...standing, lastSeq: lastEvent, digest: sums.digest, touched, wasNew };
+  return { verdicts, closing, moves, lastEvent, fresh, left };
 }
 
 /** What pending messages hang on, and the files among that. */

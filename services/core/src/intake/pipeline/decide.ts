@@ -89,11 +89,15 @@ export function decideMessage(accepted: Accepted, facts: Facts): Verdict {
 /** Of most messages. */
 const NOTHING: readonly string[] = [];
 
+/** Whether nothing but a FORGET of it can change its verdict: facts say the same of it, whatever else is there. */
+export const hangsOnNothing = ({ message, owner, needs, changes }: Accepted): boolean =>
+  !needs.messages && !needs.files && owner === message.sender && !resourceEffect.isIn(changes);
+
 /** What the verdict hangs on: when one of these changes, the message is decided again. */
 export function dependenciesOf(accepted: Accepted, facts: Facts): readonly string[] {
+  if (hangsOnNothing(accepted)) return NOTHING;
   const { message, owner, needs } = accepted;
   const hasCost = facts.isCreditEnforced && resourceEffect.isIn(accepted.changes);
-  if (!needs.messages && !needs.files && !hasCost && owner === message.sender) return NOTHING;
   const keys = (needs.messages ?? []).map(messageKey);
   keys.push(...(needs.files ?? []).map(fileKey));
   if (hasCost) keys.push(creditKey(owner));

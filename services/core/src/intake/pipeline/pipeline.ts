@@ -12,6 +12,7 @@ import type { Accepted, Verdict } from '../accepted.ts';
 import { findKind } from '../kinds.ts';
 import { type Applied, applyAgain, type ReadInForce, writeBatch } from './apply-batch.ts';
 import type { Weight } from './decided.ts';
+import { type Left, LookAhead } from './look-ahead.ts';
 import type { PipelineObserver } from './observer.ts';
 import { MAX_BATCH, MAX_QUEUED, Queue, type Waiting } from './queue.ts';
 import {
@@ -26,7 +27,7 @@ import {
   takeFromLine,
 } from './reconsider-queue.ts';
 import type { Committed } from './statement.ts';
-import { hasMissedTurn, writeInTurn } from './turn.ts';
+import { type Turn, writeInTurn } from './turn.ts';
 
 /** A batch that fails is tried again in so many parts, and each that fails again: few steps lead to one message of thousands. */
 const PARTS = 8;
@@ -97,6 +98,7 @@ export class Pipeline {
   #lineRestsUntilMs = 0;
   /** Messages in line whose content cannot be read now, or that take too long. */
   readonly #resting: Rests;
+  readonly #lookAhead = new LookAhead();
 
   constructor(options: PipelineOptions) {
     this.#options = options;
@@ -212,7 +214,7 @@ export class Pipeline {
           const isCrowd = this.#queue.length >= GATHERED_ENOUGH && !this.#mayDecide;
           return isNext && !isCrowd ? [] : this.#queue.takeBatch();
         };
-        last = await writeInTurn(take, this.#write);
+        last = await writeInTurn(take, () => this.#queue.whenMany(), this.#write);
         if (this.#mayDecide && !(await this.#decideLine()) && this.#queue.length === 0) break;
       }
     } finally {
@@ -242,14 +244,12 @@ export class Pipeline {
   }
 
   /**
-   * @param before told of before this one, since it is committed before
-   * @param onCommitting all but the commit is done
+   * @param turn the batch before is told of before this one, since it is committed before
    * @returns why the database takes nothing more at the moment; undefined where it does
    */
   readonly #write = async (
     batch: readonly Waiting[],
-    before?: Promise<unknown>,
-    onCommitting?: () => void,
+    turn: Turn<Left> = {},
   ): Promise<AppError | undefined> => {
     const { write, schedulers, now, pendingHorizonMs } = this.#options;
     const nowMs = now();
@@ -258,14 +258,14 @@ export class Pipeline {
     const writing = { sinceMs: performance.now() };
     this.#writing.add(writing);
     let applied: Applied;
-    const writes = writeBatch(write, candidates, schedulers, nowMs, { onCommitting });
+    const writes = writeBatch(write, candidates, schedulers, nowMs, this.#lookAhead.follow(turn));
     try {
       applied = await writes.finally(() => this.#writing.delete(writing));
     } catch (error) {
-      await before;
-      return hasMissedTurn(before, error) ? this.#write(batch) : this.#writeApart(batch, error);
+      await turn.before;
+      return this.#lookAhead.hasMissedTurn(turn, error) ? this.#write(batch) : this.#writeApart(batch, error);
     }
-    await before;
+    await turn.before;
     this.#tell(applied);
     this.#tellCommitted(applied, batch);
     if (

@@ -8,7 +8,9 @@ import { fieldsOfAccepted, isSameButDate } from './statement.ts';
 export const MAX_QUEUED = 10_000;
 /** Messages in one transaction. */
 export const MAX_BATCH = 2_000;
-/** The same in bytes of what they say, of which memory holds up to twenty times as much. */
+/** So many go in a transaction of their own while the one before is still being committed, whenever they have come. */
+const MANY = MAX_BATCH / 2;
+/** What waits, and what one transaction has, in bytes of what they say, of which memory holds up to twenty times as much. */
 const BYTES_MAX = { queued: 16 * 1024 * 1024, batch: 8 * 1024 * 1024 } as const;
 
 /**
@@ -43,6 +45,7 @@ function saysNoMore({ accepted, weight }: Waiting, first: Waiting): boolean {
 export class Queue {
   readonly #waiting: Waiting[] = [];
   #bytes = 0;
+  #many = Promise.withResolvers<void>();
 
   get length(): number {
     return this.#waiting.length;
@@ -60,6 +63,13 @@ export class Queue {
       throw new AppError('OVERLOADED', `${MAX_QUEUED} messages are waiting to be written`);
     this.#bytes += bytesOf(one);
     this.#waiting.push(one);
+    if (this.#waiting.length >= MANY) this.#many.resolve();
+  }
+
+  /** Resolves once many wait. */
+  whenMany(): Promise<void> {
+    if (this.#waiting.length < MANY) this.#many = Promise.withResolvers<void>();
+    return this.#many.promise;
   }
 
   /** Takes the first. Copies of one hash of which each has its own verdict, or says something of its own, go one after another. */

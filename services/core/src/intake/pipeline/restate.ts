@@ -79,7 +79,7 @@ function stepOf({ accepted, weight = 'counts' }: Candidate, known: Known, isForg
  * Of copies of one message in a batch the first one is decided, but what was signed before a peer's word of it; since when it is there, the
  * earliest of them says, with the weight that this one has.
  */
-function datedByAll(batch: readonly Candidate[]): Candidate[] {
+export function datedByAll(batch: readonly Candidate[]): Candidate[] {
   const first = new Map<string, Candidate>();
   for (const candidate of batch) {
     const { accepted, weight } = candidate;
