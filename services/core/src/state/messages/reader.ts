@@ -46,6 +46,13 @@ function holdLight(bytes: number): void {
   if (bytes > LIGHT_BYTES) throw new AppError('LIST_TOO_COSTLY', 'these messages are read one by one');
 }
 
+/** What is light is counted as it is sent (Answers): with what proves it (`bodies=shared`) that may be five times its text. */
+const holdHeavy =
+  (hold: Hold): Hold =>
+  (bytes) => {
+    if (bytes > LIGHT_BYTES) hold(bytes);
+  };
+
 const isTooHeavy = (error: unknown) => error instanceof AppError && error.code === 'LIST_TOO_COSTLY';
 
 /** Those that are asked for at once are read in one statement, unless they are heavy together. */
@@ -55,7 +62,8 @@ export function createMessageReader({
   after,
 }: Pick<Reads, 'db' | 'common' | 'after'>): MessageReader {
   const read = gathered((hashes) => readMessages(common, hashes, holdLight), GATHERING);
-  const readAlone = async (hash: string, hold: Hold) => (await readMessages(db, [hash], hold)).get(hash);
+  const readAlone = async (hash: string, hold: Hold) =>
+    (await readMessages(db, [hash], holdHeavy(hold))).get(hash);
   return async (hash, hold) => {
     // How fresh a standby must be differs from reader to reader.
     if (after() !== undefined) return readAlone(hash, hold);
