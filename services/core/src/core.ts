@@ -32,9 +32,9 @@ import { buildBatchAddon } from './intake/verify/batch/build-addon.ts';
 import { verifyNear } from './intake/verify/near.ts';
 import { VerifierPool } from './intake/verify/pool.ts';
 import { followTrust, Leading } from './leading.ts';
-import { noteFilesId, readFilesId } from './node/files-id.ts';
+import { noteFilesId, readFilesId, readWitnesses } from './node/files-id.ts';
 import { WriteProbe } from './node/health/write-probe.ts';
-import { watchProcesses } from './node/metrics/metrics.ts';
+import { watchDamaged, watchProcesses } from './node/metrics/metrics.ts';
 import { checkKeyFiles, noteKeyFiles } from './node/own-keys.ts';
 import { lead } from './node/processes/lead.ts';
 import { Member } from './node/processes/member.ts';
@@ -94,7 +94,7 @@ interface CoreGround extends Ground {
   readonly connectionRoom: number | undefined;
   readonly anchors: readonly AnchorSettings[];
   /** Which files these are, of all that a process may have. */
-  readonly storeId: string;
+  readonly storeId: string | undefined;
 }
 
 /** Found out before anybody asks. */
@@ -142,9 +142,9 @@ async function openFiles(
   { reserve, db, log }: { reserve: Reserve; db: Database<Schema>['kysely']; log: Logger },
 ): Promise<OpenStore> {
   const knownId = await readFilesId(db, config);
-  const store = await openBlobStore(config, { directory, reserve, knownId, log });
-  if (store.disk) await noteFilesId(db, config, store.id);
-  return store;
+  const witnesses = knownId === undefined ? await readWitnesses(db, config) : [];
+  const note = (id: string) => noteFilesId(db, config, id);
+  return openBlobStore(config, { directory, reserve, knownId, witnesses, note, log });
 }
 
 /** What the rooms stand on. The database heeds the host alone: it is closed after all that uses it. */
@@ -310,19 +310,14 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
   await checkPort(config.host, config.port);
   const ground = await openGround(config, life, host);
   const { database, blobs, anchors } = ground;
-  const known: { member?: Member; leading?: Leading } = {};
+  const known: { member?: Member } = {};
   // Who has the embedded database leads in the end.
   const leads = () => known.member?.leads('write') ?? config.databaseUrl === undefined;
   const countOf = (role: Role) => known.member?.countOf(role) ?? 1;
   const adviseOnProcesses = () => known.member && adviseOn(known.member, ground);
   let isServing = false;
   const advice = { adviseOnProcesses, adviseOnChains: createChainAdvice(ground) };
-  const damage = {
-    get missing() {
-      return known.leading?.missing ?? 0;
-    },
-  };
-  const rooms = await openRooms(config, { ...ground, ...advice, damage, isLeading: leads, countOf });
+  const rooms = await openRooms(config, { ...ground, ...advice, isLeading: leads, countOf });
   const member = await joinOthers(config, rooms, ground, life);
   known.member = member;
   stack.defer(() => rooms.pipeline.close());
@@ -338,7 +333,7 @@ export async function startCore(config: CoreConfig, host: Host): Promise<Running
     log,
     ...(longStep && { longStep }),
   });
-  known.leading = leading;
+  watchDamaged(rooms.metrics, () => ground.writeProbe?.damaged ?? 0);
   await standFor('write', member, life, (led) => leading.begin(led));
   keep(followTrust(rooms, leads, life));
   keep(followOthers(rooms, member, life));

@@ -58,7 +58,7 @@ interface Counting {
   anchoring?: Pick<Anchoring, 'invalid' | 'restarts'>;
   files?: Pick<FileFetcher, 'counts'>;
   ipfs?: Pick<IpfsFetcher, 'counts'>;
-  scrub?: Pick<Scrub, 'counts' | 'share' | 'missing'>;
+  scrub?: Pick<Scrub, 'counts' | 'share'>;
 }
 
 /** What the node publishes is told at the start; a disk without room for it is no reason not to start. */
@@ -107,11 +107,6 @@ export class Leading {
       invalid: () => counting.anchoring?.invalid ?? 0,
       restarts: () => counting.anchoring?.restarts,
     });
-  }
-
-  /** Files that were found damaged here, and have not come again. */
-  get missing(): number {
-    return this.#counting.scrub?.missing ?? 0;
   }
 
   /** Resolves when what has to be so before anybody asks is so. */

@@ -86,9 +86,7 @@ export interface Ground {
   /** Of the directory that the blobs are in, where they are in one that may go. */
   readonly disk?: FilesDisk;
   /** Whether files can be written; they can where left out. */
-  readonly writeProbe?: Pick<WriteProbe, 'failure' | 'absence'>;
-  /** What reading files again came to; nothing where left out. */
-  readonly damage?: { readonly missing: number };
+  readonly writeProbe?: Pick<WriteProbe, 'failure' | 'absence' | 'damaged'>;
   /** Core nodes to keep in step with. */
   readonly links: readonly PeerLink[];
   /** How often clients may ask; as the settings say where it is left out. */
@@ -354,7 +352,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
     forwarding: openForwarding(config, signal),
     health: createHealth({
       ...{ db, writes, pipeline, sync: comparedBy(config, sync), trust, reserve, signal, log },
-      ...{ adviseOnProcesses, adviseOnChains, doubtClock, files: ground.writeProbe, damage: ground.damage },
+      ...{ adviseOnProcesses, adviseOnChains, doubtClock, files: ground.writeProbe },
       since: ground.notWellSince ?? new Since(now),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     }),
@@ -365,9 +363,9 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
 export const identityOf = (
   roles: readonly Role[],
   { node, sealing, vrf }: CoreRooms['identity'],
-  storeId: string,
+  storeId: string | undefined,
 ): Identity => ({
-  ...(isNeededBy(roles, 'node') && { node, vrf, files: storeId }),
+  ...(isNeededBy(roles, 'node') && { node, vrf, ...(storeId !== undefined && { files: storeId }) }),
   ...(isNeededBy(roles, 'sealing') && { sealing }),
 });
 

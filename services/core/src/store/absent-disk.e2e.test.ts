@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { createSigner, signMessage } from '@skerry/client';
+import { createTestDatabase } from '@skerry/database/testing';
+import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { sha256Hex } from '@skerry/protocol';
 import { type NodeProcess, startNode } from '../testing/node.ts';
@@ -124,6 +126,50 @@ test('files that are gone for good are begun anew where the operator says so, an
   await core.end('SIGTERM');
   core = await startNode(home);
   assert.equal((await diskCheck(core)).reason, '');
+  await core.end('SIGTERM');
+});
+
+test('the first start after an upgrade takes no empty directory for that of the files that the database knows', async (t) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-upgraded-'));
+  await using database = await createTestDatabase({ log: createLogger('test', 'silent') });
+  const files = join(home, 'data', 'core', 'files');
+  let core = await startNode(home, database.url);
+  t.after(async () => {
+    await core.end('SIGKILL');
+    await rm(home, { recursive: true, force: true });
+  });
+  const { hash } = await store(core, 'before');
+  await core.end('SIGTERM');
+  // As the release before left it, which noted nothing, and named whatever directory it found.
+  await database.pool.query("delete from key_files where name = 'files/store-id'");
+  await rename(files, `${files}-away`);
+  await mkdir(files);
+  await writeFile(join(files, 'store-id'), 'of the directory below');
+
+  core = await startNode(home, database.url);
+  const { reason, takes_writes } = await diskCheck(core);
+  assert.match(reason, /\/files has none of the files that the database of this node knows: is their disk/);
+  const refused = await store(core, 'while it is away');
+  assert.deepEqual(
+    [takes_writes, refused.code, await read(core, hash)],
+    [false, 'STORAGE_UNAVAILABLE', AWAY],
+  );
+  assert.deepEqual(await readdir(files), ['store-id']);
+  const noted = async () => {
+    const text = "select fingerprint from key_files where name = 'files/store-id'";
+    return (await database.pool.query(text)).rows.map(({ fingerprint }) => fingerprint);
+  };
+  assert.deepEqual(await noted(), []);
+
+  await rm(files, { recursive: true });
+  await rename(`${files}-away`, files);
+  await until(
+    'the files are here',
+    () => read(core, hash),
+    (text) => text === 'before',
+  );
+  assert.equal((await store(core, 'after')).status, 200);
+  assert.deepEqual(await noted(), [(await readFile(join(files, 'store-id'), 'utf8')).trim()]);
   await core.end('SIGTERM');
 });
 

@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely';
 import type { ClockView, SyncView } from '../../peers/sync/view.ts';
 import type { Schema } from '../../store/schema.ts';
 import { type Check, decideHealth, type HealthVerdict } from './decide.ts';
+import type { WriteProbe } from './write-probe.ts';
 
 /** A part that does not answer within this is not well; the question itself goes on and is not asked again meanwhile. */
 const CHECK_TIMEOUT_MS = 2_000;
@@ -26,10 +27,7 @@ export interface HealthOptions {
   /** What is wrong with the chains that the node reads, in words. */
   readonly adviseOnChains?: (() => Promise<string | undefined>) | undefined;
   readonly reserve: DiskReserve;
-  /** Why files cannot be written, or are not there, in words; undefined where they can and are. */
-  readonly files?: { readonly failure: string | undefined; readonly absence: string | undefined } | undefined;
-  /** Files that were found damaged, and have not come again. */
-  readonly damage?: { readonly missing: number } | undefined;
+  readonly files?: Pick<WriteProbe, 'failure' | 'absence' | 'damaged'> | undefined;
   /** Ends when the node stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -59,7 +57,7 @@ function withSince(verdict: HealthVerdict, since: Since): HealthVerdict {
 export function createHealth(options: HealthOptions): Health {
   const { db, writes, pipeline, sync, trust, doubtClock, adviseOnProcesses, reserve, files, signal, log } =
     options;
-  const { since, damage, timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
+  const { since, timeoutMs = CHECK_TIMEOUT_MS, adviseOnChains = async () => undefined } = options;
   const askDatabase = cached(HEALTH_TTL_MS, async () => {
     try {
       const { rows } = await sql<{ is: boolean }>`
@@ -88,7 +86,7 @@ export function createHealth(options: HealthOptions): Health {
       hasRoom: reserve.hasRoom,
       filesFailure: files?.failure,
       filesAbsence: files?.absence,
-      filesDamaged: damage?.missing,
+      filesDamaged: files?.damaged,
       queued,
       queuedMax,
       writingMs,

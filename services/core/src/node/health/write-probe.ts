@@ -3,6 +3,7 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DiskReserve } from '@skerry/database';
 import { type Logger, runLoop, within } from '@skerry/kit';
+import { DamagedBlobs } from '../../store/files/disk/damaged.ts';
 import { type FilesDisk, LACKS } from '../../store/files/disk/files-disk.ts';
 import { isFull } from '../../store/files/storage-error.ts';
 
@@ -57,6 +58,7 @@ interface Found {
 export class WriteProbe {
   readonly #options: WriteProbeOptions;
   #failure: string | undefined;
+  #damaged = 0;
   /** A write that has not returned. Nothing else is tried until it does: each has a thread of the process. */
   #hanging: Found | undefined;
 
@@ -72,6 +74,11 @@ export class WriteProbe {
   /** Why files can be neither read nor written, in words: their disk is not there. */
   get absence(): string | undefined {
     return this.#options.disk?.absence;
+  }
+
+  /** Files that were found damaged and have not come again: each process counts what the one that leads puts aside. */
+  get damaged(): number {
+    return this.#damaged;
   }
 
   /** Resolves in time, whatever the disk does. */
@@ -107,6 +114,15 @@ export class WriteProbe {
     return this.#hanging;
   }
 
+  async #countDamaged(directory: string): Promise<void> {
+    try {
+      this.#damaged = (await new DamagedBlobs(directory).list()).length;
+    } catch (err) {
+      // Files may come all the same.
+      this.#options.log.debug({ err }, 'damaged files could not be counted');
+    }
+  }
+
   async #findFailure(directory: string): Promise<Found | undefined> {
     const { reserve, disk } = this.#options;
     try {
@@ -114,6 +130,7 @@ export class WriteProbe {
       if (isOfFiles) await disk.look();
       // In a directory that is not the node's nothing is written.
       if (isOfFiles && disk.absence !== undefined) return undefined;
+      if (isOfFiles) await this.#countDamaged(directory);
       await tryToWrite(directory);
       return undefined;
     } catch (err) {

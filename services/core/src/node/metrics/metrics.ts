@@ -126,6 +126,11 @@ export function watchFileFetcher(
   });
 }
 
+/** Files that were put aside. Every process of the node tells the same number. */
+export function watchDamaged({ own }: CoreMetrics, count: () => number): void {
+  own.watch('skerry_damaged_files', 'files that were damaged, are needed, and are not here again', count);
+}
+
 /** What reading files again came to; undefined where this process has read none. */
 export function watchScrub(
   { own }: CoreMetrics,
@@ -133,7 +138,6 @@ export function watchScrub(
     | {
         readonly counts: { readonly files: number; readonly bytes: number; readonly damaged: number };
         readonly share: number;
-        readonly missing: number;
       }
     | undefined,
 ): void {
@@ -146,11 +150,6 @@ export function watchScrub(
     'skerry_scrub_pass_ratio',
     'how much of a pass through all files is done, from 0 to 1',
     () => read()?.share ?? 0,
-  );
-  own.watch(
-    'skerry_damaged_files',
-    'files that were damaged, are needed, and are not here again',
-    () => read()?.missing ?? 0,
   );
 }
 

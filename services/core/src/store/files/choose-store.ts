@@ -4,7 +4,7 @@ import type { DiskReserve } from '@skerry/database';
 import { type Logger, loadOrCreateText, makeDirectory } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { BlobStore } from './blob-store.ts';
-import { createDirectoryBlobStore } from './directory-store.ts';
+import { createDirectoryBlobStore, holdsAny } from './directory-store.ts';
 import { FilesDisk, ID_FILE } from './disk/files-disk.ts';
 import { guardStore } from './disk/guarded-store.ts';
 import type { Pieces } from './parts/shared-place.ts';
@@ -66,7 +66,8 @@ export function parseS3Settings(settings: StoreSettings): S3Settings | undefined
 /** The node's blobs, and a name by which two processes know that they have the same ones. */
 export interface OpenStore {
   readonly blobs: BlobStore;
-  readonly id: string;
+  /** Undefined while nothing says that the directory is the node's. */
+  readonly id: string | undefined;
   /** For what has come of files, where all processes of the node reach it. */
   readonly pieces?: Pieces;
   /** Of the directory, where they are in one. */
@@ -77,8 +78,12 @@ export interface OpenStoreOptions {
   /** For the blobs, or for what is received on its way to the object store. */
   readonly directory: string;
   readonly reserve: DiskReserve;
-  /** What the database knows the directory by; undefined where it may be any, and is given a name if it has none. */
+  /** What the database knows the directory by; undefined where none was noted. */
   readonly knownId?: string | undefined;
+  /** Hashes of which one has to be in a directory that was not noted; it may be any where there are none. */
+  readonly witnesses?: readonly string[];
+  /** Notes what the directory is known by. Resolves with what is noted then. */
+  readonly note?: (id: string) => Promise<string>;
   readonly log: Logger;
 }
 
@@ -87,7 +92,7 @@ export interface OpenStoreOptions {
  * it is not the one that is known, as while its disk is not mounted, nothing is done in it until it is.
  */
 export async function openBlobStore(settings: StoreSettings, options: OpenStoreOptions): Promise<OpenStore> {
-  const { directory, reserve, knownId, log } = options;
+  const { directory, reserve, knownId, witnesses = [], note = async (id) => id, log } = options;
   const s3 = parseS3Settings(settings);
   await makeDirectory(directory);
   const enter = (open: (isAlone: boolean) => Promise<BlobStore>) => enterDirectory(`${directory}.lock`, open);
@@ -95,10 +100,13 @@ export async function openBlobStore(settings: StoreSettings, options: OpenStoreO
     const blobs = await enter((isAlone) => createS3BlobStore(s3, directory, reserve, isAlone));
     return { blobs, id: await readStoreId(s3), pieces: createS3Pieces(s3) };
   }
-  const id = knownId ?? (await loadOrCreateText(join(directory, ID_FILE), randomUUID, 0o600));
-  const disk = new FilesDisk({ directory, id, log });
+  const recognize = async () =>
+    witnesses.length === 0 || (await holdsAny(directory, witnesses))
+      ? note(await loadOrCreateText(join(directory, ID_FILE), randomUUID, 0o600))
+      : undefined;
+  const disk = new FilesDisk({ directory, id: knownId ?? (await recognize()), recognize, log });
   await disk.look();
   const isHere = disk.absence === undefined;
   const blobs = await enter((isAlone) => createDirectoryBlobStore(directory, { reserve, isAlone, isHere }));
-  return { blobs: guardStore(blobs, disk), id, disk };
+  return { blobs: guardStore(blobs, disk), id: disk.id, disk };
 }

@@ -13,6 +13,10 @@ const INCOMING = 'incoming';
 const HASH = /^[0-9a-f]{64}$/;
 const PAIR = /^[0-9a-f]{2}$/;
 
+/** Where a blob is in a directory of them. Pure. */
+export const pathOfBlob = (directory: string, hash: string): string =>
+  join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
+
 /**
  * Makes directories below `root` durable: every name on the way is on the disk when this resolves. One that is there
  * already proves nothing: who made it may have died, or be waiting for the disk.
@@ -40,6 +44,12 @@ async function findAt(path: string, hash: ItemHash): Promise<KeptBlob | undefine
     if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+/** Whether one of these blobs is in a directory of them. */
+export async function holdsAny(directory: string, hashes: readonly string[]): Promise<boolean> {
+  for (const hash of hashes) if (await findAt(pathOfBlob(directory, hash), hash as ItemHash)) return true;
+  return false;
 }
 
 async function openAt(path: string, hash: string): Promise<FileHandle> {
@@ -82,7 +92,7 @@ export async function createDirectoryBlobStore(
 ): Promise<BlobStore> {
   const spool = await openSpool(join(directory, INCOMING), reserve, { isAlone, isHere });
   const makeDurable = createDurableDirectories(directory);
-  const pathOf = (hash: string) => join(directory, hash.slice(0, 2), hash.slice(2, 4), hash);
+  const pathOf = (hash: string) => pathOfBlob(directory, hash);
   const openBlob = (hash: string) => openAt(pathOf(hash), hash);
   return {
     async receive(source, limitBytes, announcedBytes) {

@@ -16,8 +16,10 @@ const LATE = Symbol('late');
 
 export interface FilesDiskOptions {
   readonly directory: string;
-  /** What ID_FILE holds there, if it is the directory that this node's database goes with. */
-  readonly id: string;
+  /** What ID_FILE holds there, if it is the directory that this node's database goes with; undefined where the database does not say. */
+  readonly id: string | undefined;
+  /** Then asked, again and again until it is known, what it has to hold; undefined where nothing of what the database knows is there. */
+  readonly recognize?: () => Promise<string | undefined>;
   readonly log: Logger;
 }
 
@@ -25,8 +27,12 @@ export interface FilesDiskOptions {
 function describeOther(directory: string, found: string | undefined): string {
   return found === undefined
     ? `${directory} has no ${ID_FILE}, which the directory of this node's files has: is their disk mounted?`
-    : `${directory} is not the directory of this node's files: its ${ID_FILE} is another one`;
+    : `${directory} is not the directory of this node's files: its ${ID_FILE} is another one; is their disk mounted?`;
 }
+
+/** Nothing says that it is the node's. Pure. */
+const describeUnknown = (directory: string) =>
+  `${directory} has none of the files that the database of this node knows: is their disk mounted?`;
 
 /**
  * Whether the disk of the files is there, and answers. Where it is not mounted, an empty directory is in its place: all files would
@@ -35,12 +41,19 @@ function describeOther(directory: string, found: string | undefined): string {
 export class FilesDisk {
   readonly #options: FilesDiskOptions;
   readonly #waiting = new Set<() => void>();
+  #id: string | undefined;
   #absence: string | undefined;
   #hang: string | undefined;
   #reads = 0;
 
   constructor(options: FilesDiskOptions) {
     this.#options = options;
+    this.#id = options.id;
+  }
+
+  /** What ID_FILE has to hold there; undefined while that is not known. */
+  get id(): string | undefined {
+    return this.#id;
   }
 
   get directory(): string {
@@ -65,13 +78,15 @@ export class FilesDisk {
 
   /** Finds out whether it is the directory of this node's files. */
   async look(): Promise<void> {
-    const { directory, id, log } = this.#options;
+    const { directory, recognize, log } = this.#options;
     const had = this.#absence;
     try {
+      this.#id ??= await recognize?.();
       const found = (await readTextIfAny(join(directory, ID_FILE)))?.trim();
-      this.#absence = found === id ? undefined : describeOther(directory, found);
+      if (this.#id === undefined) this.#absence = describeUnknown(directory);
+      else this.#absence = found === this.#id ? undefined : describeOther(directory, found);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
+      const { code = 'unknown error' } = error as NodeJS.ErrnoException;
       if (!LACKS.has(code)) this.#absence = `${code} at ${join(directory, ID_FILE)}`;
     }
     if (this.#absence !== undefined && this.#absence !== had)
