@@ -1,7 +1,9 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissing, renameDurably } from '@skerry/kit';
 import type { ItemHash } from '@skerry/protocol';
+import type { KeptBlob } from '../blob-store.ts';
+import { pathOfBlob } from '../directory-store.ts';
 
 /** In the directory of the blobs. */
 export const DAMAGED = 'damaged';
@@ -19,11 +21,26 @@ export class DamagedBlobs {
     this.#root = root;
   }
 
-  /** Puts one there. */
-  async put(hash: ItemHash): Promise<void> {
+  /**
+   * Puts one there.
+   * @param seen as it was before it was found to be damaged
+   * @returns false where it went since, or another process stored it anew: that one stays where it is
+   */
+  async put({ hash, sizeBytes, keptAtMs }: KeptBlob): Promise<boolean> {
     const directory = join(this.#root, DAMAGED);
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    await renameDurably(join(this.#root, hash.slice(0, 2), hash.slice(2, 4), hash), join(directory, hash));
+    const [path, aside] = [pathOfBlob(this.#root, hash), join(directory, hash)];
+    try {
+      await renameDurably(path, aside);
+    } catch (error) {
+      if (isMissing(error)) return false;
+      throw error;
+    }
+    // Looked at behind it: nothing keeps other processes from storing it between a look and the move.
+    const { size, mtimeMs } = await stat(aside);
+    if (size === sizeBytes && mtimeMs === keptAtMs) return true;
+    await renameDurably(aside, path);
+    return false;
   }
 
   /** Hashes of those that are there. */

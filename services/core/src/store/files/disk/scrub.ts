@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
+import { Failures, type Logger, pause, readTextIfAny, writeFileAtomically } from '@skerry/kit';
 import type { ItemHash } from '@skerry/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../schema.ts';
@@ -26,6 +26,24 @@ const REST_MS = 3_600_000;
 const ASK_MS = 600_000;
 /** Damaged ones that are looked after in one round. */
 const LOOKED_AFTER = 1_000;
+
+/** To open a file costs a disk at least as much as to read so much. */
+const OPEN_BYTES = 64 * 1_024;
+/** The process may not open it, or it is no file: the next one may be well. */
+const CLOSED: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EISDIR', 'ELOOP']);
+
+/** What it comes to; undefined as soon as the signal ends: nobody waits for a disk that hangs. */
+async function unlessEnded<T>(running: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const { promise: ended, resolve } = Promise.withResolvers<undefined>();
+  const end = () => resolve(undefined);
+  signal.addEventListener('abort', end);
+  if (signal.aborted) end();
+  try {
+    return await Promise.race([running, ended]);
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+}
 
 export interface ScrubCounts {
   readonly files: number;
@@ -69,12 +87,14 @@ export class Scrub {
   #askedMs = Number.NEGATIVE_INFINITY;
   #inRow = 0;
   #restUntilMs = 0;
-  #missing = 0;
+  readonly #closed: Failures;
   #counts: ScrubCounts = { files: 0, bytes: 0, damaged: 0 };
 
   constructor(options: ScrubOptions) {
     this.#options = options;
     this.#damagedBlobs = new DamagedBlobs(options.directory);
+    const what = 'a file cannot be opened to be read again: it is passed over';
+    this.#closed = new Failures({ log: options.log, what });
   }
 
   get counts(): ScrubCounts {
@@ -86,33 +106,33 @@ export class Scrub {
     return this.#pass ? doneShare(this.#pass) : 0;
   }
 
-  /** Files and blocks that were damaged, are needed, and are not here again. */
-  get missing(): number {
-    return this.#missing;
-  }
-
   /** Reads what is due. Ends with the signal. */
   async round(signal: AbortSignal): Promise<void> {
     await this.#lookAfterDamaged(signal);
     const { now, days } = this.#options;
     const periodMs = days * DAY_MS;
-    const restMs = this.#restUntilMs - now();
-    if (days === 0 || (restMs > 0 && restMs <= REST_MS)) return;
+    if (days === 0 || this.#rests) return;
     this.#pass = heedClock(this.#pass ?? (await this.#readPass()), now(), periodMs);
     while (!signal.aborted) {
       const blob = await this.#next();
       if (!blob) {
         const next = nextPass(this.#pass, now(), periodMs);
-        if (next) await this.#note(next);
+        if (next) await this.#note(next, signal);
         break;
       }
       if (!isDue(blob.hash, this.#pass, now(), periodMs)) break;
       if (!(await this.#check(blob, signal))) break;
       this.#listed.shift();
       this.#pass = { ...this.#pass, after: blob.hash };
-      if (Math.abs(now() - this.#notedMs) >= NOTE_MS) await this.#note(this.#pass);
+      if (Math.abs(now() - this.#notedMs) >= NOTE_MS) await this.#note(this.#pass, signal);
     }
-    await this.#note(this.#pass);
+    await this.#note(this.#pass, signal);
+  }
+
+  /** A clock that was set back makes it no longer. */
+  get #rests(): boolean {
+    const restMs = this.#restUntilMs - this.#options.now();
+    return restMs > 0 && restMs <= REST_MS;
   }
 
   /** The one whose turn is next; undefined at the end. */
@@ -132,31 +152,31 @@ export class Scrub {
     return pass ?? { after: '', sinceMs: now() };
   }
 
-  async #note(pass: Pass): Promise<void> {
+  async #note(pass: Pass, signal: AbortSignal): Promise<void> {
     const { directory, now } = this.#options;
     if (pass.after === '' && this.#pass?.after !== '') this.#listed = [];
     this.#pass = pass;
     this.#notedMs = now();
     const text = formatPass(pass);
-    if (text === this.#noted) return;
-    await writeFileAtomically(join(directory, PASS_FILE), text, 0o600);
+    if (text === this.#noted || signal.aborted) return;
+    await unlessEnded(writeFileAtomically(join(directory, PASS_FILE), text, 0o600), signal);
     this.#noted = text;
   }
 
   /** @returns false where the signal ended, or the scrub rests */
   async #check({ hash }: KeptBlob, signal: AbortSignal): Promise<boolean> {
-    const { log, now } = this.#options;
+    const { log } = this.#options;
     const first = await this.#isDamaged(hash, signal);
     if (signal.aborted) return false;
     const { files, bytes, damaged } = this.#counts;
     if (first !== true) {
       this.#inRow = 0;
-      this.#counts = { files: files + 1, bytes, damaged };
+      this.#counts = { files: files + (first === false ? 1 : 0), bytes, damaged };
       return true;
     }
     if (this.#inRow >= IN_ROW_MAX) {
       this.#inRow = 0;
-      this.#restUntilMs = now() + REST_MS;
+      this.#rest();
       log.error(
         { file: hash },
         `${IN_ROW_MAX + 1} files in a row are damaged: the disk or the memory of this server fails; no more is put aside for an hour`,
@@ -168,40 +188,67 @@ export class Scrub {
       this.#counts = { files: files + 1, bytes: this.#counts.bytes, damaged: damaged + 1 };
       await this.#lookAfterDamaged(signal);
     }
-    return !signal.aborted;
+    return !signal.aborted && !this.#rests;
   }
 
-  /** Reads it whole, no faster than may be. Undefined where it went meanwhile. Throws what says nothing of the file. */
-  async #isDamaged(hash: ItemHash, signal: AbortSignal): Promise<boolean | undefined> {
+  #rest(): void {
+    this.#restUntilMs = this.#options.now() + REST_MS;
+  }
+
+  /** Undefined where it went meanwhile, cannot be opened, or the signal ended. Throws what says nothing of the file. */
+  #isDamaged(hash: ItemHash, signal: AbortSignal): Promise<boolean | undefined> {
+    return unlessEnded(this.#readWhole(hash, signal), signal);
+  }
+
+  /** No faster than may be. */
+  async #readWhole(hash: ItemHash, signal: AbortSignal): Promise<boolean | undefined> {
     const { blobs, mibPerSecond, rest = pause } = this.#options;
+    const restFor = (bytes: number) => rest((bytes / (mibPerSecond * MIB)) * 1_000, signal);
     const digest = createHash('sha256');
     try {
+      if (!(await restFor(OPEN_BYTES))) return undefined;
       const stream = await blobs.read(hash);
       for await (const chunk of stream as AsyncIterable<Buffer>) {
         digest.update(chunk);
         const { bytes } = this.#counts;
         this.#counts = { ...this.#counts, bytes: bytes + chunk.length };
-        if (!(await rest((chunk.length / (mibPerSecond * MIB)) * 1_000, signal))) return undefined;
+        if (!(await restFor(chunk.length))) return undefined;
       }
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'FILE_NOT_FOUND') return undefined;
       // What the disk cannot read any more.
       if (code === 'EIO' || code === 'EBADMSG' || code === 'EUCLEAN') return true;
-      throw error;
+      if (!CLOSED.has(code)) throw error;
+      this.#closed.note(error);
+      return undefined;
     }
     return digest.digest('hex') !== hash;
   }
 
-  /** Once more, while nobody stores it: it may have been replaced, or come wrong from the memory alone. */
+  /** Once more: it may have been replaced, or come wrong from the memory alone. */
   async #putAside(hash: ItemHash, signal: AbortSignal): Promise<boolean> {
-    const { claims, log } = this.#options;
+    const { blobs, claims, log } = this.#options;
+    const seen = await blobs.find(hash);
+    if (!seen || (await this.#isDamaged(hash, signal)) !== true) return false;
+    // Not before: whoever stores it would wait for all that reading.
     using claim = claims.tryTake(hash);
-    if (!claim || (await this.#isDamaged(hash, signal)) !== true) return false;
-    await this.#damagedBlobs.put(hash);
+    if (!claim || !(await this.#move(seen))) return false;
     this.#askedMs = Number.NEGATIVE_INFINITY;
     log.error({ file: hash }, 'a file on the disk is damaged: it is put aside, and asked for elsewhere');
     return true;
+  }
+
+  async #move(seen: KeptBlob): Promise<boolean> {
+    try {
+      return await this.#damagedBlobs.put(seen);
+    } catch (err) {
+      // It would be read again and again.
+      this.#rest();
+      const message = 'a file on the disk is damaged and cannot be put aside: none is read again for an hour';
+      this.#options.log.error({ err, file: seen.hash }, message);
+      return false;
+    }
   }
 
   /** Asks for what was put aside, and removes it once it is here again, or nobody needs it. */
@@ -210,20 +257,15 @@ export class Scrub {
     const aside = await this.#damagedBlobs.list();
     const isTime = Math.abs(now() - this.#askedMs) >= ASK_MS;
     if (isTime) this.#askedMs = now();
-    let missing = Math.max(0, aside.length - LOOKED_AFTER);
     for (const hash of aside.slice(0, LOOKED_AFTER)) {
       const isNeeded = !isTime || (await this.#askFor(hash, signal));
-      if (isNeeded && !(await blobs.find(hash))) {
-        missing++;
-        continue;
-      }
+      if (isNeeded && !(await blobs.find(hash))) continue;
       await this.#damagedBlobs.remove(hash);
       log.info(
         { file: hash },
         isNeeded ? 'a damaged file is here again' : 'nobody needs a damaged file: removed',
       );
     }
-    this.#missing = missing;
   }
 
   /** @returns whether it is needed */
