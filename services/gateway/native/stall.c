@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "layout.h"
@@ -41,7 +42,10 @@ static uint64_t tcp_share(void) {
   FILE *file = fopen("/proc/sys/net/ipv4/tcp_mem", "re");
   int found = file ? fscanf(file, "%lu", &pages) : 0;
   if (file) fclose(file);
-  return found == 1 && pages > 0 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) / STALL_RULE_TCP_PARTS : STALL_RULE_BYTES_OTHERWISE;
+  if (found == 1 && pages > 0) return pages * (uint64_t)sysconf(_SC_PAGESIZE) / STALL_RULE_TCP_PARTS;
+  struct sysinfo machine = {0};
+  sysinfo(&machine);
+  return (uint64_t)machine.totalram * machine.mem_unit / STALL_RULE_MEMORY_PARTS / STALL_RULE_TCP_PARTS;
 }
 
 static uint64_t most_held(void) {

@@ -17,8 +17,8 @@ export const STALL_RULE = {
   tcpParts: 2,
   /** so many times that with those who read: they drain, and many may be behind one address. */
   readingTimes: 2,
-  /** Where it is not known what TCP may have. */
-  bytesOtherwise: 256 * 1024 * 1024,
+  /** Where the system does not tell what TCP may have, it is one of so many parts of the machine's memory: the kernel's own choice is 3/64. */
+  memoryParts: 22,
   /** Whose connections end in one look. */
   mostNetworks: 16,
 } as const;

@@ -2,6 +2,8 @@ import { STALL_RULE } from '../../stall-rule.ts';
 
 export type Pace = 'fast' | 'slow' | 'stalled';
 
+const END_BYTES = 1;
+
 /** What a look at a direction found: bytes that its receiver has taken since the connection began, and bytes that wait for it. */
 export interface Seen {
   readonly taken: number;
@@ -24,14 +26,18 @@ export class Direction {
 
   /** @param fewBytes any direction may have on its way */
   look(seen: Seen, nowMs: number, fewBytes: number): void {
-    const { movingBytes } = STALL_RULE;
-    // The end of stream is a byte that is not taken, too: what is taken never becomes less.
-    const taken = Math.max(seen.taken, this.takenBytes);
-    if (taken - this.#movedTaken >= movingBytes) {
+    const isWaiting = seen.bytes > fewBytes;
+    // The end of stream is a byte that is not taken, too.
+    const isEnd = this.takenBytes - seen.taken === END_BYTES;
+    const taken = isEnd ? this.takenBytes : seen.taken;
+    // Less than before: that was too much. What is written while the queues are read is in none of them.
+    this.#movedTaken = Math.min(this.#movedTaken, taken);
+    // Nobody stalls who has nothing to take.
+    if (!isWaiting || taken - this.#movedTaken >= STALL_RULE.movingBytes) {
       this.#movedTaken = taken;
       this.movedMs = nowMs;
     }
-    this.pace = seen.bytes <= fewBytes ? 'fast' : this.#paceOf(taken - this.takenBytes, seen.bytes, nowMs);
+    this.pace = isWaiting ? this.#paceOf(taken - this.takenBytes, seen.bytes, nowMs) : 'fast';
     this.heldBytes = this.pace === 'fast' ? 0 : seen.bytes;
     this.takenBytes = taken;
     this.#lookedMs = nowMs;

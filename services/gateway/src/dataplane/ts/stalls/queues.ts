@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { endianness } from 'node:os';
+import { endianness, totalmem } from 'node:os';
 import { STALL_RULE } from '../../stall-rule.ts';
 
 /** What the kernel has of one socket, in bytes: what the peer has not acknowledged, and what is not read. */
@@ -42,11 +42,9 @@ function bytesOfIpv4(text: string): number[] {
 
 function bytesOfIpv6(text: string): number[] {
   const [bare] = text.split('%', 1);
-  const dotted = /[0-9.]+$/.exec(bare!)![0];
-  const hexed = dotted.includes('.')
-    ? bare!.slice(0, -dotted.length) +
-      Buffer.from(bytesOfIpv4(dotted)).toString('hex').replace(/^.{4}/, '$&:')
-    : bare!;
+  const hexed = bare!.replace(/[0-9]+\.[0-9.]+$/, (dotted) =>
+    Buffer.from(bytesOfIpv4(dotted)).toString('hex').replace(/^.{4}/, '$&:'),
+  );
   const [before = [], after] = hexed.split('::').map((part) => (part ? part.split(':') : []));
   const zeros = after ? IPV6_GROUPS - before.length - after.length : 0;
   const groups = [...before, ...Array.from({ length: zeros }, () => '0'), ...(after ?? [])];
@@ -65,6 +63,19 @@ function spell(address: string, port: number): string {
 export function socketKey({ localAddress, localPort, remoteAddress, remotePort }: Ends): string | undefined {
   if (!localAddress || !remoteAddress) return undefined;
   return `${spell(localAddress, localPort!)} ${spell(remoteAddress, remotePort!)}`;
+}
+
+/** The same, spelled once for each connection: all of 20,000, twice a second, would take a CPU. */
+export class SocketKeys {
+  readonly #known = new WeakMap<Ends, string>();
+
+  of(ends: Ends): string | undefined {
+    const known = this.#known.get(ends);
+    if (known !== undefined) return known;
+    const key = socketKey(ends);
+    if (key !== undefined) this.#known.set(ends, key);
+    return key;
+  }
 }
 
 function parseInto(table: string, addressBytes: number, found: Map<string, Queues>): number {
@@ -106,10 +117,13 @@ export async function readTcpBytes(): Promise<number | undefined> {
   return pages === undefined ? undefined : Number(pages) * PAGE_BYTES;
 }
 
-/** What stalled receivers may hold where nobody set it: a part of what TCP may have before the kernel saves. */
-export async function readShareBytes(): Promise<number> {
-  const { tcpParts, bytesOtherwise } = STALL_RULE;
-  const text = await readFile('/proc/sys/net/ipv4/tcp_mem', 'latin1').catch(() => '');
-  const pages = Number.parseInt(text, 10);
-  return pages > 0 ? (pages * PAGE_BYTES) / tcpParts : bytesOtherwise;
+/** A part of what TCP may have before the kernel saves. @param tcpMem as proc(5) has it, in pages; empty where that is hidden */
+export function shareOf(tcpMem: string, memoryBytes: number): number {
+  const { tcpParts, memoryParts } = STALL_RULE;
+  const pages = Number.parseInt(tcpMem, 10);
+  return (pages > 0 ? pages * PAGE_BYTES : memoryBytes / memoryParts) / tcpParts;
 }
+
+/** What stalled receivers may hold where nobody set it. */
+export const readShareBytes = async (): Promise<number> =>
+  shareOf(await readFile('/proc/sys/net/ipv4/tcp_mem', 'latin1').catch(() => ''), totalmem());

@@ -8,7 +8,7 @@ import {
   readShareBytes,
   readTcpBytes,
   readTcpQueues,
-  socketKey,
+  SocketKeys,
   type TcpQueues,
 } from './queues.ts';
 
@@ -83,7 +83,10 @@ class Followed implements Holding {
   }
 
   get movedMs(): number {
-    return Math.min(...[...this.#directions.values()].map(({ movedMs }) => movedMs));
+    let first = Number.POSITIVE_INFINITY;
+    for (const { pace, movedMs } of this.#directions.values())
+      if (pace === 'stalled') first = Math.min(first, movedMs);
+    return first;
   }
 
   get takenBytes(): number {
@@ -151,6 +154,7 @@ export interface StallOptions {
 export class Stalls {
   readonly #options: StallOptions;
   readonly #followed = new Map<Receiver, Followed>();
+  readonly #keys = new SocketKeys();
   #limitBytes: Promise<number> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
@@ -228,7 +232,7 @@ export class Stalls {
     // So many connections may be open that little of each is much.
     const fewBytes = tcpBytes > limit ? STALL_RULE.fewScarceBytes : STALL_RULE.fewBytes;
     const queuesOf = (receiver: Receiver) => {
-      const key = socketKey(receiver);
+      const key = this.#keys.of(receiver);
       return (key && bySocket.get(key)) || NO_QUEUES;
     };
     for (const followed of [...this.#followed.values()])
