@@ -167,6 +167,8 @@ export type RouteFailure =
   | 'unreachable'
   | 'connect_timeout'
   | 'response_timeout'
+  /** The gateway has no port or no descriptor left to connect with: nothing is known of the instance. */
+  | 'gateway_full'
   | 'broken';
 
 /** For the person who asked: the code decides the HTTP status, the message is one or a few plain sentences. */

@@ -60,6 +60,10 @@ const ATTEMPTS: Readonly<Record<Exclude<RouteFailure, 'not_routed'>, (where: str
     code: 'INSTANCE_UNREACHABLE',
     message: `This gateway has no route to ${where}.`,
   }),
+  gateway_full: (where) => ({
+    code: 'OVERLOADED',
+    message: `This gateway has no port or file descriptor left to connect to ${where} with.`,
+  }),
   broken: (where) => ({
     code: 'INSTANCE_UNREACHABLE',
     message: `The answer from ${where} is incomplete or not HTTP.`,

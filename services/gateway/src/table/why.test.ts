@@ -20,6 +20,7 @@ function why(instances: Instance[], text = NAME, probes: Probe[] = []) {
 
 const OPEN: Probe = { port: 443, failure: null };
 const CLOSED: Probe = { port: 443, failure: 'refused' };
+const FULL: Probe = { port: 443, failure: 'gateway_full' };
 
 describe('why a name answers or does not', () => {
   const cases: [string, Instance[], Probe[], string | null, RegExp][] = [
@@ -46,6 +47,7 @@ describe('why a name answers or does not', () => {
       'connection',
       /443: refused, port 80/,
     ],
+    ['not known, since the gateway lacks ports', [instance()], [FULL], null, /^$/],
     ['answers', [instance()], [CLOSED, { ...OPEN, port: 80 }], null, /^$/],
     ['answers ahead of what its node says', [instance({ phase: 'starting' })], [OPEN], null, /^$/],
   ];

@@ -60,6 +60,7 @@ function connectionStep(probes: readonly Probe[], attempts: Attempts | undefined
         `port ${port}: ${failure === null ? 'accepts connections' : failure.replaceAll('_', ' ')}`,
     )
     .join(', ');
+  const known = probes.filter(({ failure }) => failure !== 'gateway_full');
   const last =
     attempts?.connectedAt || attempts?.failedAt
       ? `; last connection for a client ${attempts.connectedAt ? iso(attempts.connectedAt) : 'never'}` +
@@ -67,7 +68,7 @@ function connectionStep(probes: readonly Probe[], attempts: Attempts | undefined
       : '; no client has been connected yet';
   return {
     step: 'connection',
-    ok: probes.length === 0 ? null : probes.some(({ failure }) => failure === null),
+    ok: known.length === 0 ? null : known.some(({ failure }) => failure === null),
     detail: `${tried || 'not tried'}${probes.length > 0 ? last : ''}`,
   };
 }

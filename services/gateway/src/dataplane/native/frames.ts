@@ -121,7 +121,6 @@ export class FrameReader {
 /** Linux's numbers for why a connection did not come about. */
 const FAILURES: Readonly<Record<number, RouteFailure>> = {
   13: 'unreachable',
-  99: 'unreachable',
   101: 'unreachable',
   110: 'connect_timeout',
   111: 'refused',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -31,6 +31,11 @@ import { runOwn } from './testing/run-own.ts';
 const directory = await mkdtemp(join(tmpdir(), 'skerry-plane-'));
 after(() => rm(directory, { recursive: true, force: true }));
 const path = await builtForTests();
+
+/** A network of its own, where the ports that connections are made from are few. */
+const UNSHARE = ['--map-root-user', '--net'];
+const hasOwnNetwork = spawnSync('unshare', [...UNSHARE, 'ip', 'link', 'set', 'lo', 'up']).status === 0;
+const OWN_NETWORK = { skip: hasOwnNetwork ? false : 'no network namespace may be made' };
 
 const HELLO = helloWire({ serverName: NAME_A });
 const echo = (socket: Socket) => void socket.pipe(socket);
@@ -132,6 +137,35 @@ describe('native data plane alone', () => {
     for (const client of crowd) client.destroy();
     (await speak(https)).destroy();
   });
+
+  test(
+    'a plane without ports towards an instance says so, blames no instance, and plain HTTP does not, either',
+    OWN_NETWORK,
+    async () => {
+      const script = new URL('./testing/out-of-ports.ts', import.meta.url).pathname;
+      const node = `--disable-warning=ExperimentalWarning --import=${import.meta.resolve('@skerry/kit/resolve')}`;
+      const command = `ip link set lo up; exec '${process.execPath}' ${node} '${script}' '${path}'`;
+      const { stdout } = await promisify(execFile)('unshare', [...UNSHARE, 'sh', '-c', command]);
+      const told = {
+        served: 4,
+        ending: 'reset',
+        failed: 1,
+        failure: null,
+        answer: 'HTTP/1.1 503 Service Unavailable',
+      };
+      const said = 'no ports are left to connect to an instance from';
+      assert.deepEqual(
+        stdout
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line)),
+        [
+          { plane: 'native', ...told, said },
+          { plane: 'ts', ...told, said: '' },
+        ],
+      );
+    },
+  );
 
   test('a listener that could not be watched again is tried again', async () => {
     const { stdout } = await runOwn('scarce-watch', ['listen.c', 'scarcity.c']);

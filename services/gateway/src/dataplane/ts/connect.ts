@@ -40,9 +40,13 @@ export function failureOf(error: Error): RouteFailure {
       return 'refused';
     case 'ENETUNREACH':
     case 'EHOSTUNREACH':
-    case 'EADDRNOTAVAIL':
     case 'EACCES':
       return 'unreachable';
+    // All ports towards this instance are in use, or kept for a minute after their connections.
+    case 'EADDRNOTAVAIL':
+    case 'EMFILE':
+    case 'ENFILE':
+      return 'gateway_full';
     case 'ETIMEDOUT':
       return 'connect_timeout';
     default:

@@ -82,7 +82,7 @@ export class RouteTable {
 
   /** @param failure undefined where it came about */
   noteAttempt(route: Routed, failure?: RouteFailure): void {
-    if (!this.#isCurrent(route)) return;
+    if (failure === 'gateway_full' || !this.#isCurrent(route)) return;
     const { hostname } = route;
     const before = this.#attempts.get(hostname) ?? NO_ATTEMPT;
     const now = Math.floor(Date.now() / 1000);

@@ -79,6 +79,7 @@ export const EXPLANATION_CODES = {
   connect_timeout: 'INSTANCE_TIMED_OUT',
   response_timeout: 'INSTANCE_TIMED_OUT',
   broken: 'INSTANCE_UNREACHABLE',
+  gateway_full: 'OVERLOADED',
 } as const satisfies Record<RouteFailure, string>;
 
 /** A data plane with two instances behind it, all on loopback. */
