@@ -1,7 +1,7 @@
 import { AppError } from '@skerry/protocol';
 
 /** The newest migration that this code knows. */
-export const SCHEMA_VERSION = 50;
+export const SCHEMA_VERSION = 51;
 
 /** What this code writes may lack what newer code keeps beside it. @returns why it may not write; undefined where it may */
 export const outgrownBy = (version: number): AppError | undefined =>
