@@ -218,7 +218,7 @@ test('every command has help with an example', async () => {
   await using home = await createTestDir();
   const groups = {
     ...{ key: 5, message: 4, post: 2, aggregate: 2, file: 4, instance: 16, domain: 6, program: 6 },
-    ...{ vrf: 2, credit: 9 },
+    ...{ vrf: 2, credit: 10 },
   };
   const commands = ['up', 'status', 'core', 'scheduler', 'compute', 'gateway'].map((name) => [name]);
   for (const [group, count] of Object.entries(groups)) {
