@@ -62,6 +62,8 @@ export interface Place {
   sandbox: Sandbox | undefined;
   attached: Attached | undefined;
   state: 'starting' | 'idle' | 'busy' | 'ending';
+  /** Once it is ending: resolves when it is gone, whoever began to end it. */
+  gone?: Promise<void>;
   idleSinceMs: number;
   /** Whose call runs in it, and since when, while it is busy. */
   client: string;

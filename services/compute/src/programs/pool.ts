@@ -99,8 +99,7 @@ export class Pool implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#looking);
-    clearTimeout(this.#refilling);
-    clearTimeout(this.#sharing);
+    for (const timer of [this.#refilling, this.#sharing]) clearTimeout(timer);
     for (const waiter of this.#waiters.splice(0))
       waiter.refuse(new AppError('SHUTTING_DOWN', 'the node is shutting down'));
     await Promise.all([...this.#places].map((place) => this.#end(place)));
@@ -260,8 +259,12 @@ export class Pool implements AsyncDisposable {
     this.#refillSoon(SPARE_DELAY_MS);
   }
 
-  async #end(place: Place): Promise<void> {
-    if (place.state === 'ending') return;
+  #end(place: Place): Promise<void> {
+    place.gone ??= this.#remove(place);
+    return place.gone;
+  }
+
+  async #remove(place: Place): Promise<void> {
     place.state = 'ending';
     await place.sandbox?.destroy();
     await this.#letGo(place.attached?.detach());

@@ -6,6 +6,7 @@ import { until } from '@skerry/kit/testing/until';
 import { AppError, sha256Hex } from '@skerry/protocol';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { callOf, TestPrograms } from '../testing/setup.ts';
+import { listMounts } from '../volumes/images.ts';
 
 /** Programs that are kept running, in real sandboxes. */
 
@@ -177,6 +178,21 @@ test('nothing gives way to one that cannot have its volumes', async () => {
   await until('the other one answers', async () => (await own.outcomeOf(fitting)).code === '200');
   second.stop();
   await second.ended;
+});
+
+test('a node that stops waits for a program that is ending already, and its volumes are let go of', async () => {
+  const own = await TestPrograms.open({ spares: 0, memoryMib: 512, volumesGib: 1 });
+  await own.programs.volumes.clear();
+  const volumes = [{ kind: 'own', mount: '/data', sizeMib: 8, name: 'data' } as const];
+  const hash = own.add('python3', ASGI, { memoryMib: 128, volumes });
+  const { stop, ended } = keep(hash, own);
+  await until('it answers', async () => (await own.outcomeOf(hash)).code === '200');
+  assert.equal((await listMounts(own.directory)).length, 1);
+  stop();
+  // Removes the directory, too, which fails while anything is mounted in it.
+  await own[Symbol.asyncDispose]();
+  assert.deepEqual(await listMounts(own.directory), []);
+  await ended;
 });
 
 test('one that was called more often than a sandbox of other programs goes on', async (t) => {

@@ -115,7 +115,6 @@ export class TestPrograms implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.programs[Symbol.asyncDispose]();
-    // A volume of a call that has just ended may still be mounted for a moment.
-    await rm(this.directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
