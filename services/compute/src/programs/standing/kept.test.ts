@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { CoreClient } from '@skerry/client';
@@ -7,6 +8,7 @@ import { AppError, sha256Hex } from '@skerry/protocol';
 import { PROGRAM_LIMITS } from '../limits.ts';
 import { callOf, TestPrograms } from '../testing/setup.ts';
 import { listMounts } from '../volumes/images.ts';
+import type { Attached } from '../volumes/volumes.ts';
 
 /** Programs that are kept running, in real sandboxes. */
 
@@ -182,7 +184,23 @@ test('nothing gives way to one that cannot have its volumes', async () => {
 
 test('a node that stops waits for a program that is ending already, and its volumes are let go of', async () => {
   const own = await TestPrograms.open({ spares: 0, memoryMib: 512, volumesGib: 1 });
-  await own.programs.volumes.clear();
+  const { volumes: disk } = own.programs;
+  await disk.clear();
+  const prepare = disk.prepare.bind(disk);
+  /** As on a disk that is slow: longer than all else that a stop does. */
+  const detachSlowly = (attached: Attached) => async () => {
+    for (let look = 0; look < 2_000; look++) await readdir(own.directory);
+    await attached.detach();
+  };
+  const slow: typeof prepare = async (asking) => {
+    const prepared = await prepare(asking);
+    const attach = async () => {
+      const attached = await prepared.attach();
+      return { ...attached, detach: detachSlowly(attached) };
+    };
+    return { ...prepared, attach };
+  };
+  Object.assign(disk, { prepare: slow });
   const volumes = [{ kind: 'own', mount: '/data', sizeMib: 8, name: 'data' } as const];
   const hash = own.add('python3', ASGI, { memoryMib: 128, volumes });
   const { stop, ended } = keep(hash, own);
