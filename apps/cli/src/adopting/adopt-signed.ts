@@ -1,28 +1,12 @@
-import {
-  type CoreClient,
-  callRows,
-  createPatience,
-  createSigner,
-  type Patiently,
-  readPages,
-  verifyDated,
-} from '@skerry/client';
-import { loadKeyFile } from '@skerry/kit/files';
-import { AppError, effectiveTime, ownerOf, parseEvmAddress, type VerifiedMessage } from '@skerry/protocol';
+import { type CoreClient, callRows, type Patiently, readPages, verifyDated } from '@skerry/client';
+import { AppError, effectiveTime, ownerOf, type VerifiedMessage } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import { readAddress } from '../address.ts';
 import type { Context } from '../context.ts';
 import { renderFields } from '../output/text.ts';
 import { type CopyDraft, draftOf, sendCopy, signCopy } from './copies.ts';
 import { ADOPTED, type AdoptedKind, type AdoptedService } from './kinds.ts';
-import { parseUntil, untilFields, wordsOnBreak } from './until.ts';
-
-export interface AdoptSignedOptions {
-  /** Unix seconds, or a date. */
-  readonly until: string;
-  readonly keyFile: string;
-  readonly dryRun?: boolean;
-}
+import { type AdoptOptions, openAdopting } from './open.ts';
+import { untilFields, wordsOnBreak } from './until.ts';
 
 /** The most that a core node gives with what proves them. */
 const PER_PAGE = 100;
@@ -179,21 +163,10 @@ export async function adoptSigned(
   context: Context,
   service: AdoptedService,
   old: string,
-  options: AdoptSignedOptions,
+  options: AdoptOptions,
 ): Promise<void> {
   const kind = ADOPTED[service];
-  const from = parseEvmAddress(await readAddress(old));
-  const until = parseUntil(options.until);
-  const core = await context.openWriter(createSigner(await loadKeyFile(options.keyFile)));
-  const by = core.signer.address;
-  if (by === from)
-    throw new AppError(
-      'INVALID_PARAMETERS',
-      `${options.keyFile} is the key of ${from} itself; name the new one`,
-    );
-  const onWait = (seconds: number) =>
-    context.output.note(`the core node was asked too often; waiting ${seconds} s`);
-  const patiently: Patiently = (ask) => createPatience({ onWait })(ask);
+  const { from, by, until, core, patiently } = await openAdopting(context, old, options);
   const terms = { from, until, isDry: options.dryRun === true };
   const tally: Tally = { signed: 0, signedBefore: 0, tooLate: 0, unreadable: 0 };
   using progress = context.output.progress();

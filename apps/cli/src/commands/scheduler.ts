@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { addAdoptCommand } from '../adopting/commands.ts';
 import { type Bind, examples } from '../bind.ts';
 import { parseDiskGib, parseHttpUrl, parseMemoryMib, parsePositive } from '../options.ts';
-import type { AdoptOptions } from '../scheduler/adopt.ts';
 import type { SchedulerOptions, SimulateOptions } from '../scheduler/placements.ts';
 
 const withScheduler = (command: Command) =>
@@ -51,35 +51,5 @@ export function addSchedulerCommands(program: Command, bind: Bind): void {
       ),
     );
 
-  addAdopt(scheduler, bind);
-}
-
-function addAdopt(scheduler: Command, bind: Bind): void {
-  scheduler
-    .command('adopt')
-    .description(
-      "have a new scheduler's key sign the placements of an old one, so that they stay once core nodes trust only the new key",
-    )
-    .argument('<address>', 'of the old key')
-    .requiredOption(
-      '--until <time>',
-      'what the old key signed later does not count: Unix seconds or ISO 8601, at least ten minutes before it can have leaked',
-    )
-    .requiredOption(
-      '--key-file <file>',
-      'key file of the new scheduler ("skerry scheduler address --json" says where)',
-    )
-    .option('--dry-run', 'show what would be signed')
-    .addHelpText(
-      'after',
-      examples(
-        'skerry scheduler adopt 0x... --until 2026-11-30T08:00Z --key-file scheduler/key --dry-run',
-        'skerry scheduler adopt 0x... --until 2026-11-30T08:00Z --key-file scheduler/key --json',
-      ),
-    )
-    .action(
-      bind<AdoptOptions>(async (context, options, [address]) =>
-        (await import('../scheduler/adopt.ts')).adoptPlacements(context, address!, options),
-      ),
-    );
+  addAdoptCommand(scheduler, 'scheduler', bind);
 }

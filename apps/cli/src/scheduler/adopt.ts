@@ -1,36 +1,24 @@
 import {
   type CoreClient,
   callRows,
-  createPatience,
-  createSigner,
   type Patiently,
   readPages,
   readSaidAllocation,
   type SaidAllocation,
 } from '@skerry/client';
-import { loadKeyFile } from '@skerry/kit/files';
 import {
   type AllocationContent,
-  AppError,
   fieldsOf,
   type InstanceView,
   NETWORK_CHANNEL,
   NETWORK_POST,
-  parseEvmAddress,
 } from '@skerry/protocol';
 import { NETWORK_LISTS_API } from '@skerry/protocol/api/core/deployed/lists';
-import { readAddress } from '../address.ts';
-import { parseUntil, untilFields, wordsOnBreak } from '../adopting/until.ts';
+import { type AdoptOptions, openAdopting } from '../adopting/open.ts';
+import { untilFields, wordsOnBreak } from '../adopting/until.ts';
 import type { Context } from '../context.ts';
 import { renderFields, renderTable } from '../output/text.ts';
 import { type Adoption, countsBy, decideAdoption } from './adoption.ts';
-
-export interface AdoptOptions {
-  /** Unix seconds, or a date. */
-  readonly until: string;
-  readonly keyFile: string;
-  readonly dryRun?: boolean;
-}
 
 const INSTANCES_PER_PAGE = 100;
 /** The most that a core node gives with what proves them. */
@@ -167,22 +155,10 @@ function textOf({ dry_run: isDry, until, erased, schedulers }: Outcome, adoption
  * @throws AppError INVALID_PARAMETERS, INVALID_ADDRESS, INVALID_CONFIG, and what the core node refuses
  */
 export async function adoptPlacements(context: Context, old: string, options: AdoptOptions): Promise<void> {
-  const from = parseEvmAddress(await readAddress(old));
-  const until = parseUntil(options.until);
-  const core = await context.openWriter(createSigner(await loadKeyFile(options.keyFile)));
-  const by = core.signer.address;
-  if (by === from)
-    throw new AppError(
-      'INVALID_PARAMETERS',
-      `${options.keyFile} is the key of ${from} itself; name the new one`,
-    );
+  const { from, by, until, core, patiently } = await openAdopting(context, old, options);
   const { trust } = await core.getInfo();
   const others = trust.schedulers.value.filter((address) => address !== from && address !== by);
   const terms = { from, by, until };
-  const onWait = (seconds: number) =>
-    context.output.note(`the core node was asked too often; waiting ${seconds} s`);
-  // Of each of them its own: what a minute has room for says nothing of how many there are.
-  const patiently: Patiently = (ask) => createPatience({ onWait })(ask);
   using progress = context.output.progress();
   progress.show('reading the instances and their placements');
   const { instances, unreadable } = await readInstances(core, patiently);
