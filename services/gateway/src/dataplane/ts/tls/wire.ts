@@ -25,8 +25,8 @@ export interface WireOwner {
 
 /**
  * One TCP connection as the relay needs it, over a socket that must allow half-open connections. It does not read until it is
- * told to. After `close` and `reset`, and after `onBroken`, it is over: nothing is told of it any more, and nothing that it is
- * told has an effect.
+ * told to. After `close` and `reset`, after `onBroken`, and once both directions have ended, it is over: nothing is told of it
+ * any more, and nothing that it is told has an effect.
  */
 export class Wire implements Endpoints {
   readonly #socket: Socket;
@@ -44,7 +44,11 @@ export class Wire implements Endpoints {
       .on('drain', () => this.#isOver || owner.onDrained(this))
       .once('end', () => this.#isOver || owner.onEnd(this))
       .once('finish', () => this.#isOver || owner.onEnded(this))
-      .once('close', () => broken(socket.errored ?? new Error('closed')))
+      .once('close', () => {
+        // Node closes a socket by itself once both directions have ended: its owner has been told of both, and nothing is cut.
+        if (socket.readableEnded && socket.writableFinished) this.#isOver = true;
+        else broken(socket.errored ?? new Error('closed'));
+      })
       // A second one may come, and nobody waits for it.
       .on('error', broken)
       .pause();
