@@ -67,6 +67,7 @@ export { takeUpgrade, type Upgrade, upgradeOf } from './http/upgrade.ts';
 export { type Client, createClientOf } from './limits/client.ts';
 export { FairSlots, type FairSlotsOptions } from './limits/fair-slots.ts';
 export { gathered } from './limits/gathered.ts';
+export { Holders } from './limits/holders.ts';
 export {
   ClientTable,
   exemptHosts,

@@ -1,53 +1,13 @@
 import { networkKeyOf } from '../net/client-address.ts';
 import type { Client } from './client.ts';
 import type { NetworkOf } from './fair-line.ts';
+import { Holders } from './holders.ts';
 import { type Held, type NoShare, type ShareLimits, Shares } from './shares.ts';
 
 type Asking = Pick<Client, 'key' | 'isExempt'>;
 
 /** What gives a place back, and ends what it was held for. */
 type Yield = () => void;
-
-/** What each of many holds, the first to come first: whoever comes when all have one costs no look at each of them. */
-class Holders {
-  readonly #held = new Map<string, Set<Yield>>();
-  /** The same, by how many they hold. */
-  readonly #byCount: Set<string>[] = [new Set()];
-
-  countOf(key: string): number {
-    return this.#held.get(key)?.size ?? 0;
-  }
-
-  add(key: string, yields: Yield): void {
-    const own = this.#held.get(key) ?? new Set();
-    this.#held.set(key, own.add(yields));
-    this.#count(key, own.size - 1, own.size);
-  }
-
-  delete(key: string, yields: Yield): void {
-    const own = this.#held.get(key);
-    if (!own?.delete(yields)) return;
-    if (own.size === 0) this.#held.delete(key);
-    this.#count(key, own.size + 1, own.size);
-  }
-
-  /** What whoever holds most holds; undefined where that is less than `least`, which is 1 or more. */
-  ofMost(least: number): ReadonlySet<Yield> | undefined {
-    const most = this.#byCount.length - 1;
-    if (most < least) return undefined;
-    const [first] = this.#byCount[most]!;
-    return this.#held.get(first!);
-  }
-
-  #count(key: string, before: number, after: number): void {
-    this.#byCount[before]!.delete(key);
-    if (after > 0) {
-      this.#byCount[after] ??= new Set();
-      this.#byCount[after].add(key);
-    }
-    while (this.#byCount.length > 1 && this.#byCount.at(-1)!.size === 0) this.#byCount.pop();
-  }
-}
 
 /**
  * Places that clients hold for as long as they like. Where strangers have none left, a client that has none takes one of the client that
@@ -58,9 +18,9 @@ class Holders {
 export class YieldingShares {
   readonly #shares: Shares;
   /** What strangers hold. */
-  readonly #clients = new Holders();
+  readonly #clients = new Holders<Yield>();
   /** What of it those hold who are one of many clients of a network. */
-  readonly #networks = new Holders();
+  readonly #networks = new Holders<Yield>();
 
   readonly #yields: 'oldest' | 'newest';
   readonly #networkOf: NetworkOf;

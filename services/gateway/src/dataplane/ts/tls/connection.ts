@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Held, YieldingShares } from '@skerry/kit';
+import { type Held, networkKeyOf, type YieldingShares } from '@skerry/kit';
 import { ALERT, alertRecord } from '../../../tls/alert.ts';
 import { ClientHelloReader, type HelloAnswer } from '../../../tls/client-hello.ts';
 import type { TlsCounters, TlsOutcome } from '../../figures.ts';
@@ -9,7 +9,7 @@ import { clientKey } from '../counts.ts';
 import { LINGER_BYTES } from '../linger.ts';
 import type { Routed, RouteTable } from '../routes.ts';
 import type { Stalls } from '../stalls/stalls.ts';
-import { crowdingOf } from './crowd.ts';
+import type { Crowd, Waiting } from './crowd.ts';
 import { proxyHeader } from './proxy-header.ts';
 import type { TlsSide, Trace } from './side.ts';
 import type { Stage, Staged, Stages } from './stages.ts';
@@ -27,6 +27,8 @@ export interface TlsOptions {
 /** What the connections of one listener share. */
 export interface TlsContext extends TlsOptions {
   readonly stages: Stages<TlsConnection>;
+  /** Whose hellos are not whole. */
+  readonly crowd: Crowd<TlsConnection>;
   /** Of the listener. */
   readonly places: YieldingShares;
   /** Of all hellos that are not whole. */
@@ -36,8 +38,6 @@ export interface TlsContext extends TlsOptions {
 /** Who has one of so many parts of the places without a hello is one of a crowd. */
 const CROWDING_PARTS = 256;
 const FEWEST_OF_MANY = 2;
-/** One of so many parts goes at once, so that a flood does not have us look at all that wait for each of its connections. */
-const GOING_PARTS = 64;
 /** Nearly all hellos are smaller. Of larger ones, nobody has more memory than this for what is not whole. */
 const SMALL_HELLO_BYTES = 4096;
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
@@ -45,12 +45,13 @@ const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 type DecidedAnswer = Exclude<HelloAnswer, { kind: 'need_more' }>;
 
 /** One client, and once its name is known the instance behind it, until both have ended. */
-export class TlsConnection implements WireOwner, Staged {
+export class TlsConnection implements WireOwner, Staged, Waiting {
   stage: Stage | undefined;
   tick = 0;
   readonly #context: TlsContext;
   readonly #client: Wire;
   readonly clientKey: string;
+  readonly networkKey: string | undefined;
   #place: Held | undefined;
   readonly #trace: Trace | undefined;
   readonly #reader = new ClientHelloReader();
@@ -71,17 +72,19 @@ export class TlsConnection implements WireOwner, Staged {
     this.#context = context;
     this.#client = new Wire(client, this);
     this.clientKey = clientKey(this.#client.remoteAddress);
+    this.networkKey = networkKeyOf(this.clientKey);
     this.#trace = context.side.trace(this.#client);
   }
 
   /** Waits for the hello; closes at once where there are too many connections, or too many of this client. */
   start(): void {
-    const { stages, limits, counters } = this.#context;
+    const { stages, crowd, limits, counters } = this.#context;
     const refused = this.#takePlace();
     if (refused) this.#count(refused);
     else {
       // From the first moment to the complete hello, however many bytes keep coming.
       stages.enter(this, 'undecided');
+      crowd.enter(this);
       counters.figures.open++;
       this.#client.read();
       if (stages.count('undecided') > limits.maxUndecided) this.#crowdOut();
@@ -91,10 +94,10 @@ export class TlsConnection implements WireOwner, Staged {
   }
 
   #crowdOut(): void {
-    const { stages, limits } = this.#context;
+    const { stages, crowd, limits } = this.#context;
     const many = Math.max(FEWEST_OF_MANY, Math.floor(limits.maxUndecided / CROWDING_PARTS));
-    const atOnce = Math.max(1, Math.floor(limits.maxUndecided / GOING_PARTS));
-    for (const one of crowdingOf(stages.in('undecided'), many, atOnce)) one.giveUp('crowded_out');
+    const [oldest] = stages.in('undecided');
+    (crowd.oldestOfMost(many) ?? oldest)?.giveUp('crowded_out');
   }
 
   #takePlace(): 'client_limit' | 'too_many' | undefined {
@@ -191,6 +194,7 @@ export class TlsConnection implements WireOwner, Staged {
 
   /** It is whole, or will never be. */
   #forgetHello(): void {
+    this.#context.crowd.leave(this);
     this.#context.kept.bytes -= this.#kept;
     this.#kept = 0;
   }

@@ -1,39 +1,35 @@
-import { networkKeyOf } from '@skerry/kit';
+import { Holders } from '@skerry/kit';
 
 /** One of those that wait for the same places. */
 export interface Waiting {
   /** Of clientKey. */
   readonly clientKey: string;
+  /** Of networkKeyOf. */
+  readonly networkKey: string | undefined;
 }
 
-function most<One>(waiting: Iterable<One>, keyOf: (one: One) => string | undefined): readonly One[] {
-  const byKey = new Map<string, One[]>();
-  let found: readonly One[] = [];
-  for (const one of waiting) {
-    const key = keyOf(one);
-    if (key === undefined) continue;
-    const own = byKey.get(key);
-    if (own) own.push(one);
-    else byKey.set(key, [one]);
-    if (byKey.get(key)!.length > found.length) found = byKey.get(key)!;
-  }
-  return found;
-}
+/** Those that wait, by client and by network: to find a crowd among them costs the same however many they are. */
+export class Crowd<One extends Waiting> {
+  readonly #clients = new Holders<One>();
+  readonly #networks = new Holders<One>();
 
-/**
- * Which go where too many wait: the oldest of the client that has most, or where no client has `many`, of the network that has most. Where
- * none has, it is whoever has waited for longest. Of a client or network that has many, `atOnce` go at most, and none once it has fewer.
- * @param waiting the oldest first
- */
-export function crowdingOf<One extends Waiting>(
-  waiting: Iterable<One>,
-  many: number,
-  atOnce: number,
-): readonly One[] {
-  const all = [...waiting];
-  for (const keyOf of [(one: One) => one.clientKey, (one: One) => networkKeyOf(one.clientKey)]) {
-    const own = most(all, keyOf);
-    if (own.length >= many) return own.slice(0, Math.min(atOnce, own.length - many + 1));
+  enter(one: One): void {
+    this.#clients.add(one.clientKey, one);
+    if (one.networkKey !== undefined) this.#networks.add(one.networkKey, one);
   }
-  return all.slice(0, 1);
+
+  /** It may have left before. */
+  leave(one: One): void {
+    this.#clients.delete(one.clientKey, one);
+    if (one.networkKey !== undefined) this.#networks.delete(one.networkKey, one);
+  }
+
+  /**
+   * Who goes where too many wait: the oldest of the client that has most, or where no client has `many`, of the network that has most.
+   * Undefined where none has: it is whoever has waited for longest then.
+   */
+  oldestOfMost(many: number): One | undefined {
+    const [oldest] = this.#clients.ofMost(many) ?? this.#networks.ofMost(many) ?? [];
+    return oldest;
+  }
 }

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:net';
 import { YieldingShares } from '@skerry/kit';
 import { LINGER_MS } from '../linger.ts';
 import { TlsConnection, type TlsOptions } from './connection.ts';
+import { Crowd } from './crowd.ts';
 import { Stages } from './stages.ts';
 
 export interface TlsListener {
@@ -20,7 +21,7 @@ export function createTlsListener(options: TlsOptions): TlsListener {
   });
   const { maxConnections: total, maxPerClient: perClient } = limits;
   const places = new YieldingShares({ total, reserve: 0, perClient });
-  const context = { ...options, stages, places, kept: { bytes: 0 } };
+  const context = { ...options, stages, crowd: new Crowd<TlsConnection>(), places, kept: { bytes: 0 } };
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
     new TlsConnection(context, socket).start(),
   );
