@@ -74,7 +74,9 @@ export async function createDataPlane(
       'a port for QUIC cannot be shared: set SKERRY_GATEWAY_QUIC=yes or SKERRY_GATEWAY_SHARE_PORT, not both',
     );
   if (kind === 'haproxy') return { plane: await createHaproxyPlane(options, choice), name: 'haproxy' };
-  const typescript = () => ({ plane: new TsDataPlane(options), name: 'typescript' }) as const;
+  const onTrouble = (details: object, message: string) => log.error(details, message);
+  const typescript = () =>
+    ({ plane: new TsDataPlane({ ...options, onTrouble }), name: 'typescript' }) as const;
   if (kind === 'typescript') return typescript();
   const { program, programSha256 } = choice;
   const built =
@@ -97,7 +99,7 @@ export async function createDataPlane(
     ...options,
     path: built.path,
     ...(isShort ? { handover } : {}),
-    onTrouble: (details, message) => log.error(details, message),
+    onTrouble,
     onRecovery: (message) => log.info(message),
   });
   return { plane, name: 'native' };

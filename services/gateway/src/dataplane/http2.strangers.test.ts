@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { askRaw, statusOf } from './testing/suite/http-client.ts';
 import { serveHttp2 } from './testing/suite/http2-client.ts';
@@ -15,11 +16,13 @@ import {
   RST_STREAM,
   SETTINGS,
   typesOf,
+  WIDE_WINDOWS,
   writeFields,
   writeFrame,
 } from './testing/suite/http2-wire.ts';
 import { NAME_A, NAME_UNKNOWN, openClient, openWorld, until, type World } from './testing/suite/world.ts';
 import { TsDataPlane } from './ts/plane.ts';
+import { readTcpQueues } from './ts/stalls/queues.ts';
 
 const create = (options: ConstructorParameters<typeof TsDataPlane>[0]) => new TsDataPlane(options);
 
@@ -93,6 +96,26 @@ function statusFor(session: ClientHttp2Session, path: string): Promise<number | 
     stream.once('response', (headers) => resolve(headers[':status']));
     stream.once('close', () => resolve(undefined));
   });
+}
+
+const ZEROS = Buffer.alloc(65_536);
+
+/** Sends as much as the other side takes. */
+function pour(sink: Writable): void {
+  const more = () => {
+    while (!sink.destroyed && sink.write(ZEROS));
+  };
+  sink.on('drain', more);
+  more();
+}
+
+const MUCH_BYTES = 256 * 1024;
+
+/** Whether the kernel keeps much for the instances that listen on a port. */
+async function isOwed(port: number): Promise<boolean> {
+  const end = `:${port.toString(16).padStart(4, '0').toUpperCase()}`;
+  const { bySocket } = await readTcpQueues();
+  return [...bySocket].some(([key, { unsent }]) => key.endsWith(end) && unsent > MUCH_BYTES);
 }
 
 describe('what strangers do over HTTP/2', () => {
@@ -193,5 +216,32 @@ describe('what strangers do over HTTP/2', () => {
     await until(async () => (await world.plane.stats()).httpOpen === 1);
     using again = openFrom('127.0.0.2', world);
     assert.equal(await statusFor(again, '/'), 200);
+  });
+
+  test('who takes nothing of an answer does not outlast the time for connections on which nothing moves', async () => {
+    await using world = await openWorld(create, { idleTimeoutMs: 200, keepAliveTimeoutMs: 200 });
+    serveHttp2(world.httpA, (stream) => pour(stream));
+    const client = await openClient(world.ports.http);
+    const fields = { ...POST, ':method': 'GET' };
+    const request = writeFrame({
+      type: HEADERS,
+      flags: END_HEADERS | END_STREAM,
+      stream: 1,
+      payload: writeFields(fields),
+    });
+    client.write(Buffer.concat([PREFACE, WIDE_WINDOWS, request]));
+    await until(async () => (await world.plane.stats()).httpRequests === 1);
+    await until(async () => (await world.plane.stats()).httpOpen === 0);
+    client.destroy();
+  });
+
+  test('what an instance does not take is not kept once its client has gone', async () => {
+    await using world = await openWorld(create);
+    world.httpA.handle = (socket) => void socket.pause().write(WIDE_WINDOWS);
+    using session = openFrom('127.0.0.2', world);
+    pour(session.request({ ':authority': NAME_A, ':method': 'POST' }).on('error', () => {}));
+    await until(() => isOwed(world.upstreamHttpPort));
+    session.destroy();
+    await until(async () => !(await isOwed(world.upstreamHttpPort)));
   });
 });

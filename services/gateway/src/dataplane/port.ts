@@ -194,6 +194,8 @@ export interface DataPlaneOptions {
   readonly quic?: QuicWish;
   /** Told of clients that were refused: each, or many of a second at once. */
   readonly onRefused?: (refusal: Refusal) => void;
+  /** Told of what should not happen, and of what is done about it. */
+  readonly onTrouble?: (details: object, message: string) => void;
   /** Told of one in `every` connections of TLS and QUIC, and of one in `every` HTTP requests, at the end of each. */
   readonly access?: {
     readonly every: number;

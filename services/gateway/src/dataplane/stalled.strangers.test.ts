@@ -1,11 +1,31 @@
 import assert from 'node:assert/strict';
+import { connect as connectHttp2 } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { helloWire } from '../tls/testing/hello.ts';
 import { NativeDataPlane } from './native/plane.ts';
 import { builtForTests } from './native/testing/built.ts';
 import type { AccessRecord, DataPlane, DataPlaneOptions, Refusal } from './port.ts';
-import { NAME_A, openClient, openWorld, readBytes, until, type World } from './testing/suite/world.ts';
+import { serveHttp2 } from './testing/suite/http2-client.ts';
+import {
+  END_HEADERS,
+  END_STREAM,
+  HEADERS,
+  PREFACE,
+  WIDE_WINDOWS,
+  writeFields,
+  writeFrame,
+} from './testing/suite/http2-wire.ts';
+import {
+  NAME_A,
+  openClient,
+  openWorld,
+  readAll,
+  readBytes,
+  until,
+  type World,
+} from './testing/suite/world.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
 const path = await builtForTests();
@@ -19,7 +39,7 @@ const CROWD = 60;
 const SLOW_READ_MS = 300;
 
 /** Sends as much as the other side takes. */
-function pour(socket: Socket): void {
+function pour(socket: Writable): void {
   const more = () => {
     while (!socket.destroyed && socket.write(ZEROS));
   };
@@ -68,6 +88,16 @@ async function ask({ ports }: World, from: string): Promise<Socket> {
   return client;
 }
 
+/** The same of HTTP/2. */
+async function askHttp2({ ports }: World, from: string): Promise<Socket> {
+  const client = await openClient(ports.http, '127.0.0.1', from);
+  const fields = { ':method': 'GET', ':scheme': 'http', ':authority': NAME_A, ':path': '/' };
+  const flags = END_HEADERS | END_STREAM;
+  const request = writeFrame({ type: HEADERS, flags, stream: 1, payload: writeFields(fields) });
+  client.write(Buffer.concat([PREFACE, WIDE_WINDOWS, request]));
+  return client;
+}
+
 const countsOf = async ({ plane }: World) => (await plane.stats()).tls;
 
 interface Held {
@@ -86,25 +116,23 @@ async function heldInHttp({ plane }: World): Promise<Held> {
   return { open: httpOpen, stalled: httpRefusals.stalled, stalledBytes: httpStalledBytes };
 }
 
-/** Answers with a head, and then with whatever `send` sends. */
-const afterHead = (length: number, send: (socket: Socket) => void) => (socket: Socket) => {
-  socket.resume().write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`);
-  send(socket);
+const serveTls = (world: World, send: (sink: Writable) => void) => {
+  world.tlsA.handle = (socket) => send(socket.resume());
 };
-
-const serveTls = (world: World, send: (socket: Socket) => void) => {
-  world.tlsA.handle = send;
-};
-const serveHttp =
-  (length: number) =>
-  (world: World, send: (socket: Socket) => void): void => {
-    world.httpA.handle = afterHead(length, send);
+const HEAD = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
+const serveHttp = (world: World, send: (sink: Writable) => void) => {
+  world.httpA.handle = (socket) => {
+    socket.resume().write(HEAD);
+    send(socket);
   };
+};
+const serveStreams = ({ httpA }: World, send: (sink: Writable) => void) => serveHttp2(httpA, send);
 
 const SUBJECTS = [
   { name: 'the native plane', create: createNative, client: begin, held: heldInTls, serve: serveTls },
   { name: 'the TypeScript plane', create: createTs, client: begin, held: heldInTls, serve: serveTls },
-  { name: 'plain HTTP', create: createTs, client: ask, held: heldInHttp, serve: serveHttp(2 ** 40) },
+  { name: 'plain HTTP', create: createTs, client: ask, held: heldInHttp, serve: serveHttp },
+  { name: 'HTTP/2', create: createTs, client: askHttp2, held: heldInHttp, serve: serveStreams },
 ] as const;
 
 describe('clients that take nothing of what comes for them', () => {
@@ -201,14 +229,12 @@ describe('clients that take nothing of what comes for them', () => {
       for (const client of clients) client.destroy();
     });
 
-  for (const { name, create, client: open, held } of SUBJECTS)
+  for (const { name, create, client: open, held, serve } of SUBJECTS)
     test(`${name}: a download that its instance ended counts until it is taken`, async () => {
       const told = newTold();
       await using world = await openSmall(told, 16 * MIB, create);
       const answer = Buffer.alloc(MIB);
-      const head = `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n`;
-      world.tlsA.handle = (socket) => void socket.end(answer);
-      world.httpA.handle = (socket) => void socket.resume().end(Buffer.concat([Buffer.from(head), answer]));
+      serve(world, (sink) => void sink.end(answer));
       const clients = await Promise.all(Array.from({ length: CROWD }, () => open(world, '127.0.1.1')));
       await until(async () => {
         const { stalled, stalledBytes } = await held(world);
@@ -231,4 +257,66 @@ describe('clients that take nothing of what comes for them', () => {
     for (const client of clients) client.destroy();
     await until(async () => (await countsOf(world)).figures.open === 0);
   });
+
+  for (const { name, create } of SUBJECTS.filter(({ held }) => held === heldInTls))
+    test(`${name}: where TCP has much, an answer comes whole to who had ended its sending before`, async () => {
+      await using world = await openSmall(newTold(), MAX_STALLED_BYTES, create);
+      serveTls(world, pour);
+      const crowd = await Promise.all(Array.from({ length: CROWD }, () => begin(world, '127.0.1.1')));
+      await until(async () => (await countsOf(world)).figures.stalledBytes > MAX_STALLED_BYTES / 2);
+      const answer = Buffer.alloc(4 * MIB);
+      const answered = new Promise<void>((resolve) => {
+        world.tlsA.handle = (socket) =>
+          void socket.resume().once('end', () => socket.end(answer, () => resolve()));
+      });
+      const alone = await begin(world, '127.0.2.1');
+      alone.end();
+      const all = await Promise.all([readAll(alone), answered]);
+      assert.equal(all[0].length, answer.length);
+      for (const client of crowd) client.destroy();
+    });
+
+  test('HTTP/2: what clients send to an instance that allows everything and reads nothing counts as theirs', async () => {
+    await using world = await openSmall(newTold(), MAX_STALLED_BYTES, createTs);
+    world.httpA.handle = (socket) => void socket.pause().write(WIDE_WINDOWS);
+    const sessions = Array.from({ length: CROWD }, () =>
+      connectHttp2(`http://127.0.0.1:${world.ports.http}`),
+    );
+    for (const session of sessions) {
+      const stream = session.on('error', () => {}).request({ ':authority': NAME_A, ':method': 'POST' });
+      pour(stream.on('error', () => {}));
+    }
+    await until(async () => {
+      const { stalled, stalledBytes } = await heldInHttp(world);
+      return stalled > 0 && stalledBytes <= MAX_STALLED_BYTES;
+    });
+    for (const session of sessions) session.destroy();
+  });
+
+  for (const [name, open, held] of [
+    ['TLS', begin, heldInTls],
+    ['plain HTTP', ask, heldInHttp],
+  ] as const)
+    test(`${name}: a fault that ends one connection’s turn is told of, and ends neither the process nor the rule`, async () => {
+      const troubles: string[] = [];
+      await using world = await openWorld(
+        (options) =>
+          new TsDataPlane({
+            ...options,
+            onTrouble: (_details, said) => troubles.push(said),
+            onRefused: () => {
+              if (troubles.length === 0) throw new Error('a fault');
+            },
+          }),
+        { maxStalledBytes: 16 * MIB },
+      );
+      (held === heldInTls ? serveTls : serveHttp)(world, pour);
+      const crowd = await Promise.all(Array.from({ length: CROWD }, () => open(world, '127.0.1.1')));
+      await until(async () => {
+        const { stalled, stalledBytes } = await held(world);
+        return stalled > 1 && stalledBytes <= 16 * MIB;
+      });
+      assert.equal(troubles.length, 1);
+      for (const client of crowd) client.destroy();
+    });
 });

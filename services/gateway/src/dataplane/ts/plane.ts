@@ -31,7 +31,7 @@ export class TsDataPlane implements DataPlane {
     this.#options = options;
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#side = new TlsSide(limits, options);
-    this.#stalls = new Stalls({ limitBytes: limits.maxStalledBytes, parts: 1 });
+    this.#stalls = new Stalls({ ...options, limitBytes: limits.maxStalledBytes, parts: 1 });
     const tls = {
       routes: this.#routes,
       limits,

@@ -4,6 +4,7 @@ export const DATA = 0;
 export const HEADERS = 1;
 export const RST_STREAM = 3;
 export const SETTINGS = 4;
+const WINDOW_UPDATE = 8;
 export const END_STREAM = 1;
 export const ACK = 1;
 export const END_HEADERS = 4;
@@ -31,6 +32,24 @@ export function writeFrame({
   head.writeUInt32BE(stream, 5);
   return Buffer.concat([head, payload]);
 }
+
+function writeUint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+const INITIAL_WINDOW_SIZE = Buffer.of(0, 4);
+const FIRST_WINDOW_BYTES = 65_535;
+const MOST_WINDOW_BYTES = 2 ** 31 - 1;
+/** Whoever sends this lets the other side send all that it has (RFC 9113 §6.5.2, §6.9). */
+export const WIDE_WINDOWS = Buffer.concat([
+  writeFrame({
+    type: SETTINGS,
+    payload: Buffer.concat([INITIAL_WINDOW_SIZE, writeUint32(MOST_WINDOW_BYTES)]),
+  }),
+  writeFrame({ type: WINDOW_UPDATE, payload: writeUint32(MOST_WINDOW_BYTES - FIRST_WINDOW_BYTES) }),
+]);
 
 /** Fields, none longer than 126 bytes, that no table holds (RFC 7541 §6.2.2). */
 export function writeFields(fields: Readonly<Record<string, string>>): Buffer {

@@ -8,12 +8,15 @@ import {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { Explanation, RouteFailure } from '../../port.ts';
 import { connectInstance, failureOf } from '../connect.ts';
 import type { Routed } from '../routes.ts';
+import type { Receiver } from '../stalls/stalls.ts';
 import type { Forwarding } from './forward.ts';
 import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './headers.ts';
 import type { RequestTarget } from './host.ts';
+import { endSession } from './http2-end.ts';
 
 /** Connections to instances that one client's connection may have at a time. */
 const MAX_INSTANCES_PER_CLIENT = 16;
@@ -35,16 +38,20 @@ export interface StreamExchange {
 
 interface InstanceSession {
   readonly session: ClientHttp2Session;
+  readonly socket: Socket;
   /** What ended it, and all its streams. */
   failure: RouteFailure | undefined;
 }
 
 /** One client's connections to instances: no other client's streams share them. */
 export class InstanceSessions {
+  readonly #client: Receiver;
   readonly #forwarding: Forwarding;
   readonly #byAddress = new Map<string, InstanceSession>();
 
-  constructor(forwarding: Forwarding) {
+  /** @param client the socket of its connection: what waits in those to instances counts as its own */
+  constructor(client: Receiver, forwarding: Forwarding) {
+    this.#client = client;
     this.#forwarding = forwarding;
   }
 
@@ -53,13 +60,12 @@ export class InstanceSessions {
     const had = this.#byAddress.get(ipv6);
     if (had && !had.session.closed && !had.session.destroyed) return had;
     if (!had && this.#byAddress.size >= MAX_INSTANCES_PER_CLIENT) return undefined;
-    const { upstreamPort: port, limits } = this.#forwarding;
+    const socket = this.#connect(ipv6);
     const session = connect('http://instance', {
-      createConnection: () =>
-        connectInstance({ ipv6, port, timeoutMs: limits.connectTimeoutMs, halfOpen: false }),
+      createConnection: () => socket,
       settings: { enablePush: false, maxHeaderListSize: MAX_HEADER_LIST_BYTES },
     });
-    const opened: InstanceSession = { session, failure: undefined };
+    const opened: InstanceSession = { session, socket, failure: undefined };
     session.on('error', (error) => {
       opened.failure ??= failureOf(error);
     });
@@ -70,8 +76,16 @@ export class InstanceSessions {
     return opened;
   }
 
+  #connect(ipv6: string): Socket {
+    const { upstreamPort: port, limits, stalls } = this.#forwarding;
+    const socket = connectInstance({ ipv6, port, timeoutMs: limits.connectTimeoutMs, halfOpen: false });
+    stalls.join(this.#client, socket);
+    socket.once('close', () => stalls.part(this.#client, socket));
+    return socket;
+  }
+
   close(): void {
-    for (const { session } of this.#byAddress.values()) session.destroy();
+    for (const { session, socket } of this.#byAddress.values()) endSession(session, socket);
   }
 }
 

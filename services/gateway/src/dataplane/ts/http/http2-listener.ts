@@ -10,8 +10,10 @@ import type { YieldingShares } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 import type { Explanation } from '../../port.ts';
 import { clientKey } from '../counts.ts';
+import { cutOff } from '../cut-off.ts';
 import { CLIENT_IDLE_FACTOR, type Forwarding, OVERLOADED } from './forward.ts';
 import { parseRequestTarget } from './host.ts';
+import { endSession } from './http2-end.ts';
 import { forwardStream, InstanceSessions, MAX_HEADER_LIST_BYTES } from './http2-forward.ts';
 import { classOf, type HttpJournal } from './journal.ts';
 import { findPage, NOT_HTTP, notePage, pageOf } from './page.ts';
@@ -51,6 +53,7 @@ const NO_PLACE: Explanation = {
 
 /** HTTP/2 without TLS: every stream is routed by its own `:authority`, as every request of HTTP/1.1 by its Host. */
 export function createHttp2Listener(options: Http2ListenerOptions): Http2Listener {
+  const { forwarding } = options;
   const taken = new WeakSet<Socket>();
   const sessions = new Set<ServerHttp2Session>();
   const server = createServer({
@@ -62,19 +65,23 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       enablePush: false,
     },
   });
-  server.on('session', (session) => {
-    sessions.add(session);
-    session.once('close', () => sessions.delete(session));
-    serveSession(session, options);
-  });
   return {
     take(socket, rest) {
       taken.add(socket);
       release(socket);
       socket.on('error', () => {});
-      // Unlike in HTTP/1.1, a client that ends its side wants no more answers.
+      // Unlike in HTTP/1.1, a client that ends its side wants no more answers, nor what the kernel has of them.
       socket.allowHalfOpen = false;
+      socket.once('end', () => {
+        if (forwarding.stalls.mayHold(socket)) cutOff(socket);
+      });
       socket.unshift(Buffer.concat([PREFACE, rest]));
+      // Told of before `emit` returns.
+      server.once('session', (session) => {
+        sessions.add(session);
+        session.once('close', () => sessions.delete(session));
+        serveSession(session, socket, options);
+      });
       server.emit('connection', socket);
     },
     has: (socket) => taken.has(socket),
@@ -94,16 +101,20 @@ function release(socket: Socket): void {
 
 function serveSession(
   session: ServerHttp2Session,
+  socket: Socket,
   { forwarding, counters, journal, places }: Http2ListenerOptions,
 ): void {
-  const { limits } = forwarding;
-  const instances = new InstanceSessions(forwarding);
+  const { limits, stalls } = forwarding;
+  const instances = new InstanceSessions(socket, forwarding);
   // The socket does not know it any more once it ended, and streams may come to us after that.
-  const clientAddress = session.socket?.remoteAddress ?? '';
+  const clientAddress = socket.remoteAddress ?? '';
   const client = clientKey(clientAddress);
   let open = 0;
   session.setTimeout(limits.helloTimeoutMs);
-  session.on('timeout', () => session.destroy());
+  session.on('timeout', () => {
+    if (stalls.mayHold(socket)) cutOff(socket);
+    else endSession(session, socket);
+  });
   // Its close follows.
   session.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code?.startsWith('ERR_HTTP2_')) journal.refused(clientAddress, 'http2_error');

@@ -21,7 +21,7 @@ export class HttpSide {
     this.#options = options;
     this.#journal = new HttpJournal(options);
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
-    this.#stalls = new Stalls({ limitBytes: limits.maxStalledBytes, parts: STALLED_PARTS });
+    this.#stalls = new Stalls({ ...options, limitBytes: limits.maxStalledBytes, parts: STALLED_PARTS });
     const one = {
       routes,
       limits,

@@ -1,4 +1,5 @@
 import { networkOf } from '../../../refusals/network.ts';
+import type { DataPlaneOptions } from '../../port.ts';
 import { STALL_RULE } from '../../stall-rule.ts';
 import { crowdingOf, type Holding } from './crowding.ts';
 import { Direction, type Seen } from './direction.ts';
@@ -139,7 +140,10 @@ class Followed implements Holding {
   }
 }
 
-export interface StallOptions {
+/** A fault that stays is told of once in this time. */
+const TELL_MS = 60_000;
+
+export interface StallOptions extends Pick<DataPlaneOptions, 'onTrouble'> {
   /** What stalled receivers may hold together; 0 for a part of what TCP may have. */
   readonly limitBytes: number;
   /** One of so many parts of that part. */
@@ -160,6 +164,7 @@ export class Stalls {
   #isLooking = false;
   #isScarce = false;
   #heldBytes = 0;
+  #toldMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: StallOptions) {
     this.#options = options;
@@ -221,6 +226,8 @@ export class Stalls {
       this.#isScarce = tcpBytes === undefined || tcpBytes > limit / SCARCE_PARTS;
       if (this.#isScarce) this.#lookAtAll(await readTcpQueues(), tcpBytes ?? 0, limit);
       else this.#calm();
+    } catch (error) {
+      this.#tell(error);
     } finally {
       this.#isLooking = false;
     }
@@ -235,14 +242,30 @@ export class Stalls {
       const key = this.#keys.of(receiver);
       return (key && bySocket.get(key)) || NO_QUEUES;
     };
-    for (const followed of [...this.#followed.values()])
-      followed.look({ queuesOf, overhead, nowMs, fewBytes });
-    for (const followed of crowdingOf([...this.#followed.values()], limit)) followed.cut();
+    this.#each(this.#followed.values(), (one) => one.look({ queuesOf, overhead, nowMs, fewBytes }));
+    this.#each(crowdingOf([...this.#followed.values()], limit), (one) => one.cut());
     this.#heldBytes = [...this.#followed.values()].reduce((sum, { heldBytes }) => sum + heldBytes, 0);
   }
 
   #calm(): void {
     this.#heldBytes = 0;
-    for (const followed of [...this.#followed.values()]) followed.calm();
+    this.#each(this.#followed.values(), (one) => one.calm());
+  }
+
+  /** What goes wrong with one connection keeps the rule from no other. */
+  #each(all: Iterable<Followed>, act: (one: Followed) => void): void {
+    for (const one of [...all])
+      try {
+        act(one);
+      } catch (error) {
+        this.#tell(error);
+      }
+  }
+
+  #tell(error: unknown): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#toldMs < TELL_MS) return;
+    this.#toldMs = nowMs;
+    this.#options.onTrouble?.({ err: error }, 'the rule of stalled connections met a fault and goes on');
   }
 }
