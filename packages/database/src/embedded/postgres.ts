@@ -108,9 +108,11 @@ async function startLocked(options: LockedOptions): Promise<EmbeddedPostgres> {
   };
   const connection = { host: socketDir, port, user: SUPERUSER, database: MAINTENANCE_DATABASE };
   const plan = { binaries, identity, cluster: layout.cluster, settings, connection, lockFd: lock.fd, log };
-  const supervisor = await superviseServer((starting) => startServer(plan, starting), { log, signal }).catch(
-    async (error) => Promise.reject(asFullDisk(error, layout.cluster, await measure(layout.cluster))),
-  );
+  const start = (starting?: AbortSignal) =>
+    startServer(plan, starting).catch(async (error: unknown) =>
+      Promise.reject(asFullDisk(error, layout.cluster, await measure(layout.cluster))),
+    );
+  const supervisor = await superviseServer(start, { log, signal });
   log.info(
     { pid: supervisor.pid, cluster: layout.cluster, runs: identity.kind },
     'the embedded database is ready',
@@ -158,7 +160,7 @@ function asFullDisk(error: unknown, cluster: string, disk: DiskSize): unknown {
   const { message } = error as Error;
   return new AppError(
     'STORAGE_FULL',
-    `The embedded database did not start, and only ${mibOf(disk.freeBytes)} MiB of the disk of ${cluster} are free: make ${mibOf(decideLogBytes(disk.sizeBytes))} MiB of room and start again. ${message}`,
+    `The embedded database did not start, and only ${mibOf(disk.freeBytes)} MiB of the disk of ${cluster} are free: make ${mibOf(decideLogBytes(disk.sizeBytes))} MiB of room. ${message}`,
     { cause: error },
   );
 }

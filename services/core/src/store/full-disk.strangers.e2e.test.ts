@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, open, rm, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { createSigner, request, signMessage } from '@skerry/client';
 import { until } from '@skerry/kit/testing/until';
@@ -165,5 +167,50 @@ test("F6: files, files in parts and the database's log on full disks of their ow
     await rm(filler);
   }
   await until('it takes files again', store, ({ status }) => status === 200);
+  await core.end('SIGTERM');
+});
+
+/** The first process of the database that this one runs. */
+function databaseOf(node: number): number {
+  const children = readFileSync(`/proc/${node}/task/${node}/children`, 'utf8').trim().split(' ');
+  const found = children.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'postgres');
+  assert.ok(found, 'the node runs a database');
+  return Number(found);
+}
+
+test('F6: a database that ended on a full disk, and does not start again, is told with the room that it needs, and starts when there is', {
+  skip,
+}, async (t: TestContext) => {
+  const home = await mkdtemp(join(tmpdir(), 'skerry-small-ended-'));
+  t.after(() => rm(home, { recursive: true, force: true }));
+  await using disk = await mountSmallDisks([home], home, SIZE_MIB);
+  const [inside] = disk.inside as [string];
+  await using core = await disk.start('error');
+  const lines: { msg: string; err?: { code?: string; message?: string } }[] = [];
+  createInterface({ input: core.child.stdout! }).on('line', (line) => lines.push(JSON.parse(line)));
+  assert.equal((await post(core.url, 1)).status, 200);
+  const filler = await fill(inside, MIB);
+  // Whether recovery finds room here is luck: what the server cannot read fails its start for certain.
+  const settings = join(inside, 'data', 'core', 'postgres', 'cluster', 'postgresql.auto.conf');
+  const kept = readFileSync(settings);
+  await writeFile(settings, 'unreadable');
+  process.kill(databaseOf(core.child.pid!), 'SIGKILL');
+  const failed = await until(
+    'it was tried again',
+    () => lines.find(({ msg }) => msg.startsWith('the embedded database did not start')),
+    (line) => line !== undefined,
+  );
+  assert.equal(failed!.err?.code, 'STORAGE_FULL', JSON.stringify(failed));
+  assert.match(
+    failed!.err!.message!,
+    /^The embedded database did not start, and only \d MiB of the disk of .* are free: make 32 MiB of room\. /,
+  );
+  await writeFile(settings, kept);
+  await rm(filler);
+  await until(
+    'it takes messages again',
+    () => post(core.url, 2),
+    ({ status }) => status === 200,
+  );
   await core.end('SIGTERM');
 });

@@ -21,7 +21,8 @@ export interface SmallDisks extends AsyncDisposable {
   readonly inside: readonly string[];
   /** How nsenter is told where they are. */
   readonly namespace: string;
-  start(): Promise<NodeProcess>;
+  /** @param log from which level on what the node logs is in its standard output; undefined: nowhere */
+  start(log?: 'error'): Promise<NodeProcess>;
 }
 
 /** Small disks, in a namespace of their own: they outlive the nodes that run on them, and go with their holder. @param home of these nodes @param sizeMib of each @param more options of the mount */
@@ -40,8 +41,11 @@ export async function mountSmallDisks(
   return {
     inside: at.map((path) => `/proc/${holder.pid}/root${path}`),
     namespace,
-    start: () =>
-      startNode(home, undefined, {}, { execPath: 'nsenter', execArgv: [namespace, process.execPath] }),
+    start: (log) =>
+      startNode(home, undefined, log === undefined ? {} : { SKERRY_LOG_LEVEL: log }, {
+        ...{ execPath: 'nsenter', execArgv: [namespace, process.execPath] },
+        ...(log === undefined ? {} : { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }),
+      }),
     async [Symbol.asyncDispose]() {
       const ended = once(holder, 'exit');
       holder.kill('SIGKILL');
