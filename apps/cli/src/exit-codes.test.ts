@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
+import { request } from '@skerry/client';
+import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { AppError, ERRORS, type ErrorCode } from '@skerry/protocol';
 import { CommanderError } from 'commander';
 import { exitCodeOf } from './exit-codes.ts';
@@ -49,6 +54,36 @@ test("a request that a node refuses by its clock is refused by this computer's, 
   const of = (details?: object) => describeFailure(new AppError('INVALID_SIGNATURE', 'no', { details })).hint;
   assert.equal(of({ node_time: 1_800_000_000 }), "set this computer's clock");
   assert.equal(of(), undefined);
+});
+
+/** What is told of a server that is asked. */
+async function toldOf(server: Server, scheme: 'http' | 'https', timeoutMs?: number): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    await request(url, timeoutMs === undefined ? {} : { timeoutMs });
+    return assert.fail('it does not answer');
+  } catch (error) {
+    return renderFailure(describeFailure(error), false).replace(url, 'URL');
+  } finally {
+    server.close();
+  }
+}
+
+test('one that hangs, and one whose certificate is not believed, are told apart from one that is not there', async () => {
+  const silent = createTcpServer((socket) => socket.on('error', () => {}).resume());
+  assert.match(
+    await toldOf(silent, 'http', 50),
+    /^error: URL does not answer \(no answer within 50 ms\) \(UPSTREAM_UNAVAILABLE\)\nhint: it hangs, is overloaded, or/,
+  );
+  const certificate = await makeCertificate('IP:127.0.0.1');
+  assert.match(
+    await toldOf(createTlsServer(certificate), 'https'),
+    /^error: URL does not answer \(its certificate is signed by nobody but itself\) \(UPSTREAM_UNAVAILABLE\)\nhint: nothing was sent\./,
+  );
+  const error = await request('http://127.0.0.1:9').catch((caught: unknown) => caught);
+  assert.match(describeFailure(error).hint!, /^is the network running\?/);
 });
 
 test('for programs: the error body of the network', () => {

@@ -1,3 +1,4 @@
+import { codeOfCause, isNotBelieved } from '@skerry/client/cause';
 import type { AppError, ErrorBody, ErrorCode } from '@skerry/protocol';
 import { CommanderError } from 'commander';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
@@ -9,15 +10,21 @@ export interface Failure {
   readonly exitCode: number;
 }
 
-/** Of a core node that does not answer. */
-export const IS_IT_RUNNING =
+/** Of a service that nobody is at the place of. */
+const IS_IT_RUNNING =
   'is the network running? "skerry up" starts one here; --core and --gateway select another';
+
+/** Of one that is there, or seems to be, and lets whoever asks wait. */
+const IT_HANGS =
+  'it hangs, is overloaded, or cannot be reached from here: on its computer, "skerry logs" says more, and a restart ends a hang';
+
+const NOT_BELIEVED =
+  "nothing was sent. Are this computer's clock and the address right? Otherwise whoever runs it has to renew the certificate; an authority of your own goes into NODE_EXTRA_CA_CERTS=FILE";
 
 const SET_CLOCK = "set this computer's clock";
 
 /** What a person can do about it, where that is the same wherever the code comes from. */
 const HINTS: Partial<Record<ErrorCode, string>> = {
-  UPSTREAM_UNAVAILABLE: IS_IT_RUNNING,
   ROUTE_NOT_FOUND:
     'the address that was asked may be that of another service, or of an older release: see "skerry network show"',
   DEVNET_RUNNING: '"skerry down" ends the one that runs; a second network needs its own --data-dir and ports',
@@ -35,15 +42,17 @@ export function lostMessageOf({ code, details }: Pick<AppError, 'code' | 'detail
 }
 
 function hintOf(error: AppError): string | undefined {
-  const { code, details } = error;
-  const { hint, node_time: nodeTime } = (details ?? {}) as { hint?: unknown; node_time?: unknown };
+  const { code, details, cause } = error;
+  const { hint, late, node_time: nodeTime } = (details ?? {}) as Record<string, unknown>;
   if (typeof hint === 'string') return hint;
   // A signature is refused for many reasons: with its time, the node says that it is the clock.
   if (code === 'INVALID_SIGNATURE' && typeof nodeTime === 'number') return SET_CLOCK;
   const sent = lostMessageOf(error);
   if (sent !== undefined)
     return `the message may have arrived: "skerry message get ${sent}" tells, and sent again it is another one`;
-  return HINTS[code];
+  if (code !== 'UPSTREAM_UNAVAILABLE') return HINTS[code];
+  if (late === true) return IT_HANGS;
+  return isNotBelieved(codeOfCause(cause ?? {}) ?? '') ? NOT_BELIEVED : IS_IT_RUNNING;
 }
 
 /** Recognised by name, so that this file does not load the whole protocol for a typing error. */

@@ -8,7 +8,7 @@ import type { AppError } from '@skerry/protocol/forms';
 import { Type } from '@skerry/protocol/type';
 import { call, callRaw, urlOfCall } from './call.ts';
 import { askForFile } from './files/raw-file.ts';
-import { request } from './request.ts';
+import { type RequestOptions, request } from './request.ts';
 
 const API = {
   find: {
@@ -208,16 +208,28 @@ test('the rest of a file is asked for by its first byte, wherever it is', async 
   }
 });
 
-test('that nobody answered in time is said once: the time limit is no cause that a log would write out', async () => {
+test('that nobody answered in time is said once: a time limit is no cause that a log would write out, nor what a user broke off', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const at = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const refused = (options: RequestOptions) =>
+    request(at, options).then(
+      () => assert.fail('nobody answers'),
+      ({ code, message, cause, details }: AppError) => ({ code, message, cause, details }),
+    );
+  const late = { code: 'UPSTREAM_UNAVAILABLE', cause: undefined, details: { late: true } };
   try {
-    await assert.rejects(request(at, { timeoutMs: 50 }), (error: AppError) => {
-      assert.match(error.message, / does not answer \(no answer within 50 ms\)$/);
-      assert.equal(error.cause, undefined);
-      return true;
+    const message = `${at} does not answer (no answer within 50 ms)`;
+    assert.deepEqual(await refused({ timeoutMs: 50 }), { ...late, message });
+    // Whoever asks for many things has a limit of their own for all of them.
+    assert.deepEqual(await refused({ signal: AbortSignal.timeout(50) }), {
+      ...late,
+      message: `${at} does not answer (no answer in the time that it was given)`,
     });
+    const user = new AbortController();
+    const left = request(at, { signal: user.signal });
+    user.abort();
+    await assert.rejects(left, user.signal.reason as Error);
   } finally {
     silent.closeAllConnections();
     silent.close();

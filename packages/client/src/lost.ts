@@ -1,5 +1,5 @@
 import { AppError, ERRORS, type ErrorCode, type ErrorKind } from '@skerry/protocol/forms';
-import { codeOfCause } from './reads/cause.ts';
+import { codeOfCause, isNotBelieved } from './reads/cause.ts';
 
 /** Of errors after which a message may be kept all the same. */
 const OPEN: ReadonlySet<ErrorKind> = new Set<ErrorKind>(['unavailable', 'internal']);
@@ -8,14 +8,7 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
   ...['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER'],
 ]);
-/**
- * A certificate that is not believed, by which nothing is sent either. Node names them as OpenSSL does, without a list or a prefix, and
- * has ERR_TLS_CERT_* beside those.
- */
-const NOT_BELIEVED =
-  /^(?!ERR_SSL_).*(CERT|CRL)|^UNABLE_TO_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/;
-
-const isBeforeSent = (code: string) => NOT_SENT.has(code) || NOT_BELIEVED.test(code);
+const isBeforeSent = (code: string) => NOT_SENT.has(code) || isNotBelieved(code);
 
 /** Whether a message may be kept all the same by a node that fails so. */
 export const leavesOpen = (code: ErrorCode): boolean => OPEN.has(ERRORS[code].kind);

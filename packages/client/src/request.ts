@@ -49,12 +49,12 @@ export function askTextBy(ask: AskText): void {
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
- * What whoever asks says in the details of their own errors: a hint for their user, and the message of theirs that may have arrived
- * (lost.ts). A service has no say in it.
+ * What whoever asks says in the details of their own errors: a hint for their user, that nobody answered in time, and the message of
+ * theirs that may have arrived (lost.ts). A service has no say in it.
  */
 function withoutOwn(code: ErrorCode, details: unknown): unknown {
   if (typeof details !== 'object' || details === null || Array.isArray(details)) return details;
-  const { hint: _, ...others } = details as { hint?: unknown; item_hash?: unknown };
+  const { hint: _, late: __, ...others } = details as { hint?: unknown; late?: unknown; item_hash?: unknown };
   if (leavesOpen(code)) delete others.item_hash;
   return others;
 }
@@ -117,6 +117,10 @@ function redirectOf(
   throw new AppError('UNEXPECTED_ANSWER', `${origin} redirects${where}: ${allowed}`);
 }
 
+/** Whether whoever asks gave it so much time and no more, as `AbortSignal.timeout` ends it: that is no wish to hear nothing. */
+const isTimeLimit = (signal: AbortSignal | undefined) =>
+  signal?.aborted === true && (signal.reason as Partial<Error> | null)?.name === 'TimeoutError';
+
 async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'type' | 'body'>>>(
   ask: (url: string, sent: Sent) => Promise<Answer>,
   url: string,
@@ -144,13 +148,20 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
     try {
       return await ask(place, { ...sent, redirect });
     } catch (error) {
-      signal?.throwIfAborted();
-      const isLate = timeout?.aborted === true;
-      const why = isLate ? `no answer within ${timeoutMs} ms` : causeOf(error);
-      // Our own time limit has nothing more to say, and logs write a cause out.
-      throw new AppError('UPSTREAM_UNAVAILABLE', `${new URL(place).origin} does not answer (${why})`, {
-        cause: isLate ? undefined : error,
-      });
+      const isOverdue = isTimeLimit(signal);
+      if (!isOverdue) signal?.throwIfAborted();
+      const why = isOverdue
+        ? 'no answer in the time that it was given'
+        : timeout?.aborted
+          ? `no answer within ${timeoutMs} ms`
+          : undefined;
+      const message = `${new URL(place).origin} does not answer (${why ?? causeOf(error)})`;
+      // A time limit has nothing more to say, and logs write a cause out.
+      throw new AppError(
+        'UPSTREAM_UNAVAILABLE',
+        message,
+        why === undefined ? { cause: error } : { details: { late: true } },
+      );
     }
   };
   let response = await askAt(url);

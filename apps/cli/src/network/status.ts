@@ -6,7 +6,7 @@ import { STATUS_API } from '@skerry/protocol/api/status';
 import { AppError } from '@skerry/protocol/forms';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { IS_IT_RUNNING } from '../failure.ts';
+import { describeFailure } from '../failure.ts';
 import { tellBeats } from '../networks/choose.ts';
 import { readRestarts } from '../networks/local.ts';
 import { isUsable, usualUrl } from '../networks/services.ts';
@@ -107,8 +107,12 @@ const DESCRIBE: Readonly<Record<string, (url: string) => Promise<string | Descri
   },
 };
 
-/** @param find throws what is told instead, where nobody knows the address */
-async function ask(service: string, find: () => string | Promise<string>): Promise<ServiceStatus> {
+/** @param find throws what is told instead, where nobody knows the address @param onFailure is told why it does not answer */
+async function ask(
+  service: string,
+  find: () => string | Promise<string>,
+  onFailure: (error: unknown) => void = () => {},
+): Promise<ServiceStatus> {
   const startedMs = performance.now();
   let url = '';
   try {
@@ -118,6 +122,7 @@ async function ask(service: string, find: () => string | Promise<string>): Promi
     const { state, detail } = typeof said === 'string' ? { state: 'up' as const, detail: said } : said;
     return { service, url, state, answers: true, elapsed_ms: elapsedMs, detail };
   } catch (error) {
+    onFailure(error);
     const { message, code } = error as AppError;
     const isFound = url !== '';
     const detail = isFound || code === 'SERVICE_UNKNOWN' ? message : `nobody says where it is: ${message}`;
@@ -204,8 +209,15 @@ const COLOURS = {
 /** Exit code 5 where any of them that is known does not answer, or says that it cannot be used. */
 export async function showStatus(context: Context, options: StatusOptions): Promise<number> {
   const { coreUrl, findService, output } = context;
+  let hint: string | undefined;
   const services = await Promise.all([
-    ask('core', () => coreUrl),
+    ask(
+      'core',
+      () => coreUrl,
+      (error) => {
+        ({ hint } = describeFailure(error));
+      },
+    ),
     ask('scheduler', () => options.scheduler ?? findService('scheduler')),
     askCompute(context, options.compute),
     ask('gateway', () => findService('gateway')),
@@ -225,7 +237,7 @@ export async function showStatus(context: Context, options: StatusOptions): Prom
     output.table(['SERVICE', 'STATE', 'URL', 'ANSWER', 'DETAIL'], rows, 'no services'),
   );
   for (const one of restarts) output.note(renderRestarts(one));
-  if (services[0]!.state === 'down') output.note(IS_IT_RUNNING);
+  if (hint !== undefined) output.note(hint);
   tellBeats(context.network, output);
   return services.some(({ state }) => state === 'down' || state === 'unavailable')
     ? EXIT.unavailable

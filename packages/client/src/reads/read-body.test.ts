@@ -22,6 +22,21 @@ test('an answer that takes too long is told as that, and no number is told as a 
   assert.equal(causeOf(Object.assign(new Error('x'), { code: 'ECONNRESET' })), 'ECONNRESET');
 });
 
+test('a certificate that is not believed is told in words, as `fetch` has it and as `node:https`', () => {
+  const wordsOf = (code: string) => {
+    const own = Object.assign(new Error('x'), { code });
+    const words = causeOf(own);
+    assert.equal(causeOf(new TypeError('fetch failed', { cause: own })), words);
+    return words;
+  };
+  assert.equal(wordsOf('CERT_HAS_EXPIRED'), "its certificate has expired, by this computer's clock");
+  assert.equal(wordsOf('CERT_NOT_YET_VALID'), "its certificate is not valid yet, by this computer's clock");
+  assert.equal(wordsOf('ERR_TLS_CERT_ALTNAME_INVALID'), 'its certificate is for another name');
+  assert.match(wordsOf('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), /^its certificate is of an authority that/);
+  assert.match(wordsOf('DEPTH_ZERO_SELF_SIGNED_CERT'), /^its certificate is signed by nobody/);
+  assert.equal(wordsOf('CRL_HAS_EXPIRED'), 'CRL_HAS_EXPIRED');
+});
+
 test('of a file whose bytes broke off, it is told why it was asked for in vain', async () => {
   const refused = new AppError('RATE_LIMITED', 'later');
   const core = { getMessage: () => Promise.reject(refused) };
