@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 /**
  * A second verifier of the node's tokens, written from the text of RFC 9381 (suite 3), RFC 8032 and docs/randomness.md with
- * whole numbers and affine points. It shares no code with the product, and is slow.
+ * whole numbers. It shares no code with the product, and is slow.
  */
 
 const P = 2n ** 255n - 19n;
@@ -64,19 +64,36 @@ function pointToString([x, y]: Affine): Uint8Array {
   return Buffer.from(number.toString(16).padStart(64, '0'), 'hex').reverse();
 }
 
-/** The addition law of the curve -x^2 + y^2 = 1 + d x^2 y^2, as it stands. */
-function add([x1, y1]: Affine, [x2, y2]: Affine): Affine {
-  const product = mod(D * mod(x1 * x2) * mod(y1 * y2));
-  return [mod((x1 * y2 + x2 * y1) * inverse(1n + product)), mod((y1 * y2 + x1 * x2) * inverse(1n - product))];
+/** Homogeneous, so that only its last step divides: x = X/Z, y = Y/Z, x y = T/Z (RFC 8032 §5.1.4). */
+type Extended = readonly [x: bigint, y: bigint, z: bigint, t: bigint];
+
+const extend = ([x, y]: Affine): Extended => [x, y, 1n, mod(x * y)];
+
+function reduce([x, y, z]: Extended): Affine {
+  const scale = inverse(z);
+  return [mod(x * scale), mod(y * scale)];
 }
 
+/** The same for a point and itself (RFC 8032 §5.1.4). */
+function addExtended([x1, y1, z1, t1]: Extended, [x2, y2, z2, t2]: Extended): Extended {
+  const a = mod((y1 - x1) * (y2 - x2));
+  const b = mod((y1 + x1) * (y2 + x2));
+  const c = mod(2n * D * mod(t1 * t2));
+  const d = mod(2n * z1 * z2);
+  const [e, f, g, h] = [b - a, d - c, d + c, b + a];
+  return [mod(e * f), mod(g * h), mod(f * g), mod(e * h)];
+}
+
+const add = (one: Affine, other: Affine) => reduce(addExtended(extend(one), extend(other)));
+
 function times(scalar: bigint, point: Affine): Affine {
-  let result = NEUTRAL;
+  const addend = extend(point);
+  let result = extend(NEUTRAL);
   for (const bit of scalar.toString(2)) {
-    result = add(result, result);
-    if (bit === '1') result = add(result, point);
+    result = addExtended(result, result);
+    if (bit === '1') result = addExtended(result, addend);
   }
-  return result;
+  return reduce(result);
 }
 
 const BASE_Y = mod(4n * inverse(5n));
