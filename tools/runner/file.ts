@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { ONE_V8_THREAD } from '@skerry/kit/threads';
 import { ROOT } from '../source.ts';
 import type { CpuAccounts } from './cpu.ts';
 import { busyFactor } from './limits.ts';
@@ -150,6 +151,8 @@ function start(paths: readonly string[], mark: string, record: Record): ChildPro
       '--disable-warning=ExperimentalWarning',
       `--import=${RESOLVE}`,
       YOUNG,
+      // Other files run on the other cores: four threads that collect and compile only add to the work.
+      ONE_V8_THREAD,
       `--test-reporter=${REPORTER}`,
       '--test-reporter-destination=stdout',
       ...(paths.length > 1 ? [TOGETHER] : []),

@@ -25,9 +25,9 @@ const LIFE_FD = 4;
 const STRAY = 'an error that belongs to no test';
 const TOGETHER = fileURLToPath(new URL('./together.ts', import.meta.url));
 
-// What a test starts with the arguments of this process is no test file of the runner's, and has the memory that it always has.
+// What a test starts with the arguments of this process is no test file of the runner's, and has the memory and threads that it always has.
 process.execArgv = process.execArgv.filter(
-  (argument) => !/^--(?:test-reporter|min-semi-space)/.test(argument),
+  (argument) => !/^--(?:test-reporter|min-semi-space|v8-pool-size)/.test(argument),
 );
 
 const life = new Socket({ fd: LIFE_FD, readable: true, writable: false });
