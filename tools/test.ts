@@ -1,4 +1,5 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '@skerry/kit';
 import { startTestServer } from '../packages/database/src/testing/server.ts';
@@ -7,7 +8,7 @@ import { ensurePrograms } from './prerequisites.ts';
 import { runProgram } from './run.ts';
 import { batch, packageOf } from './runner/batches.ts';
 import { type Budget, budgetOf, listGrown, type Spent, sumUp, tabulate } from './runner/budget.ts';
-import { type FileErrors, tellErrors } from './runner/closing.ts';
+import { errorsOf, type FileErrors, tellErrors } from './runner/closing.ts';
 import { CpuAccounts, type CpuMeter } from './runner/cpu.ts';
 import { Deadlocks } from './runner/deadlocks.ts';
 import { makeRunDirectory } from './runner/directory.ts';
@@ -163,7 +164,7 @@ async function runTogether(paths: readonly string[], limitMs: number): Promise<F
   }
   tally.passed += outcome.passed;
   tally.failed.push(...outcome.failed);
-  tally.errors.push({ file: nameOf(paths), errors: outcome.errors, hasReason: outcome.hasReason });
+  tally.errors.push({ file: nameOf(paths), errors: errorsOf(outcome), hasReason: outcome.hasReason });
   tally.skipped.push(...outcome.skipped);
   say(`${title}\n${outcome.output.trimEnd()}`);
   return outcome;
@@ -203,12 +204,12 @@ const warm = () =>
   runProgram(process.execPath, [`--import=${import.meta.resolve('@skerry/kit/resolve')}`, WARM], 2);
 
 /** What the run took of the processor, and which files take more than when somebody last looked. */
-function tellCpu() {
+function tellCpu(seconds: number) {
   if (database) spent.push({ what: 'the database server that tests share', seconds: database.read() });
   const sums = sumUp(spent);
-  const total = accounts.readTotal() ?? sums.reduce((sum, { seconds }) => sum + seconds, 0);
+  const total = accounts.readTotal() ?? sums.reduce((sum, one) => sum + one.seconds, 0);
   const grown = listGrown(sums, budget);
-  say(`\n${tabulate(sums, total)}`);
+  say(`\n${tabulate(sums, total, { seconds, cores: availableParallelism() })}`);
   if (!accounts.isExact) say('At least: control groups, which count exactly, cannot be made here.');
   for (const line of grown) say(`GREW: ${line}`);
   if (values['write-budget']) writeFileSync(BUDGET, `${JSON.stringify(budgetOf(sums), undefined, 2)}\n`);
@@ -217,8 +218,8 @@ function tellCpu() {
 
 function finish(): never {
   tally.failed.push(...deadlocks.found.map((told) => `the database that tests share: ${told}`));
-  const cpu = tellCpu();
   const seconds = Math.round((performance.now() - startMs) / 1000);
+  const cpu = tellCpu(seconds);
   for (const what of tally.skipped) say(`NOT RUN HERE: ${what}`);
   for (const what of tally.again) say(`RAN AGAIN: ${what}`);
   for (const told of tellErrors(tally.errors)) say(told);

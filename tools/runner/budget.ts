@@ -56,12 +56,29 @@ export function budgetOf(sums: readonly Spent[]): Budget {
 
 const SHOWN_MAX = 25;
 
-/** The heaviest, as a table. */
-export function tabulate(sums: readonly Spent[], total: number): string {
+export interface Machine {
+  /** How long the run took. */
+  readonly seconds: number;
+  readonly cores: number;
+}
+
+/**
+ * The heaviest, as a table, and how busy they kept the machine: a run that waits is not made shorter by less work.
+ * @param total user and system time of the whole run, in seconds
+ */
+export function tabulate(sums: readonly Spent[], total: number, { seconds, cores }: Machine): string {
   const rows = sums
     .slice(0, SHOWN_MAX)
-    .map(({ what, seconds }) => `${seconds.toFixed(1).padStart(8)}  ${what}`);
-  const rest = sums.slice(SHOWN_MAX).reduce((sum, { seconds }) => sum + seconds, 0);
+    .map(({ what, seconds: own }) => `${own.toFixed(1).padStart(8)}  ${what}`);
+  const rest = sums.slice(SHOWN_MAX).reduce((sum, one) => sum + one.seconds, 0);
   if (sums.length > SHOWN_MAX) rows.push(`${rest.toFixed(1).padStart(8)}  ${sums.length - SHOWN_MAX} others`);
-  return [`CPU s of ${total.toFixed(0)} in all:`, ...rows].join('\n');
+  const untold = total - sums.reduce((sum, one) => sum + one.seconds, 0);
+  rows.push(
+    `${Math.max(0, untold).toFixed(1).padStart(8)}  the runner, with what it checks and compiles first`,
+  );
+  const busy = Math.round((100 * total) / (seconds * cores));
+  return [
+    `CPU s of ${total.toFixed(0)} in all, ${busy} % of what ${cores} cores have in ${seconds} s:`,
+    ...rows,
+  ].join('\n');
 }

@@ -1,3 +1,5 @@
+import type { FileOutcome } from './file.ts';
+
 /** Which errors the closing lines of a run tell again: whoever sees those lines alone, as of a run elsewhere, is to know why. */
 
 export interface FileErrors {
@@ -14,6 +16,25 @@ const FILES_TOLD_MAX = 8;
 const LINES_TOLD_MAX = 20;
 /** Of so many it is said how many more they have. */
 const FILES_NAMED_MAX = 20;
+
+/**
+ * What is told of a file. One may fail without an error of any test, as when it is ended: then it is the last that it and its processes
+ * printed. Pure.
+ */
+export function errorsOf({
+  failed,
+  errors,
+  output,
+}: Pick<FileOutcome, 'failed' | 'errors' | 'output'>): readonly string[] {
+  const words = output.trimEnd();
+  if (errors.length > 0 || failed.length === 0 || words === '') return errors;
+  return [
+    `its last words:\n${words
+      .split('\n')
+      .slice(1 - LINES_TOLD_MAX)
+      .join('\n')}`,
+  ];
+}
 
 const firstLinesOf = (text: string) => text.split('\n').slice(0, LINES_TOLD_MAX).join('\n');
 

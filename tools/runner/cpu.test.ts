@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
 import { ROOT } from '../source.ts';
-import { budgetOf, listGrown, sumUp } from './budget.ts';
+import { budgetOf, listGrown, sumUp, tabulate } from './budget.ts';
 import { CpuAccounts, type CpuMeter, findGroup, SampledMeter } from './cpu.ts';
 import { markedEnvironment, ProcessTree } from './processes.ts';
 
@@ -83,4 +83,12 @@ test('a file that grew is named, on a slow machine as well; one that all others 
   assert.deepEqual(listGrown(grown, budget), ['4 took 120 CPU s, instead of 60']);
   assert.deepEqual(listGrown([{ what: 'new', seconds: 30 }], budget), ['new took 30 CPU s, has no budget']);
   assert.deepEqual(sumUp([...spent, { what: '4', seconds: 5 }])[0], { what: '4', seconds: 25 });
+});
+
+test('a table tells the heaviest, what no file took, and how much of the machine was used', () => {
+  const sums = sumUp([...Array(27).keys()].map((index) => ({ what: `${index}`, seconds: index })));
+  const lines = tabulate(sums, 400, { seconds: 250, cores: 2 }).split('\n');
+  assert.equal(lines[0], 'CPU s of 400 in all, 80 % of what 2 cores have in 250 s:');
+  assert.deepEqual([lines[1], lines.at(-2)], ['    26.0  26', '     1.0  2 others']);
+  assert.equal(lines.at(-1), '    49.0  the runner, with what it checks and compiles first');
 });

@@ -78,6 +78,11 @@ test('F10: a file that hangs is ended with all that it started, and it is said w
   assert.match(output, /still open: one that waits for ever \(line \d+\)/);
   assert.match(output, /the grandchild says this/);
   assert.match(output, /sleep 1000/);
+  const closing = output.slice(output.indexOf('\nCPU s of '));
+  assert.match(
+    closing,
+    /^tools\/runner\/testing\/hangs\.ts:\nits last words:\n[\s\S]*the grandchild says this/m,
+  );
   assert.match(output, /^1 passed, \d failed, 0 skipped$/m);
 });
 
