@@ -60,7 +60,8 @@ export interface Place {
   key: string | null;
   reservedMib: number;
   sandbox: Sandbox | undefined;
-  attached: Attached | undefined;
+  /** Its volumes, from when they are asked for: its end lets go of them. */
+  attached: Promise<Attached> | undefined;
   state: 'starting' | 'idle' | 'busy' | 'ending';
   /** Once it is ending: resolves when it is gone, whoever began to end it. */
   gone?: Promise<void>;

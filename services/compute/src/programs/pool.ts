@@ -218,16 +218,13 @@ export class Pool implements AsyncDisposable {
   async #start(place: Place, attach?: Order['attach']): Promise<void> {
     const { kits, groups, filterPath, uidBase } = this.#options;
     const kit = kits.get(place.runtime)!;
-    const attached = await attach?.();
+    place.attached = attach?.();
+    const { mounts, uid = uidBase + place.slot } = (await place.attached) ?? {};
     // Volumes are made and mounted for it, so that it may have ended since: nobody would end what is started now.
-    if (place.state === 'ending') {
-      await this.#letGo(attached?.discard());
+    if (place.state === 'ending')
       throw this.#isClosed
         ? new AppError('SHUTTING_DOWN', 'the node is shutting down')
         : new AppError('PROGRAM_CRASHED', 'the sandbox was stopped before it started');
-    }
-    place.attached = attached;
-    const { mounts, uid = uidBase + place.slot } = attached ?? {};
     const group = groups.create(`${place.slot}-${++this.#made}`, {
       memoryBytes: place.reservedMib * 1024 * 1024,
       tasks: PROGRAM_LIMITS.tasks,
@@ -267,7 +264,9 @@ export class Pool implements AsyncDisposable {
   async #remove(place: Place): Promise<void> {
     place.state = 'ending';
     await place.sandbox?.destroy();
-    await this.#letGo(place.attached?.detach());
+    // They may still be on their way. Who ordered them is told where they cannot be had.
+    const attached = await place.attached?.catch(() => undefined);
+    await this.#letGo(place.sandbox ? attached?.detach() : attached?.discard());
     this.#places.delete(place);
     this.#freeSlots.push(place.slot);
     this.#grant();

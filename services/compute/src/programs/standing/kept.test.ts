@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { CoreClient } from '@skerry/client';
@@ -182,27 +183,39 @@ test('nothing gives way to one that cannot have its volumes', async () => {
   await second.ended;
 });
 
-test('a node that stops waits for a program that is ending already, and its volumes are let go of', async () => {
+/** As on a disk that is slow: longer than all else that a stop does. */
+async function slowly<T>(work: () => Promise<T>): Promise<T> {
+  for (let look = 0; look < 2_000; look++) await readdir(tmpdir());
+  return await work();
+}
+
+/** A room where volumes are attached and let go of as `change` has it. */
+async function openWith(
+  change: (attach: () => Promise<Attached>) => Promise<Attached>,
+): Promise<TestPrograms> {
   const own = await TestPrograms.open({ spares: 0, memoryMib: 512, volumesGib: 1 });
   const { volumes: disk } = own.programs;
   await disk.clear();
   const prepare = disk.prepare.bind(disk);
-  /** As on a disk that is slow: longer than all else that a stop does. */
-  const detachSlowly = (attached: Attached) => async () => {
-    for (let look = 0; look < 2_000; look++) await readdir(own.directory);
-    await attached.detach();
-  };
-  const slow: typeof prepare = async (asking) => {
+  const changed: typeof prepare = async (asking) => {
     const prepared = await prepare(asking);
-    const attach = async () => {
-      const attached = await prepared.attach();
-      return { ...attached, detach: detachSlowly(attached) };
-    };
-    return { ...prepared, attach };
+    return { ...prepared, attach: () => change(() => prepared.attach()) };
   };
-  Object.assign(disk, { prepare: slow });
-  const volumes = [{ kind: 'own', mount: '/data', sizeMib: 8, name: 'data' } as const];
-  const hash = own.add('python3', ASGI, { memoryMib: 128, volumes });
+  Object.assign(disk, { prepare: changed });
+  return own;
+}
+
+const DATA = {
+  memoryMib: 128,
+  volumes: [{ kind: 'own', mount: '/data', sizeMib: 8, name: 'data' }],
+} as const;
+
+test('a node that stops waits for a program that is ending already, and its volumes are let go of', async () => {
+  const own = await openWith(async (attach) => {
+    const attached = await attach();
+    return { ...attached, detach: () => slowly(() => attached.detach()) };
+  });
+  const hash = own.add('python3', ASGI, DATA);
   const { stop, ended } = keep(hash, own);
   await until('it answers', async () => (await own.outcomeOf(hash)).code === '200');
   assert.equal((await listMounts(own.directory)).length, 1);
@@ -211,6 +224,24 @@ test('a node that stops waits for a program that is ending already, and its volu
   await own[Symbol.asyncDispose]();
   assert.deepEqual(await listMounts(own.directory), []);
   await ended;
+});
+
+test('a node that stops waits for volumes that are still being attached to a call, and lets go of them', async () => {
+  const begun = Promise.withResolvers<void>();
+  const told: string[] = [];
+  const own = await openWith(async (attach) => {
+    begun.resolve();
+    const attached = await slowly(attach);
+    told.push('attached');
+    return attached;
+  });
+  const outcome = own.outcomeOf(own.add('python3', 'def main(v):\n  return 1', DATA));
+  await begun.promise;
+  await own[Symbol.asyncDispose]();
+  told.push('stopped');
+  assert.deepEqual(told, ['attached', 'stopped']);
+  assert.deepEqual(await listMounts(own.directory), []);
+  assert.equal((await outcome).code, 'SHUTTING_DOWN');
 });
 
 test('one that was called more often than a sandbox of other programs goes on', async (t) => {
