@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, cp, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { playProgram } from '@skerry/kit/testing/play';
 import { ensurePrograms } from '../prerequisites.ts';
 import { logsOf } from './failover/logs.ts';
 import { type SoakOptions, withDirectory } from './options.ts';
@@ -35,11 +34,13 @@ export async function soakFailover({ seconds, seed, only, isAsynchronous }: Soak
     const program = [process.execPath, scenario, directory, String(seconds), String(seed), only ?? ''];
     // The shell stays, and takes the ends of processes whose parent was killed.
     const begin = ['sh', '-c', 'ip link set lo up; "$@"; exit $?', 'sh', ...program];
-    const child = spawn('unshare', [...APART, ...begin], { stdio: ['ignore', 'inherit', 'inherit'] });
-    const [code] = (await once(child, 'exit')) as [number | null];
-    if (code === 0) return;
-    const kept = await mkdtemp(join(tmpdir(), 'skerry-failover-logs-'));
-    await cp(logsOf(directory), kept, { recursive: true });
-    assert.fail(`the scenario failed; its last words are above, and the logs of all parts in ${kept}`);
+    try {
+      await playProgram('the scenario', 'unshare', [...APART, ...begin]);
+    } catch (error) {
+      const kept = await mkdtemp(join(tmpdir(), 'skerry-failover-logs-'));
+      await cp(logsOf(directory), kept, { recursive: true });
+      const why = (error as Error).message;
+      throw new Error(`the logs of all parts are in ${kept}; ${why}`, { cause: error });
+    }
   });
 }

@@ -1,9 +1,8 @@
-import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { playProgram } from '@skerry/kit/testing/play';
 
 const run = promisify(execFile);
 const SCENARIO = fileURLToPath(new URL('./testing/namespaces.ts', import.meta.url));
@@ -15,9 +14,5 @@ test('a compute node and its machine in a network of their own: both families, a
 }, async () => {
   await run('ip', ['-V']);
   // A namespace of its own for the monitor's side too: nothing of this machine is touched, and all of it goes with the process.
-  const child = spawn('unshare', ['--net', '--mount', '--', process.execPath, SCENARIO], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  const [code] = (await once(child, 'exit')) as [number | null];
-  assert.equal(code, 0);
+  await playProgram('the scenario', 'unshare', ['--net', '--mount', '--', process.execPath, SCENARIO]);
 });

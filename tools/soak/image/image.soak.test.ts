@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { playProgram } from '@skerry/kit/testing/play';
 import { releaseImage } from '../../image/build.ts';
 import { releasePackages } from '../../release/npm.ts';
 import { createRelease, writeChecksums } from '../../release/release.ts';
@@ -38,12 +38,13 @@ function makeDisk(directory: string): string {
   return disk;
 }
 
-async function play(scenario: string, ...args: string[]): Promise<void> {
-  const program = [process.execPath, join(import.meta.dirname, scenario), ...args];
-  const child = spawn('unshare', [...APART, ...program], { stdio: ['ignore', 'inherit', 'inherit'] });
-  const [code] = (await once(child, 'exit')) as [number | null];
-  assert.equal(code, 0, `${scenario} failed; its last words are above`);
-}
+const play = (scenario: string, ...args: string[]): Promise<void> =>
+  playProgram(scenario, 'unshare', [
+    ...APART,
+    process.execPath,
+    join(import.meta.dirname, scenario),
+    ...args,
+  ]);
 
 describe('the container image', () => {
   let first: string[] = [];

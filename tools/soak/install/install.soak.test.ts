@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { playProgram } from '@skerry/kit/testing/play';
 import { findCacheDir, openCache } from '../../../services/compute/src/testing/play.ts';
 import { makeFolder } from './packages.ts';
 import type { Plan } from './plan.ts';
@@ -27,10 +26,6 @@ test('two Debian servers become a network with packages and one command each, ar
   );
   const scenario = join(import.meta.dirname, 'scenario.ts');
   const inside = ['--net', '--mount', '--kill-child', '--fork', '--pid', '--mount-proc', '--'];
-  const child = spawn('unshare', [...inside, process.execPath, scenario, directory], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  const [code] = (await once(child, 'exit')) as [number | null];
-  assert.equal(code, 0, 'the soak failed; its last words are above');
+  const program = [...inside, process.execPath, scenario, directory];
+  await playProgram('the soak', 'unshare', program, { signal: t.signal, killSignal: 'SIGKILL' });
 });

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { PORTS } from '@skerry/devnet';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { SKERRY } from './shell.ts';
 
@@ -52,10 +53,10 @@ export async function startDaemon(
   environment: Environment,
 ): Promise<{ url: string; pid: number } & AsyncDisposable> {
   const child = spawn(process.execPath, [SKERRY, name], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     env: { ...process.env, SKERRY_LOG_LEVEL: 'warn', ...environment },
   });
-  const { urls } = await awaitReady<{ urls: string[] }>(child, `skerry ${name}`);
+  const { urls } = await awaitReady<{ urls: string[] }>(child, `skerry ${name}`, hear(child));
   return { url: urls[0] ?? '', pid: child.pid!, ...stopper(child) };
 }
 

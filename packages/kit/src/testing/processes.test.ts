@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
+import { hear } from './heard.ts';
 import { awaitOutput, awaitReady, endProcess } from './processes.ts';
 
 const start = (program: string, code: string) =>
@@ -22,6 +23,14 @@ test('a process says that it is ready, or how it ended is told at once', async (
   killed.kill('SIGKILL');
   await assert.rejects(awaitReady(killed, 'a daemon'), /ended with SIGKILL/);
   await assert.rejects(awaitReady(start('/nowhere/at/all', ''), 'a daemon'), { code: 'ENOENT' });
+});
+
+test('one that is heard is told of with its last words', async () => {
+  const code = 'console.error("no room"); process.exit(7)';
+  const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  await assert.rejects(awaitReady(child, 'a daemon', hear(child)), {
+    message: 'a daemon ended with 7 before it was ready; its last words:\nno room',
+  });
 });
 
 test('a process prints that it is ready, or how it ended is told at once', async (t) => {

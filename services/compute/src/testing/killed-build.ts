@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { hear } from '@skerry/kit/testing/heard';
 import { openCache } from './play.ts';
 import { until } from './wait.ts';
 
@@ -16,13 +17,15 @@ const BUILD = `
 export async function killBuild(cacheDir: string, step: string): Promise<void> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', BUILD, cacheDir], {
     cwd: import.meta.dirname,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const heard = hear(child);
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     if (text.includes(step)) child.kill('SIGKILL');
   });
   await once(child, 'exit');
-  assert.equal(child.signalCode, 'SIGKILL', `the build got as far as ${step}`);
+  const why = `the build did not get as far as ${step}; its last words:\n${await heard.lastWords()}`;
+  assert.equal(child.signalCode, 'SIGKILL', why);
   await until(
     'everything of the build is dead',
     SOON_MS,

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { playProgram } from '@skerry/kit/testing/play';
 import { awaitOutput } from '@skerry/kit/testing/processes';
 import { run } from '../host/run.ts';
 import type { GuestLink } from '../network/ruleset.ts';
@@ -153,13 +154,6 @@ export class Machine implements AsyncDisposable {
   }
 }
 
-/** Runs a file of this directory in a network namespace of its own; rejects when it fails. */
-export async function playInNamespace(file: string, ...args: string[]): Promise<void> {
-  const child = spawn(
-    'unshare',
-    ['--net', '--', process.execPath, join(import.meta.dirname, file), ...args],
-    { stdio: ['ignore', 'inherit', 'inherit'] },
-  );
-  const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`${file} failed; its last words are above`);
-}
+/** Runs a file of this directory in a network namespace of its own; rejects when it fails, with its last words. */
+export const playInNamespace = (file: string, ...args: string[]): Promise<void> =>
+  playProgram(file, 'unshare', ['--net', '--', process.execPath, join(import.meta.dirname, file), ...args]);

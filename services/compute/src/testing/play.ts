@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { createLogger, readConfig } from '@skerry/kit';
+import { playProgram } from '@skerry/kit/testing/play';
 import { computeConfig } from '../config.ts';
 import { ImageStore } from '../images/store.ts';
 
@@ -26,7 +25,7 @@ export function openCache(cacheDir: string): ImageStore {
 /**
  * Plays a scenario, a file of this directory or an absolute path, with real virtual machines. The image is built here, where
  * the network is; the rest runs in network and mount namespaces of its own, which the kernel takes away with everything in
- * them when the scenario ends.
+ * them when the scenario ends. Rejects where it fails, with its last words.
  */
 export async function playScenario(file: string, image = 'debian:12', ...args: string[]): Promise<void> {
   assert.equal(process.geteuid?.(), 0, 'this test needs root');
@@ -35,22 +34,7 @@ export async function playScenario(file: string, image = 'debian:12', ...args: s
   const startedMs = Date.now();
   await images.ensure(image, () => {});
   console.log(`the image was at hand after ${Date.now() - startedMs} ms`);
-  const child = spawn(
-    'unshare',
-    [
-      '--net',
-      '--mount',
-      '--',
-      process.execPath,
-      resolve(import.meta.dirname, file),
-      cacheDir,
-      image,
-      ...args,
-    ],
-    {
-      stdio: ['ignore', 'inherit', 'inherit'],
-    },
-  );
-  const [code] = (await once(child, 'exit')) as [number | null];
-  assert.equal(code, 0, 'the scenario failed; its last words are above');
+  const scenario = resolve(import.meta.dirname, file);
+  const inside = ['--net', '--mount', '--', process.execPath, scenario, cacheDir, image, ...args];
+  await playProgram(file, 'unshare', inside);
 }

@@ -12,6 +12,7 @@ import {
 } from '@skerry/client';
 import { findFreePort } from '@skerry/kit';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import {
   type InstanceStatusContent,
@@ -89,9 +90,9 @@ export class RealCore implements AsyncDisposable {
         SKERRY_CORE_SCHEDULERS: this.#scheduler.address,
         SKERRY_LOG_LEVEL: 'error',
       },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
-    const { urls } = await awaitReady<{ urls: string[] }>(this.#child, 'the core node');
+    const { urls } = await awaitReady<{ urls: string[] }>(this.#child, 'the core node', hear(this.#child));
     this.#url = urls[0]!;
     return this;
   }

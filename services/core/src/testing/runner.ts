@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import {
   NETWORK_CHANNEL,
@@ -44,11 +45,11 @@ export class TestRunner implements AsyncDisposable {
         SKERRY_COMPUTE_PROGRAM_SPARES: '0',
         SKERRY_LOG_LEVEL: 'error',
       },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     await using stack = new AsyncDisposableStack();
     const runner = stack.use(new TestRunner(child, home));
-    await awaitReady(child, 'the compute node');
+    await awaitReady(child, 'the compute node', hear(child));
     const { address, content } = await announcementTo(core);
     const runtimes = content.features.flatMap((one) => (one.startsWith('program:') ? [one.slice(8)] : []));
     const list: RunnersContent = {
