@@ -165,24 +165,25 @@ describe('clients that take nothing of what comes for them', () => {
       assert.equal((await held(world)).stalledBytes, 0, 'what is given back is not counted');
     });
 
-  test('those who have read for a while keep their connections where a crowd of newcomers behind their address takes nothing', async () => {
+  test('who has read for a while keeps its connection where a crowd of newcomers behind its address takes nothing', async () => {
     const told = newTold();
     await using world = await openSmall(told, 32 * MIB);
     world.tlsA.handle = pour;
-    const readers = await Promise.all(Array.from({ length: 4 }, () => begin(world, '127.0.1.1')));
-    for (const reader of readers) await readBytes(reader, 4 * MIB);
+    // One: on a busy machine its sockets alone grow to 25 MiB and more, and several would hold more than all may.
+    const reader = await begin(world, '127.0.1.1');
+    await readBytes(reader, 4 * MIB);
     const crowd = await Promise.all(Array.from({ length: CROWD }, () => begin(world, '127.0.1.1')));
     let readAt = 0;
     await until(async () => {
-      // Slowly: less in eight seconds than waits for each, and much more than a stalled one takes.
+      // Slowly: less in eight seconds than waits for it, and much more than a stalled one takes.
       if (performance.now() - readAt > SLOW_READ_MS) {
         readAt = performance.now();
-        for (const reader of readers) await readBytes(reader, ZEROS.length);
+        await readBytes(reader, ZEROS.length);
       }
       return (await countsOf(world)).outcomes.stalled > 0;
     });
-    for (const reader of readers) await readBytes(reader, MIB);
-    for (const client of [...readers, ...crowd]) client.destroy();
+    await readBytes(reader, MIB);
+    for (const client of [reader, ...crowd]) client.destroy();
   });
 
   test('what clients send to an instance that reads nothing counts as theirs, too', async () => {
