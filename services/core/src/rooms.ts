@@ -19,7 +19,7 @@ import {
   rateLimitsOf,
   Since,
 } from '@skerry/kit';
-import { createNodeProof, type NodeProofClaim, nodeIdOf } from '@skerry/protocol';
+import { createNodeProof, type NodeProofClaim, nodeIdOf, provesNode } from '@skerry/protocol';
 import { Kysely, PostgresDialect } from 'kysely';
 import type { Rooms, RouteSettings } from './api/rooms.ts';
 import { Answers } from './api/shares/answers.ts';
@@ -53,6 +53,7 @@ import { createLearning, openTrust, type TrustConfig } from './open-trust.ts';
 import { adviseOnNewest, NetworkClock } from './peers/sync/clock.ts';
 import type { PeerLink } from './peers/sync/link.ts';
 import { NodeSet } from './peers/sync/node-set.ts';
+import type { ProvesOwn } from './peers/sync/self.ts';
 import { SetFollower } from './peers/sync/set-follower.ts';
 import { createSync, type Sync } from './peers/sync/sync.ts';
 import type { Trust } from './peers/trust/trust.ts';
@@ -232,7 +233,8 @@ async function openIdentity(
   const nodeId = nodeIdOf(signer.address);
   const proveKey = (asked: Pick<NodeProofClaim, 'place' | 'challenge'>) =>
     createNodeProof({ nodeId, ...asked }, (text) => signer.sign(text));
-  return { nodeAddress: signer.address, proveKey, randomness, announce };
+  const provesOwn: ProvesOwn = (answer, asked) => provesNode(answer, { nodeId, ...asked }, signer.address);
+  return { nodeAddress: signer.address, proveKey, provesOwn, randomness, announce };
 }
 
 /** How programs are sent to compute nodes. */
@@ -331,9 +333,11 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const ipfs = openIpfs(config, { db, blobs, claims, pipeline, source: ground.blockSource, now });
   await deriveCredits(db, readContentFile, trust.isCreditEnforced);
   const own = await openIdentity(config, { db, trust, intake, now });
-  const { nodeAddress, randomness } = own;
+  const { nodeAddress, provesOwn, randomness } = own;
   const intervalMs = config.syncIntervalSeconds * 1000;
-  const sync = createSync({ db, files, follower, intake, links, intervalMs, clock, isLeading, log });
+  const sync = createSync({
+    ...{ db, files, follower, intake, links, intervalMs, clock, isLeading, provesOwn, log },
+  });
   watchRooms(metrics, { database, answering, pipeline, indexer, sync, now });
   const { adviseOnProcesses, adviseOnChains, healthTimeoutMs: timeoutMs } = ground;
   return {

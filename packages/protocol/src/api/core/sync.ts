@@ -24,7 +24,7 @@ const PeerView = Type.Object(
     ),
     state: Type.Enum(['new', 'syncing', 'synced', 'stalled', 'failing', 'banned', 'self'], {
       description:
-        'stalled: it answered for ten minutes without bringing what it says to have, and is not waited for',
+        'stalled: it answered for ten minutes without bringing what it says to have, and is not waited for; self: it proved to be this node',
     }),
     messages: orNull(Type.Integer(), { description: 'how many it announced' }),
     later: Type.Integer({ description: "those that are ahead of this node's clock" }),

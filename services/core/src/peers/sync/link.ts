@@ -7,6 +7,9 @@ import {
   type Fields,
   fieldsOf,
   isErrorCode,
+  NODE_PROOF_BYTES_MAX,
+  NODE_PROOF_PATH,
+  parseNodeUrl,
   RANGES_BODY_BYTES,
   type Range,
   type ShortKey,
@@ -49,6 +52,11 @@ export interface OfferTally {
 export interface PeerLink {
   readonly name: string;
   greet(signal: AbortSignal): Promise<PeerGreeting>;
+  /**
+   * What the peer answers to a challenge for the place that it is reached at (node-proof.ts), unchecked; it proves nothing where the link
+   * has no such way.
+   */
+  askProof?(challenge: string, signal: AbortSignal): Promise<Uint8Array>;
   /** @param of which of its messages; all where it is left out */
   askRanges(
     question: readonly Range[],
@@ -184,7 +192,7 @@ type Ask = (
 
 /** One that honours a peer's wish to be left alone for a moment. */
 function createAsk(url: string, timeoutMs: number): Ask {
-  const base = `${url.replace(/\/+$/, '')}/api/v0/sync`;
+  const base = url.replace(/\/+$/, '');
   return async (path, body, limitBytes, signal) => {
     const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const posted = body && {
@@ -216,7 +224,8 @@ function createAsk(url: string, timeoutMs: number): Ask {
 
 /** Another node's routes (api/sync.ts). Throws UPSTREAM_UNAVAILABLE, PEER_MISBEHAVED, and what the peer refuses with. */
 export function createHttpLink(url: string, { timeoutMs = REQUEST_TIMEOUT_MS } = {}): PeerLink {
-  const ask = createAsk(url, timeoutMs);
+  const askRoot = createAsk(url, timeoutMs);
+  const ask: Ask = (path, ...given) => askRoot(`/api/v0/sync${path}`, ...given);
   return {
     name: url,
     async greet(signal) {
@@ -224,6 +233,11 @@ export function createHttpLink(url: string, { timeoutMs = REQUEST_TIMEOUT_MS } =
         throw nameRoot(failure, url);
       });
       return readGreeting(bytes, url);
+    },
+    async askProof(challenge, signal) {
+      const query = new URLSearchParams({ challenge, place: parseNodeUrl(url) });
+      const path = `${NODE_PROOF_PATH}?${query}`;
+      return (await askRoot(path, undefined, NODE_PROOF_BYTES_MAX, signal)).bytes;
     },
     async askRanges(question, signal, of) {
       const body = encodeRanges(question);

@@ -14,6 +14,7 @@ import type { NodeSet } from './node-set.ts';
 import { offerLacking, PeerLacks } from './offers.ts';
 import { Patience } from './patience.ts';
 import { Reputation } from './reputation.ts';
+import { checkSelf, type ProvesOwn } from './self.ts';
 import {
   countLater,
   Declined,
@@ -48,6 +49,8 @@ export interface SyncerOptions {
   readonly clock: NetworkClock;
   /** Whether what is missing is fetched here; another process on the database does where it is not. So where left out. */
   readonly isLeading?: (() => boolean) | undefined;
+  /** Whether an answer is this node's own; none is where left out. */
+  readonly provesOwn?: ProvesOwn;
   readonly log: Logger;
   readonly random?: () => number;
 }
@@ -129,7 +132,6 @@ export class Syncer {
     const { intervalMs, random = Math.random } = this.#options;
     while (!signal.aborted) {
       const isDone = await this.syncWith(peer, signal);
-      if (peer.state === 'self') return;
       const waitMs = isDone
         ? intervalMs * (0.75 + random() / 2)
         : backoffMs(peer.failures, RETRY_BASE_MS, Math.min(intervalMs, RETRY_MAX_MS), random());
@@ -181,17 +183,20 @@ export class Syncer {
       if (failure === 'INTERNAL') log.error({ err: error, peer: name }, 'a session with a peer failed');
       else if (peer.failure !== failure)
         log.warn({ err: error, peer: name }, 'cannot stay in step with a peer');
-      Object.assign(peer, { state: 'failing', failures: peer.failures + 1, failure });
+      // What was this node is no other one because it does not answer.
+      const state = peer.state === 'self' && failure === 'UPSTREAM_UNAVAILABLE' ? 'self' : 'failing';
+      Object.assign(peer, { state, failures: peer.failures + 1, failure });
       return false;
     }
   }
 
   /** @returns undefined: the process that leads has not fetched everything yet */
   async #session(peer: PeerState, signal: AbortSignal): Promise<Pick<SessionResult, 'tally'> | undefined> {
-    const { set, intake, isLeading = () => true, log } = this.#options;
+    const { set, intake, isLeading = () => true, provesOwn = () => false, log } = this.#options;
     const greeting = await this.#greet(peer, signal);
     if (greeting.nodeId === this.nodeId) {
-      peer.state = 'self';
+      await checkSelf(peer.link, provesOwn, signal);
+      Object.assign(peer, { ...newPeer(peer.link, peer.patience), state: 'self' });
       return { tally: NO_TALLY };
     }
     peer.messages = greeting.messages;
@@ -219,16 +224,16 @@ export class Syncer {
     };
     if (!isLeading()) return this.#compare(peer, greeting, common);
     await this.#transferFrom(peer, common);
+    const compare = () => {
+      const [declined, onProgress] = [this.#declinedOf(peer), this.#progressOf(peer)];
+      return reconcile(peer.link, { ...common, declined, onProgress });
+    };
     let moves = this.#moves;
-    let result = await reconcile(peer.link, { ...common, onProgress: this.#progressOf(peer) });
+    let result = await compare();
     // The clock was moved meanwhile: what was ahead of it may be due.
     for (let again = 0; moves !== this.#moves && again < RECONCILED_AGAIN_MAX; again++) {
       moves = this.#moves;
-      result = await reconcile(peer.link, {
-        ...common,
-        declined: this.#declinedOf(peer),
-        onProgress: this.#progressOf(peer),
-      });
+      result = await compare();
     }
     const failed = await this.#byName.ask(peer, greeting, {
       ...common,
