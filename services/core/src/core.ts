@@ -34,6 +34,7 @@ import { VerifierPool } from './intake/verify/pool.ts';
 import { followTrust, Leading } from './leading.ts';
 import { noteFilesId, readFilesId, readWitnesses } from './node/files-id.ts';
 import { WriteProbe } from './node/health/write-probe.ts';
+import { openKeptPlace } from './node/kept-place.ts';
 import { watchDamaged, watchProcesses } from './node/metrics/metrics.ts';
 import { checkKeyFiles, noteKeyFiles } from './node/own-keys.ts';
 import { lead } from './node/processes/lead.ts';
@@ -187,12 +188,14 @@ async function openGround(
   // Processes of one directory have ports of their own.
   const sincePath = join(dataDir, `not-well-since-${port}.json`);
   const { since: notWellSince } = stack.use(await openSince(sincePath, { now: Date.now, log }));
+  const keptPath = join(dataDir, `followed-${port}.json`);
+  const keptPlace = stack.use(await openKeptPlace(keptPath, { db: database.kysely, log }));
   const { anchors, indexer: indexed } = await loadAnchorSettings(
     config.anchorFile,
     await loadIndexerSettings(config.indexerFile),
   );
   return {
-    ...{ database, ...store, storeId, verifier, reserve, anchors, log },
+    ...{ database, ...store, storeId, verifier, reserve, anchors, keptPlace, log },
     writeProbe: await probeWrites(filePlaces, { reserve, disk: store.disk }, life),
     connectionRoom: await readConnectionRoom(pool),
     indexer: stack.use(openIndexer({ pool, settings: indexed, reserve, log })),

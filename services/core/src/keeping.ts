@@ -21,6 +21,7 @@ export const coreKeeping: Keeping<CoreConfig> = {
     { path: 'p2p.key', kind: 'secret', what: 'the identity in gossip' },
     { path: 'p2p.lock', kind: 'passing', what: 'which process has that identity' },
     { path: 'not-well-since-*.json', kind: 'passing', what: 'since when its parts are not well' },
+    { path: 'followed-*.json', kind: 'passing', what: 'how far the database had come' },
     { path: 'postgres/cluster/', kind: 'database', what: 'the embedded PostgreSQL' },
     { path: 'postgres/', kind: 'passing', what: 'lock, socket and programs of the embedded PostgreSQL' },
     { path: 'files.lock', kind: 'passing', what: 'which processes work in files/' },

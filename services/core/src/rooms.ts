@@ -38,6 +38,7 @@ import type { Verifier } from './intake/verify/verifier.ts';
 import { createHealth } from './node/health/health.ts';
 import type { WriteProbe } from './node/health/write-probe.ts';
 import { WriteWatch } from './node/health/write-watch.ts';
+import type { KeptPlace } from './node/kept-place.ts';
 import { isNeededBy, KEY_FILES } from './node/key-files.ts';
 import { type CoreMetrics, createCoreMetrics, watchCore, watchSync } from './node/metrics/metrics.ts';
 import type { Identity } from './node/processes/member.ts';
@@ -54,7 +55,7 @@ import { adviseOnNewest, NetworkClock } from './peers/sync/clock.ts';
 import type { PeerLink } from './peers/sync/link.ts';
 import { NodeSet } from './peers/sync/node-set.ts';
 import type { ProvesOwn } from './peers/sync/self.ts';
-import { SetFollower } from './peers/sync/set-follower.ts';
+import { SetFollower, type SetFollowerOptions } from './peers/sync/set-follower.ts';
 import { createSync, type Sync } from './peers/sync/sync.ts';
 import type { Trust } from './peers/trust/trust.ts';
 import { deriveCredits } from './state/credits/derive.ts';
@@ -86,6 +87,8 @@ export interface Ground {
   readonly reserve: DiskReserve;
   /** Of the directory that the blobs are in, where they are in one that may go. */
   readonly disk?: FilesDisk;
+  /** How far the database has come, for the next process; nobody keeps that where left out. */
+  readonly keptPlace?: KeptPlace;
   /** Whether files can be written; they can where left out. */
   readonly writeProbe?: Pick<WriteProbe, 'failure' | 'absence' | 'damaged'>;
   /** Core nodes to keep in step with. */
@@ -125,11 +128,15 @@ export const graceMsOf = ({ fileGraceMinutes }: Pick<CoreConfig, 'fileGraceMinut
 /** What writes messages, the set of those that are durable, and who else is told of them. */
 function openPipeline(
   { pendingHorizonSeconds }: Pick<CoreConfig, 'pendingHorizonSeconds'>,
-  parts: Omit<PipelineOptions, 'pendingHorizonMs' | 'onCommitted' | 'log'> & { readonly log: Logger },
+  {
+    kept,
+    ...parts
+  }: Omit<PipelineOptions, 'pendingHorizonMs' | 'onCommitted' | 'log'> &
+    Pick<SetFollowerOptions, 'log' | 'kept'>,
 ) {
   const { db, events, log } = parts;
   const set = new NodeSet();
-  const follower = new SetFollower({ db, set, events, log });
+  const follower = new SetFollower({ db, set, events, kept, log });
   const listeners: ((committed: Committed) => void)[] = [];
   const pipeline = new Pipeline({
     ...parts,
@@ -318,7 +325,7 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   const writes = new WriteWatch<Schema>({ write: createWrite(database.pool), log, uptime });
   const { pipeline, follower, onCommitted } = openPipeline(config, {
     ...{ db, write: writes.write, events, schedulers, readContentFile, reserve, now, log },
-    ...{ observer: metrics.pipeline, uptime },
+    ...{ observer: metrics.pipeline, uptime, kept: ground.keptPlace },
   });
   const doubtClock = () => adviseOnNewest(clock.comparison, now(), follower.set.newestTime);
   const [secrets, sealing] = await openSecrets(config);

@@ -156,11 +156,16 @@ export async function trimChanges(db: Kysely<Schema>): Promise<void> {
       and seq < (select max(seq) from set_changes)`.execute(db);
 }
 
-/** Numbers of events that were given before are not given again: whoever reads by number would miss the new ones. */
+/** No history of a database is called so: whoever writes next passes over numbers (`lockWrites`). */
+const LOST = 'lost';
+
+/**
+ * Numbers of events that were given before are not given again: whoever reads by number would miss the new ones. Which was the last one
+ * before the database went back nobody knows for certain, so the next ones are far above the last one that is known.
+ */
 export async function raiseEvents(db: Kysely<Schema>, lastEvent: number): Promise<void> {
-  await db
-    .updateTable('event_counter')
-    .set({ last_seq: lastEvent })
-    .where('last_seq', '<', lastEvent)
-    .execute();
+  await sql`
+    update event_counter set last_seq = greatest(last_seq, ${lastEvent}::bigint), timeline = ${LOST}`.execute(
+    db,
+  );
 }

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely';
 import { raiseEvents, readChanges, readPlace, trimChanges } from '../../intake/pipeline/set-changes.ts';
 import { follows, type SetChange, type SetPlace } from '../../intake/pipeline/set-place.ts';
 import type { Committed, Move } from '../../intake/pipeline/statement.ts';
+import type { KeptPlace } from '../../node/kept-place.ts';
 import type { EventLog } from '../../notify/events/log.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { NodeSet } from './node-set.ts';
@@ -11,6 +12,8 @@ export interface SetFollowerOptions {
   readonly db: Kysely<Schema>;
   readonly set: NodeSet;
   readonly events: Pick<EventLog, 'seen'>;
+  /** Keeps how far the database has come for the next process; nobody does where left out. */
+  readonly kept?: Pick<KeptPlace, 'hasLost' | 'note'> | undefined;
   readonly log: Logger;
 }
 
@@ -40,6 +43,7 @@ export class SetFollower {
 
   constructor(options: SetFollowerOptions) {
     this.#options = options;
+    if (options.kept?.hasLost) this.#losses++;
   }
 
   get set(): NodeSet {
@@ -56,6 +60,14 @@ export class SetFollower {
     this.#place = await readPlace(db);
     this.#ahead.clear();
     await set.load(db);
+    this.#keep();
+  }
+
+  /** For the next process. */
+  #keep(): void {
+    const { events, kept } = this.#options;
+    const place = this.#place!;
+    kept?.note({ ...place, lastEvent: Math.max(place.lastEvent, events.seen) });
   }
 
   /**
@@ -80,6 +92,7 @@ export class SetFollower {
       next = this.#ahead.get(next.row.mark);
       this.#ahead.delete(this.#place.mark);
     }
+    this.#keep();
     return true;
   }
 
@@ -95,7 +108,10 @@ export class SetFollower {
     for (;;) {
       const next = await readChanges(db, this.#place);
       if (next.state !== 'here') return this.#readAnew(next.state);
-      if (next.rows.length === 0) return false;
+      if (next.rows.length === 0) {
+        this.#keep();
+        return false;
+      }
       for (const { moves, ...row } of next.rows) {
         // This process may have committed and followed it meanwhile.
         if (row.seq > this.#place.seq && !this.#take(row, moves)) return this.#readAnew('other');
