@@ -98,6 +98,7 @@ export {
 } from './net/client-address.ts';
 export { findFreePort } from './net/free-port.ts';
 export { ownerOfUrl } from './net/owner.ts';
+export { partsMaxOf } from './net/parts.ts';
 export {
   createLookup,
   createReach,

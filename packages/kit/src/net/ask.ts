@@ -1,6 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { boundIdle } from './idle.ts';
+import { partsMaxOf } from './parts.ts';
 import { createLookup, findAddresses, type MayReach } from './reach.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 
@@ -138,7 +139,8 @@ function send(url: URL, options: AskOptions, agent: http.Agent): Promise<Answere
       size += chunk.length;
       if (size > bodyBytesMax)
         fail(new AskError('too_large', `the answer is larger than ${bodyBytesMax} bytes`));
-      else chunks.push(chunk);
+      else if (chunks.push(chunk) > partsMaxOf(bodyBytesMax))
+        fail(new AskError('too_large', 'the answer comes in parts of a few bytes'));
     });
     response.on('error', (error) => reject(failureOf(error, true)));
     response.once('end', () =>

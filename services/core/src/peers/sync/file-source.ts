@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { type ReadableStream, TransformStream } from 'node:stream/web';
+import { partsMaxOf } from '@skerry/kit';
 import {
   AppError,
   decodeHeldFiles,
@@ -9,7 +10,7 @@ import {
 } from '@skerry/protocol';
 import { SYNC_API } from '@skerry/protocol/api/core/sync';
 import type { FileSource } from '../../store/files/fetching/source.ts';
-import { partsMaxOf, readLimited } from './link.ts';
+import { readLimited } from './link.ts';
 
 const ANSWER_TIMEOUT_MS = 15_000;
 /** Of who does not say how long it wants to be left alone. */

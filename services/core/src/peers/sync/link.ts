@@ -1,4 +1,4 @@
-import { pause } from '@skerry/kit';
+import { partsMaxOf, pause } from '@skerry/kit';
 import {
   AppError,
   decodeAnswer,
@@ -82,16 +82,6 @@ const BINARY = 'application/octet-stream';
 const RETRY_AFTER_MS_MAX = 30_000;
 /** How often a request is made again after such a wish. */
 const RETRIES_MAX = 3;
-
-/**
- * Parts of an answer that may come beyond one for each so many bytes of the limit. Each costs some ten microseconds, whatever its size: what
- * comes byte by byte from a peer that is near would take this process whole. A segment of TCP has 500 bytes or more, but for the last one.
- */
-const PARTS_MAX = 1_024;
-const PART_BYTES = 256;
-
-/** How many parts so many bytes may come in. */
-export const partsMaxOf = (sizeBytes: number): number => PARTS_MAX + sizeBytes / PART_BYTES;
 
 /** The body. Throws PEER_MISBEHAVED where it is larger, or comes in parts that are too small. */
 export async function readLimited(response: Response, limitBytes: number): Promise<Buffer> {

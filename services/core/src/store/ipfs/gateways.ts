@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { backoffMs, Slots } from '@skerry/kit';
+import { backoffMs, partsMaxOf, Slots } from '@skerry/kit';
 import type { BlockId } from '@skerry/kit/unixfs';
 import { AppError } from '@skerry/protocol';
 import { watchIdle } from './idle.ts';
@@ -113,19 +113,19 @@ async function fetchBlock(
   }
 }
 
-/** The body, or undefined where it is longer. */
+/** The body, or undefined where it is longer, or comes in parts of a few bytes: whoever reads it leaves early. */
 export async function readUpTo(
   response: Response,
   limitBytes: number,
   note: () => void = () => {},
 ): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
+  const partsMax = partsMaxOf(limitBytes);
   let size = 0;
   for await (const chunk of response.body ?? []) {
     note();
     size += chunk.length;
-    if (size > limitBytes) return undefined;
-    chunks.push(chunk);
+    if (size > limitBytes || chunks.push(chunk) > partsMax) return undefined;
   }
   return Buffer.concat(chunks, size);
 }
