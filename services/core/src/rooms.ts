@@ -341,10 +341,8 @@ export async function openRooms(config: RoomConfig, ground: Ground) {
   await deriveCredits(db, readContentFile, trust.isCreditEnforced);
   const own = await openIdentity(config, { db, trust, intake, now });
   const { nodeAddress, provesOwn, randomness } = own;
-  const intervalMs = config.syncIntervalSeconds * 1000;
-  const sync = createSync({
-    ...{ db, files, follower, intake, links, intervalMs, clock, isLeading, provesOwn, log },
-  });
+  const pace = { clock, intervalMs: config.syncIntervalSeconds * 1000 };
+  const sync = createSync({ ...pace, db, files, follower, intake, links, isLeading, provesOwn, log });
   watchRooms(metrics, { database, answering, pipeline, indexer, sync, now });
   const { adviseOnProcesses, adviseOnChains, healthTimeoutMs: timeoutMs } = ground;
   return {

@@ -32,6 +32,12 @@ const PeerView = Type.Object(
     taken: Type.Integer({ description: 'messages received from it since this node started' }),
     given: Type.Integer({ description: 'messages it accepted of those it was offered' }),
     synced_ms: orNull(Type.Integer(), { description: 'when this node last had everything of it' }),
+    session_ms: Type.Optional(
+      Type.Integer({
+        description:
+          'how long the last session took that came to its end, milliseconds; earlier releases do not say',
+      }),
+    ),
     failure: orNull(Type.String(), { description: 'code of the last failure' }),
     forgotten_ms: Type.Optional(
       orNull(Type.Integer(), {

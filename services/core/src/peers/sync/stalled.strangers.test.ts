@@ -4,7 +4,7 @@ import { CoreSync } from '@skerry/client/core-sync';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
 import { AppError, formatBound } from '@skerry/protocol';
-import { signers } from '../../testing/core.ts';
+import { createTestCore, signers } from '../../testing/core.ts';
 import { NetworkClock } from './clock.ts';
 import type { PeerLink } from './link.ts';
 import { Syncer } from './syncer.ts';
@@ -312,4 +312,45 @@ test("a failure of the node's own, and the time until it tries again, is not hel
   fault = undefined;
   assert.ok(await syncer.round(signal));
   assert.deepEqual(during, ['syncing', 'syncing', 'syncing']);
+});
+
+test('a peer that takes most of a minute for each answer is in step for as long again as its sessions take, and is told by that', async () => {
+  await using stack = new AsyncDisposableStack();
+  const source = await createSource(stack, 3);
+  const link = linkTo('slow', () => source);
+  const [beganMs, slow] = [Date.now(), { ms: 55_000 }];
+  let passedMs = 0;
+  const during: string[] = [];
+  const late =
+    <Given extends unknown[], T>(ask: (...given: Given) => Promise<T>) =>
+    (...given: Given) => {
+      passedMs += slow.ms;
+      if (core.rooms.sync.syncer.view().peers[0]!.synced_ms !== null) during.push(seen(core));
+      return ask(...given);
+    };
+  const core = stack.use(
+    await createTestCore({
+      ...{ now: () => beganMs + passedMs, uptime: () => passedMs },
+      peers: [
+        {
+          ...{ ...link, greet: late(link.greet), fetchMessages: late(link.fetchMessages) },
+          ...{ askRanges: late(link.askRanges), offer: late(link.offer) },
+        },
+      ],
+    }),
+  );
+  const staleMs = 3 * 120_000;
+  assert.ok(await round(core));
+  const [{ session_ms: sessionMs } = assert.fail()] = core.rooms.sync.syncer.view().peers;
+  assert.ok(sessionMs >= 2 * slow.ms, `${sessionMs} ms`);
+  // Some two minutes and a half at most between two sessions, and the next one takes as long.
+  passedMs += staleMs - 1;
+  assert.ok(await round(core));
+  assert.deepEqual(new Set(during), new Set(['synced synced']));
+  passedMs += staleMs + core.rooms.sync.syncer.view().peers[0]!.session_ms + 1;
+  assert.equal(
+    seen(core),
+    'apart failing',
+    'one that does not answer any more is no peer to be in step with',
+  );
 });

@@ -160,6 +160,7 @@ export class Syncer {
   async syncWith(peer: PeerState, signal: AbortSignal): Promise<boolean> {
     const { clock, log } = this.#options;
     const { name } = peer.link;
+    const startMs = clock.uptime();
     // It counts again once the peer answers; what passed since a session that failed is counted.
     peer.patience.pause();
     if (this.reputation.isBanned(name)) {
@@ -173,6 +174,7 @@ export class Syncer {
         Object.assign(peer, { state: 'syncing', failures: peer.failures + 1, failure: null });
         return false;
       }
+      peer.sessionMs = clock.uptime() - startMs;
       Object.assign(peer, { state: 'synced', syncedMs: clock.now(), failures: 0, failure: null });
       peer.patience.end();
       return true;
@@ -224,17 +226,17 @@ export class Syncer {
     };
     if (!isLeading()) return this.#compare(peer, greeting, common);
     await this.#transferFrom(peer, common);
-    const compare = () => {
-      const [declined, onProgress] = [this.#declinedOf(peer), this.#progressOf(peer)];
-      return reconcile(peer.link, { ...common, declined, onProgress });
-    };
-    let moves = this.#moves;
-    let result = await compare();
-    // The clock was moved meanwhile: what was ahead of it may be due.
-    for (let again = 0; moves !== this.#moves && again < RECONCILED_AGAIN_MAX; again++) {
+    let result: SessionResult;
+    let [moves, again] = [this.#moves, 0];
+    // The clock may be moved meanwhile: then what was ahead of it may be due.
+    do {
       moves = this.#moves;
-      result = await compare();
-    }
+      result = await reconcile(peer.link, {
+        ...common,
+        declined: this.#declinedOf(peer),
+        onProgress: this.#progressOf(peer),
+      });
+    } while (moves !== this.#moves && again++ < RECONCILED_AGAIN_MAX);
     const failed = await this.#byName.ask(peer, greeting, {
       ...common,
       progress: () => this.#progressOf(peer),
@@ -389,11 +391,8 @@ export class Syncer {
       return false;
     }
     await this.#excuse(peer, () => db.deleteFrom('sync_transfers').where('peer', '=', name).execute());
-    const seconds = (clock.uptime() - startMs) / 1000;
-    log.info(
-      { peer: name, ...tally, per_second: Math.round(tally.taken / seconds) },
-      'finished the transfer',
-    );
+    const perSecond = Math.round((tally.taken * 1000) / (clock.uptime() - startMs));
+    log.info({ peer: name, ...tally, per_second: perSecond }, 'finished the transfer');
     return true;
   }
 }

@@ -20,6 +20,8 @@ export interface PeerState {
   given: number;
   /** When a session with it last came to its end, milliseconds since 1970. */
   syncedMs: number | null;
+  /** How long that session took, milliseconds. */
+  sessionMs: number;
   /** When the forgotten messages were last compared with it to their end, milliseconds since 1970, and the code of the last failure of that. */
   forgottenMs: number | null;
   forgottenFailure: string | null;
@@ -33,7 +35,7 @@ export interface PeerState {
 /** One that no session was with. */
 export const newPeer = (link: PeerLink, patience: Patience): PeerState => ({
   ...{ link, patience, state: 'new', address: null, messages: null },
-  ...{ later: 0, taken: 0, given: 0, syncedMs: null },
+  ...{ later: 0, taken: 0, given: 0, syncedMs: null, sessionMs: 0 },
   ...{ forgottenMs: null, forgottenFailure: null, failures: 0, failure: null },
 });
 
@@ -80,6 +82,8 @@ interface PeerView {
   readonly taken: number;
   readonly given: number;
   readonly synced_ms: number | null;
+  /** How long its last session that came to its end took. */
+  readonly session_ms: number;
   readonly failure: string | null;
   readonly forgotten_ms: number | null;
   /** Of the comparison of what is forgotten alone: messages were compared. */
@@ -101,9 +105,15 @@ export interface SyncFacts {
 const isMissing = (later: number, { comparison: { state } }: NetworkClock) =>
   later > 0 && (state === 'unknown' || state === 'unsure');
 
+/**
+ * A peer whose sessions take long is in step for as long again: it answers, and each session ends with all that it has. No longer than this: one
+ * that is slow, and then silent, is noticed, too.
+ */
+const SLOW_MAX_MS = 600_000;
+
 /** Whether this node had everything of a peer lately enough to answer for it. */
-const isFresh = ({ syncedMs }: PeerState, { nowMs, staleAfterMs }: SyncFacts) =>
-  syncedMs !== null && nowMs - syncedMs <= staleAfterMs;
+const isFresh = ({ syncedMs, sessionMs }: PeerState, { nowMs, staleAfterMs }: SyncFacts) =>
+  syncedMs !== null && nowMs - syncedMs <= staleAfterMs + Math.min(sessionMs, SLOW_MAX_MS);
 
 function stateOf(peer: PeerState, facts: SyncFacts): PeerView['state'] {
   // One that is frozen answers nothing and refuses nothing: a session with it lasts until it is given up.
@@ -156,6 +166,7 @@ export function describeSync(facts: SyncFacts): SyncView {
       taken: peer.taken,
       given: peer.given,
       synced_ms: peer.syncedMs,
+      session_ms: Math.round(peer.sessionMs),
       failure: peer.failure,
       forgotten_ms: peer.forgottenMs,
       forgotten_failure: peer.forgottenFailure,

@@ -72,6 +72,7 @@ const SYNC = {
       taken: 3,
       given: 1,
       synced_ms: TIME_MS - 4_000,
+      session_ms: 40,
       failure: null,
       forgotten_ms: TIME_MS - 4_000,
       forgotten_failure: null,
