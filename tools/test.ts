@@ -207,19 +207,25 @@ const warm = () =>
 function tellCpu(seconds: number) {
   if (database) spent.push({ what: 'the database server that tests share', seconds: database.read() });
   const sums = sumUp(spent);
-  const total = accounts.readTotal() ?? sums.reduce((sum, one) => sum + one.seconds, 0);
+  const whole = accounts.readTotal();
   const grown = listGrown(sums, budget);
-  say(`\n${tabulate(sums, total, { seconds, cores: availableParallelism() })}`);
+  say(`\n${tabulate(sums, whole, { seconds, cores: availableParallelism() })}`);
   if (!accounts.isExact) say('At least: control groups, which count exactly, cannot be made here.');
   for (const line of grown) say(`GREW: ${line}`);
   if (values['write-budget']) writeFileSync(BUDGET, `${JSON.stringify(budgetOf(sums), undefined, 2)}\n`);
-  return { seconds: total, exact: accounts.isExact, files: sums, grown };
+  return {
+    seconds: whole ?? sums.reduce((sum, one) => sum + one.seconds, 0),
+    exact: accounts.isExact,
+    files: sums,
+    grown,
+  };
 }
 
 function finish(): never {
   tally.failed.push(...deadlocks.found.map((told) => `the database that tests share: ${told}`));
-  const seconds = Math.round((performance.now() - startMs) / 1000);
-  const cpu = tellCpu(seconds);
+  const elapsedSeconds = (performance.now() - startMs) / 1000;
+  const cpu = tellCpu(elapsedSeconds);
+  const seconds = Math.round(elapsedSeconds);
   for (const what of tally.skipped) say(`NOT RUN HERE: ${what}`);
   for (const what of tally.again) say(`RAN AGAIN: ${what}`);
   for (const told of tellErrors(tally.errors)) say(told);

@@ -63,22 +63,26 @@ export interface Machine {
 }
 
 /**
- * The heaviest, as a table, and how busy they kept the machine: a run that waits is not made shorter by less work.
- * @param total user and system time of the whole run, in seconds
+ * The heaviest, as a table, and how busy they kept the machine: a run that waits is not made shorter by less work. Pure.
+ * @param whole user and system time of the whole run, in seconds; undefined where only files could be counted
  */
-export function tabulate(sums: readonly Spent[], total: number, { seconds, cores }: Machine): string {
+export function tabulate(
+  sums: readonly Spent[],
+  whole: number | undefined,
+  { seconds, cores }: Machine,
+): string {
   const rows = sums
     .slice(0, SHOWN_MAX)
     .map(({ what, seconds: own }) => `${own.toFixed(1).padStart(8)}  ${what}`);
   const rest = sums.slice(SHOWN_MAX).reduce((sum, one) => sum + one.seconds, 0);
   if (sums.length > SHOWN_MAX) rows.push(`${rest.toFixed(1).padStart(8)}  ${sums.length - SHOWN_MAX} others`);
-  const untold = total - sums.reduce((sum, one) => sum + one.seconds, 0);
-  rows.push(
-    `${Math.max(0, untold).toFixed(1).padStart(8)}  the runner, with what it checks and compiles first`,
-  );
+  const told = sums.reduce((sum, one) => sum + one.seconds, 0);
+  if (whole !== undefined) {
+    const untold = Math.max(0, whole - told).toFixed(1);
+    rows.push(`${untold.padStart(8)}  the runner, with what it checks and compiles first`);
+  }
+  const total = whole ?? told;
   const busy = Math.round((100 * total) / (seconds * cores));
-  return [
-    `CPU s of ${total.toFixed(0)} in all, ${busy} % of what ${cores} cores have in ${seconds} s:`,
-    ...rows,
-  ].join('\n');
+  const machine = `${busy} % of what ${cores} cores have in ${seconds.toFixed(0)} s`;
+  return [`CPU s of ${total.toFixed(0)} in all, ${machine}:`, ...rows].join('\n');
 }

@@ -1,3 +1,4 @@
+import { lastWordsOf } from '@skerry/kit/testing/heard';
 import type { FileOutcome } from './file.ts';
 
 /** Which errors the closing lines of a run tell again: whoever sees those lines alone, as of a run elsewhere, is to know why. */
@@ -26,14 +27,8 @@ export function errorsOf({
   errors,
   output,
 }: Pick<FileOutcome, 'failed' | 'errors' | 'output'>): readonly string[] {
-  const words = output.trimEnd();
-  if (errors.length > 0 || failed.length === 0 || words === '') return errors;
-  return [
-    `its last words:\n${words
-      .split('\n')
-      .slice(1 - LINES_TOLD_MAX)
-      .join('\n')}`,
-  ];
+  const words = lastWordsOf(output);
+  return errors.length > 0 || failed.length === 0 || words === '' ? errors : [`its last words:\n${words}`];
 }
 
 const firstLinesOf = (text: string) => text.split('\n').slice(0, LINES_TOLD_MAX).join('\n');

@@ -91,4 +91,8 @@ test('a table tells the heaviest, what no file took, and how much of the machine
   assert.equal(lines[0], 'CPU s of 400 in all, 80 % of what 2 cores have in 250 s:');
   assert.deepEqual([lines[1], lines.at(-2)], ['    26.0  26', '     1.0  2 others']);
   assert.equal(lines.at(-1), '    49.0  the runner, with what it checks and compiles first');
+  // Without control groups, nobody knows what the runner took; and a run may take no second.
+  const [total, ...rows] = tabulate(sums.slice(0, 2), undefined, { seconds: 0.2, cores: 1_000 }).split('\n');
+  assert.equal(total, 'CPU s of 51 in all, 26 % of what 1000 cores have in 0 s:');
+  assert.deepEqual(rows, ['    26.0  26', '    25.0  25']);
 });

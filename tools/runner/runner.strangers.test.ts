@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { until } from '@skerry/kit/testing/until';
 import { ROOT } from '../source.ts';
 import { batch } from './batches.ts';
-import { tellErrors } from './closing.ts';
+import { errorsOf, tellErrors } from './closing.ts';
 import { busyFactor } from './limits.ts';
 import { isAlive } from './testing/alive.ts';
 
@@ -167,6 +167,20 @@ test('the closing lines tell the first error of each file, why a suite failed be
   assert.ok(more < output.indexOf('\nFAILED: '), output);
   assert.doesNotMatch(output, /^breaks \(two\):/m);
   assert.equal(code, 1);
+});
+
+test('of a file that fails without an error of a test, its step, its error and its last words are told', () => {
+  const lines = Array.from({ length: 30 }, (_, n) => `noise ${n} ${'x'.repeat(9_999)}`);
+  const output = ['[1.0 s] a step', 'Error: no', ...lines].join('\n');
+  const [told, ...more] = errorsOf({ failed: ['it'], errors: [], output });
+  assert.deepEqual(more, []);
+  assert.match(told!, /^its last words:\n\[1\.0 s\] a step\nError: no\n\[…\]\nnoise 16 /);
+  assert.ok(told!.length < 10_000, `${told!.length} characters`);
+  // All of it is told again.
+  const [again] = tellErrors([{ file: 'one.test.ts', errors: [told!], hasReason: false }]);
+  assert.equal(again, `one.test.ts:\n${told}`);
+  assert.deepEqual(errorsOf({ failed: [], errors: [], output }), []);
+  assert.deepEqual(errorsOf({ failed: ['it'], errors: ['why'], output }), ['why']);
 });
 
 test('of many files that fail, some are told, and it is said of how many more there are errors', () => {
