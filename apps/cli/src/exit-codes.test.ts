@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { request } from '@skerry/client';
 import { makeCertificate } from '@skerry/kit/testing/certificate';
+import { serving } from '@skerry/kit/testing/serving';
 import { AppError, ERRORS, type ErrorCode } from '@skerry/protocol';
 import { CommanderError } from 'commander';
 import { exitCodeOf } from './exit-codes.ts';
@@ -82,8 +83,12 @@ test('one that hangs, and one whose certificate is not believed, are told apart 
     await toldOf(createTlsServer(certificate), 'https'),
     /^error: URL does not answer \(its certificate is signed by nobody but itself\) \(UPSTREAM_UNAVAILABLE\)\nhint: nothing was sent\./,
   );
-  const error = await request('http://127.0.0.1:9').catch((caught: unknown) => caught);
-  assert.match(describeFailure(error).hint!, /^is the network running\?/);
+  await using service = await serving(() => {});
+  // Nobody else has its port there. A port such as 9 would not do: `fetch` itself refuses it.
+  const nowhere = service.url.replace('127.0.0.1', '127.0.0.2');
+  const { body, hint } = describeFailure(await request(nowhere).catch((caught: unknown) => caught));
+  assert.match(body.error, /does not answer \(ECONNREFUSED\)$/);
+  assert.match(hint!, /^is the network running\?/);
 });
 
 test('for programs: the error body of the network', () => {

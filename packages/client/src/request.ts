@@ -1,7 +1,7 @@
 import { AppError, type ErrorCode, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 import { leavesOpen } from './lost.ts';
 import { causeOf } from './reads/cause.ts';
-import { readText } from './reads/read-body.ts';
+import { lateError, readText } from './reads/read-body.ts';
 
 export { TEXT_BYTES_MAX } from './reads/read-body.ts';
 
@@ -148,20 +148,11 @@ async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'typ
     try {
       return await ask(place, { ...sent, redirect });
     } catch (error) {
-      const isOverdue = isTimeLimit(signal);
-      if (!isOverdue) signal?.throwIfAborted();
-      const why = isOverdue
-        ? 'no answer in the time that it was given'
-        : timeout?.aborted
-          ? `no answer within ${timeoutMs} ms`
-          : undefined;
-      const message = `${new URL(place).origin} does not answer (${why ?? causeOf(error)})`;
-      // A time limit has nothing more to say, and logs write a cause out.
-      throw new AppError(
-        'UPSTREAM_UNAVAILABLE',
-        message,
-        why === undefined ? { cause: error } : { details: { late: true } },
-      );
+      const messageOf = (why: string) => `${new URL(place).origin} does not answer (${why})`;
+      if (isTimeLimit(signal)) throw lateError(messageOf('no answer in the time that it was given'));
+      signal?.throwIfAborted();
+      if (timeout?.aborted) throw lateError(messageOf(`no answer within ${timeoutMs} ms`));
+      throw new AppError('UPSTREAM_UNAVAILABLE', messageOf(causeOf(error)), { cause: error });
     }
   };
   let response = await askAt(url);

@@ -8,15 +8,22 @@ export const TEXT_BYTES_MAX = 256 * 1024 ** 2;
 /** An answer whose body is a stream. */
 type Streamed = Pick<Response, 'url' | 'body'>;
 
+/**
+ * That a service did not answer in its time, which `late` in the details tells from one that nobody is at the place of. It has no cause: a
+ * time limit has nothing more to say, and logs write a cause out.
+ */
+export const lateError = (message: string) =>
+  new AppError('UPSTREAM_UNAVAILABLE', message, { details: { late: true } });
+
 /** UPSTREAM_UNAVAILABLE where an answer broke off, or took too long; who ended it is told so. */
 export function failureOf(url: string, error: unknown): unknown {
   const { name } = error as Error;
   if (error instanceof AppError || name === 'AbortError') return error;
-  const why =
-    name === 'TimeoutError'
-      ? 'was not done with its answer in the time that it was given'
-      : `broke its answer off (${causeOf(error)})`;
-  return new AppError('UPSTREAM_UNAVAILABLE', `${url} ${why}`, { cause: error });
+  if (name === 'TimeoutError')
+    return lateError(`${url} was not done with its answer in the time that it was given`);
+  return new AppError('UPSTREAM_UNAVAILABLE', `${url} broke its answer off (${causeOf(error)})`, {
+    cause: error,
+  });
 }
 
 async function gather({ url, body }: Streamed, limitBytes: number): Promise<Uint8Array[]> {
