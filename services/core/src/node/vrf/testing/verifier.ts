@@ -74,7 +74,7 @@ function reduce([x, y, z]: Extended): Affine {
   return [mod(x * scale), mod(y * scale)];
 }
 
-/** The same for a point and itself (RFC 8032 §5.1.4). */
+/** Adds two points, or a point to itself (RFC 8032 §5.1.4). */
 function addExtended([x1, y1, z1, t1]: Extended, [x2, y2, z2, t2]: Extended): Extended {
   const a = mod((y1 - x1) * (y2 - x2));
   const b = mod((y1 + x1) * (y2 + x2));
