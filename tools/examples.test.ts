@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { createTestDatabase } from '../packages/database/src/testing/database.ts';
 import { compareShape, findUnmarked, readExamples } from './examples.ts';
@@ -35,10 +36,10 @@ async function startCore(home: string) {
       SKERRY_LOG_LEVEL: 'error',
       DATABASE_URL: database.url,
     },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   stack.defer(() => endProcess(child, 'SIGTERM'));
-  const { urls } = await awaitReady<{ urls: string[] }>(child, 'the core node');
+  const { urls } = await awaitReady<{ urls: string[] }>(child, 'the core node', hear(child));
   const started = stack.move();
   return { url: urls[0]!, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }

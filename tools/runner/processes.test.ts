@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { markedEnvironment, newMark, ProcessTree } from './processes.ts';
 
@@ -22,15 +23,22 @@ sys.stdin.readline()
 os.execvp('sleep', ['sleep', '1000'])
 `;
 
+test('what a test starts with the arguments of its process has the memory and the threads that it always has', () => {
+  assert.deepEqual(
+    process.execArgv.filter((argument) => /reporter|semi-space|v8-pool/.test(argument)),
+    [],
+  );
+});
+
 test('a process that becomes another program while it is looked at is found by its mark', async () => {
   const mark = newMark();
   const tree = new ProcessTree(NO_ROOT, mark);
   const child = spawn('python3', ['-c', BECOMES], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     env: markedEnvironment(mark, process.env),
   });
   try {
-    await awaitOutput(child, 'what becomes another program');
+    await awaitOutput(child, 'what becomes another program', hear(child, ['stderr']));
     const left = tree.waitForEnd(0);
     child.stdin.end('\n');
     assert.deepEqual(

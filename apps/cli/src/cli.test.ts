@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput } from '@skerry/kit/testing/processes';
 import { skerryHere } from './testing/here.ts';
 import { startDaemon } from './testing/parts.ts';
@@ -328,9 +329,9 @@ test('the launcher passes on arguments, exit codes and signals', async (t) => {
   assert.deepEqual(await once(code, 'exit'), [7, null]);
   const program =
     'process.on("SIGTERM", () => process.exit(9)); console.log("up"); setInterval(() => {}, 1000)';
-  const child = spawn(process.execPath, [RUNNER, '-e', program], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, [RUNNER, '-e', program], { stdio: ['ignore', 'pipe', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
-  await awaitOutput(child, 'the launcher');
+  await awaitOutput(child, 'the launcher', hear(child, ['stderr']));
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [9, null]);
 });

@@ -10,6 +10,7 @@ import { test } from 'node:test';
 import { OwnerPass } from '@skerry/client';
 import { checkOperation, listUnanswered, overHttp } from '@skerry/kit/testing';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { LIMITS } from '@skerry/protocol';
 import { ALLOCATIONS_API } from '@skerry/protocol/api/compute/allocations';
@@ -30,7 +31,7 @@ function startAsOrdinaryUser(environment: Record<string, string>): ChildProcess 
   const isRoot = process.geteuid?.() === 0;
   return spawn(process.execPath, [join(import.meta.dirname, 'testing/main.ts')], {
     env: { ...bareEnvironment(), ...environment },
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   });
 }
@@ -59,7 +60,7 @@ test('where virtual machines cannot run the node still serves, says why, and ref
     SKERRY_LOG_LEVEL: 'error',
   });
   try {
-    const { urls } = await awaitReady<{ urls: string[] }>(node, 'the compute node');
+    const { urls } = await awaitReady<{ urls: string[] }>(node, 'the compute node', hear(node));
     const url = urls[0]!;
 
     const login = await fetch(`${url}/about/login`);
@@ -176,7 +177,7 @@ test('where virtual machines cannot run for now, the custom domains of those tha
       SKERRY_LOG_LEVEL: 'error',
     });
     try {
-      const { urls } = await awaitReady<{ urls: string[] }>(node, 'the compute node');
+      const { urls } = await awaitReady<{ urls: string[] }>(node, 'the compute node', hear(node));
       const listed = (await (await fetch(`${urls[0]}/domains/status`)).json()) as { name: string }[];
       return listed.map(({ name }) => name);
     } finally {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { isAlive } from '../../runner/testing/alive.ts';
 import { ROOT } from '../../source.ts';
@@ -61,9 +62,9 @@ test('a signal ends what a soak started, and then does what it does to everybody
 });`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', what], {
     cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const said = await awaitOutput(child, 'the soak');
+  const said = await awaitOutput(child, 'the soak', hear(child, ['stderr']));
   await endProcess(child, 'SIGTERM');
   assert.equal(child.signalCode, 'SIGTERM');
   assert.equal(isAlive(pidIn(said)), false);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { hear } from '@skerry/kit/testing/heard';
+import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import type { AppError } from '@skerry/protocol/forms';
 import type { Environment } from '../config.ts';
 import { renderDown } from '../network/down.ts';
@@ -274,15 +275,11 @@ async function standIn(dataDir: string) {
     console.log('held');
     setInterval(() => {}, 60_000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const ended = once(child, 'exit');
-  await once(child.stdout, 'data');
+  await awaitOutput(child, 'the stand-in for a network', hear(child, ['stderr']));
   return {
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL');
-      await ended;
-    },
+    [Symbol.asyncDispose]: () => endProcess(child, 'SIGKILL'),
   };
 }
 

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { hear } from '@skerry/kit/testing/heard';
+import { beforeEnd } from '@skerry/kit/testing/processes';
 import { SKERRY } from './shell.ts';
 
 /** A network on this machine, as its owner starts it. */
@@ -13,12 +15,10 @@ export interface Up {
 /** `skerry up`, until it says that the network is up. */
 export async function startNetwork(...args: string[]): Promise<Up> {
   const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json', ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const [line] = (await Promise.race([
-    once(createInterface({ input: child.stdout }), 'line'),
-    once(child, 'exit').then(([code]) => assert.fail(`skerry up ended with ${code}`)),
-  ])) as [string];
+  const printed = once(createInterface({ input: child.stdout }), 'line');
+  const [line] = (await beforeEnd(printed, child, 'skerry up', hear(child, ['stderr']))) as [string];
   assert.match(line, /^\{/);
   return { child, pid: child.pid! };
 }

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { PORTS } from '@skerry/devnet';
 import { hear } from '@skerry/kit/testing/heard';
-import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
+import { awaitReady, beforeEnd, endProcess } from '@skerry/kit/testing/processes';
 import { SKERRY } from './shell.ts';
 
 /** Parts of a network as processes of their own, for end-to-end tests that need more than one of each. */
@@ -17,11 +16,6 @@ const stopper = (child: ChildProcess): AsyncDisposable => ({
   [Symbol.asyncDispose]: () => endProcess(child, 'SIGTERM'),
 });
 
-const failed = (child: ChildProcess, what: string) =>
-  once(child, 'exit').then(([code]): never => {
-    throw new Error(`${what} ended with ${code}`);
-  });
-
 /** `skerry up` with ports of the system's choice; where each door is, by name. */
 export async function startUp(
   environment: Environment,
@@ -29,10 +23,11 @@ export async function startUp(
 ): Promise<{ urls: Readonly<Record<string, string>>; pid: number } & AsyncDisposable> {
   const ports = Object.values(PORTS).flatMap(({ flag }) => [flag, '0']);
   const child = spawn(process.execPath, [SKERRY, 'up', '--quiet', '--json', ...ports, ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...environment },
   });
-  const { urls } = await Promise.race([readRecord(child.stdout), failed(child, 'skerry up')]);
+  const heard = hear(child, ['stderr']);
+  const { urls } = await beforeEnd(readRecord(child.stdout), child, 'skerry up', heard);
   return { urls, pid: child.pid!, ...stopper(child) };
 }
 

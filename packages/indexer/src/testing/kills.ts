@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { until } from '@skerry/kit/testing/until';
 import type { NetworkSettings } from '../settings.ts';
@@ -20,9 +21,9 @@ export async function startChild(databaseUrl: string, network: NetworkSettings):
   const script = join(import.meta.dirname, 'child.ts');
   const settings = JSON.stringify({ networks: [network] });
   const child = spawn(process.execPath, [...process.execArgv, script, databaseUrl, settings], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
-  await awaitOutput(child, 'the indexer');
+  await awaitOutput(child, 'the indexer', hear(child, ['stderr']));
   return child;
 }
 

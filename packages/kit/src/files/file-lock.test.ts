@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
+import { hear } from '../testing/heard.ts';
 import { awaitOutput } from '../testing/processes.ts';
 import { acquireLock } from './file-lock.ts';
 
@@ -22,10 +23,10 @@ async function startHolder(t: TestContext, path: string) {
     const lock = await acquireLock(${JSON.stringify(path)}, { waitMs: 0 });
     lock.write('first text'); lock.write('held'); console.log('held'); setInterval(() => {}, 1000);`;
   const holder = spawn(process.execPath, ['--input-type=module', '-e', code], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => holder.kill('SIGKILL'));
-  await awaitOutput(holder, 'the holder');
+  await awaitOutput(holder, 'the holder', hear(holder, ['stderr']));
   return holder;
 }
 

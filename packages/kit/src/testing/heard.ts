@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 
 /** Of what a program printed last, so many lines are told again: a runner's closing lines have room for these, and for what stands before. */
 const LAST_LINES = 14;
@@ -32,15 +32,19 @@ export function lastWordsOf(text: string): string {
 
 /** The end of what a process prints. */
 export interface Heard {
-  /** In few lines; to be asked when it has ended. */
+  /** In few lines, `(none)` where it printed nothing; to be asked when it has ended. */
   lastWords(): Promise<string>;
 }
 
 /**
  * Shows what a process prints as it comes, as far as its outputs are pipes, and keeps the end. What it leaves behind may have them for as
  * long as it likes: nobody waits for that.
+ * @param outputs which are heard: what else it prints is left to whoever reads it
  */
-export function hear(child: ChildProcess): Heard {
+export function hear(
+  child: ChildProcess,
+  outputs: readonly ('stdout' | 'stderr')[] = ['stdout', 'stderr'],
+): Heard {
   let tail = '';
   const pass = (from: (Readable & { unref?(): void }) | null, to: NodeJS.WritableStream) => {
     from?.unref?.();
@@ -49,13 +53,15 @@ export function hear(child: ChildProcess): Heard {
       tail = (tail + text).slice(-TAIL_CHARS_MAX);
     });
   };
-  pass(child.stdout, process.stdout);
-  pass(child.stderr, process.stderr);
+  for (const output of outputs) pass(child[output], process[output]);
   const over = new AbortController();
   child.once('close', () => over.abort());
   const lastWords = async () => {
-    await delay(DRAIN_MS, undefined, { signal: over.signal }).catch(() => {});
-    return lastWordsOf(tail);
+    // What is in the pipes is read after timers, also where this process itself stood still for as long.
+    await delay(DRAIN_MS, undefined, { signal: over.signal })
+      .then(() => setImmediate())
+      .catch(() => {});
+    return lastWordsOf(tail) || '(none)';
   };
   return { lastWords };
 }

@@ -23,6 +23,7 @@ test('a scenario that fails is told with the step that it was in and its error, 
 
 test('one that is killed, cannot be started, or leaves somebody behind who has its output, is told of', async () => {
   await assert.rejects(play('process.kill(process.pid, "SIGKILL")'), /^Error: a scenario ended with SIGKILL/);
+  await assert.rejects(play('process.exit(1)'), /ended with 1; its last words:\n\(none\)$/);
   await assert.rejects(playProgram('nothing', '/nowhere/at/all', []), { code: 'ENOENT' });
   const left = `require('child_process').spawn('sleep', ['5'], { stdio: 'inherit', detached: true }).unref(); console.log('words'); process.exit(1);`;
   await assert.rejects(play(left), /ended with 1; its last words:\nwords$/);

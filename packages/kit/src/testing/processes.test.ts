@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { hear } from './heard.ts';
 import { awaitOutput, awaitReady, endProcess } from './processes.ts';
 
@@ -41,6 +43,29 @@ test('a process prints that it is ready, or how it ended is told at once', async
   assert.equal(await awaitOutput(serving, 'a server'), 'up\n');
   await assert.rejects(awaitOutput(print('process.exit(7)'), 'a server'), {
     message: 'a server ended with 7 before it was ready',
+  });
+});
+
+test('one that prints that it is ready is heard, too; what it leaves behind does not make it ready', async () => {
+  const code = 'console.error("no room"); process.exit(7)';
+  const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'pipe'] });
+  await assert.rejects(awaitOutput(child, 'a server', hear(child, ['stderr'])), {
+    message: 'a server ended with 7 before it was ready; its last words:\nno room',
+  });
+  const over = start(process.execPath, 'process.exit(7)');
+  const lastWords = async () => {
+    over.emit('message', 'late');
+    await setImmediate();
+    return 'words';
+  };
+  await assert.rejects(awaitReady(over, 'a daemon', { lastWords }), /ended with 7 .*:\nwords$/);
+});
+
+test('nobody waits for a process that has ended', async () => {
+  const child = start(process.execPath, 'process.exit(7)');
+  await once(child, 'exit');
+  await assert.rejects(awaitReady(child, 'a daemon'), {
+    message: 'a daemon ended with 7 before it was ready',
   });
 });
 

@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { hear } from '@skerry/kit/testing/heard';
+import { awaitOutput } from '@skerry/kit/testing/processes';
 import { GuestGroups } from './guest-groups.ts';
 import { clearLeftGroups, noteGroups } from './left-groups.ts';
 import { findTrees } from './trees.ts';
@@ -79,10 +81,10 @@ setInterval(() => held, 1e9);`;
 
 test('the group of a guest that was just ended is taken away once its memory is given back', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'skerry-guest-groups-'));
-  const guest = spawn(process.execPath, ['-e', LARGE], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const guest = spawn(process.execPath, ['-e', LARGE], { stdio: ['ignore', 'pipe', 'pipe'] });
   const groups = new GuestGroups(findTrees()!, `skerry-test-${process.pid}-ended`);
   try {
-    await once(guest.stdout, 'data');
+    await awaitOutput(guest, 'the large process', hear(guest, ['stderr']));
     noteGroups(dataDir, groups.homes);
     using group = groups.create('large', { ...LIMITS, memoryBytes: 2 * LARGE_MIB * MIB });
     for (const one of group.directories) writeFileSync(join(one, 'cgroup.procs'), String(guest.pid));

@@ -12,6 +12,7 @@ import { CoreClient, createSigner, generatePrivateKey, type Signer } from '@sker
 import { createHttpServer, createLogger, createReach, listen, serve } from '@skerry/kit';
 import { makeCertificate } from '@skerry/kit/testing/certificate';
 import { bareEnvironment } from '@skerry/kit/testing/environment';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput, awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { NODE_API } from '@skerry/protocol/api/compute/node';
 import { DomainRegistry, type NamedInstance } from '../domains/registry.ts';
@@ -99,9 +100,9 @@ async function startGuest(directory: string): Promise<{ guest: Machine; server: 
     require('https').createServer({ key: fs.readFileSync('${directory}/tls.key'), cert: fs.readFileSync('${directory}/tls.pem') }, (q, r) => r.end('tls ' + q.socket.servername)).listen(443, '::');
     require('net').createServer((s) => { s.on('error', () => {}); s.end('SSH-2.0-test\\r\\n'); }).listen(22, '::', () => console.log('up'));`;
   const server = spawn('nsenter', [`--net=/proc/${guest.pid}/ns/net`, '--', process.execPath, '-e', code], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  await awaitOutput(server, 'the guest');
+  await awaitOutput(server, 'the guest', hear(server, ['stderr']));
   return { guest, server };
 }
 

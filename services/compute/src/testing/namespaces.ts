@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { hear } from '@skerry/kit/testing/heard';
 import { playProgram } from '@skerry/kit/testing/play';
 import { awaitOutput } from '@skerry/kit/testing/processes';
 import { run } from '../host/run.ts';
@@ -27,9 +28,9 @@ export class Machine implements AsyncDisposable {
 
   static async start(): Promise<Machine> {
     const holder = spawn('unshare', ['--net', '--', 'sh', '-c', 'ip link set lo up; echo up; exec cat'], {
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
-    await awaitOutput(holder, 'the holder of a network namespace');
+    await awaitOutput(holder, 'the holder of a network namespace', hear(holder, ['stderr']));
     return new Machine(holder);
   }
 
@@ -72,12 +73,12 @@ export class Machine implements AsyncDisposable {
   /** Runs a program beside, and gives what it writes as it comes, from when it wrote its first line. Ends with the machine. */
   async watch(program: string, ...args: string[]): Promise<readonly string[]> {
     const child = spawn('nsenter', [`--net=/proc/${this.pid}/ns/net`, '--', program, ...args], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#servers.push(child);
     const lines: string[] = [];
     createInterface(child.stdout!).on('line', (line) => lines.push(line));
-    await awaitOutput(child, program);
+    await awaitOutput(child, program, hear(child, ['stderr']));
     return lines;
   }
 
@@ -85,10 +86,10 @@ export class Machine implements AsyncDisposable {
   async serve(...ports: number[]): Promise<void> {
     const code = `let open = ${ports.length}; for (const port of ${JSON.stringify(ports)}) require('net').createServer((s) => { s.on('error', () => {}); s.write('hello ' + s.remoteAddress + '\\n'); s.pipe(s); }).listen(port, '::', () => --open || console.log('up'))`;
     const server = spawn('nsenter', [`--net=/proc/${this.pid}/ns/net`, '--', process.execPath, '-e', code], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#servers.push(server);
-    await awaitOutput(server, 'a server');
+    await awaitOutput(server, 'a server', hear(server, ['stderr']));
   }
 
   /** Answers every datagram that comes to these UDP ports with `hello` and its sender. */

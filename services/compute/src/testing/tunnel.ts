@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput } from '@skerry/kit/testing/processes';
 import { run } from '../host/run.ts';
 
@@ -23,9 +24,9 @@ export class Tunnel implements AsyncDisposable {
   }
 
   static async open(name: string): Promise<Tunnel> {
-    const reader = spawn('python3', ['-c', READER, name], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const reader = spawn('python3', ['-c', READER, name], { stdio: ['ignore', 'pipe', 'pipe'] });
     const ended = once(reader, 'exit');
-    await awaitOutput(reader, 'the reader of a tunnel');
+    await awaitOutput(reader, 'the reader of a tunnel', hear(reader, ['stderr']));
     await run('ip', ['link', 'set', name, 'txqueuelen', QUEUE, 'up']);
     return new Tunnel(name, () => {
       reader.kill('SIGKILL');

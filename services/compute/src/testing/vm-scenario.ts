@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput } from '@skerry/kit/testing/processes';
 import { run } from '../host/run.ts';
 import { macOf, networkNames, tapName } from '../network/names.ts';
@@ -187,10 +188,10 @@ async function checkIsolation(world: VmWorld, a: string, b: string): Promise<voi
     const server = spawn(
       process.execPath,
       ['-e', "require('net').createServer().listen(9123, '::', () => console.log('up'))"],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
+      { stdio: ['ignore', 'pipe', 'pipe'] },
     );
     try {
-      await awaitOutput(server, 'a service of the node');
+      await awaitOutput(server, 'a service of the node', hear(server, ['stderr']));
       assert.equal(await connects('fd5c:e771:ffff::1', 9123, ANSWER_MS), true);
       assert.equal(
         (await guestConnects('fd5c:e771:ffff::1', 9123)).trim(),

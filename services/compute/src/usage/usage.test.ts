@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { createHttpServer, createLogger, serveAll } from '@skerry/kit';
+import { hear } from '@skerry/kit/testing/heard';
+import { awaitOutput } from '@skerry/kit/testing/processes';
 import { USAGE_API } from '@skerry/protocol/api/compute/usage';
 import { usageIn } from '../groups/control-group.ts';
 import { parseKib, parseTimes, readProcessUsage } from '../host/process-usage.ts';
@@ -70,9 +72,9 @@ test('the figures of a process are those of this one, and none are made up for o
 
 test('the memory of a process is what the kernel counts of it, files left out: no page is looked at', async () => {
   // Its own memory no longer changes once it has said that it is there.
-  const child = spawn('sh', ['-c', 'echo here; read line'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn('sh', ['-c', 'echo here; read line'], { stdio: ['pipe', 'pipe', 'pipe'] });
   try {
-    await once(child.stdout, 'data');
+    await awaitOutput(child, 'the shell', hear(child, ['stderr']));
     const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
     const [, kib] = /^RssAnon:\s+([0-9]+) kB$/m.exec(status)!;
     assert.equal((await readProcessUsage(child.pid!))?.memoryBytes, Number(kib) * 1024);

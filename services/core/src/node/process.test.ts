@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { signMessage } from '@skerry/client';
 import { createTestDatabase } from '@skerry/database/testing';
 import { createLogger } from '@skerry/kit';
+import { awaitReady } from '@skerry/kit/testing/processes';
 import { until } from '@skerry/kit/testing/until';
 import { signers } from '../testing/core.ts';
 
@@ -52,11 +53,9 @@ async function startProcess(databaseUrl: string, home: string, drainMs = DRAIN_M
   const said: string[] = [];
   createInterface({ input: child.stdout! }).on('line', (line) => said.push(line));
   const exited = once(child, 'close').then(([code]) => code as number | null);
-  const [ready] = (await Promise.race([
-    once(child, 'message'),
-    exited.then((code) => assert.fail(`the core node ended with ${code} before it was ready`)),
-  ])) as [{ urls: string[] }];
-  return { child, url: ready.urls[0]!, exited, said };
+  const lastWords = () => exited.then(() => said.join('\n'));
+  const { urls } = await awaitReady<{ urls: string[] }>(child, 'the core node', { lastWords });
+  return { child, url: urls[0]!, exited, said };
 }
 
 async function place() {

@@ -1,5 +1,6 @@
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { ONE_V8_THREAD } from '@skerry/kit/threads';
 
@@ -34,12 +35,14 @@ export async function startNode(
       ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
       ...settings,
     },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // As it is started where it is installed.
     execArgv: [...process.execArgv, ONE_V8_THREAD],
     ...options,
   });
-  const { urls } = await awaitReady<{ urls: string[] }>(child, 'the core node');
+  // Its standard output may be for whoever asked for a pipe.
+  const heard = options.stdio === undefined ? hear(child) : undefined;
+  const { urls } = await awaitReady<{ urls: string[] }>(child, 'the core node', heard);
   const end = (signal: NodeJS.Signals) => endProcess(child, signal);
   return { child, url: urls[0]!, end, [Symbol.asyncDispose]: () => end('SIGKILL') };
 }

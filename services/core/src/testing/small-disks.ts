@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { hear } from '@skerry/kit/testing/heard';
+import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { type NodeProcess, startNode } from './node.ts';
 
 function canMount(): boolean {
@@ -35,8 +36,8 @@ export async function mountSmallDisks(
   const options = [`size=${sizeMib}m`, ...more].join(',');
   const mounts = at.map((path) => `mount -t tmpfs -o ${options} tmpfs '${path}'`);
   const script = [...mounts, 'echo ready', 'exec sleep infinity'].join(' && ');
-  const holder = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(holder.stdout, 'data');
+  const holder = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['ignore', 'pipe', 'pipe'] });
+  await awaitOutput(holder, 'the holder of small disks', hear(holder, ['stderr']));
   const namespace = `--mount=/proc/${holder.pid}/ns/mnt`;
   return {
     inside: at.map((path) => `/proc/${holder.pid}/root${path}`),
@@ -46,10 +47,6 @@ export async function mountSmallDisks(
         ...{ execPath: 'nsenter', execArgv: [namespace, process.execPath] },
         ...(log === undefined ? {} : { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }),
       }),
-    async [Symbol.asyncDispose]() {
-      const ended = once(holder, 'exit');
-      holder.kill('SIGKILL');
-      await ended;
-    },
+    [Symbol.asyncDispose]: () => endProcess(holder, 'SIGKILL'),
   };
 }

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { buildProgram } from '../dataplane/native/build.ts';
 import { NativeDataPlane } from '../dataplane/native/plane.ts';
@@ -71,8 +72,8 @@ async function connectOnce(client: Datagrams, port: number, number: number): Pro
 /** An instance that reads nothing: what this process would read for it, the honest clients of this process would wait for. */
 async function openSilent(host: string, port: number): Promise<AsyncDisposable> {
   const bind = `require('node:dgram').createSocket('udp4').bind(${port}, '${host}', () => console.log('bound'))`;
-  const child = spawn(process.execPath, ['-e', bind], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await awaitOutput(child, 'the silent instance');
+  const child = spawn(process.execPath, ['-e', bind], { stdio: ['ignore', 'pipe', 'pipe'] });
+  await awaitOutput(child, 'the silent instance', hear(child, ['stderr']));
   child.kill('SIGSTOP');
   return { [Symbol.asyncDispose]: () => endProcess(child, 'SIGKILL') };
 }

@@ -1,12 +1,12 @@
 // A monitor and two compute nodes, each in a network namespace, joined by a bridge. Run by netns.e2e.test.ts in a namespace of its own.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createReach, pause } from '@skerry/kit';
+import { awaitOutput } from '@skerry/kit/testing/processes';
 import { DIAGNOSTIC_VM } from '@skerry/protocol';
 import { measureNode } from '../probe/measure.ts';
 import { ping } from '../probe/ping.ts';
@@ -32,7 +32,7 @@ async function startNode(index: number): Promise<void> {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   // It goes with this process: its input ends then.
-  await once(child.stdout, 'data');
+  await awaitOutput(child, `node ${index}`);
   const cable = `cable${index}`;
   ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(child.pid));
   ip('link', 'set', cable, 'master', 'bridge0', 'up');
@@ -48,7 +48,7 @@ async function startNode(index: number): Promise<void> {
   child.stdin.write(
     `${JSON.stringify({ port: PORT, addresses: [ipv4, `${prefix}::1`], delayMs: DELAY_MS })}\n`,
   );
-  await once(child.stdout, 'data');
+  await awaitOutput(child, `node ${index}`);
 }
 
 ip('link', 'set', 'lo', 'up');

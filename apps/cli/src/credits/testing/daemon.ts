@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { findFreePort } from '@skerry/kit';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitReady, endProcess } from '@skerry/kit/testing/processes';
 import { SKERRY } from '../../testing/shell.ts';
 
@@ -30,10 +31,10 @@ export class TestDaemon implements AsyncDisposable {
       this.#settings[`SKERRY_${this.#name.toUpperCase()}_PORT`] ??= String(await findFreePort());
     const child = spawn(process.execPath, [SKERRY, this.#name], {
       env: { ...process.env, SKERRY_LOG_LEVEL: 'error', ...this.#settings },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.#child = child;
-    const { urls } = await awaitReady<{ urls: string[] }>(child, `skerry ${this.#name}`);
+    const { urls } = await awaitReady<{ urls: string[] }>(child, `skerry ${this.#name}`, hear(child));
     this.#url = urls[0] ?? '';
   }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLogger } from '@skerry/kit';
+import { hear } from '@skerry/kit/testing/heard';
+import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { until } from '@skerry/kit/testing/until';
 import { machineIdOf } from '../../network/names.ts';
 import { inDirectory } from '../../testing/directory.ts';
@@ -50,14 +51,10 @@ async function bootAt(dataDir: string, nowMs: number) {
   const args = ['-e', BOOTING, '--', '-uuid', uuidOf(machineIdOf(ID))];
   const qemu = spawn(program, args, {
     cwd: instanceDirectory(dataDir, ID),
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  await once(qemu.stdout, 'data');
-  const end = async () => {
-    if (qemu.exitCode !== null || qemu.signalCode !== null) return;
-    qemu.kill('SIGKILL');
-    await once(qemu, 'exit');
-  };
+  await awaitOutput(qemu, 'the stand-in for QEMU', hear(qemu, ['stderr']));
+  const end = () => endProcess(qemu, 'SIGKILL');
   const told: Status[] = [];
   const ending = new AbortController();
   const deps = {

@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { hear } from '@skerry/kit/testing/heard';
 import { awaitOutput, endProcess } from '@skerry/kit/testing/processes';
 import { helloWire } from '../../tls/testing/hello.ts';
 import type { DataPlaneOptions } from '../port.ts';
@@ -175,10 +176,10 @@ describe('HAProxy data plane alone', () => {
     const child = spawn(
       process.execPath,
       ['--input-type=module', '-e', LONE_GATEWAY, PLANE_MODULE, program],
-      { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: PROGRAMS, TMPDIR: directory } },
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: PROGRAMS, TMPDIR: directory } },
     );
     stack.defer(() => endProcess(child, 'SIGKILL'));
-    const told = await awaitOutput(child, 'the gateway');
+    const told = await awaitOutput(child, 'the gateway', hear(child, ['stderr']));
     const pid = Number(told);
     assert.ok(pid > 1, told);
     stack.defer(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')));

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { access, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Heard, hear } from '@skerry/kit/testing/heard';
+import { playProgram } from '@skerry/kit/testing/play';
 import { awaitOutput } from '@skerry/kit/testing/processes';
 import { TEST_CACHE } from './built.ts';
 
@@ -21,9 +23,7 @@ export async function buildCrowd(): Promise<string> {
   )
     return path;
   await mkdir(TEST_CACHE, { recursive: true });
-  const compiler = spawn('cc', ['-O2', '-Wall', SOURCE, '-o', path], { stdio: 'inherit' });
-  const [code] = (await once(compiler, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`the compiler ended with ${code}`);
+  await playProgram('the compiler', 'cc', ['-O2', '-Wall', SOURCE, '-o', path]);
   return path;
 }
 
@@ -36,15 +36,17 @@ export type CrowdKind = 'silent' | 'part' | 'whole' | 'flood';
 /** So many clients, of one kind, from many addresses. They come one after another, and go when they are told. */
 export class Crowd {
   readonly #child: ChildProcess;
+  readonly #heard: Heard;
 
   constructor(path: string, port: number, count: number, kind: CrowdKind, hello: Uint8Array) {
     const args = [port, count, kind, Buffer.from(hello).toString('hex')].map(String);
-    this.#child = spawn(path, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#heard = hear(this.#child, ['stderr']);
   }
 
   /** Resolves with their number when all have come. */
   async come(): Promise<number> {
-    return Number(await awaitOutput(this.#child, 'the crowd'));
+    return Number(await awaitOutput(this.#child, 'the crowd', this.#heard));
   }
 
   async go(): Promise<void> {
