@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import type { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { askRaw, statusOf } from './testing/suite/http-client.ts';
 import { serveHttp2 } from './testing/suite/http2-client.ts';
@@ -11,6 +10,7 @@ import {
   DATA,
   END_HEADERS,
   END_STREAM,
+  GOAWAY_IN_ORDER,
   HEADERS,
   PREFACE,
   RST_STREAM,
@@ -20,9 +20,9 @@ import {
   writeFields,
   writeFrame,
 } from './testing/suite/http2-wire.ts';
+import { isOwed, pour } from './testing/suite/unread.ts';
 import { NAME_A, NAME_UNKNOWN, openClient, openWorld, until, type World } from './testing/suite/world.ts';
 import { TsDataPlane } from './ts/plane.ts';
-import { readTcpQueues } from './ts/stalls/queues.ts';
 
 const create = (options: ConstructorParameters<typeof TsDataPlane>[0]) => new TsDataPlane(options);
 
@@ -96,26 +96,6 @@ function statusFor(session: ClientHttp2Session, path: string): Promise<number | 
     stream.once('response', (headers) => resolve(headers[':status']));
     stream.once('close', () => resolve(undefined));
   });
-}
-
-const ZEROS = Buffer.alloc(65_536);
-
-/** Sends as much as the other side takes. */
-function pour(sink: Writable): void {
-  const more = () => {
-    while (!sink.destroyed && sink.write(ZEROS));
-  };
-  sink.on('drain', more);
-  more();
-}
-
-const MUCH_BYTES = 256 * 1024;
-
-/** Whether the kernel keeps much for the instances that listen on a port. */
-async function isOwed(port: number): Promise<boolean> {
-  const end = `:${port.toString(16).padStart(4, '0').toUpperCase()}`;
-  const { bySocket } = await readTcpQueues();
-  return [...bySocket].some(([key, { unsent }]) => key.endsWith(end) && unsent > MUCH_BYTES);
 }
 
 describe('what strangers do over HTTP/2', () => {
@@ -241,6 +221,31 @@ describe('what strangers do over HTTP/2', () => {
     using session = openFrom('127.0.0.2', world);
     pour(session.request({ ':authority': NAME_A, ':method': 'POST' }).on('error', () => {}));
     await until(() => isOwed(world.upstreamHttpPort));
+    session.destroy();
+    await until(async () => !(await isOwed(world.upstreamHttpPort)));
+  });
+
+  test('nor is it by an instance that took no more requests meanwhile', async () => {
+    await using world = await openWorld(create);
+    const answer = writeFrame({
+      type: HEADERS,
+      flags: END_HEADERS,
+      stream: 1,
+      payload: writeFields({ ':status': '200' }),
+    });
+    world.httpA.handle = (socket) => {
+      socket.write(WIDE_WINDOWS);
+      socket.once('data', () => socket.pause().write(Buffer.concat([answer, GOAWAY_IN_ORDER])));
+    };
+    using session = openFrom('127.0.0.2', world);
+    const ask = async () => {
+      const stream = session.request({ ':authority': NAME_A, ':method': 'POST' }).on('error', () => {});
+      await once(stream, 'response');
+      return stream;
+    };
+    pour(await ask());
+    await until(() => isOwed(world.upstreamHttpPort));
+    await ask();
     session.destroy();
     await until(async () => !(await isOwed(world.upstreamHttpPort)));
   });

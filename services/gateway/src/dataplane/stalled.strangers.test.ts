@@ -17,6 +17,7 @@ import {
   writeFields,
   writeFrame,
 } from './testing/suite/http2-wire.ts';
+import { pour } from './testing/suite/unread.ts';
 import {
   NAME_A,
   openClient,
@@ -37,15 +38,6 @@ const ZEROS = Buffer.alloc(65_536);
 const MAX_SLOW_BYTES = 2 * MAX_STALLED_BYTES;
 const CROWD = 60;
 const SLOW_READ_MS = 300;
-
-/** Sends as much as the other side takes. */
-function pour(socket: Writable): void {
-  const more = () => {
-    while (!socket.destroyed && socket.write(ZEROS));
-  };
-  socket.on('drain', more);
-  more();
-}
 
 interface Told {
   readonly refusals: Refusal[];

@@ -4,6 +4,7 @@ export const DATA = 0;
 export const HEADERS = 1;
 export const RST_STREAM = 3;
 export const SETTINGS = 4;
+const GOAWAY = 7;
 const WINDOW_UPDATE = 8;
 export const END_STREAM = 1;
 export const ACK = 1;
@@ -50,6 +51,12 @@ export const WIDE_WINDOWS = Buffer.concat([
   }),
   writeFrame({ type: WINDOW_UPDATE, payload: writeUint32(MOST_WINDOW_BYTES - FIRST_WINDOW_BYTES) }),
 ]);
+
+/** No more streams, and those that there are come to their end (RFC 9113 §6.8). */
+export const GOAWAY_IN_ORDER = writeFrame({
+  type: GOAWAY,
+  payload: Buffer.concat([writeUint32(MOST_WINDOW_BYTES), writeUint32(0)]),
+});
 
 /** Fields, none longer than 126 bytes, that no table holds (RFC 7541 §6.2.2). */
 export function writeFields(fields: Readonly<Record<string, string>>): Buffer {

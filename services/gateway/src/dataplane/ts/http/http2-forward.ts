@@ -48,6 +48,8 @@ export class InstanceSessions {
   readonly #client: Receiver;
   readonly #forwarding: Forwarding;
   readonly #byAddress = new Map<string, InstanceSession>();
+  /** Those, and those that take no more streams and are not over yet. */
+  readonly #open = new Set<InstanceSession>();
 
   /** @param client the socket of its connection: what waits in those to instances counts as its own */
   constructor(client: Receiver, forwarding: Forwarding) {
@@ -59,13 +61,15 @@ export class InstanceSessions {
   get(ipv6: string): InstanceSession | undefined {
     const had = this.#byAddress.get(ipv6);
     if (had && !had.session.closed && !had.session.destroyed) return had;
-    if (!had && this.#byAddress.size >= MAX_INSTANCES_PER_CLIENT) return undefined;
+    if (this.#open.size >= MAX_INSTANCES_PER_CLIENT) return undefined;
     const socket = this.#connect(ipv6);
     const session = connect('http://instance', {
       createConnection: () => socket,
       settings: { enablePush: false, maxHeaderListSize: MAX_HEADER_LIST_BYTES },
     });
     const opened: InstanceSession = { session, socket, failure: undefined };
+    this.#open.add(opened);
+    socket.once('close', () => this.#open.delete(opened));
     session.on('error', (error) => {
       opened.failure ??= failureOf(error);
     });
@@ -85,7 +89,7 @@ export class InstanceSessions {
   }
 
   close(): void {
-    for (const { session, socket } of this.#byAddress.values()) endSession(session, socket);
+    for (const { session, socket } of this.#open) endSession(session, socket);
   }
 }
 
