@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import type { HttpAccessRecord } from './port.ts';
 import { askRaw, serveHttp } from './testing/suite/http-client.ts';
 import { openHttp2, serveHttp2 } from './testing/suite/http2-client.ts';
+import { isOwed, pour } from './testing/suite/unread.ts';
 import {
   endingOf,
   expectTurnedAway,
@@ -12,6 +14,7 @@ import {
   openWorld,
   readBytes,
   until,
+  type World,
 } from './testing/suite/world.ts';
 import { forwardedHeaders, isSaidByProxies, mayBeTrailer } from './ts/http/headers.ts';
 import { HttpJournal } from './ts/http/journal.ts';
@@ -34,6 +37,31 @@ const FORGED = [
   'Proxy',
 ];
 const create = (options: ConstructorParameters<typeof TsDataPlane>[0]) => new TsDataPlane(options);
+
+const HEADS = {
+  'a body': {
+    asked: `POST / HTTP/1.1\r\nHost: ${NAME_A}\r\nContent-Length: ${2 ** 40}\r\n\r\n`,
+    answered: '',
+  },
+  'a switched connection': {
+    asked: `GET / HTTP/1.1\r\nHost: ${NAME_A}\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n`,
+    answered: 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n',
+  },
+} as const;
+
+/** A client whose instance takes nothing of what it sends, once nothing of that moves. */
+async function openBlocked(
+  { httpA, ports, upstreamHttpPort }: World,
+  { asked, answered }: (typeof HEADS)[keyof typeof HEADS] = HEADS['a body'],
+): Promise<Socket> {
+  httpA.handle = (socket) => void socket.pause().write(answered);
+  const client = await openClient(ports.http);
+  client.write(asked);
+  if (answered) await readBytes(client, answered.length);
+  pour(client);
+  await until(async () => (await isOwed(upstreamHttpPort)) && (await isOwed(ports.http)));
+  return client;
+}
 
 const textOf = async (stream: NodeJS.ReadableStream) => {
   let text = '';
@@ -76,6 +104,21 @@ describe('what strangers say to instances', () => {
     serveHttp(world.httpA, (_request, response) => response.write('begun'));
     const wire = `GET / HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\nCONNECT ${NAME_A}:22 HTTP/1.1\r\nHost: ${NAME_A}\r\n\r\n`;
     assert.equal(await askRaw(world.ports.http, wire).catch(() => ''), '');
+  });
+
+  for (const [name, head] of Object.entries(HEADS))
+    test(`a client that resets its connection is noticed while its instance takes nothing: ${name}`, async () => {
+      await using world = await openWorld(create);
+      const client = await openBlocked(world, head);
+      client.resetAndDestroy();
+      await until(async () => (await world.plane.stats()).httpOpen === 0);
+    });
+
+  test('what an instance has not taken of a request is not kept once nobody waits for the answer', async () => {
+    await using world = await openWorld(create, { idleTimeoutMs: 1_000 });
+    const client = await openBlocked(world);
+    await until(async () => !(await isOwed(world.upstreamHttpPort)));
+    client.destroy();
   });
 
   test('where no place is left, who has none takes the oldest of the client that has most', async () => {

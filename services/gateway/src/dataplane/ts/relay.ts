@@ -44,6 +44,8 @@ export function relay(
   pump(instance, client, whenTaken);
   endWith(client, instance);
   endWith(instance, client);
-  // Every byte of either direction touches the client's socket, so one timer is enough.
-  client.setTimeout(idleTimeoutMs, () => cutOff(client));
+  // Every byte of either direction touches the instance's socket, so one timer is enough. What only looks whether the client is there
+  // touches the client's.
+  client.setTimeout(0);
+  instance.setTimeout(idleTimeoutMs, () => cutOff(client));
 }

@@ -15,9 +15,11 @@ import { linger } from '../linger.ts';
 import { relay } from '../relay.ts';
 import type { Routed, RouteTable } from '../routes.ts';
 import type { Stalls } from '../stalls/stalls.ts';
+import { abandon } from './abandon.ts';
 import { endToEndHeaders, hasBody, requestHeaders } from './headers.ts';
 import { headerValues, type RequestTarget } from './host.ts';
 import { sendPage } from './page.ts';
+import type { Uploads } from './uploads.ts';
 
 /** Idle connections to instances are kept shorter than web servers usually keep theirs (5 s), so that few are stale. */
 const IDLE_UPSTREAM_MS = 4_000;
@@ -35,6 +37,7 @@ export interface Forwarding {
   readonly routes: RouteTable;
   readonly perInstance: Counts<Routed>;
   readonly stalls: Stalls;
+  readonly uploads: Uploads;
 }
 
 /** One request of a client, its response, and the instance that it goes to. */
@@ -157,6 +160,8 @@ export function forward(exchange: Exchange, forwarding: Forwarding): void {
     // Headers go ahead of the body: the instance may answer, or ask for the body, before there is any.
     upstream.flushHeaders();
     request.pipe(upstream);
+    forwarding.uploads.enter(upstream, request.socket);
+    response.once('close', () => forwarding.uploads.leave(upstream));
   } else {
     upstream.end();
   }
@@ -183,6 +188,8 @@ export function forwardUpgrade(exchange: Exchange, forwarding: Forwarding, head:
     client.write(switchingHead(answer), 'latin1');
     if (instanceHead.length > 0) client.write(instanceHead);
     if (head.length > 0) instance.write(head);
+    forwarding.uploads.enter(instance, client);
+    client.once('close', () => forwarding.uploads.leave(instance));
     relay(client, instance, {
       idleTimeoutMs: forwarding.limits.idleTimeoutMs,
       whenTaken: (then) => forwarding.stalls.whenTaken(client, then),
@@ -213,14 +220,14 @@ function bind(
     // The client may or may not send the body that it announced: after this answer nobody could tell.
     if (exchange.expectsContinue && !continued) response.shouldKeepAlive = false;
   };
-  response.once('close', () => upstream.destroy());
+  response.once('close', () => abandon(upstream, forwarding.stalls));
   upstream.once('socket', (socket: Socket) => {
     forwarding.stalls.join(request.socket, socket);
     upstream.once('close', () => forwarding.stalls.part(request.socket, socket));
   });
   upstream.once('timeout', () => {
     timedOut = true;
-    upstream.destroy();
+    abandon(upstream, forwarding.stalls);
   });
   upstream.once('continue', () => {
     continued = true;

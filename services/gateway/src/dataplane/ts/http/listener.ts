@@ -22,6 +22,7 @@ import { parseRequestTarget } from './host.ts';
 import { createHttp2Listener, type Http2Listener } from './http2-listener.ts';
 import { classOf, type HttpJournal, refusalOf } from './journal.ts';
 import { endQuietly, endWithPage, findPage, NOT_HTTP, responseOn, sendPage } from './page.ts';
+import { Uploads } from './uploads.ts';
 
 export interface HttpListenerOptions {
   readonly routes: RouteTable;
@@ -63,7 +64,8 @@ interface Shared extends HttpListenerOptions {
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { limits, upstreamPort, explain, routes, counters, journal, perInstance, stalls } = options;
   const agents = createInstanceAgents(limits.connectTimeoutMs);
-  const forwarding = { limits, upstreamPort, agents, explain, routes, perInstance, stalls };
+  const uploads = new Uploads();
+  const forwarding = { limits, upstreamPort, agents, explain, routes, perInstance, stalls, uploads };
   const { maxConnections: total, maxPerClient: perClient } = limits;
   const places = new YieldingShares({ total, reserve: 0, perClient });
   const http2 = createHttp2Listener({ forwarding, counters, journal, places });

@@ -26,6 +26,8 @@ export interface Receiver extends Ends {
   readonly writableLength: number;
 }
 
+const mayOweMuch = ({ bytesWritten }: Receiver) => bytesWritten > STALL_RULE.fewBytes;
+
 /** All connections, at one moment. */
 interface Look {
   readonly queuesOf: (receiver: Receiver) => Queues;
@@ -59,10 +61,7 @@ class Followed implements Holding {
 
   /** Whether more may be on its way to a receiver than anybody may have. */
   get mayHoldMuch(): boolean {
-    const { fewBytes } = STALL_RULE;
-    return (
-      this.#client.bytesWritten > fewBytes || [...this.instances].some((one) => one.bytesWritten > fewBytes)
-    );
+    return mayOweMuch(this.#client) || [...this.instances].some(mayOweMuch);
   }
 
   whenTaken(then: () => void): void {
@@ -202,6 +201,11 @@ export class Stalls {
   /** Whether to close the connection now would leave much to the kernel for minutes, without its counting as anybody's. */
   mayHold(client: Receiver): boolean {
     return this.#isScarce && this.#followed.get(client)?.mayHoldMuch === true;
+  }
+
+  /** The same of one socket, of a client or of an instance, that nobody follows. */
+  mayOwe(receiver: Receiver): boolean {
+    return this.#isScarce && mayOweMuch(receiver);
   }
 
   /** Calls back at once, or where the connection may hold much, when its receivers have taken it. */
