@@ -18,6 +18,23 @@ const PATIENT = { helloTimeoutMs: 600_000 };
 const HELLO = Buffer.from(helloWire({ serverName: NAME_A, keyShareBytes: 1184 }));
 const echo = (socket: Socket) => void socket.pipe(socket);
 
+test('a fault at the end of a connection whose time is over closes that, and ends neither the process nor the others', async () => {
+  const troubles: string[] = [];
+  const create: CreateDataPlane = (options) =>
+    new TsDataPlane({
+      ...options,
+      onTrouble: (_details, said) => troubles.push(said),
+      onRefused: () => {
+        throw new Error('a fault');
+      },
+    });
+  await using world = await openWorld(create, { helloTimeoutMs: 200 });
+  const silent = [await openClient(world.ports.https), await openClient(world.ports.https)];
+  for (const client of silent) await endingOf(client);
+  assert.equal((await world.plane.stats()).tls.figures.open, 0);
+  assert.equal(troubles.length, 1);
+});
+
 for (const [name, create] of Object.entries(PLANES))
   describe(`half a hello, ${name}`, () => {
     test('who opens many ends its own, and not that of a slow client', async () => {

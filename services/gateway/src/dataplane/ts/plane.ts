@@ -39,6 +39,7 @@ export class TsDataPlane implements DataPlane {
       counters: this.#counters,
       side: this.#side,
       stalls: this.#stalls,
+      onTrouble: options.onTrouble,
     };
     this.#tls = options.hosts.map(() => createTlsListener(tls));
     this.#http = new HttpSide(options, this.#routes);

@@ -1,6 +1,7 @@
 import { networkOf } from '../../../refusals/network.ts';
 import type { DataPlaneOptions } from '../../port.ts';
 import { STALL_RULE } from '../../stall-rule.ts';
+import { Faults } from '../faults.ts';
 import { crowdingOf, type Holding } from './crowding.ts';
 import { Direction, type Seen } from './direction.ts';
 import {
@@ -139,9 +140,6 @@ class Followed implements Holding {
   }
 }
 
-/** A fault that stays is told of once in this time. */
-const TELL_MS = 60_000;
-
 export interface StallOptions extends Pick<DataPlaneOptions, 'onTrouble'> {
   /** What stalled receivers may hold together; 0 for a part of what TCP may have. */
   readonly limitBytes: number;
@@ -163,10 +161,12 @@ export class Stalls {
   #isLooking = false;
   #isScarce = false;
   #heldBytes = 0;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  readonly #faults: Faults;
 
   constructor(options: StallOptions) {
     this.#options = options;
+    const message = 'the rule of stalled connections met a fault and goes on';
+    this.#faults = new Faults(options.onTrouble, message);
   }
 
   /** What slow and stalled receivers held when it was last looked. */
@@ -231,7 +231,7 @@ export class Stalls {
       if (this.#isScarce) this.#lookAtAll(await readTcpQueues(), tcpBytes ?? 0, limit);
       else this.#calm();
     } catch (error) {
-      this.#tell(error);
+      this.#faults.tell(error);
     } finally {
       this.#isLooking = false;
     }
@@ -256,20 +256,7 @@ export class Stalls {
     this.#each(this.#followed.values(), (one) => one.calm());
   }
 
-  /** What goes wrong with one connection keeps the rule from no other. */
   #each(all: Iterable<Followed>, act: (one: Followed) => void): void {
-    for (const one of [...all])
-      try {
-        act(one);
-      } catch (error) {
-        this.#tell(error);
-      }
-  }
-
-  #tell(error: unknown): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#toldMs < TELL_MS) return;
-    this.#toldMs = nowMs;
-    this.#options.onTrouble?.({ err: error }, 'the rule of stalled connections met a fault and goes on');
+    for (const one of [...all]) this.#faults.attempt(act, one);
   }
 }

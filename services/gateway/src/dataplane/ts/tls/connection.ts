@@ -3,7 +3,7 @@ import { type Held, networkKeyOf, type YieldingShares } from '@skerry/kit';
 import { ALERT, alertRecord } from '../../../tls/alert.ts';
 import { ClientHelloReader, type HelloAnswer } from '../../../tls/client-hello.ts';
 import type { TlsCounters, TlsOutcome } from '../../figures.ts';
-import type { DataPlaneLimits } from '../../port.ts';
+import type { DataPlaneLimits, DataPlaneOptions } from '../../port.ts';
 import { ConnectTimeoutError, failureOf } from '../connect.ts';
 import { clientKey } from '../counts.ts';
 import { LINGER_BYTES } from '../linger.ts';
@@ -22,6 +22,7 @@ export interface TlsOptions {
   readonly counters: TlsCounters;
   readonly side: TlsSide;
   readonly stalls: Stalls;
+  readonly onTrouble: DataPlaneOptions['onTrouble'];
 }
 
 /** What the connections of one listener share. */

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:net';
 import { YieldingShares } from '@skerry/kit';
+import { Faults } from '../faults.ts';
 import { LINGER_MS } from '../linger.ts';
 import { TlsConnection, type TlsOptions } from './connection.ts';
 import { Crowd } from './crowd.ts';
@@ -12,13 +13,18 @@ export interface TlsListener {
 
 /** A server that reads the server name of each connection and passes the bytes, untouched, to the instance of that name. */
 export function createTlsListener(options: TlsOptions): TlsListener {
-  const { limits } = options;
-  const stages = new Stages<TlsConnection>({
+  const { limits, onTrouble } = options;
+  const timeoutsMs = {
     undecided: limits.helloTimeoutMs,
     connecting: limits.connectTimeoutMs,
     open: limits.idleTimeoutMs,
     lingering: LINGER_MS,
-  });
+  };
+  const faults = new Faults(
+    onTrouble,
+    'the end of a connection whose time was over met a fault: it is closed',
+  );
+  const stages = new Stages<TlsConnection>(timeoutsMs, faults);
   const { maxConnections: total, maxPerClient: perClient } = limits;
   const places = new YieldingShares({ total, reserve: 0, perClient });
   const context = { ...options, stages, crowd: new Crowd<TlsConnection>(), places, kept: { bytes: 0 } };

@@ -1,3 +1,5 @@
+import type { Faults } from '../faults.ts';
+
 export type Stage = 'undecided' | 'connecting' | 'open' | 'lingering';
 
 /** Something that must leave a stage, or be touched, in time. */
@@ -5,11 +7,17 @@ export interface Staged {
   stage: Stage | undefined;
   /** When it entered or was touched last, in ticks. */
   tick: number;
+  /** Leaves its stage. */
   onExpired(): void;
+  /** Leaves every stage. */
+  destroy(): void;
 }
 
 const TICKS_PER_TIMEOUT = 16;
 const MIN_TICK_MS = 10;
+
+const expire = (one: Staged) => one.onExpired();
+const destroy = (one: Staged) => one.destroy();
 
 /** What is in each stage, oldest first, and one clock for all: a timer for each connection costs more than the rest of it. */
 export class Stages<One extends Staged> {
@@ -21,11 +29,13 @@ export class Stages<One extends Staged> {
   };
   readonly #limits: readonly (readonly [Set<One>, number])[];
   readonly #tickMs: number;
+  readonly #faults: Faults;
   #timer: NodeJS.Timeout | undefined;
   #tick = 0;
   #size = 0;
 
-  constructor(timeoutsMs: Readonly<Record<Stage, number>>) {
+  constructor(timeoutsMs: Readonly<Record<Stage, number>>, faults: Faults) {
+    this.#faults = faults;
     this.#tickMs = Math.max(MIN_TICK_MS, Math.min(...Object.values(timeoutsMs)) / TICKS_PER_TIMEOUT);
     this.#limits = (Object.keys(timeoutsMs) as Stage[]).map((stage) => [
       this.#sets[stage],
@@ -77,7 +87,9 @@ export class Stages<One extends Staged> {
     for (const [set, limit] of this.#limits)
       for (const one of set) {
         if (this.#tick - one.tick <= limit) break;
-        one.onExpired();
+        this.#faults.attempt(expire, one);
+        // It failed, and would fail again.
+        if (set.has(one)) this.#faults.attempt(destroy, one);
       }
   }
 }
