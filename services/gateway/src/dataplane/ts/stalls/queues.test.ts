@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { until } from '../../testing/suite/world.ts';
-import { readTcpQueues, SocketKeys, shareOf, socketKey } from './queues.ts';
+import { overheadOf, readTcpQueues, SocketKeys, shareOf, socketKey } from './queues.ts';
 
 const SENT = Buffer.alloc(10_000);
 
@@ -57,4 +57,12 @@ test('where the system hides what TCP may have, a small machine has a small limi
   // Of 1 GiB the kernel gives TCP 3/64 before it saves.
   const hidden = shareOf('', gib);
   assert.ok(hidden > (0.9 * gib * 3) / 64 / 2 && hidden <= (gib * 3) / 64 / 2);
+});
+
+test('memory that came or went while the queues were read makes no byte in them larger', () => {
+  assert.equal(overheadOf([1_500, 1_500], 1_000), 1.5);
+  assert.equal(overheadOf([4_000, 1_500], 1_000), 1.5);
+  assert.equal(overheadOf([1_500, 4_000], 1_000), 1.5);
+  assert.equal(overheadOf([undefined, 4_000], 1_000), 1);
+  assert.equal(overheadOf([90_000, 90_000], 1_000), 4);
 });

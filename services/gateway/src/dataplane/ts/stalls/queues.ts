@@ -117,6 +117,19 @@ export async function readTcpBytes(): Promise<number | undefined> {
   return pages === undefined ? undefined : Number(pages) * PAGE_BYTES;
 }
 
+/** Two readings of that, or none where the system does not tell. */
+export type TcpBytes = readonly [before: number | undefined, after: number | undefined];
+
+/** What all of TCP had all the while: what came or went between two readings belongs to neither. */
+export const leastOf = ([before = 0, after = 0]: TcpBytes): number => Math.min(before, after);
+
+/** Memory may be several times the bytes in it, where those came in small pieces; more than this is somebody else's. */
+const MOST_OVERHEAD = 4;
+
+/** Memory for each byte. @param bytes that were in all queues between the two readings */
+export const overheadOf = (tcpBytes: TcpBytes, bytes: number): number =>
+  Math.min(MOST_OVERHEAD, Math.max(1, leastOf(tcpBytes) / Math.max(1, bytes)));
+
 /** A part of what TCP may have before the kernel saves. @param tcpMem as proc(5) has it, in pages; empty where that is hidden */
 export function shareOf(tcpMem: string, memoryBytes: number): number {
   const { tcpParts, memoryParts } = STALL_RULE;

@@ -6,19 +6,20 @@ import { crowdingOf, type Holding } from './crowding.ts';
 import { Direction, type Seen } from './direction.ts';
 import {
   type Ends,
+  leastOf,
+  overheadOf,
   type Queues,
   readShareBytes,
   readTcpBytes,
   readTcpQueues,
   SocketKeys,
+  type TcpBytes,
   type TcpQueues,
 } from './queues.ts';
 
 const LOOK_MS = 500;
 /** Of the limit: below one of so many parts of it in all of TCP, nobody can hold too much, and nothing is looked at. */
 const SCARCE_PARTS = 2;
-/** Memory may be several times the bytes in it, where those came in small pieces; more than this is somebody else's. */
-const MOST_OVERHEAD = 4;
 const NO_QUEUES: Queues = { unsent: 0, unread: 0 };
 
 /** A socket: how much it was given to send, and how much of that the kernel has not taken. */
@@ -228,8 +229,10 @@ export class Stalls {
       const limit = await this.#limit();
       const tcpBytes = await readTcpBytes();
       this.#isScarce = tcpBytes === undefined || tcpBytes > limit / SCARCE_PARTS;
-      if (this.#isScarce) this.#lookAtAll(await readTcpQueues(), tcpBytes ?? 0, limit);
-      else this.#calm();
+      if (this.#isScarce) {
+        const queues = await readTcpQueues();
+        this.#lookAtAll(queues, [tcpBytes, await readTcpBytes()], limit);
+      } else this.#calm();
     } catch (error) {
       this.#faults.tell(error);
     } finally {
@@ -237,11 +240,12 @@ export class Stalls {
     }
   }
 
-  #lookAtAll({ bySocket, bytes }: TcpQueues, tcpBytes: number, limit: number): void {
+  /** @param tcpBytes of all of TCP, before and after the queues were read */
+  #lookAtAll({ bySocket, bytes }: TcpQueues, tcpBytes: TcpBytes, limit: number): void {
     const nowMs = performance.now();
-    const overhead = Math.min(MOST_OVERHEAD, Math.max(1, tcpBytes / Math.max(1, bytes)));
+    const overhead = overheadOf(tcpBytes, bytes);
     // So many connections may be open that little of each is much.
-    const fewBytes = tcpBytes > limit ? STALL_RULE.fewScarceBytes : STALL_RULE.fewBytes;
+    const fewBytes = leastOf(tcpBytes) > limit ? STALL_RULE.fewScarceBytes : STALL_RULE.fewBytes;
     const queuesOf = (receiver: Receiver) => {
       const key = this.#keys.of(receiver);
       return (key && bySocket.get(key)) || NO_QUEUES;
