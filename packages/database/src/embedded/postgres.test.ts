@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { stat, writeFile } from 'node:fs/promises';
+import { rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
@@ -102,6 +102,23 @@ describe('embedded PostgreSQL', () => {
     assert.deepEqual(listServerProcesses(cluster), []);
     await using again = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
     assert.deepEqual(await query(again.connection, 'select 1 as one'), [{ one: 1 }]);
+  });
+
+  test('a server that does not start again, as its directory is gone, is told in its own words, and starts when it is back', async () => {
+    await using directory = await databaseDirectory();
+    const cluster = join(directory.path, 'cluster');
+    const away = join(directory.path, 'away');
+    const lines: { msg: string; err?: { code?: string; message: string } }[] = [];
+    const told = createLogger('test', 'error', { write: (line) => void lines.push(JSON.parse(line)) });
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log: told, settings: QUICK });
+    const before = server.pid;
+    await rename(cluster, away);
+    process.kill(before, 'SIGKILL');
+    const failed = await until('it was tried again', () => lines.find(({ err }) => err !== undefined));
+    assert.equal(failed.err?.code, 'DATABASE_UNAVAILABLE', JSON.stringify(failed));
+    assert.match(failed.err.message, /could not access directory/);
+    await rename(away, cluster);
+    await until('it runs again', () => server.pid !== before);
   });
 
   test('an abort during the start ends it and frees the directory', async () => {

@@ -109,9 +109,10 @@ async function startLocked(options: LockedOptions): Promise<EmbeddedPostgres> {
   const connection = { host: socketDir, port, user: SUPERUSER, database: MAINTENANCE_DATABASE };
   const plan = { binaries, identity, cluster: layout.cluster, settings, connection, lockFd: lock.fd, log };
   const start = (starting?: AbortSignal) =>
-    startServer(plan, starting).catch(async (error: unknown) =>
-      Promise.reject(asFullDisk(error, layout.cluster, await measure(layout.cluster))),
-    );
+    startServer(plan, starting).catch(async (error: unknown) => {
+      // Who ended the start is told so, whatever room there is.
+      throw starting?.aborted ? error : await asFullDisk(error, layout.cluster);
+    });
   const supervisor = await superviseServer(start, { log, signal });
   log.info(
     { pid: supervisor.pid, cluster: layout.cluster, runs: identity.kind },
@@ -154,9 +155,13 @@ function warnOfFullDisk(log: Logger, cluster: string, disk: DiskSize): void {
   log.warn(fields, 'the disk of the embedded database is nearly full; if it does not start, free some space');
 }
 
-/** A server that does not start on a full disk says many things; what helps is said first. */
-function asFullDisk(error: unknown, cluster: string, disk: DiskSize): unknown {
-  if (!isTight(disk)) return error;
+/**
+ * A server that does not start on a full disk says many things; what helps is said first. Of a disk that is gone, the server's own words
+ * say more than that it cannot be measured.
+ */
+async function asFullDisk(error: unknown, cluster: string): Promise<unknown> {
+  const disk = await measure(cluster).catch(() => undefined);
+  if (disk === undefined || !isTight(disk)) return error;
   const { message } = error as Error;
   return new AppError(
     'STORAGE_FULL',
