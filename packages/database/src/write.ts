@@ -5,6 +5,7 @@ import {
   Kysely,
   PostgresAdapter,
   PostgresDialect,
+  PostgresQueryCompiler,
   Transaction,
 } from 'kysely';
 import type pg from 'pg';
@@ -199,15 +200,18 @@ const whyUnsure = (errors: readonly unknown[]) =>
 
 /** Runs bodies in transactions of their own, each on a connection that can COPY. */
 export function createWrite<Schema>(connections: pg.Pool): Write<Schema> {
-  // What is remembered of a database goes by it, so all transactions have the same.
-  const adapter = new PostgresAdapter();
+  // What is remembered of a database goes by its adapter, and a compiler is a hundred functions: all transactions have the same.
+  const [adapter, compiler] = [new PostgresAdapter(), new PostgresQueryCompiler()];
   return async (body) => {
     const client = setPipelining(await connections.connect(), true);
     const statements = new Statements(client);
     // The query builder sees a pool that has this connection alone, and leaves its release to us.
     const alone = { query: statements.query, release: ignore } as unknown as pg.PoolClient;
     const pool = { connect: async () => alone, end: async () => {} } as unknown as pg.Pool;
-    const dialect = Object.assign(new PostgresDialect({ pool }), { createAdapter: () => adapter });
+    const dialect = Object.assign(new PostgresDialect({ pool }), {
+      createAdapter: () => adapter,
+      createQueryCompiler: () => compiler,
+    });
     let unsure: Error | undefined;
     try {
       return await inOneTransaction(dialect, async (trx: Transaction<Schema>) => {

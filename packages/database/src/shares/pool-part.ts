@@ -36,7 +36,7 @@ export function partOf(pool: pg.Pool, turns: ConnectionTurns, given: Given = { c
       given.connections++;
       // The pool gives a client its `release` anew each time.
       const release = client.release.bind(client);
-      client.release = (unsure) => {
+      const giveBack = (unsure?: Error | boolean): void => {
         try {
           release(unsure);
           given.connections--;
@@ -44,6 +44,9 @@ export function partOf(pool: pg.Pool, turns: ConnectionTurns, given: Given = { c
           turn[Symbol.dispose]();
         }
       };
+      // A function that is made where it is assigned to a property V8 places among old objects, where it keeps its turn, and all that
+      // hangs on it, until the whole heap is collected.
+      client.release = giveBack;
       return client;
     } catch (error) {
       turn[Symbol.dispose]();
