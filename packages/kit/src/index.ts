@@ -68,6 +68,7 @@ export { type Client, createClientOf } from './limits/client.ts';
 export { FairSlots, type FairSlotsOptions } from './limits/fair-slots.ts';
 export { gathered } from './limits/gathered.ts';
 export { Holders } from './limits/holders.ts';
+export { LowPriority } from './limits/low-priority.ts';
 export {
   ClientTable,
   exemptHosts,

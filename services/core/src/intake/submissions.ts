@@ -1,4 +1,4 @@
-import { type Client, type Held, Shares } from '@skerry/kit';
+import { type Client, type Held, LowPriority, Shares } from '@skerry/kit';
 import { AppError, isClockFault, LIMITS, type VerifiedMessage } from '@skerry/protocol';
 import { type Accepted, PROCESSED, type Verdict } from './accepted.ts';
 import { PRIVATE_TYPES } from './kinds.ts';
@@ -100,6 +100,8 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
   const accept = (message: VerifiedMessage, hold?: (bytes: number) => void) =>
     acceptFrom(source, message, options, hold);
   const contents = new Contents();
+  // A batch answers all of its messages at once, and a crowd sends as many: who reads meanwhile does not wait for them all.
+  const low = new LowPriority();
   const keep = (accepted: Accepted) => keepFrom(source, accepted, options);
   const verify = async (body: Uint8Array, type?: string, from?: string) => {
     const verified = verifier.verify(body, secondsOf(options), from);
@@ -113,6 +115,7 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
     read: async (body, type) => accept(await verify(body, type)),
     keep,
     async submit(body, { type, check, client } = {}) {
+      await low.turn();
       const message = await verify(body, type, client?.key);
       // A door for messages that everybody may see says nothing of what is carried out and not kept.
       if (source.takesPrivate && type !== undefined && PRIVATE_TYPES.includes(type)) {
@@ -125,7 +128,9 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
           held = contents.take(client, bytes);
         }).catch((error) => Promise.reject(withForm(error, message)));
         check?.(message);
-        return { message, verdict: await keep(accepted) };
+        const verdict = await keep(accepted);
+        await low.turn();
+        return { message, verdict };
       } finally {
         held.release();
       }

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LowPriority } from './low-priority.ts';
+
+/** The next turn of the event loop. */
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('a few go one by one, in the order in which they came, a turn of the event loop each', async () => {
+  const low = new LowPriority();
+  const gone: number[] = [];
+  for (let n = 0; n < 4; n++) void low.turn().then(() => gone.push(n));
+  await Promise.resolve();
+  assert.deepEqual(gone, [], 'not in the turn in which they came');
+  for (let n = 0; n < 4; n++) {
+    await nextTurn();
+    assert.deepEqual(
+      gone,
+      Array.from({ length: n + 1 }, (_, at) => at),
+    );
+  }
+});
+
+test('of a crowd a sixteenth goes at once; who comes back goes behind the others', async () => {
+  const low = new LowPriority();
+  const gone: string[] = [];
+  const come = async (name: string) => {
+    await low.turn();
+    gone.push(name);
+  };
+  const crowd = Array.from({ length: 64 }, (_, at) =>
+    come(`${at}`).then(() => (at === 0 ? come('again') : undefined)),
+  );
+  await nextTurn();
+  assert.deepEqual(gone, ['0', '1', '2', '3']);
+  await Promise.all(crowd);
+  assert.equal(gone.length, 65);
+  assert.equal(gone.at(-1), 'again');
+});
+
+test('one that fails in its turn keeps nobody from theirs', async () => {
+  const low = new LowPriority();
+  const failing = low.turn().then(() => Promise.reject(new Error('failed')));
+  const next = low.turn();
+  await assert.rejects(failing, /failed/);
+  await next;
+});
