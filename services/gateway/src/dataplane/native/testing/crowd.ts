@@ -1,30 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { access, mkdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Heard, hear } from '@skerry/kit/testing/heard';
-import { playProgram } from '@skerry/kit/testing/play';
 import { awaitOutput } from '@skerry/kit/testing/processes';
+import { buildProgram, USAGE_EXIT_CODE } from '../build.ts';
 import { TEST_CACHE } from './built.ts';
 
 const SOURCE = fileURLToPath(new URL('./crowd.c', import.meta.url));
 
 /** Builds the program that is many clients, once for each version. */
 export async function buildCrowd(): Promise<string> {
-  const hash = createHash('sha256').update(await readFile(SOURCE));
-  const path = join(TEST_CACHE, `crowd-${hash.digest('hex').slice(0, 16)}`);
-  if (
-    await access(path).then(
-      () => true,
-      () => false,
-    )
-  )
-    return path;
-  await mkdir(TEST_CACHE, { recursive: true });
-  await playProgram('the compiler', 'cc', ['-O2', '-Wall', SOURCE, '-o', path]);
-  return path;
+  const program = { name: 'crowd', sources: [SOURCE], idleExitCode: USAGE_EXIT_CODE };
+  const built = await buildProgram(program, TEST_CACHE, ['-Werror']);
+  if ('missing' in built) throw new Error(`the crowd cannot be built here: ${built.missing}`);
+  return built.path;
 }
 
 /**
