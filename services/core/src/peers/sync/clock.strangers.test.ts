@@ -182,6 +182,25 @@ test('F3: a clock that was set right is believed at once, and the log has one li
   );
 });
 
+test('F3: where a clock was set, times that are told are moved by whole milliseconds, in the first answer after it', async () => {
+  await using right = await createTestCore();
+  let aheadMs = 0;
+  await using core = await createTestCore({
+    peers: [(await linkOver(right)).link],
+    now: () => Date.now() + aheadMs,
+    // As the uptime of a machine: with fractions.
+    uptime: () => performance.now() + Math.random(),
+  });
+  assert.ok(await round(core));
+  aheadMs = 2 * HOUR_MS;
+  const { state, peers } = await statusOf(core);
+  for (const atMs of [peers[0].synced_ms, peers[0].forgotten_ms]) {
+    assert.ok(Number.isSafeInteger(atMs), `${atMs}`);
+    assert.ok(Math.abs(atMs - (Date.now() + aheadMs)) < 60_000, `${atMs}`);
+  }
+  assert.deepEqual([state, peers[0].state], ['synced', 'synced']);
+});
+
 test('F3: a clock that is set says so in the log of a node that has nobody to compare it with', () => {
   let [uptimeMs, offMs] = [0, 0];
   const lines: { readonly msg: string; readonly jump_ms: number; readonly level: number }[] = [];

@@ -110,7 +110,7 @@ export class NetworkClock {
   /** Whether the log has it that something is wrong. */
   #isTold = false;
   #base: number;
-  /** Told when the time that `now` gives was moved, and by how much. */
+  /** Told when the time that `now` gives was moved, and by how many milliseconds: whole ones, since times that nodes tell are moved so. */
   onMoved: (movedMs: number) => void = () => {};
 
   constructor(options: ClockOptions) {
@@ -130,7 +130,8 @@ export class NetworkClock {
   machineNow(): number {
     const now = this.#options.machineNow();
     const base = now - this.uptime();
-    const jumpMs = base - this.#base;
+    // The uptime has fractions.
+    const jumpMs = Math.round(base - this.#base);
     this.#base = base;
     if (Math.abs(jumpMs) > JUMP_MS) {
       if (Math.abs(jumpMs) > CLOCK_OFF_MS) this.#tellJump(jumpMs);
@@ -181,7 +182,7 @@ export class NetworkClock {
     const side = jumpMs > 0 ? 'ahead' : 'back';
     const cause = jumpMs > 0 ? 'set, or the server was suspended' : 'set';
     this.#options.log.warn(
-      { jump_ms: Math.round(jumpMs) },
+      { jump_ms: jumpMs },
       `this server's clock went ${side} by ${seconds} s: it was ${cause}; messages are judged by it`,
     );
   }

@@ -349,7 +349,11 @@ describe('hostile peers', () => {
     const source = await honest(stack);
     let nowMs = Date.now();
     const core = stack.use(
-      await createTestCore({ peers: [linkTo('frozen', () => source)], now: () => nowMs }),
+      await createTestCore({
+        ...{ peers: [linkTo('frozen', () => source)], now: () => nowMs },
+        // The time passes: no clock is set.
+        uptime: () => nowMs,
+      }),
     );
     await round(core);
     const seen = () => {

@@ -85,13 +85,15 @@ export class Syncer {
 
   view(): SyncView {
     const { set, clock, intervalMs } = this.#options;
+    // First: where the clock was set, it moves what is known of the peers.
+    const nowMs = clock.now();
     return describeSync({
       nodeId: this.nodeId,
       set,
       clock,
       peers: this.#peers.map((peer) => ({ ...peer, points: this.reputation.pointsOf(peer.link.name) })),
       staleAfterMs: intervalMs * 3,
-      nowMs: clock.now(),
+      nowMs,
     });
   }
 
@@ -119,6 +121,7 @@ export class Syncer {
     for (const peer of this.#peers) {
       if (peer.later > 0) Object.assign(peer, { state: 'syncing', syncedMs: null, later: 0 });
       else if (peer.syncedMs !== null) peer.syncedMs += movedMs;
+      if (peer.forgottenMs !== null) peer.forgottenMs += movedMs;
     }
     this.nudge();
   }
