@@ -30,6 +30,7 @@ test('what scripts rely on', () => {
   assert.equal(exitOf('UPSTREAM_UNAVAILABLE'), 5);
   assert.equal(exitOf('TIMED_OUT'), 5);
   assert.equal(exitOf('NO_CAPACITY'), 5);
+  assert.equal(exitOf('NO_RUNNER'), 5);
   assert.equal(exitOf('PROGRAM_FAILED'), 6);
   assert.equal(exitOf('PROGRAM_TIMED_OUT'), 6);
   assert.equal(exitOf('KEY_EXISTS'), 1);

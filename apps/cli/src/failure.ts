@@ -28,6 +28,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   ROUTE_NOT_FOUND:
     'the address that was asked may be that of another service, or of an older release: see "skerry network show"',
   DEVNET_RUNNING: '"skerry down" ends the one that runs; a second network needs its own --data-dir and ports',
+  NO_RUNNER: 'it is not the fault of the program: "skerry status" shows whether compute nodes answer',
   TIMESTAMP_IN_FUTURE: SET_CLOCK,
   TIMESTAMP_TOO_OLD: SET_CLOCK,
 };

@@ -89,7 +89,9 @@ export const ERRORS = {
   MESSAGE_FORGOTTEN: { httpStatus: 410, kind: 'missing', meaning: 'The message was forgotten' },
   MESSAGE_NOT_PROCESSED: conflict('The message is pending or rejected, so its content is not in force'),
   PROGRAM_NOT_FOUND: missing('No program has this hash'),
-  NO_RUNNER: unavailable('No compute node can run the program at the moment'),
+  NO_RUNNER: unavailable(
+    'No compute node can run the program at the moment, or the one that was asked does not answer',
+  ),
   PROGRAM_UNSUPPORTED: {
     httpStatus: 501,
     kind: 'refused',

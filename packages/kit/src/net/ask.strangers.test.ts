@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { startNameServer } from '../testing/dns.ts';
@@ -16,6 +17,7 @@ async function serve(listener: RequestListener, host = '127.0.0.1', port = 0) {
   const server = createServer(listener).listen(port, host);
   await once(server, 'listening');
   return {
+    http: server,
     port: (server.address() as AddressInfo).port,
     [Symbol.dispose]() {
       server.closeAllConnections();
@@ -102,6 +104,36 @@ test('H3: what answers is bounded in time and size, and sends nobody elsewhere',
     'broken',
   ]);
   assert.deepEqual([(await ask('/')).status, elsewhere], [302, 0]);
+});
+
+test('the body goes to nobody who does not say that they take it, and an answer before that is one', async () => {
+  const bodies: string[] = [];
+  using server = await serve(() => assert.fail('what is asked so has to be taken'));
+  server.http.on('checkContinue', async (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url === '/refused') return response.writeHead(429).end('no');
+    if (request.url === '/reset') return request.socket.destroy();
+    if (request.url === '/silent') return;
+    response.writeContinue();
+    bodies.push(await text(request));
+    return response.end('well');
+  });
+  const asker = createAsker({ mayReach: createReach(true), keepAlive: true });
+  const ask = (path: string) =>
+    asker
+      .ask(`http://127.0.0.1:${server.port}${path}`, {
+        ...{ ...OPTIONS, method: 'POST', body: path },
+        takeMs: path === '/silent' ? 50 : 60_000,
+      })
+      .then(
+        ({ status, body }) => `${status} ${body.toString()}`,
+        (error) => (error as AskError).failure,
+      );
+  const answers = [];
+  for (const path of ['/taken', '/refused', '/reset', '/silent', '/taken/again'])
+    answers.push(await ask(path));
+  assert.deepEqual(answers, ['200 well', '429 no', 'untaken', 'untaken', '200 well']);
+  assert.deepEqual(bodies, ['/taken', '/taken/again']);
+  asker.close();
 });
 
 test('H3: no URL breaks what asks it', async () => {

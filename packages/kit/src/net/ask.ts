@@ -22,6 +22,11 @@ export interface AskOptions {
   readonly timeoutMs: number;
   /** Until it is connected; then it failed as `unconnected`. */
   readonly connectMs?: number;
+  /**
+   * Until whoever is asked says that it takes the body (`Expect: 100-continue`, RFC 9110, 10.1.1); then it failed as `untaken`, and nothing
+   * of the body was sent. What hangs takes connections all the same, by its kernel. Where left out, the body is sent at once.
+   */
+  readonly takeMs?: number;
   readonly bodyBytesMax: number;
   readonly signal: AbortSignal;
 }
@@ -32,8 +37,8 @@ export interface Answered {
   readonly body: Buffer;
 }
 
-/** `refused`: no address that may be asked; `unconnected`: nothing was sent. */
-export type AskFailure = 'refused' | 'unconnected' | 'timeout' | 'too_large' | 'broken';
+/** `refused`: no address that may be asked; `unconnected`: nothing was sent; `untaken`: nothing of the body was. */
+export type AskFailure = 'refused' | 'unconnected' | 'untaken' | 'timeout' | 'too_large' | 'broken';
 
 export class AskError extends Error {
   readonly failure: AskFailure;
@@ -90,69 +95,102 @@ export function createAsker({ mayReach, keepAlive = false, dnsServers }: AskerOp
   };
 }
 
-function failureOf(error: NodeJS.ErrnoException, wasConnected: boolean): AskError {
+/** @param failure what it is unless the error says more */
+function failureOf(error: NodeJS.ErrnoException, failure: AskFailure): AskError {
   if (error instanceof AskError) return error;
   const code = error.code;
   if (code === 'ENOTFOUND') return new AskError('refused', 'the name has no allowed address', code);
-  return new AskError(
-    wasConnected ? 'broken' : 'unconnected',
-    `does not answer (${code ?? error.message})`,
-    code,
-  );
+  return new AskError(failure, `does not answer (${code ?? error.message})`, code);
 }
 
-function send(url: URL, options: AskOptions, agent: http.Agent): Promise<Answered> {
-  const { method = 'GET', headers, body, timeoutMs, bodyBytesMax, signal } = options;
-  const { connectMs = CONNECT_TIMEOUT_MS } = options;
+/** Reads all of an answer. Rejects with an AskError where it is too much, or cut off. */
+function readAnswer(response: http.IncomingMessage, bodyBytesMax: number): Promise<Answered> {
   const { promise, resolve, reject } = Promise.withResolvers<Answered>();
-  if (signal.aborted) return Promise.reject(signal.reason);
-  const request = (url.protocol === 'https:' ? https : http).request(url, {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  response.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > bodyBytesMax)
+      reject(new AskError('too_large', `the answer is larger than ${bodyBytesMax} bytes`));
+    else if (chunks.push(chunk) > partsMaxOf(bodyBytesMax))
+      reject(new AskError('too_large', 'the answer comes in parts of a few bytes'));
+  });
+  response.on('error', (error) => reject(failureOf(error, 'broken')));
+  response.once('end', () =>
+    resolve({
+      status: response.statusCode ?? 0,
+      headers: response.headers,
+      body: Buffer.concat(chunks),
+    }),
+  );
+  response.once('close', () => reject(new AskError('broken', 'the answer was cut off')));
+  return promise;
+}
+
+/** Its header; what is asked so that it has to be taken is sent at once, the body not yet. */
+function begin(url: URL, { method = 'GET', headers, body, takeMs }: AskOptions, agent: http.Agent) {
+  return (url.protocol === 'https:' ? https : http).request(url, {
     method,
     agent,
     headers: {
       ...headers,
+      ...(takeMs === undefined ? {} : { expect: '100-continue' }),
       ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
     },
     maxHeaderSize: HEADER_BYTES_MAX,
   });
-  let wasConnected = false;
+}
+
+function send(url: URL, options: AskOptions, agent: http.Agent): Promise<Answered> {
+  const { body, timeoutMs, connectMs = CONNECT_TIMEOUT_MS, takeMs, bodyBytesMax, signal } = options;
+  const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+  if (signal.aborted) return Promise.reject(signal.reason);
+  const request = begin(url, options, agent);
+  /** What it failed as if the connection ended now. */
+  let stage: AskFailure = 'unconnected';
+  let isSent = false;
   const fail = (error: Error) => {
     reject(error);
     request.destroy();
   };
   const timers = [
     setTimeout(() => fail(new AskError('timeout', `no answer within ${timeoutMs} ms`)), timeoutMs),
-    setTimeout(() => wasConnected || fail(new AskError('unconnected', 'no connection was made')), connectMs),
+    setTimeout(
+      () => stage === 'unconnected' && fail(new AskError(stage, 'no connection was made')),
+      connectMs,
+    ),
+    setTimeout(
+      () => stage !== 'broken' && fail(new AskError(stage, `took nothing within ${takeMs} ms`)),
+      takeMs ?? timeoutMs,
+    ),
   ];
   const onAbort = () => fail(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
+  const onConnected = () => (stage = takeMs === undefined ? 'broken' : 'untaken');
   request.once('socket', (socket) => {
-    if (request.reusedSocket) wasConnected = true;
-    else socket.once('connect', () => (wasConnected = true));
+    if (request.reusedSocket) onConnected();
+    else socket.once('connect', onConnected);
   });
-  request.on('error', (error) => reject(failureOf(error, wasConnected)));
+  request.on('error', (error) => reject(failureOf(error, stage)));
   refuseUpgrade(request);
   request.once('response', (response) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    response.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > bodyBytesMax)
-        fail(new AskError('too_large', `the answer is larger than ${bodyBytesMax} bytes`));
-      else if (chunks.push(chunk) > partsMaxOf(bodyBytesMax))
-        fail(new AskError('too_large', 'the answer comes in parts of a few bytes'));
-    });
-    response.on('error', (error) => reject(failureOf(error, true)));
-    response.once('end', () =>
-      resolve({
-        status: response.statusCode ?? 0,
-        headers: response.headers,
-        body: Buffer.concat(chunks),
-      }),
-    );
-    response.once('close', () => reject(new AskError('broken', 'the answer was cut off')));
+    stage = 'broken';
+    readAnswer(response, bodyBytesMax).then((answered) => {
+      resolve(answered);
+      // Whoever answers without the body is still due it on this connection.
+      if (!isSent) request.destroy();
+    }, fail);
   });
-  request.end(body);
+  const sendBody = () => {
+    isSent = true;
+    request.end(body);
+  };
+  if (takeMs === undefined) sendBody();
+  else
+    request.once('continue', () => {
+      stage = 'broken';
+      sendBody();
+    });
   return promise.finally(() => {
     for (const timer of timers) clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);

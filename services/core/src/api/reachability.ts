@@ -33,6 +33,7 @@ const CERTIFICATE = /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO/;
 const OF_FAILURE: Readonly<Record<AskFailure, ReachabilityVerdict>> = {
   refused: 'NOT_YOURS',
   unconnected: 'NO_CONNECTION',
+  untaken: 'NO_ANSWER',
   timeout: 'NO_ANSWER',
   broken: 'NO_ANSWER',
   too_large: 'OTHER_ANSWER',

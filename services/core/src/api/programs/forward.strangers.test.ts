@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +7,7 @@ import { test } from 'node:test';
 import { createAsker, createReach } from '@skerry/kit';
 import { NETWORK_CHANNEL, NETWORK_POST, nodeIdOf, type Runner } from '@skerry/protocol';
 import { createTestCore, signers } from '../../testing/core.ts';
-import { forwardRun } from './forward.ts';
+import { forwardRun, orderRunners } from './forward.ts';
 
 const runnerAt = (url: string): Runner => ({
   node_id: nodeIdOf(signers.node.address),
@@ -73,9 +74,11 @@ test('H3: what is refused reads the same, whatever is there', async () => {
   assert.deepEqual([secret.asked, said.length, new Set(said).size], [0, 5, 1]);
 });
 
-/** Runs a program on a node that answers so. */
+/** Runs a program on a node that answers so once it has read the call. */
 async function runOn(answer: RequestListener) {
-  const server = createServer(answer).listen(0, '127.0.0.1');
+  const server = createServer((request, response) => {
+    request.resume().once('end', () => void answer(request, response));
+  }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   try {
     const runner = runnerAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -118,4 +121,48 @@ test('of the details of a node’s refusal only a bounded traceback is passed on
     assert.deepEqual([code, Object.keys(passed)], ['PROGRAM_FAILED', ['traceback']]);
     return JSON.stringify(passed).length < 100_000;
   });
+});
+
+/** A node in a process of its own, and how many calls it was given to run. */
+const NODE = `
+  let runs = 0;
+  require('node:http').createServer((request, response) => {
+    if (request.method === 'GET') return response.end(String(runs));
+    request.on('error', () => {}).resume().on('end', () => {
+      runs++;
+      if (request.url.includes('silent')) return;
+      response.writeHead(200, { 'net-program-outcome': 'answered' }).end('ran');
+    });
+  }).listen(0, '127.0.0.1', function () { console.log(this.address().port); });
+`;
+
+async function startNode() {
+  const child = spawn(process.execPath, ['-e', NODE], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [port] = await once(child.stdout, 'data');
+  const url = `http://127.0.0.1:${Number(port)}`;
+  return {
+    url,
+    child,
+    runs: async () => Number(await (await fetch(url)).text()),
+    [Symbol.dispose]: () => void child.kill('SIGKILL'),
+  };
+}
+
+test('a node that is stopped takes no call: another one runs the program, and alone it is no fault of the program', async () => {
+  using stopped = await startNode();
+  using well = await startNode();
+  const options = { ...optionsOf(true), takeMs: 500 };
+  // The first one in order is the one that is stopped.
+  const ids = ['1', '2'].map((digit) => ({ ...runnerAt(''), node_id: digit.repeat(64) }));
+  const urls = [stopped.url, well.url];
+  const runners = orderRunners(ids, STORED).map((runner, at) => ({ ...runner, url: urls[at]! }));
+  stopped.child.kill('SIGSTOP');
+  assert.equal((await forwardRun(runners, STORED, {}, options)).body.toString(), 'ran');
+  await assert.rejects(forwardRun(runners.slice(0, 1), STORED, {}, options), {
+    code: 'NO_RUNNER',
+    message: /does not take the call, so the program did not run/,
+  });
+  stopped.child.kill('SIGCONT');
+  // It reads its connections in their order: what it was sent came before this.
+  assert.deepEqual([await stopped.runs(), await well.runs()], [0, 1]);
 });

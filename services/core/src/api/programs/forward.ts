@@ -14,6 +14,8 @@ export interface ProgramOutput {
 /** Nodes tried for one call, and what a call may take beside its program's own time: loading code, waiting for a sandbox. */
 const TRIES_MAX = 3;
 const OVERHEAD_MS = 60_000;
+/** A node that takes no call for so long hangs, or has too much to do: its program does not run there, and is not sent to it. */
+const TAKE_MS = 10_000;
 const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
 
 /** By these a node says that it did not run the program, and another one may. */
@@ -23,8 +25,8 @@ const UNHEARD = 'PROGRAM_NOT_FOUND';
 const UNHEARD_PAUSES_MS = [200, 400, 800, 1_600, 3_200];
 /** A node that does not know this one as a service of its network counts all its callers as one. */
 const LIMITED = 'RATE_LIMITED';
-/** A connection was never made, so nothing was run. */
-const NOTHING_SENT: readonly AskFailure[] = ['refused', 'unconnected'];
+/** Nothing of the call was sent, so nothing was run. */
+const NOTHING_SENT: readonly AskFailure[] = ['refused', 'unconnected', 'untaken'];
 
 const runs = (runner: Runner, { runtime }: RunnableProgram['program']) =>
   runner.runtimes.includes(runtime.kind === 'named' ? runtime.runtime : 'python3');
@@ -77,12 +79,13 @@ async function callRunner(
   runner: Runner,
   stored: StoredProgram,
   body: string,
-  { asker, caller, signal }: ForwardOptions,
+  { asker, caller, signal, takeMs = TAKE_MS }: ForwardOptions,
 ): Promise<ProgramOutput> {
   const answer = await asker.ask(`${runner.url.replace(/\/+$/, '')}/run/${stored.programHash}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'net-program-caller': caller },
     body,
+    takeMs,
     timeoutMs: stored.program.timeoutSeconds * 1000 + OVERHEAD_MS,
     bodyBytesMax: OUTPUT_BYTES_MAX,
     signal,
@@ -102,7 +105,17 @@ const FAILURES: Readonly<Record<AskFailure, (message: string) => AppError>> = {
     ),
   unconnected: (message) => new AppError('NO_RUNNER', `the compute node ${message}`),
   broken: (message) => new AppError('NO_RUNNER', `the compute node ${message}`),
-  timeout: () => new AppError('PROGRAM_TIMED_OUT', 'the compute node did not answer in time'),
+  untaken: (message) =>
+    new AppError(
+      'NO_RUNNER',
+      `the compute node does not take the call, so the program did not run (${message})`,
+    ),
+  // Of a program that takes too long the node itself says so, and by then long has.
+  timeout: (message) =>
+    new AppError(
+      'NO_RUNNER',
+      `the compute node took the call and does not answer; whether the program ran is not known (${message})`,
+    ),
   too_large: () =>
     new AppError('PROGRAM_OUTPUT_TOO_LARGE', `the program answered more than ${OUTPUT_BYTES_MAX} bytes`),
 };
@@ -123,6 +136,8 @@ export interface ForwardOptions {
   /** Asks the nodes, at addresses that the operator lets be asked. */
   readonly asker: Asker;
   readonly signal: AbortSignal;
+  /** How long a node may take to say that it takes a call, milliseconds; ten seconds where left out. */
+  readonly takeMs?: number;
 }
 
 /**
