@@ -28,20 +28,21 @@ export async function openFile(file: string, { passphraseFile }: OpenOptions): P
   });
 }
 
-/** Reads all of a backup and compares every sum. */
+/** Reads all of a backup and compares every sum. @returns what it says, and how much of the node is in it: its end counts its head, too */
 export async function checkFile(
   { output }: Pick<Context, 'output'>,
   file: string,
   options: OpenOptions,
-): Promise<{ head: BackupHead; end: BackupEnd }> {
+): Promise<{ head: BackupHead; end: BackupEnd; held: Pick<BackupEnd, 'members' | 'bytes'> }> {
   using progress = output.progress();
   const backup = await openFile(file, options);
-  let bytes = 0;
-  for await (const { sizeBytes } of backup.members) {
-    bytes += sizeBytes;
-    progress.show(`checking: ${renderBytes(bytes)}`);
+  const held = { members: 0, bytes: 0 };
+  for await (const { kind, sizeBytes } of backup.members) {
+    if (kind === 'file') held.members++;
+    held.bytes += sizeBytes;
+    progress.show(`checking: ${renderBytes(held.bytes)}`);
   }
-  return { head: backup.head, end: backup.end() };
+  return { head: backup.head, end: backup.end(), held };
 }
 
 const headFields = (head: BackupHead): (readonly [string, string | undefined])[] => [
@@ -63,13 +64,13 @@ export async function show(context: Context, file: string, options: OpenOptions)
 
 export async function verify(context: Context, file: string, options: OpenOptions): Promise<void> {
   await using input = await openInput(context, file);
-  const { head, end } = await checkFile(context, input.path, options);
+  const { head, end, held } = await checkFile(context, input.path, options);
   const { database } = end;
   context.output.result(
-    { ...head, ...end },
+    { ...head, ...end, ...held },
     renderFields([
       ...headFields(head),
-      ['whole', `${renderFiles(end.members)}, ${renderBytes(end.bytes)}; every SHA-256 is right`],
+      ['whole', `${renderFiles(held.members)}, ${renderBytes(held.bytes)}; every SHA-256 is right`],
       ['events', database === null ? undefined : `up to ${database.event_cursor}`],
       [
         'messages',

@@ -62,6 +62,11 @@ test('a backup from standard input is shown, verified and restored; a file that 
     const { out, err } = await skerry(['backup', look, '-', ...open], bytes);
     assert.match(out, /^role: +scheduler$/m, err);
   }
+  // The same count as when it was made.
+  const again = await skerry(['--json', 'backup', `${file}.3`, ...role, '--data-dir', from]);
+  const { members, bytes: size } = JSON.parse(again.out);
+  const read = JSON.parse((await skerry(['--json', 'backup', 'verify', `${file}.3`])).out);
+  assert.deepEqual([read.members, read.bytes], [members, size]);
   const into = [...role, ...open, '--data-dir'];
   const cut = await skerry(['restore', '-', ...into, kept], bytes.subarray(0, -1));
   assert.match(cut.err, /\(BACKUP_DAMAGED\)/);
