@@ -67,6 +67,21 @@ describe('a peer over HTTP', () => {
     await assert.rejects(greeting, /the node ends/);
   });
 
+  test('why a peer does not answer is told in the words that clients have, and the text of an abort is not', async () => {
+    const said = (link: PeerLink) =>
+      link.greet(signal).then(
+        () => assert.fail('it does not answer'),
+        ({ message, cause }: Error) => [message.replace(link.name, 'URL'), (cause as Error)?.message],
+      );
+    await using silent = await serve(() => {}, { timeoutMs: 50 });
+    const late = ['the peer URL does not answer (no answer within 50 ms)', undefined];
+    assert.deepEqual(await said(silent.link), late);
+    await using unending = await serve((response) => void response.write('x'), { timeoutMs: 50 });
+    assert.deepEqual(await said(unending.link), late);
+    const [gone] = await said(createHttpLink('http://127.0.0.1:9'));
+    assert.match(gone!, /^the peer URL does not answer \(.+\)$/);
+  });
+
   test('a node that ends as the answer has come does not wait for what the peer wishes', async (t) => {
     await using busy = await serve((response) =>
       response.writeHead(503, { 'retry-after': '0.001' }).end('{"code":"OVERLOADED"}'),

@@ -1,3 +1,4 @@
+import { causeOf } from '@skerry/client/cause';
 import { partsMaxOf, pause } from '@skerry/kit';
 import {
   AppError,
@@ -184,7 +185,8 @@ type Ask = (
 function createAsk(url: string, timeoutMs: number): Ask {
   const base = url.replace(/\/+$/, '');
   return async (path, body, limitBytes, signal) => {
-    const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const ended = AbortSignal.any([signal, timeout]);
     const posted = body && {
       method: 'POST',
       body: Buffer.from(body),
@@ -200,14 +202,24 @@ function createAsk(url: string, timeoutMs: number): Ask {
         const retryAfterMs = Number(response.headers.get('retry-after')) * 1000;
         const failure = await failureOf(response);
         if (attempt > RETRIES_MAX || !(retryAfterMs > 0)) throw failure;
-        failed = `the peer ${url} asks to wait longer than a request takes (${failure.message})`;
         await pause(Math.min(retryAfterMs, RETRY_AFTER_MS_MAX), ended);
+        if (timeout.aborted && !signal.aborted)
+          throw new AppError(
+            'UPSTREAM_UNAVAILABLE',
+            `the peer ${url} asks to wait longer than a request takes (${failure.message})`,
+          );
         ended.throwIfAborted();
       }
     } catch (cause) {
       // Whatever happens between two nodes is no fault of this one.
       if (cause instanceof AppError || signal.aborted) throw cause;
-      throw new AppError('UPSTREAM_UNAVAILABLE', failed, { cause });
+      // A time limit has nothing more to say, and logs write a cause out.
+      if (timeout.aborted)
+        throw new AppError(
+          'UPSTREAM_UNAVAILABLE',
+          `the peer ${url} does not answer (no answer within ${timeoutMs} ms)`,
+        );
+      throw new AppError('UPSTREAM_UNAVAILABLE', `${failed} (${causeOf(cause)})`, { cause });
     }
   };
 }
