@@ -46,6 +46,8 @@ export interface TrustFacts {
   readonly held: Held | undefined;
   /** Of the peers that answered. */
   readonly told: readonly Told[];
+  /** Whether any peer has answered since this process began. */
+  readonly hasHeard?: boolean;
   /** How many peers there are to be asked. */
   readonly peers: number;
   /** Whether it was long enough that those who did not answer need not be waited for. */
@@ -58,10 +60,18 @@ export interface TrustVerdict {
   readonly held: Held;
   /** Why a person should look. */
   readonly problem?: string;
+  /** Answers of peers are what is missing, which may be starting as this node is. */
+  readonly isWaiting?: boolean;
 }
 
 /** A list as a person reads it. */
 const textOf = ({ url, value }: Told) => `${url} says ${value.length === 0 ? 'nobody' : value.join(', ')}`;
+
+/** Where no peer that answers has an opinion, and not all answer. */
+function silenceOf({ told, peers, hasHeard }: TrustFacts): string {
+  if (told.length > 0) return `only ${told.length} of ${peers} peers answer, none of which knows it`;
+  return hasHeard ? 'no peer answers any more' : 'no peer has answered yet';
+}
 
 /**
  * What counts. A setting always does. Without one a node believes what its peers do, where all that answer and have an
@@ -69,7 +79,8 @@ const textOf = ({ url, value }: Told) => `${url} says ${value.length === 0 ? 'no
  * list takes answers of most peers, or a while. What was once learned changes only when every peer tells the same other
  * thing. Pure.
  */
-export function decideTrust({ given, held, told, peers, hasWaited, isUnion }: TrustFacts): TrustVerdict {
+export function decideTrust(facts: TrustFacts): TrustVerdict {
+  const { given, held, told, peers, hasWaited, isUnion } = facts;
   if (given) return { held: { value: given, source: 'setting', toldBy: [] } };
   if (peers === 0) return { held: UNSET };
   const kept = held?.source === 'peers' ? held : UNSET;
@@ -77,7 +88,7 @@ export function decideTrust({ given, held, told, peers, hasWaited, isUnion }: Tr
   const [first] = known;
   if (!first)
     return told.length < peers && kept === UNSET
-      ? { held: kept, problem: 'it is not set, and no peer has answered yet' }
+      ? { held: kept, problem: `it is not set, and ${silenceOf(facts)}`, isWaiting: true }
       : { held: kept };
   const toldBy = known.map(({ url }) => url);
   if (isUnion) {
@@ -93,6 +104,7 @@ export function decideTrust({ given, held, told, peers, hasWaited, isUnion }: Tr
     return {
       held: kept,
       problem: `it is not set, and only ${told.length} of ${peers} peers have answered so far`,
+      isWaiting: true,
     };
   const isOther = kept !== UNSET && !isSameValue(kept.value, first.value);
   if (isOther && told.length < peers)

@@ -16,6 +16,7 @@ import {
   type TrustList,
   type TrustName,
   type TrustValue,
+  type TrustVerdict,
   type TrustView,
   UNSET,
   viewOfTrust,
@@ -45,6 +46,8 @@ export interface DerivingTools {
 
 /** How long a node that knows no list yet waits for most of its peers to answer, before those that do decide. */
 export const FIRST_ANSWERS_MS = 600_000;
+/** What a start takes, of this node and of peers that start with it: until then the log need not have it that they do not answer yet. */
+const START_MS = 60_000;
 /** A line of the log for so many messages. */
 const TELL_EVERY = 5_000;
 
@@ -69,6 +72,9 @@ export class Trust {
     Record<TrustList, Set<string>>
   >;
   readonly #problems = new Map<TrustName, string>();
+  /** The problems that the log has. */
+  readonly #logged = new Map<TrustName, string>();
+  #hasHeard = false;
   readonly #uptime: () => number;
   readonly #openedMs: number;
   #deriving: { readonly name: TrustName; readonly total: number; done: number } | undefined;
@@ -140,11 +146,18 @@ export class Trust {
 
   /** Takes in what those peers said that answered, and adopts what follows from it. */
   async hear(told: readonly PeerTrust[]): Promise<void> {
-    await this.#decide(TRUST_NAMES, told, (name, problem) => {
-      if (this.#problems.get(name) === problem) return;
-      if (problem === undefined) this.#problems.delete(name);
-      else this.#problems.set(name, problem);
-      if (problem !== undefined) this.#options.log.warn({ trust: name }, sentenceOfProblem(name, problem));
+    this.#hasHeard ||= told.length > 0;
+    const isStarting = this.#uptime() - this.#openedMs < START_MS;
+    await this.#decide(TRUST_NAMES, told, (name, { problem, isWaiting = false }) => {
+      if (problem === undefined) {
+        this.#problems.delete(name);
+        this.#logged.delete(name);
+        return;
+      }
+      this.#problems.set(name, problem);
+      if ((isWaiting && isStarting) || this.#logged.get(name) === problem) return;
+      this.#logged.set(name, problem);
+      this.#options.log.warn({ trust: name }, sentenceOfProblem(name, problem));
     });
   }
 
@@ -159,7 +172,7 @@ export class Trust {
   async #decide(
     names: readonly TrustName[],
     told: readonly PeerTrust[],
-    onProblem: (name: TrustName, problem: string | undefined) => void,
+    onVerdict: (name: TrustName, verdict: TrustVerdict) => void,
   ): Promise<void> {
     const { peers } = this.#options;
     for (const name of names) {
@@ -171,10 +184,11 @@ export class Trust {
           return said ? [said] : [];
         }),
         peers,
+        hasHeard: this.#hasHeard,
         hasWaited: this.#uptime() - this.#openedMs >= FIRST_ANSWERS_MS,
         isUnion: name === 'known_core_nodes',
       });
-      onProblem(name, verdict.problem);
+      onVerdict(name, verdict);
       await this.#adopt(name, verdict.held);
     }
   }
