@@ -6,6 +6,7 @@ import type { Intake } from '../../intake/intake.ts';
 import { NO_TALLY, type PassedOn, type Tally } from '../../intake/passed-on.ts';
 import type { Schema } from '../../store/schema.ts';
 import { Awaited, findVain } from './awaited.ts';
+import { SessionFailures } from './blame/failures.ts';
 import { ByName } from './by-name/by-name.ts';
 import type { ContentFiles } from './by-name/contents.ts';
 import { type NetworkClock, offsetOf } from './clock.ts';
@@ -61,6 +62,7 @@ export class Syncer {
   readonly nodeId = randomUUID();
   readonly reputation: Reputation;
   readonly #options: SyncerOptions;
+  readonly #failures: SessionFailures;
   /** How often the clock was moved. */
   #moves = 0;
   readonly #peers: PeerState[];
@@ -76,7 +78,8 @@ export class Syncer {
 
   constructor(options: SyncerOptions) {
     this.#options = options;
-    const { clock } = options;
+    const { clock, log } = options;
+    this.#failures = new SessionFailures({ uptime: () => clock.uptime(), log });
     this.#byName = new ByName(options);
     this.reputation = new Reputation(() => clock.uptime());
     clock.onMoved = (movedMs) => this.#onClockMoved(movedMs);
@@ -161,12 +164,11 @@ export class Syncer {
 
   /** @returns whether the session came to its end */
   async syncWith(peer: PeerState, signal: AbortSignal): Promise<boolean> {
-    const { clock, log } = this.#options;
-    const { name } = peer.link;
+    const { clock } = this.#options;
     const startMs = clock.uptime();
     // It counts again once the peer answers; what passed since a session that failed is counted.
     peer.patience.pause();
-    if (this.reputation.isBanned(name)) {
+    if (this.reputation.isBanned(peer.link.name)) {
       Object.assign(peer, { state: 'banned', failures: peer.failures + 1 });
       return false;
     }
@@ -180,17 +182,12 @@ export class Syncer {
       peer.sessionMs = clock.uptime() - startMs;
       Object.assign(peer, { state: 'synced', syncedMs: clock.now(), failures: 0, failure: null });
       peer.patience.end();
+      this.#failures.clear(peer);
       return true;
     } catch (error) {
       if (signal.aborted) return false;
       this.#blame(peer, error);
-      const failure = error instanceof AppError ? error.code : 'INTERNAL';
-      if (failure === 'INTERNAL') log.error({ err: error, peer: name }, 'a session with a peer failed');
-      else if (peer.failure !== failure)
-        log.warn({ err: error, peer: name }, 'cannot stay in step with a peer');
-      // What was this node is no other one because it does not answer.
-      const state = peer.state === 'self' && failure === 'UPSTREAM_UNAVAILABLE' ? 'self' : 'failing';
-      Object.assign(peer, { state, failures: peer.failures + 1, failure });
+      this.#failures.note(peer, error);
       return false;
     }
   }
@@ -275,6 +272,7 @@ export class Syncer {
       return await work();
     } catch (error) {
       peer.patience.pause(startMs);
+      this.#failures.noteOwn(error);
       throw error;
     }
   }
