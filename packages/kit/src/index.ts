@@ -37,7 +37,7 @@ export {
   serveAll,
 } from './contract/serve.ts';
 export * from './daemon/config.ts';
-export { backoffMs, Failures } from './daemon/failures.ts';
+export { backoffMs, Failures, NotYetError } from './daemon/failures.ts';
 export { createLogger, LOG_FORMATS, LOG_LEVELS, type Logger } from './daemon/log.ts';
 export { describeFailedStart, describeLastWords, formatLogLine } from './daemon/log-line.ts';
 export { lostLinesRecord } from './daemon/log-output.ts';

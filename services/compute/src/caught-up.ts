@@ -1,5 +1,5 @@
 import type { CoreSync } from '@skerry/client/core-sync';
-import { AppError } from '@skerry/protocol';
+import { NotYetError } from '@skerry/kit';
 
 export type SyncCheck = Pick<CoreSync, 'check' | 'isInStep'>;
 
@@ -10,11 +10,11 @@ const IN_STEP_MS = 5_000;
  * A core node that was emptied, or meets its peers again, reads what was decided in the order of time: until it has all of it, an instance
  * is where it was once.
  *
- * @throws AppError UPSTREAM_UNAVAILABLE until the core node has what its peers have, and where it does not answer
+ * @throws NotYetError UPSTREAM_UNAVAILABLE until the core node has what its peers have; AppError where it does not answer
  */
 export async function checkCaughtUp(sync: SyncCheck): Promise<void> {
   const why = await sync.check();
-  if (why !== null) throw new AppError('UPSTREAM_UNAVAILABLE', why);
+  if (why !== null) throw new NotYetError('UPSTREAM_UNAVAILABLE', why);
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '@skerry/protocol/forms';
-import { Failures } from './failures.ts';
+import { Failures, NotYetError } from './failures.ts';
 import { createLogger } from './log.ts';
 import { runLoop } from './loop.ts';
 import { Rests } from './rests.ts';
@@ -34,6 +34,21 @@ test('M12: whatever fails each time rests longer each time, a second at least, a
   assert.equal(lines.at(-1)?.err.message, 'another one');
   failures.clear();
   assert.deepEqual([failures.count, failures.note(new Error('anew'))], [0, 750]);
+});
+
+test('what waits for others is no warning while the process starts, and one after it', () => {
+  const { lines, log } = createLines();
+  let uptimeMs = 1_000;
+  const failures = new Failures({ log, what: 'it failed', uptime: () => uptimeMs });
+  const levels = () => lines.splice(0).map(({ level }) => level);
+  const wait = () => failures.note(new NotYetError('UPSTREAM_UNAVAILABLE', 'peers are not reached yet'));
+  wait();
+  failures.note(new AppError('UPSTREAM_UNAVAILABLE', 'it does not answer'));
+  assert.deepEqual(levels(), [30, 40]);
+  wait();
+  uptimeMs = 60_000;
+  for (let n = 0; n < 3; n++) wait();
+  assert.deepEqual(levels(), [30, 40]);
 });
 
 test('that a disk is full is said once, without the way through the code, and so is its end', () => {

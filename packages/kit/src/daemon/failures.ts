@@ -7,6 +7,12 @@ const REST_MAX_MS = 60_000;
 /** So many failures in a row are more than a hiccup. */
 const LASTING = 3;
 
+/** What a start takes, of a process and of those that start with it. */
+const START_MS = 60_000;
+
+/** Others have to do something first, as a core node that starts as well has to reach its peers: while this process starts, no fault. */
+export class NotYetError extends AppError {}
+
 export interface FailuresOptions {
   readonly log: Logger;
   /** A sentence for the log. */
@@ -16,6 +22,8 @@ export interface FailuresOptions {
   readonly baseMs?: number | undefined;
   readonly maxMs?: number | undefined;
   readonly random?: (() => number) | undefined;
+  /** Milliseconds that the process has run. */
+  readonly uptime?: () => number;
 }
 
 /** Milliseconds before attempt `attempt` (from 1): doubling from `baseMs` up to `maxMs`, with up to a quarter of jitter. */
@@ -63,12 +71,16 @@ export class Failures {
   /** @returns milliseconds to rest before the next try */
   note(error: unknown): number {
     const { log, what, fields, baseMs = REST_BASE_MS, maxMs = REST_MAX_MS, random } = this.#options;
+    const { uptime = () => performance.now() } = this.#options;
     this.#count++;
     const kind = kindOf(error);
     const isFull = isDiskFull(error);
     if (kind !== this.#kind || (!isFull && this.#count >= this.#sayAt)) {
       const why = isFull ? { code: error.code, why: error.message } : { err: error };
-      log.warn({ ...why, ...fields, failures: this.#count }, what);
+      const isStarting = error instanceof NotYetError && uptime() < START_MS;
+      // The next one that is told after the start is a warning.
+      if (isStarting) log.info({ why: error.message, ...fields }, 'waiting: what is needed is not there yet');
+      else log.warn({ ...why, ...fields, failures: this.#count }, what);
       this.#wasDiskFull ||= isFull;
       this.#kind = kind;
       this.#sayAt = Math.max(this.#count * 2, LASTING + 1);
