@@ -10,7 +10,9 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Explanation, RouteFailure } from '../../port.ts';
+import { STALL_RULE } from '../../stall-rule.ts';
 import { connectInstance, failureOf } from '../connect.ts';
+import { cutOff } from '../cut-off.ts';
 import type { Routed } from '../routes.ts';
 import type { Receiver } from '../stalls/stalls.ts';
 import type { Forwarding } from './forward.ts';
@@ -89,7 +91,10 @@ export class InstanceSessions {
   }
 
   close(): void {
-    for (const { session, socket } of this.#open) endSession(session, socket);
+    // Nobody waits for what is on its way: once the kernel has all of that, it would keep it for minutes behind an orderly end.
+    for (const { session, socket } of this.#open)
+      if (socket.bytesWritten > STALL_RULE.fewBytes) cutOff(socket);
+      else endSession(session, socket);
   }
 }
 
