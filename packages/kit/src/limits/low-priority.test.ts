@@ -7,6 +7,7 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 test('a few go one by one, in the order in which they came, a turn of the event loop each', async () => {
   const low = new LowPriority();
+  low.note();
   const gone: number[] = [];
   for (let n = 0; n < 4; n++) void low.turn().then(() => gone.push(n));
   await Promise.resolve();
@@ -22,6 +23,7 @@ test('a few go one by one, in the order in which they came, a turn of the event 
 
 test('of a crowd a sixteenth goes at once; who comes back goes behind the others', async () => {
   const low = new LowPriority();
+  low.note();
   const gone: string[] = [];
   const come = async (name: string) => {
     await low.turn();
@@ -39,8 +41,32 @@ test('of a crowd a sixteenth goes at once; who comes back goes behind the others
 
 test('one that fails in its turn keeps nobody from theirs', async () => {
   const low = new LowPriority();
+  low.note();
   const failing = low.turn().then(() => Promise.reject(new Error('failed')));
   const next = low.turn();
   await assert.rejects(failing, /failed/);
   await next;
+});
+
+test('where nothing shorter came for a second, nobody waits; who came before goes first', async () => {
+  let nowMs = 0;
+  const low = new LowPriority(() => nowMs);
+  const gone: string[] = [];
+  const come = (name: string) => void low.turn().then(() => gone.push(name));
+  come('alone');
+  await Promise.resolve();
+  assert.deepEqual(gone, ['alone']);
+  low.note();
+  nowMs = 999;
+  come('behind');
+  nowMs = 1_000;
+  come('later');
+  await Promise.resolve();
+  assert.deepEqual(gone, ['alone']);
+  await nextTurn();
+  await nextTurn();
+  assert.deepEqual(gone, ['alone', 'behind', 'later']);
+  come('again');
+  await Promise.resolve();
+  assert.equal(gone.at(-1), 'again');
 });

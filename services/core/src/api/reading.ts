@@ -31,12 +31,14 @@ const FROM_STANDBYS: ReadonlySet<Operation | undefined> = new Set<Operation>(
 /**
  * Reads after one's own writes (docs/roles.md): whoever has written is told the number of the last event, and a read that names it may
  * be answered by a standby that has come so far. A read that names none is answered by the primary.
+ * Reads go before what is submitted.
  */
 export function serveReading(
   app: HttpServer,
-  { reads, lastEvent }: Pick<Rooms, 'reads' | 'lastEvent'>,
+  { reads, intake, lastEvent }: Pick<Rooms, 'reads' | 'intake' | 'lastEvent'>,
 ): void {
   app.addHook('onRequest', (request, _reply, done) => {
+    if (request.method === 'GET') intake.client.noteReader();
     const after = request.headers[AFTER_EVENT_HEADER];
     if (after === undefined || !FROM_STANDBYS.has(request.routeOptions.config.operation)) {
       done();

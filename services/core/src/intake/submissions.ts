@@ -27,6 +27,8 @@ export interface Submissions {
   read(body: Uint8Array, type?: string): Promise<Accepted>;
   /** Resolves once the verdict is durable. */
   keep(accepted: Accepted): Promise<Verdict>;
+  /** Somebody reads: what is submitted goes behind that for a while (LowPriority). */
+  noteReader(): void;
   /** All of it at once. */
   submit(body: Uint8Array, wanted?: Wanted): Promise<Submitted>;
 }
@@ -114,6 +116,7 @@ export function takeSubmissions(source: Source, options: IntakeOptions): Submiss
     verify: (body, type) => verify(body, type),
     read: async (body, type) => accept(await verify(body, type)),
     keep,
+    noteReader: () => low.note(),
     async submit(body, { type, check, client } = {}) {
       await low.turn();
       const message = await verify(body, type, client?.key);
