@@ -35,10 +35,12 @@ export function partOf(pool: pg.Pool, turns: ConnectionTurns, given: Given = { c
       const client = await pool.connect();
       given.connections++;
       // The pool gives a client its `release` anew each time.
-      const release = client.release.bind(client);
+      const { release } = client;
       const giveBack = (unsure?: Error | boolean): void => {
+        // A client that is nobody's keeps nobody's turn.
+        client.release = release;
         try {
-          release(unsure);
+          release.call(client, unsure);
           given.connections--;
         } finally {
           turn[Symbol.dispose]();

@@ -5,6 +5,8 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createLogger } from '@skerry/kit';
 import { type Kysely, sql } from 'kysely';
+import type { Pool } from 'pg';
+import { partOf } from '../shares/pool-part.ts';
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts';
 import { createWrite } from '../write.ts';
 import { prepared } from './prepared.ts';
@@ -17,10 +19,17 @@ const TIMES = 20;
 const ROWS = 1_000;
 /** A row is more than its text. */
 const ROW_CHARS = 100;
+const createTexts = () => Array.from({ length: ROWS }, (_, at) => `${'x'.repeat(ROW_CHARS)}${at}`);
 
 let database: TestDatabase<object>;
+let part: Pool;
 before(async () => {
   database = await createTestDatabase({ log: createLogger('test', 'fatal') });
+  const take = async () => {
+    const texts = createTexts();
+    return { [Symbol.dispose]: () => void texts.length };
+  };
+  part = partOf(database.pool, { take, waiting: 0 });
 });
 after(() => database[Symbol.asyncDispose]());
 
@@ -56,12 +65,13 @@ for (const [what, use] of [
   [
     'a transaction',
     () => {
-      const rows = Array.from({ length: ROWS }, (_, at) => `${'x'.repeat(ROW_CHARS)}${at}`);
+      const rows = createTexts();
       return createWrite<object>(database.pool)(async ({ trx }) => {
         await sql`select ${rows.length}::int`.execute(trx);
       });
     },
   ],
+  ['whoever had a turn at a connection', () => part.query('select 1')],
 ] as const)
   test(`what ${what} read or wrote is gone with the next collection of young objects`, async () => {
     const left = await leftBy(use);
