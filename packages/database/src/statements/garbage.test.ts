@@ -8,7 +8,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { partOf } from '../shares/pool-part.ts';
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts';
-import { createWrite } from '../write.ts';
+import { createWrite, rowsFrom } from '../write.ts';
 import { prepared } from './prepared.ts';
 
 setFlagsFromString('--expose-gc');
@@ -30,6 +30,7 @@ before(async () => {
     return { [Symbol.dispose]: () => void texts.length };
   };
   part = partOf(database.pool, { take, waiting: 0 });
+  await database.pool.query('create table texts (text text)');
 });
 after(() => database[Symbol.asyncDispose]());
 
@@ -70,6 +71,14 @@ for (const [what, use] of [
         await sql`select ${rows.length}::int`.execute(trx);
       });
     },
+  ],
+  [
+    'a COPY',
+    () =>
+      createWrite<object>(database.pool)(async ({ copy }) => {
+        const rows = rowsFrom(createTexts(), (text) => [text]);
+        copy('texts', ['text'], rows);
+      }),
   ],
   ['whoever had a turn at a connection', () => part.query('select 1')],
 ] as const)
