@@ -8,7 +8,7 @@ const play = (code: string) => playProgram('a scenario', process.execPath, ['-e'
 test('a scenario that fails is told with the step that it was in and its error, however much is printed behind them', async () => {
   await play('console.log("[0.1 s] done")');
   const noise = 'for (let n = 0; n < 100; n++) console.log("noise", n);';
-  const failing = `console.log("[0.1 s] the first"); console.log("[0.2 s] the second"); console.error(new RangeError("1.7")); ${noise} process.exitCode = 7;`;
+  const failing = `console.log("[0.1 s] the first"); console.log("[0.2 s] the second"); console.log(new RangeError("1.7").stack); ${noise} process.exitCode = 7;`;
   await assert.rejects(play(failing), ({ message }: Error) => {
     assert.match(
       message,
