@@ -38,9 +38,11 @@ export function serveReading(
   { reads, intake, lastEvent }: Pick<Rooms, 'reads' | 'intake' | 'lastEvent'>,
 ): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    if (request.method === 'GET') intake.client.noteReader();
     const after = request.headers[AFTER_EVENT_HEADER];
-    if (after === undefined || !FROM_STANDBYS.has(request.routeOptions.config.operation)) {
+    const isRead = FROM_STANDBYS.has(request.routeOptions.config.operation);
+    // Who looks whether the node is well is nobody that waits.
+    if (isRead) intake.client.noteReader();
+    if (after === undefined || !isRead) {
       done();
       return;
     }
