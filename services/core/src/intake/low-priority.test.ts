@@ -10,13 +10,14 @@ test('messages that one batch wrote are answered one after another: who reads wa
   const bodies = Array.from({ length: MESSAGES }, (_, n) =>
     Buffer.from(signMessage({ type: 'POST', content: { type: 'note', content: n } }, signers.alice).body),
   );
-  await core.get('/messages');
   /** How many were answered by each turn of the event loop. */
   const seen: number[] = [];
   let answered = 0;
   let isOver = false;
   const look = () => {
     seen.push(answered);
+    // Somebody reads all the while, however long it takes here.
+    core.rooms.intake.client.noteReader();
     if (!isOver) setImmediate(look);
   };
   look();
@@ -31,4 +32,14 @@ test('messages that one batch wrote are answered one after another: who reads wa
   assert.equal(answered, MESSAGES);
   const most = Math.max(...seen.map((count, at) => count - (seen[at - 1] ?? 0)));
   assert.equal(most, 1, `${seen.filter((count, at) => count !== seen[at - 1])}`);
+});
+
+test('who reads messages counts as a reader; who looks at the health of the node does not', async () => {
+  await using core = await createTestCore();
+  let readers = 0;
+  Object.assign(core.rooms.intake.client, { noteReader: () => readers++ });
+  assert.equal((await core.get('/messages')).status, 200);
+  assert.equal(readers, 1);
+  assert.equal((await core.api.inject('/health')).statusCode, 200);
+  assert.equal(readers, 1);
 });
