@@ -5,6 +5,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { createAsker, createReach } from '@skerry/kit';
+import { hear } from '@skerry/kit/testing/heard';
+import { awaitOutput } from '@skerry/kit/testing/processes';
 import { NETWORK_CHANNEL, NETWORK_POST, nodeIdOf, type Runner } from '@skerry/protocol';
 import { createTestCore, signers } from '../../testing/core.ts';
 import { forwardRun, orderRunners } from './forward.ts';
@@ -137,8 +139,8 @@ const NODE = `
 `;
 
 async function startNode() {
-  const child = spawn(process.execPath, ['-e', NODE], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [port] = await once(child.stdout, 'data');
+  const child = spawn(process.execPath, ['-e', NODE], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const port = await awaitOutput(child, 'a node', hear(child, ['stderr']));
   const url = `http://127.0.0.1:${Number(port)}`;
   return {
     url,
