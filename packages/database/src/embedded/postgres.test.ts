@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createLogger } from '@skerry/kit';
 import { until } from '@skerry/kit/testing/until';
+import { withClient } from '../reach.ts';
 import { SOCKET_PATH_BYTES_MAX } from './layout.ts';
 import { startEmbeddedPostgres } from './postgres.ts';
 import {
@@ -18,6 +19,11 @@ import {
 } from './testing/processes.ts';
 
 const log = createLogger('test', 'silent');
+
+/** sched(7) */
+const SCHED_BATCH = 3;
+/** The field `policy` of proc_pid_stat(5); the fields after a name of one word. */
+const readPolicy = (pid: number) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[40]);
 
 describe('embedded PostgreSQL', () => {
   test('starts on an empty directory, keeps what was written, starts again, leaves no process', async () => {
@@ -55,6 +61,16 @@ describe('embedded PostgreSQL', () => {
       listen_addresses: '',
     });
     assert.equal((await stat(server.connection.host)).mode & 0o777, 0o700);
+  });
+
+  test('takes no processor from whoever asks it', async () => {
+    await using directory = await temporaryDirectory();
+    await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
+    const policies = await withClient(server.connection, async (client) => {
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+      return [server.pid, rows[0]!.pid].map(readPolicy);
+    });
+    assert.deepEqual(policies, [SCHED_BATCH, SCHED_BATCH]);
   });
 
   for (const name of ['with spaces', `"quotes" and 'others', comma: colon`, 'ünïcode', 'l'.repeat(120)]) {

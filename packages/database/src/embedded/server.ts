@@ -7,7 +7,7 @@ import pg from 'pg';
 import { type Binaries, SERVER_HINT } from './binaries.ts';
 import { commandOf, type Identity } from './identity.ts';
 import { parseServerLine } from './output.ts';
-import { spawnProgram } from './program.ts';
+import { runProgram, spawnProgram } from './program.ts';
 import { argumentsOf, type ServerSettings } from './settings.ts';
 
 /** Recovery after a crash replays at most max_wal_size or so of log before the server answers. */
@@ -18,6 +18,8 @@ const PROBE_TIMEOUT_MS = 5_000;
 /** A fast shutdown writes everything that is dirty to disk; an immediate one leaves it to recovery. */
 const STOP_FAST_TIMEOUT_MS = 30_000;
 const STOP_IMMEDIATE_TIMEOUT_MS = 5_000;
+
+const BATCH_TIMEOUT_MS = 5_000;
 
 const LAST_LINES_MAX = 5;
 
@@ -56,13 +58,28 @@ export async function startServer(plan: ServerPlan, signal?: AbortSignal): Promi
   const ended = watch(child, plan.log);
   const server: Server = { pid: child.pid ?? 0, ended, stop: () => stop(child, ended) };
   try {
-    await waitUntilReady(plan, ended, signal);
+    await Promise.all([waitUntilReady(plan, ended, signal), letWork(child, plan.log)]);
   } catch (error) {
     await server.stop();
     throw error;
   }
   release(child);
   return server;
+}
+
+/**
+ * Each statement wakes a process of the server, which took the processor at once from the thread that had sent it, and all who wait for
+ * that one waited for the statement of somebody else. As a batch job (sched(7)) it takes the other processor, or waits for its turn.
+ * The server's processes inherit it. Where the machine refuses, they are scheduled as everything is.
+ */
+async function letWork({ pid }: ChildProcess, log: Logger): Promise<void> {
+  if (pid === undefined) return;
+  const args = ['-b', '-p', '0', String(pid)];
+  const { code, output } = await runProgram(
+    { program: 'chrt', args, owner: undefined },
+    { timeoutMs: BATCH_TIMEOUT_MS },
+  );
+  if (code !== 0) log.debug({ postgres: pid, output }, 'the database is not scheduled as a batch job');
 }
 
 async function waitUntilReady(plan: ServerPlan, ended: Promise<string>, signal?: AbortSignal): Promise<void> {
