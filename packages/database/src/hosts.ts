@@ -167,10 +167,13 @@ const isAnsweredOtherwise = ([statement, ...rest]: readonly unknown[]) =>
  * A query's answer as a promise. `pg` makes one, too, but has it settled by a function that it assigns to a property of the query: V8
  * takes such a function for a method and places it among old objects, where it keeps the query and all of its rows, though they are
  * done with, until the whole heap is collected.
+ * @param query asks as `pg` does; for a function, the query object that it makes with a callback
  */
 const askWithCallback = (query: Call, [statement, values]: readonly unknown[]): Promise<unknown> =>
   new Promise((resolve, reject) => {
-    query(statement, values, (error: unknown, result: unknown) => (error ? reject(error) : resolve(result)));
+    const done = (error: unknown, result: unknown) => (error ? reject(error) : resolve(result));
+    if (typeof statement === 'function') query(statement(done));
+    else query(statement, values, done);
   });
 
 /** A server that ends says so to whoever it can. */

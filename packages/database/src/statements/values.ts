@@ -1,6 +1,6 @@
 import { AppError } from '@skerry/protocol';
-import type pg from 'pg';
 import { PrimaryClient, type Reached } from '../hosts.ts';
+import { type Named, NamedQuery, type Shapes } from './named-query.ts';
 import { isOutdated, Prepared } from './prepared.ts';
 
 /**
@@ -55,6 +55,7 @@ type Callback = (error: unknown, result?: unknown) => void;
 /** A client that refuses, before it is sent, what PostgreSQL would refuse after, and keeps the plans of statements that ask for it (`prepared`). */
 export class CheckingClient extends PrimaryClient {
   readonly prepared = new Prepared();
+  readonly #shapes: Shapes = new Map();
 
   constructor(config?: string | Reached) {
     super(config);
@@ -66,7 +67,7 @@ export class CheckingClient extends PrimaryClient {
         const name =
           typeof statement === 'string' && Array.isArray(values) && this.prepared.nameOf(statement);
         if (!name) return query(statement, values, callback);
-        const result = this.#queryPrepared(query, { name, text: statement, values });
+        const result = this.#queryPrepared(query, { name, text: statement, values: values as unknown[] });
         if (!callback) return result;
         result.then((found) => callback(undefined, found), callback);
         return undefined;
@@ -74,11 +75,11 @@ export class CheckingClient extends PrimaryClient {
     });
   }
 
-  async #queryPrepared(query: Query, statement: pg.QueryConfig): Promise<unknown> {
+  async #queryPrepared(query: Query, named: Named): Promise<unknown> {
     // Not waited for: what is given meanwhile would be sent before the statement.
     if (this.prepared.areOld()) (query('discard plans') as Promise<unknown>).catch(() => {});
     try {
-      return await query(statement);
+      return await query((callback: Callback) => new NamedQuery(named, this.#shapes, callback));
     } catch (error) {
       // The next connection prepares it as it is now.
       if (isOutdated(error as object)) this.end().catch(() => {});
