@@ -58,7 +58,7 @@ export async function startServer(plan: ServerPlan, signal?: AbortSignal): Promi
   const ended = watch(child, plan.log);
   const server: Server = { pid: child.pid ?? 0, ended, stop: () => stop(child, ended) };
   try {
-    await Promise.all([waitUntilReady(plan, ended, signal), letWork(child, plan.log)]);
+    await Promise.all([waitUntilReady(plan, ended, signal), scheduleAsBatch(child, plan.log)]);
   } catch (error) {
     await server.stop();
     throw error;
@@ -72,7 +72,7 @@ export async function startServer(plan: ServerPlan, signal?: AbortSignal): Promi
  * that one waited for the statement of somebody else. As a batch job (sched(7)) it takes the other processor, or waits for its turn.
  * The server's processes inherit it. Where the machine refuses, they are scheduled as everything is.
  */
-async function letWork({ pid }: ChildProcess, log: Logger): Promise<void> {
+async function scheduleAsBatch({ pid }: ChildProcess, log: Logger): Promise<void> {
   if (pid === undefined) return;
   const args = ['-b', '-p', '0', String(pid)];
   const { code, output } = await runProgram(
