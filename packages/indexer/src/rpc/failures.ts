@@ -1,7 +1,15 @@
 /** Why an endpoint did not give what it was asked for. */
 export type RpcFailure =
-  /** `blocks`: a range that it says would do; `isHere`: of the blocks that were asked for, which says nothing of others. */
-  | { readonly kind: 'range_too_large'; readonly blocks?: number; readonly isHere?: true }
+  /**
+   * `blocks`: a range that it says would do; `isHere`: of the blocks that were asked for, which says nothing of others; `isSent`: it
+   * refused nothing, but sent more than is read.
+   */
+  | {
+      readonly kind: 'range_too_large';
+      readonly blocks?: number;
+      readonly isHere?: true;
+      readonly isSent?: true;
+    }
   | { readonly kind: 'rate_limited'; readonly retryAfterMs?: number }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'unreachable'; readonly reason: string }

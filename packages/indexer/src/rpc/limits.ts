@@ -92,6 +92,8 @@ export function learnFromFailure(
   const fewer = fewerThan(learned.concurrency);
   switch (failure.kind) {
     case 'range_too_large': {
+      // Nothing smaller could be asked for.
+      if (failure.isSent && blocks <= 1) return { ...learned, failures, restUntilMs: rest(restAfterLieMs) };
       if (blocks === 0) return lowerBatch(learned, learned.batchCalls / 2);
       const told = failure.blocks !== undefined && failure.blocks < blocks ? failure.blocks : undefined;
       const rangeBlocks = Math.max(1, Math.min(learned.rangeBlocks, told ?? Math.floor(blocks / 2)));

@@ -220,8 +220,8 @@ export class RpcPool {
   }
 
   /**
-   * Runs `work` with one endpoint, and again with another while it throws RpcError. `range_too_large` goes to the
-   * caller at once, which has to ask for less. Throws UPSTREAM_UNAVAILABLE when nobody could do it, at once where
+   * Runs `work` with one endpoint, and again with another while it throws RpcError. Of several blocks, `range_too_large`
+   * goes to the caller at once, which has to ask for less; of one, another endpoint may take what this one does not. Throws UPSTREAM_UNAVAILABLE when nobody could do it, at once where
    * nobody has the block: only the caller finds out when that changes.
    */
   async run<T>(work: (endpoint: Endpoint) => Promise<T>, want: Want = {}): Promise<T> {
@@ -243,7 +243,8 @@ export class RpcPool {
             { endpoint: endpoint.name, reason: error.message },
             'an RPC endpoint contradicts itself or others',
           );
-        if (kind === 'range_too_large' || (kind === 'timeout' && (want.blocks ?? 0) > 1)) throw error;
+        const isLess = (want.blocks ?? 0) > 1;
+        if (isLess && (kind === 'range_too_large' || kind === 'timeout')) throw error;
         tried.add(endpoint);
         if (tried.size >= this.endpoints.length) tried.clear();
       } finally {

@@ -74,7 +74,7 @@ async function readBody(response: http.IncomingMessage): Promise<Uint8Array> {
   const isPacked = response.headers['content-encoding'] === 'gzip';
   const length = isPacked ? Number.NaN : Number(response.headers['content-length']);
   try {
-    if (length > BODY_MAX_BYTES) throw new RpcError({ kind: 'range_too_large' });
+    if (length > BODY_MAX_BYTES) throw new RpcError({ kind: 'range_too_large', isSent: true });
     const source = isPacked ? response.pipe(createGunzip()) : response;
     // What is piped does not pass its end on where that comes too early.
     if (isPacked) response.on('error', (error) => source.destroy(error));
@@ -91,7 +91,7 @@ async function collect(source: AsyncIterable<Uint8Array>, firstBytes: number): P
   let body: Uint8Array = Buffer.allocUnsafeSlow(firstBytes);
   let size = 0;
   for await (const chunk of source) {
-    if (size + chunk.length > BODY_MAX_BYTES) throw new RpcError({ kind: 'range_too_large' });
+    if (size + chunk.length > BODY_MAX_BYTES) throw new RpcError({ kind: 'range_too_large', isSent: true });
     if (size + chunk.length > body.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(2 * body.length, size + chunk.length));
       larger.set(body.subarray(0, size));

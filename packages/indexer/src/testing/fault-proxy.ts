@@ -10,6 +10,7 @@ export type Fault =
   | 'hang'
   | 'malformed'
   | 'range'
+  | 'too_large'
   | 'empty_logs'
   | 'missing_log'
   | 'duplicate_log'
@@ -102,6 +103,11 @@ export class FaultProxy implements AsyncDisposable {
           error: { code: -32600, message: 'batch requests are refused here' },
         }),
       };
+    if (fault === 'too_large') {
+      const error = { code: -32005, message: 'response size exceeded' };
+      const answers = calls.map(({ id }) => ({ jsonrpc: '2.0', id, error }));
+      return { status: 200, text: JSON.stringify(Array.isArray(parsed) ? answers : answers[0]) };
+    }
     const tooLarge = calls.find(
       (call) => call.method === 'eth_getLogs' && spanOf(call) > (fault === 'range' ? 1 : this.rangeBlocks),
     );
