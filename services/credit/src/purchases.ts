@@ -13,6 +13,12 @@ export interface PurchaseRecord {
   readonly updatedAtMs: number;
 }
 
+function addTo(lists: Map<string, string[]>, key: string, id: string): void {
+  const known = lists.get(key);
+  if (known) known.push(id);
+  else lists.set(key, [id]);
+}
+
 type FreshOf = Pick<Purchase, 'network' | 'contract'>;
 
 interface Fresh {
@@ -25,8 +31,15 @@ const CANCELLED_MAX = 1_000;
 /** Of final transfers of too little to credit, the newest are shown. */
 const TOO_LITTLE_MAX = 1_000;
 
+/** Whether two are one transfer, wherever a chain has it. */
+const isSameTransfer = (a: Purchase, b: Purchase): boolean =>
+  a.network === b.network &&
+  a.contract === b.contract &&
+  a.address === b.address &&
+  a.tokenAmount === b.tokenAmount;
+
 /**
- * Everything that was bought, in memory: about 600 bytes for each purchase. What is not final, and what is worth less than one credit,
+ * Everything that was bought, in memory: about 700 bytes for each purchase. What is not final, and what is worth less than one credit,
  * is known here alone: the one comes and goes with the chain, of the other there is a bounded number.
  */
 export class Purchases {
@@ -36,6 +49,8 @@ export class Purchases {
   readonly #tooLittle = new Map<string, PurchaseRecord>();
   /** Ids of an address's final purchases, oldest first. */
   readonly #byAddress = new Map<string, string[]>();
+  /** Hash of a transaction -> ids of the final purchases that it made. */
+  readonly #byTransaction = new Map<string, string[]>();
   readonly #waiting = new Set<string>();
 
   constructor(purchases: readonly Purchase[], settlements: readonly Settlement[]) {
@@ -70,9 +85,31 @@ export class Purchases {
     this.#order.push(id);
     this.#final.set(id, record);
     if (refusal === null) this.#waiting.add(id);
-    const known = this.#byAddress.get(address);
-    if (known) known.push(id);
-    else this.#byAddress.set(address, [id]);
+    addTo(this.#byAddress, address, id);
+    addTo(this.#byTransaction, purchase.transactionHash, id);
+  }
+
+  /**
+   * Which of the transfers on a chain were bought with by another id: their transaction was in another block before, where its logs had
+   * other numbers, as these are counted from the start of a block. A transaction is in one block at a time, so that a purchase of it
+   * that is not on the chain is one of those that are.
+   *
+   * @param found of each transaction all that the chain has
+   */
+  findMoved(found: readonly Purchase[]): Set<string> {
+    const present = new Set(found.map(({ id }) => id));
+    const moved = new Set<string>();
+    for (const purchase of found) {
+      if (this.#final.has(purchase.id)) continue;
+      const earlier = this.#byTransaction
+        .get(purchase.transactionHash)
+        ?.find((id) => !present.has(id) && isSameTransfer(this.#final.get(id)!.purchase, purchase));
+      if (earlier === undefined) continue;
+      // It stands for one of them.
+      present.add(earlier);
+      moved.add(purchase.id);
+    }
+    return moved;
   }
 
   #addTooLittle(record: PurchaseRecord): void {

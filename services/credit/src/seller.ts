@@ -106,17 +106,22 @@ export class Seller {
 
   /** @returns whether there may be more final blocks; undefined where the core node does not know the token */
   async #readSpan(sale: Sale, place: string, next: number): Promise<boolean | undefined> {
-    const { network, store, purchases, now, signal } = this.#options;
+    const { network, store, purchases, now, signal, log } = this.#options;
     const list = await readTransfers(network.coreUrl, sale, next, { signal });
     if (list === undefined) return undefined;
     const quote = (transfer: (typeof list.final)[number]) => quoteTransfer(transfer, sale);
-    const bought = list.final.map(quote).filter(({ id }) => !purchases.has(id));
+    const [final, fresh] = [list.final.map(quote), list.fresh.map(quote)];
+    const moved = purchases.findMoved([...final, ...fresh]);
+    const isNew = ({ id }: Purchase) => !moved.has(id);
+    const bought = final.filter((purchase) => isNew(purchase) && !purchases.has(purchase.id));
     // Nothing comes of it: what anybody may send in any number is not kept.
     const kept = bought.filter((purchase) => !isTooLittle(purchase));
     if (kept.length > 0) await store.addPurchases(kept);
     for (const purchase of bought) purchases.add(purchase);
-    purchases.setFresh(sale, { purchases: list.fresh.map(quote), toBlock: list.toBlock }, now());
+    purchases.setFresh(sale, { purchases: fresh.filter(isNew), toBlock: list.toBlock }, now());
     if (list.finalBlock < next) return false;
+    for (const { id } of final.filter((purchase) => !isNew(purchase)))
+      log.info({ place, id }, 'a transfer that was bought with before is in another block now');
     this.#scanned[place] = list.finalBlock;
     await store.writeProgress({ scanned: this.#scanned });
     return list.finalBlock === list.toBlock;
