@@ -89,7 +89,7 @@ interface Tally {
   /** Why, as far as tests said so. */
   errors: FileErrors[];
   skipped: string[];
-  /** What did not pass in a process that files share; each file ran again by itself, and that counts. */
+  /** What did not pass in a process that files share; its file ran again by itself, and that counts. */
   again: string[];
 }
 
@@ -156,7 +156,11 @@ async function runTogether(paths: readonly string[], limitMs: number): Promise<F
   const isCounted = paths.length === 1 || outcome.failed.length === 0 || stop.signal.aborted;
   const title = `\n${paths.join('\n')} (${(outcome.elapsedMs / 1000).toFixed(1)} s, ${outcome.cpuSeconds.toFixed(1)} CPU s)`;
   if (!isCounted) {
-    say(`${title}\nfailed in one process; each runs again in its own: ${outcome.failed.join('; ')}`);
+    const { kept } = outcome;
+    const which = kept.paths.length > 0 ? 'each that did not pass' : 'each';
+    say(`${title}\nfailed in one process; ${which} runs again in its own: ${outcome.failed.join('; ')}`);
+    tally.passed += kept.passed;
+    tally.skipped.push(...kept.skipped);
     // It may pass by itself: then this, and a line at the end, is all that is ever told of it.
     tally.again.push(...outcome.failed);
     for (const error of outcome.errors) say(`  ${error}`);
@@ -171,15 +175,15 @@ async function runTogether(paths: readonly string[], limitMs: number): Promise<F
 }
 
 /**
- * Takes files from queues, one after another, which others may do as well; what one prints is shown when it has ended. Where
- * files that share a process do not all pass, each is run by itself, and only that counts.
+ * Takes files from queues, one after another, which others may do as well; what one prints is shown when it has ended. Of
+ * files that share a process, those that do not pass are run by themselves, and only that counts.
  */
 async function runLane(queues: readonly Queue[]): Promise<void> {
   for (const { batches, limitMs } of queues) {
     for (let paths = batches.shift(); paths && !stop.signal.aborted; paths = batches.shift()) {
-      const { failed } = await runTogether(paths, limitMs);
+      const { failed, kept } = await runTogether(paths, limitMs);
       if (paths.length > 1 && failed.length > 0 && !stop.signal.aborted)
-        batches.unshift(...paths.map((path) => [path]));
+        batches.unshift(...paths.filter((path) => !kept.paths.includes(path)).map((path) => [path]));
     }
     tally.failed.push(...batches.splice(0).flatMap((paths) => paths.map((path) => `${path} was not run`)));
   }

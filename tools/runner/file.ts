@@ -11,6 +11,13 @@ import { busyFactor } from './limits.ts';
 import { type Descendant, markedEnvironment, newMark, ProcessTree, readLastWords } from './processes.ts';
 import type { Report } from './reporter.ts';
 
+/** What passed although something else of its process did not. */
+export interface Kept {
+  readonly paths: readonly string[];
+  readonly passed: number;
+  readonly skipped: readonly string[];
+}
+
 export interface FileOutcome {
   readonly passed: number;
   /** A line each. */
@@ -20,6 +27,8 @@ export interface FileOutcome {
   /** Whether the first of them says why a suite failed. */
   readonly hasReason: boolean;
   readonly skipped: readonly string[];
+  /** Of files that shared the process, those that passed; none where it is not known which file another's failure is of. */
+  readonly kept: Kept;
   /** What the file and its children printed, and what the runner says about it. */
   readonly output: string;
   readonly elapsedMs: number;
@@ -59,6 +68,8 @@ const DRAIN_MS = 1_000;
 /** More of one file's output than this is cut at its beginning. */
 const OUTPUT_CHARS_MAX = 4_000_000;
 
+const NONE_KEPT: Kept = { paths: [], passed: 0, skipped: [] };
+
 /** A file's open tests, counts and output, as they come in. */
 class Record {
   passed = 0;
@@ -73,6 +84,11 @@ class Record {
   /** Since when no test is open, once there was one. */
   idleSinceMs: number | undefined;
   readonly #show: FileOptions['show'];
+  #kept: Kept = NONE_KEPT;
+  /** How much of `passed` and `skipped` is of files that have ended. */
+  #told = { passed: 0, skipped: 0 };
+  /** Failures that a file of the process is known to have. */
+  #attributed = 0;
   #output: string[] = [];
   #chars = 0;
 
@@ -97,11 +113,29 @@ class Record {
       case 'failed':
         this.failed.push(report.name);
         (report.isOfSuite ? this.reasons : this.#errors).push(`${report.name}: ${report.error}`);
+        if (!report.isStray) this.#attributed++;
+        break;
+      case 'file':
+        if (report.hasPassed) this.#keep(report.path);
+        this.#told = { passed: this.passed, skipped: this.skipped.length };
         break;
       case 'end':
         this.isWhole = true;
     }
     this.idleSinceMs = this.open.size === 0 ? performance.now() : undefined;
+  }
+
+  #keep(path: string): void {
+    this.#kept = {
+      paths: [...this.#kept.paths, path],
+      passed: this.#kept.passed + this.passed - this.#told.passed,
+      skipped: [...this.#kept.skipped, ...this.skipped.slice(this.#told.skipped)],
+    };
+  }
+
+  /** A process that did more wrong than its tests told of, or ended before them, may have been made to by any of its files. */
+  get kept(): Kept {
+    return this.isWhole && this.#attributed === this.failed.length ? this.#kept : NONE_KEPT;
   }
 
   #close(test: string): void {
@@ -268,6 +302,7 @@ export async function runFiles(options: FileOptions): Promise<FileOutcome> {
     errors: record.errors,
     hasReason: record.reasons.length > 0,
     skipped: record.skipped,
+    kept: record.kept,
     output: record.output,
     elapsedMs: performance.now() - startMs,
     cpuSeconds,

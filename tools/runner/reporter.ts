@@ -14,8 +14,12 @@ export type Report =
       readonly error: string;
       /** Of a suite itself: why its tests were cancelled, which they do not say. */
       readonly isOfSuite?: true;
+      /** Any file of the process may have done it. */
+      readonly isStray?: true;
     }
   | { readonly kind: 'passed' | 'skipped'; readonly name: string }
+  /** A file that shares its process has ended; what was told since the one before is of its tests. */
+  | { readonly kind: 'file'; readonly path: string; readonly hasPassed: boolean }
   /** All tests have been told of. A process that ends before it, with whatever code, has lost some. */
   | { readonly kind: 'end' };
 
@@ -79,7 +83,10 @@ function reportOfSuite({ name, details }: Event['data']): Report | undefined {
 function reportOf({ type, data }: Event): Report | undefined {
   const { name, skip, todo, message } = data;
   if (isOfFile({ type, data }) && message?.startsWith('Error: '))
-    return { kind: 'failed', name: STRAY, error: [message, ...stray.map((one) => inspect(one))].join('\n') };
+    return {
+      ...{ kind: 'failed', name: STRAY, isStray: true },
+      error: [message, ...stray.map((one) => inspect(one))].join('\n'),
+    };
   const test = `${name} (line ${data.line ?? '?'})`;
   if (type === 'test:dequeue') return { kind: 'open', test };
   if (type === 'test:complete') return { kind: 'closed', test };
@@ -98,9 +105,12 @@ function reportOf({ type, data }: Event): Report | undefined {
 /** The counts of one file are the runner's to add up. */
 const isForPeople = (event: Event) => event.type !== 'test:summary' && !isOfFile(event);
 
-/** A file that shares this process with others has passed. They are told of one after another. */
+/** A file that shares this process with others has ended. They are told of one after another. */
 const isFileDone = ({ type, data }: Event) =>
-  type === 'test:pass' && data.details?.type === 'suite' && data.nesting === 0 && data.file === TOGETHER;
+  /^test:(?:pass|fail)$/.test(type) &&
+  data.details?.type === 'suite' &&
+  data.nesting === 0 &&
+  data.file === TOGETHER;
 
 const send = (report: Report) => writeSync(REPORT_FD, `${JSON.stringify(report)}\n`);
 
@@ -111,8 +121,10 @@ async function* tell(source: AsyncIterable<Event>): AsyncGenerator<Event> {
     if (report) send(report);
     if (report && /^(?:passed|failed|skipped)$/.test(report.kind)) tests++;
     if (isFileDone(event)) {
-      if (tests === 0)
+      const hasPassed = event.type === 'test:pass';
+      if (tests === 0 && hasPassed)
         send({ kind: 'failed', name: `${event.data.name} has no test`, error: 'none was told of' });
+      send({ kind: 'file', path: event.data.name, hasPassed: hasPassed && tests > 0 });
       tests = 0;
     }
     if (isForPeople(event)) yield event;

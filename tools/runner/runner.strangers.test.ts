@@ -237,14 +237,16 @@ test('limits are longer on a machine that others keep busy, up to a bound, and n
   assert.equal(busyFactor([100, 8], 2), 4);
 });
 
-test('where files that share a process do not all pass, only what each does in its own counts', async () => {
-  const { output, code } = await runFixtures(['first.ts', 'second.ts']);
+test('of files that share a process, those that do not pass run again, and what they do in their own counts', async () => {
+  const { output, code } = await runFixtures(['passes.ts', 'first.ts', 'second.ts', 'breaks.ts']);
   assert.match(
     output,
-    /failed in one process; each runs again in its own: second has its process for itself/,
+    /failed in one process; each that did not pass runs again in its own: breaks .*; second has its process for itself/,
   );
-  assert.match(output, /^2 passed, 0 failed, 0 skipped$/m);
-  assert.equal(code, 0);
+  const alone = [...output.matchAll(/\n\ntools\/runner\/testing\/(\S+)\.ts \(/g)].map(([, name]) => name);
+  assert.deepEqual(alone, ['breaks', 'second']);
+  assert.match(output, /^3 passed, 5 failed, 0 skipped$/m);
+  assert.equal(code, 1);
 });
 
 test('what is thrown beside the tests of files that share a process is told in full, and fails the one that throws it', async () => {
