@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { networkOf } from '../../refusals/network.ts';
 import { isTlsRefusal, newTlsCounts, noQuicCounts, type TlsCounts } from '../figures.ts';
+import { guarded } from '../guarded.ts';
 import { earliest } from '../moments.ts';
 import {
   type Attempts,
@@ -71,8 +72,8 @@ export class HaproxyDataPlane implements DataPlane {
   #untold = 0;
 
   constructor(options: HaproxyPlaneOptions) {
-    this.#options = options;
-    this.#http = new HttpSide(options, this.#routes);
+    this.#options = guarded(options);
+    this.#http = new HttpSide(this.#options, this.#routes);
   }
 
   /** Of HAProxy, while it runs. */

@@ -1,3 +1,4 @@
+import { guarded } from '../guarded.ts';
 import { earliest } from '../moments.ts';
 import {
   type Attempts,
@@ -100,8 +101,8 @@ export class NativeDataPlane implements DataPlane {
   #restarting: Promise<void> | undefined;
 
   constructor(options: NativePlaneOptions) {
-    this.#options = options;
-    this.#http = new HttpSide(options, this.#routes);
+    this.#options = guarded(options);
+    this.#http = new HttpSide(this.#options, this.#routes);
   }
 
   /** Of the program, while it runs. */

@@ -3,7 +3,7 @@ import type { DataPlaneOptions } from '../port.ts';
 /** A fault that stays is told of once in this time. */
 const TELL_MS = 60_000;
 
-/** Faults in what a clock does for each of many connections: one that fails ends neither the process nor the turn of the others. */
+/** Faults in what is done for each of many connections, by a clock or in a socket's event: one ends neither the process nor the turn of the others. */
 export class Faults {
   readonly #onTrouble: DataPlaneOptions['onTrouble'];
   readonly #message: string;

@@ -1,4 +1,5 @@
 import { newTlsCounts, noQuicCounts } from '../figures.ts';
+import { guarded } from '../guarded.ts';
 import {
   type Attempts,
   type DataPlane,
@@ -27,7 +28,8 @@ export class TsDataPlane implements DataPlane {
   readonly #http: HttpSide;
   readonly #stalls: Stalls;
 
-  constructor(options: DataPlaneOptions) {
+  constructor(given: DataPlaneOptions) {
+    const options = guarded(given);
     this.#options = options;
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#side = new TlsSide(limits, options);
