@@ -5,6 +5,7 @@ import { helloMessage, helloWire, inRecords } from '../tls/testing/hello.ts';
 import { NativeDataPlane } from './native/plane.ts';
 import { builtForTests } from './native/testing/built.ts';
 import type { CreateDataPlane } from './port.ts';
+import { isOwed, pour } from './testing/suite/unread.ts';
 import { endingOf, NAME_A, openClient, openWorld, readBytes, until } from './testing/suite/world.ts';
 import { TsDataPlane } from './ts/plane.ts';
 
@@ -18,25 +19,8 @@ const PATIENT = { helloTimeoutMs: 600_000 };
 const HELLO = Buffer.from(helloWire({ serverName: NAME_A, keyShareBytes: 1184 }));
 const echo = (socket: Socket) => void socket.pipe(socket);
 
-test('a fault at the end of a connection whose time is over closes that, and ends neither the process nor the others', async () => {
-  const troubles: string[] = [];
-  const create: CreateDataPlane = (options) =>
-    new TsDataPlane({
-      ...options,
-      onTrouble: (_details, said) => troubles.push(said),
-      onRefused: () => {
-        throw new Error('a fault');
-      },
-    });
-  await using world = await openWorld(create, { helloTimeoutMs: 200 });
-  const silent = [await openClient(world.ports.https), await openClient(world.ports.https)];
-  for (const client of silent) await endingOf(client);
-  assert.equal((await world.plane.stats()).tls.figures.open, 0);
-  assert.equal(troubles.length, 1);
-});
-
 for (const [name, create] of Object.entries(PLANES))
-  describe(`half a hello, ${name}`, () => {
+  describe(`clients that say half or go, ${name}`, () => {
     test('who opens many ends its own, and not that of a slow client', async () => {
       await using world = await openWorld(create, { ...PATIENT, maxUndecided: 4 });
       world.tlsA.handle = echo;
@@ -55,6 +39,19 @@ for (const [name, create] of Object.entries(PLANES))
       slow.write(HELLO.subarray(1000));
       assert.deepEqual(await readBytes(slow, HELLO.length), HELLO);
       for (const client of [slow, ...crowd]) client.destroy();
+    });
+
+    test('a client that resets its connection is noticed while its instance reads nothing, which then keeps nothing of it', async () => {
+      await using world = await openWorld(create, PATIENT);
+      const { https } = world.ports;
+      world.tlsA.handle = (socket) => void socket.pause();
+      const client = await openClient(https);
+      client.write(HELLO);
+      pour(client);
+      await until(async () => (await isOwed(world.upstreamHttpsPort)) && (await isOwed(https)));
+      client.resetAndDestroy();
+      await until(async () => (await world.plane.stats()).tls.figures.open === 0);
+      await until(async () => !(await isOwed(world.upstreamHttpsPort)));
     });
 
     test('those that are large have so much memory together; others are read', async () => {

@@ -15,11 +15,11 @@ import { linger } from '../linger.ts';
 import { relay } from '../relay.ts';
 import type { Routed, RouteTable } from '../routes.ts';
 import type { Stalls } from '../stalls/stalls.ts';
+import type { Uploads } from '../uploads.ts';
 import { abandon } from './abandon.ts';
 import { endToEndHeaders, hasBody, requestHeaders } from './headers.ts';
 import { headerValues, type RequestTarget } from './host.ts';
 import { sendPage } from './page.ts';
-import type { Uploads } from './uploads.ts';
 
 /** Idle connections to instances are kept shorter than web servers usually keep theirs (5 s), so that few are stale. */
 const IDLE_UPSTREAM_MS = 4_000;

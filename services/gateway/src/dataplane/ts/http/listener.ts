@@ -9,6 +9,7 @@ import { linger } from '../linger.ts';
 import type { Routed, RouteTable } from '../routes.ts';
 import type { Stalls } from '../stalls/stalls.ts';
 import { RequestTurns } from '../turns.ts';
+import { Uploads } from '../uploads.ts';
 import {
   CLIENT_IDLE_FACTOR,
   createInstanceAgents,
@@ -22,7 +23,6 @@ import { parseRequestTarget } from './host.ts';
 import { createHttp2Listener, type Http2Listener } from './http2-listener.ts';
 import { classOf, type HttpJournal, refusalOf } from './journal.ts';
 import { endQuietly, endWithPage, findPage, NOT_HTTP, responseOn, sendPage } from './page.ts';
-import { Uploads } from './uploads.ts';
 
 export interface HttpListenerOptions {
   readonly routes: RouteTable;

@@ -9,6 +9,7 @@ import { clientKey } from '../counts.ts';
 import { LINGER_BYTES } from '../linger.ts';
 import type { Routed, RouteTable } from '../routes.ts';
 import type { Stalls } from '../stalls/stalls.ts';
+import type { Uploads } from '../uploads.ts';
 import type { Crowd, Waiting } from './crowd.ts';
 import { proxyHeader } from './proxy-header.ts';
 import type { TlsSide, Trace } from './side.ts';
@@ -32,6 +33,7 @@ export interface TlsContext extends TlsOptions {
   readonly crowd: Crowd<TlsConnection>;
   /** Of the listener. */
   readonly places: YieldingShares;
+  readonly uploads: Uploads;
   /** Of all hellos that are not whole. */
   readonly kept: { bytes: number };
 }
@@ -139,8 +141,9 @@ export class TlsConnection implements WireOwner, Staged, Waiting {
 
   #leave(): void {
     if (this.stage === undefined) return;
-    const { stages, side, stalls, counters, routes } = this.#context;
+    const { stages, side, stalls, uploads, counters, routes } = this.#context;
     stages.leave(this);
+    if (this.#instance) uploads.leave(this.#instance);
     stalls.forget(this.#client);
     this.#forgetHello();
     side.perClient.leave(this.clientKey);
@@ -242,7 +245,7 @@ export class TlsConnection implements WireOwner, Staged, Waiting {
   }
 
   onOpen(instance: Wire): void {
-    const { routes, stages, stalls } = this.#context;
+    const { routes, stages, stalls, uploads } = this.#context;
     const route = this.#route!;
     this.#count('relayed');
     routes.noteAttempt(route);
@@ -253,6 +256,7 @@ export class TlsConnection implements WireOwner, Staged, Waiting {
       this.cut();
     });
     stalls.join(this.#client, instance);
+    uploads.enter(instance, this.#client);
     let isTaken = true;
     if (route.proxyHeader) isTaken = instance.write(proxyHeader(this.#client));
     isTaken = instance.write(this.#reader.bytes) && isTaken;

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:net';
 import { YieldingShares } from '@skerry/kit';
 import { Faults } from '../faults.ts';
 import { LINGER_MS } from '../linger.ts';
+import { Uploads } from '../uploads.ts';
 import { TlsConnection, type TlsOptions } from './connection.ts';
 import { Crowd } from './crowd.ts';
 import { Stages } from './stages.ts';
@@ -27,7 +28,15 @@ export function createTlsListener(options: TlsOptions): TlsListener {
   const stages = new Stages<TlsConnection>(timeoutsMs, faults);
   const { maxConnections: total, maxPerClient: perClient } = limits;
   const places = new YieldingShares({ total, reserve: 0, perClient });
-  const context = { ...options, stages, crowd: new Crowd<TlsConnection>(), places, kept: { bytes: 0 } };
+  const uploads = new Uploads();
+  const context = {
+    ...options,
+    stages,
+    crowd: new Crowd<TlsConnection>(),
+    places,
+    uploads,
+    kept: { bytes: 0 },
+  };
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
     new TlsConnection(context, socket).start(),
   );

@@ -81,6 +81,16 @@ export class Wire implements Endpoints {
     return this.#socket.bytesWritten;
   }
 
+  /** Whether more may be written. */
+  get writable(): boolean {
+    return this.#socket.writable;
+  }
+
+  /** Whether `write` asked its sender to pause. */
+  get writableNeedDrain(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
   /** What the kernel has not taken yet of that. */
   get writableLength(): number {
     return this.#socket.writableLength;
