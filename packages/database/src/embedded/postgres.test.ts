@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -15,15 +15,12 @@ import {
   listServerProcesses,
   QUICK,
   query,
+  readPolicy,
+  SCHED_BATCH,
   temporaryDirectory,
 } from './testing/processes.ts';
 
 const log = createLogger('test', 'silent');
-
-/** sched(7) */
-const SCHED_BATCH = 3;
-/** The field `policy` of proc_pid_stat(5); the fields after a name of one word. */
-const readPolicy = (pid: number) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[40]);
 
 describe('embedded PostgreSQL', () => {
   test('starts on an empty directory, keeps what was written, starts again, leaves no process', async () => {

@@ -12,6 +12,8 @@ import {
   listServerProcesses,
   QUICK,
   query,
+  readPolicy,
+  SCHED_BATCH,
   startChild,
   temporaryDirectory,
 } from './testing/processes.ts';
@@ -80,4 +82,18 @@ test('an ordinary user runs the server as itself; root can use that database lat
   await using server = await startEmbeddedPostgres({ dataDir: directory.path, log, settings: QUICK });
   assert.deepEqual(await query(server.connection, 'select name from island'), [{ name: 'Iona' }]);
   assert.equal((await stat(`/proc/${server.pid}`)).uid, NOBODY_ID);
+});
+
+/** A container's root has none of CAP_SYS_NICE, which lets it change what others run. */
+const AS_IN_CONTAINER = ['setpriv', '--bounding-set=-sys_nice', '--inh-caps=-sys_nice'];
+
+test("a container's root has the database of another user scheduled as a batch job, too", async () => {
+  await using directory = await databaseDirectory('data');
+  await chmod(join(directory.path, '..'), 0o755);
+  // Whose cluster it is runs it.
+  for (const name of ['', ...(await readdir(directory.path, { recursive: true }))])
+    await chown(join(directory.path, name), NOBODY_ID, NOBODY_ID);
+  using child = startChild(directory.path, {}, AS_IN_CONTAINER);
+  const { pid } = await child.ready;
+  assert.deepEqual([(await stat(`/proc/${pid}`)).uid, readPolicy(pid)], [NOBODY_ID, SCHED_BATCH]);
 });

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { type Binaries, SERVER_HINT } from './binaries.ts';
 import { commandOf, type Identity } from './identity.ts';
 import { parseServerLine } from './output.ts';
-import { runProgram, spawnProgram } from './program.ts';
+import { type Owner, runProgram, spawnProgram } from './program.ts';
 import { argumentsOf, type ServerSettings } from './settings.ts';
 
 /** Recovery after a crash replays at most max_wal_size or so of log before the server answers. */
@@ -54,11 +54,12 @@ export interface Server {
 export async function startServer(plan: ServerPlan, signal?: AbortSignal): Promise<Server> {
   const argv = [plan.binaries.postgres, '-D', plan.cluster, ...argumentsOf(plan.settings)];
   const { libraryPath } = plan.binaries;
-  const child = spawnProgram(commandOf(plan.identity, 'INT', argv), { libraryPath, lockFd: plan.lockFd });
+  const command = commandOf(plan.identity, 'INT', argv);
+  const child = spawnProgram(command, { libraryPath, lockFd: plan.lockFd });
   const ended = watch(child, plan.log);
   const server: Server = { pid: child.pid ?? 0, ended, stop: () => stop(child, ended) };
   try {
-    await Promise.all([waitUntilReady(plan, ended, signal), scheduleAsBatch(child, plan.log)]);
+    await Promise.all([waitUntilReady(plan, ended, signal), scheduleAsBatch(child, command.owner, plan.log)]);
   } catch (error) {
     await server.stop();
     throw error;
@@ -71,12 +72,13 @@ export async function startServer(plan: ServerPlan, signal?: AbortSignal): Promi
  * Each statement wakes a process of the server, which took the processor at once from the thread that had sent it, and all who wait for
  * that one waited for the statement of somebody else. As a batch job (sched(7)) it takes the other processor, or waits for its turn.
  * The server's processes inherit it. Where the machine refuses, they are scheduled as everything is.
+ * @param owner who runs the server, and may do this: a container's root has no say over what others run (CAP_SYS_NICE)
  */
-async function scheduleAsBatch({ pid }: ChildProcess, log: Logger): Promise<void> {
+async function scheduleAsBatch({ pid }: ChildProcess, owner: Owner | undefined, log: Logger): Promise<void> {
   if (pid === undefined) return;
   const args = ['-b', '-p', '0', String(pid)];
   const { code, output } = await runProgram(
-    { program: 'chrt', args, owner: undefined },
+    { program: 'chrt', args, owner },
     { timeoutMs: BATCH_TIMEOUT_MS },
   );
   if (code !== 0) log.debug({ postgres: pid, output }, 'the database is not scheduled as a batch job');

@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,10 +57,15 @@ export interface ChildSupervisor extends Disposable {
   kill(): Promise<void>;
 }
 
-/** A supervisor in a process of its own; as another user, where one is given. */
-export function startChild(dataDir: string, owner: Pick<SpawnOptions, 'uid' | 'gid'> = {}): ChildSupervisor {
+/** A supervisor in a process of its own; as another user, where one is given, and started by another program. */
+export function startChild(
+  dataDir: string,
+  owner: Pick<SpawnOptions, 'uid' | 'gid'> = {},
+  starter: readonly string[] = [],
+): ChildSupervisor {
   const script = join(import.meta.dirname, 'child.ts');
-  const child = spawn(process.execPath, [...process.execArgv, script, dataDir], {
+  const [program = '', ...args] = [...starter, process.execPath, ...process.execArgv, script, dataDir];
+  const child = spawn(program, args, {
     stdio: ['pipe', 'pipe', 'inherit'],
     ...owner,
   });
@@ -83,6 +88,11 @@ export function startChild(dataDir: string, owner: Pick<SpawnOptions, 'uid' | 'g
     },
   };
 }
+
+/** sched(7) */
+export const SCHED_BATCH = 3;
+/** The field `policy` of proc_pid_stat(5); the fields after a name of one word. */
+export const readPolicy = (pid: number) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[40]);
 
 /** Who a new server runs as on this machine. */
 export async function findTestIdentity(): Promise<Identity> {
