@@ -14,6 +14,7 @@ import {
   refuseHalfRestored,
   renameDurably,
   syncFile,
+  systemCodeOf,
   VERSION,
   writeBackup,
 } from '@skerry/kit';
@@ -129,7 +130,7 @@ async function writeTo(
 
 /** What the system said of a file that is written, with what helps. */
 function explain(error: unknown, path: string): unknown {
-  const { code } = error as NodeJS.ErrnoException;
+  const code = systemCodeOf(error);
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
   const message = `${dirname(path)} has no room for the backup: name a file on another disk`;
   return new AppError('STORAGE_FULL', message, { cause: error });

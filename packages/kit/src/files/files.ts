@@ -12,3 +12,4 @@ export {
 export { acquireLock, type Lock, type LockOptions } from './file-lock.ts';
 export { createKeyFile, loadKeyFile, loadOrCreateKeyFile } from './key-file.ts';
 export { linesBefore, openIfAny } from './lines-before.ts';
+export { systemCodeOf } from './system-code.ts';

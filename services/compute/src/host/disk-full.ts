@@ -1,3 +1,4 @@
+import { systemCodeOf } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 
 /** write(2): no room, or no more room for this user. */
@@ -8,7 +9,7 @@ const WORDS = /No space left on device|Disk quota exceeded/;
 /** Whether something failed because a disk of this machine is full: it passes when there is room again. */
 export function isDiskFull(error: unknown): boolean {
   if (error instanceof AppError) return error.code === 'STORAGE_FULL';
-  return CODES.has((error as NodeJS.ErrnoException | null)?.code);
+  return CODES.has(systemCodeOf(error));
 }
 
 export function saysDiskFull(text: string): boolean {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DiskReserve } from '@skerry/database';
-import { type Logger, runLoop, within } from '@skerry/kit';
+import { type Logger, runLoop, systemCodeOf, within } from '@skerry/kit';
 import { DamagedBlobs } from '../../store/files/disk/damaged.ts';
 import { type FilesDisk, LACKS } from '../../store/files/disk/files-disk.ts';
 import { isFull } from '../../store/files/storage-error.ts';
@@ -134,7 +134,7 @@ export class WriteProbe {
       await tryToWrite(directory);
       return undefined;
     } catch (err) {
-      const { code = 'unknown error' } = err as NodeJS.ErrnoException;
+      const code = systemCodeOf(err) ?? 'unknown error';
       if (LACKS.has(code) || (isFull(err) && !reserve.hasRoom)) return undefined;
       return { reason: reasonOf(code, isFull(err), directory), err };
     }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Logger, readTextIfAny, within } from '@skerry/kit';
+import { type Logger, readTextIfAny, systemCodeOf, within } from '@skerry/kit';
 import { AppError } from '@skerry/protocol';
 
 /** Names a directory of files: the database of the node knows what it holds. */
@@ -86,7 +86,7 @@ export class FilesDisk {
       if (this.#id === undefined) this.#absence = describeUnknown(directory);
       else this.#absence = found === this.#id ? undefined : describeOther(directory, found);
     } catch (error) {
-      const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+      const code = systemCodeOf(error) ?? 'unknown error';
       if (!LACKS.has(code)) this.#absence = `${code} at ${join(directory, ID_FILE)}`;
     }
     if (this.#absence !== undefined && this.#absence !== had)
