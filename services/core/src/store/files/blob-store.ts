@@ -27,6 +27,9 @@ export interface KeptBlob {
   readonly keptAtMs: number;
 }
 
+/** @param prefix the first characters of the hashes, or a whole one @param error what the system said */
+export type Unread = (prefix: string, error: unknown) => void;
+
 /**
  * Port: bytes by the SHA-256 of them. Whatever is readable under a hash is complete. Adapters: a directory
  * (`directory-store.ts`), an S3-compatible object store (`s3/store.ts`); `testing/blob-suite.ts` holds for each.
@@ -50,8 +53,11 @@ export interface BlobStore {
   readToSend?(hash: ItemHash, range: ByteRange): Promise<Readable>;
   /** A URL where the bytes can be had from whoever holds them, for some minutes, where the store has one that others reach. */
   linkTo?(hash: ItemHash, answer: LinkedAnswer): string;
-  /** Up to `limit` blobs in the order of their hashes, from the one that follows `after` on. */
-  list(after: ItemHash | undefined, limit: number): Promise<readonly KeptBlob[]>;
+  /**
+   * Up to `limit` blobs in the order of their hashes, from the one that follows `after` on.
+   * @param unread told what cannot be read, which is then passed over: all blobs whose hashes begin so. Without it the list fails.
+   */
+  list(after: ItemHash | undefined, limit: number, unread?: Unread): Promise<readonly KeptBlob[]>;
   /** Blobs are on another machine: each that is read has one of a few connections until it has been read. */
   readonly isFar?: boolean;
   /** Harmless where there is none. Who is reading it reads on. */

@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path';
 import type { DiskReserve } from '@skerry/database';
 import { isMissing, syncDirectory } from '@skerry/kit';
 import { AppError, type ItemHash } from '@skerry/protocol';
-import type { BlobStore, KeptBlob } from './blob-store.ts';
+import type { BlobStore, KeptBlob, Unread } from './blob-store.ts';
+import { isUnreadable } from './disk/unreadable.ts';
 import { readReusing } from './reusing-reader.ts';
 import { openSpool, type SpoolOptions } from './spool.ts';
 import { asStorageError } from './storage-error.ts';
@@ -71,12 +72,34 @@ async function namesIn(directory: string, form: RegExp, from: string): Promise<s
   }
 }
 
-/** The hashes below `root`, in order, after one of them. Holds the names of one innermost directory at a time. */
-async function* walk(root: string, after: string): AsyncGenerator<string> {
+/** What it comes to; undefined where the disk cannot read what is below a prefix, and somebody is told so. */
+async function unlessUnread<T>(
+  running: Promise<T>,
+  prefix: string,
+  unread: Unread | undefined,
+): Promise<T | undefined> {
+  try {
+    return await running;
+  } catch (error) {
+    if (!unread || !isUnreadable(error)) throw error;
+    unread(prefix, error);
+    return undefined;
+  }
+}
+
+/** The blobs below `root`, in the order of hashes, after one of them. Holds the names of one innermost directory at a time. */
+async function* walk(root: string, after: string, unread: Unread | undefined): AsyncGenerator<KeptBlob> {
   for (const outer of await namesIn(root, PAIR, after.slice(0, 2))) {
     const from = after.startsWith(outer) ? after : '';
-    for (const inner of await namesIn(join(root, outer), PAIR, from.slice(2, 4))) {
-      for (const hash of await namesIn(join(root, outer, inner), HASH, after)) if (hash !== after) yield hash;
+    const pairs = namesIn(join(root, outer), PAIR, from.slice(2, 4));
+    for (const inner of (await unlessUnread(pairs, outer, unread)) ?? []) {
+      const hashes = namesIn(join(root, outer, inner), HASH, after);
+      for (const hash of (await unlessUnread(hashes, `${outer}${inner}`, unread)) ?? []) {
+        if (hash === after) continue;
+        const found = findAt(pathOfBlob(root, hash), hash as ItemHash);
+        const blob = await unlessUnread(found, hash, unread);
+        if (blob) yield blob;
+      }
     }
   }
 }
@@ -129,11 +152,10 @@ export async function createDirectoryBlobStore(
       });
     },
     readToSend: async (hash, range) => readReusing(await openBlob(hash), range),
-    async list(after, limit) {
+    async list(after, limit, unread) {
       const found: KeptBlob[] = [];
-      for await (const hash of walk(directory, after ?? '')) {
-        const blob = await findAt(pathOf(hash), hash as ItemHash);
-        if (blob) found.push(blob);
+      for await (const blob of walk(directory, after ?? '', unread)) {
+        found.push(blob);
         if (found.length >= limit) break;
       }
       return found;

@@ -89,8 +89,14 @@ export class LostFiles {
       where hash > ${after} and length(hash) = 64
         and exists (select from file_pins where file_hash = hash)
       order by hash limit ${examined}`.execute(db);
-    const kept = await blobs.list(after === '' ? undefined : (after as ItemHash), examined);
-    const { lost, seen } = decideLost(rows, kept, examined);
+    const unread: string[] = [];
+    const kept = await blobs.list(after === '' ? undefined : (after as ItemHash), examined, (prefix) =>
+      unread.push(prefix),
+    );
+    const found = decideLost(rows, kept, examined);
+    const { seen } = found;
+    // What cannot be read may be there: who reads the files again finds out (disk/scrub.ts).
+    const lost = found.lost.filter((hash) => !unread.some((prefix) => hash.startsWith(prefix)));
     const isLost = new Set(lost);
     for (const { hash, sizeBytes } of rows)
       if (isLost.has(hash) && !this.#tries.has(hash)) this.#tries.set(hash, { tries: 0, sizeBytes });

@@ -6,6 +6,7 @@ import type { Schema } from '../schema.ts';
 import { lockWrites } from '../write-lock.ts';
 import type { BlobStore, KeptBlob } from './blob-store.ts';
 import type { Claims } from './claims.ts';
+import { isUnreadable, PassedOver } from './disk/unreadable.ts';
 import { doom, holdDoomed, listDoomed, spare, takeDoomed } from './doomed.ts';
 import type { Parts } from './parts/parts.ts';
 import type { SweepMark } from './sweep-mark.ts';
@@ -63,22 +64,27 @@ export interface SweepOptions {
  */
 export class Sweep {
   readonly #options: SweepOptions;
+  readonly #unread: PassedOver;
   #after: ItemHash | undefined;
 
   constructor(options: SweepOptions) {
     this.#options = options;
+    const what =
+      'the disk cannot read some of the files: they are not looked at, whether a message keeps them';
+    this.#unread = new PassedOver(options.log, what);
   }
 
   /** One round; resolves with the number of blobs removed. */
   async round(): Promise<number> {
     const { db, blobs, mark, log, now, graceMs, limits = ROUND } = this.#options;
     if (mark && !(await mark.isOwn())) return 0;
-    const examined = await blobs.list(this.#after, limits.examined);
+    const examined = await blobs.list(this.#after, limits.examined, this.#unread.note);
     const cutoffMs = now() - graceMs;
     const old = examined.filter((blob) => blob.keptAtMs < cutoffMs);
     const found = decideSweep(old, await this.#loadReferences(db, old), cutoffMs, limits.removed);
     await doom(db, found, now());
     const removed = await this.#removeDoomed(cutoffMs, limits.removed);
+    this.#unread.tell();
     // Where there may be more to remove than one round does, the next one goes on behind the last that was found.
     if (found.length === limits.removed) this.#after = found.at(-1);
     else this.#after = examined.length < limits.examined ? undefined : examined.at(-1)!.hash;
@@ -95,7 +101,12 @@ export class Sweep {
       // Whoever stores this blob now has the claim, or waits for ours to end and then stores it anew.
       using claim = claims.tryTake(hash);
       if (!claim) continue;
-      if ((await this.#forget(hash)) && (await this.#remove(hash, cutoffMs))) removed++;
+      try {
+        if ((await this.#forget(hash)) && (await this.#remove(hash, cutoffMs))) removed++;
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        this.#unread.note(hash, error);
+      }
     }
     return removed;
   }

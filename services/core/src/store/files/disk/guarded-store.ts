@@ -64,9 +64,9 @@ export function guardStore(blobs: BlobStore, disk: FilesDisk): BlobStore {
     ...(blobs.readToSend && {
       readToSend: (hash, range) => disk.read(() => orAway(() => blobs.readToSend!(hash, range)), destroy),
     }),
-    list: (after, limit) =>
+    list: (after, limit, unread) =>
       disk.read(async () => {
-        const found = await blobs.list(after, limit);
+        const found = await blobs.list(after, limit, unread);
         // Behind it: what was listed was the right directory's.
         await disk.require();
         return found;

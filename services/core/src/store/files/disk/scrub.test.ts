@@ -13,6 +13,7 @@ import { createTestCore, signers, type TestCore } from '../../../testing/core.ts
 import { FileFetcher } from '../fetcher.ts';
 import { LostFiles } from '../lost.ts';
 import { DAMAGED } from './damaged.ts';
+import { dropCached } from './page-cache.ts';
 import { Scrub, type ScrubOptions } from './scrub.ts';
 import { formatPass, heedClock, isDue, nextPass, parsePass } from './scrub-pass.ts';
 
@@ -173,6 +174,38 @@ test('a damaged file that another process stores anew while it is read again sta
   const { status, body } = await core.get(`/storage/raw/${hash}`);
   assert.deepEqual([status, Buffer.compare(body, bytes)], [200, 0]);
   assert.deepEqual(await readdir(join(core.filesDir, DAMAGED)), []);
+});
+
+test('a file that is damaged in the memory alone stays where it is: it is read from the disk before it is put aside', async () => {
+  await using core = await createTestCore();
+  const hash = await store(core, randomBytes(1_000));
+  const dropped: string[] = [];
+  const { scrub, clock } = scrubOf(core, {
+    async drop(path) {
+      dropped.push(path);
+      await dropCached(path);
+      // As the disk has it: what was damaged is well again.
+      await damage(core, hash);
+    },
+  });
+  await scrub.round(signal);
+  await damage(core, hash);
+  clock.ms += DAYS * DAY_MS;
+  await scrub.round(signal);
+  assert.deepEqual([dropped, scrub.counts.damaged], [[pathOf(core, hash)], 0]);
+  assert.equal((await core.get(`/storage/raw/${hash}`)).status, 200);
+  await assert.rejects(dropCached(join(core.filesDir, 'nowhere')));
+});
+
+test('a damaged file is put aside, too, where nothing can be dropped from the memory', async () => {
+  await using core = await createTestCore();
+  const hash = await store(core, randomBytes(1_000));
+  const { scrub, clock } = scrubOf(core, { drop: () => Promise.reject(new Error('no dd here')) });
+  await scrub.round(signal);
+  await damage(core, hash);
+  clock.ms += DAYS * DAY_MS;
+  await scrub.round(signal);
+  assert.equal(scrub.counts.damaged, 1);
 });
 
 test('what cannot be opened is passed over, and what cannot be put aside is not read again for an hour', async () => {

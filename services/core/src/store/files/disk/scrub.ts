@@ -6,9 +6,12 @@ import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../../schema.ts';
 import type { BlobStore, KeptBlob } from '../blob-store.ts';
 import type { Claims } from '../claims.ts';
+import { pathOfBlob } from '../directory-store.ts';
 import type { LostFiles } from '../lost.ts';
 import { DamagedBlobs } from './damaged.ts';
+import { dropCached } from './page-cache.ts';
 import { doneShare, formatPass, heedClock, isDue, nextPass, type Pass, parsePass } from './scrub-pass.ts';
+import { isClosed, isDamage, isUnreadable, PassedOver } from './unreadable.ts';
 
 /** Kept in the directory of the files: the process that goes on with it may be another one. */
 const PASS_FILE = 'scrub.json';
@@ -29,9 +32,6 @@ const LOOKED_AFTER = 1_000;
 
 /** To open a file costs a disk at least as much as to read so much. */
 const OPEN_BYTES = 64 * 1_024;
-/** The process may not open it, or it is no file: the next one may be well. */
-const CLOSED: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EISDIR', 'ELOOP']);
-
 /** What it comes to; undefined as soon as the signal ends: nobody waits for a disk that hangs. */
 async function unlessEnded<T>(running: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const { promise: ended, resolve } = Promise.withResolvers<undefined>();
@@ -67,6 +67,8 @@ export interface ScrubOptions {
   readonly log: Logger;
   /** Waits in the place of a timer; false where the signal ended. */
   readonly rest?: typeof pause;
+  /** Has the system forget what it has in memory of a file; dropCached by default. */
+  readonly drop?: (path: string) => Promise<void>;
 }
 
 /** A message keeps the file, something of IPFS is made of the block, or nobody needs it. */
@@ -88,6 +90,7 @@ export class Scrub {
   #inRow = 0;
   #restUntilMs = 0;
   readonly #closed: Failures;
+  readonly #unread: PassedOver;
   #counts: ScrubCounts = { files: 0, bytes: 0, damaged: 0 };
 
   constructor(options: ScrubOptions) {
@@ -95,6 +98,8 @@ export class Scrub {
     this.#damagedBlobs = new DamagedBlobs(options.directory);
     const what = 'a file cannot be opened to be read again: it is passed over';
     this.#closed = new Failures({ log: options.log, what });
+    const unread = 'the disk cannot read a directory of files, or a file in it: it is passed over';
+    this.#unread = new PassedOver(options.log, unread);
   }
 
   get counts(): ScrubCounts {
@@ -115,6 +120,7 @@ export class Scrub {
     this.#pass = heedClock(this.#pass ?? (await this.#readPass()), now(), periodMs);
     while (!signal.aborted) {
       const blob = await this.#next();
+      if (this.#rests) return;
       if (!blob) {
         const next = nextPass(this.#pass, now(), periodMs);
         if (next) await this.#note(next, signal);
@@ -137,11 +143,18 @@ export class Scrub {
 
   /** The one whose turn is next; undefined at the end. */
   async #next(): Promise<KeptBlob | undefined> {
-    const { blobs } = this.#options;
-    const after = this.#pass!.after;
-    if (this.#listed.length === 0)
-      this.#listed = [...(await blobs.list(after === '' ? undefined : (after as ItemHash), LISTED))];
+    if (this.#listed.length === 0) await this.#list(this.#pass!.after);
     return this.#listed[0];
+  }
+
+  /** What comes behind a directory that the disk cannot read is read all the same, unless all of them are so. */
+  async #list(after: string): Promise<void> {
+    const { blobs, log } = this.#options;
+    const from = after === '' ? undefined : (after as ItemHash);
+    this.#listed = [...(await blobs.list(from, LISTED, this.#unread.note))];
+    if (this.#unread.tell() <= IN_ROW_MAX || this.#listed.length > 0) return;
+    this.#rest();
+    log.error('no directory of files can be read: the disk of this server fails; none is tried for an hour');
   }
 
   async #readPass(): Promise<Pass> {
@@ -215,11 +228,9 @@ export class Scrub {
         if (!(await restFor(chunk.length))) return undefined;
       }
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === 'FILE_NOT_FOUND') return undefined;
-      // What the disk cannot read any more.
-      if (code === 'EIO' || code === 'EBADMSG' || code === 'EUCLEAN') return true;
-      if (!CLOSED.has(code)) throw error;
+      if ((error as NodeJS.ErrnoException).code === 'FILE_NOT_FOUND') return undefined;
+      if (isDamage(error)) return true;
+      if (!isClosed(error)) throw error;
       this.#closed.note(error);
       return undefined;
     }
@@ -228,15 +239,42 @@ export class Scrub {
 
   /** Once more: it may have been replaced, or come wrong from the memory alone. */
   async #putAside(hash: ItemHash, signal: AbortSignal): Promise<boolean> {
-    const { blobs, claims, log } = this.#options;
-    const seen = await blobs.find(hash);
-    if (!seen || (await this.#isDamaged(hash, signal)) !== true) return false;
+    const { claims, log } = this.#options;
+    const seen = await this.#find(hash);
+    if (!seen) return false;
+    await unlessEnded(this.#drop(hash), signal);
+    if (signal.aborted || (await this.#isDamaged(hash, signal)) !== true) return false;
     // Not before: whoever stores it would wait for all that reading.
     using claim = claims.tryTake(hash);
     if (!claim || !(await this.#move(seen))) return false;
     this.#askedMs = Number.NEGATIVE_INFINITY;
     log.error({ file: hash }, 'a file on the disk is damaged: it is put aside, and asked for elsewhere');
     return true;
+  }
+
+  /** Without it, the same bytes would come from the memory again, and say nothing of the disk. */
+  async #drop(hash: ItemHash): Promise<void> {
+    const { directory, drop = dropCached, log } = this.#options;
+    try {
+      await drop(pathOfBlob(directory, hash));
+    } catch (err) {
+      log.warn(
+        { err, file: hash },
+        'a file that is damaged may be so in the memory alone: it cannot be dropped',
+      );
+    }
+  }
+
+  /** Undefined, too, where the disk cannot even tell its size: then it cannot be moved either. */
+  async #find(hash: ItemHash): Promise<KeptBlob | undefined> {
+    try {
+      return await this.#options.blobs.find(hash);
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      this.#unread.note(hash, error);
+      this.#unread.tell();
+      return undefined;
+    }
   }
 
   async #move(seen: KeptBlob): Promise<boolean> {
