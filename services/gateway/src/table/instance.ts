@@ -12,6 +12,7 @@ import {
   Phase,
   type Phase as PhaseName,
   Reason,
+  UNIX_MS_MAX,
 } from '@skerry/protocol';
 import { Type } from '@skerry/protocol/type';
 
@@ -37,12 +38,15 @@ export interface Instance {
   readonly reasonCode: string | null;
 }
 
+/** Unix seconds that a date can show; an instance beyond is one that cannot be read, and not one that cannot be explained. */
+const Moment = Type.Integer({ minimum: 0, maximum: UNIX_MS_MAX / 1_000 });
+
 /** The part of an instance view that the gateway reads, and writes to its file. */
 const SourceInstance = Type.Object({
   instance_id: Type.String({ pattern: HASH64_PATTERN }),
-  created_at: Type.Integer({ minimum: 0 }),
+  created_at: Moment,
   // Core nodes before these fields left them out.
-  effective_at: Type.Optional(Type.Integer({ minimum: 0 })),
+  effective_at: Type.Optional(Moment),
   placed: Type.Optional(Type.Boolean()),
   ipv6: Type.String({ maxLength: 45 }),
   desired: InstanceStatus,

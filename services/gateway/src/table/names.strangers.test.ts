@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { type Instance, parseInstance } from './instance.ts';
+import { type Instance, parseInstance, sinceOf } from './instance.ts';
 import { InstanceTable } from './table.ts';
 import { compile } from './testing/compile.ts';
-import { collidingInstance, hashOf } from './testing/setup.ts';
+import { collidingInstance, hashOf, instance } from './testing/setup.ts';
 import { explainWhy, parseWhySubject } from './why.ts';
 
 const DOMAIN = 'skerry.localhost';
@@ -85,4 +85,33 @@ describe('who has a host name', () => {
     const old = told('3', { effective_at: undefined, placed: undefined });
     assert.deepEqual([old.effectiveAt, old.placed], [T, true]);
   });
+});
+
+test('H2: thousands of instances that a core node tells under one name take a few comparisons each', () => {
+  let read = 0;
+  const counted = Array.from({ length: 4_000 }, (_, at) => {
+    const tail = ((at * 7_919) % 4_000).toString(16).padStart(4, '0');
+    return Object.defineProperty(
+      instance({ hash: `${hashOf('5330dcefe18', tail)}${tail}` as Instance['hash'] }),
+      'placed',
+      {
+        get: () => {
+          read++;
+          return true;
+        },
+      },
+    );
+  });
+  const table = new InstanceTable(DOMAIN);
+  for (const one of counted) table.put(one);
+  assert.equal(table.listNamed(NAME).length, 4_000);
+  for (const one of counted) table.remove(one.hash);
+  assert.deepEqual([table.nameCount, table.sharedCount, table.routeCount], [0, 0, 0]);
+  assert.ok(read < 4_000 * 100, `${read} reads of what orders them`);
+});
+
+test('H2: an instance whose date no calendar has cannot be read, and so never has to be explained', () => {
+  assert.throws(() => told('3', { created_at: 9e15, effective_at: 9e15 }), { code: 'INVALID_CONTENT' });
+  assert.throws(() => told('3', { effective_at: 8.64e12 + 1 }), { code: 'INVALID_CONTENT' });
+  assert.match(sinceOf(told('3', { created_at: 8.64e12, effective_at: 8.64e12 })), /275760/);
 });
