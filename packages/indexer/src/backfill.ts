@@ -6,6 +6,8 @@ import {
   CONTRADICTIONS,
   checkAnchor,
   checkEmptyBlock,
+  checkLogs,
+  checkSame,
   type FullBlock,
   fetchFullBlocks,
   fetchHeaders,
@@ -13,10 +15,11 @@ import {
   isTooLarge,
   judgeBlock,
   logFilter,
+  unlessFailed,
 } from './chain/source.ts';
 import type { DecodePool } from './decode/pool.ts';
-import { keyOfClaims, type RangeTask } from './decode/range.ts';
-import { blockRows, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
+import { keyOfClaims, type RangeResult, type RangeTask } from './decode/range.ts';
+import { blockRows, digestOfBatch, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import { lowerBatch } from './rpc/limits.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
@@ -66,6 +69,16 @@ interface Stretch {
   readonly first: Header;
   readonly last: Header;
 }
+
+/** What is asked of a range. */
+interface WantedLogs {
+  readonly claims: readonly Claim[];
+  readonly compiled: Claims;
+  /** Of the claims. */
+  readonly key: string;
+}
+
+type ReadRange = Extract<RangeResult, { readonly ok: true }>;
 
 /** Numbers of the blocks whose headers are asked for with the logs of a range. */
 function chooseHeaders(from: number, to: number, verification: Verification, random: () => number): number[] {
@@ -222,13 +235,57 @@ export class Backfill {
     return read;
   }
 
-  async #readLogs(
+  async #readLogs(endpoint: Endpoint, from: number, to: number, wanted: WantedLogs): Promise<Stretch> {
+    const { rpc, verification } = this.#options;
+    const result = await this.#fetchLogs(endpoint, from, to, wanted);
+    for (const block of result.suspicious.slice(0, SUSPICIONS_MAX))
+      await checkEmptyBlock(rpc, endpoint, block, wanted.compiled);
+    const byNumber = new Map(result.headers.map((header) => [header.number, header]));
+    const [first, last] = [byNumber.get(from)!, byNumber.get(to)!];
+    await checkAnchor(rpc, endpoint, last);
+    const { batch, logs: items } = result;
+    if (verification === 'every' && batch.rows > 0)
+      await checkSame(rpc, endpoint, {
+        number: to,
+        said: digestOfBatch(batch),
+        ask: async (one) => {
+          const found = await unlessFailed(this.#readAgain(one, from, to, wanted));
+          return found && digestOfBatch(found);
+        },
+        reason: `logs of blocks ${from} to ${to} are other ones at other endpoints`,
+      });
+    return { source: endpoint, from, to, batch, items, first, last };
+  }
+
+  /** The rows of a range as another endpoint has them, to compare with. Throws RpcError. */
+  async #readAgain(endpoint: Endpoint, from: number, to: number, wanted: WantedLogs): Promise<RowBatch> {
+    const blocks = to - from + 1;
+    try {
+      if (blocks <= endpoint.learned.rangeBlocks)
+        return (await this.#fetchLogs(endpoint, from, to, wanted)).batch;
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      endpoint.note((error as RpcError).failure, blocks);
+      if (blocks === 1) {
+        const [header] = await fetchHeaders(endpoint, [from]);
+        const [logs] = await fetchLogsOf(endpoint, [header!], wanted.compiled);
+        return blockRows(header!, logs!, wanted.compiled);
+      }
+    }
+    const middle = from + Math.floor(blocks / 2) - 1;
+    return joinBatches([
+      await this.#readAgain(endpoint, from, middle, wanted),
+      await this.#readAgain(endpoint, middle + 1, to, wanted),
+    ]);
+  }
+
+  async #fetchLogs(
     endpoint: Endpoint,
     from: number,
     to: number,
-    { claims, compiled, key }: { claims: readonly Claim[]; compiled: Claims; key: string },
-  ): Promise<Stretch> {
-    const { rpc, decode, blooms, verification } = this.#options;
+    { claims, compiled, key }: WantedLogs,
+  ): Promise<ReadRange> {
+    const { decode, blooms, verification } = this.#options;
     const wanted = chooseHeaders(from, to, verification, Math.random);
     const together = endpoint.learned.batchCalls > wanted.length;
     const numbers = together ? wanted : [];
@@ -252,33 +309,21 @@ export class Backfill {
       const known = [...result.headers, ...(await fetchHeaders(endpoint, result.missing))];
       result = await decode.read({ ...task, body: result.body!, known });
     }
-    if (!result.ok) {
-      // Not every endpoint takes batches.
-      if (calls.length > 1 && ['malformed', 'refused'].includes(result.failure.kind))
-        endpoint.learned = lowerBatch(endpoint.learned, 1);
-      throw new RpcError(result.failure);
-    }
-    for (const block of result.suspicious.slice(0, SUSPICIONS_MAX))
-      await checkEmptyBlock(rpc, endpoint, block, compiled);
-    const byNumber = new Map(result.headers.map((header) => [header.number, header]));
-    const last = byNumber.get(to)!;
-    await checkAnchor(rpc, endpoint, last);
-    return {
-      source: endpoint,
-      from,
-      to,
-      batch: result.batch,
-      items: result.logs,
-      first: byNumber.get(from)!,
-      last,
-    };
+    if (result.ok) return result;
+    // Not every endpoint takes batches.
+    if (calls.length > 1 && ['malformed', 'refused'].includes(result.failure.kind))
+      endpoint.learned = lowerBatch(endpoint.learned, 1);
+    throw new RpcError(result.failure);
   }
 
   /** A block that has more logs than one answer of the endpoint. */
   async #readBlock(endpoint: Endpoint, number: number, claims: Claims): Promise<Stretch> {
     const [header] = await fetchHeaders(endpoint, [number]);
     const [logs] = await fetchLogsOf(endpoint, [header!], claims);
-    await checkAnchor(this.#options.rpc, endpoint, header!);
+    const { rpc, verification } = this.#options;
+    await checkAnchor(rpc, endpoint, header!);
+    if (verification === 'every')
+      await checkLogs(rpc, endpoint, { blocks: [header!], logs: [logs!], claims });
     const batch = blockRows(header!, logs!, claims);
     const place = { source: endpoint, from: number, to: number };
     return { ...place, batch, items: logs!.length, first: header!, last: header! };

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { Claims } from './chain/claims.ts';
 import type { Header } from './chain/shape.ts';
-import { checkEmptyBlock, type FullBlock, fetchFullBlocks, fetchLogsOf } from './chain/source.ts';
+import { checkEmptyBlock, checkLogs, type FullBlock, fetchFullBlocks, fetchLogsOf } from './chain/source.ts';
 import { blockRows, EMPTY_BATCH, joinBatches, type RowBatch, transactionRows } from './decode/rows.ts';
 import { RpcError } from './rpc/failures.ts';
 import type { Endpoint, RpcPool } from './rpc/pool.ts';
@@ -35,6 +35,12 @@ export async function readWindowEvents(
   const logs = await fetchLogsOf(endpoint, candidates, claims);
   for (const [index, block] of candidates.entries())
     if (blooms && logs[index]!.length === 0) await checkEmptyBlock(rpc, endpoint, block, claims);
+  const hasLogs = (_: unknown, index: number) => logs[index]!.length > 0;
+  await checkLogs(rpc, endpoint, {
+    blocks: candidates.filter(hasLogs),
+    logs: logs.filter(hasLogs),
+    claims,
+  });
   // Each block keeps spans of its own, so that a reorganisation can take them back.
   return joinBatches(candidates.map((block, index) => blockRows(block, logs[index]!, claims)));
 }

@@ -1,3 +1,4 @@
+import { sha256Hex } from '@skerry/protocol';
 import { readAnswers } from '../rpc/answers.ts';
 import { RpcError } from '../rpc/failures.ts';
 import { lowerBatch } from '../rpc/limits.ts';
@@ -204,23 +205,85 @@ export async function checkEmptyBlock(
   }
 }
 
-/** Whether most endpoints that have the block know it under this hash. Throws RpcError `lie` where they do not. */
-export async function checkAnchor(pool: RpcPool, asked: Endpoint, header: Header): Promise<void> {
+/** What an endpoint said, and how others are asked for the same. */
+interface Claimed {
+  /** Only endpoints that may have this block are asked. */
+  readonly number: number;
+  readonly said: string;
+  /** Undefined where the endpoint cannot say. */
+  readonly ask: (endpoint: Endpoint) => Promise<string | undefined>;
+  readonly reason: string;
+}
+
+/**
+ * Compares what an endpoint said with another one, and with all where these two differ. Throws RpcError `lie` where most say something
+ * else; where nobody else can say anything, what was said counts.
+ */
+export async function checkSame(
+  pool: RpcPool,
+  asked: Endpoint,
+  { number, said, ask, reason }: Claimed,
+): Promise<void> {
   let other: Endpoint | undefined;
-  let otherHash: string | undefined;
-  for (const one of pool.listOthers(asked, header.number)) {
+  let otherSaid: string | undefined;
+  for (const one of pool.listOthers(asked, number)) {
     other = one;
-    otherHash = await hashAt(one, header.number);
-    if (otherHash !== undefined) break;
+    otherSaid = await ask(one);
+    if (otherSaid !== undefined) break;
   }
-  if (!other || otherHash === undefined || otherHash === header.hash) return;
+  if (!other || otherSaid === undefined || otherSaid === said) return;
   const rest = pool.endpoints.filter((one) => one !== asked && one !== other);
-  const votes = await Promise.all(rest.map((one) => hashAt(one, header.number)));
-  const against = 1 + votes.filter((hash) => hash !== undefined && hash !== header.hash).length;
-  const inFavour = 1 + votes.filter((hash) => hash === header.hash).length;
-  if (against >= inFavour)
-    throw new RpcError({ kind: 'lie', reason: `block ${header.number} is another one at other endpoints` });
-  other.note({ kind: 'lie', reason: `block ${header.number} is another one at other endpoints` }, 0);
+  const votes = await Promise.all(rest.map(ask));
+  const against = 1 + votes.filter((one) => one !== undefined && one !== said).length;
+  const inFavour = 1 + votes.filter((one) => one === said).length;
+  if (against >= inFavour) throw new RpcError({ kind: 'lie', reason });
+  other.note({ kind: 'lie', reason }, 0);
+}
+
+/** Whether most endpoints that have the block know it under this hash. Throws RpcError `lie` where they do not. */
+export const checkAnchor = (pool: RpcPool, asked: Endpoint, { number, hash }: Header): Promise<void> =>
+  checkSame(pool, asked, {
+    number,
+    said: hash,
+    ask: (one) => hashAt(one, number),
+    reason: `block ${number} is another one at other endpoints`,
+  });
+
+/** Without the time, which not every endpoint tells. */
+const digestOf = (logs: readonly (readonly Log[])[]): string =>
+  sha256Hex(
+    JSON.stringify(
+      logs.map((block) =>
+        block.map(({ address, topics, data, logIndex, transactionHash }) => [
+          ...[address, data, logIndex, transactionHash],
+          topics,
+        ]),
+      ),
+    ),
+  );
+
+/**
+ * Whether others have the same logs of blocks as an endpoint sent. No header tells: a bloom that is full allows any log, and one that
+ * is made up buys credit. Who does not have the blocks under these hashes is asked in vain. Throws RpcError `lie`.
+ *
+ * @param logs of each block
+ */
+export async function checkLogs(
+  pool: RpcPool,
+  asked: Endpoint,
+  { blocks, logs, claims }: { blocks: readonly BlockName[]; logs: readonly Log[][]; claims: Claims },
+): Promise<void> {
+  const last = blocks.at(-1);
+  if (!last) return;
+  const said = digestOf(logs);
+  const ask = async (one: Endpoint) => {
+    const found = await unlessFailed(fetchLogsOf(one, blocks, claims));
+    const digest = found && digestOf(found);
+    // Some answer with an empty list for a block that they do not have.
+    return digest === undefined || digest === said || (await hasAll(one, blocks)) ? digest : undefined;
+  };
+  const reason = `logs of blocks ${blocks[0]!.number} to ${last.number} are other ones at other endpoints`;
+  await checkSame(pool, asked, { number: last.number, said, ask, reason });
 }
 
 /** So often what was final, or written, has to be seen replaced (judgeBlock): who could say otherwise may just have failed to. */
@@ -275,7 +338,7 @@ async function hashAt(endpoint: Endpoint, number: number): Promise<string | unde
   return headers?.[0]?.hash;
 }
 
-async function unlessFailed<T>(asking: Promise<T>): Promise<T | undefined> {
+export async function unlessFailed<T>(asking: Promise<T>): Promise<T | undefined> {
   try {
     return await asking;
   } catch (error) {

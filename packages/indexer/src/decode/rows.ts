@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Claims } from '../chain/claims.ts';
 import type { Header, Log, Transaction } from '../chain/shape.ts';
 
@@ -27,6 +28,13 @@ export const joinBatches = (batches: readonly RowBatch[]): RowBatch => ({
   rows: batches.reduce((sum, { rows }) => sum + rows, 0),
   spans: batches.flatMap(({ spans }) => spans),
 });
+
+/** The same of the same rows, wherever one chunk ends and the next begins. */
+export function digestOfBatch({ chunks }: RowBatch): string {
+  const hash = createHash('sha256');
+  for (const chunk of chunks) hash.update(chunk);
+  return hash.digest('hex');
+}
 
 /** Lines of one chunk: a few hundred kilobytes, unless they are long. */
 const CHUNK_LINES = 1_024;

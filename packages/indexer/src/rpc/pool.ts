@@ -260,11 +260,14 @@ export class RpcPool {
     return this.endpoints.find((one) => one !== not && !this.isResting(one) && one.head >= head);
   }
 
-  /** All others that are not resting and may have the block, first those that have shown that they do. */
+  /** All others that are not resting and may have the block, first those that have shown that they do, and of these those that answer. */
   listOthers(not: Endpoint, number: number): Endpoint[] {
     return this.endpoints
       .filter((one) => one !== not && !this.isResting(one) && mayHave(one, number))
-      .toSorted((a, b) => Number(b.head >= number) - Number(a.head >= number));
+      .toSorted(
+        (a, b) =>
+          Number(b.head >= number) - Number(a.head >= number) || a.learned.failures - b.learned.failures,
+      );
   }
 
   /** Whether it is left alone for now. */

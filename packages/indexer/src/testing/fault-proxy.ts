@@ -13,6 +13,7 @@ export type Fault =
   | 'too_large'
   | 'empty_logs'
   | 'missing_log'
+  | 'made_up_log'
   | 'duplicate_log'
   | 'shuffled_logs'
   | 'other_parent'
@@ -168,6 +169,8 @@ function spoil(fault: Fault, call: Call, answer: Answer, newest: number): void {
   if (call.method === 'eth_getLogs' && Array.isArray(result)) {
     if (fault === 'empty_logs') answer.result = [];
     if (fault === 'duplicate_log' && result.length > 0) result.push(result[0]);
+    if (fault === 'made_up_log' && result.length > 0)
+      result.push({ ...result.at(-1), logIndex: '0xffff', data: `0x${'77'.repeat(32)}` });
     if (fault === 'shuffled_logs') result.reverse();
     if (fault === 'missing_log') {
       // All logs of one block: what a bloom can tell.
